@@ -20,7 +20,7 @@ from fastcalc.evidence import validate as evidence_validate
 from fastcalc.evidence.calibrate import fit_of
 from fastcalc.evidence.deployments import Deployments, UnpredictableError
 from fastcalc.evidence.engine_files import _with_ranges
-from fastcalc.evidence.own_engine import Own, fit_own
+from fastcalc.evidence.own_engine import MovableValues, fit_own
 from fastcalc.evidence.parameters import Node, family_of
 from fastcalc.evidence.point import COLUMNS, Point
 from fastcalc.evidence.predict import gather, rule_of
@@ -276,7 +276,9 @@ def test_a_fit_finds_the_values_that_made_the_data():
         Node("vllm", "", name, start, start, 2.0)
         for name, start in zip(names, (50e-6, 0.85), strict=True)
     )
-    fit = Fit(Own(nodes, {(name, "hopper"): index for index, name in enumerate(names)}), rows)
+    fit = Fit(
+        MovableValues(nodes, {(name, "hopper"): index for index, name in enumerate(names)}), rows
+    )
     made = replace(rows, measured=rows.seconds(fit.software(truth)))
     found = Fit(fit.family, made).solve(np.ones(len(rows.points), dtype=bool))
     np.testing.assert_allclose(found, truth, atol=0.01)

@@ -44,8 +44,8 @@ def calibrate(evidence: Evidence, catalogue: Catalogue) -> Calibration:
     everything = np.ones(len(rows.points), dtype=bool)
     logs = fit.solve(everything)
     owners = [  # the engine file that a point's range stands in
-        next((e.id for e in family.chain(one.engine.id) if e.ranges is not None), "")
-        for one in rows.deployments
+        next((e.id for e in family.chain(deployment.engine.id) if e.ranges is not None), "")
+        for deployment in rows.deployments
     ]
     layout = _Ranges(rows, np.array(owners), fit.left_out(everything, rows.sources))
     ranges = layout.all(fit.left_out(everything, layout.architectures))
@@ -79,17 +79,19 @@ class _Ranges:
             phase = PHASES.get(batch.rule, "served")
             group = range_group(batch.deployment.hardware, batch.placement.work.experts > 0)
             self.names.append((phase, f"{phase}-{group}"))
-        self.architectures = np.array([one.hardware.architecture or "" for one in rows.deployments])
+        self.architectures = np.array(
+            [deployment.hardware.architecture or "" for deployment in rows.deployments]
+        )
 
     def all(self, without_architecture: Floats) -> dict[str, dict[str, Interval]]:
         """Return every range that enough sources stand behind, that of unseen architectures too."""
-        found = {}
+        ranges_by_owner = {}
         for owner in sorted({*map(str, self.owners)} - {""}):
-            own = self.owners == owner
-            if ranges := self.of(own):
-                unseen = interval(without_architecture[own], self.architectures[own])
-                found[owner] = ranges | {UNSEEN: unseen.at_least(ranges["decode"])}
-        return found
+            of_owner = self.owners == owner
+            if ranges := self.of(of_owner):
+                unseen = interval(without_architecture[of_owner], self.architectures[of_owner])
+                ranges_by_owner[owner] = ranges | {UNSEEN: unseen.at_least(ranges["decode"])}
+        return ranges_by_owner
 
     def of(self, chosen: Array, left_out: str | None = None) -> dict[str, Interval]:
         """Return the ranges that some points give, but for those of a source."""
@@ -99,13 +101,15 @@ class _Ranges:
     def predictions(self) -> list[Prediction]:
         """Return every point as a stranger to the fit and to its range."""
         seconds = self.rows.measured * np.exp(self.residuals)
-        found = predictions_of(self.rows, seconds)
-        known: dict[tuple[str, str], dict[str, Interval]] = {}
-        for index, one in enumerate(found):
-            key = str(self.owners[index]), one.point.source_key
-            if key not in known:
-                known[key] = self.of(self.owners == key[0], left_out=key[1])
-            spans = [known[key][name] for name in reversed(self.names[index]) if name in known[key]]
+        predictions = predictions_of(self.rows, seconds)
+        ranges: dict[tuple[str, str], dict[str, Interval]] = {}
+        for index, prediction in enumerate(predictions):
+            key = str(self.owners[index]), prediction.point.source_key
+            if key not in ranges:
+                ranges[key] = self.of(self.owners == key[0], left_out=key[1])
+            spans = [
+                ranges[key][name] for name in reversed(self.names[index]) if name in ranges[key]
+            ]
             if spans:
-                found[index] = one.within(spans[0].below, spans[0].above)
-        return found
+                predictions[index] = prediction.within(spans[0].below, spans[0].above)
+        return predictions

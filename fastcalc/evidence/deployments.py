@@ -22,7 +22,7 @@ from fastcalc.evidence.point import Point
 _MOST_TIMES = 128  # the chips of stated ranks are tried, until they hold the model
 _MONTH = len("2025-01")
 _RANKS = ("tp", "pp", "dp")
-Found = TypeVar("Found")
+Answer = TypeVar("Answer")
 
 
 MOST_SUGGESTIONS = 20  # unknown names of a file for which known ones are looked for
@@ -49,7 +49,7 @@ class Deployment:
     @property
     def open_ranks(self) -> list[str]:
         """Which of tp, pp and dp are to be chosen: what is stated leaves more than one way."""
-        stated, missing = self._ranks, [one for one in _RANKS if one not in self._ranks]
+        stated, missing = self._ranks, [name for name in _RANKS if name not in self._ranks]
         chips = self.stated.chips
         is_settled = chips is not None and (len(missing) < 2 or chips == prod(stated.values()))
         return [] if is_settled else missing
@@ -64,32 +64,32 @@ class Deployment:
         """
         unit = machine(self.hardware, self.engine, self.work, self.memory)
         site, stated = Site(unit, self.work, 1.0), self.stated
-        found: list[Placement] = []
+        placements: list[Placement] = []
         ranks = prod(self._ranks.values())
-        least = ranks // gcd(ranks, unit.ranks)  # chips
-        most = min(least * _MOST_TIMES, MOST_CHIPS) if self.open_ranks else least
-        more = range(least, max(most, least) + 1, least)
+        least_chips = ranks // gcd(ranks, unit.ranks)
+        most_chips = min(least_chips * _MOST_TIMES, MOST_CHIPS) if self.open_ranks else least_chips
+        chip_counts = range(least_chips, max(most_chips, least_chips) + 1, least_chips)
         if stated.chips is None and not stated.names_ranks:
             smallest = replace(site, reserved_tokens=reserved).smallest(1)
-            more, found = range(0), [smallest] if smallest else []
-        for chips in [stated.chips] if stated.chips else more:
-            tried = (site.place(layout) for layout in self._layouts(site, chips))
-            if found := [one for one in tried if one.max_batch >= 1]:
+            chip_counts, placements = range(0), [smallest] if smallest else []
+        for chips in [stated.chips] if stated.chips else chip_counts:
+            candidates = (site.place(layout) for layout in self._layouts(site, chips))
+            if placements := [placement for placement in candidates if placement.max_batch >= 1]:
                 break
-        if not found:
+        if not placements:
             where = f"{self.hardware.id}'s {site.machine.tier.name}"
             raise UnpredictableError(f"the weights and one sequence do not fit {where}")
-        return found
+        return placements
 
-    def assumed(self, layout: Layout, best: str, choices: int) -> str | None:
+    def assumed(self, layout: Layout, reason: str, choices: int) -> str | None:
         """Return what of a layout nobody stated; None where nothing was left open.
 
-        best, choices : why it was taken, and of how many [1]
+        reason, choices : why it was taken, and of how many [1]
         """
         if self.open_ranks:
             fewest = self.stated.chips is None
             if choices > 1:
-                why = f"{best} on the fewest chips that hold it" if fewest else best
+                why = f"{reason} on the fewest chips that hold it" if fewest else reason
             else:
                 why = f"the {'fewest chips that hold' if fewest else 'only layout that holds'} it"
             return f"{str(layout) or '1 chip'}, {why}"
@@ -104,22 +104,24 @@ class Deployment:
 
     def _layouts(self, site: Site, chips: int) -> list[Layout]:
         stated, ep = self._ranks, self.stated.ep
-        rest, left = divmod(chips * site.machine.ranks, prod(stated.values()))
-        missing = [one for one in _RANKS if one not in stated]
-        if left or (rest > 1 and not missing):
+        free, remainder = divmod(chips * site.machine.ranks, prod(stated.values()))
+        missing = [name for name in _RANKS if name not in stated]
+        if remainder or (free > 1 and not missing):
             ranks = " x ".join(f"{name} {value}" for name, value in stated.items())
-            what = f"a multiple of {ranks}" if missing else ranks
-            each = site.machine.ranks
-            of = f" of {each} ranks each" if each > 1 else ""
-            raise UnpredictableError(f"{chips} chips{of} are not {what}")
-        found = [Layout(**{**stated, one: rest}) for one in missing[-1:]] or [Layout(**stated)]
+            needed = f"a multiple of {ranks}" if missing else ranks
+            ranks_per_chip = site.machine.ranks
+            of = f" of {ranks_per_chip} ranks each" if ranks_per_chip > 1 else ""
+            raise UnpredictableError(f"{chips} chips{of} are not {needed}")
+        layouts = [Layout(**{**stated, name: free}) for name in missing[-1:]] or [Layout(**stated)]
         if len(missing) > 1:
-            legal = (one for one in site.exactly(chips) if one.width % (ep or 1) == 0)
-            asked = stated.items()
-            found = [one for one in legal if asked <= vars(one).items()] or (
-                found if stated else []
+            legal = (layout for layout in site.exactly(chips) if layout.width % (ep or 1) == 0)
+            stated_pairs = stated.items()
+            layouts = [layout for layout in legal if stated_pairs <= vars(layout).items()] or (
+                layouts if stated else []
             )
-        return [replace(one, ep=ep or site.expert_ranks(one.tp, one.dp)) for one in found]
+        return [
+            replace(layout, ep=ep or site.expert_ranks(layout.tp, layout.dp)) for layout in layouts
+        ]
 
 
 @dataclass
@@ -128,7 +130,7 @@ class Deployments:
 
     catalogue: Catalogue
     engine: Engine | None = None
-    _known: dict[tuple[object, ...], object] = field(default_factory=dict)
+    _answers: dict[tuple[object, ...], object] = field(default_factory=dict)
     _unknown: int = 0
 
     def of(self, point: Point) -> Deployment:
@@ -156,41 +158,41 @@ class Deployments:
             name = point.engine if is_stated else engine_of_class(hardware)[0]
             engine = self._entry(self.catalogue.engine, name, "engines")
             month = (point.date or "")[:_MONTH]
-            for one in engine.instead:
-                is_meant = one.attention is None or workload(model).latent_layers
-                is_early = one.before is None or (month and month < one.before)
-                if is_meant and is_early and (not one.kinds or hardware.kind in one.kinds):
-                    return hardware, model, self.catalogue.engine(one.engine)
+            for swap in engine.instead:
+                is_meant = swap.attention is None or workload(model).latent_layers
+                is_early = swap.before is None or (month and month < swap.before)
+                if is_meant and is_early and (not swap.kinds or hardware.kind in swap.kinds):
+                    return hardware, model, self.catalogue.engine(swap.engine)
         return hardware, model, engine
 
-    def _entry(self, look_up: Callable[[str], Found], name: str, kind: Kind) -> Found:
+    def _entry(self, look_up: Callable[[str], Answer], name: str, kind: Kind) -> Answer:
         """Return what a name means.
 
         Only the first unknown names get a suggestion: looking for what was meant takes time.
         """
 
-        def looked_up() -> Found:
+        def looked_up() -> Answer:
             is_late = self._unknown >= MOST_SUGGESTIONS and not ("/" in name or "." in name)
             if is_late and name.lower() not in self._all(kind):
                 raise InputError(f"'{name[:40]}' is among no {kind} of the catalogue")
             self._unknown += 1
-            found = look_up(name)
+            answer = look_up(name)
             self._unknown -= 1
-            return found
+            return answer
 
         return self._once((kind, name), looked_up)
 
     def _all(self, kind: Kind) -> frozenset[str]:
         return self._once((kind,), lambda: self.catalogue.known(kind))
 
-    def _once(self, key: tuple[object, ...], made: Callable[[], Found]) -> Found:
+    def _once(self, key: tuple[object, ...], look_up: Callable[[], Answer]) -> Answer:
         """Return what is made once for a key, or raise again why it is not."""
-        if key not in self._known:
+        if key not in self._answers:
             try:
-                self._known[key] = made()
+                self._answers[key] = look_up()
             except InputError as error:
-                self._known[key] = error
-        found = self._known[key]
-        if isinstance(found, InputError):
-            raise found
-        return cast(Found, found)
+                self._answers[key] = error
+        answer = self._answers[key]
+        if isinstance(answer, InputError):
+            raise answer
+        return cast(Answer, answer)

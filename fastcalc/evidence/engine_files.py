@@ -37,19 +37,19 @@ def rewritten(text: str, engine: Engine, calibration: Calibration) -> str:
             path[depth] = key[2]
             block, *inner = path.values()
             group = inner[0] if block == "architectures" and len(inner) == 2 else ""
-            known = block in ("parameters", "architectures") and values.get((group, key[2]))
-            if known:
-                node, value = known
+            fitted = block in ("parameters", "architectures") and values.get((group, key[2]))
+            if fitted:
+                node, value = fitted
                 written = getattr(engine.architectures.get(group, engine.parameters), node.name)
                 line = _VALUE.sub(rf"\g<1>{in_unit(written, value)}", line, count=1)
         lines.append(line)
-    found = "\n".join(lines) + "\n"
+    renewed = "\n".join(lines) + "\n"
     if engine.id in calibration.ranges:
-        found = _with_ranges(found, calibration.ranges[engine.id])
+        renewed = _with_ranges(renewed, calibration.ranges[engine.id])
         architectures = ", ".join(calibration.architectures[engine.id])
         line = f"fitted_architectures: [{architectures}]"
-        found = re.sub(r"(?m)^fitted_architectures: .*$", line, found)
-    return found
+        renewed = re.sub(r"(?m)^fitted_architectures: .*$", line, renewed)
+    return renewed
 
 
 def in_unit(written: Quantity, value: float) -> str:
@@ -61,13 +61,14 @@ def in_unit(written: Quantity, value: float) -> str:
 
 def _with_ranges(text: str, ranges: Mapping[str, Interval]) -> str:
     marks = (f"  {BORROWED}:", f"  {OFFLOAD}:")
-    kept = [line for line in text.splitlines() if line.startswith(marks)]
+    untouched = [line for line in text.splitlines() if line.startswith(marks)]
     lines = [
-        f"  {name}: {{below: {one.below:.2f}, above: {one.above:.2f}, basis: "
-        f'"{one.count} points of {one.sources} {_LEFT_OUT.get(name, _USUAL)} left out of the fit"}}'
-        for name, one in sorted(ranges.items())
+        f"  {name}: {{below: {span.below:.2f}, above: {span.above:.2f}, basis: "
+        f'"{span.count} points of {span.sources} {_LEFT_OUT.get(name, _USUAL)} '
+        'left out of the fit"}'
+        for name, span in sorted(ranges.items())
     ]
-    block = "ranges:\n" + "\n".join([*lines, *kept]) + "\n"
+    block = "ranges:\n" + "\n".join([*lines, *untouched]) + "\n"
     return re.sub(r"(?m)^ranges:\n(?:^[ ]+.*\n?)+", lambda _: block, text)
 
 
@@ -92,7 +93,7 @@ def own_engine(fit: OwnFit, *, name: str, measured: str, measured_on: str) -> st
     sources = ["sources:", f"  {FIT}:", f"    title: {title}", ""]
     values: dict[str, list[str]] = {}
     for node, value in sorted(
-        zip(fit.nodes, fit.values.tolist(), strict=True), key=lambda one: bool(one[0].group)
+        zip(fit.nodes, fit.values.tolist(), strict=True), key=lambda pair: bool(pair[0].group)
     ):
         indent, block = ("    ", f"  {node.group}:") if node.group else ("  ", "parameters:")
         written = getattr(fit.base.on(node.group), node.name)
@@ -110,9 +111,9 @@ def own_engine(fit: OwnFit, *, name: str, measured: str, measured_on: str) -> st
 def _band(node: Node, value: float) -> str:
     """Return where runs of one's own may move a value to, as a file has it. [SI]"""
     low, high = node.band or (value, value)
-    most = PARAMETERS[node.name].reader.limit.most
+    limit = PARAMETERS[node.name].reader.limit.most
     low, high = min(low, value / 1.01), max(high, value * 1.01)  # the ends are rounded
-    return f"[{low:.3g}, {min(high, most):.3g}]"
+    return f"[{low:.3g}, {min(high, limit):.3g}]"
 
 
 def _quoted(text: str) -> str:

@@ -35,7 +35,7 @@ class Columns:
 
     def at(self, places: Ints) -> "Columns":
         """Return what the points at some positions state."""
-        return Columns(*(getattr(self, one.name)[places] for one in fields(self)))
+        return Columns(*(getattr(self, column.name)[places] for column in fields(self)))
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ def prefill(placement: Placement, columns: Columns) -> Recipe:
     """Return prompts taken in at once, decoding nothing."""
     batch = columns.concurrency
     passes, tokens = _passes(placement, columns, batch), batch * columns.prompt
-    least = passes.bound(tokens, decode=0.0 * batch).seconds
-    return Recipe(timeline.prefill(passes), tokens, batch, least)
+    bound = passes.bound(tokens, decode=0.0 * batch).seconds
+    return Recipe(timeline.prefill(passes), tokens, batch, bound)
 
 
 def static_batch(placement: Placement, columns: Columns) -> Recipe:
@@ -84,7 +84,9 @@ def static_batch(placement: Placement, columns: Columns) -> Recipe:
     batch, software = columns.concurrency, placement.machine.software
     everything = replace(software, memory_fraction=1.0, cache_fraction=1.0)
     roomy = replace(placement, machine=replace(placement.machine, software=everything))
-    at_once = np.where(batch <= _held(roomy, columns), batch, _held(placement, columns))
+    at_once = np.where(
+        batch <= _sequences_held(roomy, columns), batch, _sequences_held(placement, columns)
+    )
     waves = np.ceil(batch / np.maximum(at_once, 1.0))
     run = timeline.static_run(_passes(placement, columns, batch / waves))
     counts = tuple((name, count * waves) for name, count in run.counts)
@@ -102,29 +104,29 @@ def closed_loop(placement: Placement, columns: Columns) -> Recipe:
 
 def saturated(placement: Placement, columns: Columns) -> Recipe:
     """Return as many requests as memory and engine hold; the bound reserves nothing unused."""
-    least = np.minimum(columns.concurrency, room(placement, columns))
-    made = closed_loop(placement, replace(columns, concurrency=least))
+    batch = np.minimum(columns.concurrency, room(placement, columns))
+    recipe = closed_loop(placement, replace(columns, concurrency=batch))
     work, chips = placement.work, placement.layout.chips
     capacity = sum(chips * tier.capacity * tier.share(chips) for tier in placement.machine.tiers)
     cache = np.maximum(work.cache_bytes(columns.context), 1e-9)
-    most = floats(np.maximum((capacity - work.weight_bytes) / cache, 1.0))
-    bound = _bound_run(_passes(placement, columns, most)) * least / most
-    return replace(made, batch=least, bound=bound)
+    batch_limit = floats(np.maximum((capacity - work.weight_bytes) / cache, 1.0))
+    bound = _bound_run(_passes(placement, columns, batch_limit)) * batch / batch_limit
+    return replace(recipe, batch=batch, bound=bound)
 
 
 def latency_limited(placement: Placement, columns: Columns) -> Recipe:
     """Return the same under limits on the 99th percentile."""
-    made, share = saturated(placement, columns), LATENCY_LIMITED_SHARE
-    return replace(made, tokens=made.tokens * share, bound=made.bound * share)
+    recipe, share = saturated(placement, columns), LATENCY_LIMITED_SHARE
+    return replace(recipe, tokens=recipe.tokens * share, bound=recipe.bound * share)
 
 
 def first_token(placement: Placement, columns: Columns) -> Recipe:
     """Return the time to the first token; without a place it waits for runs of the others."""
     batch = np.minimum(columns.concurrency, room(placement, columns))
     passes = _passes(placement, columns, batch)
-    made = timeline.first_token(passes, runs=columns.concurrency / batch - 1.0)
-    least = passes.bound(columns.prompt, decode=0.0 * batch).seconds
-    return Recipe(made, columns.prompt, batch, least)
+    until_first = timeline.first_token(passes, runs=columns.concurrency / batch - 1.0)
+    bound = passes.bound(columns.prompt, decode=0.0 * batch).seconds
+    return Recipe(until_first, columns.prompt, batch, bound)
 
 
 def token_in_traffic(placement: Placement, columns: Columns) -> Recipe:
@@ -170,10 +172,10 @@ def _bound_run(passes: Schedule) -> Array:
 
 def room(placement: Placement, columns: Columns) -> Floats:
     """Return the sequences that memory and engine hold, output reserved; at least one."""
-    most = placement.machine.software.max_sequences * placement.layout.dp
-    return floats(np.maximum(np.minimum(_held(placement, columns), most), 1.0))
+    engine_limit = placement.machine.software.max_sequences * placement.layout.dp
+    return floats(np.maximum(np.minimum(_sequences_held(placement, columns), engine_limit), 1.0))
 
 
-def _held(placement: Placement, columns: Columns) -> Floats:
+def _sequences_held(placement: Placement, columns: Columns) -> Floats:
     """Return the sequences that memory holds, output reserved. [1]"""
     return floats(replace(placement, reserved_tokens=columns.prompt + columns.output).max_batch)

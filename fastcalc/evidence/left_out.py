@@ -15,10 +15,10 @@ _DIGITS = 5
 def to_csv(predictions: Sequence[Prediction]) -> str:
     """Return expectations as CSV, in the unit of each point's metric."""
     lines = [csv_line(COLUMNS)]
-    for one in sorted(predictions, key=lambda each: each.point.id):
-        numbers = (one.expected, one.low, one.high)
+    for prediction in sorted(predictions, key=lambda prediction: prediction.point.id):
+        numbers = (prediction.expected, prediction.low, prediction.high)
         texts = ["" if value is None else f"{value:.{_DIGITS}g}" for value in numbers]
-        lines.append(csv_line([one.point.id, *texts]))
+        lines.append(csv_line([prediction.point.id, *texts]))
     return "".join(lines)
 
 
@@ -26,11 +26,11 @@ def applied(predictions: Sequence[Prediction]) -> list[Prediction]:
     """Return predictions with the shipped expectations of fits without their source, if fitted."""
     file = shipped_folder("evidence") / "left_out.csv"
     with file.open(encoding="utf-8", newline="") as stream:
-        known = {row["id"]: row for row in csv.DictReader(stream)}
-    found = []
-    for one in predictions:
-        if row := known.get(one.point.id):
+        expectations = {row["id"]: row for row in csv.DictReader(stream)}
+    updated = []
+    for prediction in predictions:
+        if row := expectations.get(prediction.point.id):
             low, high = (float(row[name]) if row[name] else None for name in ("low", "high"))
-            one = replace(one, expected=float(row["expected"]), low=low, high=high)
-        found.append(one)
-    return found
+            prediction = replace(prediction, expected=float(row["expected"]), low=low, high=high)
+        updated.append(prediction)
+    return updated

@@ -23,7 +23,7 @@ MOST_VALUES = 10  # that an engine may have of its own
 
 
 @dataclass(frozen=True)
-class Own:
+class MovableValues:
     """Values of one engine that the user's runs may move, and where each of them stands."""
 
     nodes: tuple[Node, ...]
@@ -51,12 +51,12 @@ def fit_own(
     catalogue: Catalogue,
     base: Engine,
     file: str = "points",
-    named: str | None = None,
+    base_name: str | None = None,
 ) -> OwnFit:
     """Fit an engine on points of a file, starting from another that values are drawn to.
 
     Raises InputError if no point can be predicted, nothing of the engine is fitted (which is
-    called as the user ``named`` it), or scipy is missing.
+    called ``base_name`` by the user), or scipy is missing.
     """
     points = [point for point in points if not point.is_offloaded]
     batches, reasons = gather(points, Deployments(catalogue, base))
@@ -65,19 +65,20 @@ def fit_own(
         line = points[min(reasons)].line if reasons else 1
         raise InputError(f"{file}:{line}:1: nothing to fit on: {why or 'it holds no point'}")
     rows = rows_of(batches)
-    own = _own(base, list({one.hardware.id: one.hardware for one in rows.deployments}.values()))
-    if not own.nodes:
-        who = named or base.id
-        raise InputError(f"{who} has no fitted value that runs could move; extend vllm")
+    hardware = {deployment.hardware.id: deployment.hardware for deployment in rows.deployments}
+    movable = _movable_values(base, list(hardware.values()))
+    if not movable.nodes:
+        engine_name = base_name or base.id
+        raise InputError(f"{engine_name} has no fitted value that runs could move; extend vllm")
     everything = np.ones(len(rows.points), dtype=bool)
-    free = Fit(own, rows)
+    free = Fit(movable, rows)
     logs = free.solve(everything)
-    shrunk = free.uncertainty(logs) / np.array([node.spread for node in own.nodes])
+    shrunk = free.uncertainty(logs) / np.array([node.spread for node in movable.nodes])
     sure = (shrunk <= CERTAIN) & (np.abs(logs - free.start) > MOVED)
     most_certain = [int(node) for node in np.argsort(shrunk) if sure[node]][:MOST_VALUES]
     place = {node: index for index, node in enumerate(sorted(most_certain))}
-    positions = {key: place[node] for key, node in own.positions.items() if node in place}
-    fit = Fit(Own(tuple(own.nodes[node] for node in place), positions), rows)
+    positions = {key: place[node] for key, node in movable.positions.items() if node in place}
+    fit = Fit(MovableValues(tuple(movable.nodes[node] for node in place), positions), rows)
     logs = fit.solve(everything)
 
     def score(residuals: Floats) -> Group:
@@ -94,7 +95,7 @@ def fit_own(
     )
 
 
-def _own(base: Engine, hardware: Sequence[Hardware]) -> Own:
+def _movable_values(base: Engine, hardware: Sequence[Hardware]) -> MovableValues:
     """Return a node for each fitted value, by architecture where chips have different ones."""
     nodes: list[Node] = []
     positions: dict[tuple[str, str], int] = {}
@@ -111,4 +112,4 @@ def _own(base: Engine, hardware: Sequence[Hardware]) -> Own:
                 continue
             positions[name, group] = len(nodes)
             nodes.append(Node(base.id, "" if alike else group, name, value, value, SHRINK))
-    return Own(tuple(nodes), positions)
+    return MovableValues(tuple(nodes), positions)

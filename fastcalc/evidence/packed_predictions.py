@@ -18,11 +18,11 @@ class PackedPredictions(Sequence[Prediction]):
     """Predictions in the order of their points, of which some have none.
 
     points : of a file
-    taken : how many have a prediction [1]
+    predicted : how many have a prediction [1]
     """
 
     def __init__(self, points: Sequence[Point]) -> None:
-        self._points, self.taken = points, 0
+        self._points, self.predicted = points, 0
         self._numbers = {name: np.full(len(points), nan) for name in _NUMBERS}
         self._words: list[dict[str, object]] = []
         self._places: dict[tuple[object, ...], int] = {}
@@ -31,11 +31,12 @@ class PackedPredictions(Sequence[Prediction]):
 
     def take(self, index: Sequence[int], predictions: Sequence[Prediction]) -> None:
         """Keep the predictions of some points, by position."""
-        self.taken += len(index)
+        self.predicted += len(index)
         for name, numbers in self._numbers.items():
-            numbers[index] = [getattr(one, name) for one in predictions]  # None is NaN
-        for place, one in zip(index, predictions, strict=True):
-            words = tuple(getattr(one, name) for name in _WORDS)
+            # None is NaN.
+            numbers[index] = [getattr(prediction, name) for prediction in predictions]
+        for place, prediction in zip(index, predictions, strict=True):
+            words = tuple(getattr(prediction, name) for name in _WORDS)
             code = self._places.setdefault(words, len(self._words))
             if code == len(self._words):
                 self._words.append(dict(zip(_WORDS, words, strict=True)))
@@ -65,5 +66,5 @@ class PackedPredictions(Sequence[Prediction]):
     def _at(self, place: int) -> Prediction:
         numbers = {name: column.item(place) for name, column in self._numbers.items()}
         # A bound alone has no range.
-        known = {name: None if one != one else one for name, one in numbers.items()}
-        return Prediction(self._points[place], **self._words[self._codes[place]], **known)  # type: ignore[arg-type]
+        fields = {name: None if number != number else number for name, number in numbers.items()}
+        return Prediction(self._points[place], **self._words[self._codes[place]], **fields)  # type: ignore[arg-type]

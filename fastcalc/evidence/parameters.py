@@ -52,36 +52,38 @@ class ParameterFamily:
 
     def chain(self, engine: str) -> Iterator[Engine]:
         """Yield an engine and those it extends."""
-        found = self.engines.get(engine)
-        while found is not None:
-            yield found
-            found = self.engines.get(found.extends) if found.extends else None
+        ancestor = self.engines.get(engine)
+        while ancestor is not None:
+            yield ancestor
+            ancestor = self.engines.get(ancestor.extends) if ancestor.extends else None
 
     @cached_property
     def positions(self) -> dict[tuple[str, str, str], int]:
         """Where each node is, by engine, group and name."""
-        return {(one.engine, one.group, one.name): i for i, one in enumerate(self.nodes)}
+        return {(node.engine, node.group, node.name): i for i, node in enumerate(self.nodes)}
 
     def node_for(self, engine: str, hardware: Hardware, name: str) -> int | None:
         """Return the position of the node that a chip under an engine takes a value from."""
-        for one in self.chain(engine):
+        for ancestor in self.chain(engine):
             for group in (*reversed(hardware.groups), ""):
-                own = one.architectures.get(group) if group else one.parameters
-                if own is not None and getattr(own, name) is not None:
-                    return self.positions.get((one.id, group, name))
+                parameters = ancestor.architectures.get(group) if group else ancestor.parameters
+                if parameters is not None and getattr(parameters, name) is not None:
+                    return self.positions.get((ancestor.id, group, name))
         return None
 
 
 def family_of(engines: Sequence[Engine]) -> ParameterFamily:
     """Return the fitted values of engines, as their files write them."""
     family = ParameterFamily({engine.id: engine for engine in engines}, ())
-    for engine in sorted(engines, key=lambda one: (len(list(family.chain(one.id))), one.id)):
-        for group, own in (("", engine.parameters), *engine.architectures.items()):
+    for engine in sorted(
+        engines, key=lambda engine: (len(list(family.chain(engine.id))), engine.id)
+    ):
+        for group, parameters in (("", engine.parameters), *engine.architectures.items()):
             inherited = list(family.chain(engine.id))[0 if group else 1 :]
-            for name, quantity in own:
+            for name, quantity in parameters:
                 if not (isinstance(quantity, Quantity) and quantity.source == FIT):
                     continue
-                over = (family.positions.get((one.id, "", name)) for one in inherited)
+                over = (family.positions.get((ancestor.id, "", name)) for ancestor in inherited)
                 parent = next((node for node in over if node is not None), None)
                 center, spread = None if parent is not None else quantity.si, SHRINK
                 if quantity.band:

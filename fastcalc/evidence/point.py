@@ -25,7 +25,7 @@ _NOTED = {
 
 
 @lru_cache(maxsize=_FEW_NOTES)
-def _found(pattern: re.Pattern[str], notes: str) -> str | None:
+def _first_match(pattern: re.Pattern[str], notes: str) -> str | None:
     match = pattern.search(notes)
     return match[1].strip() if match else None
 
@@ -33,8 +33,8 @@ def _found(pattern: re.Pattern[str], notes: str) -> str | None:
 @lru_cache(maxsize=_FEW_NOTES)
 def noted(notes: str) -> dict[str, float]:
     """Return the numbers that notes hold, by the words before them."""
-    found = {what: pattern.search(notes) for what, pattern in _NOTED.items()}
-    return {what: float(match[1].replace(",", "")) for what, match in found.items() if match}
+    matches = {words: pattern.search(notes) for words, pattern in _NOTED.items()}
+    return {words: float(match[1].replace(",", "")) for words, match in matches.items() if match}
 
 
 @dataclass(slots=True)  # not frozen: files hold a hundred thousand, and freezing takes a second
@@ -78,12 +78,12 @@ class Point:
     @property
     def kind(self) -> str | None:
         """How it was measured: the word after the ``kind=`` that begins the notes."""
-        return _found(_KIND, self.notes)
+        return _first_match(_KIND, self.notes)
 
     @property
     def memory(self) -> tuple[str | None, ...]:
         """A host, how it is used and what lives where, each as ``host=``, ``use=``, ``place=``."""
-        return tuple(_found(pattern, self.notes) for pattern in _MEMORY)
+        return tuple(_first_match(pattern, self.notes) for pattern in _MEMORY)
 
     @property
     def is_offloaded(self) -> bool:
@@ -109,8 +109,8 @@ class Point:
     @property
     def requests(self) -> int | None:
         """Requests of the whole run, where the notes say ``requests N``."""
-        found = noted(self.notes).get("requests")
-        return None if found is None else int(found)
+        count = noted(self.notes).get("requests")
+        return None if count is None else int(count)
 
     @property
     def in_flight(self) -> float | None:

@@ -38,9 +38,9 @@ def read_cell(name: str, text: str) -> float:
     if value is None or not isfinite(value):
         raise ValueError(_not_a_number(name, text))
     if name in COUNTS and value <= _limit(name).most:
-        least = "it is 1 or more, and the cell stays empty where it is not stated"
-        whole = f"write {value:.0f}" if value.is_integer() else "write a whole number"
-        raise ValueError(f"{name} is '{shown(text)}'; {least if value <= 0 else whole}")
+        below_one = "it is 1 or more, and the cell stays empty where it is not stated"
+        not_whole = f"write {value:.0f}" if value.is_integer() else "write a whole number"
+        raise ValueError(f"{name} is '{shown(text)}'; {below_one if value <= 0 else not_whole}")
     if name == "value" and value <= 0:
         raise ValueError(f"value is {shown(text)}; what was measured is above 0")
     if name == "tokens_per_pass" and value < 1:
@@ -72,15 +72,15 @@ def _out_of_range(name: str, text: str) -> str:
 
 
 def _not_a_number(name: str, text: str) -> str:
-    what = f"{name} is '{shown(text)}', not a number"
+    fault = f"{name} is '{shown(text)}', not a number"
     if _THOUSANDS.fullmatch(text) and len(text) <= _MOST_DIGITS * 2:
         plain = re.sub("[,' ]", "", text)
-        return f"{what}; write {plain}"
+        return f"{fault}; write {plain}"
     if re.fullmatch(r"\d+,\d+", text, re.ASCII):
-        return f"{what}; write the decimals after a point"
+        return f"{fault}; write the decimals after a point"
     if name == "value":
-        return f"{what}; write it in the unit that the metric names, without the unit"
-    return f"{what}; leave the cell empty where it is not stated"
+        return f"{fault}; write it in the unit that the metric names, without the unit"
+    return f"{fault}; leave the cell empty where it is not stated"
 
 
 def wrong_words(row: Mapping[str, str]) -> dict[str, str]:
@@ -90,9 +90,9 @@ def wrong_words(row: Mapping[str, str]) -> dict[str, str]:
     {'model': "model is empty; 'fastcalc list models' names the models"}
     """
     wrong = {name: f"{name} is empty; {_NEEDED[name]}" for name in _NEEDED if not row[name]}
-    for what, value in noted(row["notes"]).items():
+    for words, value in noted(row["notes"]).items():
         if value not in LIMITS["length"]:
-            out = f"notes say '{what} {value:g}', which is out of range"
+            out = f"notes say '{words} {value:g}', which is out of range"
             wrong["notes"] = f"{out}: {LIMITS['length']}"
     metric = row["metric"]
     if metric and metric not in METRICS:
@@ -117,9 +117,9 @@ def wrong_layout(numbers: Mapping[str, float | None]) -> dict[str, str]:
 
 def header_faults(names: Sequence[str]) -> Iterator[tuple[int, str]]:
     """Yield the position of each wrong column of a header, and a sentence."""
-    known = [name for name in names if name in COLUMNS]
+    recognized = [name for name in names if name in COLUMNS]
     missing = [name for name in COLUMNS if name not in names]
-    if not known:
+    if not recognized:
         marks = [called for mark, called in _MARKS.items() if mark in names[0]]
         if {"avg_ts", "n_gen"} <= set(names):
             yield 0, "this is the CSV of llama-bench, which names no layout; run it with '-o json'"

@@ -39,8 +39,8 @@ class Points:
 
     def sentences(self) -> list[str]:
         """Return a sentence for each fault, with its place, and one that counts the rest."""
-        more = [f"{self.file}: and {self.unlisted:,} more"] if self.unlisted else []
-        return [*map(str, self.faults), *more]
+        unlisted = [f"{self.file}: and {self.unlisted:,} more"] if self.unlisted else []
+        return [*map(str, self.faults), *unlisted]
 
     def demand(self) -> Sequence[Point]:
         """Return the points, or raise InputError with all that is wrong with the file."""

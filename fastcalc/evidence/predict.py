@@ -58,10 +58,10 @@ class Batch:
     @property
     def assumptions(self) -> list[str | None]:
         """What was not stated of each point: of its layout, and that memory holds no such batch."""
-        most = np.broadcast_to(self.recipe.at_once, self.recipe.batch.shape).tolist()
+        capacities = np.broadcast_to(self.recipe.at_once, self.recipe.batch.shape).tolist()
         return [
-            _and_waves(self.assumed, batch, held) if batch > held else self.assumed
-            for batch, held in zip(self.recipe.batch.tolist(), most, strict=True)
+            _and_waves(self.assumed, batch, capacity) if batch > capacity else self.assumed
+            for batch, capacity in zip(self.recipe.batch.tolist(), capacities, strict=True)
         ]
 
     @property
@@ -73,8 +73,8 @@ class Batch:
         return np.where(np.isin(metrics, TIMES), 1.0, recipe.tokens / among)
 
 
-def _and_waves(assumed: str | None, batch: float, most: float) -> str:
-    text = f"in {ceil(batch / most):,} waves: memory holds {most:,.0f} at once"
+def _and_waves(assumed: str | None, batch: float, at_once: float) -> str:
+    text = f"in {ceil(batch / at_once):,} waves: memory holds {at_once:,.0f} at once"
     return f"{assumed}; {text}" if assumed else text
 
 
@@ -96,8 +96,8 @@ def rule_of(point: Point) -> str:
     if point.metric == "prefill_tokens_per_s":
         raise UnpredictableError(f"kind={kind} reports no prefill rate")
     if kind != "e2e_concurrency" and point.metric in ("ttft_s", "tokens_per_s_per_user"):
-        what = "the time to the first token under saturated load"
-        raise UnpredictableError(f"{what} is that of a queue of unknown length")
+        ttft = "the time to the first token under saturated load"
+        raise UnpredictableError(f"{ttft} is that of a queue of unknown length")
     if point.is_static and not point.is_time:
         if not (point.concurrency or point.in_flight or point.requests):
             raise UnpredictableError("a static batch without concurrency: its size is not known")
@@ -166,49 +166,52 @@ def gather(points: Sequence[Point], deployments: Deployments) -> tuple[list[Batc
 
 
 def batches_of(
-    groups: Iterable[Alike], points: Sequence[Point], skipped: dict[int, str], most: int = MANY
+    groups: Iterable[Alike],
+    points: Sequence[Point],
+    skipped: dict[int, str],
+    max_points: int = MANY,
 ) -> Iterator[Batch]:
     """Yield batches of so many points that are alike at most; note those that have no place."""
     for group in groups:
         try:
-            yield from _batches(group, points, most)
+            yield from _batches(group, points, max_points)
         except InputError as reason:
             skipped.update(dict.fromkeys(group.index, str(reason)))
 
 
-def _batches(group: Alike, points: Sequence[Point], most: int) -> Iterator[Batch]:
+def _batches(group: Alike, points: Sequence[Point], max_points: int) -> Iterator[Batch]:
     """Yield the points of one deployment, so many at a time at most."""
     places = group.deployment.placements(group.longest)
-    for start in range(0, len(group.index), most):
-        yield from _by_layout(group, places, points, group.index[start : start + most])
+    for start in range(0, len(group.index), max_points):
+        yield from _by_layout(group, places, points, group.index[start : start + max_points])
 
 
 def _by_layout(
     group: Alike, places: Sequence[Placement], points: Sequence[Point], index: Sequence[int]
 ) -> Iterator[Batch]:
     """Yield points by the layout taken for each: stated, or the best there is."""
-    rule, kind, some = group.rule, group.kind, [points[place] for place in index]
-    columns = _columns(some)
-    taken, typical = np.zeros(len(some), dtype=int), np.ones(len(some))
+    rule, kind, batch_points = group.rule, group.kind, [points[place] for place in index]
+    columns = _columns(batch_points)
+    chosen, typical = np.zeros(len(batch_points), dtype=int), np.ones(len(batch_points))
     if len(places) > 1:
-        is_time = np.array([point.is_time for point in some])
+        is_time = np.array([point.is_time for point in batch_points])
         goals = np.array([_speeds(place, columns, kind, False) for place in places])
         speeds = np.array([_speeds(place, columns, rule, is_time) for place in places])
-        taken = goals.argmax(axis=0)
-        typical = np.median(speeds, axis=0) / np.take_along_axis(speeds, taken[None], axis=0)[0]
-    for choice in np.unique(taken):
-        own = np.flatnonzero(taken == choice)
+        chosen = goals.argmax(axis=0)
+        typical = np.median(speeds, axis=0) / np.take_along_axis(speeds, chosen[None], axis=0)[0]
+    for choice in np.unique(chosen):
+        members = np.flatnonzero(chosen == choice)
         place = places[choice]
         assumed = group.deployment.assumed(place.layout, _BEST.get(kind, _MOST_SERVED), len(places))
         yield Batch(
-            index=[index[at] for at in own.tolist()],
-            points=[some[at] for at in own.tolist()],
+            index=[index[at] for at in members.tolist()],
+            points=[batch_points[at] for at in members.tolist()],
             deployment=group.deployment,
             placement=place,
             rule=rule,
-            recipe=RATES[rule](place, columns.at(own)),
+            recipe=RATES[rule](place, columns.at(members)),
             assumed=assumed,
-            typical=typical[own],
+            typical=typical[members],
         )
 
 
@@ -224,13 +227,13 @@ def _speeds(placement: Placement, columns: Columns, rule: str, is_time: Bools | 
 def _columns(points: Iterable[Point]) -> Columns:
     rows = []
     for point in points:
-        known = point.prompt is not None or point.output is not None
-        context = (point.prompt or 0.0) + (point.output or 0.0) / 2.0 if known else SHORT_CHAT
-        most = point.in_flight or point.concurrency
-        most = most or (1 if point.kind == "decode_batch1" else point.requests)
+        has_lengths = point.prompt is not None or point.output is not None
+        context = (point.prompt or 0.0) + (point.output or 0.0) / 2.0 if has_lengths else SHORT_CHAT
+        concurrency = point.in_flight or point.concurrency
+        concurrency = concurrency or (1 if point.kind == "decode_batch1" else point.requests)
         drafts = speculation_of(point)
         lengths = (*_lengths(point), point.mean_context or context)
-        rows.append((most or np.inf, *lengths, drafts.tokens_per_pass, drafts.drafted))
+        rows.append((concurrency or np.inf, *lengths, drafts.tokens_per_pass, drafts.drafted))
     return Columns(*np.array(rows, dtype=float).T)
 
 

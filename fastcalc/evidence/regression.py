@@ -32,7 +32,7 @@ location parameter," Annals of Mathematical Statistics 35, 1964)."""
 
 _STEP = 1e-4
 
-SHARES = frozenset(name for name, one in PARAMETERS.items() if one.quantity is Fraction)
+SHARES = frozenset(name for name, parameter in PARAMETERS.items() if parameter.quantity is Fraction)
 
 
 class Values(Protocol):
@@ -59,17 +59,19 @@ class Fit:
         return tuple(dict.fromkeys(node.name for node in self.family.nodes))
 
     @cached_property
-    def _taken(self) -> list[dict[str, Ints]]:
+    def _node_positions(self) -> list[dict[str, Ints]]:
         """For each pile and name, the node that each pass takes its value from; -1 for none."""
-        machines = [(one.engine.id, one.hardware) for one in self.rows.deployments]
+        machines = [
+            (deployment.engine.id, deployment.hardware) for deployment in self.rows.deployments
+        ]
         nodes = {}
         for engine, chip in machines:
             if (engine, chip.id) not in nodes:
-                found = (self.family.node_for(engine, chip, name) for name in self.names)
-                nodes[engine, chip.id] = [-1 if node is None else node for node in found]
+                positions = (self.family.node_for(engine, chip, name) for name in self.names)
+                nodes[engine, chip.id] = [-1 if node is None else node for node in positions]
         by_point = np.array([nodes[engine, chip.id] for engine, chip in machines])
         return [
-            dict(zip(self.names, by_point[one.point].T, strict=True)) for one in self.rows.piles
+            dict(zip(self.names, by_point[pile.point].T, strict=True)) for pile in self.rows.piles
         ]
 
     @cached_property
@@ -85,15 +87,15 @@ class Fit:
 
     def software(self, logs: Floats) -> list[EngineParameters]:
         """Return the parameters of every pass for some values."""
-        found = []
-        for pile, taken in zip(self.rows.piles, self._taken, strict=True):
+        parameters = []
+        for pile, node_indices in zip(self.rows.piles, self._node_positions, strict=True):
             moved = {}
-            for name, nodes in taken.items():
-                most = 1.0 if name in SHARES else np.inf
+            for name, nodes in node_indices.items():
+                limit = 1.0 if name in SHARES else np.inf
                 written = getattr(pile.software, name)
-                moved[name] = np.minimum(np.where(nodes >= 0, np.exp(logs[nodes]), written), most)
-            found.append(replace(pile.software, **moved))
-        return found
+                moved[name] = np.minimum(np.where(nodes >= 0, np.exp(logs[nodes]), written), limit)
+            parameters.append(replace(pile.software, **moved))
+        return parameters
 
     def residuals(self, logs: Floats) -> Floats:
         """Return the logarithm of expected over measured time of every point."""
@@ -102,16 +104,18 @@ class Fit:
 
     def jacobian(self, logs: Floats) -> Floats:
         """Return how every residual moves with every value."""
-        own, count = self.software(logs), len(self.rows.points)
-        total = self.rows.seconds(own)
+        parameters, count = self.software(logs), len(self.rows.points)
+        total = self.rows.seconds(parameters)
         slopes = np.zeros((count, len(logs)))
-        for pile, software, taken in zip(self.rows.piles, own, self._taken, strict=True):
+        for pile, software, node_indices in zip(
+            self.rows.piles, parameters, self._node_positions, strict=True
+        ):
             before = pile.seconds(software)
             for name in self.names:
                 moved = {name: getattr(software, name) * np.exp(_STEP)}
                 change = (pile.seconds(replace(software, **moved)) - before) / _STEP
-                is_fitted = taken[name] >= 0
-                where = pile.point[is_fitted], taken[name][is_fitted]
+                is_fitted = node_indices[name] >= 0
+                where = pile.point[is_fitted], node_indices[name][is_fitted]
                 np.add.at(slopes, where, change[is_fitted])
         return np.asarray(slopes / total[:, np.newaxis], dtype=float)
 
@@ -124,16 +128,16 @@ class Fit:
                 slopes[index, node.parent] -= 1.0 / node.spread
         return slopes
 
-    def weights(self, used: Bools) -> Floats:
+    def weights(self, is_used: Bools) -> Floats:
         """Return the weight of every point, at most 1: a source's grows as the root of its rows."""
         sources, inverse, counts = np.unique(
-            self.rows.sources[used], return_inverse=True, return_counts=True
+            self.rows.sources[is_used], return_inverse=True, return_counts=True
         )
         weights = np.zeros(len(self.rows.points))
-        weights[used] = np.minimum(np.sqrt(len(sources) / counts[inverse]), 1.0)
+        weights[is_used] = np.minimum(np.sqrt(len(sources) / counts[inverse]), 1.0)
         return weights
 
-    def solve(self, used: Bools, start: Floats | None = None) -> Floats:
+    def solve(self, is_used: Bools, start: Floats | None = None) -> Floats:
         """Return the logarithms of the values that fit some points best, from a start nearby.
 
         Raises InputError if scipy is not installed.
@@ -145,24 +149,24 @@ class Fit:
         start = self.start if start is None else start
         if not start.size:  # no point moves a value: scipy takes the norm of nothing
             return start
-        weights = np.sqrt(self.weights(used)) / NOISE
-        points, nodes = int(np.count_nonzero(used)), self.family.nodes
-        centers = [log(one.center) / one.spread if one.center else 0.0 for one in nodes]
+        weights = np.sqrt(self.weights(is_used)) / NOISE
+        points, nodes = int(np.count_nonzero(is_used)), self.family.nodes
+        centers = [log(node.center) / node.spread if node.center else 0.0 for node in nodes]
 
         def errors(logs: Floats) -> Floats:
-            data = self.residuals(logs)[used] * weights[used]
+            data = self.residuals(logs)[is_used] * weights[is_used]
             return np.concatenate([data, self.prior_slopes @ logs - centers])
 
         def slopes(logs: Floats) -> Floats:
-            data = self.jacobian(logs)[used] * weights[used, np.newaxis]
+            data = self.jacobian(logs)[is_used] * weights[is_used, np.newaxis]
             return np.concatenate([data, self.prior_slopes])
 
         def loss(squares: Floats) -> Floats:
             limit = np.full(squares.shape, np.inf)
-            limit[:points] = (HUBER * weights[used] * NOISE) ** 2
+            limit[:points] = (HUBER * weights[is_used] * NOISE) ** 2
             return _huber(squares, limit)
 
-        found: Any = least_squares(
+        solution: Any = least_squares(
             errors,
             start,
             jac=slopes,
@@ -172,7 +176,7 @@ class Fit:
             ftol=1e-13,
             gtol=1e-12,
         )
-        return np.asarray(found.x)
+        return np.asarray(solution.x)
 
     def uncertainty(self, logs: Floats) -> Floats:
         """Return the standard deviation of every value about a solution, in logarithms."""
@@ -181,12 +185,12 @@ class Fit:
         slopes = np.concatenate([data, self.prior_slopes])
         return np.asarray(np.sqrt(np.diag(np.linalg.inv(slopes.T @ slopes))))
 
-    def left_out(self, used: Bools, labels: npt.NDArray[np.str_]) -> Floats:
+    def left_out(self, is_used: Bools, labels: npt.NDArray[np.str_]) -> Floats:
         """Return the residual of every used point by a fit without those of its label."""
-        residuals, near = np.zeros(len(self.rows.points)), self.solve(used)
-        for label in np.unique(labels[used]):
-            own = labels == label
-            residuals[own] = self.residuals(self.solve(used & ~own, near))[own]
+        residuals, near = np.zeros(len(self.rows.points)), self.solve(is_used)
+        for label in np.unique(labels[is_used]):
+            of_label = labels == label
+            residuals[of_label] = self.residuals(self.solve(is_used & ~of_label, near))[of_label]
         return residuals
 
 

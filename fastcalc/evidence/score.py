@@ -123,7 +123,7 @@ def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[P
     values = np.where(is_time, expected, rows.tokens / expected).tolist()
     bounds = np.where(is_time, rows.bound, rows.tokens / rows.bound).tolist()
     typical = rows.typical.tolist()
-    found: list[Prediction] = []
+    predictions: list[Prediction] = []
     for batch in dict.fromkeys(rows.batches):
         phase, has_experts = PHASES.get(batch.rule, "served"), batch.placement.work.experts > 0
         is_offloaded, hardware = batch.points[0].is_offloaded, batch.deployment.hardware
@@ -131,14 +131,14 @@ def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[P
         about = batch.deployment.engine.id, machine, phase, has_experts
         speed = range_of(batch.placement, phase, is_offloaded=is_offloaded)
         for point, assumed in zip(batch.points, batch.assumptions, strict=True):
-            index = len(found)
+            index = len(predictions)
             value, bound, middle = values[index], bounds[index], typical[index]
             low = high = None
             if speed:
                 edges = speed.below, speed.above
                 low, high = _span(value, bound, *edges, middle, is_time=point.is_time)
-            found.append(Prediction(point, *about, value, low, high, bound, assumed, middle))
-    return found
+            predictions.append(Prediction(point, *about, value, low, high, bound, assumed, middle))
+    return predictions
 
 
 def _span(
@@ -158,23 +158,35 @@ def groups_of(predictions: Sequence[Prediction]) -> list[Group]:
     alike: dict[tuple[object, ...], tuple[dict[str, str], array[int]]] = {}
     sources: dict[str, int] = {}
     scores = np.zeros((len(predictions), 5))
-    for index, one in enumerate(predictions):
-        point, about = one.point, (one.engine_used, one.machine, one.phase, one.has_experts)
+    for index, prediction in enumerate(predictions):
+        point = prediction.point
+        about = (
+            prediction.engine_used,
+            prediction.machine,
+            prediction.phase,
+            prediction.has_experts,
+        )
         key = (*about, point.kind, point.metric, point.hardware, point.model, point.source_key)
         if key not in alike:
-            alike[key] = _names(one), array("i")
+            alike[key] = _names(prediction), array("i")
         alike[key][1].append(index)
         source = sources.setdefault(point.source_key, len(sources))
-        scores[index] = one.factor, one.bias, one.is_covered, one.beats_bound, source
+        scores[index] = (
+            prediction.factor,
+            prediction.bias,
+            prediction.is_covered,
+            prediction.beats_bound,
+            source,
+        )
     members: dict[str, list[array[int]]] = defaultdict(list)
     for names, places in alike.values():
         for group, name in names.items():
             members[group if group == "all" else f"{group}:{name}"].append(places)
     order = list(_names(predictions[0]))
     return [
-        _group(name, scores[np.concatenate(own)])
-        for name, own in sorted(
-            members.items(), key=lambda item: (order.index(item[0].partition(":")[0]), item[0])
+        _group(name, scores[np.concatenate(positions)])
+        for name, positions in sorted(
+            members.items(), key=lambda pair: (order.index(pair[0].partition(":")[0]), pair[0])
         )
     ]
 
@@ -194,15 +206,15 @@ def _group(name: str, scores: Floats) -> Group:
     )
 
 
-def _names(one: Prediction) -> dict[str, str]:
-    point = one.point
+def _names(prediction: Prediction) -> dict[str, str]:
+    point = prediction.point
     return {
         "all": "",
-        "part": one.part,
-        "class": one.machine,
-        "kind": point.kind or one.phase,
+        "part": prediction.part,
+        "class": prediction.machine,
+        "kind": point.kind or prediction.phase,
         "metric": point.metric,
-        "engine": one.engine_used,
+        "engine": prediction.engine_used,
         "hardware": point.hardware,
         "model": point.model,
         "source": point.source_key,

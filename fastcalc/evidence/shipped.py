@@ -29,7 +29,12 @@ class Evidence:
 
     def _excluded(self, effect: str) -> dict[str, str]:
         exclusions = self.provenance.exclusions
-        return {row: one.reason for one in exclusions if one.effect == effect for row in one.rows}
+        return {
+            row: exclusion.reason
+            for exclusion in exclusions
+            if exclusion.effect == effect
+            for row in exclusion.rows
+        }
 
     def is_set_aside(self, point: Point) -> bool:
         """Return whether a point's source is kept to score finished engines."""

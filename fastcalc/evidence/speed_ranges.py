@@ -23,9 +23,9 @@ class Interval:
     count: int
     sources: int
 
-    def at_least(self, other: "Interval") -> "Interval":
+    def at_least(self, inner: "Interval") -> "Interval":
         """Return it, widened to hold another."""
-        return replace(self, below=max(self.below, other.below), above=max(self.above, other.above))
+        return replace(self, below=max(self.below, inner.below), above=max(self.above, inner.above))
 
 
 def interval(residuals: Floats, sources: Array, stretch: float | None = None) -> Interval:
@@ -51,9 +51,11 @@ def stretch_of(residuals: Floats, sources: Array) -> float:
         return _by_chance(len(names))
     needed = np.zeros(len(residuals))
     for name in names:
-        own = sources == name
-        low, high = _edges(residuals[~own], sources[~own])
-        needed[own] = np.where(residuals[own] > 0.0, residuals[own] / high, residuals[own] / low)
+        of_source = sources == name
+        low, high = _edges(residuals[~of_source], sources[~of_source])
+        needed[of_source] = np.where(
+            residuals[of_source] > 0.0, residuals[of_source] / high, residuals[of_source] / low
+        )
     return float(np.quantile(needed, INSIDE))
 
 
@@ -62,8 +64,8 @@ def _by_chance(sources: int) -> float:
     from scipy.stats import norm, t
 
     edge = (1.0 + INSIDE) / 2.0
-    few = float(t.ppf(edge, max(sources - 1, 1)) / norm.ppf(edge))
-    return few * sqrt(1.0 + 1.0 / sources)
+    t_over_normal = float(t.ppf(edge, max(sources - 1, 1)) / norm.ppf(edge))
+    return t_over_normal * sqrt(1.0 + 1.0 / sources)
 
 
 def _edges(residuals: Floats, sources: Array) -> tuple[float, float]:
@@ -89,14 +91,14 @@ def intervals(
 
     It is stretched as that of all. Few sources that differ by more than chance have their phase's.
     """
-    found = {}
-    for name in sorted({name for own in names for name in own}):
-        chosen = np.array([name in own for own in names])
-        rest = chosen & (sources != left_out)
-        if len(np.unique(sources[rest])) >= FEWEST_SOURCES:
+    ranges = {}
+    for name in sorted({name for point_names in names for name in point_names}):
+        chosen = np.array([name in point_names for point_names in names])
+        remaining = chosen & (sources != left_out)
+        if len(np.unique(sources[remaining])) >= FEWEST_SOURCES:
             stretch = stretch_of(residuals[chosen], sources[chosen])
             count = len(np.unique(sources[chosen]))
             if "-" in name and count < ENOUGH_SOURCES and stretch > _by_chance(count):
                 continue
-            found[name] = interval(residuals[rest], sources[rest], stretch)
-    return found
+            ranges[name] = interval(residuals[remaining], sources[remaining], stretch)
+    return ranges

@@ -71,8 +71,10 @@ class StackedPoints:
     def seconds(self, software: Sequence[EngineParameters] | None = None) -> Floats:
         """Return the expected time of each point, by other parameters of each pile if given. [s]"""
         total = self.overhead
-        for pile, own in zip(self.piles, software or [p.software for p in self.piles], strict=True):
-            spent = pile.seconds(own)
+        for pile, parameters in zip(
+            self.piles, software or [p.software for p in self.piles], strict=True
+        ):
+            spent = pile.seconds(parameters)
             total = total + np.bincount(pile.point, spent, minlength=len(self.points))
         return total
 
@@ -84,26 +86,26 @@ def rows_of(batches: Sequence[Batch]) -> StackedPoints:
     values = np.array([point.value for point in points], dtype=float)
 
     def stacked(numbers: Callable[[Batch], ArrayLike]) -> Floats:
-        each = [np.broadcast_to(numbers(one), (len(one.points),)) for one in batches]
-        return floats(np.concatenate(each) if each else np.zeros(0))
+        columns = [np.broadcast_to(numbers(batch), (len(batch.points),)) for batch in batches]
+        return floats(np.concatenate(columns) if columns else np.zeros(0))
 
-    tokens = stacked(lambda one: one.tokens)
+    tokens = stacked(lambda batch: batch.tokens)
     return StackedPoints(
         points=points,
         batches=[batch for batch in batches for _ in batch.points],
         piles=[pile for spatial in (False, True) for pile in _piles(batches, spatial)],
         measured=np.where(is_time, values, tokens / values),
-        bound=stacked(lambda one: one.recipe.bound),
+        bound=stacked(lambda batch: batch.recipe.bound),
         tokens=tokens,
-        overhead=stacked(lambda one: one.recipe.timeline.overhead),
-        typical=stacked(lambda one: one.typical),
+        overhead=stacked(lambda batch: batch.recipe.timeline.overhead),
+        typical=stacked(lambda batch: batch.typical),
     )
 
 
 def _piles(batches: Sequence[Batch], is_spatial: bool) -> list[Pile]:
     """Return the passes of chips that execute alike: those of one memory joined, others alone."""
     alone: list[Pile] = []
-    whole: list[Pile] = []
+    joinable: list[Pile] = []
     first = 0
     for batch in batches:
         machine, count = batch.placement.machine, len(batch.points)
@@ -113,14 +115,14 @@ def _piles(batches: Sequence[Batch], is_spatial: bool) -> list[Pile]:
             continue
         for work, often in batch.recipe.timeline.works():
             times = np.broadcast_to(often, (count,))
-            made = Pile(work, machine.chip, machine.software, index, times, is_spatial)
+            pile = Pile(work, machine.chip, machine.software, index, times, is_spatial)
             is_plain = work.split is None and work.apart is None
-            (whole if is_plain else alone).append(made)
-    if not whole:
+            (joinable if is_plain else alone).append(pile)
+    if not joinable:
         return alone
-    work, chip, software = (_joined(whole, name) for name in ("work", "chip", "software"))
-    point = np.concatenate([pile.point for pile in whole])
-    times = np.concatenate([pile.times for pile in whole])
+    work, chip, software = (_joined(joinable, name) for name in ("work", "chip", "software"))
+    point = np.concatenate([pile.point for pile in joinable])
+    times = np.concatenate([pile.times for pile in joinable])
     return [*alone, Pile(work, chip, software, point, times, is_spatial)]
 
 

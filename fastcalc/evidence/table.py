@@ -53,7 +53,7 @@ class PointTable:
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the line that a row begins on, and its cells; blank lines are passed over."""
-        rows = csv.reader(self._taken(), strict=True)
+        rows = csv.reader(self._remembered(), strict=True)
         while True:
             line = rows.line_num + 1
             self._row.clear()
@@ -67,7 +67,7 @@ class PointTable:
             if any(map(str.strip, cells)):
                 yield line, cells
 
-    def _taken(self) -> Iterator[str]:
+    def _remembered(self) -> Iterator[str]:
         """Yield the lines, and keep those of the row that is read, for the places of its faults."""
         for number, line in enumerate(self.lines, 1):
             self._row[number] = line
@@ -93,28 +93,28 @@ class PointTable:
         return None if wrong else Point(**{**row, **numbers}, line=line)  # type: ignore[arg-type]
 
     def _wrong_length(self, line: int, cells: Sequence[str], names: Sequence[str]) -> None:
-        least = min(len(cells), len(names))
-        what = f"the row has {len(cells):,} cells, the header {len(names)}"
+        position = min(len(cells), len(names))
+        lengths = f"the row has {len(cells):,} cells, the header {len(names)}"
         is_torn = any("\n" in cell or "\r" in cell for cell in cells)
         if is_torn:
-            least = len(_starts(self._row[line])) - 1
+            position = len(_starts(self._row[line])) - 1
             hint = "it runs over several lines: close the quotes of each cell on its own line"
         elif len(cells) > len(names):
             hint = 'put a cell that holds commas into quotes, "like, this"'
         else:
-            hint = f"'{names[least]}' and what follows is missing; leave unknown cells empty"
-        self._add(line, self._column(line, least), f"{what}; {hint}")
+            hint = f"'{names[position]}' and what follows is missing; leave unknown cells empty"
+        self._add(line, self._column(line, position), f"{lengths}; {hint}")
 
     def _unreadable(self, line: int, error: csv.Error) -> None:
         text = self._row.get(line, "")
         starts = [*_starts(text), len(text) + 1]
-        whole = [_WHOLE_CELL.fullmatch(text[a : b - 1]) is not None for a, b in pairwise(starts)]
-        position = whole.index(False) if False in whole else 0
+        is_whole = [_WHOLE_CELL.fullmatch(text[a : b - 1]) is not None for a, b in pairwise(starts)]
+        position = is_whole.index(False) if False in is_whole else 0
         if "new-line" in str(error):
             why = "a line ends here as on no other line; use one kind of line end"
             self._add(line, text.find("\r") + 1, why)
             return
-        if False not in whole:
+        if False not in is_whole:
             message = "a cell of more than 100,000 letters; no measurement needs one"
         elif "unexpected end" in str(error) or "larger than" in str(error):
             message = "the quote that opens here is never closed; close it at the end of the cell"

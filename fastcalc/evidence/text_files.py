@@ -66,8 +66,10 @@ def text_in(file: str, stream: BufferedReader) -> Text:
     """Return what is left of an open file, as `text_of` does."""
     raw = stream.read(MAX_BYTES + 1)
     if len(raw) > MAX_BYTES:
-        what = f"{shown(file, 200)} is larger than {MAX_BYTES // 1_000_000} MB"
-        raise InputError(f"{what}; split it, or save results without the detail of every request")
+        too_large = f"{shown(file, 200)} is larger than {MAX_BYTES // 1_000_000} MB"
+        raise InputError(
+            f"{too_large}; split it, or save results without the detail of every request"
+        )
     try:
         return Text(file, decoded(file, raw.removeprefix(_MARK)))
     except NoTextError as error:
@@ -85,8 +87,8 @@ def decoded(file: str, raw: bytes, first: int = 1) -> str:
         line = raw.count(b"\n", 0, error.start) + first
         column = error.start - raw.rfind(b"\n", 0, error.start)
         is_utf16 = line == 1 and raw[:2] in (b"\xff\xfe", b"\xfe\xff")
-        what = "the file is UTF-16" if is_utf16 else f"byte 0x{raw[error.start]:02x} is not UTF-8"
-        message = f"{what}; save the file as UTF-8"
+        cause = "the file is UTF-16" if is_utf16 else f"byte 0x{raw[error.start]:02x} is not UTF-8"
+        message = f"{cause}; save the file as UTF-8"
         raise NoTextError(FileFault(file, line, column, message)) from error
 
 
@@ -102,7 +104,7 @@ def lines_of(file: str, stream: BufferedReader) -> Iterator[str]:
     number = 1
     while line:
         if len(line) > _MOST_LINE:
-            what = f"a line of more than {_MOST_LINE:,} letters; end each row with a line feed"
-            raise NoTextError(FileFault(file, number, 1, what))
+            message = f"a line of more than {_MOST_LINE:,} letters; end each row with a line feed"
+            raise NoTextError(FileFault(file, number, 1, message))
         yield decoded(file, line, number).removesuffix("\n")
         line, number = stream.readline(_MOST_LINE + 1), number + 1

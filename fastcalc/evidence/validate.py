@@ -29,7 +29,7 @@ class Validation:
 
     def of(self, kind: str) -> list[Group]:
         """Return the groups of one kind."""
-        return [one for one in self.groups if one.name.startswith(kind)]
+        return [group for group in self.groups if group.name.startswith(kind)]
 
 
 @dataclass(frozen=True)
@@ -55,43 +55,43 @@ def validate(
     """
     groups, reasons = alike(points, Deployments(catalogue, engine))
     predictions = PackedPredictions(points)
-    for batches in _together(batches_of(groups, points, reasons, _AT_ONCE)):
+    for batches in _pooled(batches_of(groups, points, reasons, _AT_ONCE)):
         index = [place for batch in batches for place in batch.index]
         predictions.take(index, predictions_of(rows_of(batches)))
-        so_far(predictions.taken)
+        so_far(predictions.predicted)
     predictions.close()
     left = [Skipped(points[at].id, points[at].line, why) for at, why in sorted(reasons.items())]
     return Validation(predictions, [*skipped, *left], groups_of(predictions))
 
 
-def _together(batches: Iterable[Batch]) -> Iterator[list[Batch]]:
+def _pooled(batches: Iterable[Batch]) -> Iterator[list[Batch]]:
     """Yield batches of some thousand points together: each call prices all that it is given."""
-    some: list[Batch] = []
+    pending: list[Batch] = []
     for batch in batches:
-        some.append(batch)
-        if sum(len(one.index) for one in some) >= _AT_ONCE:
-            yield some
-            some = []
-    if some:
-        yield some
+        pending.append(batch)
+        if sum(len(batch.index) for batch in pending) >= _AT_ONCE:
+            yield pending
+            pending = []
+    if pending:
+        yield pending
 
 
 def validate_shipped(evidence: Evidence, catalogue: Catalogue) -> Shipped:
     """Score the shipped evidence: what is fitted, what is set aside, and what is suspect."""
     excluded, suspect = evidence.unpredictable, evidence.suspect
-    known = [point for point in evidence.points if point.id not in excluded]
-    others = (point for point in evidence.points if point.id in excluded)
-    unknown = [Skipped(point.id, point.line, excluded[point.id]) for point in others]
-    fitted = validate([p for p in known if evidence.is_fitted(p)], catalogue, skipped=unknown)
+    predictable = [point for point in evidence.points if point.id not in excluded]
+    unpredictable = (point for point in evidence.points if point.id in excluded)
+    unknown = [Skipped(point.id, point.line, excluded[point.id]) for point in unpredictable]
+    fitted = validate([p for p in predictable if evidence.is_fitted(p)], catalogue, skipped=unknown)
     honest = left_out.applied(fitted.predictions)
-    believed = [point for point in known if point.id not in suspect]
+    believed = [point for point in predictable if point.id not in suspect]
     offloaded = validate([p for p in believed if p.is_offloaded], catalogue)
-    kept = [p for p in believed if evidence.is_set_aside(p) and not p.is_offloaded]
-    aside = validate(kept, catalogue, skipped=offloaded.skipped)
-    both = [*aside.predictions, *offloaded.predictions]
+    set_aside = [p for p in believed if evidence.is_set_aside(p) and not p.is_offloaded]
+    aside = validate(set_aside, catalogue, skipped=offloaded.skipped)
+    predictions = [*aside.predictions, *offloaded.predictions]
     groups = [*aside.groups, *offloaded.of("part:")]
     return Shipped(
         fitted=Validation(honest, fitted.skipped, [*groups_of(honest), *offloaded.of("class:")]),
-        set_aside=Validation(both, aside.skipped, groups),
-        suspect=validate([p for p in known if p.id in suspect], catalogue),
+        set_aside=Validation(predictions, aside.skipped, groups),
+        suspect=validate([p for p in predictable if p.id in suspect], catalogue),
     )
