@@ -38,7 +38,7 @@ def rows():
 
 
 ROWS = rows()
-RANKS = {"inferentia-2": 2}
+RANKS = {"inferentia-2": 2, "trainium-1": 2, "trainium-2": 4}
 """Ranks of chips that are not one: tp, pp and dp count these."""
 PROVENANCE = load(FOLDER / "sources.yaml", Provenance)
 PREFIXES = {row["id"].rpartition("-")[0] for row in ROWS}

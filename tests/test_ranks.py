@@ -168,5 +168,8 @@ def test_inferentia_runs_llama_2_13b_on_all_cores_of_its_instance():
         outcome("llama-2-13b", "h100-sxm", sharding=Sharding(chips=8, tp=3, dp=8))
 
 
-def test_ranks_as_the_vendor_prints_them():
-    assert Catalogue().hardware("inferentia-2").ranks.si == 2
+@pytest.mark.parametrize(
+    ("chip", "ranks"), [("inferentia-2", 2), ("trainium-1", 2), ("trainium-2", 4)]
+)
+def test_ranks_as_the_vendor_prints_them(chip, ranks):
+    assert Catalogue().hardware(chip).ranks.si == ranks
