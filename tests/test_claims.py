@@ -111,6 +111,7 @@ def test_every_test_and_source_is_used(book):
         ("61", [6.19 / 15, 16.5 / 15], 0.005),
         ("63", [1 / 6 + 0.2 * 3], 0),
         ("64", [1.71], 0.005),
+        ("67", [2, 4], 0),
         ("65", [0.92, 0.86, 0.95], 0.005),
         ("66", [12], 0),
         ("68", [78], 0.5),
@@ -190,6 +191,9 @@ def test_numbers_alongside(judged):
         ("51", "draft_cost", [(3.3616 / 2 - 1) / 4]),
         ("53", "tokens", [0.22 / 0.00006]),
         ("54", "lead", [0.05 * 9, 0.2 * 9]),
+        ("6", "step", [200]),  # ms: half of one is the tenth of a second that is noticed
+        ("7", "step", [200]),
+        ("66", "lead", [(12.6 - 30 / 2.5) / (1 - 1 / 2.5)]),  # 5 % above 12 s
         ("61", "tool", [800 / 60 * (1 - 6.1917 / 15) / 5.1917]),
         ("63", "fix", [5 / 6 / 0.2]),
         ("64", "share", [0.8]),
@@ -227,7 +231,10 @@ def test_break_evens_in_words(judged):
     assert "conclusion, other: refuted below 0.7487, supported up to 0.7562" in break_even(
         judged["60"]
     ), "0.9 / 6.3^0.1 and 0.9 / 5.7^0.1"
-    assert "21.1 to 64.3 us a layer, in 11 of 13 cases" in break_even(judged["4"])
+    # DeepSeek-R1 on a rack at 65,536 tokens, a floor of 68.9 us: 61 x 68.9 = 4.20 ms. 44 users read
+    # 509 GB of weights and 0.47 ms of caches in the rest of 5.88 ms, and 700 compute in that of
+    # 15.4 ms at 0.016 ms each: 700 / 44 x 65 / 170 is 6.
+    assert "21.1 to 68.9 us a layer, in 11 of 13 cases" in break_even(judged["4"])
     assert break_even(judged["1"]) == break_even(judged["46"]) == "none"
     assert "lead: supported in part below 0.06001 s" in break_even(judged["70"]), "0.1 s less 40 ms"
     assert "streams: supported up to 8, refuted from 9 on" in break_even(judged["29"])
@@ -305,7 +312,7 @@ def test_a_gain_pairs_no_ends():
         "catalogue": Catalogue(),
         "models": ["glm-4.7"],
         "weights": ["int8"],
-        "machines": tests_on_machines.Machines("wse-3", "h100-sxm", 0, 8, 1),
+        "machines": tests_on_machines.Machines("wse-3", "h100-sxm", 0, 8, 1, 1500),
     }
     gain = {
         end: float(tests_on_machines.speed_gain(**asked, end=end).values[0])
@@ -338,21 +345,54 @@ def test_what_is_sure_is_sure_over_all_ranges(judged):
 def test_one_case_is_enough_where_an_article_says_may(book):
     """And only there: the modal stands in the claim or in how its author limits it."""
     lenient = {claim.id: claim for claim in book.claims if claim.check and claim.check.may}
-    assert set(lenient) == {"64", "72"}
+    assert set(lenient) == {"64", "72", "76"}
     for claim in lenient.values():
         assert re.search(r"\bmay\b", claim.claim)
-        assert any("may" in text for text in claim.hedge.values())
+        assert any(re.search(r"may|might|possible", text) for text in claim.hedge.values())
+    assert "where the claim says may" in MEANING["supported"]
 
 
-def test_the_number_of_users_is_a_premise(book):
-    """No verdict is taken at a number of users that somebody picked."""
+def test_users_and_context_are_premises(book):
+    """No verdict is taken at a number of users or a length of text that somebody picked.
+
+    But a static batch is what is waited for, one user is alone, and a wafer holds short texts.
+    """
+    picked = {("6", "batch"), ("11", "few"), ("14", "context"), ("23", "context")}
     for claim in book.claims:
         for check in (claim.check, claim.conclusion):
-            batch = check and check.inputs.get("batch")
-            # A static batch is the number that is waited for, not who shares a machine.
-            if batch and check.test != "bus-wait":
-                assert batch.source == "assumption", claim.id
-                assert batch.ends, claim.id
+            named = check.inputs if check else {}
+            for name in {"batch", "few", "many", "context"} & set(named):
+                premise = named[name]
+                if (claim.id, name) in picked:
+                    assert premise.source == "picked"
+                else:
+                    assert premise.source in ("assumption", "fleet"), claim.id
+                    assert premise.ends, (claim.id, name)
+
+
+def test_a_claim_is_tried_where_the_page_on_fast_modes_stands(book):
+    """An agent's 65,536 tokens are within what every claim on a chat's 1,500 is tried on."""
+    for claim in book.claims:
+        for check in (claim.check, claim.conclusion):
+            context = check and check.inputs.get("context")
+            if context and context.ends and check.test != "read-speed":
+                assert context.ends == (1500, 65536), claim.id
+
+
+def test_a_premise_of_several_claims_is_the_same_in_each(book):
+    """What products reach of the peak, in claims 4, 5 and 47; how long a step is, in 6 and 7."""
+    checks = {claim.id: claim.check for claim in book.claims if claim.check}
+    shares = [checks[name].inputs["compute_shares"] for name in ("4", "5", "47")]
+    assert {(one.values[-1], one.ends) for one in shares} == {(0.4, (0.3, 1.0))}
+    assert (
+        len(
+            {
+                (checks[name].inputs["step"].values, checks[name].inputs["step"].ends)
+                for name in "67"
+            }
+        )
+        == 1
+    )
 
 
 # What may not stand in a reason by hand: figures, words of number, and words that compare.
@@ -400,6 +440,10 @@ def test_no_number_in_a_reason_is_written_by_hand(judged):
     ("name", "said"),
     [
         ("1", "is 2.62,"),
+        # 61 layers of 110 us are 6.7 ms, and a token at 170 tokens/s takes 5.9.
+        ("47", "with 110 us, as measured, that is out of reach and out of reach"),
+        ("66", f"after 3 s it is {3 + 27 / 2.5:.1f} s"),
+        ("67", "it is 3.8 and 5.8 s and 3.13 and 3.47 s"),
         ("6", f"would wait {63 / (2 * 6.4):.2f} s"),
         ("18", "15.4 times against 65 tokens/s and 16.7 against the 60"),
         ("38", "0.002 times the latency of HBM, one across the wafer 3.8 times"),
@@ -496,8 +540,8 @@ def test_what_another_file_can_change(judged, fastcalc):
         assert f"{start} ({len(ids)}): {' '.join(ids)}" in text
 
 
-# The cost multiple of 65 to 170 tokens/s by model, context and floor (none, 30, 60, 110 us), worked
-# apart from this code in November 2026; None where 170 is out of reach. At 16 bits the H100 row is
+# The cost multiple of 65 to 170 tokens/s by model, context and floor (none, 30, 60, 110 us), with
+# products at 0.7 of their peak where there is a floor, worked apart from this code in November 2026; None where 170 is out of reach. At 16 bits the H100 row is
 # worked by hand: 141 GB of weights and 2.68 GB of cache a sequence of 8,192 over 26.8 TB/s.
 MULTIPLES = {
     "8 h100-sxm, glm-4.7, 8k, fp8": (2.1, 3.2, None, None),
@@ -517,9 +561,12 @@ MULTIPLES = {
 def test_the_cost_multiple_is_a_band(judged):
     one = judged["4"]
     values = one.check.values.reshape(-1, 4)
+    textbook = one.check.elsewhere({"compute_shares": np.array([1.0, 0.7, 0.7, 0.7])})
     found = {
         row[0]: row_values
-        for row, row_values in zip(one.check.finding.rows.rows, values, strict=True)
+        for row, row_values in zip(
+            one.check.finding.rows.rows, textbook.reshape(-1, 4), strict=True
+        )
     }
     assert set(MULTIPLES) < set(found)
     for name, printed in MULTIPLES.items():
@@ -585,17 +632,19 @@ def test_attention_over_a_latent_cache_multiplies_at_16_bits(share, saved):
 # condition, a right number with a wrong conclusion misleads. What an article says may be so is
 # supported where it is so in some case. A second reading moved four: 14 and
 # 65 rest on a premise, 24 is right of one wafer and wrong of several, and both times of 70 can be
-# right where the first tokens differ.
+# right where the first tokens differ. A third moved five that are right or wrong only up to a
+# length of the step (6, 7), of the text (11) or of the first token (66, 67).
 BY_HAND = {
-    "supported": "2 7 10 11 13 19 25 26 27 31 32 33 34 35 37 41 57 58 59 62 64 66 67 71 72",
-    "refuted": "6 30",
+    "supported": "2 10 13 19 25 26 27 31 32 33 34 35 37 41 57 58 59 62 64 71 72",
+    "refuted": "30",
     "conditional": "3 8 39 43 53 63 73 76 77",
     "undetermined": "4 47 48 49 50 52 56",
     "external": "46 69",
 }
 OURS = {
     "supported": "1 fabric fleet-nodes",
-    "conditional": "5 9 14 16 17 18 20 21 23 28 29 36 38 40 42 44 51 54 55 60 61 65 68 70 "
+    "conditional": "5 6 7 9 11 14 16 17 18 20 21 23 28 29 36 38 40 42 44 51 54 55 60 61 65 66 67 "
+    "68 70 "
     "gb200-price glm-speed",
     "undetermined": "22",
     "misleading": "24 naive-wafer",
@@ -763,9 +812,19 @@ def test_inputs_as_people_write_them(written, values, unit):
         ("range: [1, 64]", "range: [many, more]", "numbers for a number, names for a name"),
         ("range: [1, 64]", "range: [1 s, 2 GB]", "quantities of one unit"),
         (
-            "value: 8, source: assumption",
-            "value: [8, 9], source: assumption",
-            "a range goes with one value",
+            "model: {value: deepseek-r1",
+            "model: {value: [deepseek-r1, glm-4.7]",
+            "a range goes with one name",
+        ),
+        (
+            "prices: [30, 150]",
+            "prices: {value: [30, 150], range: [1, 200]}",
+            "a list, which holds its cases itself",
+        ),
+        (
+            "expected: {value: 10, source: assumption, range: [2, 30]",
+            "expected: {value: [10, 10], source: assumption, range: [2, 30]",
+            "one value where it has a range",
         ),
         ("source: nielsen", "source: nielson", "no source is called 'nielson'"),
         ('id: "2"', 'id: "1"', "two claims are called '1'"),

@@ -67,6 +67,9 @@ def _of_check(document: Document, here: Path_, check: Check, book: Claims) -> It
             if bool(given.names) != wanted.endswith(("name", "names")) or not either:
                 why = f"{name} of {check.test} is {wanted}"
                 yield _fault(document, (*here, "inputs", name), why)
+            elif given.ends and wanted == "a list of numbers":
+                why = f"{name} of {check.test} is a list, which holds its cases itself: no range"
+                yield _fault(document, (*here, "inputs", name), why)
         yield from _of_source(document, (*here, "inputs", name), given, book)
     yield from _of_source(document, (*here, "expected"), check.expected, book)
 

@@ -19,7 +19,8 @@ from fastcalc.formulas.types import ArrayLike, Bools, Floats
 
 Verdict = Literal["supported", "conditional", "misleading", "refuted", "undetermined", "external"]
 MEANING: dict[Verdict, str] = {
-    "supported": "the number is what the claim says, over all of what is not known",
+    "supported": "the number is what the claim says, over all of what is not known; over some of "
+    "it where the claim says may",
     "conditional": "it is so with some inputs, or by a premise, that the claim does not state",
     "misleading": "the number is right, and what is concluded from it is not",
     "refuted": "the number is another one, over all of what is not known",

@@ -22,7 +22,10 @@ Wanted = Literal[
 
 MM2_PER_SQUARE_INCH = 645.16
 
-COUNTS = frozenset({"batch", "batches", "chips", "samples", "slots", "stages", "steps", "streams"})
+COUNTS = frozenset(
+    {"against_chips", "batch", "chips", "context", "few", "many", "samples", "slots", "stages"}
+    | {"steps", "streams"}
+)
 """Inputs that count things: they turn an answer at a whole number."""
 
 
@@ -131,7 +134,9 @@ TESTS: dict[str, Registered] = {
         "(1 - {acceptance}^({drafts} + 1)) / (1 - {acceptance}) / (1 + {drafts} x {draft_cost})",
     ),
     "bus-wait": Registered(
-        arithmetic.bus_wait, "{step} / 2, against ({batch} - 1) / (2 x {arrivals}) until it is full"
+        arithmetic.bus_wait,
+        "with {scheduling} batching: {step} / 2 where it is continuous, ({batch} - 1) / (2 x "
+        "{arrivals}) until a static batch is full",
     ),
     "memory-not-fabric": Registered(
         arithmetic.memory_not_fabric, "{memory}; the network between cores has {fabric}"
@@ -187,6 +192,10 @@ TESTS: dict[str, Registered] = {
             floats(bandwidth) / (floats(context) * bytes_a_token)
         ),
         "{bandwidth} / ({context} x {bytes_a_token})",
+    ),
+    "sooner": Registered(
+        lambda slow, lead, speedup: floats(lead) + (floats(slow) - lead) / speedup,
+        "{lead} + ({slow} - {lead}) / {speedup}",
     ),
     "handshake-share": Registered(
         lambda handshake, lead: floats(handshake) / (floats(handshake) + lead),
@@ -252,39 +261,44 @@ TESTS: dict[str, Registered] = {
         "{chips} {machines}",
     ),
     "user-speed": Registered(
-        machines.user_speed, "{end} tokens/s of {models} in {weights} on {on} at batch {batch}"
+        machines.user_speed,
+        "{end} tokens/s of {models} in {weights} on {on} at batch {batch}, "
+        "{context} tokens of context",
     ),
     "chips-for": Registered(machines.chips_for, "chips of {on} for {models} in {weights}"),
     "machine-rate": Registered(
         partial(machines.rate_ratio, "total"),
-        "tokens/s of {model} on {chips} {on} at the first over the last of batches {batches}",
+        "tokens/s of {model} on {chips} {on} at batch {few} over batch {many}, {context} tokens of "
+        "context",
     ),
     "user-rate": Registered(
         partial(machines.rate_ratio, "speed"),
-        "tokens/s a user of {model} on {chips} {on} at the first over the last of batches "
-        "{batches}",
+        "tokens/s a user of {model} on {chips} {on} at batch {few} over batch {many}, {context} "
+        "tokens of context",
     ),
     "price-alone": Registered(
         machines.price_alone,
-        "$/Mtok of {model} on {chips} {on} at the first over the last of batches {batches}",
+        "$/Mtok of {model} on {chips} {on} at batch {few} over batch {many}, or on as many as "
+        "hold each, {context} tokens of context",
     ),
     "lead-gain": Registered(
         machines.lead_gain,
-        "(TTFT at the last / first) / (TPOT at the last / first) of batches {batches}: {model}, "
-        "{chips} {on}",
+        "(TTFT at batch {many} / {few}) / (TPOT at batch {many} / {few}): {model}, {chips} {on}, "
+        "{context} tokens of context",
     ),
     "speed-gain": Registered(
         machines.speed_gain,
         "{end} tokens/s of {models} in {weights} on {on} over {against} at batch {batch}, "
-        "{chips} over {against_chips} chips, 0 for the fewest that hold it",
+        "{context} tokens of context, {chips} over {against_chips} chips, 0 for the fewest that "
+        "hold it, more where the users take more",
     ),
     "newer-hardware": Registered(
         machines.newer_hardware, "memory bandwidth of {on} over that of {against}"
     ),
     "price-gain": Registered(
         machines.price_gain,
-        "$/Mtok of {model} on {chips} {on} over {against} at batch {batch}, by cloud and by "
-        "ownership",
+        "$/Mtok of {model} on {chips} {on} over {against_chips} {against} at batch {batch}, "
+        "{context} tokens of context, by cloud and by ownership",
     ),
     "naive-speed": Registered(
         machines.naive_speed, "bandwidth of {on} / ({billions} x 10^9 x {bytes_each})"
@@ -296,7 +310,7 @@ TESTS: dict[str, Registered] = {
     "reading-over-computing": Registered(
         machines.reading_over_computing,
         "time of reading memory over time of computing in a decode step: {models} on {chips} "
-        "{machines}, batch {batch}, prompts of {prompt}",
+        "{machines}, more where the users take more, batch {batch}, prompts of {prompt}",
     ),
     "ridge": Registered(machines.ridge, "(16-bit peak of {on} / its bandwidth) / {batches}"),
 }

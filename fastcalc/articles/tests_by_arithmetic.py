@@ -8,6 +8,7 @@ from fastcalc.formulas import agents as tasks
 from fastcalc.formulas import break_even, choosing, waiting
 from fastcalc.formulas.memory import chips_for_capacity
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
+from fastcalc.written import shown
 
 MOST = 100_000
 """Slots or samples that a test computes with."""
@@ -52,11 +53,14 @@ def interaction(*, tokens: Floats, speeds: Floats, lead: float) -> Array:
     return floats(gain[0] / gain[1])
 
 
-def bus_wait(*, step: ArrayLike, batch: float, arrivals: float) -> Finding:
-    """Return the wait for the step under way, and that for a batch to fill. [s]"""
+def bus_wait(*, scheduling: str, step: ArrayLike, batch: float, arrivals: float) -> Finding:
+    """Return the wait for the step under way, or for a static batch to fill. [s]"""
+    if scheduling not in ("continuous", "static"):
+        raise InputError(f"scheduling is continuous or static, not '{shown(scheduling)}'")
     full = float(waiting.fill_wait(batch=batch, arrivals=arrivals))
     part = (f"until a batch of {batch:g} is full at {arrivals:g} requests/s", full, "s")
-    return finding(waiting.step_wait(step=np.asarray(step)), part)
+    joined = waiting.step_wait(step=step)
+    return finding(joined if scheduling == "continuous" else full + 0.0 * joined, part)
 
 
 def slot_wait(*, slots: ArrayLike, utilization: ArrayLike, service: ArrayLike) -> Array:

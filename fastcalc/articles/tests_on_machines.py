@@ -1,6 +1,6 @@
 """Tests that ask the catalogue and the evaluator: what models do on chips."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, cast
 
 import numpy as np
@@ -40,6 +40,14 @@ class Place:
     basis: str = "cloud"
     prompt: float = PROMPT
     cache: str | None = None
+    context: float | None = None
+
+    def holding(self, catalogue: Catalogue, batch: float) -> "Place":
+        """Return the place with the chips that it states, and more where the batch takes more."""
+        if self.chips is None:
+            return self
+        fewest = outcome(catalogue, replace(self, chips=None), np.array([batch]))
+        return replace(self, chips=max(self.chips, fewest.placement.layout.chips))
 
 
 def outcome(catalogue: Catalogue, place: Place, batches: Floats) -> Outcome:
@@ -47,11 +55,11 @@ def outcome(catalogue: Catalogue, place: Place, batches: Floats) -> Outcome:
     if not all(int(count) in LIMITS["chips"] for count in (*batches, place.chips or 1)):
         raise InputError(f"chips and batches must be {LIMITS['chips']}")
     chip = catalogue.hardware(place.on)
-    asked = place.chips, place.weights, place.cache, place.basis, place.prompt
+    context = place.context or place.prompt + OUTPUT / 2
+    asked = place.chips, place.weights, place.cache, place.basis, place.prompt, context
     whole = tuple(int(one) for one in batches)
-    found = _solved(
-        chip, catalogue.model(place.model), catalogue.engine(engine_of_class(chip)[0]), asked, whole
-    )
+    model, engine = catalogue.model(place.model), catalogue.engine(engine_of_class(chip)[0])
+    found = _solved(chip, model, engine, asked, whole)
     if not bool(np.all(found.estimate.fits)):
         raise InputError(f"{place.model} at batch {max(batches):,.0f} does not fit {place.on}")
     return found
@@ -62,17 +70,17 @@ def _solved(
     chip: Hardware,
     model: Model,
     engine: Engine,
-    asked: tuple[int | None, str | None, str | None, str, float],
+    asked: tuple[int | None, str | None, str | None, str, float, float],
     batches: tuple[int, ...],
 ) -> Outcome:
-    """Return the evaluation of a model on so many chips, in formats, by a price, at a prompt."""
-    chips, weights, cache, basis, prompt = asked
+    """Return the evaluation of a model on so many chips, in formats, by a price, with a traffic."""
+    chips, weights, cache, basis, prompt, context = asked
     scenario = Scenario(
         hardware=chip,
         model=model,
         engine=engine,
         batches=batches,
-        traffic=Traffic(prompt, OUTPUT, prompt + OUTPUT / 2),
+        traffic=Traffic(prompt, OUTPUT, context),
         weights=weights,
         kv=cache,
         sharding=Sharding(chips=chips),
@@ -84,13 +92,23 @@ def _solved(
     return solve(best_cut(scenario) if is_one else scenario)
 
 
+class Users(NamedTuple):
+    """Users at a time, and the mean tokens of context of each."""
+
+    batch: float
+    context: float
+
+
 def _each(
-    catalogue: Catalogue, models: list[str], on: str, weights: list[str], batch: float
+    catalogue: Catalogue, models: list[str], on: str, weights: list[str], users: Users | None
 ) -> list[Outcome]:
-    return [
-        outcome(catalogue, Place(model, on, weights=_format(form)), np.array([batch]))
+    """Return each model on the fewest chips, for one user where none are stated."""
+    batch, context = users or (1.0, None)
+    places = (
+        Place(model, on, weights=_format(form), context=context)
         for model, form in zip(models, weights, strict=True)
-    ]
+    )
+    return [outcome(catalogue, place, np.array([batch])) for place in places]
 
 
 def _format(name: str) -> str | None:
@@ -99,10 +117,10 @@ def _format(name: str) -> str | None:
 
 
 def user_speed(
-    *, catalogue: Catalogue, models: list[str], on: str, batch: float, weights: list[str], end: str
+    *, catalogue: Catalogue, models: list[str], on: str, users: Users, weights: list[str], end: str
 ) -> Finding:
     """Return the speed of a user of each model on a kind of chip. [1/s]"""
-    found = _each(catalogue, models, on, weights, batch)
+    found = _each(catalogue, models, on, weights, users)
     named = list(zip(models, found, strict=True))
     speeds = [one.estimate.ranged_speed for one in found]
     ends = (
@@ -124,53 +142,52 @@ def _at(ranged: Ranged, end: str) -> float:
 
 def chips_for(*, catalogue: Catalogue, models: list[str], on: str, weights: list[str]) -> Array:
     """Return the chips on which each model is placed for one stream. [1]"""
-    found = _each(catalogue, models, on, weights, 1)
+    found = _each(catalogue, models, on, weights, None)
     return np.array([one.placement.layout.chips for one in found], dtype=float)
 
 
-def _ends(
-    catalogue: Catalogue, model: str, on: str, chips: float, batches: Floats
-) -> tuple[Outcome, Outcome]:
-    """Return the first and the last of some batches on as many chips, each cut as serves best."""
-    place = Place(model, on, int(chips))
-    first, last = (outcome(catalogue, place, batches[[at]]) for at in (0, -1))
-    return first, last
+class Alone(NamedTuple):
+    """Few users and many, on the chips stated or as many as hold them, each cut as serves best.
+
+    The context is the mean tokens of each user.
+    """
+
+    model: str
+    on: str
+    chips: float
+    few: float
+    many: float
+    context: float
+
+    def ends(self, catalogue: Catalogue, *, apart: bool = False) -> tuple[Outcome, Outcome]:
+        """Return what few users get and many, on the same chips or each on chips of their own."""
+        place = Place(self.model, self.on, int(self.chips), context=self.context)
+        few, many = (place.holding(catalogue, batch) for batch in (self.few, self.many))
+        first = outcome(catalogue, few if apart else many, np.array([self.few]))
+        return first, outcome(catalogue, many, np.array([self.many]))
 
 
-def rate_ratio(
-    what: Literal["total", "speed"],
-    *,
-    catalogue: Catalogue,
-    model: str,
-    on: str,
-    chips: float,
-    batches: Floats,
-) -> Array:
+def rate_ratio(what: Literal["total", "speed"], *, catalogue: Catalogue, served: Alone) -> Array:
     """Return a machine's output, or a user's speed, at the smaller batch over the larger. [1]"""
-    ends = _ends(catalogue, model, on, chips, batches)
-    first, last = (getattr(one.estimate, what)[0] for one in ends)
+    first, last = (getattr(one.estimate, what)[0] for one in served.ends(catalogue))
     return floats(first / last)
 
 
-def price_alone(
-    *, catalogue: Catalogue, model: str, on: str, chips: float, batches: Floats
-) -> Finding:
+def price_alone(*, catalogue: Catalogue, served: Alone) -> Finding:
     """Return the price of output at the smaller batch over that at the larger. [1]"""
     prices = []
-    for one in _ends(catalogue, model, on, chips, batches):
+    for one in served.ends(catalogue, apart=True):
         if one.usd is None:
-            raise InputError(f"{on} has no cloud price")
+            raise InputError(f"{served.on} has no cloud price")
         prices.append(float(one.usd[1][0]))
     named = zip(("smaller", "larger"), prices, strict=True)
     parts = ((f"{which} batch", price, "USD/Mtok") for which, price in named)
     return finding(prices[0] / prices[1], *parts)
 
 
-def lead_gain(
-    *, catalogue: Catalogue, model: str, on: str, chips: float, batches: Floats
-) -> Finding:
+def lead_gain(*, catalogue: Catalogue, served: Alone) -> Finding:
     """Return what a smaller batch takes off the first token over what it takes off the others."""
-    small, large = (one.estimate for one in _ends(catalogue, model, on, chips, batches))
+    small, large = (one.estimate for one in served.ends(catalogue))
     first, others = large.ttft[0] / small.ttft[0], large.tpot[0] / small.tpot[0]
     sooner = ("first token sooner by", first, "times"), ("other tokens sooner by", others, "times")
     return finding(first / others, *sooner)
@@ -188,7 +205,10 @@ def traffic_slope(
 
 
 class Deployed(NamedTuple):
-    """Models on one kind of chip each, as parallel lists; 0 chips are the fewest that hold one."""
+    """Models on one kind of chip each, as parallel lists; 0 chips are the fewest that hold one.
+
+    Where the chips stated do not hold a batch, as many as do.
+    """
 
     models: list[str]
     weights: list[str]
@@ -204,7 +224,8 @@ class Deployed(NamedTuple):
             Place(model, on, int(chips) or None, weights, prompt=prompt, cache=cache)
             for model, weights, cache, on, chips in given
         )
-        each = [outcome(catalogue, place, np.array([batch])) for place in places]
+        held = [place.holding(catalogue, batch) for place in places]
+        each = [outcome(catalogue, place, np.array([batch])) for place in held]
         return [found.estimate.passes.decode for found in each]
 
 
@@ -239,13 +260,32 @@ def message_share(*, catalogue: Catalogue, deployed: Deployed, batch: float) -> 
 
 
 class Machines(NamedTuple):
-    """One kind of chip against another; 0 chips are the fewest that hold a model."""
+    """One kind of chip against another; 0 chips are the fewest that hold a model.
+
+    Where the chips stated do not hold the users, as many as do, and as many of both if as many
+    were stated.
+    """
 
     on: str
     against: str
     chips: float
     against_chips: float
     batch: float
+    context: float
+
+    def places(
+        self, catalogue: Catalogue, model: str, weights: str | None = None, basis: str = "cloud"
+    ) -> tuple[Place, Place]:
+        """Return where a model runs on either."""
+        stated = (
+            Place(model, on, int(chips) or None, weights, basis, context=self.context)
+            for on, chips in ((self.on, self.chips), (self.against, self.against_chips))
+        )
+        over, under = (place.holding(catalogue, self.batch) for place in stated)
+        if self.chips == self.against_chips and over.chips and under.chips:
+            chips = max(over.chips, under.chips)
+            over, under = replace(over, chips=chips), replace(under, chips=chips)
+        return over, under
 
 
 def speed_gain(
@@ -257,10 +297,8 @@ def speed_gain(
     """
     parts, gains = [], []
     for model, form in zip(models, weights, strict=True):
-        over = Place(model, machines.on, int(machines.chips) or None, _format(form))
-        under = Place(model, machines.against, int(machines.against_chips) or None, _format(form))
         speeds = []
-        for where in (over, under):
+        for where in machines.places(catalogue, model, _format(form)):
             found = outcome(catalogue, where, np.array([machines.batch])).estimate
             speeds.append(found.ranged_speed)
             parts.append((f"{model}, {form}, on {where.on}", found.speed[0], "tokens/s"))
@@ -268,16 +306,15 @@ def speed_gain(
     return finding(np.array(gains), *parts)
 
 
-def newer_hardware(
-    *, catalogue: Catalogue, model: str, on: str, against: str, chips: float, batch: float
-) -> Finding:
+def newer_hardware(*, catalogue: Catalogue, model: str, machines: Machines) -> Finding:
     """Return the ratio of bandwidths, alongside speeds and prices by either price basis. [1]"""
-    fast, slow = (catalogue.hardware(chip).memory[0].bandwidth.si for chip in (on, against))
+    chips, batch = (machines.on, machines.against), machines.batch
+    fast, slow = (catalogue.hardware(chip).memory[0].bandwidth.si for chip in chips)
     parts: list[tuple[str, float, str]] = []
     for basis in ("cloud", "tco"):
         one, other = (
-            outcome(catalogue, Place(model, chip, int(chips), basis=basis), np.array([batch]))
-            for chip in (on, against)
+            outcome(catalogue, place, np.array([batch]))
+            for place in machines.places(catalogue, model, basis=basis)
         )
         if not parts:
             gain = float(one.estimate.speed[0] / other.estimate.speed[0])
@@ -288,18 +325,14 @@ def newer_hardware(
     return finding(fast / slow, *parts)
 
 
-def price_gain(
-    *, catalogue: Catalogue, model: str, on: str, against: str, chips: float, batch: float
-) -> Finding:
+def price_gain(*, catalogue: Catalogue, model: str, machines: Machines) -> Finding:
     """Return the price of output on one kind of chip over another, by cloud and ownership. [1]"""
-    found = newer_hardware(
-        catalogue=catalogue, model=model, on=on, against=against, chips=chips, batch=batch
-    )
+    found = newer_hardware(catalogue=catalogue, model=model, machines=machines)
     ratios = [part.value for part in found.parts if "price ratio" in part.label]
-    rent = catalogue.hardware(on).price.rent
+    rent = catalogue.hardware(machines.on).price.rent
     if rent is None:
         return Finding(np.array(ratios), found.parts)
-    same = f"a token of {on} costs the same at {rent.si / ratios[0]:.3g} USD/h of rent"
+    same = f"a token of {machines.on} costs the same at {rent.si / ratios[0]:.3g} USD/h of rent"
     return Finding(np.array(ratios), found.parts, break_even=same)
 
 

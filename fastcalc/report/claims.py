@@ -213,8 +213,9 @@ def _of_test(tested: Tested, book: Claims) -> Iterator[tuple[str, str]]:
     yield "numbers", tested.worked
     yield "value", shown(tested, _MORE)
     if tested.check.premises:
-        low, high = map(digits, tested.ends)
-        yield "over all", f"{low} to {high} {tested.unit} over the ranges of the premises".rstrip()
+        low, high = (_end(value, tested.unit) for value in tested.ends)
+        unit = tested.unit if np.isfinite(tested.ends[1]) else ""
+        yield "over all", f"{low} to {f'{high} {unit}'.strip()} over the ranges of the premises"
     expected = f"{wanted(tested, _WORDS)} {tested.unit}".strip()
     said = tested.check.expected
     enough = "; the claim says may, so that one case is enough" * tested.check.may
@@ -224,6 +225,13 @@ def _of_test(tested: Tested, book: Claims) -> Iterator[tuple[str, str]]:
     for name, given in tested.check.inputs.items():
         origin = _origin(given, book, tested.origins.get(name, ())) or ", of the article"
         yield "input", f"{spaced(name)} = {tested.given[name]}{_range(given)}{origin}"
+
+
+def _end(value: float, unit: str) -> str:
+    """Return an end of what was seen; a time that nobody could tell from none as such."""
+    if not np.isfinite(value):
+        return "never"
+    return "under a microsecond" if unit == "s" and value < 1e-6 else digits(value)
 
 
 def _range(given: Input) -> str:

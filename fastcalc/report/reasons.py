@@ -83,7 +83,7 @@ class _Numbers:
             keyed = {
                 "part": self._part,
                 "input": self._input,
-                "range": lambda key: self.tested.check.inputs[key].range_texts,
+                "range": self._range,
                 "turn": self._turn,
                 "at": self._at,
             }
@@ -98,6 +98,12 @@ class _Numbers:
         if given.values and not given.unit:
             return [parameters(one) if one >= 1e9 else digits(one) for one in given.values]
         return given.texts or [self.tested.given[name]]
+
+    def _range(self, name: str) -> Listed:
+        given = self.tested.check.inputs[name]
+        if given.ends and not given.unit:
+            return [digits(end) for end in given.ends]
+        return given.range_texts
 
     def _turn(self, name: str) -> Listed:
         found = [flip.at for flip in self.tested.explored.flips if flip.premise == name]

@@ -20,8 +20,9 @@ class Input(Entry):
 
     A file writes ``6``, ``[0.75, 0.68]``, ``44 GB``, ``glm-4.7``, the same under ``value`` with a
     ``source`` and a ``note``, or ``{entry: hardware/wse-3, field: area}``. Values are in SI; the
-    SI ``factor`` is that of the ``unit``. One value may have a ``range``: its two ends, or the
-    other names that can be defended; the verdict is taken over all of it.
+    SI ``factor`` is that of the ``unit``. Numbers may have a ``range``, the two ends between which
+    all of them lie, and a name the other names that can be defended; the verdict is taken over all
+    of it.
     """
 
     values: tuple[float, ...] = ()
@@ -77,9 +78,9 @@ class Input(Entry):
         return {**read, **ends, **fields}
 
     @model_validator(mode="after")
-    def _one_value_has_a_range(self) -> "Input":
-        if (self.ends or self.others) and self.is_list:
-            raise ValueError("a range goes with one value: a list holds its cases itself")
+    def _one_name_has_others(self) -> "Input":
+        if self.others and self.is_list:
+            raise ValueError("a range goes with one name: a list holds its cases itself")
         return self
 
 
@@ -142,6 +143,8 @@ class Check(Entry):
     def _two_ends(self) -> "Check":
         if not self.expected.values:
             raise ValueError("expected is a number, or a quantity with its unit")
+        if self.expected.ends and self.expected.is_list:
+            raise ValueError("expected has one value where it has a range")
         if self.comparison == "between" and len(self.expected.values) % 2:
             raise ValueError("between needs two expected values, the lower and the upper end")
         if self.expected.unit and self.unit:
