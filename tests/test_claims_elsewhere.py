@@ -52,10 +52,15 @@ SHAPES = [("glm-4.7", "int8"), ("dense-20b", None), ("dense-20b", "int8"), ("spa
 @pytest.mark.parametrize(
     ("moved", "context", "batch", "chips"),
     [
-        ({}, LONG, 32, (16, 8, 8, 8)),
-        ({"context": 1500.0}, CHAT, 32, (8, 8, 8, 8)),
-        ({"batch": 1.0}, LONG, 1, (8, 8, 8, 8)),
-        ({"batch": 1.0, "against_chips": 1.0}, LONG, 1, (None, None, None, None)),
+        ({"context": 65536.0}, LONG, 32, (16, 8, 8, 8)),
+        ({}, CHAT, 32, (8, 8, 8, 8)),
+        ({"batch": 1.0, "context": 65536.0}, LONG, 1, (8, 8, 8, 8)),
+        (
+            {"batch": 1.0, "against_chips": 1.0, "context": 65536.0},
+            LONG,
+            1,
+            (None, None, None, None),
+        ),
     ],
 )
 def test_what_the_machine_gains(judged, moved, context, batch, chips):
