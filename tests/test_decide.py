@@ -707,4 +707,50 @@ def test_a_cached_prompt_is_prefilled_as_compare_prefills_it(decided, capsys, mo
 def test_next_to_a_run_that_takes_no_time_nothing_is_so_many_times_as_long(fastcalc):
     """Who looks away at once waits for nothing: all runs take the user as long."""
     text = fastcalc("--best-of", "3", "--tokens", "16", "--look-away", "0").out
-    assert text.startswith("opus succeeds soonest, in 0 ms of a user's time: opus-fast as long")
+    assert text.startswith(
+        "If they are equally right, opus succeeds soonest, in 0 ms of a user's time: opus-fast as long"
+    )
+
+
+def test_unlike_models_of_no_accuracy_win_only_if_equally_right(fastcalc, decided):
+    """Of 15.4, 5.88 and 1 s: Spark takes 1 / p seconds, and 5.88 at p = 170 / 1000."""
+    text = words(fastcalc().out)
+    assert text.startswith("If they are equally right, spark succeeds soonest")
+    assert "opus-fast wins where spark is right in fewer than 17.0 % of steps" in text
+    steps = words(fastcalc("--steps", "10", "--tokens", "800", "--tool-seconds", "10").out)
+    # 100 + 8 s over p^10 is 100 + 47.06 s at p = (108 / 147.06)^(1/10).
+    share = 100 * (108 / (100 + 8000 / 170)) ** 0.1
+    assert f"fewer than {share:.1f} % of steps and the others in all" in steps
+    assert "a failed step is found at the end, and all is redone" in steps
+    for alike in (("opus", "opus-fast"), ("opus", "opus-fast", "--steps", "3")):
+        assert words(fastcalc(*alike).out).startswith("opus-fast succeeds soonest")
+    given = words(fastcalc("opus", "spark=accuracy=0.75").out)
+    assert given.startswith("spark succeeds soonest")
+    assert words(fastcalc(*THREE, "--accuracy", "0.9").out).startswith("spark succeeds soonest")
+
+
+def test_the_first_sentence_names_when_failures_are_found(fastcalc):
+    """Step by step Spark takes 10 x 0.8 / 0.75 s; found at the end, all ten 8 / 0.75^10 s."""
+    asked = ("fast=speed=170,accuracy=0.9", "spark=speed=1000,accuracy=0.75", "--steps", "10")
+    asked = (*asked, "--tokens", "800")
+    at_once = words(fastcalc(*asked, "--retries", "20").out)
+    assert at_once.startswith("spark succeeds soonest, in 10.7 s")
+    assert "a failed step is found at once and redone, up to 20 times" in at_once
+    at_end = words(fastcalc(*asked).out)
+    assert at_end.startswith("fast succeeds soonest, in 2.25 min")
+    assert "a failed step is found at the end, and all is redone" in at_end
+    repaired = words(fastcalc(*asked, "--repair-seconds", "60").out)
+    assert "a failed step is found at the end, and a user repairs the run" in repaired
+
+
+def test_cached_input_has_its_price_or_a_note(fastcalc, decided):
+    """80,000 tokens at $5 are 0.40; of 95 % at $0.50 they are 0.02 + 0.038."""
+    asked = ("--prompt", "80000", "--tokens", "1000", "--cached", "0.95", "--objective", "cost")
+    option = "a=speed=65,price=25,input-price=5"
+    (full,) = decided(option, *asked)["records"]
+    (less,) = decided(f"{option},cached-price=0.5", *asked)["records"]
+    assert full["run_usd"] == pytest.approx(0.025 + 0.40)
+    assert less["run_usd"] == pytest.approx(0.025 + 0.02 + 0.038)
+    note = "cached input of a is counted at the full price of input"
+    assert note in words(fastcalc(option, *asked).out)
+    assert note not in words(fastcalc(f"{option},cached-price=0.5", *asked).out)

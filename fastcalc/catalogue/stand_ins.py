@@ -22,6 +22,7 @@ class StandIn:
     speed: float | None = None
     price: float | None = None
     input_price: float | None = None
+    fast_mode_of: str | None = None
 
     @property
     def refusal(self) -> str:

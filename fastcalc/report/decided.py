@@ -19,6 +19,13 @@ from fastcalc.formulas.agents import amdahl, time_to_success
 from fastcalc.formulas.types import floats
 from fastcalc.report import decision_map, record_tables
 from fastcalc.report.console import Notes, Part, Screen
+from fastcalc.report.decision_verdict import (
+    cached_at_full_price,
+    failures,
+    seconds,
+    verdict,
+    winner,
+)
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plainly
@@ -187,26 +194,6 @@ COLUMNS = (
 )
 
 
-def winner(decision: Choice) -> Contender | None:
-    """Return the option that wins; None where none ever succeeds, or nothing is known."""
-    place = int(decision.winners())
-    return decision.options[place] if place >= 0 else None
-
-
-def seconds(value: float) -> str:
-    """Return a time as people say it.
-
-    >>> seconds(0.45), seconds(12.3), seconds(200.0), seconds(7300.0), seconds(float("inf"))
-    ('450 ms', '12.3 s', '3.33 min', '2.03 h', 'never')
-    """
-    if math.isinf(value):
-        return "never"
-    for least, unit in ((3600.0, "h"), (60.0, "min"), (1.0, "s")):
-        if value >= least:
-            return f"{number(value / least)} {unit}"
-    return f"{number(value * 1e3)} ms"
-
-
 def _or(word: str, written: Callable[[float], str], value: float) -> str:
     """Return a value as it is written, or a word where it is infinite."""
     return word if math.isinf(value) else written(value)
@@ -259,11 +246,12 @@ def parts(
     """Return the verdict, the table, who wins where, what flips it, and what is next."""
     listed = rows(decision)
     table = record_tables.table(columns(decision), listed, screen.width)
-    found: list[Part] = [verdict(decision, listed), "", _heading(decision), table]
-    if drawn is not None:
-        found += [decision_map.title(drawn), decision_map.table(drawn)]
     # Of two speeds, one that rises to the other and one that falls to it are equally near.
     flips = sorted(decision.flips(), key=lambda flip: round(flip.distance, 9))
+    sentences = " ".join([verdict(decision, listed, flips), *failures(decision, listed)])
+    found: list[Part] = [sentences, "", _heading(decision), table]
+    if drawn is not None:
+        found += [decision_map.title(drawn), decision_map.table(drawn)]
     shown = flips if screen.notes else flips[:_MOST_FLIPS]
     said = [_flip_words(shown)] if shown else ["nothing here, changed alone, flips it"]
     hidden = len(flips) - len(shown)
@@ -300,31 +288,6 @@ def _heading(decision: Choice) -> str:
     month = f"; a month is {float(shared.hours):g} hours"
     budget = f" and {dollars(float(shared.budget))} $" if math.isfinite(shared.budget) else ""
     return text + month + budget
-
-
-def verdict(decision: Choice, listed: Sequence[Row]) -> str:
-    """Return who wins and by how much, in a sentence."""
-    worth = {one.option.name: float(decision.value(one.option)) for one in listed}
-    ranked = sorted(worth, key=lambda name: worth[name])
-    best = worth[ranked[0]]
-    if math.isinf(best):
-        has_price = "" if decision.objective == "time" else "has both a price and a run that "
-        return f"No option {has_price}ever succeeds."
-    if decision.objective == "window":
-        fit = [f"{name} {math.floor(-worth[name] + 1e-9):,}" for name in ranked]
-        return f"Into the gap fit, in tokens: {', '.join(fit)}."
-    with_user = " with the user's time" * (decision.objective == "total")
-    said, more = f"{ranked[0]} costs least{with_user}, ${dollars(best)} a success", "as much"
-    if decision.objective == "time":
-        said, more = f"{ranked[0]} succeeds soonest, in {seconds(best)} of a user's time", "as long"
-    others = []
-    for name in ranked[1:]:
-        # Next to what takes nothing, no number of times is as much.
-        ratio = worth[name] / best if best else 1.0 if worth[name] == best else math.inf
-        factor = "" if ratio < 1.0005 else f"{number(ratio)} times "
-        against = f"{factor}{more}" if math.isfinite(ratio) else "cannot be compared"
-        others.append(f"{name} {against}")
-    return f"{said}{': ' if others else ''}{', '.join(others)}."
 
 
 def _flip_words(flips: Sequence[BreakEven]) -> str:
@@ -371,7 +334,8 @@ def notes(decision: Choice) -> list[str]:
     if decision.shared.get("repair") is not None:
         ends = "a user repairs a failed run"
     unknown = [one.option.name for one in listed if math.isnan(float(one.prospect.run.usd))]
-    lines = [f"no price of {', '.join(unknown)} is given: by cost it cannot win"] if unknown else []
+    lines = cached_at_full_price(listed)
+    lines += [f"no price of {', '.join(unknown)} is given: by cost it cannot win"] * bool(unknown)
     lines.append(f"steps fail independently and are noticed at no cost; {ends}")
     if math.isinf(decision.terms(decision.options[0]).look_away):
         lines.append("the user waits for every run; --look-away S says after how long not")

@@ -19,9 +19,19 @@ class Steps(flags.Flags):
         int | None,
         flag("TOKENS", "Prompt of a step, to count prefill.", parser=tokens_of("--prompt")),
     ] = None
-    cached: Annotated[float, flags.a_share("--cached", "Share of it that a cache holds.")] = 0.0
+    cached: Annotated[
+        float,
+        flags.a_share("--cached", "Share of it that a cache holds, at the option's cached-price."),
+    ] = 0.0
     tool_seconds: Annotated[float, flag("S", "Seconds of tools in a step.")] = 0.0
-    retries: Annotated[int, flag("N", "How often a step found wrong is done again.")] = 0
+    retries: Annotated[
+        int,
+        flag(
+            "N",
+            "How often a step is redone that is found wrong at once; with 0 a failure is found at "
+            "the end, and the whole run is redone.",
+        ),
+    ] = 0
     best_of: Annotated[int, flag("N", "Answers to a step, one of them taken.")] = 1
     judge: Annotated[
         str, flag("oracle|majority|SHARE", "Who picks the right one, and how reliably.")
