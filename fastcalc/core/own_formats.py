@@ -11,9 +11,9 @@ def own_formats(model: Model) -> tuple[str, str]:
 
 
 def narrows_weights(scenario: Scenario) -> bool:
-    """Return whether weights have fewer bits than the model is published with."""
+    """Return whether weights have fewer bits than any release of the model's maker."""
     model, given = scenario.model, scenario.weights
-    if given in (None, own_formats(model)[0]):
+    if given is None or given in (own_formats(model)[0], *model.also_published):
         return False
     published = model.expert_format or model.weight_format
     own = weight_formats(model.weight_format)[0], weight_formats(published)[1]

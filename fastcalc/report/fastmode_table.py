@@ -101,8 +101,8 @@ def parts(
     first = dict[str, Option]()
     for one in reach:
         first.setdefault(one.trick, one)
-    lead = answer.cheapest
-    shown = [one for one in reach if one is lead or one is first[one.trick]]
+    leading = (answer.on_same_chips, answer.on_another_machine)
+    shown = [one for one in reach if one in leading or one is first[one.trick]]
     named = _drawn(answer, shown)
     missed = dict.fromkeys(
         TRICKS[one.trick] for one in options if one.trick not in first and not one.is_ruled_out
@@ -118,7 +118,8 @@ def parts(
         return [compare.heading(answer.today), "", _sentence(answer), table, *apart, under]
     columns = [replace(o, heading=("", "how"), format="") if o.key == "how" else o for o in TABLE]
     cells = [{**one, "how": _marked(one)} for one in rows(answer, shown)]
-    law = [f"That is {factors.product(found)}."] if found else []
+    which = "That" if answer.cheapest in (None, _last(answer)) else "The first"
+    law = [f"{which} is {factors.product(found)}."] if found else []
     table = record_tables.table(columns, cells, screen.width, {"how": 0})
     under = screen.under_table(record_tables.with_mark(_KEY, table), few, every, then)
     return [_sentence(answer), *law, "", table, under]
@@ -148,14 +149,38 @@ def _sentence(answer: Answer) -> str:
         return f"{begun}: only with fewer bits or another model, which change the answers."
     if answer.cheapest is None:
         return f"{begun}: {nothing(answer)}."
-    _, record = rows(answer, [answer.cheapest])
-    how = f" ({answer.cheapest.change})" if answer.cheapest.change else ""
-    cost = record["cost_multiple"]
-    if cost is None:
-        return f"{begun}: {_called(record)}{how}, which has no price."
+    return f"{begun}: {'; '.join(_ways(answer))}."
+
+
+def _ways(answer: Answer) -> list[str]:
+    """Return the cheapest way on today's kind of chip, then on another, each with its cost."""
+    same, other = answer.on_same_chips, answer.on_another_machine
+    today = answer.today.scenario.hardware.id
+    first = f"on {today} {_way(answer, same)}" if same else f"no way on {today}"
+    return [first, f"on another machine {_way(answer, other)}"] if other else [first]
+
+
+def _last(answer: Answer) -> Option | None:
+    """Return the way that the sentence names last."""
+    return answer.on_another_machine or answer.on_same_chips
+
+
+def _way(answer: Answer, option: Option) -> str:
+    """Return a trick, what it changes, and its cost with the range and the prices it rests on."""
+    _, record = rows(answer, [option])
+    how = f" ({option.change})" if option.change else ""
+    cost, pricing = record["cost_multiple"], answer.today.scenario.pricing
+    if cost is None or option.outcome is None:
+        return f"{_called(record)}{how}, which has no price"
+    said = f"{_called(record)}{how} at {dollars(cost)} times the cost"
     low, high = record["cost_multiple_low"], record["cost_multiple_high"]
-    within = "" if low is None else f" ({number(low, 2)} to {number(high, 2)})"
-    return f"{begun}: {_called(record)}{how} at {dollars(cost)} times the cost{within}."
+    said += "" if low is None else f" ({number(low, 2)} to {number(high, 2)})"
+    chips = option.outcome.scenario.hardware, answer.today.scenario.hardware
+    if chips[0].id == chips[1].id:
+        return said
+    basis = "cloud prices" if pricing.basis == "cloud" else "costs of ownership"
+    hours = " over ".join(dollars(pricing.per_chip_hour(chip)) for chip in chips)
+    return f"{said}, by {basis} of {hours} $ a chip-hour"
 
 
 def notes(answer: Answer, options: Sequence[Option], left: dict[str, int]) -> list[str]:

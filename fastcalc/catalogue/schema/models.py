@@ -231,6 +231,8 @@ class Model(Entry):
 
     ``norm_bias`` doubles every norm. ``residual_streams`` are those of hyper-connections.
     ``other_parameters`` are small vectors and tables without a key of their own.
+    ``also_published`` names, by the format of its weights, what else its maker releases, as a
+    source prints it.
     """
 
     id: Identifier
@@ -246,6 +248,7 @@ class Model(Entry):
     weight_format: FormatName
     expert_format: FormatName | None = None
     kv_format: FormatName = "bf16"
+    also_published: dict[FormatName, Quotation] = {}
     max_context: Whole | None = None
     hidden_size: Whole | None = None
     vocabulary: Whole | None = None

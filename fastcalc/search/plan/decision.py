@@ -81,7 +81,8 @@ class Plan:
         """True where weights and cache are as the model is published."""
         weights, cache = own_formats(self.scenario.model)
         scenario = self.scenario
-        return scenario.weights in (None, weights) and scenario.work.kv_format == cache
+        published = (None, weights, *scenario.model.also_published)
+        return scenario.weights in published and scenario.work.kv_format == cache
 
     @property
     def usd_per_hour(self) -> float | None:

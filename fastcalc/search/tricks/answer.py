@@ -53,6 +53,20 @@ class Answer:
         return best(self.kept)
 
     @property
+    def on_same_chips(self) -> Option | None:
+        """The cheapest of those on today's kind of chip."""
+        return best([option for option in self.kept if self._is_on_todays(option)])
+
+    @property
+    def on_another_machine(self) -> Option | None:
+        """The cheapest of those on another kind of chip."""
+        return best([option for option in self.kept if not self._is_on_todays(option)])
+
+    def _is_on_todays(self, option: Option) -> bool:
+        today = self.today.scenario.hardware.id
+        return option.outcome is None or option.outcome.scenario.hardware.id == today
+
+    @property
     def reached(self) -> list[Option]:
         """The options that reach the speed."""
         return [one for one in self.options if one.outcome is not None]

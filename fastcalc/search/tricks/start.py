@@ -52,12 +52,18 @@ class Base:
         return model is self.scenario.model or bool(self.models)
 
     def keeps_answers(self, option: Option) -> bool:
-        """Whether an option has today's formats, and today's model or one that was named."""
+        """Whether an option has today's formats, and today's model or one that was named.
+
+        Weights may be in another format that the maker of the model publishes.
+        """
         if option.outcome is None:
             return False
         scenario, today = option.outcome.scenario, self.scenario
         own = (today.weights, today.kv) if scenario.model is today.model else (None, None)
-        return self.may_take(scenario.model) and (scenario.weights, scenario.kv) == own
+        weights = (own[0], *scenario.model.also_published)
+        return (
+            self.may_take(scenario.model) and scenario.weights in weights and scenario.kv == own[1]
+        )
 
     @property
     def batch(self) -> int:
