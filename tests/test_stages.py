@@ -141,6 +141,48 @@ def test_nor_where_a_host_holds_a_part(pair, chip, host, engine, traffic, roll):
     assert better(before, after, traffic) == []
 
 
+ON_HOST = tuple((kind, "host" if kind == "embedding" else "M") for kind in KINDS_OF_BYTES)
+
+
+@strategies.examples(15)
+@given(
+    grown_models(),
+    strategies.hardware(spatial=False),
+    test_tiers.hosts(),
+    test_tiers.software(),
+    traffics,
+    strategies.dice,
+)
+def test_nor_where_bytes_go_where_requests_are_served_fastest(
+    pair, chip, host, engine, traffic, roll
+):
+    layout = deployment(roll, pair[0], is_spatial=False)
+    memory = MemoryChoice(host, roll.choice(("stream", "compute", None)))
+    before, after = (
+        made_up.placed(
+            model, layout, on=chip, under=engine, reserved=traffic.reserved, memory=memory
+        )
+        for model in pair
+    )
+    # A first token alone may be earlier: bytes are placed for the whole run.
+    assert {"served", "run", "bound", "max_batch"}.isdisjoint(better(before, after, traffic))
+
+
+def test_stages_cost_the_same_alongside_a_host_of_which_nothing_is_read():
+    """It has the table of embeddings. Norms of all layers are priced with the head either way."""
+    model = made_up.blocks(layers=4, hidden_size=512)
+    near = MemoryChoice(test_tiers.host(), "stream", ON_HOST)
+    alone, with_host = (
+        evaluate(
+            made_up.placed(model, Layout(pp=2), on=made_up.chip(), memory=memory),
+            batch=8.0,
+            traffic=Traffic(100.0, 100.0, 150.0),
+        ).served
+        for memory in (MemoryChoice(), near)
+    )
+    assert with_host == pytest.approx(alone, rel=1e-12)
+
+
 @pytest.mark.parametrize(
     ("amounts", "counts", "stages", "layers", "most"),
     [

@@ -1,51 +1,48 @@
 """Each kind of bytes in the memory where the passes of a row take least.
 
-A byte farther away costs a pass some time, or saves some where a host's cores multiply faster than
-the chip. Memories are filled one after another, the farther one with what loses least for each
-byte (a fractional knapsack): once for each way in which the passes may use a host, and the fill
-with which all of them together take least counts.
+Memories are filled one after another with one kind of bytes after another, in every order of kinds.
+Room that no pass reads is one more kind, so that a memory may stay empty. Kinds of a layer may go
+side by side, in equal shares: the cores of a host then take turns in fewer layers. What the passes
+take with each fill is computed as it is everywhere else, and the fill with which they take least
+counts. Of more than two memories, each two are then filled anew.
+
+How fast a part is has no say in which fills of two memories there are, but for those that can take
+no less: with a faster one the best takes no longer.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
-from itertools import combinations, permutations, product
+from dataclasses import replace
+from functools import lru_cache
+from itertools import combinations, permutations
 
 import numpy as np
 
 from fastcalc.core.placement import AnyPlacement
-from fastcalc.core.split import IN_LAYERS, READ, Costs, Split, lost, summed
-from fastcalc.core.tier import KINDS
-from fastcalc.formulas.types import Array, ArrayLike, Bools, floats
+from fastcalc.core.split import IN_LAYERS, READ, Costs, Split, lost
+from fastcalc.formulas.types import Array, Ints, floats
 
 _TIE = 1e-12
 """Share by which a fill must be better than those before it."""
 
+_IDLE = "idle"
+"""Room that no pass reads: free, or taken by the table of embeddings."""
 
-@dataclass(frozen=True, eq=False)
-class CountedPass:
-    """A pass that bytes are placed for.
-
-    count : how many of it there are [1]
-    ways : what it may take of each kind in each memory
-    """
-
-    count: ArrayLike
-    ways: Sequence[Costs]
+_AT_ONCE = 20_000
+"""Fills times batches that are computed at once."""
 
 
 def placed(
     split: Split,
     placement: AnyPlacement,
-    passes: Sequence[CountedPass],
     seconds: Callable[[Split], Array],
+    passes: Sequence[Sequence[Costs]],
 ) -> Split:
     """Place each kind of bytes that is left open so that some passes take least.
 
-    split : with the kinds that are asked to live in one memory
+    split : with the kinds that are asked to live in one memory, others in the first
     placement : a workload on a layout; what does not fit at all is in the last memory
-    passes : what bytes are placed for
-    seconds : gives what all of these take together, with bytes split over the memories [s]
+    seconds : gives what the passes take together, with bytes split over the memories [s]
+    passes : what each takes of each kind, in each of its ways; none where more than that counts
 
     Returns
     -------
@@ -53,197 +50,145 @@ def placed(
         Of arrays that broadcast with the batch.
     """
     place, sizes = placement.machine.place, split.sizes
-    room = [floats(usable) for usable in placement.machine.usable(split.chips)]
-    for kind in place:
-        taken = [sizes[kind] * share for share in split.shares[kind]]
-        room = [np.maximum(left - own, 0.0) for left, own in zip(room, taken, strict=True)]
-    free = {kind: sizes[kind] for kind in KINDS if kind not in place and np.any(sizes[kind])}
-    best, *others = (
-        replace(split, shares=split.shares | shares)
-        for ways in product(*(each.ways for each in passes))
-        for shares in _fills(free, room, _together(passes, ways), split)
-    )
-    if others:
-        least = seconds(best)
-        for fill in others:
-            spent = seconds(fill)
-            best = _better(best, fill, np.asarray(spent < least * (1.0 - _TIE)))
-            least = np.minimum(spent, least)
-    return best
+    room = []
+    for at, usable in enumerate(placement.machine.usable(split.chips)):
+        taken = floats(sum(sizes[kind] * split.shares[kind][at] for kind in place))
+        room.append(np.maximum(usable - taken, 0.0))
+    free = [kind for kind in READ if kind not in place and np.any(sizes[kind])]
+    least, gaining = floats(np.inf), _gaining(len(room), passes)
+    has_turns = any(costs.place is not None for ways in passes for costs in ways)
+    for memories in _turns(len(room), any_order=bool(gaining)) if free else ():
+        is_in_order = list(memories) == sorted(memories)
+        may_be_empty = not is_in_order or not gaining.isdisjoint(combinations(memories, 2))
+        for fills in _fills(split, free, memories, room, (has_turns, may_be_empty)):
+            split, least = _best(split, least, fills, seconds(fills))
+    return split if "embedding" in place else _with_table(split, room)
 
 
-def _better(best: Split, fill: Split, is_better: Bools) -> Split:
-    """Return the better of two fills at each of the batches."""
-    if is_better.all():
-        return fill
-    if not is_better.any():
-        return best
-    shares = {
-        kind: [np.where(is_better, *both) for both in zip(fill.shares[kind], old, strict=True)]
-        for kind, old in best.shares.items()
+def _gaining(count: int, passes: Sequence[Sequence[Costs]]) -> set[tuple[int, int]]:
+    """Return pairs of memories of which the farther may take less for any kind.
+
+    Nothing is left out where bytes can move nearer in each way of each pass and none takes longer.
+    """
+    pairs = set(combinations(range(count), 2))
+    if not passes:
+        return pairs
+    return {
+        (near, far)
+        for near, far in pairs
+        for ways in passes
+        for costs in ways
+        for here, there in zip(costs.cells[near], costs.cells[far], strict=True)
+        if np.any(lost(here, there) < 0.0)
     }
-    return replace(best, shares=shares)
 
 
-def _together(passes: Sequence[CountedPass], ways: Sequence[Costs]) -> Costs:
-    """Return what all passes take, each in one of its ways."""
-    if len(passes) == 1:
-        return ways[0]
-    counts = [each.count for each in passes]
-    cells = [
-        [summed(counts, times) for times in zip(*tiers, strict=True)]
-        for tiers in zip(*(costs.cells for costs in ways), strict=True)
-    ]
-    turning = [
-        (each.count, costs)
-        for each, costs in zip(passes, ways, strict=True)
-        if costs.place is not None
-    ]
-    if not turning:
-        return Costs(cells)
-    turn = floats(sum(count * costs.turn for count, costs in turning))
-    _, first = turning[0]
-    return Costs(cells, first.place, turn, first.layers)
+def _turns(count: int, *, any_order: bool) -> Iterator[tuple[int, ...]]:
+    """Yield the memories that are filled together, in order: all of them, then two at a time."""
+    for memories in permutations(range(count)) if any_order else [tuple(range(count))]:
+        if memories[0] <= memories[-1]:  # backwards is another order of kinds
+            yield memories
+    if count > 2:
+        yield from combinations(range(count), 2)
+
+
+def _best(before: Split, least: Array, fills: Split, spent: Array) -> tuple[Split, Array]:
+    """Return at each batch the best of some fills and what there was before, and its time. [s]
+
+    before, least : what there was, and what passes take with it [s]
+    fills, spent : several, along a first dimension, and what passes take with each [s]
+    """
+    lowest = np.min(spent, axis=0)
+    first = np.argmax(spent <= lowest * (1.0 + _TIE), axis=0)[np.newaxis]
+    is_better = lowest < least * (1.0 - _TIE)
+    shares = {}
+    for kind, old in before.shares.items():
+        each = (np.broadcast_to(share, spent.shape) for share in fills.shares[kind])
+        new = (np.take_along_axis(share, first, 0)[0] for share in each)
+        shares[kind] = [floats(np.where(is_better, *both)) for both in zip(new, old, strict=True)]
+    return replace(before, shares=shares), np.minimum(lowest, least)
 
 
 def _fills(
-    sizes: dict[str, Array], room: Sequence[Array], costs: Costs, split: Split
-) -> Iterator[dict[str, list[Array]]]:
-    """Yield the shares of kinds in each memory, for each order of memories that may be best. [1]
-
-    Two memories have one. Of more, one is filled after another, from either end.
-
-    sizes : of each kind that is placed [byte]
-    room : in each memory [byte]
-    costs : what passes take of each kind in each memory
-    split : with the kinds that have a memory of their own
-    """
-    count = len(room)
-    for order in permutations(range(count)) if count > 2 else [range(count)]:
-        swapped = [(near, far) for far, near in combinations(order, 2) if near < far]
-        if all(_may_gain(costs, *pair) for pair in swapped):
-            for is_far_first in (True, False)[: 1 + (count > 2)]:
-                yield _filled(sizes, room, costs, split, list(order), is_far_first)
-
-
-def _may_gain(costs: Costs, near: int, far: int) -> bool:
-    """Return whether any kind may take less in the farther of two memories, by their positions."""
-    turn = costs.turn if costs.place == near else 0.0
-    turns = [turn * (1.0 if kind == "head" else costs.layers) for kind in READ]
-    pairs = zip(costs.cells[near], turns, costs.cells[far], strict=True)
-    return any(np.any(here + turned > beyond) for here, turned, beyond in pairs)
-
-
-def _filled(
-    sizes: dict[str, Array],
-    room: Sequence[Array],
-    costs: Costs,
     split: Split,
-    order: list[int],
-    is_far_first: bool,
-) -> dict[str, list[Array]]:
-    """Return the shares of kinds in each memory, filled in some order, from either end. [1]"""
-    shares = {kind: [floats(0.0)] * len(room) for kind in sizes}
-    left = {kind: floats(1.0) for kind in sizes}
-    while len(order) > 1:
-        cut = len(order) - 1 if is_far_first else 1
-        near, far = order[:cut], order[cut:]
-        held = {kind: sizes[kind] * share for kind, share in left.items()}
-        loss, turns = _losses(costs, split, near, far)
-        price = {kind: loss[kind] / np.maximum(size, 1.0) for kind, size in sizes.items()}
-        rooms = [floats(sum(room[at] for at in part)) for part in (near, far)]
-        taken = _beyond(held, price, turns, *rooms)
-        filled = order.pop(-1 if is_far_first else 0)
-        for kind, size in sizes.items():
-            beyond = np.minimum(taken[kind] / np.maximum(size, 1.0), left[kind])
-            nearer = left[kind] - beyond
-            shares[kind][filled], left[kind] = (
-                (beyond, nearer) if is_far_first else (nearer, beyond)
-            )
-    for kind in sizes:
-        shares[kind][order[0]] = left[kind]
-    return shares
+    kinds: Sequence[str],
+    memories: Sequence[int],
+    room: Sequence[Array],
+    tried: tuple[bool, bool],
+) -> Iterator[Split]:
+    """Yield what is in some memories shared out anew among them, along a first dimension.
 
-
-def _losses(
-    costs: Costs, split: Split, near: Sequence[int], far: Sequence[int]
-) -> tuple[dict[str, Array], Array]:
-    """Return what each kind loses in some memories over others, and what turns cost there. [s]"""
-    least = (
-        [reduce(np.minimum, times) for times in zip(*(costs.cells[at] for at in part), strict=True)]
-        for part in (near, far)
-    )
-    loss = dict(zip(READ, map(lost, *least), strict=True)) | {"embedding": floats(0.0)}
-    if costs.place != far[0]:
-        return loss, floats(0.0)
-    loss["head"] = loss["head"] + costs.turn
-    return loss, floats(costs.turn * costs.layers * (split.in_layers(far[0]) < 1.0))
-
-
-def _beyond(
-    sizes: dict[str, Array], price: dict[str, Array], turns: Array, near: Array, far: Array
-) -> dict[str, Array]:
-    """Return how much of each kind is taken farther than a memory. [byte]
-
-    As much as has to be, and more where that gains.
-
-    sizes : of each kind [byte]
-    price : what a byte loses by being farther, below zero where it gains [s/byte]
-    turns : what turns cost where all of a kind of a layer is taken [s]
-    near, far : room in the memory and in the next [byte]
+    split : where bytes live
+    kinds : those that may move
+    memories : positions of the memories, in the order in which they are filled
+    room : in each memory [byte]; what does not fit goes into the last that is filled
+    tried : whether kinds go side by side, too, and whether room may be left ahead of others
     """
-    needed = np.maximum(sum(sizes.values()) - near, 0.0)
-    if any(np.any(price[kind] < 0.0) for kind in sizes):
-        gains = {kind: np.minimum(price[kind], 0.0) * size for kind, size in sizes.items()}
-        saved = sum(gains[kind] for kind in IN_LAYERS if kind in sizes)
-        wins = dict.fromkeys(IN_LAYERS, saved + turns < 0.0)
-        wanted = sum(
-            (gains[kind] < 0.0) * wins.get(kind, True) * size for kind, size in sizes.items()
-        )
-        needed = np.maximum(needed, np.minimum(wanted, far))
-    return _least(sizes, price, needed, turns)
+    parts = {kind: sum(split.shares[kind][at] for at in memories) for kind in kinds}
+    held = {kind: split.sizes[kind] * part for kind, part in parts.items()}
+    whole = floats(sum(held.values()))
+    usable = [np.minimum(room[at], whole) for at in memories]  # no sums of large and small numbers
+    held[_IDLE] = np.maximum(sum(usable) - whole, 0.0)
+    stacked = np.stack(np.broadcast_arrays(*held.values()))
+    orders = _orders(tuple(held), *tried)
+    step = max(_AT_ONCE // stacked[0].size, 1)
+    for at in range(0, len(orders), step):
+        places = orders[at : at + step, np.newaxis]
+        its = np.swapaxes(places, 1, 2)
+        starts = np.moveaxis(np.tensordot(places < its, stacked, 1), 1, 0)
+        widths = np.moveaxis(np.tensordot(places == its, stacked, 1), 1, 0)
+        shares = dict(split.shares)
+        for kind, start, width in zip(kinds, starts, widths, strict=False):
+            shares[kind] = list(split.shares[kind])
+            spread = _spread(start, width, usable)
+            for memory, share in zip(memories, spread, strict=True):
+                shares[kind][memory] = parts[kind] * share
+        yield replace(split, shares=shares)
 
 
-def _least(
-    sizes: dict[str, Array], price: dict[str, Array], needed: Array, turns: Array
-) -> dict[str, Array]:
-    """Return how much of each kind is taken farther, so many bytes in all, to lose least. [byte]
+def _spread(start: Array, width: Array, usable: Sequence[Array]) -> list[Array]:
+    """Return the shares of some bytes in memories that are filled one after another. [1]
 
-    What loses least for each byte is taken first. But turns are paid for the largest share that is
-    taken of a kind of a layer: that share is raised, so that more is taken of what loses little
-    instead of what comes next, as long as this saves more than the turns cost. With the kinds in
-    order this saves ever less, so that sums over those before each say where it ends.
-
-    sizes : of each kind [byte]
-    price : lost by taking a byte of each [s/byte]
-    needed : bytes in all [byte]
-    turns : what they cost where all of a kind of a layer is taken [s]
+    start, width : bytes before them, and they themselves [byte]
+    usable : of each memory [byte]
     """
-    # Of kinds that lose the same the last listed goes first, whatever rounding says.
-    price = {kind: price[kind] * (1.0 - 1e-12 * at) for at, kind in enumerate(sizes)}
-    is_before = {}
-    for first, second in combinations(sizes, 2):
-        is_before[first, second] = price[first] < price[second]
-        is_before[second, first] = ~is_before[first, second]
-    most = dict(sizes)
-    if np.any(turns):
-        in_layers = [kind for kind in IN_LAYERS if kind in sizes]
-        alone, together = floats(0.0), floats(0.0)
-        for kind, size in sizes.items():
-            ahead = [is_before[one, kind] * sizes[one] for one in in_layers if one != kind]
-            paid = [price[one] for one in in_layers if one != kind]
-            saved = price[kind] * sum(ahead) - summed(ahead, paid)
-            if kind in in_layers:
-                together = together + (saved <= turns) * size
-            else:
-                alone = alone + (saved <= turns) * size
-        share = np.clip((needed - alone) / np.maximum(together, 1.0), 0.0, 1.0)
-        most |= {kind: sizes[kind] * share for kind in in_layers}
-    return {
-        kind: np.clip(
-            needed - sum(is_before[one, kind] * most[one] for one in most if one != kind),
-            0.0,
-            most[kind],
-        )
-        for kind in most
-    }
+    shares, end, before = [], floats(0.0), floats(0.0)
+    for room in usable[:-1]:
+        end = end + room
+        beyond = np.maximum(start + width - end, 0.0) / np.maximum(width, 1.0)
+        is_rounding = start + width - end <= _TIE * end
+        filled = np.where(is_rounding, 1.0, np.maximum(1.0 - beyond, 0.0))
+        shares.append(filled - before)
+        before = filled
+    return [*shares, 1.0 - before]
+
+
+@lru_cache
+def _orders(kinds: tuple[str, ...], has_turns: bool, may_be_empty: bool) -> Ints:
+    """Return the place of each kind in each order of them; of kinds side by side, the same.
+
+    kinds : the first come first where orders are as good as another, idle room last
+    has_turns : whether kinds side by side save turns
+    may_be_empty : whether idle room may come before others
+    """
+    in_layers = [kind for kind in kinds if kind in IN_LAYERS]
+    counts = (0, 2, 3) if has_turns else (0,)
+    places = []
+    for together in (group for count in counts for group in combinations(in_layers, count)):
+        for order in permutations(kind for kind in kinds if kind not in together[1:]):
+            if may_be_empty or order[-1] == _IDLE:
+                firsts = (together[0] if kind in together else kind for kind in kinds)
+                places.append([order.index(first) for first in firsts])
+    return np.array(places)
+
+
+def _with_table(split: Split, room: Sequence[Array]) -> Split:
+    """Return a split with the table of embeddings in the room that is left: no pass reads it."""
+    size = split.sizes["embedding"]
+    there, left = [], floats(1.0)
+    for at, usable in enumerate(room[:-1]):
+        free = usable - sum(split.sizes[kind] * split.shares[kind][at] for kind in READ)
+        fits = np.where(free > _TIE * usable, free / np.maximum(size, 1.0), 0.0)
+        there.append(np.minimum(fits, left))
+        left = left - there[-1]
+    return replace(split, shares=split.shares | {"embedding": [*there, left]})

@@ -134,6 +134,14 @@ class Ways:
         """Return what the pass takes the faster way, with bytes split over the memories. [s]"""
         return reduce(np.minimum, (costs.seconds(split) for costs in self.open))
 
+    def layers(self, split: Split) -> Array:
+        """Return what the layers take of that, the way that is faster for them. [s]"""
+        return reduce(np.minimum, (costs.seconds(split, IN_LAYERS) for costs in self.open))
+
+    def head(self, split: Split) -> Array:
+        """Return what head and norms take of it, the way that is faster for them. [s]"""
+        return reduce(np.minimum, (costs.seconds(split, ("head",)) for costs in self.open))
+
 
 class Located(NamedTuple):
     """A pass whose bytes live in several memories.

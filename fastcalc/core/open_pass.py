@@ -10,7 +10,7 @@ from fastcalc.core.component import Step
 from fastcalc.core.host_use import Ways, on_host, ways_of
 from fastcalc.core.machine import Machine
 from fastcalc.core.pass_work import PassWork
-from fastcalc.core.spatial import spatial_costs, spatial_pass
+from fastcalc.core.spatial import spatial_pass
 from fastcalc.core.split import Costs, Split, lost
 from fastcalc.core.step import KnownParts, expected_step, seconds_by_split
 from fastcalc.core.worked import Worked
@@ -59,11 +59,11 @@ class OpenPass:
 
     @property
     def costs(self) -> Sequence[Costs]:
-        """What it takes of each kind in each memory, in each way that is open."""
-        if not self.machine.is_spatial:
-            return self._ways.open
-        machine = self.machine
-        return [spatial_costs(self.work, machine.tiers, self.chips, machine.chip, machine.software)]
+        """What it takes of each kind in each memory, in each way that is open.
+
+        None of machines with regions: a sweep takes the longer, the more these hold.
+        """
+        return () if self.machine.is_spatial else self._ways.open
 
     @cached_property
     def seconds(self) -> Callable[[Split], Array]:
@@ -71,7 +71,8 @@ class OpenPass:
         if self.machine.is_spatial:
             return lambda split: self.step(split).seconds
         chip, software = self.machine.chip, self.machine.software
-        return seconds_by_split(self.work, chip, software, self._known, self._ways)
+        known = self._known._replace(ways=self._ways)
+        return seconds_by_split(self.work, chip, software, known)
 
     def step(self, split: Split | None) -> Step:
         """Return what the engine is expected to take for it.
@@ -84,4 +85,4 @@ class OpenPass:
         if self.machine.is_spatial:
             return spatial_pass(work, chip, software)
         ways = None if split is None else self._ways
-        return expected_step(work, chip, software, self._known, ways)
+        return expected_step(work, chip, software, self._known._replace(ways=ways))

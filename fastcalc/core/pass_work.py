@@ -57,11 +57,6 @@ class LookBack:
         ]
 
     @cached_property
-    def ends(self) -> "LookBack":
-        """What is looked back on where there is no layer: nothing."""
-        return LookBack(replace(self.placement, work=self.work.ends), self.traffic)
-
-    @cached_property
     def prompt_flops(self) -> ArrayLike:
         """Attention FLOPs of a prompt token. [FLOP]"""
         traffic = self.traffic
@@ -176,24 +171,12 @@ class PassWork:
     last: ArrayLike
     in_flight: ArrayLike
     split: Split | None = None
-    apart: "Apart | None" = None
+    apart: "list[tuple[float, PassWork]] | None" = None
 
     @property
     def tokens(self) -> Array:
         """Decoded and prompt tokens of the replica. [1]"""
         return floats(self.sequences * self.verified + self.prompt)
-
-
-@dataclass(frozen=True, eq=False)
-class Apart:
-    """A pass taken apart, so that any of its stages can be priced.
-
-    kinds : how many layers of each kind there are [1], and the pass through one of them
-    ends : what belongs to no layer: the head
-    """
-
-    kinds: list[tuple[float, PassWork]]
-    ends: PassWork
 
 
 def count_pass(
@@ -207,24 +190,21 @@ def count_pass(
     split : where bytes live, if in several memories
     """
     work = _whole(placement, rows, in_flight, split)
-    kinds, machine = len(placement.work.kinds), placement.machine
-    are_alike = kinds == 0 or (kinds == 1 and len(machine.tiers) == 1)
-    if are_alike or machine.is_spatial or np.all(np.asarray(placement.layout.pp) == 1):
+    is_staged = not placement.machine.is_spatial and np.any(np.asarray(placement.layout.pp) > 1)
+    if len(placement.work.kinds) <= 1 or not is_staged:
         return work
     return replace(work, apart=taken_apart(rows, in_flight))
 
 
-def taken_apart(rows: PassInput, in_flight: ArrayLike) -> Apart:
-    """Return a pass taken apart into layers and ends.
+def taken_apart(rows: PassInput, in_flight: ArrayLike) -> list[tuple[float, PassWork]]:
+    """Return how many layers of each kind there are, and the pass through one of them.
 
     rows, in_flight : as `count_pass` has them
     """
-
-    def through(seen: LookBack) -> PassWork:
-        return _whole(seen.placement, replace(rows, seen=seen), in_flight, None)
-
-    kinds = [(count, through(seen)) for count, seen in rows.seen.kinds]
-    return Apart(kinds, through(rows.seen.ends))
+    return [
+        (count, _whole(seen.placement, replace(rows, seen=seen), in_flight, None))
+        for count, seen in rows.seen.kinds
+    ]
 
 
 def _whole(

@@ -9,7 +9,7 @@ from functools import cached_property, reduce
 
 import numpy as np
 
-from fastcalc.core.best_split import CountedPass, placed
+from fastcalc.core.best_split import placed
 from fastcalc.core.bound import Bound, bound_step
 from fastcalc.core.component import Component, Step
 from fastcalc.core.host_use import tier_rates
@@ -156,26 +156,21 @@ class Schedule:
         is_own = tier.where == "chip" if machine.is_spatial else tier.is_near
         if is_own and len(machine.tiers) == 1:
             return None
-        passes: list[tuple[OpenPass, ArrayLike]] = [(self._decoding, 1.0)]
-        if self.place_for == "served":
-            passes = list(zip((self._decoding, self._mixing), self._pass_counts, strict=True))
         if is_own and not machine.place:
             held = self.placement.sequences(self.batch) * self.placement.cache_per_chip
             near = machine.usable(self.placement.layout.chips)[0]
             fits = np.all(self.placement.weights_per_chip + held <= near)
-            if fits and not any(each.gains for each, _ in passes):
+            if fits and not any(each.gains for each in self._placed_for):
                 return None
-        if self._drafts is not None:
-            whole: ArrayLike = sum(count for _, count in passes)
-            passes.append((self._drafts, self._drafted_layers * whole))
+        passes = [each.costs for each in self._placed_for if each.costs]
         start = split(self.placement, self.batch)
-        counted = [CountedPass(count, each.costs) for each, count in passes]
-        return placed(start, self.placement, counted, self._seconds_placed_for)
+        return placed(start, self.placement, self._seconds_placed_for, passes)
 
     @property
-    def _pass_counts(self) -> tuple[Array, Array]:
-        """Passes that decode alone and with prompts in them while a batch is served. [1]"""
-        return self.steps - self.lumps, self.lumps
+    def _placed_for(self) -> list[OpenPass]:
+        """The passes that bytes are placed for."""
+        served = [self._mixing] if self.place_for == "served" else []
+        return [self._decoding, *served]
 
     def _seconds_placed_for(self, split: Split) -> Array:
         """Return what bytes are placed to make least, with these split over the memories. [s]"""
@@ -184,9 +179,8 @@ class Schedule:
         decode = self._decoding.seconds(split) + drafting
         if self.place_for == "decode":
             return decode
-        alone, mixed = self._pass_counts
-        together = self._mixing.seconds(split) + drafting
-        return alone * decode + mixed * np.maximum(decode, together)
+        mixed = self._mixing.seconds(split) + drafting
+        return (self.steps - self.lumps) * decode + self.lumps * np.maximum(decode, mixed)
 
     def _rows(
         self,
@@ -294,11 +288,6 @@ class Schedule:
             return None
         return self._open(self._rows(self.streams, self.together, 0.0, 1.0, 1.0))
 
-    @property
-    def _drafted_layers(self) -> ArrayLike:
-        """What drafting takes of that pass. [1]"""
-        return self.traffic.speculation.drafted / self.placement.work.depth
-
     def expected(self, work: PassWork) -> Step:
         """Return what the engine is expected to take for a pass."""
         one_pass = spatial_pass if self.machine.is_spatial else expected_step
@@ -316,7 +305,7 @@ class Schedule:
     def _drafted_kinds(self) -> list[PassWork]:
         """The pass of a drafted token through a layer of each kind."""
         rows = self._rows(self.streams, self.together, 0.0, verified=1.0)
-        return [layer for _, layer in taken_apart(rows, self.in_flight).kinds]
+        return [layer for _, layer in taken_apart(rows, self.in_flight)]
 
     def drafted_layer(self, split: Split | None) -> Array:
         """Return what a drafted token takes: a layer of the slowest kind, attention and all. [s]

@@ -94,11 +94,6 @@ class Costs:
     layers: ArrayLike = 0.0
 
     @cached_property
-    def near(self) -> Array:
-        """What it takes with all of each kind in the first memory. [s]"""
-        return floats(sum(self.cells[0]))
-
-    @cached_property
     def lost(self) -> Sequence[Sequence[Array]]:
         """What it takes longer for each kind in each memory beyond the first. [s]"""
         near, *beyond = self.cells
@@ -107,15 +102,22 @@ class Costs:
             for cells in beyond
         ]
 
-    def seconds(self, split: Split) -> Array:
-        """Return what it takes with bytes split over the memories, whose times add. [s]"""
-        spent = self.near
-        for at, cells in enumerate(self.lost, 1):
-            for kind, longer in zip(READ, cells, strict=True):
-                spent = spent + split.shares[kind][at] * longer
+    def seconds(self, split: Split, kinds: Sequence[str] = READ) -> Array:
+        """Return what it takes with bytes split over the memories, whose times add. [s]
+
+        kinds : those that count
+        """
+        spent = floats(0.0)
+        for kind, near, *longer in zip(READ, self.cells[0], *self.lost, strict=True):
+            if kind in kinds:
+                spent = spent + near + summed(split.shares[kind][1:], longer)
         if self.place is None:
             return spent
-        return spent + self.turn * split.turns(self.place, self.layers)
+        if "head" in kinds:
+            spent = spent + self.turn * split.shares["head"][self.place]
+        if IN_LAYERS[0] in kinds:
+            spent = spent + self.turn * self.layers * split.in_layers(self.place)
+        return spent
 
 
 def near(machine: Machine, split: Split | None, kind: str) -> ArrayLike:

@@ -30,10 +30,12 @@ class KnownParts(NamedTuple):
 
     parts : what the chip reads and multiplies, all in its first memory
     others : floors, messages and what sequences cost
+    ways : how it may use memories beyond the first; None where all is in the one there is
     """
 
     parts: Worked
     others: tuple[Component, ...]
+    ways: Ways | None = None
 
     @classmethod
     def of(
@@ -43,6 +45,7 @@ class KnownParts(NamedTuple):
 
         same : of another pass that decodes the same sequences, with prompts or without
         """
+        parts = worked(work, chip, software, same)
         others = (
             _floor(work, software),
             _all_reduce(work, chip, software),
@@ -50,23 +53,35 @@ class KnownParts(NamedTuple):
             _exchange(work, chip, software),
             Component("sequences", count=work.sequences, each=software.sequence_overhead),
         )
-        return cls(worked(work, chip, software, same), others)
+        if work.split is None:
+            return cls(parts, others)
+        tiers, chips = work.split.tiers, work.split.chips
+        return cls(parts, others, ways_of(work, tiers, chips, chip, software, parts))
+
+    def besides(self, chip: Chip) -> ArrayLike:
+        """Return what the pass takes apart from the kinds of bytes that it reads. [s]"""
+        parts = self.parts
+        rest = (unpacking(chip, parts.widened), *parts.prompts, *self.others)
+        return total_of(part.seconds for part in rest)
+
+    def layers_and_head(self, chip: Chip, split: Split | None) -> tuple[Array, Array]:
+        """Return what the pass takes in its layers, and in head and norms. [s]"""
+        fixed = self.besides(chip)
+        if split is None or self.ways is None:
+            dense, head, experts, cache = (kind.seconds for kind in self.parts.kinds)
+            return floats(fixed + dense + experts + cache), floats(head)
+        return floats(fixed + self.ways.layers(split)), self.ways.head(split)
 
 
 def expected_step(
-    work: PassWork,
-    chip: Chip,
-    software: EngineParameters,
-    known: KnownParts | None = None,
-    ways: Ways | None = None,
+    work: PassWork, chip: Chip, software: EngineParameters, known: KnownParts | None = None
 ) -> Step:
     """Return the step an engine is expected to take on chips that run layer after layer.
 
     work : the work of the pass
     chip, software : what a chip prints, and what the engine makes of it; every field broadcasts
         with those of the work
-    known, ways : what does not depend on where bytes live, and how the pass may use memories
-        beyond the first, where these have been computed
+    known : what does not depend on where bytes live, where that has been computed
 
     Returns
     -------
@@ -75,24 +90,16 @@ def expected_step(
         and the wait for other micro-batches.
     """
     known = known or KnownParts.of(work, chip, software)
-    passed = _through(work, chip, software, known, ways)
-    return passed.then(*_pipeline(work, chip, software, passed.seconds, passed.components[1]))
+    passed = _through(work.split, chip, known)
+    return passed.then(*_pipeline(work, chip, software, known, passed.seconds))
 
 
-def _through(
-    work: PassWork,
-    chip: Chip,
-    software: EngineParameters,
-    known: KnownParts,
-    ways: Ways | None = None,
-) -> Step:
+def _through(split: Split | None, chip: Chip, known: KnownParts) -> Step:
     """Return a pass through all layers, one stage after another."""
-    parts, others = known
+    parts, others, ways = known
     elsewhere: tuple[Component, ...] = (idle(FAR), idle(HOST))
-    if work.split is not None:
-        tiers, chips = work.split.tiers, work.split.chips
-        ways = ways or ways_of(work, tiers, chips, chip, software, parts)
-        found = located(work.split, ways)
+    if split is not None and ways is not None:
+        found = located(split, ways)
         parts, elsewhere = parts.left(found.near, found.rest), (found.far, found.host)
     return Step.of(
         *parts.kinds, unpacking(chip, parts.widened), *parts.prompts, *others, *elsewhere
@@ -102,12 +109,12 @@ def _through(
 def layer_seconds(
     work: PassWork, chip: Chip, software: EngineParameters, split: Split | None
 ) -> Array:
-    """Return what a pass takes through some layers, or the ends of a model, alone. [s]
+    """Return what a pass takes through some layers alone. [s]
 
     split : where bytes live; None where all are in the one memory of the chip
     """
     alone = replace(work, split=split)
-    passed = _through(alone, chip, software, KnownParts.of(alone, chip, software))
+    passed = _through(split, chip, KnownParts.of(alone, chip, software))
     return passed.seconds - _own(work, software)
 
 
@@ -126,7 +133,7 @@ def _own(work: PassWork, software: EngineParameters) -> ArrayLike:
 
 
 def slowest_stage(
-    work: PassWork, chip: Chip, software: EngineParameters, pass_time: Array, head: Component
+    work: PassWork, chip: Chip, software: EngineParameters, known: KnownParts
 ) -> Array:
     """Return what one micro-batch takes in the slowest stage, hops apart. [s]
 
@@ -135,40 +142,38 @@ def slowest_stage(
 
     work : the work of the pass
     chip, software : what a chip prints, and what the engine makes of it
-    pass_time : the pass through all stages [s]
-    head : what of it no layer has
+    known : what does not depend on where bytes live
     """
-    own, last_own = _own(work, software), head.seconds
-    if work.apart is None or (work.split is None and len(work.apart.kinds) == 1):
-        layers = pass_time - last_own - own
-        fullest, last = work.fullest * layers, work.last * layers
+    layers, head = known.layers_and_head(chip, work.split)
+    own = _own(work, software)
+    if work.apart is None:
+        fullest, last = (part * (layers - own) for part in (work.fullest, work.last))
     else:
-        price = partial(layer_seconds, chip=chip, software=software)
-        times = [price(layer, split=in_layers(work.split)) for _, layer in work.apart.kinds]
-        counts = [count for count, _ in work.apart.kinds]
+        near_head = in_layers(work.split)
+        times = [layer_seconds(layer, chip, software, near_head) for _, layer in work.apart]
+        counts = [count for count, _ in work.apart]
         heaviest = partial(heaviest_stage, amounts=times, counts=counts, stages=work.stages)
         fullest, last = (heaviest(layers=part * sum(counts)) for part in (work.fullest, work.last))
-        last_own = last_own if work.split is None else price(work.apart.ends, split=work.split)
     # Kinds priced apart may take longer than together, but no stage longer than all of them.
-    return np.minimum(np.maximum(fullest, last + last_own) + own, pass_time)
+    return np.minimum(np.maximum(fullest, last + head) + own, layers + head)
 
 
 def seconds_by_split(
-    work: PassWork, chip: Chip, software: EngineParameters, known: KnownParts, ways: Ways
+    work: PassWork, chip: Chip, software: EngineParameters, known: KnownParts
 ) -> Callable[[Split], Array]:
     """Return what gives the time of a pass for bytes split over the memories. [s]
 
     work : the work of the pass
     chip, software : what a chip prints, and what the engine makes of it
-    known, ways : what does not depend on the split, and how the pass may use the memories
+    known : what does not depend on the split, and how the pass may use the memories
     """
-    parts = known.parts
-    besides = (unpacking(chip, parts.widened), *parts.prompts, *known.others)
-    fixed = total_of(part.seconds for part in besides)
+    ways = known.ways
+    assert ways is not None
+    fixed = known.besides(chip)
 
     def seconds(split: Split) -> Array:
         passed = floats(fixed + ways.seconds(split))
-        stages = _pipeline(replace(work, split=split), chip, software, passed, parts.kinds[1])
+        stages = _pipeline(replace(work, split=split), chip, software, known, passed)
         return floats(total_of([passed, *(part.seconds for part in stages)]))
 
     return seconds
@@ -233,7 +238,7 @@ def _exchange(work: PassWork, chip: Chip, software: EngineParameters) -> Compone
 
 
 def _pipeline(
-    work: PassWork, chip: Chip, software: EngineParameters, pass_time: Array, head: Component
+    work: PassWork, chip: Chip, software: EngineParameters, known: KnownParts, pass_time: Array
 ) -> tuple[Component, Component]:
     """Return the hops between pipeline stages, and the wait for the micro-batches ahead."""
     if isinstance(work.stages, int) and work.stages == 1:
@@ -256,7 +261,7 @@ def _pipeline(
         pass_time=pass_time,
         hops=hops.seconds,
         stages=work.stages,
-        slowest=slowest_stage(work, chip, software, pass_time, head),
+        slowest=slowest_stage(work, chip, software, known),
         streams=work.in_flight,
         own=work.sequences * software.stage_overhead,
     )

@@ -1,7 +1,7 @@
 """Time that no width shortens: launches, collectives, hops, waits and the host's own."""
 
-from fastcalc.core.component import Component, Step
-from fastcalc.core.step import slowest_stage
+from fastcalc.core.component import Component
+from fastcalc.core.step import KnownParts, slowest_stage
 from fastcalc.explain.context import PassContext
 from fastcalc.explain.explained import component
 from fastcalc.explain.terms import Equation, Term, equation, largest, named, number, scalar
@@ -129,13 +129,12 @@ def _stage_wait(context: PassContext, part: Component) -> list[Equation]:
 
 def _slowest_stage(context: PassContext) -> Equation:
     """Return the time of the slowest stage: of the fullest, or of the last, which has the head."""
-    pass_work, step = context.pass_work, context.schedule.expected(context.pass_work)
-    passed = Step.of(*step.components[:-2])  # all but hops and wait
-    software = context.machine.software
-    seconds = slowest_stage(pass_work, context.chip, software, passed.seconds, passed.components[1])
-    if pass_work.apart is not None:
+    pass_work, chip, software = context.pass_work, context.chip, context.machine.software
+    seconds = slowest_stage(pass_work, chip, software, KnownParts.of(pass_work, chip, software))
+    if pass_work.apart is not None or pass_work.split is not None:
         return named("slowest stage", "s", number(seconds, "s"))
-    spent = {part.name: number(part.seconds, "s") for part in passed.components}
+    passed = context.schedule.expected(pass_work).components[:-2]  # all but hops and wait
+    spent = {part.name: number(part.seconds, "s") for part in passed}
     head, sequences = spent.pop("head and norms"), spent.pop("sequences")
     layers = number(sum(part.value for part in spent.values()), "s")
     stages = largest(pass_work.fullest * layers, pass_work.last * layers + head)
