@@ -57,7 +57,7 @@ def placed(
     free = [kind for kind in READ if kind not in place and np.any(sizes[kind])]
     least, gaining = floats(np.inf), _gaining(len(room), passes)
     has_turns = any(costs.place is not None for ways in passes for costs in ways)
-    for memories in _turns(len(room), any_order=bool(gaining)) if free else ():
+    for memories in _turns(len(room), gaining) if free else ():
         is_in_order = list(memories) == sorted(memories)
         may_be_empty = not is_in_order or not gaining.isdisjoint(combinations(memories, 2))
         for fills in _fills(split, free, memories, room, (has_turns, may_be_empty)):
@@ -83,10 +83,14 @@ def _gaining(count: int, passes: Sequence[Sequence[Costs]]) -> set[tuple[int, in
     }
 
 
-def _turns(count: int, *, any_order: bool) -> Iterator[tuple[int, ...]]:
-    """Yield the memories that are filled together, in order: all of them, then two at a time."""
-    for memories in permutations(range(count)) if any_order else [tuple(range(count))]:
-        if memories[0] <= memories[-1]:  # backwards is another order of kinds
+def _turns(count: int, gaining: set[tuple[int, int]]) -> Iterator[tuple[int, ...]]:
+    """Yield the memories that are filled together, in order: all of them, then two at a time.
+
+    A farther one comes before a nearer one where it may take less. Two have one order: backwards
+    is another order of kinds.
+    """
+    for memories in permutations(range(count)) if count > 2 else [tuple(range(count))]:
+        if gaining.issuperset((near, far) for far, near in combinations(memories, 2) if near < far):
             yield memories
     if count > 2:
         yield from combinations(range(count), 2)
