@@ -24,12 +24,12 @@ FUNCTIONS = [
 
 PUBLISHED = [
     # 1 + 1/2 + 1/4 + 1/8 tokens of three drafts accepted half of the time.
-    ("acceptance_needed", {"kept": 1.875, "drafted": 3}, 0.5, 1e-12),
+    ("acceptance_needed", {"yielded": 1.875, "drafted": 3}, 0.5, 1e-12),
     # Two drafts that are all kept: three tokens.
-    ("acceptance_needed", {"kept": 3.0, "drafted": 2}, 1.0, 1e-9),
-    ("acceptance_needed", {"kept": 1.0, "drafted": 2}, 0.0, 0.0),
+    ("acceptance_needed", {"yielded": 3.0, "drafted": 2}, 1.0, 1e-9),
+    ("acceptance_needed", {"yielded": 1.0, "drafted": 2}, 0.0, 0.0),
     # DeepSeek-R1 with one draft of its own yields 1.92 tokens a pass (TensorRT-LLM): 0.92.
-    ("acceptance_needed", {"kept": 1.92, "drafted": 1}, 0.92, 1e-12),
+    ("acceptance_needed", {"yielded": 1.92, "drafted": 1}, 0.92, 1e-12),
     # Parameters a token passes in one FFN of Llama-2-7B: 3 x 4,096 x 11,008 (its configuration).
     ("ffn_matrices", {"hidden": 4096, "width": 11_008, "matrices": 3}, 135_266_304, 0),
     # Query without a bottleneck (DeepSeek-V2-Lite): h H (n + r) + h (c + r) + c H (n + v) + H v h.
@@ -149,11 +149,11 @@ PUBLISHED = [
     ("factor_of_ratio", {"over": math.exp(0.3), "under": math.exp(-0.4)}, math.exp(0.5), 1e-12),
     ("factor_of_ratio", {"over": 1.0, "under": 3.0}, 3.0, 1e-12),
     # Looked away after 5 s, the wait no longer counts, but coming back does; within 5 s neither.
-    ("attended_time", {"response": 600.0, "patience": 5.0, "back": 30.0}, 35.0, 0),
-    ("attended_time", {"response": 5.0, "patience": 5.0, "back": 30.0}, 5.0, 0),
+    ("attended_time", {"response": 600.0, "patience": 5.0, "return_cost": 30.0}, 35.0, 0),
+    ("attended_time", {"response": 5.0, "patience": 5.0, "return_cost": 30.0}, 5.0, 0),
     # 40 million tokens of which 30 are included; and 20 of which all are.
-    ("share_beyond", {"used": 40e6, "included": 30e6}, 0.25, 1e-12),
-    ("share_beyond", {"used": 20e6, "included": 30e6}, 0.0, 0),
+    ("share_beyond", {"usage": 40e6, "included": 30e6}, 0.25, 1e-12),
+    ("share_beyond", {"usage": 20e6, "included": 30e6}, 0.0, 0),
     ("shared_link", {"ranks": 8, "domain": 8, "is_mesh": 1, "is_host": 0}, 1.0, 1e-12),
     ("shared_link", {"ranks": 3, "domain": 8, "is_mesh": 1, "is_host": 0}, 2 / 7, 1e-12),
     # RTX PRO 6000: 0.60 of the link among two, 0.376 among eight.
@@ -179,7 +179,7 @@ PUBLISHED = [
     # Each of the three stages spends 0.5 itself on a micro-batch.
     (
         "pipelined_step",
-        {"pass_time": 3.0, "hops": 0.0, "stages": 3, "slowest": 1.5, "streams": 9, "own": 0.5},
+        {"pass_time": 3.0, "hops": 0.0, "stages": 3, "slowest": 1.5, "streams": 9, "overhead": 0.5},
         6.0,
         0,
     ),
@@ -199,14 +199,14 @@ PUBLISHED = [
     ("tokens_per_pass", {"acceptance": 1.0, "drafted": 3}, 4, 0),
     ("tokens_per_pass", {"acceptance": 0.0, "drafted": 3}, 1, 0),
     # DeepSeek-R1 on eight B200 keeps 2.58 tokens with two drafted: 1 + a + a^2 (TensorRT-LLM).
-    ("acceptance_needed", {"kept": 2.58, "drafted": 2}, (-1 + math.sqrt(1 + 4 * 1.58)) / 2, 1e-12),
-    ("acceptance_needed", {"kept": 4, "drafted": 3}, 1, 1e-12),
-    ("acceptance_needed", {"kept": 1, "drafted": 3}, 0, 1e-12),
-    ("draft_length", {"kept": 2.952, "acceptance": 0.8}, 3, 0),
-    ("draft_length", {"kept": 2.96, "acceptance": 0.8}, 4, 0),
-    ("draft_length", {"kept": 1, "acceptance": 0.8}, 0, 0),
+    ("acceptance_needed", {"yielded": 2.58, "drafted": 2}, (-1 + math.sqrt(1 + 4 * 1.58)) / 2, 1e-12),
+    ("acceptance_needed", {"yielded": 4, "drafted": 3}, 1, 1e-12),
+    ("acceptance_needed", {"yielded": 1, "drafted": 3}, 0, 1e-12),
+    ("draft_length", {"yielded": 2.952, "acceptance": 0.8}, 3, 0),
+    ("draft_length", {"yielded": 2.96, "acceptance": 0.8}, 4, 0),
+    ("draft_length", {"yielded": 1, "acceptance": 0.8}, 0, 0),
     # Halves never add up to more than two: twice the tokens kept.
-    ("draft_length", {"kept": 10, "acceptance": 0.5}, 20, 0),
+    ("draft_length", {"yielded": 10, "acceptance": 0.5}, 20, 0),
     ("ownership_per_hour", {"purchase": 300_000 / 8, "years": 4, "power": 1275, "site_factor": 1.0, "energy_price": 0.08}, 1.172, 0.001),
     # (64 - 1) / (2 x 6.4).
     ("fill_wait", {"batch": 64, "arrivals": 6.4}, 4.92, 0.005),

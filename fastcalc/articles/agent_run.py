@@ -187,7 +187,7 @@ def prospect(run: Run, terms: Terms) -> Prospect:
     if terms.repair is not None:
         checks = checks + (1.0 - run.success) * terms.repair
     attended = formulas.attended_time(
-        response=run.seconds, patience=terms.look_away, back=terms.come_back
+        response=run.seconds, patience=terms.look_away, return_cost=terms.come_back
     )
     by_user = checks + np.where(run.seconds > terms.look_away, terms.come_back, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -226,7 +226,7 @@ def _month(tokens: Array, listed: Array, terms: Terms, in_hours: Array) -> tuple
     is_priced, quota = ~np.isnan(listed), included(terms)
     bought = np.where(is_priced, floats(terms.budget) / listed, 0.0)
     month = np.fmin(in_hours, quota / tokens + bought)
-    beyond = share_beyond(used=month * tokens, included=quota)
+    beyond = share_beyond(usage=month * tokens, included=quota)
     return month, np.where(is_priced, listed * beyond, 0.0)
 
 

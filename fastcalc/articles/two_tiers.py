@@ -161,7 +161,7 @@ def _tier(
     values: Values, known: ChipArrays, batch: Floats, kept: Floats, chips: Floats, chip: Floats
 ) -> ServedTier:
     place = chip.astype(int)
-    tokens = batch * (1.0 + draft_length(kept=kept, acceptance=LIKELY_ACCEPTANCE))
+    tokens = batch * (1.0 + draft_length(yielded=kept, acceptance=LIKELY_ACCEPTANCE))
     touched = distinct_experts(experts=values["sparsity"], active=1.0, tokens=tokens)
     cache = batch * values["cache"]
     reading = time_of(

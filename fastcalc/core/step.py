@@ -263,6 +263,6 @@ def _pipeline(
         stages=work.stages,
         slowest=slowest_stage(work, chip, software, known),
         streams=work.in_flight,
-        own=work.sequences * software.stage_overhead,
+        overhead=work.sequences * software.stage_overhead,
     )
     return hops, Component("stage wait", count=1.0, each=whole - alone)

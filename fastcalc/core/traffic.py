@@ -35,7 +35,7 @@ class Speculation:
         The draft is the shortest that keeps them with `LIKELY_ACCEPTANCE`, and at most twice
         as long as what is kept.
         """
-        return cls(tokens, float(draft_length(kept=tokens, acceptance=LIKELY_ACCEPTANCE)))
+        return cls(tokens, float(draft_length(yielded=tokens, acceptance=LIKELY_ACCEPTANCE)))
 
     @classmethod
     def accepting(cls, acceptance: float, drafted: float) -> "Speculation":
@@ -47,7 +47,7 @@ class Speculation:
         """Chance that a drafted token is accepted; 0 where none is drafted. [1]"""
         if not self.drafted:
             return 0.0
-        return float(acceptance_needed(kept=self.tokens_per_pass, drafted=self.drafted))
+        return float(acceptance_needed(yielded=self.tokens_per_pass, drafted=self.drafted))
 
     @property
     def short_acceptance(self) -> float | None:

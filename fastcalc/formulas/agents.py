@@ -34,11 +34,11 @@ def expected_tries(*, accuracy: ArrayLike, tries: ArrayLike) -> Array:
     >>> float(expected_tries(accuracy=0.5, tries=2))
     1.5
     """
-    right, most = np.broadcast_arrays(floats(accuracy), floats(tries))
+    right, limit = np.broadcast_arrays(floats(accuracy), floats(tries))
     with np.errstate(divide="ignore", invalid="ignore"):
         # expm1 and log1p: a rare success must not drown in the rounding of 1 - p.
-        mean = -np.expm1(most * np.log1p(-right)) / right
-    return np.where(right > 0.0, mean, most)
+        mean = -np.expm1(limit * np.log1p(-right)) / right
+    return np.where(right > 0.0, mean, limit)
 
 
 def time_to_success(*, attempt: ArrayLike, success: ArrayLike) -> Array:
@@ -142,19 +142,19 @@ def busy_sessions(*, response: ArrayLike, think: ArrayLike) -> Array:
     return (floats(response) + think) / floats(think)
 
 
-def attended_time(*, response: ArrayLike, patience: ArrayLike, back: ArrayLike) -> Array:
+def attended_time(*, response: ArrayLike, patience: ArrayLike, return_cost: ArrayLike) -> Array:
     r"""Return the time that an answer takes of a user who looks away after a while. [s]
 
     .. math:: W = R \; (R \le w), \qquad W = w + c \; (R > w)
 
     response : time that the answer takes, :math:`R` [s]
     patience : waiting after which the user does something else, :math:`w` [s]
-    back : what coming back to it costs, :math:`c` [s]
+    return_cost : what coming back to it costs, :math:`c` [s]
 
     Source: Mark et al., "The cost of interrupted work," CHI 2008, doi:10.1145/1357054.1357072.
 
-    >>> float(attended_time(response=10.0, patience=5.0, back=30.0))
+    >>> float(attended_time(response=10.0, patience=5.0, return_cost=30.0))
     35.0
     """
     answer, limit = floats(response), floats(patience)
-    return np.where(answer > limit, limit + back, answer)
+    return np.where(answer > limit, limit + return_cost, answer)

@@ -39,9 +39,9 @@ def majority(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
     0.625
     """
     right, count = np.broadcast_arrays(floats(accuracy), floats(samples))
-    most = int(np.max(count, initial=0.0))
-    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, most + 1)))])
-    hits = np.arange(most + 1)
+    max_count = int(np.max(count, initial=0.0))
+    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, max_count + 1)))])
+    hits = np.arange(max_count + 1)
     votes = count[..., np.newaxis].astype(int)
     misses = votes - hits
     possible = misses >= 0
@@ -75,8 +75,8 @@ def judged(*, accuracy: ArrayLike, samples: ArrayLike, judge: ArrayLike) -> Arra
     """
     right, sure = floats(accuracy), floats(judge)
     called = right * sure + (1.0 - right) * (1.0 - sure)
-    some = best_of(accuracy=called, samples=samples)
+    any_called = best_of(accuracy=called, samples=samples)
     with np.errstate(divide="ignore", invalid="ignore"):
         good = np.where(called > 0.0, right * sure / called, 0.0)
     none = (1.0 - called) ** (floats(samples) - 1.0)
-    return some * good + none * right * (1.0 - sure)
+    return any_called * good + none * right * (1.0 - sure)

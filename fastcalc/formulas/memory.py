@@ -21,10 +21,10 @@ def attended_tokens(*, context: ArrayLike, spread: ArrayLike, window: ArrayLike)
     75.0
     """
     mean = floats(context)
-    seen = np.minimum(window, mean + spread)
-    below = np.maximum(seen - (mean - spread), 0.0)
+    reach = np.minimum(window, mean + spread)
+    below = np.maximum(reach - (mean - spread), 0.0)
     width = np.maximum(2.0 * floats(spread), 1e-300)
-    return seen - below * below / (2.0 * width)
+    return reach - below * below / (2.0 * width)
 
 
 def cache_bytes_per_layer(

@@ -85,18 +85,18 @@ def batch_ratio(*, cost_ratio: ArrayLike, speed_ratio: ArrayLike) -> Array:
     return floats(cost_ratio) * speed_ratio
 
 
-def share_beyond(*, used: ArrayLike, included: ArrayLike) -> Array:
+def share_beyond(*, usage: ArrayLike, included: ArrayLike) -> Array:
     r"""Return the share of what is used that a flat price does not include. [1]
 
     .. math:: s = \max(1 - Q / N, 0)
 
-    used : units used in a period, :math:`N` [1]
+    usage : units used in a period, :math:`N` [1]
     included : units that the flat price of the period includes, :math:`Q` [1]
 
     Source: Oi, "A Disneyland dilemma: two-part tariffs for a Mickey Mouse monopoly," QJE 85(1),
     1971, doi:10.2307/1881841.
 
-    >>> float(share_beyond(used=4.0, included=1.0))
+    >>> float(share_beyond(usage=4.0, included=1.0))
     0.75
     """
-    return np.maximum(1.0 - floats(included) / used, 0.0)
+    return np.maximum(1.0 - floats(included) / usage, 0.0)

@@ -48,9 +48,9 @@ def all_reduce_shots(
     >>> float(all_reduce_shots(ranks=8, message=1e3, bandwidth=1e11, latency=5e-6))
     1.0
     """
-    one = all_reduce_bytes(ranks=ranks, message=message, shots=1.0) / floats(bandwidth)
-    two = all_reduce_bytes(ranks=ranks, message=message) / floats(bandwidth)
-    return where(floats(ranks) > 1, where(one <= latency + two, 1.0, 2.0), 0.0)
+    one_shot = all_reduce_bytes(ranks=ranks, message=message, shots=1.0) / floats(bandwidth)
+    two_shots = all_reduce_bytes(ranks=ranks, message=message) / floats(bandwidth)
+    return where(floats(ranks) > 1, where(one_shot <= latency + two_shots, 1.0, 2.0), 0.0)
 
 
 def all_reduce_bytes(*, ranks: ArrayLike, message: ArrayLike, shots: ArrayLike = 2.0) -> Array:
@@ -67,8 +67,8 @@ def all_reduce_bytes(*, ranks: ArrayLike, message: ArrayLike, shots: ArrayLike =
     >>> float(all_reduce_bytes(ranks=2, message=1e6))
     1000000.0
     """
-    others = floats(ranks) - 1.0
-    return where(floats(shots) < 2.0, 1.0, 2.0 / floats(ranks)) * others * message
+    peers = floats(ranks) - 1.0
+    return where(floats(shots) < 2.0, 1.0, 2.0 / floats(ranks)) * peers * message
 
 
 def exchange_bytes(*, tokens: ArrayLike, hidden: ArrayLike, destinations: ArrayLike) -> Array:

@@ -33,14 +33,14 @@ def heaviest_stage(
     >>> float(heaviest_stage(amounts=[1.0, 5.0], counts=[3, 58], stages=8, layers=8))
     40.0
     """
-    most = [np.ceil(floats(count) / stages) for count in counts]
+    caps = [np.ceil(floats(count) / stages) for count in counts]
 
-    def bound(least: ArrayLike) -> Array:
+    def bound(threshold: ArrayLike) -> Array:
         heavier: ArrayLike = 0.0
-        for cap, amount in zip(most, amounts, strict=True):
-            if amount is not least:
-                heavier = heavier + cap * np.maximum(amount - floats(least), 0.0)
-        return floats(heavier + layers * floats(least))
+        for cap, amount in zip(caps, amounts, strict=True):
+            if amount is not threshold:
+                heavier = heavier + cap * np.maximum(amount - floats(threshold), 0.0)
+        return floats(heavier + layers * floats(threshold))
 
     return reduce(np.minimum, map(bound, amounts))
 
@@ -52,7 +52,7 @@ def pipelined_step(
     stages: ArrayLike,
     slowest: ArrayLike,
     streams: ArrayLike,
-    own: ArrayLike = 0.0,
+    overhead: ArrayLike = 0.0,
 ) -> Array:
     r"""Return the time between two tokens of one stream in a pipeline of chips. [s]
 
@@ -63,7 +63,7 @@ def pipelined_step(
     stages : stages, :math:`S` [1]
     slowest : one micro-batch in the slowest stage, :math:`t_s` [s]
     streams : sequences that could be in different stages, :math:`m` [1]
-    own : what every stage spends on a micro-batch, however few its layers, :math:`t_o` [s]
+    overhead : what every stage spends on a micro-batch, however few its layers, :math:`t_o` [s]
 
     A token crosses every stage and hop, and waits until the slowest stage has served each of the
     micro-batches in flight; one alone waits for no other's host. Source: GPipe, arXiv:1811.06965.
@@ -72,7 +72,7 @@ def pipelined_step(
     4.5
     """
     in_flight = np.minimum(streams, stages)
-    spent = where(in_flight > 1.0, own, 0.0)
+    spent = where(in_flight > 1.0, overhead, 0.0)
     return np.maximum(floats(pass_time) + hops, in_flight * (slowest + spent))
 
 

@@ -36,14 +36,14 @@ def time_over_tiers(*, work: ArrayLike, capacities: ArrayLike, bandwidths: Array
     >>> float(time_over_tiers(work=10.0, capacities=[4.0, 100.0], bandwidths=[10.0, 2.0]))
     3.0
     """
-    held = floats(capacities)
+    sizes = floats(capacities)
     rates = floats(bandwidths)
-    if held.shape[-1] == 1:
+    if sizes.shape[-1] == 1:
         return floats(work) / rates[..., 0]
-    faster = np.cumsum(held, axis=-1) - held
+    faster = np.cumsum(sizes, axis=-1) - sizes
     slower_rates = np.cumsum(rates[..., ::-1], axis=-1)[..., ::-1]
     time = (floats(work) - faster[..., 0]) / slower_rates[..., 0]
-    for tier in range(1, held.shape[-1]):
+    for tier in range(1, sizes.shape[-1]):
         time = np.maximum(time, (work - faster[..., tier]) / slower_rates[..., tier])
     return time
 

@@ -21,54 +21,54 @@ def tokens_per_pass(*, acceptance: ArrayLike, drafted: ArrayLike) -> Array:
     >>> round(float(tokens_per_pass(acceptance=0.5, drafted=1)), 12)
     1.5
     """
-    chance, most = floats(acceptance), floats(drafted) + 1.0
+    chance, max_tokens = floats(acceptance), floats(drafted) + 1.0
     rejected = np.where(chance < 1.0, 1.0 - chance, 1.0)
     # 1 - a^n without the digits that it loses near a = 1.
-    not_all = -np.expm1(most * np.log(np.maximum(chance, 1e-300)))
-    return np.where(chance < 1.0, not_all / rejected, most)
+    not_all = -np.expm1(max_tokens * np.log(np.maximum(chance, 1e-300)))
+    return np.where(chance < 1.0, not_all / rejected, max_tokens)
 
 
-def acceptance_needed(*, kept: ArrayLike, drafted: ArrayLike) -> Array:
+def acceptance_needed(*, yielded: ArrayLike, drafted: ArrayLike) -> Array:
     r"""Return the acceptance with which a draft yields so many tokens a pass; nan if none does. [1]
 
     .. math:: \alpha: \quad \frac{1 - \alpha^{\gamma + 1}}{1 - \alpha} = E
 
-    kept : tokens that a pass yields, :math:`E`, up to one more than drafted [1]
+    yielded : tokens that a pass yields, :math:`E`, up to one more than drafted [1]
     drafted : tokens drafted before a pass, :math:`\gamma` [1]
 
     The inverse of `tokens_per_pass`. Source: Leviathan et al., arXiv:2211.17192, eq. 1.
 
-    >>> [round(float(one), 12) for one in acceptance_needed(kept=[1.5, 2.5], drafted=1)]
+    >>> [round(float(chance), 12) for chance in acceptance_needed(yielded=[1.5, 2.5], drafted=1)]
     [0.5, nan]
     """
-    wanted, ends = np.broadcast_arrays(floats(kept), floats(drafted) + 1.0)
-    low, high = np.zeros(wanted.shape), np.ones(wanted.shape)
+    tokens, ends = np.broadcast_arrays(floats(yielded), floats(drafted) + 1.0)
+    low, high = np.zeros(tokens.shape), np.ones(tokens.shape)
     for _ in range(_HALVINGS):
         rejected = (low + high) / 2.0
         # All rejected is the limit that one token halves towards: minus infinity, and one token.
         with np.errstate(divide="ignore"):
             yields = -np.expm1(ends * np.log1p(-rejected)) / rejected
-        low, high = np.where(yields < wanted, (low, rejected), (rejected, high))
-    accepted = np.where(wanted <= 1.0, 0.0, 1.0 - low)
-    return np.where(wanted <= ends, accepted, np.nan)
+        low, high = np.where(yields < tokens, (low, rejected), (rejected, high))
+    accepted = np.where(tokens <= 1.0, 0.0, 1.0 - low)
+    return np.where(tokens <= ends, accepted, np.nan)
 
 
-def draft_length(*, kept: ArrayLike, acceptance: ArrayLike) -> Array:
+def draft_length(*, yielded: ArrayLike, acceptance: ArrayLike) -> Array:
     r"""Return the fewest tokens to draft so that a pass yields so many. [1]
 
     .. math:: \gamma = \min\left(\left\lceil
         \frac{\ln(1 - E (1 - \alpha))}{\ln \alpha} - 1 \right\rceil, \; \lceil 2 E \rceil\right)
 
-    kept : tokens that a pass yields, :math:`E`, at least 1 [1]
+    yielded : tokens that a pass yields, :math:`E`, at least 1 [1]
     acceptance : chance that a drafted token is accepted, :math:`\alpha`, above 0 and below 1 [1]
 
     `tokens_per_pass` solved for the draft; 0 where one token is kept. At most twice the tokens kept
     are taken to be drafted (our own reading). Source: Leviathan et al., arXiv:2211.17192, eq. 1.
 
-    >>> float(draft_length(kept=1.8, acceptance=0.5))
+    >>> float(draft_length(yielded=1.8, acceptance=0.5))
     3.0
     """
-    chance, tokens = floats(acceptance), floats(kept)
+    chance, tokens = floats(acceptance), floats(yielded)
     left = np.maximum(1.0 - tokens * (1.0 - chance), 1e-300)
     solved = np.log(left) / np.log(chance) - 1.0
     # What rounds to a whole number is one.

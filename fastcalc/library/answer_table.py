@@ -36,8 +36,8 @@ class Table(Sequence[Record]):
     line, in a notebook a table.
     """
 
-    def __init__(self, asked: Any, answer: Found, said: Sequence[str] = ()) -> None:
-        self._asked, self._answer, self._said = asked, answer, said
+    def __init__(self, flags: Any, answer: Found, messages: Sequence[str] = ()) -> None:
+        self._flags, self._answer, self._messages = flags, answer, messages
 
     @property
     def found(self) -> bool:
@@ -57,8 +57,8 @@ class Table(Sequence[Record]):
     @cached_property
     def notes(self) -> list[str]:
         """What to know of the answer, and why it is no where it is."""
-        found = self._answer
-        return list(dict.fromkeys([*found.reasons, *self._said, *found.warnings]))
+        answer = self._answer
+        return list(dict.fromkeys([*answer.reasons, *self._messages, *answer.warnings]))
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
@@ -68,8 +68,8 @@ class Table(Sequence[Record]):
     @property
     def units(self) -> dict[str, str]:
         """Unit of each key that the data dictionary has."""
-        known = meanings()
-        return {key: known[key].unit for key in self.keys if key in known}
+        dictionary = meanings()
+        return {key: dictionary[key].unit for key in self.keys if key in dictionary}
 
     def column(self, key: str) -> Array:
         """Return the values of a key, or a KeyError.
@@ -81,10 +81,10 @@ class Table(Sequence[Record]):
             raise KeyError(key)
         values = [record[key] for record in self.records]
         type_ = type_of(key, values)
-        if type_ in (int, bool) and all(isinstance(one, type_) for one in values):
+        if type_ in (int, bool) and all(isinstance(value, type_) for value in values):
             return np.array(values, dtype=type_)
         if type_ in (int, float):
-            return np.array([np.nan if one is None else one for one in values], dtype=float)
+            return np.array([np.nan if value is None else value for value in values], dtype=float)
         objects = np.empty(len(values), dtype=object)  # of lists, too, one a row
         objects[:] = values
         return objects
@@ -120,7 +120,7 @@ class Table(Sequence[Record]):
         Raises InputError if the ending is not known, or the file cannot be written.
         """
         with kept():
-            write(replace(self._asked, out=Path(file), format=None), self._answer)
+            write(replace(self._flags, out=Path(file), format=None), self._answer)
 
     def plot(self, kind: str | None = None, file: str | Path | None = None) -> "Figure":
         """Return a chart as a figure of matplotlib, and write it to a file by its ending.
@@ -136,24 +136,24 @@ class Table(Sequence[Record]):
         if not charts:
             raise InputError("this answer has no chart; compare, fit, frontier and validate have")
         ending = figure.ending_of(where) if where else None
-        made = figure.figure(charts[choice(kind or next(iter(charts)), "kind", tuple(charts))]())
+        chart = figure.figure(charts[choice(kind or next(iter(charts)), "kind", tuple(charts))]())
         if where:
             with whole(where) as draft:
-                figure.save(made, draft, ending or "svg")
-        return made
+                figure.save(chart, draft, ending or "svg")
+        return chart
 
     def __str__(self) -> str:
         if self._answer.parts is None:
             return "\n".join(self.notes)
-        made = screen(self._asked)
+        page = screen(self._flags)
         with kept():
-            return console.render(self._answer.parts(made), made.width, colour=False)
+            return console.render(self._answer.parts(page), page.width, colour=False)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         columns, rows = self._answer.rows()
-        head = "".join(f"<th>{escape(record_tables.heading(one))}</th>" for one in columns)
+        head = "".join(f"<th>{escape(record_tables.heading(column))}</th>" for column in columns)
         body = (record_tables.row(columns, record).values() for record in rows)
         lines = ("".join(f"<td>{escape(cell)}</td>" for cell in cells) for cells in body)
         table = "".join(f"<tr>{line}</tr>" for line in lines)
@@ -164,23 +164,27 @@ class SweptTable(Table):
     """The points of a sweep, in arrays: records of millions of them would take gigabytes."""
 
     def __init__(
-        self, asked: Any, columns: Mapping[str, Array], premises: Record, said: Sequence[str] = ()
+        self,
+        flags: Any,
+        columns: Mapping[str, Array],
+        premises: Record,
+        messages: Sequence[str] = (),
     ) -> None:
         left_out = premises["left_out"].items()
         super().__init__(
-            asked,
+            flags,
             Found(
                 None,
                 lambda: [
                     plainly(dict(zip(columns, row, strict=True)))
-                    for row in zip(*(one.tolist() for one in columns.values()), strict=True)
+                    for row in zip(*(column.tolist() for column in columns.values()), strict=True)
                 ],
                 rows=lambda: (pick(_SHOWN), self.records),
                 extra=lambda: premises,
                 warnings=[f"{many(n, 'combination')} left out: {why}" for why, n in left_out],
                 keys=tuple(columns),
             ),
-            said,
+            messages,
         )
         self._columns = columns
 
@@ -206,7 +210,7 @@ class SweptTable(Table):
     def save(self, file: str | Path) -> None:
         """Write a csv, json or parquet file by its ending; points are computed anew."""
         with kept():
-            show_sweep.run(replace(self._asked, out=Path(file), format=None))
+            show_sweep.run(replace(self._flags, out=Path(file), format=None))
 
 
 class ArraySink:

@@ -31,7 +31,7 @@ class PlacedModel:
 
     def __init__(self, outcome: Outcome) -> None:
         self.outcome = outcome
-        self._asked = lru_cache(maxsize=256)(self._count)
+        self._cached_count = lru_cache(maxsize=256)(self._count)
 
     @property
     def chips(self) -> int:
@@ -59,25 +59,27 @@ class PlacedModel:
         """
         try:
             streams = floats(batch)
-            lengths = [None if one is None else float(one) for one in (prompt, output, context)]
+            lengths = [
+                None if number is None else float(number) for number in (prompt, output, context)
+            ]
         except (TypeError, ValueError, OverflowError) as error:
             raise InputError(f"batches and lengths are numbers: {error}") from error
         if not ((streams >= 1.0) & (streams <= _MOST)).all():
             raise InputError(f"a batch is a number of sequences {LIMITS['sequences']}")
-        if not all(one is None or one in LIMITS["length"] for one in lengths):
+        if not all(length is None or length in LIMITS["length"] for length in lengths):
             raise InputError(f"prompt, output and context are numbers of tokens {LIMITS['length']}")
-        placed, traffic, seen = self._asked(*lengths)
-        return Estimate(Schedule(placed, traffic, streams, seen))
+        placed, traffic, look_back = self._cached_count(*lengths)
+        return Estimate(Schedule(placed, traffic, streams, look_back))
 
     def _count(
         self, prompt: float | None, output: float | None, context: float | None
     ) -> tuple[Placement, Traffic, LookBack]:
         placed, traffic = self.outcome.placement, self.outcome.scenario.traffic
         if (prompt, output, context) != (None, None, None):
-            asked = traffic.prompt if prompt is None else prompt
-            answered = traffic.output if output is None else output
-            mean = asked + answered / 2 if context is None else context
-            traffic = replace(traffic, prompt=asked, output=answered, context=mean)
+            prompt_tokens = traffic.prompt if prompt is None else prompt
+            output_tokens = traffic.output if output is None else output
+            mean = prompt_tokens + output_tokens / 2 if context is None else context
+            traffic = replace(traffic, prompt=prompt_tokens, output=output_tokens, context=mean)
             placed = replace(placed, reserved_tokens=float(traffic.reserved_each))
         return placed, traffic, LookBack(placed, traffic)
 
@@ -91,14 +93,14 @@ def deployment(model: Any, *, on: Any, **flags: Any) -> PlacedModel:
     batch; TypeError if there is no such argument.
     """
     try:
-        given = {name: one for name, one in flags.items() if one is not None}
-        asked = request("compare", model, on=on, **{"batch": 1, **given})
+        stated = {name: flag for name, flag in flags.items() if flag is not None}
+        compare_flags = request("compare", model, on=on, **{"batch": 1, **stated})
     except TypeError as error:
         raise TypeError(f"deployment() takes the arguments of compare(): {error}") from error
-    found = scenarios(asked)
-    if len(found) != 1 or len(found[0].batches) != 1:
+    requested = scenarios(compare_flags)
+    if len(requested) != 1 or len(requested[0].batches) != 1:
         raise InputError("a deployment is of one model on one kind of chip, for one batch")
-    outcome = solve(found[0])
+    outcome = solve(requested[0])
     if not outcome.fits:
-        raise InputError(f"no layout of {found[0].hardware.id} holds {found[0].model.id}")
+        raise InputError(f"no layout of {requested[0].hardware.id} holds {requested[0].model.id}")
     return PlacedModel(outcome)

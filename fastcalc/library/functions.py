@@ -28,42 +28,43 @@ MOST_POINTS = 5_000_000
 def flags_of(command: str) -> type[Flags]:
     """Return the flags of a command."""
     module, _, name = COMMANDS[command][0].partition(".")
-    found: type[Flags] = getattr(import_module(f"fastcalc.cli.commands.{module}"), name)
-    return found
+    flags: type[Flags] = getattr(import_module(f"fastcalc.cli.commands.{module}"), name)
+    return flags
 
 
 def _function(command: str) -> Callable[..., Table]:
     flags = flags_of(command)
-    positional, others = parameters(flags)
+    positional, keyword_only = parameters(flags)
 
-    def ask(*names: Any, **given: Any) -> Table:
-        with warnings.catch_warnings(), output.kept() as said:
+    def ask(*names: Any, **arguments: Any) -> Table:
+        with warnings.catch_warnings(), output.kept() as messages:
             warnings.simplefilter("error", RuntimeWarning)  # a number that went wrong is no answer
-            asked = request(command, *names, **given)
+            filled_flags = request(command, *names, **arguments)
             if command == "sweep":
-                return _swept(asked, said)
+                return _swept(filled_flags, messages)
             module, _, run = COMMANDS[command][1].partition(".")
-            return Table(asked, getattr(import_module(f"fastcalc.cli.{module}"), run)(asked), said)
+            answer = getattr(import_module(f"fastcalc.cli.{module}"), run)(filled_flags)
+            return Table(filled_flags, answer, messages)
 
-    made: Any = ask
-    made.__name__ = made.__qualname__ = command
-    made.__signature__ = Signature(
-        [*positional.values(), *others.values()], return_annotation=Table
+    function: Any = ask
+    function.__name__ = function.__qualname__ = command
+    function.__signature__ = Signature(
+        [*positional.values(), *keyword_only.values()], return_annotation=Table
     )
-    made.__doc__ = document(flags)
-    found: Callable[..., Table] = made
-    return found
+    function.__doc__ = document(flags)
+    table_function: Callable[..., Table] = function
+    return table_function
 
 
-def request(command: str, *names: Any, **given: Any) -> Any:
+def request(command: str, *names: Any, **arguments: Any) -> Any:
     """Return the flags of a command as the command line would make them, or raise what is wrong."""
     flags = flags_of(command)
-    return flags(**_bound(command, *parameters(flags), names, given))
+    return flags(**_bound(command, *parameters(flags), names, arguments))
 
 
 def parameters(flags: type[Flags]) -> tuple[dict[str, Parameter], dict[str, Parameter]]:
     """Return what a function takes by position, and by name."""
-    positional, others = {}, {}
+    positional, keyword_only = {}, {}
     for name, (annotation, _) in declared(flags).items():
         is_argument = isinstance(annotation.__metadata__[0], ArgumentInfo)
         default = getattr(flags, name, Parameter.empty)
@@ -73,39 +74,45 @@ def parameters(flags: type[Flags]) -> tuple[dict[str, Parameter], dict[str, Para
             shown = Parameter.empty if several else default
             positional[name] = Parameter(name, kind, default=shown)
         elif name not in OF_THE_TERMINAL:
-            others[name] = Parameter(name, Parameter.KEYWORD_ONLY, default=default)
-    return positional, others
+            keyword_only[name] = Parameter(name, Parameter.KEYWORD_ONLY, default=default)
+    return positional, keyword_only
 
 
 def _bound(
     command: str,
     positional: Mapping[str, Parameter],
-    others: Mapping[str, Parameter],
+    keyword_only: Mapping[str, Parameter],
     names: tuple[Any, ...],
-    given: Mapping[str, Any],
+    arguments: Mapping[str, Any],
 ) -> dict[str, Any]:
     declared_ = declared(flags_of(command))
-    several = [name for name, one in positional.items() if one.kind is Parameter.VAR_POSITIONAL]
+    several = [
+        name for name, parameter in positional.items() if parameter.kind is Parameter.VAR_POSITIONAL
+    ]
     if not several and len(names) > len(positional):
         raise TypeError(f"{command}() takes {len(positional)} names, not {len(names)}")
-    found: dict[str, Any] = dict(zip(positional, names, strict=False))
+    by_name: dict[str, Any] = dict(zip(positional, names, strict=False))
     if several:
-        found = {several[0]: [one for one in names if one is not None] or None}
-    for name in given:
-        if name not in others and name not in positional:
+        by_name = {several[0]: [name for name in names if name is not None] or None}
+    for name in arguments:
+        if name not in keyword_only and name not in positional:
             raise TypeError(
                 f"{command}() has no argument '{name}'; help(fastcalc.{command}) lists all"
             )
     # What is None is not given.
-    said = {name: one for name, one in (found | dict(given)).items() if one is not None}
+    stated = {
+        name: argument
+        for name, argument in (by_name | dict(arguments)).items()
+        if argument is not None
+    }
     missing = [
         name
-        for name, one in positional.items()
-        if one.default is Parameter.empty and name not in {*said, *several}
+        for name, parameter in positional.items()
+        if parameter.default is Parameter.empty and name not in {*stated, *several}
     ]
     if missing:
         raise TypeError(f"{command}() needs {' and '.join(missing)}")
-    return {name: _as_flag(name, declared_[name][0], value) for name, value in said.items()}
+    return {name: _as_flag(name, declared_[name][0], value) for name, value in stated.items()}
 
 
 def _as_flag(name: str, annotation: Any, value: Any) -> Any:
@@ -117,7 +124,7 @@ def _as_flag(name: str, annotation: Any, value: Any) -> Any:
             raise InputError(f"{name} is True or False, not {_described(value)}")
         return value
     if isinstance(value, Mapping):
-        value = [f"{key}={one}" for key, one in value.items()]
+        value = [f"{key}={argument}" for key, argument in value.items()]
     is_list = isinstance(value, Iterable) and not isinstance(value, (str, bytes, Path))
     texts = [_as_text(name, part) for part in (value if is_list else [value])]
     if "list" in kind:
@@ -150,8 +157,8 @@ def _described(value: Any) -> str:
     return str(value) if isinstance(value, bool) else f"a value of type {type(value).__name__}"
 
 
-def _swept(asked: Any, said: Sequence[str]) -> SweptTable:
-    grids, skipped = show_sweep.combinations(asked)
+def _swept(flags: Any, messages: Sequence[str]) -> SweptTable:
+    grids, skipped = show_sweep.combinations(flags)
     points = sum(grid.size for grid in grids)
     if points > MOST_POINTS:
         raise InputError(
@@ -160,17 +167,25 @@ def _swept(asked: Any, said: Sequence[str]) -> SweptTable:
         )
     sink = ArraySink()
     show_sweep.fill(sink, grids, skipped, lambda _: None)
-    return SweptTable(asked, sink.columns, sink.premises, said)
+    return SweptTable(flags, sink.columns, sink.premises, messages)
 
 
 def document(flags: type[Flags]) -> str:
     """Return the docstring of a function: the command's, and a line for each argument."""
-    positional, others = parameters(flags)
-    summary, *rest = (" ".join(one.split()) for one in (flags.__doc__ or "").split("\n\n"))
-    lines = [summary, "", *(f"{one}\n" for one in rest), "Parameters", "----------"]
-    known = declared(flags)
-    for name in (*positional, *others):
-        shown = known[name][0].__metadata__[0]
+    positional, keyword_only = parameters(flags)
+    summary, *paragraphs = (
+        " ".join(paragraph.split()) for paragraph in (flags.__doc__ or "").split("\n\n")
+    )
+    lines = [
+        summary,
+        "",
+        *(f"{paragraph}\n" for paragraph in paragraphs),
+        "Parameters",
+        "----------",
+    ]
+    declared_flags = declared(flags)
+    for name in (*positional, *keyword_only):
+        shown = declared_flags[name][0].__metadata__[0]
         default = getattr(flags, name, None)
         ends = "" if default is None else f", default {default!r}"
         lines += [f"{name} : {(shown.metavar or 'bool')}{ends}", f"    {shown.help}"]

@@ -102,7 +102,7 @@ def place_holders(document: Document) -> Iterator[Path_]:
 
 def sheet(document: Document, kind: Kind, entry: Any = None, parent: Sheet | None = None) -> Sheet:
     """Return a document as rules see it."""
-    numbers = {one.name: one for one in _numbers(SCHEMAS[kind], (), document.data, ())}
+    numbers = {number.name: number for number in _numbers(SCHEMAS[kind], (), document.data, ())}
     return Sheet(document, kind, numbers, entry, parent)
 
 
@@ -112,7 +112,7 @@ def _numbers(
     """Yield the numbers of some data, as deep as a type and the data agree."""
     annotation, metadata = _plain(annotation, metadata)
     if annotation is Quantity:
-        reader = next((one for one in metadata if isinstance(one, QuantityReader)), None)
+        reader = next((hint for hint in metadata if isinstance(hint, QuantityReader)), None)
         about = dict(data) if isinstance(data, dict) else {"value": data}
         value = about.pop("value", None)
         if reader is not None and value is not None:
@@ -125,16 +125,18 @@ def _numbers(
         for index, value in enumerate(data):
             yield from _numbers(get_args(annotation)[0], (), value, (*path, index))
     elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        for key, one in annotation.model_fields.items() if isinstance(data, dict) else ():
+        for key, model_field in annotation.model_fields.items() if isinstance(data, dict) else ():
             if key in data:
-                yield from _numbers(one.annotation, tuple(one.metadata), data[key], (*path, key))
+                yield from _numbers(
+                    model_field.annotation, tuple(model_field.metadata), data[key], (*path, key)
+                )
 
 
 @cache
 def _plain(annotation: Any, metadata: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     if get_origin(annotation) is Annotated:
-        inner, *more = get_args(annotation)
-        return _plain(inner, (*more, *metadata))
+        inner, *inner_metadata = get_args(annotation)
+        return _plain(inner, (*inner_metadata, *metadata))
     if get_origin(annotation) in (Union, types.UnionType):
         parts = [part for part in get_args(annotation) if part is not type(None)]
         if len(parts) == 1:

@@ -25,16 +25,19 @@ def prints(number: WrittenNumber) -> list[float]:
     text = number.said("printed")
     if not text:
         return []
-    found = values(text, number.dimension)
-    if found:
+    printed_numbers = values(text, number.dimension)
+    if printed_numbers:
         # '(1.8 TB/s bidir / 2)' does its own arithmetic.
         counts = [float(match[1]) for match in re.finditer(r"[\w)] ?/ ?([2-9])\b", text)]
-        return [*found, *(one / count for one in found for count in counts)]
-    own, alone = _own_unit(number), plain_numbers(text)
-    if own is None:
+        return [
+            *printed_numbers,
+            *(printed / count for printed in printed_numbers for count in counts),
+        ]
+    unit, alone = _own_unit(number), plain_numbers(text)
+    if unit is None:
         return []
-    large = [one for one in alone if one >= 1e6 and number.dimension != "number"]
-    return large or [one * own for one in alone]
+    large = [printed for printed in alone if printed >= 1e6 and number.dimension != "number"]
+    return large or [printed * unit for printed in alone]
 
 
 def _own_unit(number: WrittenNumber) -> float | None:
@@ -54,52 +57,55 @@ def accepted(sheet: Sheet, number: WrittenNumber) -> list[float]:
         sibling = sheet.numbers.get(name)
         if sibling and sibling is not number:
             reading = f"{reading} {sibling.said('reading') or ''}"
-    named = [*values(reading, number.dimension), *_chains(number, reading)]
-    base = [*prints(number), *named]
+    from_reading = [*values(reading, number.dimension), *_chains(number, reading)]
+    base = [*prints(number), *from_reading]
     if number.dimension == "compute rate":  # other peaks: 'half of the fp16 rate'
         formats = re.findall(_FORMATS, reading.lower().replace("16-bit", "fp16"))
         siblings = (sheet.numbers.get(f"peak.{name}") for name in formats)
-        base += [other.si for other in siblings if other and other is not number]
+        base += [sibling.si for sibling in siblings if sibling and sibling is not number]
     is_half = re.search(_HALF, reading, re.IGNORECASE) is not None
     if not base and not is_half:
         return []
-    own = _own_unit(number)
-    found, alone = list(named), [one * own for one in plain_numbers(reading)] if own else []
+    unit = _own_unit(number)
+    allowed = list(from_reading)
+    alone = [figure * unit for figure in plain_numbers(reading)] if unit else []
     if is_half:
-        found += [one / 2 for one in (*base, *alone)]
+        allowed += [figure / 2 for figure in (*base, *alone)]
     is_binary = re.search(_BINARY, reading, re.IGNORECASE) is not None
     if is_binary:
         # The powers of 1,024 over 1,000 that the prefixes of a printed size stand for.
         text = f"{number.said('printed') or ''} {reading}"
         prefixes = re.findall(r"\b[0-9.,]*\s?([kKMGT])i?B\b", text)
         powers = {" KMGT".index(prefix.upper()) for prefix in prefixes} or {1, 2, 3, 4}
-        found += [one * 1.024**power for one in base for power in powers]
+        allowed += [figure * 1.024**power for figure in base for power in powers]
     counts = _counts(sheet, reading)
-    found += [one * count for one in base for count in counts]
-    found += alone
+    allowed += [figure * count for figure in base for count in counts]
+    allowed += alone
     if re.search(r"\b(?:less|minus|without|plus)\b", reading):
-        parts = {part * count for part in named for count in (1.0, *counts)}
-        found += [one + sign * part for one in prints(number) for part in parts for sign in (1, -1)]
+        parts = {part * count for part in from_reading for count in (1.0, *counts)}
+        allowed += [
+            figure + sign * part for figure in prints(number) for part in parts for sign in (1, -1)
+        ]
     # A reading that says 'half' or 'GiB' means that the printed number itself is not the value.
     has_unit = bool(values(number.said("printed") or "", number.dimension))
-    if re.search(r"\b(?:less|minus|plus)\b", reading) and named:
-        return found
-    return found if is_half or (is_binary and has_unit) else [*found, *prints(number)]
+    if re.search(r"\b(?:less|minus|plus)\b", reading) and from_reading:
+        return allowed
+    return allowed if is_half or (is_binary and has_unit) else [*allowed, *prints(number)]
 
 
 def _counts(sheet: Sheet, reading: str) -> set[float]:
     """Return the factors that a reading names: '8 GPUs', 'per eight', '8:1', '48 of 64 cores'."""
     text = re.sub(r"2\^\d+", " ", reading.lower())
     digits = re.finditer(r"(?<![\w.,])([2-9]|[1-9]\d{1,2})\b(?![.,]\d)", text)
-    whole = {float(match[1]) for match in digits}
+    integers = {float(match[1]) for match in digits}
     words = {float(count) for word, count in _COUNTS.items() if re.search(rf"\b{word}\b", text)}
-    one_of = {*whole, *words}
-    found = one_of | {1 / count for count in one_of}
+    one_of = {*integers, *words}
+    factors = one_of | {1 / count for count in one_of}
     if re.search(r"core|chip|wafer|gpu|die|of \d", text):
         cores = sheet.si("cores")
-        several = whole | ({cores} if cores else set())
-        found |= {one / other for one in several for other in several if one != other}
-    return found
+        several = integers | ({cores} if cores else set())
+        factors |= {part / total for part in several for total in several if part != total}
+    return factors
 
 
 _TIMES = re.compile(r"[^;]{0,30}?(?: [x\u00d7] |\*| times )[^;]{0,20}")
@@ -108,16 +114,16 @@ _TIMES = re.compile(r"[^;]{0,30}?(?: [x\u00d7] |\*| times )[^;]{0,20}")
 def _chains(number: WrittenNumber, reading: str) -> Iterator[float]:
     """Yield products that a reading spells out: '40 x 512 x 2.9 GHz', '0.74 times 21 PB/s'."""
     text = re.sub(r"(?<=\d),(?=\d{3})", "", reading)
-    own, found = _own_unit(number), list(re.finditer(r"(?<![\w.])[0-9]+(?:\.[0-9]+)?", text))
+    unit, figures = _own_unit(number), list(re.finditer(r"(?<![\w.])[0-9]+(?:\.[0-9]+)?", text))
     product, factors = 1.0, 0
-    for place, match in enumerate(found):
+    for place, match in enumerate(figures):
         product, factors = product * float(match[0]), factors + 1
-        after = found[place + 1].start() if place + 1 < len(found) else len(text)
-        if place + 1 < len(found) and _TIMES.fullmatch(text[match.end() : after]):
+        after = figures[place + 1].start() if place + 1 < len(figures) else len(text)
+        if place + 1 < len(figures) and _TIMES.fullmatch(text[match.end() : after]):
             continue
         clock = re.match(r"\s*([gm]hz)", text[match.end() :].lower())
         if factors > 1 and clock:
             yield product * _CLOCKS[clock[1]]
-        elif factors > 1 and own:
-            yield product * own
+        elif factors > 1 and unit:
+            yield product * unit
         product, factors = 1.0, 0

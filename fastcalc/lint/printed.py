@@ -62,29 +62,29 @@ def values(printed: str, dimension: str) -> list[float]:
     >>> values("4 trillion transistors", "number"), values("about 1.56 million USD", "price")
     ([4000000000000.0], [1560000.0])
     """
-    text, found = printed[:_LONGEST], []
+    text, numbers = printed[:_LONGEST], []
     for pattern in _MONEY if dimension in ("price", "hourly price") else ():
         for match in re.finditer(pattern, text):
             scale = _MANY.get((match["many"] or "").lower(), 1.0)
-            found += [value * scale for value in _plain(match["number"])]
+            numbers += [value * scale for value in _plain(match["number"])]
     for base, factor in _BASES.get(dimension, ()):
         # A pair such as '250 / 260 W' shares its unit.
         pair = rf"(?:{_NUMBER.replace('number', 'first')}\s?(?P<joint>/|\||-|\u2013|to|or)\s?)?"
         for match in re.finditer(rf"{pair}{_NUMBER}\s*-?\s?{base}", text):
             scale = factor * _scale(match["prefix"], dimension)
             ends = [value for name in ("first", "number") for value in _plain(match[name] or "")]
-            found += [value * scale for value in ends]
+            numbers += [value * scale for value in ends]
             if match["joint"] in ("to", "-", "\u2013"):
-                found.append(sum(ends) / len(ends) * scale)
-    for base, factor in () if found else _BASES.get(dimension, ()):
+                numbers.append(sum(ends) / len(ends) * scale)
+    for base, factor in () if numbers else _BASES.get(dimension, ()):
         # The numbers after a unit that stands alone, as in 'Compute (TFLOPS) | 459'.
         head = re.search(rf"(?<![\w.])\(?{base}\)?", text)
         if not head or (dimension == "number" and "illion" not in head[0].lower()):
             continue
         if dimension != "compute rate" or head["prefix"]:
             scale = factor * _scale(head["prefix"], dimension)
-            found += [value * scale for value in plain_numbers(text[head.end() :])]
-    return list(dict.fromkeys(found))
+            numbers += [value * scale for value in plain_numbers(text[head.end() :])]
+    return list(dict.fromkeys(numbers))
 
 
 def _scale(prefix: str, dimension: str) -> float:
@@ -100,8 +100,8 @@ def plain_numbers(text: str, longest: int = _LONGEST) -> list[float]:
     >>> plain_numbers("core_count: 132 of 5th gen, 0.74")
     [132.0, 0.74]
     """
-    found = re.finditer(_ALONE, text[:longest])
-    return [value for match in found for value in _plain(match["number"])]
+    matches = re.finditer(_ALONE, text[:longest])
+    return [value for match in matches for value in _plain(match["number"])]
 
 
 def _plain(number: str) -> list[float]:

@@ -89,7 +89,7 @@ def add_rules_of_reader(path: Path) -> None:
         _add(Rule(id_, "error", texts["title"], texts["why"], texts["seen"], texts["instead"]))
 
 
-def _add(one: Rule) -> None:
-    assert re.fullmatch(r"[A-Z]{2}[0-9]{3}", one.id), f"{one.id} is not the id of a rule"
-    assert one.id not in RULES, f"two rules are called {one.id}"
-    RULES[one.id] = one
+def _add(new_rule: Rule) -> None:
+    assert re.fullmatch(r"[A-Z]{2}[0-9]{3}", new_rule.id), f"{new_rule.id} is not the id of a rule"
+    assert new_rule.id not in RULES, f"two rules are called {new_rule.id}"
+    RULES[new_rule.id] = new_rule

@@ -31,7 +31,7 @@ class Report:
     faults: list[Fault] = field(default_factory=list)
     excused: list[Fault] = field(default_factory=list)
     strict: bool = False
-    others: int = 0
+    foreign: int = 0
 
     def count(self, severity: str) -> int:
         """Return how many faults have a severity."""
@@ -58,11 +58,11 @@ def check(
     Raises InputError if a path does not exist, or a folder holds no YAML file.
     """
     setting = Setting(today or date.today(), strict)
-    found: list[Fault] = []
+    faults: list[Fault] = []
     excused: list[Fault] = []
     names: dict[tuple[Kind | None, str], Document] = {}
     files = files_of(paths)
-    others = 0
+    foreign = 0
     for path in files:
         if path in paths or path.is_file():
             document = scan(path)
@@ -72,32 +72,32 @@ def check(
             document.is_whole = False
         kind = kind_of(document)
         if (skip_others or path not in paths) and is_of_another_program(document):
-            others += 1
+            foreign += 1
             continue
         for fault in check_document(document, kind, setting):
-            (excused if fault.excuse else found).append(fault)
+            (excused if fault.excuse else faults).append(fault)
         aliases = document.at("aliases")
         count = len(aliases) if isinstance(aliases, list) else 0
         for place in [("id",), *(("aliases", step) for step in range(count))] if kind else ():
             name = document.at(*place)
             if not isinstance(name, str):
                 continue
-            other = names.setdefault((kind, name.lower()), document)
-            if other is not document:
-                why = f"'{shown(name)}' also names the entry in {other.file}; "
+            namesake = names.setdefault((kind, name.lower()), document)
+            if namesake is not document:
+                why = f"'{shown(name)}' also names the entry in {namesake.file}; "
                 mark = document.mark(place)
-                found.append(Fault("ST020", document.file, *mark, f"{why}keep it in one of them"))
-    kept = (fault for fault in found if strict or fault.severity != "note")
-    return Report(len(files) - others, in_order(kept), in_order(excused), strict, others)
+                faults.append(Fault("ST020", document.file, *mark, f"{why}keep it in one of them"))
+    listed = (fault for fault in faults if strict or fault.severity != "note")
+    return Report(len(files) - foreign, in_order(listed), in_order(excused), strict, foreign)
 
 
 def files_of(paths: Sequence[Path]) -> list[Path]:
     """Return the YAML files that paths name, each once, folders searched to their depth."""
     if not paths:
-        here = Path.cwd()
+        cwd = Path.cwd()
         listed = [path for kind in SCHEMAS for path in sorted(shipped_folder(kind).glob("*.yaml"))]
-        return [path.relative_to(here) if path.is_relative_to(here) else path for path in listed]
-    found: dict[str, Path] = {}
+        return [path.relative_to(cwd) if path.is_relative_to(cwd) else path for path in listed]
+    files_by_path: dict[str, Path] = {}
     for path in paths:
         inside = [path]
         if os.path.isdir(path):
@@ -106,9 +106,9 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
                 raise InputError(f"{path} holds no YAML file to check")
         elif not os.path.exists(path):
             raise InputError(f"{path}: there is no such file or folder")
-        for one in sorted(inside):  # a file named twice is checked once, as it was named first
-            found.setdefault(os.path.realpath(one), one)
-    return list(found.values())
+        for file in sorted(inside):  # a file named twice is checked once, as it was named first
+            files_by_path.setdefault(os.path.realpath(file), file)
+    return list(files_by_path.values())
 
 
 def _inside(path: Path) -> Iterator[Path]:
@@ -121,8 +121,8 @@ def _inside(path: Path) -> Iterator[Path]:
         below[:] = [name for name in below if not name.startswith(".")]  # what is walked next
         walked += len(names) + len(below)
         if walked > MOST_WALKED:
-            what = f"{path} holds more than {MOST_WALKED:,} files"
-            raise InputError(f"{what}; name the folders of hardware, models and engines in it")
+            too_many = f"{path} holds more than {MOST_WALKED:,} files"
+            raise InputError(f"{too_many}; name the folders of hardware, models and engines in it")
         for name in names:
             # Read by any command that names it, so 'mine.YAML' is checked, too.
             if name.lower().endswith((".yaml", ".yml")) and not name.startswith("."):
@@ -154,18 +154,19 @@ def check_document(document: Document, kind: Kind | None, setting: Setting) -> I
     entry, faults = validate(document, SCHEMAS[kind])
     yield from faults
     is_broken = bool(faults or document.faults)
-    seen, marks = sheet(document, kind, entry, parent), {document.mark(path) for path in unfilled}
-    asked = {"always", "strict"} if setting.strict else {"always"}
+    subject = sheet(document, kind, entry, parent)
+    marks = {document.mark(path) for path in unfilled}
+    scopes = {"always", "strict"} if setting.strict else {"always"}
     plausible = []
     for id_, rule in sorted(RULES.items()):
-        found = rule.finds if kind in rule.kinds and rule.scope in asked else None
-        for where, message in found(seen, setting) if found else ():
+        finder = rule.finds if kind in rule.kinds and rule.scope in scopes else None
+        for where, message in finder(subject, setting) if finder else ():
             if isinstance(where, WrittenNumber):
                 path, sentence = where.path, f"{where.name}: {message}"
                 path = (*path, "value") if (*path, "value") in document.values else path
             else:
                 path, sentence = where, message
-            if _is_of_parent(id_, path, seen):
+            if _is_of_parent(id_, path, subject):
                 continue
             mark = document.mark(path, key=rule.at_key)
             # Of a place-holder it is enough to say that it is one.
@@ -180,9 +181,9 @@ def _parent(document: Document, kind: Kind, catalogue: Catalogue) -> Sheet | Non
     return sheet(base, kind, parent=_parent(base, kind, catalogue)) if base else None
 
 
-def _is_of_parent(rule: str, path: Path_, seen: Sheet) -> bool:
+def _is_of_parent(rule: str, path: Path_, subject: Sheet) -> bool:
     """Return whether a fault is of provenance or an excuse that a parent states: its check says."""
-    is_inherited = seen.at(*path) is not None and not seen.states(path)
+    is_inherited = subject.at(*path) is not None and not subject.states(path)
     return is_inherited and (rule.startswith("PV") or rule == "ST022")
 
 
@@ -190,22 +191,22 @@ def _excuse(
     document: Document, faults: Iterable[Fault], setting: Setting, *, is_broken: bool
 ) -> Iterator[Fault]:
     """Attach the file's excuses; report one that is not needed, if all numbers could be read."""
-    given = document.data.get("excused")
-    reasons = given if isinstance(given, dict) else {}
-    used = set()
+    excused = document.data.get("excused")
+    reasons = excused if isinstance(excused, dict) else {}
+    applied = set()
     for fault in faults:
         reason = reasons.get(fault.rule)
         if reason and RULES[fault.rule].excusable:
-            used.add(fault.rule)
+            applied.add(fault.rule)
             yield replace(fault, excuse=" ".join(str(reason).split()))
         else:
             yield fault
     for name in reasons:
-        known = RULES.get(str(name))
+        rule = RULES.get(str(name))
         # A rule that only --strict asks for is not idle in a plain check.
-        asked = known and known.excusable and (setting.strict or known.scope == "always")
+        is_checked = rule and rule.excusable and (setting.strict or rule.scope == "always")
         is_own = ("excused", name) in document.keys
-        if asked and is_own and name not in used and not is_broken:
+        if is_checked and is_own and name not in applied and not is_broken:
             line, column = document.mark(("excused", name), key=True)
             message = f"{name} finds nothing here any more: remove the excuse"
             yield Fault("ST022", document.file, line, column, message, "warning")

@@ -15,8 +15,8 @@ GIB, GB = 2.0**30, 1e9
 @cache
 def tables() -> dict[str, Any]:
     """Return the tables by name, read when a rule first asks for one."""
-    found: dict[str, Any] = read(Path(__file__).with_name("silicon.yaml")).data
-    return found
+    parsed: dict[str, Any] = read(Path(__file__).with_name("silicon.yaml")).data
+    return parsed
 
 
 def row(table: str, *keys: str) -> dict[str, Any]:
@@ -34,8 +34,9 @@ def band(table: str, *keys: str) -> tuple[float, float]:
 def by_year(table: str, year: int | None) -> float:
     """Return the most of the first period that a year lies in, of the last without a year."""
     rows = tables()[table]
-    most: float = next((one for one in rows if year and year <= one["until"]), rows[-1])["most"]
-    return most
+    row_of_year = next((period for period in rows if year and year <= period["until"]), rows[-1])
+    limit: float = row_of_year["most"]
+    return limit
 
 
 @dataclass(frozen=True)
@@ -75,19 +76,19 @@ def fastest_link(sheet: Sheet) -> float | None:
 
 def core_of(sheet: Sheet) -> Core | None:
     """Return what is known of a chip's cores."""
-    known = tables()["core_types"]
+    core_types = tables()["core_types"]
     name = sheet.word("architecture").removesuffix("-ga10x")
     suffix = {"gddr": "-graphics", "lpddr": "-embedded"}
-    for one in tiers(sheet)[:1]:
-        with_memory = name + suffix.get(one.family, "")
-        name = with_memory if with_memory in known else name
-    if name.startswith("apple") and name not in known:
+    for tier in tiers(sheet)[:1]:
+        with_memory = name + suffix.get(tier.family, "")
+        name = with_memory if with_memory in core_types else name
+    if name.startswith("apple") and name not in core_types:
         name = "apple"
     if name == "wse" and sheet.word("id").startswith("wse-"):
         name = sheet.word("id")
-    if name not in known:
+    if name not in core_types:
         return None
-    core = Core(**known[name])
+    core = Core(**core_types[name])
     if is_geforce(sheet) and "peak.bf16" in sheet.numbers:
         # GeForce cards multiply at full rate only into 16-bit sums; into 32-bit ones at half.
         core = replace(core, matrix=core.matrix / 2)
@@ -117,8 +118,8 @@ class MemoryParts:
     @property
     def part(self) -> Part | None:
         """The stack or channel of its generation, where that is named."""
-        known = row(self.family, self.type) if self.family in ("hbm", "gddr") else {}
-        return Part(**known) if known else None
+        generation = row(self.family, self.type) if self.family in ("hbm", "gddr") else {}
+        return Part(**generation) if generation else None
 
     def counts(self, *, capacity: float = 1.0, bandwidth: float = 1.0) -> list[int]:
         """Return how many stacks or channels, of any generation if none is named, give both.
@@ -128,15 +129,15 @@ class MemoryParts:
         if not self.capacity or not self.bandwidth or self.family not in ("hbm", "gddr"):
             return []
         part = self.part
-        known = [part] if part else [Part(**one) for one in tables()[self.family].values()]
+        parts = [part] if part else [Part(**row) for row in tables()[self.family].values()]
         gib, rate = self.capacity.si * capacity / GIB, self.bandwidth.si * bandwidth / GB
-        least, most = band("visible", "any")
+        low, high = band("visible", "any")
         return [
             count
-            for part in known
+            for part in parts
             for count in range(part.fewest, part.most + 1)
             if part.slowest <= rate / count <= part.fastest
-            and any(least <= gib / count / size <= most for size in part.gib)
+            and any(low <= gib / count / size <= high for size in part.gib)
         ]
 
 
@@ -154,20 +155,24 @@ def tiers(sheet: Sheet) -> list[MemoryParts]:
     """Return the memories of a chip in the order of the file."""
     listed = sheet.at("memory")
     generations = ("hbm2e", "hbm3e", *tables()["hbm"], *tables()["gddr"])
-    found = []
+    memories = []
     for index in range(len(listed) if isinstance(listed, list) else 0):
         name = re.sub(r"[\s_-]", "", sheet.word("memory", index, "name"))
-        family = next((one for one, words in _FAMILIES.items() if re.search(words, name)), "")
-        kind = next((one for one in generations if one in name), "")
+        family = next(
+            (candidate for candidate, words in _FAMILIES.items() if re.search(words, name)), ""
+        )
+        kind = next((generation for generation in generations if generation in name), "")
         numbers = (sheet.numbers.get(f"memory[{index}].{key}") for key in ("capacity", "bandwidth"))
-        found.append(MemoryParts(index, kind or family, family, *numbers))
-    return found
+        memories.append(MemoryParts(index, kind or family, family, *numbers))
+    return memories
 
 
 def main_tier(sheet: Sheet) -> MemoryParts | None:
     """Return the memory that weights are read from: the fastest that can be read."""
-    known = [one for one in tiers(sheet) if one.bandwidth]
-    return max(known, key=lambda one: one.bandwidth.si if one.bandwidth else 0.0, default=None)
+    readable = [tier for tier in tiers(sheet) if tier.bandwidth]
+    return max(
+        readable, key=lambda tier: tier.bandwidth.si if tier.bandwidth else 0.0, default=None
+    )
 
 
 def sixteen_bit(sheet: Sheet) -> WrittenNumber | None:

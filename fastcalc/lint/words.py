@@ -43,6 +43,6 @@ def ratio(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
-def near(value: float, wanted: float, share: float) -> bool:
+def near(value: float, reference: float, share: float) -> bool:
     """Return whether a value is within a share of another."""
-    return abs(value - wanted) <= share * abs(wanted)
+    return abs(value - reference) <= share * abs(reference)

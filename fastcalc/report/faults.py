@@ -40,7 +40,7 @@ def summary(report: Report) -> str:
         counts.append(f"{len(report.excused):,} excused")
     first = next((one for one in report.faults if one.severity != "note"), None)
     hint = f"; 'fastcalc check --explain {first.rule}' says why" if first else ""
-    left = f", {report.others:,} of other programs left out" if report.others else ""
+    left = f", {report.foreign:,} of other programs left out" if report.foreign else ""
     said = ", ".join(counts) or "clean"
     return f"{many(report.files, 'file')} checked{left}: {said}{hint}"
 

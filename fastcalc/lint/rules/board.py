@@ -31,10 +31,10 @@ def all_in_is_more(sheet: Sheet, _: Setting) -> Findings:
     Seen: The two fields swapped.
     Instead: Swap them, or leave all_in out.
     """
-    chip, whole = sheet.numbers.get("power.chip"), sheet.numbers.get("power.all_in")
-    if chip and whole and not 1.0 <= whole.si / chip.si <= 4.0:
-        times = ratio(whole.si / chip.si)
-        yield whole, f"{whole.text} is {times} times the chip's {chip.text}; 1 to 4"
+    chip, all_in = sheet.numbers.get("power.chip"), sheet.numbers.get("power.all_in")
+    if chip and all_in and not 1.0 <= all_in.si / chip.si <= 4.0:
+        times = ratio(all_in.si / chip.si)
+        yield all_in, f"{all_in.text} is {times} times the chip's {chip.text}; 1 to 4"
 
 
 @rule("HW063")
@@ -62,10 +62,10 @@ def transistors_per_area(sheet: Sheet, _: Setting) -> Findings:
     count, area = sheet.numbers.get("transistors"), sheet.si("area")
     if not count or not area:
         return
-    found, most = count.si / (area * 1e6), by_year("density", sheet.year)
-    if not 10e6 <= found <= most:
-        has = f"{count.si:,.0f} on {area * 1e6:,.0f} mm2 is {found / 1e6:,.0f} million a mm2"
-        yield count, f"{has}; 10 to {most / 1e6:,.0f} were made by then"
+    density, densest = count.si / (area * 1e6), by_year("density", sheet.year)
+    if not 10e6 <= density <= densest:
+        has = f"{count.si:,.0f} on {area * 1e6:,.0f} mm2 is {density / 1e6:,.0f} million a mm2"
+        yield count, f"{has}; 10 to {densest / 1e6:,.0f} were made by then"
 
 
 @rule("HW065")
@@ -92,7 +92,7 @@ def price_of_its_kind(sheet: Sheet, _: Setting) -> Findings:
     """
     for name, dimension in (("cloud", "hourly price"), ("purchase", "price")):
         low, high = band(name, sheet.word("kind"))
-        for price in (one for one in sheet.numbers.values() if one.dimension == dimension):
+        for price in (number for number in sheet.numbers.values() if number.dimension == dimension):
             if low <= price.si <= high:
                 continue
             message = f"{price.text} is outside {low:,g} to {high:,g} of such chips: of one chip?"
@@ -108,7 +108,7 @@ def rent_against_purchase(sheet: Sheet, _: Setting) -> Findings:
     Instead: Write both of one chip.
     """
     price = sheet.numbers.get("price.purchase")
-    for rent in (one for one in sheet.numbers.values() if one.dimension == "hourly price"):
+    for rent in (number for number in sheet.numbers.values() if number.dimension == "hourly price"):
         hours = price.si / rent.si if price and rent.si else 0
         if price and hours and not 1700 <= hours <= 55_000:
             has = f"{price.text} is {hours:,.0f} hours of {rent.text}"
@@ -127,9 +127,11 @@ def price_per_gigabyte(sheet: Sheet, _: Setting) -> Findings:
     for tier in tiers(sheet)[:1]:
         if price and tier.family in ("hbm", "gddr") and tier.capacity:
             low, high = band("price_per_gigabyte", tier.family)
-            found = price.si / (tier.capacity.si / GB)
-            if not low <= found <= high:
-                message = f"{tier.capacity.text} for {price.text} is {found:,.0f} USD a gigabyte; "
+            per_gigabyte = price.si / (tier.capacity.si / GB)
+            if not low <= per_gigabyte <= high:
+                message = (
+                    f"{tier.capacity.text} for {price.text} is {per_gigabyte:,.0f} USD a gigabyte; "
+                )
                 yield tier.capacity, f"{message}boards with such memory cost {low} to {high}"
 
 
@@ -150,13 +152,13 @@ def year_is_plausible(sheet: Sheet, setting: Setting) -> Findings:
 def _rents(sheet: Sheet) -> list[tuple[WrittenNumber, str, str]]:
     """Return what an hour costs, with provider and terms; a survey's price has no provider."""
     cloud, offers = sheet.numbers.get("price.cloud"), sheet.at("price", "offers")
-    found = [(cloud, "", "on-demand")] if cloud else []
+    rents = [(cloud, "", "on-demand")] if cloud else []
     for index in range(len(offers) if isinstance(offers, list) else 0):
-        asked = sheet.numbers.get(f"price.offers[{index}].price")
+        rent = sheet.numbers.get(f"price.offers[{index}].price")
         terms = sheet.word("price", "offers", index, "terms") or "on-demand"
-        if asked:
-            found.append((asked, sheet.word("price", "offers", index, "provider"), terms))
-    return found
+        if rent:
+            rents.append((rent, sheet.word("price", "offers", index, "provider"), terms))
+    return rents
 
 
 @rule("HW070")
@@ -169,8 +171,10 @@ def spot_is_cheaper(sheet: Sheet, _: Setting) -> Findings:
     """
     rents = _rents(sheet)
     for price, provider, terms in rents:
-        on_demand = [one for one, who, how in rents if who == provider and how == "on-demand"]
-        cheapest = min(on_demand, key=lambda one: one.si, default=None)
+        on_demand = [
+            rent for rent, vendor, how in rents if vendor == provider and how == "on-demand"
+        ]
+        cheapest = min(on_demand, key=lambda rent: rent.si, default=None)
         if terms != "on-demand" and cheapest and price.si > cheapest.si:
             yield price, f"{terms} at {price.text} is above its on-demand price {cheapest.text}"
 
@@ -185,11 +189,13 @@ def rents_agree(sheet: Sheet, _: Setting) -> Findings:
     """
     rents = _rents(sheet)
     for price, _provider, terms in rents:
-        others = [one.si for one, _, how in rents if how == "on-demand" and one is not price]
-        most = 4.5 if terms == "on-demand" else 1.5
-        if others and price.si > most * median(others):
-            message = f"{price.text} is {ratio(price.si / median(others))} times the others' median"
-            yield price, f"{message} {median(others):.3g} USD/h: of one chip?"
+        neighbours = [rent.si for rent, _, how in rents if how == "on-demand" and rent is not price]
+        factor = 4.5 if terms == "on-demand" else 1.5
+        if neighbours and price.si > factor * median(neighbours):
+            message = (
+                f"{price.text} is {ratio(price.si / median(neighbours))} times the others' median"
+            )
+            yield price, f"{message} {median(neighbours):.3g} USD/h: of one chip?"
 
 
 @rule("HW072")
@@ -205,7 +211,9 @@ def rent_against_bandwidth(sheet: Sheet, _: Setting) -> Findings:
         return
     low, high = band("rent_per_bandwidth", tier.family)
     for price, _provider, terms in _rents(sheet):
-        found = price.si / (tier.bandwidth.si / 1e12)
-        if terms == "on-demand" and not low <= found <= high:
-            message = f"{price.text} is {ratio(found)} USD/h for each TB/s of {tier.bandwidth.text}"
+        rent_per_tb = price.si / (tier.bandwidth.si / 1e12)
+        if terms == "on-demand" and not low <= rent_per_tb <= high:
+            message = (
+                f"{price.text} is {ratio(rent_per_tb)} USD/h for each TB/s of {tier.bandwidth.text}"
+            )
             yield price, f"{message}; chips with such memory cost {low} to {high}: of one chip?"

@@ -157,11 +157,11 @@ def names_exist(sheet: Sheet, _: Setting) -> Findings:
     """
     catalogue = Catalogue({"engines": (Path(sheet.document.file).parent,)})
     listed = sheet.at("instead")
-    for index, other in enumerate(listed if isinstance(listed, list) else ()):
-        name = other.get("engine") if isinstance(other, dict) else None
+    for index, replacement in enumerate(listed if isinstance(listed, list) else ()):
+        name = replacement.get("engine") if isinstance(replacement, dict) else None
         if isinstance(name, str) and not catalogue.knows(name, "engines"):
             yield ("instead", index, "engine"), f"no engine is called '{shown(name)}'"
-        kinds = other.get("kinds") if isinstance(other, dict) else None
+        kinds = replacement.get("kinds") if isinstance(replacement, dict) else None
         for place, kind in enumerate(kinds if isinstance(kinds, list) else ()):
             if kind not in _KINDS:
                 path: Path_ = ("instead", index, "kinds", place)

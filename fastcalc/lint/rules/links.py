@@ -16,13 +16,13 @@ def one_direction(sheet: Sheet, _: Setting) -> Findings:
     Seen: 900 GB/s for an H100: 450 each way. H800 entries copied from it: 200.
     Instead: Write half of the printed figure, and a 'reading' that says so.
     """
-    link, most = sheet.numbers.get("links.scale_up.bandwidth"), fastest_link(sheet)
-    if not link or not most or link.si <= 1.06 * most * GB:
+    link, limit = sheet.numbers.get("links.scale_up.bandwidth"), fastest_link(sheet)
+    if not link or not limit or link.si <= 1.06 * limit * GB:
         return
-    times = link.si / (most * GB)
+    times = link.si / (limit * GB)
     guess = "both directions together?" if near(times, 2, 0.1) else "bits, or a whole node's?"
     has = f"{link.text} is {ratio(times)} times what this architecture has"
-    yield link, f"{has} in one direction of one chip, {most:g} GB/s: {guess}"
+    yield link, f"{has} in one direction of one chip, {limit:g} GB/s: {guess}"
 
 
 @rule("HW042")
@@ -39,10 +39,10 @@ def link_against_memory(sheet: Sheet, _: Setting) -> Findings:
     for name in ("scale_up", "scale_out"):
         link = sheet.numbers.get(f"links.{name}.bandwidth")
         share = link.si / tier.bandwidth.si if link else 0.0
-        least, most = band("link_share", name)
-        if link and not least <= share <= most:
+        low, high = band("link_share", name)
+        if link and not low <= share <= high:
             has = f"{link.text} is {share:.2g} of the memory's {tier.bandwidth.text}; chips have"
-            yield link, f"{has} {least} to {most}: one direction, one chip, bits or bytes?"
+            yield link, f"{has} {low} to {high}: one direction, one chip, bits or bytes?"
 
 
 @rule("HW043")
@@ -73,13 +73,13 @@ def adapters_of_the_year(sheet: Sheet, _: Setting) -> Findings:
     if not link:
         return
     of_kind = f"adapters_{sheet.word('kind')}"
-    most = by_year(of_kind if of_kind in tables() else "adapters", sheet.year) / 8
-    most = core.adapter if core and core.adapter else most
-    if link.si <= 1.05 * most * GB:
+    limit = by_year(of_kind if of_kind in tables() else "adapters", sheet.year) / 8
+    limit = core.adapter if core and core.adapter else limit
+    if link.si <= 1.05 * limit * GB:
         return
     bits = re.sub(r"B/s", "b/s", link.text)
     hint = f"; '{bits}' (bits) would be" if bits != link.text else "; one direction of one chip is"
-    has = f"{link.text} exceeds the {8 * most:,.0f} Gb/s that adapters of such chips have"
+    has = f"{link.text} exceeds the {8 * limit:,.0f} Gb/s that adapters of such chips have"
     right = link.si / (8 if bits != link.text else 2)
     yield link, f"{has}{hint} {amount(right, 'bandwidth')}"
 
@@ -95,9 +95,9 @@ def domain_is_plausible(sheet: Sheet, _: Setting) -> Findings:
     domain = sheet.numbers.get("links.scale_up.domain")
     if not domain:
         return
-    most, value = row("domains", sheet.word("kind"))["most"], domain.si
-    if value > most:
-        yield domain, f"{domain.text} chips are more than any domain of such chips has ({most:,})"
+    limit, value = row("domains", sheet.word("kind"))["most"], domain.si
+    if value > limit:
+        yield domain, f"{domain.text} chips are more than any domain of such chips has ({limit:,})"
     elif value > 8 and value % 4 and value % 6:
         yield domain, f"{domain.text} chips is a domain that no machine has: 2, 4, 8, 16, 72?"
 
@@ -128,6 +128,6 @@ def one_chip(sheet: Sheet, _: Setting) -> Findings:
     Instead: Halve the numbers and write 'scope: one GPU'; state node facts in 'links' and 'notes'.
     """
     scope = sheet.word("scope") if sheet.word("kind") != "soc" else ""
-    found = re.search(_WHOLE, scope)
-    if found and not re.match(r"(?:one|a|1|per|single) (?:gpu|chip|die|wafer|card|socket)", scope):
+    match = re.search(_WHOLE, scope)
+    if match and not re.match(r"(?:one|a|1|per|single) (?:gpu|chip|die|wafer|card|socket)", scope):
         yield ("scope",), f"scope '{scope}' is more than one chip; write the numbers of one"

@@ -28,30 +28,33 @@ def whole_stacks(sheet: Sheet, _: Setting) -> Findings:
     Instead: Write capacity and bandwidth of one chip, and the generation as the memory's name.
     """
     for tier in tiers(sheet):
-        known = tier.part
+        part = tier.part
         of = "no generation of HBM gives both"
-        if known:
-            sizes = " or ".join(f"{one:g}" for one in known.gib)
-            speeds = f"{known.slowest:g} to {known.fastest:g} GB/s"
+        if part:
+            sizes = " or ".join(f"{size:g}" for size in part.gib)
+            speeds = f"{part.slowest:g} to {part.fastest:g} GB/s"
             of = f"{tier.type.upper()} has stacks of {sizes} GiB at {speeds}"
         yield from _no_count(tier, "hbm", "no count of stacks", of)
 
 
-def _no_count(tier: MemoryParts, family: str, what: str, of: str) -> Findings:
+def _no_count(tier: MemoryParts, family: str, no_parts: str, of: str) -> Findings:
     """Yield a memory that no count of its parts explains, and the mistake that would."""
     if tier.family != family or not tier.capacity or not tier.bandwidth or tier.counts():
         return
     slips = (
-        (f"; {words} {which} would fit{whole}", dict.fromkeys(keys, factor))
+        (f"; {words} {quantity} would fit{question}", dict.fromkeys(keys, factor))
         for factor, words in _SLIPS
-        for which, keys, whole in (
+        for quantity, keys, question in (
             ("the bandwidth", ["bandwidth"], ""),
             ("the capacity", ["capacity"], ""),
             ("both", ["capacity", "bandwidth"], ": is it of one chip?"),
         )
     )
     slip = next((sentence for sentence, factors in slips if tier.counts(**factors)), "")
-    yield tier.bandwidth, f"{what} has {tier.capacity.text} and {tier.bandwidth.text}: {of}{slip}"
+    yield (
+        tier.bandwidth,
+        f"{no_parts} has {tier.capacity.text} and {tier.bandwidth.text}: {of}{slip}",
+    )
 
 
 @rule("HW022")
@@ -63,8 +66,8 @@ def whole_channels(sheet: Sheet, _: Setting) -> Findings:
     Instead: Write the card's own capacity and bandwidth.
     """
     for tier in tiers(sheet):
-        known = tier.part
-        speed = f" at {known.slowest:g} to {known.fastest:g} GB/s" if known else ""
+        part = tier.part
+        speed = f" at {part.slowest:g} to {part.fastest:g} GB/s" if part else ""
         of = f"a channel has 1, 2 or 3 GiB, or twice that{speed}"
         yield from _no_count(tier, "gddr", "no bus of 32-bit channels", of)
 
@@ -204,7 +207,9 @@ def bandwidth_per_watt(sheet: Sheet, _: Setting) -> Findings:
     for tier in tiers(sheet)[:1]:
         if tier.family in ("hbm", "gddr") and tier.bandwidth and power and power.si:
             low, high = band("bandwidth_per_watt", tier.family)
-            found = tier.bandwidth.si / GB / power.si
-            if not low <= found <= high:
-                message = f"{tier.bandwidth.text} at {power.text} is {ratio(found)} GB/s a watt; "
+            per_watt = tier.bandwidth.si / GB / power.si
+            if not low <= per_watt <= high:
+                message = (
+                    f"{tier.bandwidth.text} at {power.text} is {ratio(per_watt)} GB/s a watt; "
+                )
                 yield tier.bandwidth, f"{message}boards with such memory have {low} to {high}"

@@ -96,34 +96,42 @@ def shape_gives_label(sheet: Sheet, _: Setting) -> Findings:
 
     core, checkpoint = workload(sheet.entry).total_parameters, sheet.si("published.checkpoint")
     tower = sheet.si("vision_parameters") or 0.0
-    whole = float(checkpoint_parameters(sheet.entry))
-    counts = [float(core), core + tower, whole - tower, whole, checkpoint or float(core)]
+    checkpoint_count = float(checkpoint_parameters(sheet.entry))
+    counts = [
+        float(core),
+        core + tower,
+        checkpoint_count - tower,
+        checkpoint_count,
+        checkpoint or float(core),
+    ]
     notes = " ".join(str(note) for note in sheet.at("notes") or ()).lower()
     explained = re.search(r"label|card|rounds|rounded|vision|counts|published", notes)
     share = _EXPLAINED if explained else 0.01
     if match:
-        said, step = _stated(match[1], match[2])
-        yield from _off(("published", "label"), said, max(share * said, step), counts)
+        stated, step = _stated(match[1], match[2])
+        yield from _off(("published", "label"), stated, max(share * stated, step), counts)
     if total:
         yield from _off((*total.path, "value"), total.si, share * total.si, counts)
     active = sheet.si("published.active")
     if match and match[3] and active:
-        said, step = _stated(match[3], match[4])
-        yield from _off(("published", "label"), said, max(0.01 * said, step), [active], " active")
+        stated, step = _stated(match[3], match[4])
+        yield from _off(
+            ("published", "label"), stated, max(0.01 * stated, step), [active], " active"
+        )
 
 
 def _stated(number: str, unit: str) -> tuple[float, float]:
     """Return what a label says and half a unit of its last digit. [1]"""
-    many = _MANY[unit.upper()]
-    return float(number) * many, 0.5 * 10.0 ** -len(number.partition(".")[2]) * many
+    scale = _MANY[unit.upper()]
+    return float(number) * scale, 0.5 * 10.0 ** -len(number.partition(".")[2]) * scale
 
 
-def _off(path: Path_, said: float, room: float, counts: list[float], what: str = "") -> Findings:
-    nearest = min(counts, key=lambda count: abs(count - said))
-    if abs(nearest - said) > room:
-        off = f": {100 * (nearest / said - 1):+.2g} %" if said else ""
-        message = f"the shape has {nearest / 1e9:.4g}B{what} parameters, published are "
-        yield path, f"{message}{said / 1e9:.4g}B{off}; a note may say why"
+def _off(path: Path_, stated: float, room: float, counts: list[float], kind: str = "") -> Findings:
+    nearest = min(counts, key=lambda count: abs(count - stated))
+    if abs(nearest - stated) > room:
+        off = f": {100 * (nearest / stated - 1):+.2g} %" if stated else ""
+        message = f"the shape has {nearest / 1e9:.4g}B{kind} parameters, published are "
+        yield path, f"{message}{stated / 1e9:.4g}B{off}; a note may say why"
 
 
 @rule("MD007")
@@ -134,8 +142,8 @@ def active_is_published(sheet: Sheet, _: Setting) -> Findings:
     Seen: llmfit's estimate of 60B active for GLM-5, published as 40B.
     Instead: Check experts, active_experts and shared_width.
     """
-    said = sheet.numbers.get("published.active")
-    if sheet.entry is None or sheet.entry.is_minimal or not said:
+    published = sheet.numbers.get("published.active")
+    if sheet.entry is None or sheet.entry.is_minimal or not published:
         return
     from fastcalc.core.workload import workload
 
@@ -143,11 +151,11 @@ def active_is_published(sheet: Sheet, _: Setting) -> Findings:
     table = float(sheet.entry.hidden_size or 0) * float(sheet.entry.vocabulary or 0)
     counts = (ours, ours - table, ours - 2 * table)
     # A label such as A3B has one digit: half a unit is a sixth of it.
-    room = 0.5e9 if said.si < 10e9 and said.si % 1e9 == 0 else 0.0
-    if not any(abs(one - said.si) <= max(0.06 * said.si, room) for one in counts):
-        shown = " / ".join(f"{one / 1e9:.4g}B" for one in counts)
-        message = f"published are {said.si / 1e9:.4g}B active; the shape has {shown} "
-        yield said, f"{message}(all, without the input embedding, without both)"
+    room = 0.5e9 if published.si < 10e9 and published.si % 1e9 == 0 else 0.0
+    if not any(abs(count - published.si) <= max(0.06 * published.si, room) for count in counts):
+        shown = " / ".join(f"{count / 1e9:.4g}B" for count in counts)
+        message = f"published are {published.si / 1e9:.4g}B active; the shape has {shown} "
+        yield published, f"{message}(all, without the input embedding, without both)"
 
 
 @rule("MD008")

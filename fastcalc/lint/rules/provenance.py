@@ -42,13 +42,13 @@ def sources_are_listed(sheet: Sheet, _: Setting) -> Findings:
     Seen: 'source: datasheet' copied from another file, without its 'sources'.
     Instead: List it under 'sources' with title, url and accessed.
     """
-    known = set(_sources(sheet))
+    listed = set(_sources(sheet))
     for path, name in _texts(sheet.data):
-        if path[-1] == "source" and path[0] != "sources" and name not in known:
+        if path[-1] == "source" and path[0] != "sources" and name not in listed:
             where = ".".join(str(step) for step in path[:-1])
             yield path, f"{where}: source '{name}' is not listed under 'sources'"
     shape = sheet.at("shape_source")
-    if isinstance(shape, str) and shape not in known:
+    if isinstance(shape, str) and shape not in listed:
         yield ("shape_source",), f"shape_source '{shape}' is not listed under 'sources'"
 
 
@@ -60,14 +60,14 @@ def sources_are_used(sheet: Sheet, _: Setting) -> Findings:
     Seen: A 'source:' deleted while a line was rewritten.
     Instead: Put it back on its number, or remove it from the list.
     """
-    used = {number.said("source") for number in sheet.numbers.values()}
+    cited = {number.said("source") for number in sheet.numbers.values()}
     for path, text in _texts(sheet.data):
         *above, last = path
         is_listed = isinstance(last, int) and str(above.pop()).endswith("sources")
         if "sources" not in above and (is_listed or str(last).endswith("source")):
-            used.add(text)
+            cited.add(text)
     for name in _sources(sheet):
-        if name not in used:
+        if name not in cited:
             yield ("sources", name), f"source '{name}' is listed and no number names it"
 
 
@@ -119,8 +119,8 @@ def dates_are_past(sheet: Sheet, setting: Setting) -> Findings:
     Instead: Write the day on which it was looked up.
     """
     for path, text in _dates(sheet):
-        found = day(text)
-        if path[-1] != "released" and found and (found - setting.today).days > 366:
+        dated = day(text)
+        if path[-1] != "released" and dated and (dated - setting.today).days > 366:
             yield path, f"{text} lies more than a year ahead"
 
 
@@ -156,8 +156,8 @@ def prices_are_fresh(sheet: Sheet, setting: Setting) -> Findings:
     Instead: Look it up again, and write the new date.
     """
     for number in sheet.numbers.values():
-        found = day(number.said("date") or "") if number.dimension == "hourly price" else None
-        if found and (setting.today - found).days > 366:
+        dated = day(number.said("date") or "") if number.dimension == "hourly price" else None
+        if dated and (setting.today - dated).days > 366:
             yield number, f"{number.text} is of {number.said('date')}, more than a year ago"
 
 
@@ -173,19 +173,19 @@ def value_is_printed(sheet: Sheet, _: Setting) -> Findings:
         printed = prints(number)
         if not printed or number.said("reading"):
             continue
-        if any(near(number.si, one, _CLOSE) for one in printed):
+        if any(near(number.si, figure, _CLOSE) for figure in printed):
             continue
-        closest = min(printed, key=lambda one: abs(one - number.si))
-        found = number.si / closest if closest else 0.0
-        times = f"{ratio(found)} times" if closest else "not"
+        closest = min(printed, key=lambda figure: abs(figure - number.si))
+        factor = number.si / closest if closest else 0.0
+        times = f"{ratio(factor)} times" if closest else "not"
         hint = "correct it, or let 'reading' say how it follows"
-        if near(found, 0.5, 0.01):
+        if near(factor, 0.5, 0.01):
             hint = "if sparsity or both directions are printed, let 'reading' say so"
-        elif near(found, 2.0, 0.01):
+        elif near(factor, 2.0, 0.01):
             hint = "is it doubled?"
-        elif any(near(found, 1.024**power, 0.004) for power in (1, 2, 3, 4)):
+        elif any(near(factor, 1.024**power, 0.004) for power in (1, 2, 3, 4)):
             hint = "if GB means 2^30 bytes there, let 'reading' say so"
-        elif near(found, 1000.0, 0.05) or near(found, 1e-3, 0.05):
+        elif near(factor, 1000.0, 0.05) or near(factor, 1e-3, 0.05):
             hint = "a prefix is wrong"
         has = f"{number.text} is {times} the {amount(closest, number.dimension)}"
         yield number, f'{has} that the source prints ("{number.said("printed")}"); {hint}'
@@ -203,9 +203,9 @@ def reading_comes_out(sheet: Sheet, _: Setting) -> Findings:
     for number in sheet.numbers.values():
         if not number.said("reading"):
             continue
-        wanted = accepted(sheet, number)
-        if wanted and not any(near(number.si, one, 0.012) for one in wanted):
-            closest = min(wanted, key=lambda one: abs(one - number.si))
+        allowed = accepted(sheet, number)
+        if allowed and not any(near(number.si, figure, 0.012) for figure in allowed):
+            closest = min(allowed, key=lambda figure: abs(figure - number.si))
             has = f'{number.text} does not follow from "{number.said("printed") or ""}" by'
             gives = amount(closest, number.dimension)
             yield number, f"{has} '{number.said('reading')}': that gives {gives}"

@@ -112,7 +112,9 @@ def formats_are_printed(sheet: Sheet, _: Setting) -> Findings:
         if form is None or not bits:
             continue
         stored = form.cache_bits if key == "kv_format" and form.cache_bits else form.bits
-        is_other = any(other in text.lower() for other in ("mxfp4", "nvfp4") if other != name)
+        is_other = any(
+            alternative in text.lower() for alternative in ("mxfp4", "nvfp4") if alternative != name
+        )
         if int(stored) not in bits or ("fp4" in name and is_other):
             path = (key,) if sheet.at(key) else ("printed", key)
             yield path, f"{key} is {name}, where the source prints '{shown(text)}'"

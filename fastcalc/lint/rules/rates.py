@@ -21,18 +21,20 @@ _DROPPED = 0.1  # of another rate: what a chip has that nearly dropped a format
 
 
 def _against(
-    sheet: Sheet, name: str, below: WrittenNumber | None, *allowed: float, least: float = 0.0
+    sheet: Sheet, name: str, below: WrittenNumber | None, *allowed: float, minimum: float = 0.0
 ) -> Findings:
     """Yield a fault where the ratio of two peaks, if not below the least, is none of chips."""
     upper = sheet.numbers.get(f"peak.{name}")
     if not upper or not below or not below.si or not upper.si:
         return
-    found = upper.si / below.si
-    if found >= least and not any(near(found, one, 0.06) for one in allowed):
-        other = below.name.removeprefix("peak.")
-        known = " or ".join(ratio(one) for one in allowed)
-        message = f"{upper.text} is {ratio(found)} times the {other} rate {below.text}; chips have "
-        yield upper, f"{message}{known}; {_SPARSE}"
+    times = upper.si / below.si
+    if times >= minimum and not any(near(times, factor, 0.06) for factor in allowed):
+        reference = below.name.removeprefix("peak.")
+        listed = " or ".join(ratio(factor) for factor in allowed)
+        message = (
+            f"{upper.text} is {ratio(times)} times the {reference} rate {below.text}; chips have "
+        )
+        yield upper, f"{message}{listed}; {_SPARSE}"
 
 
 @rule("HW001")
@@ -44,8 +46,8 @@ def fp8_against_16_bit(sheet: Sheet, _: Setting) -> Findings:
         (inference-sim, issue 1738).
     Instead: Write both dense: 733 and 362.
     """
-    known = (2.0,) if sheet.word("vendor").startswith(("nvidia", "amd")) else (1.0, 2.0)
-    yield from _against(sheet, "fp8", sixteen_bit(sheet), *known)
+    allowed = (2.0,) if sheet.word("vendor").startswith(("nvidia", "amd")) else (1.0, 2.0)
+    yield from _against(sheet, "fp8", sixteen_bit(sheet), *allowed)
 
 
 @rule("HW002")
@@ -57,8 +59,8 @@ def fp4_against_fp8(sheet: Sheet, _: Setting) -> Findings:
     Instead: Write the dense rate; only Blackwell Ultra has three times its fp8 rate.
     """
     # GeForce cards run fp4 at the full rate and fp8 into 32-bit sums at half of theirs.
-    known = (2.0, 4.0) if is_geforce(sheet) else (2.0, 3.0, 3.11)
-    yield from _against(sheet, "fp4", sheet.numbers.get("peak.fp8"), *known)
+    allowed = (2.0, 4.0) if is_geforce(sheet) else (2.0, 3.0, 3.11)
+    yield from _against(sheet, "fp4", sheet.numbers.get("peak.fp8"), *allowed)
 
 
 @rule("HW003")
@@ -69,9 +71,9 @@ def int8_against_16_bit(sheet: Sheet, _: Setting) -> Findings:
     Seen: General tables give Blackwell Ultra 5,000 TOPS of INT8; it has 165.
     Instead: Write the dense rate. A chip that nearly dropped INT8 has less than a tenth.
     """
-    known: tuple[float, ...] = (1.0, 2.0) if is_uniform(sheet) else (1.0, 2.0, 4.0)
-    known = (2.0,) if sheet.word("kind") == "tpu" else known
-    yield from _against(sheet, "int8", sixteen_bit(sheet), *known, least=_DROPPED)
+    allowed: tuple[float, ...] = (1.0, 2.0) if is_uniform(sheet) else (1.0, 2.0, 4.0)
+    allowed = (2.0,) if sheet.word("kind") == "tpu" else allowed
+    yield from _against(sheet, "int8", sixteen_bit(sheet), *allowed, minimum=_DROPPED)
 
 
 @rule("HW004")
@@ -82,8 +84,8 @@ def int8_against_fp8(sheet: Sheet, _: Setting) -> Findings:
     Seen: 'FP8 1,979 / INT8 3,958' copied from two columns of one data sheet.
     Instead: Take both from the same column.
     """
-    known = (1.0,) if is_uniform(sheet) else (1.0, 2.0)
-    yield from _against(sheet, "int8", sheet.numbers.get("peak.fp8"), *known, least=_DROPPED)
+    allowed = (1.0,) if is_uniform(sheet) else (1.0, 2.0)
+    yield from _against(sheet, "int8", sheet.numbers.get("peak.fp8"), *allowed, minimum=_DROPPED)
 
 
 @rule("HW005")
@@ -94,8 +96,8 @@ def tf32_against_16_bit(sheet: Sheet, _: Setting) -> Findings:
     Seen: 'TF32 989 TFLOPS' of an H100, sparse, next to a dense 989.5 of BF16.
     Instead: Write half of the 16-bit rate: 494.7.
     """
-    known = (0.5,) if sheet.word("vendor").startswith(("nvidia", "amd")) else (0.25, 0.5, 1.0)
-    yield from _against(sheet, "tf32", sixteen_bit(sheet), *known)
+    allowed = (0.5,) if sheet.word("vendor").startswith(("nvidia", "amd")) else (0.25, 0.5, 1.0)
+    yield from _against(sheet, "tf32", sixteen_bit(sheet), *allowed)
 
 
 @rule("HW006")
@@ -107,8 +109,8 @@ def bf16_against_fp16(sheet: Sheet, _: Setting) -> Findings:
     Instead: Write bf16 with 32-bit accumulation; on GeForce fp16 may be twice that.
     """
     is_halved = is_geforce(sheet) or sheet.word("architecture") == "cdna"
-    known = (0.5, 1.0) if is_halved else (1.0,)
-    yield from _against(sheet, "bf16", sheet.numbers.get("peak.fp16"), *known)
+    allowed = (0.5, 1.0) if is_halved else (1.0,)
+    yield from _against(sheet, "bf16", sheet.numbers.get("peak.fp16"), *allowed)
 
 
 @rule("HW007")
@@ -177,12 +179,12 @@ def vector_against_matrix(sheet: Sheet, _: Setting) -> Findings:
     rate, vector, core = sixteen_bit(sheet), sheet.numbers.get("vector"), core_of(sheet)
     if not rate or not vector or not vector.si:
         return
-    found = rate.si / vector.si
+    times = rate.si / vector.si
     low, high = 0.95, 40.0
     if core and core.vector:
         low, high = 0.7 * core.matrix / core.vector, 1.3 * core.matrix / core.vector
-    if not low <= found <= high:
-        has = f"the 16-bit rate {rate.text} is {ratio(found)} times the vector rate {vector.text}"
+    if not low <= times <= high:
+        has = f"the 16-bit rate {rate.text} is {ratio(times)} times the vector rate {vector.text}"
         chips = f"chips of this kind have {ratio(low)} to {ratio(high)}"
         yield vector, f"{has}; {chips}; is one sparse, or of another chip?"
 
@@ -200,9 +202,9 @@ def ridge_point(sheet: Sheet, _: Setting) -> Findings:
     if not tier or not rate or not tier.bandwidth or not tier.bandwidth.si:
         return
     low, high = band("ridge", sheet.word("kind"), tier.family)
-    found = rate.si / tier.bandwidth.si
-    if not low <= found <= high:
-        has = f"{rate.text} over {tier.bandwidth.text} is {ratio(found)} FLOP a byte"
+    ridge = rate.si / tier.bandwidth.si
+    if not low <= ridge <= high:
+        has = f"{rate.text} over {tier.bandwidth.text} is {ratio(ridge)} FLOP a byte"
         chips = f"chips with such memory have {ratio(low)} to {ratio(high)}"
         ask = "a prefix, bits for bytes, sparsity, or numbers of two different chips?"
         yield tier.bandwidth, f"{has}; {chips}: {ask}"
@@ -216,9 +218,9 @@ def cores_are_processors(sheet: Sheet, _: Setting) -> Findings:
     Seen: '16,896 cores' of an H100: CUDA lanes; it has 132 SMs.
     Instead: Count SMs, CUs or tensor cores as the device reports them.
     """
-    cores, most = sheet.numbers.get("cores"), row("core_counts", sheet.word("kind")).get("most")
-    if cores and most and cores.si > most:
-        message = f"{cores.text} is more than any such chip has ({most:,}): lanes, or CUDA cores?"
+    cores, limit = sheet.numbers.get("cores"), row("core_counts", sheet.word("kind")).get("most")
+    if cores and limit and cores.si > limit:
+        message = f"{cores.text} is more than any such chip has ({limit:,}): lanes, or CUDA cores?"
         yield cores, message
 
 
@@ -230,9 +232,9 @@ def ranks_are_of_one_chip(sheet: Sheet, _: Setting) -> Findings:
     Seen: 64 ranks of a Trainium2: the logical cores of its instance of sixteen chips.
     Instead: Write how many ranks the software starts on one chip by default.
     """
-    ranks, most = sheet.numbers.get("ranks"), row("ranks")["most"]
-    if ranks and ranks.si > most:
-        yield ranks, f"{ranks.text} is more than any chip has ({most}): of one chip?"
+    ranks, limit = sheet.numbers.get("ranks"), row("ranks")["most"]
+    if ranks and ranks.si > limit:
+        yield ranks, f"{ranks.text} is more than any chip has ({limit}): of one chip?"
 
 
 @rule("HW013")
@@ -246,10 +248,10 @@ def flops_per_watt(sheet: Sheet, _: Setting) -> Findings:
     rate, power = sixteen_bit(sheet), sheet.numbers.get("power.chip")
     if not rate or not power or not power.si:
         return
-    most, found = by_year("rate_per_watt", sheet.year), rate.si / power.si
-    if not 0.01e12 <= found <= most:
-        has = f"{rate.text} at {power.text} is {found / 1e12:.3g} TFLOP/s a watt"
-        chips = f"chips released up to then reach {most / 1e12:.3g} and none is below 0.01"
+    limit, per_watt = by_year("rate_per_watt", sheet.year), rate.si / power.si
+    if not 0.01e12 <= per_watt <= limit:
+        has = f"{rate.text} at {power.text} is {per_watt / 1e12:.3g} TFLOP/s a watt"
+        chips = f"chips released up to then reach {limit / 1e12:.3g} and none is below 0.01"
         yield rate, f"{has}; {chips}: sparse, or of two chips?"
 
 

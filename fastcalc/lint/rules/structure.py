@@ -18,10 +18,12 @@ def id_is_file_name(sheet: Sheet, _: Setting) -> Findings:
     Seen: h200.yaml, copied from h100.yaml, with 'id: h100' still inside.
     Instead: Rename the file or change the id; both must be the same.
     """
-    given, file = sheet.at("id"), Path(sheet.document.file)
+    entry_id, file = sheet.at("id"), Path(sheet.document.file)
     stem = file.stem
-    if isinstance(given, str) and given != stem and not file.is_fifo():  # a pipe has no name
-        message = f"id '{given}' differs from the file name '{stem}': names are looked up by file"
+    if isinstance(entry_id, str) and entry_id != stem and not file.is_fifo():  # a pipe has no name
+        message = (
+            f"id '{entry_id}' differs from the file name '{stem}': names are looked up by file"
+        )
         yield ("id",), message
 
 
@@ -35,10 +37,10 @@ def excuses_are_of_rules(sheet: Sheet, _: Setting) -> Findings:
     """
     excused = sheet.at("excused")
     for name in excused if isinstance(excused, dict) else ():
-        known = RULES.get(str(name))
-        if known is None:
+        excused_rule = RULES.get(str(name))
+        if excused_rule is None:
             yield ("excused", name), f"'{name}' is no rule; 'fastcalc check --explain' lists them"
-        elif not known.excusable:
+        elif not excused_rule.excusable:
             yield ("excused", name), f"{name} cannot be excused: fix the file instead"
 
 

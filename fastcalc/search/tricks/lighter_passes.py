@@ -91,4 +91,4 @@ def needed_drafts(base: Base) -> tuple[Floats, Floats, Floats]:
     """Return drafts, and the tokens a pass and the acceptance that they need; nan for never."""
     drafts = np.arange(1.0, MOST_DRAFTS + 1.0)
     tokens = needed_tokens(base.today, drafts, base.speed)
-    return drafts, tokens, acceptance_needed(kept=tokens, drafted=drafts)
+    return drafts, tokens, acceptance_needed(yielded=tokens, drafted=drafts)
