@@ -217,8 +217,8 @@ def first_screen(alone: Sequence[Mode], helped: Sequence[Mode]) -> Words:
     return {
         "fewer_alone": here,
         "fewer_helped": (
-            f"With a helper in both modes they do: to go from {_users(counts)} users at a time "
-            f"to {after} costs {costs(helped)} as much"
+            f"With a helper in both modes they do: with {after} users at a time instead of "
+            f"{_users(counts)}, a token costs {costs(helped)} as much"
         ),
     }
 

@@ -1,9 +1,13 @@
 """Where the page's numbers come from: the articles, and who measured what."""
 
+import csv
+
 from book import Book, Words
 
+from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.shipped import shipped
+from fastcalc.report.numbers_as_text import number
 
 MEASURED = (
     ("sram-017", "it is not said whether with a helper"),
@@ -33,6 +37,13 @@ def address(name: str) -> str:
     return measured(name).url.split()[0]
 
 
+def _left_out(name: str) -> float:
+    """Return what is expected of a measurement by a fit that has not seen its source."""
+    text = (shipped_folder("evidence") / "left_out.csv").read_text(encoding="utf-8")
+    (row,) = (row for row in csv.DictReader(text.splitlines()) if row["id"] == name)
+    return float(row["expected"])
+
+
 def _machine(point: Point) -> str:
     return f"{point.chips} {point.hardware}" if point.chips else point.hardware
 
@@ -54,5 +65,7 @@ def sources(book: Book) -> Words:
             f"{point.date} ([{point.id}]({address(point.id)}))."
             for point, what in points
         ),
+        "measured_alone": f"{measured('trtds-008').value:g}",
+        "left_out_alone": number(_left_out("trtds-008"), 2),
         "as_of": book.catalogue.engine("vllm").date,
     }

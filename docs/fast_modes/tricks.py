@@ -1,6 +1,9 @@
 """The two tricks: what each reaches, and what it costs."""
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +39,7 @@ from fastcalc.report.fastmode import factors_of
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.report.record_tables import heading
 from fastcalc.search import frontier
+from fastcalc.search.frontier import FrontierPoint
 from fastcalc.search.tricks import Option, fastmode, start_at_speed
 from fastcalc.search.tricks.option import TRICKS, best
 from fastcalc.search.tricks.smaller_batches import Curve
@@ -46,6 +50,9 @@ OLD = "h100-sxm"
 SHAPES = ("glm-4.7", "deepseek-r1", "frontier-1t", "frontier-5t")
 """Mixtures of experts that stand in for closed models."""
 
+
+FAR = 1.15
+"""How far a published number may be off, as a factor. [1]"""
 
 GPT = (1.5, 2.0)
 """What GPT-5.4's fast mode is sold as: times the speed, for times the credits. [1]"""
@@ -82,7 +89,23 @@ def picture(book: Book) -> Words:
     across = axes(series, "output tokens/s of each user, expected", "$/Mtok output")
     lines = plot(Panel("", *across, series), width=90)
     wafer = Pricing().per_chip_hour(book.catalogue.hardware("wse-3"))
-    return {"chart": "\n".join(lines), "wafer_price": dollars(wafer)}
+    owned = [replace(book.scenario("deepseek-r1", chip), pricing=Pricing("tco")) for chip in chips]
+    return {
+        "chart": "\n".join(lines),
+        "wafer_price": dollars(wafer),
+        "cloud_order": _cheapest_by_speed(points),
+        "owned_order": _cheapest_by_speed(frontier(owned, max_chips=RACK)),
+    }
+
+
+def _cheapest_by_speed(points: Sequence[FrontierPoint]) -> str:
+    """Say up to which speed each chip is the cheapest, of the points tried."""
+    runs = [
+        (chip, list(each))
+        for chip, each in groupby(points, key=lambda one: one.outcome.scenario.hardware.id)
+    ]
+    shown = [f"{chip} up to {number(each[-1].speed, 2)} tokens/s" for chip, each in runs]
+    return ", ".join(shown)
 
 
 def smaller_batch(book: Book) -> Words:
@@ -105,6 +128,10 @@ def smaller_batch(book: Book) -> Words:
         "rows": number(book.alongside("4", "cells") / 4.0, 1),
         "measured_table": table(headings, rows),
         "sold": f"{SOLD:g}",
+        **{
+            name: dollars(Pricing(basis).per_chip_hour(book.catalogue.hardware("gb200")))
+            for name, basis in (("rack_rent", "cloud"), ("rack_owned", "tco"))
+        },
         "half_step": " to ".join(f"{1e3 * one:g}" for one in steps),
         "fast_pace": f"{0.5 / steps[0]:g}",
         "slow_pace": f"{0.5 / steps[-1]:g}",
@@ -180,13 +207,26 @@ def rivals(book: Book) -> Words:
     answer = fastmode(today, FAST, book.catalogue, [])
     kinds = {kind: [one for one in answer.options if one.trick == kind] for kind in TRICKS}
     rows = [_trick(kind, best(some) or some[0], now) for kind, some in kinds.items() if some]
-    heads = ("trick", "how", "users", "chips", "tokens/s of each", "cost multiple")
+    heads = ("trick", "how", "users", "chips", "tokens/s of each", "cost multiple", "by ownership")
     return {
         "base_batch": f"{today.batches[0]:,}",
         "base_speed": speed(now),
         "trick_table": table(heads, rows),
         "cheapest_words": _cheapest(answer.reached, now),
+        "drafts_rack": _drafts(best(kinds.get("speculation", [])), now),
     }
+
+
+def _drafts(option: Option | None, today: Outcome) -> str:
+    """Say what guessing ahead alone costs from the slow speed to the fast one, and explains."""
+    if option is None or option.usd is None:
+        return f"alone it does not take our rack from {SLOW:g} to {FAST:g} tokens/s"
+    multiple = option.usd / price(today)
+    explains = "not the price" if multiple < PREMIUM / FAR else "about the price"
+    return (
+        f"alone it takes our rack from {SLOW:g} to {FAST:g} tokens/s at {number(multiple, 2)} "
+        f"times the cost, so it explains the speed and {explains}"
+    )
 
 
 def _cheapest(reached: list[Option], today: Outcome) -> str:
@@ -209,11 +249,14 @@ def _multiple(option: Option, today: Outcome) -> str:
 
 def _trick(kind: str, option: Option, today: Outcome) -> list[str]:
     if option.outcome is None:
-        return [TRICKS[kind], f"cannot: {option.why_not}", "-", "-", "-", "-"]
+        return [TRICKS[kind], f"cannot: {option.why_not}", *["-"] * 5]
     scenario, layout = option.outcome.scenario, option.outcome.placement.layout
     how, batch = option.change or "as it is cut today", scenario.batches[0]
-    point = (f"{batch:,}", f"{layout.chips:,}", speed(option.outcome), _multiple(option, today))
-    return [TRICKS[kind], how, *point]
+    owned, now = (
+        solve(replace(one.scenario, pricing=Pricing("tco"))) for one in (option.outcome, today)
+    )
+    both = (_multiple(option, today), f"{number(price(owned) / price(now), 2)}x")
+    return [TRICKS[kind], how, f"{batch:,}", f"{layout.chips:,}", speed(option.outcome), *both]
 
 
 def curve(book: Book) -> Words:
