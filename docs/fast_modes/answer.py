@@ -151,7 +151,7 @@ def _settled(found: Inverse) -> Words:
         if any(len({trick in one.tricks for one in alike}) > 1 for alike in known.values())
     ]
     also = (
-        f"Even the two numbers named first would leave open whether {' or '.join(open_still)} "
+        f"Even the two numbers at the top would leave open whether {' or '.join(open_still)} "
         "had a part as well."
     )
     return {

@@ -225,7 +225,7 @@ def _drafts(option: Option | None, today: Outcome) -> str:
     explains = "not the price" if multiple < PREMIUM / FAR else "about the price"
     return (
         f"alone it takes our rack from {SLOW:g} to {FAST:g} tokens/s at {number(multiple, 2)} "
-        f"times the cost, so it explains the speed and {explains}"
+        f"times the cost, which explains the speed, {explains}"
     )
 
 
