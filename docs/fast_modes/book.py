@@ -167,9 +167,10 @@ class Book:
         """Return the verdict on a claim."""
         return self.tested(claim).verdict
 
-    def plain(self, claim: str) -> str:
-        """Return the verdict on a claim as a layman says it."""
-        return PLAIN[self.tested(claim).verdict]
+    def plain(self, claim: str, left_out: str = "") -> str:
+        """Return the verdict on a claim as a layman says it, with what an article leaves out."""
+        verdict = self.tested(claim).verdict
+        return PLAIN[verdict] + f": {left_out}" * bool(left_out and verdict == "conditional")
 
     def filled(self, claim: str, name: str) -> str:
         """Return a number of a claim by the name that its reason could have for it."""

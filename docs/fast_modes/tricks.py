@@ -122,7 +122,11 @@ def smaller_batch(book: Book) -> Words:
         f"{FASTER:g} times from there",
     )
     steps, slots = book.values("6"), book.values("8")
-    named = {"wait": "6", "flops": "5", "batch": "47"}
+    named = {
+        "wait": ("6", "how long a step takes"),
+        "flops": ("5", "how long the texts are"),
+        "batch": ("47", ""),
+    }
     return {
         "floor_table": _floors(book),
         "rows": number(book.alongside("4", "cells") / 4.0, 1),
@@ -137,7 +141,7 @@ def smaller_batch(book: Book) -> Words:
         "slow_pace": f"{0.5 / steps[-1]:g}",
         "slot_16": f"{slots[0]:.2g}",
         "slot_256": f"{slots[-1]:.2g}",
-        **{f"{name}_verdict": book.plain(claim) for name, claim in named.items()},
+        **{f"{name}_verdict": book.plain(*claim) for name, claim in named.items()},
     }
 
 

@@ -120,7 +120,7 @@ def wafer(book: Book) -> Words:
         "fifteen_65": number(book.values("18")[0]),
         "fifteen_60": number(book.values("18")[1]),
         "wafers_355b": number(wafers[0], 1),
-        "sram_verdict": book.plain("20"),
+        "sram_verdict": book.plain("20", "how many users there are"),
         "distil_word": "wrong" if book.verdict("24") == "misleading" else book.plain("24"),
         "glm_drafted": book.said("glm-speed"),
     }
