@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 
 from fastcalc.catalogue.schema import Engine, Hardware, Memory, Model
 from fastcalc.catalogue.schema.engines import merged
+from fastcalc.core.estimate import evaluate
 from fastcalc.core.host import memory_choice
 from fastcalc.core.host_use import HOST
 from fastcalc.core.layout import Layout
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, by_layout, locate, solve
 from fastcalc.core.split import Split, split
 from fastcalc.core.tier import KINDS, OWN_MEMORY, MemoryChoice, own_tiers
-from fastcalc.core.traffic import Traffic
+from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
 from fastcalc.formulas.roofline import time_over_tiers
 from fastcalc.report.fit import fit_records
@@ -281,6 +282,17 @@ def test_a_host_over_a_tiny_link_takes_as_long_as_the_link():
     assert found.split.shares["dense"][0][0] == pytest.approx(0.4, rel=1e-9)
     assert seconds(found) == pytest.approx(6000.004, rel=1e-6)
     assert found.where == "HBM + DRAM of 1 chip"
+
+
+def test_drafts_of_a_model_of_totals_alone_take_a_layer_each_on_a_host_too():
+    """9 GB of 10 over a link of 50 GB/s, 1 GB at 1 TB/s: 181 ms, and 3 layers of 10 besides."""
+    model = made_up.minimal(total_parameters=5_000_000_000, hidden_size=1000)
+    place = made_up.placed(model, memory=MemoryChoice(host(), "stream"))
+    drafting = Traffic(1.0, 1.0, 1.0, speculation=Speculation.accepting(0.8, 3.0))
+    seconds = (
+        evaluate(place, batch=1.0, traffic=drafting).tpot * drafting.speculation.tokens_per_pass
+    )
+    assert seconds == pytest.approx(1.3 * (9 / 50 + 1 / 1000), rel=1e-3)
 
 
 @pytest.mark.parametrize("use", ["stream", "compute", None])

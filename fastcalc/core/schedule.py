@@ -320,7 +320,8 @@ class Schedule:
             deeper = self.expected(replace(plain, depth=plain.depth + drafted)).seconds
             return floats((deeper - self.expected(plain).seconds) / drafted)
         if not work.kinds:
-            plain = replace(self.decode_work(verified=1.0), split=split)
+            rows = self._rows(self.streams, self.together, 0.0, verified=1.0)
+            plain = count_pass(self.placement, rows, self.in_flight, split)
             return floats(self.expected(plain).seconds / work.depth)
         times = (
             layer_seconds(layer, machine.chip, machine.software, in_layers(split)) / layer.depth
