@@ -115,31 +115,33 @@ def completed(hardware: Hardware) -> Hardware:
 
     hardware : as its file states it
     """
-    found = {default.path: default for default in defaults_of(hardware)}
-    if not found:
+    defaults = {default.path: default for default in defaults_of(hardware)}
+    if not defaults:
         return hardware
 
-    def whole(part: Entry | None, start: str, *names: str) -> dict[str, object]:
+    def filled(part: Entry | None, start: str, *names: str) -> dict[str, object]:
         return {
-            name: found[start + name].quantity if start + name in found else getattr(part, name)
+            name: defaults[start + name].quantity
+            if start + name in defaults
+            else getattr(part, name)
             for name in names
         }
 
     links = {
-        name: link and link.model_copy(update=whole(link, f"links.{name}.", *_OF_LINKS))
+        name: link and link.model_copy(update=filled(link, f"links.{name}.", *_OF_LINKS))
         for name, link in hardware.links
     }
     memory = [
-        tier.model_copy(update=whole(tier, f"memory.{tier.name}.", *_OF_MEMORIES))
+        tier.model_copy(update=filled(tier, f"memory.{tier.name}.", *_OF_MEMORIES))
         for tier in hardware.memory
     ]
     power = hardware.power
-    sources = {path: Source(title=default.basis) for path, default in found.items()}
+    sources = {path: Source(title=default.basis) for path, default in defaults.items()}
     parts = {
-        **whole(hardware, "", "cores", "vector"),
+        **filled(hardware, "", "cores", "vector"),
         "links": hardware.links.model_copy(update=links),
         "memory": memory,
-        "power": power and power.model_copy(update=whole(power, "power.", "all_in")),
+        "power": power and power.model_copy(update=filled(power, "power.", "all_in")),
         "sources": {**hardware.sources, **sources},
     }
     return hardware.model_copy(update=parts)
@@ -173,7 +175,7 @@ def _default(
     path: str, row: str, kind: str | None, times: Quantity | None = None
 ) -> Iterator[Default]:
     by_kind = MEDIANS[row].by_kind if row in MEDIANS else {}
-    for known in (kind, "all"):
-        if known in by_kind:
-            yield Default(path, row, str(known), times)
+    for group in (kind, "all"):
+        if group in by_kind:
+            yield Default(path, row, str(group), times)
             return

@@ -49,12 +49,12 @@ def change(written: str) -> Change:
         )
     path = tuple(step.strip() for step in _POSITION.sub(r".\1", match[2]).split("."))
     fields = (set(schema.model_fields) for schema in (Hardware, Model, Engine))
-    known = set[str]().union(*fields) - _NEVER_INHERITED - {"extends"}
+    keys = set[str]().union(*fields) - _NEVER_INHERITED - {"extends"}
     if path[0] in _NEVER_INHERITED | {"extends"}:
-        what = f"'{path[0]}' says which file it is, and --set changes what a file says of it"
-        raise InputError(f"--set {shown(written)}: {what}; write it in a file of your own")
-    if path[0] not in known:
-        near = get_close_matches(path[0], known, n=1, cutoff=0.5)
+        reason = f"'{path[0]}' says which file it is, and --set changes what a file says of it"
+        raise InputError(f"--set {shown(written)}: {reason}; write it in a file of your own")
+    if path[0] not in keys:
+        near = get_close_matches(path[0], keys, n=1, cutoff=0.5)
         hint = f"did you mean '{near[0]}'?" if near else "'fastcalc show' prints an entry's keys"
         raise InputError(f"--set {shown(written)}: no file has a key '{shown(path[0])}'; {hint}")
     return Change(written.strip(), match[1], path, plain(match[3].strip()))
@@ -66,46 +66,50 @@ def changed(document: Document, what_if: Change) -> tuple[Document, str] | None:
     if path is None:
         return None
     data = deepcopy(document.data)
-    here = data
+    node = data
     for step in path[:-1]:
-        here = here[step]
+        node = node[step]
     old = document.at(*path)
-    here[path[-1]] = what_if.value
+    node[path[-1]] = what_if.value
     before = old.get("value") if isinstance(old, dict) else old
     says = "has none" if before is None else f"says {before}"
     place = ".".join(what_if.path)
     sentence = f"what if: {place} of {data['id']} is {what_if.value}, where its file {says}"
     groups = (document.at("architectures") or {}) if path[0] == "parameters" else {}
-    own = [name for name, given in groups.items() if set(path[1:2]) & set(given)]
-    if own:  # which core takes before those of the engine
-        sentence += f"; {', '.join(own)} has its own under architectures"
+    overriding = [name for name, overrides in groups.items() if set(path[1:2]) & set(overrides)]
+    if overriding:  # which core takes before those of the engine
+        sentence += f"; {', '.join(overriding)} has its own under architectures"
     return replace(document, data=data), sentence
 
 
-def _located(here: Any, path: tuple[str, ...]) -> Path_ | None:
+def _located(node: Any, path: tuple[str, ...]) -> Path_ | None:
     """Return the keys and positions of a path as written; the last key may be new in its mapping.
 
     Several words may be one key (``architectures.rdna3.5``); a list's items go by name or position.
     """
     for count in range(len(path), 0, -1):
         word, below = ".".join(path[:count]), path[count:]
-        if isinstance(here, list):
-            step: str | int = _position(here, word.lower())
-            is_there = step != len(here)
+        if isinstance(node, list):
+            step: str | int = _position(node, word.lower())
+            is_there = step != len(node)
         else:
-            step, is_there = word, isinstance(here, dict) and word in here
+            step, is_there = word, isinstance(node, dict) and word in node
         if is_there and not below:
             return (step,)
-        if is_there and (found := _located(here[step], below)) is not None:
-            return (step, *found)
-    return path if isinstance(here, dict) and len(path) == 1 else None
+        if is_there and (steps := _located(node[step], below)) is not None:
+            return (step, *steps)
+    return path if isinstance(node, dict) and len(path) == 1 else None
 
 
-def _position(items: list[Any], word: str) -> int:
+def _position(members: list[Any], word: str) -> int:
     """Return where the item of a name or position stands in a list; the list's length if none."""
-    names = [str(one.get("name")).lower() if isinstance(one, dict) else None for one in items]
-    positions = list(map(str, range(len(items))))
-    return next((each.index(word) for each in (names, positions) if word in each), len(items))
+    names = [
+        str(member.get("name")).lower() if isinstance(member, dict) else None for member in members
+    ]
+    positions = list(map(str, range(len(members))))
+    return next(
+        (labels.index(word) for labels in (names, positions) if word in labels), len(members)
+    )
 
 
 @once
@@ -118,17 +122,17 @@ def extended(document: Document, base: Document) -> Document:
     id, unless it has one.
     """
     moved: dict[Path_, Path_] = {}
-    inherited = {key: one for key, one in base.data.items() if key not in _NEVER_INHERITED}
+    inherited = {key: part for key, part in base.data.items() if key not in _NEVER_INHERITED}
     if "name" in base.data and "id" in document.data:
         inherited["name"] = f"{base.data['name']} ({document.data['id']})"
     if isinstance(inherited.get("architectures"), dict):
         groups = inherited["architectures"].items()
-        given = document.at("parameters")
-        inherited["architectures"] = {name: _without(given, one) for name, one in groups}
+        parameters = document.at("parameters")
+        inherited["architectures"] = {name: _without(parameters, group) for name, group in groups}
     data = dict(inherited)
-    for key, own in document.data.items():
+    for key, stated in document.data.items():
         parent = None if key in _REPLACED_WHOLE else inherited.get(key)
-        data[key] = _over(parent, own, (key,), moved)
+        data[key] = _over(parent, stated, (key,), moved)
 
     def places(marks: dict[Path_, Any]) -> dict[Path_, Any]:
         return {_moved(at, moved): mark for at, mark in marks.items()}
@@ -136,39 +140,41 @@ def extended(document: Document, base: Document) -> Document:
     return replace(document, data=data, values=places(document.values), keys=places(document.keys))
 
 
-def _without(given: Any, parameters: Any) -> Any:
+def _without(stated: Any, parameters: Any) -> Any:
     """Return the parameters of a group of chips without those given for all chips."""
-    if not (isinstance(given, dict) and isinstance(parameters, dict)):
+    if not (isinstance(stated, dict) and isinstance(parameters, dict)):
         return parameters
-    return {name: value for name, value in parameters.items() if name not in given}
+    return {name: value for name, value in parameters.items() if name not in stated}
 
 
-def _over(base: Any, own: Any, path: Path_, moved: dict[Path_, Path_]) -> Any:
+def _over(base: Any, stated: Any, path: Path_, moved: dict[Path_, Path_]) -> Any:
     """Return a value over the one it extends; note the lists' items that stand elsewhere now."""
-    if isinstance(base, dict) and isinstance(own, dict):
-        is_other_kind = own.get("kind", base.get("kind")) != base.get("kind")
+    if isinstance(base, dict) and isinstance(stated, dict):
+        is_other_kind = stated.get("kind", base.get("kind")) != base.get("kind")
         is_source = len(path) == 2 and path[0] == "sources"  # one document or the other
-        if is_other_kind or is_source or "value" in base or "value" in own:
-            return own
-        joined = {key: _over(base.get(key), one, (*path, key), moved) for key, one in own.items()}
+        if is_other_kind or is_source or "value" in base or "value" in stated:
+            return stated
+        joined = {
+            key: _over(base.get(key), part, (*path, key), moved) for key, part in stated.items()
+        }
         return {**base, **joined}
     if not isinstance(base, list):
-        return own
+        return stated
     parts: Iterable[tuple[str | int, Any]] = ()
-    if _is_named(base) and _is_named(own):
-        parts = enumerate(own)
-    elif isinstance(own, dict) and all(isinstance(one, dict) for one in own.values()):
-        parts = own.items()
-        if not _is_named(base) and any(_position(base, key.lower()) == len(base) for key in own):
-            return own  # what has no name has a position that exists
-    found = list(base)
-    for step, one in parts:
-        name = str(one["name"]) if isinstance(step, int) else step
-        at = _position(found, name.lower())
+    if _is_named(base) and _is_named(stated):
+        parts = enumerate(stated)
+    elif isinstance(stated, dict) and all(isinstance(part, dict) for part in stated.values()):
+        parts = stated.items()
+        if not _is_named(base) and any(_position(base, key.lower()) == len(base) for key in stated):
+            return stated  # what has no name has a position that exists
+    joined_list = list(base)
+    for step, part in parts:
+        name = str(part["name"]) if isinstance(step, int) else step
+        at = _position(joined_list, name.lower())
         moved[*path, step] = (*path, at)
-        parent = found[at] if at < len(found) else {"name": name}
-        found[at : at + 1] = [_over(parent, one, (*path, step), moved)]
-    return found if parts else own
+        parent = joined_list[at] if at < len(joined_list) else {"name": name}
+        joined_list[at : at + 1] = [_over(parent, part, (*path, step), moved)]
+    return joined_list if parts else stated
 
 
 def _moved(at: Path_, moved: dict[Path_, Path_]) -> Path_:
@@ -178,4 +184,6 @@ def _moved(at: Path_, moved: dict[Path_, Path_]) -> Path_:
 
 
 def _is_named(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, dict) and "name" in one for one in value)
+    return isinstance(value, list) and all(
+        isinstance(member, dict) and "name" in member for member in value
+    )

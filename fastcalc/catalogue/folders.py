@@ -15,6 +15,9 @@ def shipped_folder(kind: str) -> Path:
 
 def names(kind: str) -> list[str]:
     """Return the ids of a kind by file name, the user's folders (from the environment) included."""
-    own = os.environ.get(f"FASTCALC_{kind.upper()}_DIR", "")
-    folders = [shipped_folder(kind), *(Path(one) for one in own.split(os.pathsep) if one)]
+    user_folders = os.environ.get(f"FASTCALC_{kind.upper()}_DIR", "")
+    folders = [
+        shipped_folder(kind),
+        *(Path(folder) for folder in user_folders.split(os.pathsep) if folder),
+    ]
     return sorted({path.stem for folder in folders for path in folder.glob("*.yaml")})

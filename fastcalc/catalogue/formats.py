@@ -81,10 +81,10 @@ EXPERTS = "-experts-"  # joins two formats: ``mxfp4-experts-q8_0``
 
 def weight_formats(name: str) -> tuple[NumberFormat, NumberFormat]:
     """Return the formats of matrices and of routed experts, of ``"mxfp4-experts-q8_0"``."""
-    experts, joined, others = name.partition(EXPERTS)
+    experts, joined, matrices = name.partition(EXPERTS)
     if not joined:
         return (number_format(name),) * 2
-    return number_format(others), number_format(experts)
+    return number_format(matrices), number_format(experts)
 
 
 def number_format(name: str, *, cache: bool = False) -> NumberFormat:
@@ -95,11 +95,11 @@ def number_format(name: str, *, cache: bool = False) -> NumberFormat:
     >>> number_format("mxfp4").bits
     4.25
     """
-    named = FORMATS.get(name)
-    if named and (named.cache_bits or not cache):
-        return named
-    known = [entry.id for entry in FORMATS.values() if entry.cache_bits or not cache]
-    near = get_close_matches(name.lower(), known, n=1, cutoff=0.6)
-    what = "KV cache format" if cache else "weight format"
-    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
-    raise InputError(f"'{shown(name)}' is not a {what} that fastcalc knows; {hint}")
+    listed = FORMATS.get(name)
+    if listed and (listed.cache_bits or not cache):
+        return listed
+    ids = [entry.id for entry in FORMATS.values() if entry.cache_bits or not cache]
+    near = get_close_matches(name.lower(), ids, n=1, cutoff=0.6)
+    role = "KV cache format" if cache else "weight format"
+    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(ids)}"
+    raise InputError(f"'{shown(name)}' is not a {role} that fastcalc knows; {hint}")

@@ -8,10 +8,10 @@ from pathlib import Path
 _read: set[tuple[int, int]] = set()
 
 
-def read_bytes(path: Path, most: int) -> bytes:
+def read_bytes(path: Path, limit: int) -> bytes:
     """Return at most so many bytes of a file, and remember the file by whatever name it has."""
     with opened(path) as stream:
-        return stream.read(most)
+        return stream.read(limit)
 
 
 def opened(path: Path) -> BufferedReader:
@@ -21,11 +21,11 @@ def opened(path: Path) -> BufferedReader:
     return stream
 
 
-def remember(named: object) -> None:
+def remember(path: object) -> None:
     """Remember a file that a flag names, whether or not it is read in the end."""
-    if isinstance(named, (str, Path)):
+    if isinstance(path, (str, Path)):
         with suppress(OSError, ValueError):
-            _read.add(_identity(os.stat(named)))
+            _read.add(_identity(os.stat(path)))
 
 
 def was_read(state: os.stat_result) -> bool:

@@ -24,20 +24,24 @@ SCHEMAS: dict[str, type[Entry]] = {
 
 def json_schema(kind: str) -> dict[str, Any]:
     """Return the JSON Schema (draft 7) of a kind of file, a key of `SCHEMAS`."""
-    found = SCHEMAS[kind].model_json_schema(ref_template="#/definitions/{model}", mode="validation")
-    definitions = found.pop("$defs", {}).items()
-    found["definitions"] = {name: one for name, one in definitions if name != "Quantity"}
+    schema = SCHEMAS[kind].model_json_schema(
+        ref_template="#/definitions/{model}", mode="validation"
+    )
+    definitions = schema.pop("$defs", {}).items()
+    schema["definitions"] = {
+        name: definition for name, definition in definitions if name != "Quantity"
+    }
     quantities: dict[str, Any] = {}
-    document = _people_write(found, quantities)
+    document = _people_write(schema, quantities)
     document["definitions"] = dict(sorted({**document["definitions"], **quantities}.items()))
     if "extends" in document["properties"]:  # all but its id may stand in the file it extends
-        for key, one in document["properties"].items():
-            if "$ref" in one.get("items", {}):  # its items by name, or by position in the other's
+        for key, spec in document["properties"].items():
+            if "$ref" in spec.get("items", {}):  # items by name, or by position in the other's
                 by_name = {"type": "object", "additionalProperties": {"type": "object"}}
-                meaning = {"description": one.pop("description")} if "description" in one else {}
-                document["properties"][key] = {**meaning, "anyOf": [one, by_name]}
+                meaning = {"description": spec.pop("description")} if "description" in spec else {}
+                document["properties"][key] = {**meaning, "anyOf": [spec, by_name]}
         keys = (["extends"], document["required"])
-        document |= {"required": ["id"], "anyOf": [{"required": one} for one in keys]}
+        document |= {"required": ["id"], "anyOf": [{"required": required} for required in keys]}
     draft, title = "http://json-schema.org/draft-07/schema#", f"A fastcalc {kind} file"
     return {"$schema": draft, "title": title, **document}
 
@@ -50,7 +54,7 @@ def as_text(kind: str) -> str:
 def _people_write(node: Any, quantities: dict[str, Any]) -> Any:
     """Turn pydantic's schema of records into one of files, and say what each key means."""
     if isinstance(node, list):
-        return [_people_write(one, quantities) for one in node]
+        return [_people_write(child, quantities) for child in node]
     if not isinstance(node, dict):
         return node
     if "quantity" in node:
@@ -62,38 +66,38 @@ def _people_write(node: Any, quantities: dict[str, Any]) -> Any:
     }
     properties = {}
     for key, value in node.get("properties", {}).items():
-        one = _people_write(value, quantities)
-        one = {"enum": sorted(FORMATS)} if key.endswith("_format") else one
+        spec = _people_write(value, quantities)
+        spec = {"enum": sorted(FORMATS)} if key.endswith("_format") else spec
         # Next to a reference draft 7 ignores everything, so the reference moves inside.
-        whole = {"allOf": [one]} if "$ref" in one else one
+        referable = {"allOf": [spec]} if "$ref" in spec else spec
         meaning = meanings().get(key)
-        properties[key] = {"description": meaning, **whole} if meaning else one
+        properties[key] = {"description": meaning, **referable} if meaning else spec
     if "properties" in node:
         new["properties"] = properties
     if new.get("anyOf") and {"type": "null"} in new["anyOf"]:
         # A key without a value is a slip in a file, even where the record may lack it.
-        rest = [one for one in new["anyOf"] if one != {"type": "null"}]
-        new = rest[0] if len(rest) == 1 else {**new, "anyOf": rest}
+        options = [option for option in new["anyOf"] if option != {"type": "null"}]
+        new = options[0] if len(options) == 1 else {**new, "anyOf": options}
     return new
 
 
 @cache
 def meanings() -> dict[str, str]:
     """Return what each key of a file means, by its name, wherever it stands."""
-    found: dict[str, str] = read(Path(__file__).with_name("meanings.yaml")).data["meanings"]
-    return found | {name: one.meaning for name, one in PARAMETERS.items()}
+    by_key: dict[str, str] = read(Path(__file__).with_name("meanings.yaml")).data["meanings"]
+    return by_key | {name: parameter.meaning for name, parameter in PARAMETERS.items()}
 
 
 def _reference(limits: list[Any], quantities: dict[str, Any]) -> dict[str, str]:
-    dimension, least, most, whole = limits
+    dimension, minimum, maximum, is_whole = limits
     name = dimension.replace(" ", "_")
     if dimension == "number":
-        name = f"{'whole' if whole else 'number'}_{least:g}_to_{most:g}"
+        name = f"{'whole' if is_whole else 'number'}_{minimum:g}_to_{maximum:g}"
     if name in quantities:
         return {"$ref": f"#/definitions/{name}"}
     bare: dict[str, Any]
     if dimension == "number":
-        bare = {"type": "integer" if whole else "number", "minimum": least, "maximum": most}
+        bare = {"type": "integer" if is_whole else "number", "minimum": minimum, "maximum": maximum}
     else:
         units = "|".join(re.escape(unit) for unit in UNITS[dimension])
         pattern = rf"^\s*[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?\s*(?:{units})\s*$"

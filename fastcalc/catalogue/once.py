@@ -3,25 +3,27 @@
 from collections.abc import Callable
 from typing import TypeVar, TypeVarTuple
 
-Given = TypeVarTuple("Given")
-Found = TypeVar("Found")
+Arguments = TypeVarTuple("Arguments")
+Answer = TypeVar("Answer")
 
 _MOST = 512
 
 
-def once(made: Callable[[*Given], Found]) -> Callable[[*Given], Found]:
+def once(compute: Callable[[*Arguments], Answer]) -> Callable[[*Arguments], Answer]:
     """Return what makes a result once for the very objects that it is given.
 
     By identity, but for text and tuples: comparing entries takes longer than most made of them.
     """
-    kept: dict[tuple[object, ...], tuple[object, Found]] = {}
+    answers: dict[tuple[object, ...], tuple[object, Answer]] = {}
 
-    def found(*args: *Given) -> Found:
-        key = tuple(one if isinstance(one, (str, tuple)) else id(one) for one in args)
-        if key not in kept:
-            if len(kept) >= _MOST:
-                kept.pop(next(iter(kept)), None)
-            kept[key] = args, made(*args)  # with what it is of, so that no id comes again
-        return kept[key][1]
+    def cached(*args: *Arguments) -> Answer:
+        key = tuple(
+            argument if isinstance(argument, (str, tuple)) else id(argument) for argument in args
+        )
+        if key not in answers:
+            if len(answers) >= _MOST:
+                answers.pop(next(iter(answers)), None)
+            answers[key] = args, compute(*args)  # with what it is of, so that no id comes again
+        return answers[key][1]
 
-    return found
+    return cached

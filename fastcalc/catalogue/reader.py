@@ -55,15 +55,15 @@ class Document:
 
     def at(self, *path: str | int) -> Any:
         """Return what stands at a path, or None."""
-        here = self.data
+        node = self.data
         for step in path:
-            if isinstance(here, dict):
-                here = here.get(step)
-            elif isinstance(here, list) and isinstance(step, int) and 0 <= step < len(here):
-                here = here[step]
+            if isinstance(node, dict):
+                node = node.get(step)
+            elif isinstance(node, list) and isinstance(step, int) and 0 <= step < len(node):
+                node = node[step]
             else:
                 return None
-        return here
+        return node
 
     def mark(self, path: Path_, *, key: bool = False) -> Mark:
         """Return line and column of a path, or of its nearest parent in the file."""
@@ -247,14 +247,16 @@ class _Builder:
     def scalar(self, event: Any) -> None:
         if self.expects_key():
             parent, path = self.stack[-1]
-            name, here = event.value, (*path, event.value)
+            name, key_path = event.value, (*path, event.value)
             if name in parent:
-                line, _ = self.document.keys[here]
+                line, _ = self.document.keys[key_path]
                 why = f"'{shown(name)}' is given twice (first in line {line}); keep one"
                 self.note(event, "ST009", why)
             elif name == "<<":
-                self.note(event, "ST010", "merge keys (<<) are not read here; write it out", here)
-            self.document.keys[here] = _mark(event)
+                self.note(
+                    event, "ST010", "merge keys (<<) are not read here; write it out", key_path
+                )
+            self.document.keys[key_path] = _mark(event)
             self.key[-1] = name
             return
         path = self.place(None, event)

@@ -40,15 +40,20 @@ class StandIn:
 def services() -> dict[str, StandIn]:
     """Return every service by its id."""
     data: Any = read(shipped_folder("evidence") / "stand_ins.yaml").data
-    found = {}
-    for name, one in data["services"].items():
-        fields = {key: tuple(each) if isinstance(each, list) else each for key, each in one.items()}
-        found[name] = StandIn(**{"id": name, "unknown": data["unknown"], **fields})
-    return found
+    by_id = {}
+    for name, written in data["services"].items():
+        fields = {
+            key: tuple(field) if isinstance(field, list) else field
+            for key, field in written.items()
+        }
+        by_id[name] = StandIn(**{"id": name, "unknown": data["unknown"], **fields})
+    return by_id
 
 
 def service(name: str) -> StandIn | None:
     """Return the service of a name that people use; None where there is none."""
-    wanted = name.lower()
-    found = services()
-    return found.get(wanted) or next((one for one in found.values() if wanted in one.aliases), None)
+    lowered = name.lower()
+    by_id = services()
+    return by_id.get(lowered) or next(
+        (stand_in for stand_in in by_id.values() if lowered in stand_in.aliases), None
+    )

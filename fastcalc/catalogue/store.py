@@ -39,20 +39,20 @@ _SHARED = {"id", "name", "aliases", "sources", "notes", "excused", "released", "
 _NO_MEMORY = Document("", {"memory": []})
 
 
-def kind_of(document: Document, wanted: Kind | None = None) -> Kind | None:
+def kind_of(document: Document, preferred: Kind | None = None) -> Kind | None:
     """Return the kind of a document's keys.
 
-    Where several tie, the wanted, that of its folder, or that of the shipped entry it extends.
+    Where several tie, the preferred, that of its folder, or that of the shipped entry it extends.
     """
     keys = set(document.data) if isinstance(document.data, dict) else set()
-    own = keys - _SHARED
-    counts = {kind: len(own & set(schema.model_fields)) for kind, schema in SCHEMAS.items()}
-    best = max(counts.values())
-    likely = [kind for kind, count in counts.items() if count == best]
-    if best and (len(likely) == 1 or wanted in likely):
-        return wanted if wanted in likely else likely[0]
+    telling = keys - _SHARED
+    counts = {kind: len(telling & set(schema.model_fields)) for kind, schema in SCHEMAS.items()}
+    top_count = max(counts.values())
+    likely = [kind for kind, count in counts.items() if count == top_count]
+    if top_count and (len(likely) == 1 or preferred in likely):
+        return preferred if preferred in likely else likely[0]
     folder = Path(os.path.realpath(document.file)).parent.name
-    if not best or folder in likely:
+    if not top_count or folder in likely:
         return next((kind for kind in likely if kind == folder), None)
     parent = f"{shown(document.at('extends'))}.yaml"
     return next((kind for kind in likely if (shipped(kind) / parent).is_file()), likely[0])
@@ -66,8 +66,8 @@ def is_of_another_program(document: Document) -> bool:
     if not isinstance(document.data, dict):
         return isinstance(document.data, list)
     ours = _SHARED if kind is None else SCHEMAS[kind].model_fields.keys()
-    known = len(document.data.keys() & ours)
-    return 2 * known < len(document.data) or not document.data
+    our_keys = len(document.data.keys() & ours)
+    return 2 * our_keys < len(document.data) or not document.data
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ class Catalogue:
         for kind, folders in self.own.items():
             for folder in folders:
                 if not os.path.isdir(folder):
-                    what = f"it should hold {kind} as YAML files"
-                    raise InputError(f"{folder} is not a folder; {what}")
+                    content = f"it should hold {kind} as YAML files"
+                    raise InputError(f"{folder} is not a folder; {content}")
 
     def folders(self, kind: Kind) -> list[Path]:
         """Return the folders of a kind in the order they are searched."""
@@ -97,14 +97,14 @@ class Catalogue:
 
     def mentioning(self, kind: Kind, words: Iterable[str]) -> list[str]:
         """Return the ids whose files hold one of some words, sorted, without parsing them."""
-        wanted = [word.encode() for word in words]
-        found: dict[str, bool] = {}
+        needles = [word.encode() for word in words]
+        mentions: dict[str, bool] = {}
         for folder in self.folders(kind):
             for path in files_in(folder):
-                if path.stem not in found:
+                if path.stem not in mentions:
                     text = path.read_bytes()
-                    found[path.stem] = any(word in text for word in wanted)
-        return sorted(name for name, has in found.items() if has)
+                    mentions[path.stem] = any(word in text for word in needles)
+        return sorted(name for name, is_mentioned in mentions.items() if is_mentioned)
 
     def hardware(self, name: str) -> Hardware:
         """Return one chip by id, alias or path."""
@@ -136,11 +136,11 @@ class Catalogue:
 
     def engine_files(self) -> list[Engine]:
         """Return every engine as its file has it, without the numbers of those it extends."""
-        found = []
+        engines = []
         for document in (read(self._find(name, "engines")) for name in self.names("engines")):
             words = {"name": "", "fitted_on": "", **document.data}  # a parent's, where left out
-            found.append(_valid(replace(document, data=words), Engine))
-        return found
+            engines.append(_valid(replace(document, data=words), Engine))
+        return engines
 
     def of_any_kind(self, path: Path) -> Hardware | Model | Engine:
         """Return the entry of a YAML file, whose keys give its kind, or raise InputError."""
@@ -156,31 +156,31 @@ class Catalogue:
         path = self._find(name, kind)
         if (path, kind) not in self._entries:
             self._entries[path, kind] = self._entry(path, read(path), kind, schema)
-        found: AnyEntry = self._entries[path, kind]
-        return found
+        entry: AnyEntry = self._entries[path, kind]
+        return entry
 
     def _entry(
         self, path: Path, document: Document, kind: Kind, schema: type[AnyEntry]
     ) -> AnyEntry:
         is_kind = kind_of(document, kind) or kind
-        own = document
+        stated = document
         document = self.whole(document, kind) if is_kind == kind else document
-        entry, found = validate(document, schema)
+        entry, faults = validate(document, schema)
         if entry is None and is_kind == kind:
             if base := document.at("extends"):  # what is wrong there is said of that file
                 with placed(document.place, "extends"):
                     self._load(str(base), kind, schema)
-            raise refuse(found)
+            raise refuse(faults)
         if entry is None:
-            what = f"this is a file of {is_kind}, where one of {kind} is asked for"
-            raise InputError(f"{document.place()}: {what}")
+            mismatch = f"this is a file of {is_kind}, where one of {kind} is asked for"
+            raise InputError(f"{document.place()}: {mismatch}")
         if path.parent in self.folders(kind) and entry.id != path.stem:
             raise InputError(
                 f"{document.place('id')}: the file is called {path.stem} but its id is {entry.id}; "
                 f"names are looked up by file: call it {entry.id}.yaml, or write 'id: {path.stem}'"
             )
         entry = self._supposing(entry, document, schema) if self.changes else entry
-        return entry.inheriting(self._stated_by(own, kind)) if own.at("extends") else entry
+        return entry.inheriting(self._stated_by(stated, kind)) if stated.at("extends") else entry
 
     def _stated_by(self, document: Document, kind: Kind) -> dict[str, str]:
         """Return the id of the entry that states each key which a document itself does not."""
@@ -194,14 +194,14 @@ class Catalogue:
 
     def _supposing(self, entry: AnyEntry, document: Document, schema: type[AnyEntry]) -> AnyEntry:
         what_if = {}
-        for one in self.changes:
-            found = changed(document, one) if one.fits((entry.id, *entry.aliases)) else None
-            if found is None or one.path[0] not in schema.model_fields:
+        for change in self.changes:
+            applied = changed(document, change) if change.fits((entry.id, *entry.aliases)) else None
+            if applied is None or change.path[0] not in schema.model_fields:
                 continue
-            document, what_if[one.written] = found
+            document, what_if[change.written] = applied
             supposed, faults = validate(document, schema)
             if supposed is None:
-                raise InputError(f"--set {one.written}: {faults[0].message}")
+                raise InputError(f"--set {change.written}: {faults[0].message}")
             entry = supposed
         return entry.supposing(what_if)
 
@@ -219,15 +219,15 @@ class Catalogue:
                     circle = " -> ".join(Path(file).stem for file in files)
                     raise InputError(f"entries extend each other in a circle: {circle}")
                 if len(chain) > LONGEST_CHAIN:
-                    what = f"{LONGEST_CHAIN} entries that extend one another are the most"
-                    raise InputError(f"{what}; let {Path(files[0]).stem} extend a nearer one")
+                    too_long = f"{LONGEST_CHAIN} entries that extend one another are the most"
+                    raise InputError(f"{too_long}; let {Path(files[0]).stem} extend a nearer one")
                 chain.append(read(path))
-        found = chain.pop()
-        if isinstance(found.at("memory"), dict):  # by name, as a list that joins none
-            found = extended(found, _NO_MEMORY)
+        joined = chain.pop()
+        if isinstance(joined.at("memory"), dict):  # by name, as a list that joins none
+            joined = extended(joined, _NO_MEMORY)
         while chain:
-            found = extended(chain.pop(), found)
-        return found
+            joined = extended(chain.pop(), joined)
+        return joined
 
     def parent(self, document: Document, kind: Kind) -> Document | None:
         """Return the whole document of the entry that one extends, or None.
@@ -245,19 +245,19 @@ class Catalogue:
         base = str(document.at("extends") or "")
         with placed(document.place, "extends"):
             if "/" in base or "\\" in base:
-                what = "write the id of an entry, or the name of a .yaml file of this folder"
-                raise InputError(f"'{shown(base)}' is a path, which extends does not take; {what}")
+                hint = "write the id of an entry, or the name of a .yaml file of this folder"
+                raise InputError(f"'{shown(base)}' is a path, which extends does not take; {hint}")
             return self._find(base, kind) if base else None
 
     def refuse_idle_changes(self, kind: Kind, entries: Iterable[Entry]) -> None:
         """Refuse a change that none of some entries of a kind has a place for."""
-        made = {written for entry in entries for written in entry.what_if}
-        for one in self.changes:
-            if one.path[0] in SCHEMAS[kind].model_fields and one.written not in made:
-                called = f" and is called {one.entry}" if one.entry else ""
-                what = f"no {_SINGULAR[kind]} asked about has that place{called}"
+        applied = {written for entry in entries for written in entry.what_if}
+        for change in self.changes:
+            if change.path[0] in SCHEMAS[kind].model_fields and change.written not in applied:
+                called = f" and is called {change.entry}" if change.entry else ""
+                reason = f"no {_SINGULAR[kind]} asked about has that place{called}"
                 hint = "'fastcalc show NAME' prints what one has"
-                raise InputError(f"--set {one.written}: {what}; {hint}")
+                raise InputError(f"--set {change.written}: {reason}; {hint}")
 
     def knows(self, name: str, kind: Kind) -> bool:
         """Return whether a kind has an entry of this id or alias."""
@@ -278,8 +278,8 @@ class Catalogue:
 
     def _find(self, name: str, kind: Kind) -> Path:
         if _is_too_long(name):
-            what = f"any name of {_SINGULAR[kind]} or file"
-            raise InputError(f"'{shown(name)}' is longer than {what}")
+            limit = f"any name of {_SINGULAR[kind]} or file"
+            raise InputError(f"'{shown(name)}' is longer than {limit}")
         if name.endswith((".yaml", ".yml")) or "/" in name or "\\" in name:
             if os.path.exists(name):
                 return Path(name)
@@ -288,8 +288,8 @@ class Catalogue:
             from fastcalc.importers.huggingface import missing_file  # it may be a name on a hub
 
             last = name.rsplit("/", 1)[-1].lower()
-            known = f"; the catalogue has '{last}'" if self.knows(last, kind) else ""
-            raise InputError(missing_file(name) + known)
+            in_catalogue = f"; the catalogue has '{last}'" if self.knows(last, kind) else ""
+            raise InputError(missing_file(name) + in_catalogue)
         if path := self._named(name, kind):
             return path
         aliases = self._by_alias(kind)
@@ -301,9 +301,9 @@ class Catalogue:
         hint = f"did you mean {' or '.join(near)}?" if near else f"'fastcalc list {kind}' names all"
         places: dict[Kind, str] = {"hardware": "--on", "models": "MODEL", "engines": "--engine"}
         elsewhere = (
-            f"; {name} is among the {other}: it goes with {flag}"
-            for other, flag in places.items()
-            if other != kind and self._named(name, other)
+            f"; {name} is among the {sibling_kind}: it goes with {flag}"
+            for sibling_kind, flag in places.items()
+            if sibling_kind != kind and self._named(name, sibling_kind)
         )
         sentence = f"no {_SINGULAR[kind]} is called '{shown(name)}'; {hint}"
         raise InputError(sentence + next(elsewhere, ""))
@@ -314,12 +314,12 @@ class Catalogue:
 
     def _by_alias(self, kind: Kind) -> dict[str, Path]:
         """Return the files of all ids and aliases in lower case, the user's own first."""
-        found: dict[str, Path] = {}
+        paths: dict[str, Path] = {}
         for folder in reversed(self.folders(kind)):
             for path in files_in(folder):
                 state = path.stat()
-                found |= dict.fromkeys(_aliases(path, state.st_mtime_ns, state.st_size), path)
-        return found
+                paths |= dict.fromkeys(_aliases(path, state.st_mtime_ns, state.st_size), path)
+        return paths
 
 
 def files_in(folder: Path) -> list[Path]:
@@ -343,11 +343,15 @@ def _aliases(path: Path, changed: int, size: int) -> Iterable[str]:  # noqa: ARG
     return [path.stem.lower(), *(str(name).lower() for name in names)]
 
 
-def nearest(name: str, known: Iterable[str]) -> list[str]:
+def nearest(name: str, names: Iterable[str]) -> list[str]:
     """Return up to three known names that look like one, or that hold it."""
-    names, wanted = list(dict.fromkeys(known)), name.lower()
-    near = get_close_matches(wanted, names, n=3, cutoff=0.5)
-    near += [one for one in names if wanted and wanted in one and one not in near]
+    distinct, lowered = list(dict.fromkeys(names)), name.lower()
+    near = get_close_matches(lowered, distinct, n=3, cutoff=0.5)
+    near += [
+        candidate
+        for candidate in distinct
+        if lowered and lowered in candidate and candidate not in near
+    ]
     return near[:3]
 
 
@@ -357,7 +361,7 @@ def load(path: Path, schema: type[AnyFile]) -> AnyFile:
 
 
 def _valid(document: Document, schema: type[AnyFile]) -> AnyFile:
-    entry, found = validate(document, schema)
+    entry, faults = validate(document, schema)
     if entry is None:
-        raise refuse(found)
+        raise refuse(faults)
     return entry

@@ -80,7 +80,7 @@ def parse_quantity(text: object, dimension: str) -> float:
     if not unit:
         raise QuantityError(f"{text!s} has no unit: {hint}", "UN001")
     units = UNITS[dimension]
-    home = next((known for known, table in UNITS.items() if unit in table), None)
+    home = next((dimension_name for dimension_name, table in UNITS.items() if unit in table), None)
     if unit not in units and home is not None:
         short = f"{match[1]} {unit}"
         hint = f"write e.g. '{EXAMPLES[dimension]}'"
@@ -110,7 +110,7 @@ def dimension_of(text: str) -> tuple[str, str]:
     unit = match[2] if match else ""
     home = next((name for name, table in UNITS.items() if unit and unit in table), None)
     if home is None:
-        examples = ", ".join(f"'{one}'" for one in EXAMPLES.values())
+        examples = ", ".join(f"'{example}'" for example in EXAMPLES.values())
         raise QuantityError(
             f"'{text[:_LONGEST]}' has no unit that fastcalc knows: {examples}", "UN002"
         )

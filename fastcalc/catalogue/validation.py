@@ -37,16 +37,16 @@ def validate(document: Document, schema: type[AnyEntry]) -> tuple[AnyEntry | Non
             document.entries[schema] = schema.model_validate(document.data)
         return document.entries[schema], []
     except ValidationError as error:
-        found = error.errors(include_url=False, include_context=True)[:MOST]
+        errors = error.errors(include_url=False, include_context=True)[:MOST]
         placed = []
-        for fault in found:
-            kind, cause = fault["type"], fault.get("ctx", {}).get("error")
+        for detail in errors:
+            kind, cause = detail["type"], detail.get("ctx", {}).get("error")
             # Steps that pydantic adds for unions are dropped: those in the file are kept.
             path: Path_ = ()
-            for step in fault["loc"][:-1]:
-                here = (*path, step)
-                path = here if here in document.values or here in document.keys else path
-            path = (*path, *fault["loc"][-1:])
+            for step in detail["loc"][:-1]:
+                longer = (*path, step)
+                path = longer if longer in document.values or longer in document.keys else path
+            path = (*path, *detail["loc"][-1:])
             if document.is_refused(path):
                 continue
             rule = _RULES.get(kind, "ST017" if kind in _WANTED else "ST018")
@@ -56,16 +56,16 @@ def validate(document: Document, schema: type[AnyEntry]) -> tuple[AnyEntry | Non
             if isinstance(cause, QuantityError):
                 rule = cause.rule
             elif kind == "value_error":
-                says = (one for words, one in _OF_SENTENCES if re.search(words, str(cause)))
+                says = (rule_id for words, rule_id in _OF_SENTENCES if re.search(words, str(cause)))
                 rule = next(says, "ST018")
-            sentence = " ".join(_sentence(document, path, fault, schema).split())
+            sentence = " ".join(_sentence(document, path, detail, schema).split())
             placed.append(Fault(rule, document.file, *mark, sentence))
-        placed.sort(key=lambda one: (one.rule != "ST015", one.line, one.column))
+        placed.sort(key=lambda fault: (fault.rule != "ST015", fault.line, fault.column))
         # Of the key that a misspelt one stands for, nothing more is said.
-        misspelt = [_MISSPELT.search(one.message) for one in placed if one.rule == "ST015"]
-        keys = [f"{one[1]}.{one[2]}" if one[1] else one[2] for one in misspelt if one]
+        misspelt = [_MISSPELT.search(fault.message) for fault in placed if fault.rule == "ST015"]
+        keys = [f"{match[1]}.{match[2]}" if match[1] else match[2] for match in misspelt if match]
         meant = {f"'{key}' is missing" for key in keys}
-        return None, [one for one in placed if one.message not in meant]
+        return None, [fault for fault in placed if fault.message not in meant]
 
 
 _MISSPELT = re.compile(r"(?: in (\S+))?; did you mean '([^']+)'\?$")
@@ -92,8 +92,10 @@ def _sentence(document: Document, path: Path_, fault: Any, schema: type[BaseMode
         return f"'{name}' is missing"
     if kind == "extra_forbidden":
         key, parent = shown(path[-1]), path[:-1]
-        given = set(document.at(*parent))
-        near = next((one for one in _near(key, schema) if one not in given), None)
+        stated = set(document.at(*parent))
+        near = next(
+            (candidate for candidate in _near(key, schema) if candidate not in stated), None
+        )
         where = f" in {dotted(parent)}" if parent else ""
         return f"unknown key '{key}'{where}" + (f"; did you mean '{near}'?" if near else "")
     if kind == "value_error":
@@ -109,11 +111,11 @@ def _sentence(document: Document, path: Path_, fault: Any, schema: type[BaseMode
     if kind in ("greater_than", "greater_than_equal", "less_than_equal"):
         limits = fault["msg"].lower().removeprefix("input should be ")
         return f"{name}: {shown(value)} is out of range: {limits}"
-    wanted = _WANTED.get(kind)
-    if wanted:
+    type_name = _WANTED.get(kind)
+    if type_name:
         is_number = kind == "string_type" and isinstance(value, (int, float))
         hint = f': write it in quotes, "{value}"' if is_number else ""
-        return f"{name}: {_shown(value, fault)!r} should be {wanted}{hint}"
+        return f"{name}: {_shown(value, fault)!r} should be {type_name}{hint}"
     return f"{name}: {fault['msg'][:1].lower()}{fault['msg'][1:]}"
 
 
@@ -133,14 +135,14 @@ def dotted(path: Path_) -> str:
 @lru_cache(maxsize=1024)
 def _near(key: str, schema: type[BaseModel]) -> list[str]:
     """Return the keys of a schema, at any depth, that one is like, nearest first."""
-    names, waiting, seen = {"value"}, [schema], set()
+    names, waiting, visited = {"value"}, [schema], set()
     while waiting:
-        one = waiting.pop()
-        if one in seen:
+        model = waiting.pop()
+        if model in visited:
             continue
-        seen.add(one)
-        names |= set(one.model_fields) - {"si", "text"}
-        for field in one.model_fields.values():
+        visited.add(model)
+        names |= set(model.model_fields) - {"si", "text"}
+        for field in model.model_fields.values():
             waiting += _classes(field.annotation)
     return get_close_matches(key, names, n=len(names), cutoff=0.6)
 

@@ -52,24 +52,24 @@ class Input(Entry):
             "range": several,
             **dict.fromkeys(("field", "source", "note"), text),
         }
-        whole = {"type": "object", "additionalProperties": False, "properties": keys}
-        return {"anyOf": [*value["anyOf"], whole]}
+        mapping = {"type": "object", "additionalProperties": False, "properties": keys}
+        return {"anyOf": [*value["anyOf"], mapping]}
 
     @model_validator(mode="before")
     @classmethod
     def _as_written(cls, raw: Any) -> Any:
         if not isinstance(raw, dict):
             return _read(raw)
-        fields = {key: one for key, one in raw.items() if key != "range"}
+        fields = {key: written for key, written in raw.items() if key != "range"}
         ends = _range(raw["range"]) if "range" in raw else {}
         if "entry" in fields:
-            named = fields["entry"]
-            listed = named if isinstance(named, list) else [named]
-            if not all(isinstance(one, str) and one.count("/") == 1 for one in listed):
+            entry = fields["entry"]
+            listed = entry if isinstance(entry, list) else [entry]
+            if not all(isinstance(name, str) and name.count("/") == 1 for name in listed):
                 raise ValueError("entry is 'hardware/NAME', 'models/NAME' or 'engines/NAME'")
             if not isinstance(fields.get("field"), str):
                 raise ValueError("entry needs 'field', such as memory.bandwidth")
-            return {**fields, "entry": tuple(listed), "is_list": listed is named, **ends}
+            return {**fields, "entry": tuple(listed), "is_list": listed is entry, **ends}
         if "value" not in fields:
             raise ValueError(f"a mapping needs 'value' or 'entry'; else write {_FORMS}")
         read = _read(fields.pop("value"))
@@ -86,36 +86,36 @@ class Input(Entry):
 
 def _range(raw: Any) -> dict[str, Any]:
     read = _read(raw)
-    ends, others = read.get("values", ()), read.get("names", ())
+    ends, alternatives = read.get("values", ()), read.get("names", ())
     if ends and not (len(ends) == 2 and ends[0] < ends[1]):
         raise ValueError("a range is its lower and its upper end, or a list of other names")
-    found = {"ends": ends, "others": others, "range_texts": read["texts"]}
-    return found if others else {**found, "unit": read["unit"], "factor": read["factor"]}
+    fields = {"ends": ends, "others": alternatives, "range_texts": read["texts"]}
+    return fields if alternatives else {**fields, "unit": read["unit"], "factor": read["factor"]}
 
 
 def _read(raw: Any) -> dict[str, Any]:
     parts = raw if isinstance(raw, list) else [raw]
-    if not parts or any(isinstance(one, (bool, list, dict)) or one is None for one in parts):
+    if not parts or any(isinstance(part, (bool, list, dict)) or part is None for part in parts):
         raise ValueError(f"write {_FORMS}")
     values: list[float] = []
     kinds: set[tuple[str, float, bool]] = set()  # unit, its SI value, and whether it is a name
-    for one in parts:
-        if isinstance(one, (int, float)) or not one[:1].isdigit():
-            kinds.add(("", 1.0, isinstance(one, str)))
-            values += [] if isinstance(one, str) else [_bounded(one)]
+    for part in parts:
+        if isinstance(part, (int, float)) or not part[:1].isdigit():
+            kinds.add(("", 1.0, isinstance(part, str)))
+            values += [] if isinstance(part, str) else [_bounded(part)]
             continue
         try:
-            unit, dimension = dimension_of(one)
-            values.append(_bounded(parse_quantity(one, dimension)))
+            unit, dimension = dimension_of(part)
+            values.append(_bounded(parse_quantity(part, dimension)))
             kinds.add((unit, parse_quantity(f"1 {unit}", dimension), False))
         except InputError as error:
             raise ValueError(str(error)) from error
     if len(kinds) > 1:
         raise ValueError("a list holds numbers, names, or quantities of one unit")
     [(unit, factor, is_name)] = kinds
-    texts = tuple(str(one) for one in parts)
-    found = {"texts": texts, "is_list": isinstance(raw, list), "unit": unit, "factor": factor}
-    return {**found, "names" if is_name else "values": texts if is_name else tuple(values)}
+    texts = tuple(str(part) for part in parts)
+    fields = {"texts": texts, "is_list": isinstance(raw, list), "unit": unit, "factor": factor}
+    return {**fields, "names" if is_name else "values": texts if is_name else tuple(values)}
 
 
 def _bounded(value: float) -> float:
@@ -156,8 +156,8 @@ class Check(Entry):
     @property
     def premises(self) -> dict[str, Input]:
         """Return what has a range, by name; `EXPECTED` is what the claim says itself."""
-        named = {**self.inputs, EXPECTED: self.expected}
-        return {name: one for name, one in named.items() if one.ends or one.others}
+        inputs = {**self.inputs, EXPECTED: self.expected}
+        return {name: premise for name, premise in inputs.items() if premise.ends or premise.others}
 
 
 class Article(Entry):

@@ -184,5 +184,5 @@ class DeclaredParameters(Generic[Value]):
 
 
 PARAMETERS: dict[str, Parameter] = {
-    one.name: one.metadata["declared"] for one in fields(DeclaredParameters)
+    parameter.name: parameter.metadata["declared"] for parameter in fields(DeclaredParameters)
 }

@@ -42,7 +42,7 @@ else:
     _Declared = create_model(
         "_Declared",
         __base__=Entry,
-        **{name: (one.quantity | None, None) for name, one in PARAMETERS.items()},
+        **{name: (parameter.quantity | None, None) for name, parameter in PARAMETERS.items()},
     )
 
 
@@ -106,7 +106,7 @@ class Engine(Entry):
         """Return the first range of some names that there is, else that of what is not seen."""
         if self.ranges is None:
             return None
-        return next((self.ranges[one] for one in (*names, UNSEEN) if one in self.ranges), None)
+        return next((self.ranges[name] for name in (*names, UNSEEN) if name in self.ranges), None)
 
     def on(self, *groups: str | None) -> Parameters:
         """Return the parameters for a chip of some kind and architecture, the latter's last."""

@@ -59,8 +59,8 @@ class Links(Entry):
     @property
     def fastest(self) -> Quantity | None:
         """The faster of both; a chip is taken to have no faster way to its host either."""
-        found = (link.bandwidth for link in (self.scale_up, self.scale_out) if link)
-        return max(found, key=lambda way: way.si, default=None)
+        bandwidths = (link.bandwidth for link in (self.scale_up, self.scale_out) if link)
+        return max(bandwidths, key=lambda way: way.si, default=None)
 
 
 class Fabric(Entry):
@@ -87,7 +87,7 @@ class Offer(Entry):
     @property
     def name(self) -> str:
         """Who asks it, where and on which terms."""
-        return ", ".join(one for one in (self.provider, self.region, self.terms) if one)
+        return ", ".join(part for part in (self.provider, self.region, self.terms) if part)
 
 
 class Price(Entry):
@@ -100,9 +100,11 @@ class Price(Entry):
     @property
     def offer(self) -> Offer | None:
         """The on-demand offer in the middle, of two the cheaper, where the file has no rent."""
-        asked = [one for one in self.offers if one.terms == "on-demand" and not self.cloud]
-        asked.sort(key=lambda one: one.price.si)
-        return asked[(len(asked) - 1) // 2] if asked else None
+        on_demand = [
+            offer for offer in self.offers if offer.terms == "on-demand" and not self.cloud
+        ]
+        on_demand.sort(key=lambda offer: offer.price.si)
+        return on_demand[(len(on_demand) - 1) // 2] if on_demand else None
 
     @property
     def rent(self) -> Quantity | None:
@@ -145,14 +147,16 @@ class Hardware(Entry):
 
     def rate(self, name: str) -> Quantity | None:
         """Return the dense peak of a number format, or None where the chip has none."""
-        return next((peak for known, peak in self.peak.items() if known == name), None)
+        return next(
+            (peak for number_format, peak in self.peak.items() if number_format == name), None
+        )
 
     @property
     def groups(self) -> tuple[str, ...]:
         """What engines may have values of their own for, the narrowest last."""
         up = self.links.scale_up
-        named = self.kind, up and up.kind, self.architecture
-        return tuple(name for name in named if name)
+        names = self.kind, up and up.kind, self.architecture
+        return tuple(name for name in names if name)
 
     @model_validator(mode="after")
     def _sixteen_bit_peak(self) -> "Hardware":

@@ -278,11 +278,11 @@ class Model(Entry):
     def _shape_or_minimum(self) -> "Model":
         minimum = ("total_parameters", "layers", "kv_bytes_per_token")
         if self.blocks:
-            others = ("active_parameters", "experts", "active_experts")
-            given = [key for key in (*minimum, *others) if getattr(self, key) is not None]
-            if given:
+            derived = ("active_parameters", "experts", "active_experts")
+            stated = [key for key in (*minimum, *derived) if getattr(self, key) is not None]
+            if stated:
                 raise ValueError(
-                    f"{', '.join(given)} cannot be given with blocks, from which they follow; "
+                    f"{', '.join(stated)} cannot be given with blocks, from which they follow; "
                     "published counts go under 'published'"
                 )
             missing = [key for key in ("hidden_size", "vocabulary") if not getattr(self, key)]

@@ -115,8 +115,8 @@ class QuantityReader:
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
         """Describe what people write; `json_schema` knows each dimension."""
-        least = 0.0 if self.limit.zero else self.limit.least
-        return {"quantity": [self.dimension, least, self.limit.most, self.limit.whole]}
+        minimum = 0.0 if self.limit.zero else self.limit.least
+        return {"quantity": [self.dimension, minimum, self.limit.most, self.limit.whole]}
 
     def __call__(self, raw: Any) -> Any:
         """Return the fields of a `Quantity`."""
