@@ -26,27 +26,27 @@ def fastcalc(capsys, monkeypatch):
 @pytest.mark.parametrize("kind", LIMITS)
 def test_the_inverse_and_the_product_of_four_numbers_are_floats(kind):
     limit = LIMITS[kind]
-    assert isfinite(1 / limit.least**4)
-    assert isfinite(limit.most**4)
+    assert isfinite(1 / limit.minimum**4)
+    assert isfinite(limit.maximum**4)
     assert (0 in limit) == limit.zero
-    for outside in (limit.least / 2, limit.most * 2, -1.0, float("nan"), float("inf")):
+    for outside in (limit.minimum / 2, limit.maximum * 2, -1.0, float("nan"), float("inf")):
         assert outside not in limit
 
 
 @pytest.mark.parametrize("kind", LIMITS)
 def test_ends_of_ranges_are_round(kind):
     """Powers of ten, which people remember; a search of chips ends at a power of two."""
-    for end in (LIMITS[kind].least, LIMITS[kind].most):
+    for end in (LIMITS[kind].minimum, LIMITS[kind].maximum):
         assert end in (4096, float(f"1e{round(math.log10(end))}"))
 
 
 def test_ranges_end_where_their_kind_does():
     """A share is no more than all, and a count no less than one."""
     for kind in ("share", "fraction", "part"):
-        assert LIMITS[kind].most == 1
+        assert LIMITS[kind].maximum == 1
     for kind, limit in LIMITS.items():
-        if limit.whole or kind in ("factor", "tokens a pass"):
-            assert limit.least == 1
+        if limit.is_whole or kind in ("factor", "tokens a pass"):
+            assert limit.minimum == 1
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ def test_no_number_of_an_engine_slows_it_when_it_gets_better(scenario, factor):
             limit = PARAMETERS[path[1]].reader.limit
             if not value:
                 continue
-            by = min(factor, value / limit.least if path in costs else limit.most / value)
+            by = min(factor, value / limit.minimum if path in costs else limit.maximum / value)
             better = multiplied(scenario.engine, path, 1 / by if path in costs else by)
             yield path, replace(scenario, engine=better)
 

@@ -75,12 +75,12 @@ def run(words: list[str]) -> int:
     shapes = [shape_named(one) for one in names(asked.shape, "--shape")]
     sizes = numbers(asked.batches, "--batches", LIMITS["sequences"])
     contexts = tuple(
-        whole(one, "--contexts", Limit(1, MOST_CONTEXT, whole=True))
+        whole(one, "--contexts", Limit(1, MOST_CONTEXT, is_whole=True))
         for one in names(asked.contexts, "--contexts")
     )
     if min(contexts) < 2:
         raise InputError("--contexts 1 leaves no prompt; contexts start at 2 tokens")
-    repeat = whole(asked.repeat, "--repeat", Limit(1, MOST_REPEAT, whole=True))
+    repeat = whole(asked.repeat, "--repeat", Limit(1, MOST_REPEAT, is_whole=True))
     for file in (asked.output, asked.micro):
         if file is not None and (file.is_dir() or not file.resolve().parent.is_dir()):
             raise InputError(f"{file} cannot be written: name a file in a folder that is there")

@@ -72,7 +72,7 @@ class Book:
     """The catalogue, and its claims judged: what the page asks."""
 
     def __init__(self, catalogue: Catalogue) -> None:
-        self.catalogue = Kept(catalogue.own)
+        self.catalogue = Kept(catalogue.user_folders)
         self.claims, self._file = read_claims()
         self._tested: dict[str, Judged] = {}
         self._alone: dict[tuple[str, str, str | None], Outcome] = {}

@@ -47,19 +47,19 @@ class Variable:
     @property
     def is_count(self) -> bool:
         """Whether only whole numbers make sense."""
-        return self.limit.whole
+        return self.limit.is_whole
 
     @property
     def least(self) -> float:
         """The smallest value that is searched."""
-        return 0.0 if self.zero else max(self.limit.least, 1e-6)
+        return 0.0 if self.zero else max(self.limit.minimum, 1e-6)
 
     def grid(self, points: int) -> Floats:
         """Return values over all that is searched, dense where numbers are usual."""
-        if self.limit.most == 1.0:
+        if self.limit.maximum == 1.0:
             return np.linspace(self.least, 1.0, points)
-        first = max(self.limit.least, 1e-4)
-        values = np.geomspace(first, min(self.limit.most, 1e7), points)
+        first = max(self.limit.minimum, 1e-4)
+        values = np.geomspace(first, min(self.limit.maximum, 1e7), points)
         return np.concatenate([[0.0], values]) if self.zero else values
 
 

@@ -195,7 +195,7 @@ def run(
     catalogue: Catalogue, check: Check, place: Callable[..., str], read: Read | None = None
 ) -> Tested:
     """Return a check with its numbers, and what it says over the ranges of its premises."""
-    reading = _Reading(catalogue.own, named={} if read is None else read)
+    reading = _Reading(catalogue.user_folders, named={} if read is None else read)
     given = {}
     for name, one in check.inputs.items():
         with placed(place, "inputs", name):

@@ -128,7 +128,7 @@ class Case:
         def each(batch: Floats) -> Floats:
             return 1.0 / self.step(batch, server)
 
-        end = int(min(self.largest, LIMITS["sequences"].most)) + 1
+        end = int(min(self.largest, LIMITS["sequences"].maximum)) + 1
         goals = np.array([slow, fast])[:, np.newaxis] + 0.0 * server.floor
         many, few = largest_reaching(each, goals, 0, end)
         return many, few, cost_multiples(each, many, few)

@@ -11,22 +11,22 @@ from dataclasses import dataclass
 class Limit:
     """The range of one kind of number, ends included, in SI, and 0 with ``zero``."""
 
-    least: float
-    most: float
+    minimum: float
+    maximum: float
     unit: str = ""
     zero: bool = False
-    whole: bool = False
+    is_whole: bool = False
 
     def __contains__(self, value: float) -> bool:
         """Return whether a number belongs to the range; nan belongs to none."""
-        is_inside = self.least <= value <= self.most or (self.zero and value == 0)
-        return is_inside and (not self.whole or value == int(value))
+        is_inside = self.minimum <= value <= self.maximum or (self.zero and value == 0)
+        return is_inside and (not self.is_whole or value == int(value))
 
     def __str__(self) -> str:
         """Return the range in words, such as ``from 1 to 1,000,000``."""
-        start = "0, or from" if self.zero and self.least > 0 else "from"
-        form = ",.0f" if self.whole else "g"
-        return f"{start} {self.least:{form}} to {self.most:{form}} {self.unit}".rstrip()
+        start = "0, or from" if self.zero and self.minimum > 0 else "from"
+        form = ",.0f" if self.is_whole else "g"
+        return f"{start} {self.minimum:{form}} to {self.maximum:{form}} {self.unit}".rstrip()
 
 
 _SMALL = 1e-12  # a positive number below it is a slip, and its inverse may be no float
@@ -39,17 +39,17 @@ LIMITS = {
     "area": Limit(1e-9, 1e2, "m2"),
     "price": Limit(1e-2, 1e12, "USD"),
     "hourly price": Limit(1e-6, 1e9, "USD/h"),
-    "amount": Limit(1.0, 1e15, whole=True),  # transistors, cores
-    "dimension": Limit(1, 1e9, whole=True),  # of a model
-    "layers": Limit(1, 10_000, whole=True),
-    "chips": Limit(1, 1_000_000, whole=True),
-    "chips searched": Limit(1, 4096, whole=True),
-    "sequences": Limit(1, 1_000_000, whole=True),
-    "tokens": Limit(1, 1e9, whole=True),
+    "amount": Limit(1.0, 1e15, is_whole=True),  # transistors, cores
+    "dimension": Limit(1, 1e9, is_whole=True),  # of a model
+    "layers": Limit(1, 10_000, is_whole=True),
+    "chips": Limit(1, 1_000_000, is_whole=True),
+    "chips searched": Limit(1, 4096, is_whole=True),
+    "sequences": Limit(1, 1_000_000, is_whole=True),
+    "tokens": Limit(1, 1e9, is_whole=True),
     "length": Limit(_SMALL, 1e9, zero=True),  # a mean of tokens
     "tokens a pass": Limit(1, 100),
-    "drafts": Limit(1, 1000, whole=True),
-    "tries": Limit(1, 1000, whole=True),
+    "drafts": Limit(1, 1000, is_whole=True),
+    "tries": Limit(1, 1000, is_whole=True),
     "share": Limit(_SMALL, 1),
     "fraction": Limit(1e-6, 1.0),
     "part": Limit(1e-6, 1.0, zero=True),  # of which there may be none

@@ -74,14 +74,14 @@ def is_of_another_program(document: Document) -> bool:
 class Catalogue:
     """The folders that names are looked up in, the user's own before the shipped ones."""
 
-    own: dict[Kind, tuple[Path, ...]] = field(default_factory=dict)
+    user_folders: dict[Kind, tuple[Path, ...]] = field(default_factory=dict)
     changes: tuple[Change, ...] = ()
     _entries: dict[tuple[Path, Kind], Any] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
     def __post_init__(self) -> None:
-        for kind, folders in self.own.items():
+        for kind, folders in self.user_folders.items():
             for folder in folders:
                 if not os.path.isdir(folder):
                     content = f"it should hold {kind} as YAML files"
@@ -89,7 +89,7 @@ class Catalogue:
 
     def folders(self, kind: Kind) -> list[Path]:
         """Return the folders of a kind in the order they are searched."""
-        return [*self.own.get(kind, ()), shipped(kind)]
+        return [*self.user_folders.get(kind, ()), shipped(kind)]
 
     def names(self, kind: Kind) -> list[str]:
         """Return every id of a kind, sorted, without opening a file."""

@@ -39,7 +39,7 @@ def read_number(text: str, key: str, where: str) -> float:
 
 def checked(value: float, parameter: Variable, where: str) -> float:
     """Return a number within the limit of a parameter, or refuse it."""
-    if parameter.limit.most == 1.0:
+    if parameter.limit.maximum == 1.0:
         return options.share(value, where, zero=parameter.zero)
     return options.number(value, where, parameter.limit, 10, zero=parameter.zero)
 

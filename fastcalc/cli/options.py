@@ -49,7 +49,7 @@ def whole(text: str, flag: str, limit: Limit, example: str = "8") -> int:
 def number(value: float, flag: str, limit: Limit, example: float, *, zero: bool = False) -> float:
     """Return a number that a flag gives, or refuse one that it cannot be, zero or not."""
     if value not in limit and not (zero and value == 0):
-        what = f"{'0 or ' if zero else ''}a {'whole ' if limit.whole else ''}number {limit}"
+        what = f"{'0 or ' if zero else ''}a {'whole ' if limit.is_whole else ''}number {limit}"
         text = shown(value) if isinstance(value, int) else f"{value:g}"
         raise InputError(f"{flag} {text} is not {what}; write for example {example:g}")
     return value

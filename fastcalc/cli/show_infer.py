@@ -12,7 +12,7 @@ from fastcalc.errors import InputError
 from fastcalc.report import inferred as report
 from fastcalc.written import shown
 
-_POINTS = Limit(1000, 4_000_000, whole=True)
+_POINTS = Limit(1000, 4_000_000, is_whole=True)
 _TOLERANCE = Limit(1e-6, 0.99)
 
 

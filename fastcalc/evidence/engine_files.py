@@ -111,7 +111,7 @@ def own_engine(fit: OwnFit, *, name: str, measured: str, measured_on: str) -> st
 def _band(node: Node, value: float) -> str:
     """Return where runs of one's own may move a value to, as a file has it. [SI]"""
     low, high = node.band or (value, value)
-    limit = PARAMETERS[node.name].reader.limit.most
+    limit = PARAMETERS[node.name].reader.limit.maximum
     low, high = min(low, value / 1.01), max(high, value * 1.01)  # the ends are rounded
     return f"[{low:.3g}, {min(high, limit):.3g}]"
 

@@ -37,7 +37,7 @@ def read_cell(name: str, text: str) -> float:
     value = float(text) if _NUMBER.fullmatch(text) else None
     if value is None or not isfinite(value):
         raise ValueError(_not_a_number(name, text))
-    if name in COUNTS and value <= _limit(name).most:
+    if name in COUNTS and value <= _limit(name).maximum:
         below_one = "it is 1 or more, and the cell stays empty where it is not stated"
         not_whole = f"write {value:.0f}" if value.is_integer() else "write a whole number"
         raise ValueError(f"{name} is '{shown(text)}'; {below_one if value <= 0 else not_whole}")

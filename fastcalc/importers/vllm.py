@@ -134,7 +134,7 @@ def _load(record: Record, requests_per_s: float, output: float) -> Load | str:
         )
     # Little's law, J. D. C. Little, Operations Research 9 (1961) 383: L = lambda W.
     in_flight = requests_per_s * seconds
-    if not 0 < in_flight <= LIMITS["sequences"].most:
+    if not 0 < in_flight <= LIMITS["sequences"].maximum:
         return "duration and mean latency contradict each other"
     words = f"{rate:g} requests/s, {in_flight:.3g} in flight by Little's law"
     return Load(max(1, round(in_flight)), True, words)

@@ -16,7 +16,7 @@ from fastcalc.errors import InputError
 from fastcalc.formulas.types import ArrayLike, floats
 from fastcalc.library.functions import request
 
-_MOST = LIMITS["sequences"].most
+_MOST = LIMITS["sequences"].maximum
 
 
 class PlacedModel:

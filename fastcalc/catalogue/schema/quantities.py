@@ -17,9 +17,9 @@ from fastcalc.written import shown
 
 Confidence = Literal["high", "medium", "low", "memory"]
 Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=80)]
-Whole = Annotated[int, Field(gt=0, le=int(LIMITS["dimension"].most), strict=True)]
-LayerCount = Annotated[int, Field(gt=0, le=int(LIMITS["layers"].most), strict=True)]
-WholeOrZero = Annotated[int, Field(ge=0, le=int(LIMITS["dimension"].most), strict=True)]
+Whole = Annotated[int, Field(gt=0, le=int(LIMITS["dimension"].maximum), strict=True)]
+LayerCount = Annotated[int, Field(gt=0, le=int(LIMITS["layers"].maximum), strict=True)]
+WholeOrZero = Annotated[int, Field(ge=0, le=int(LIMITS["dimension"].maximum), strict=True)]
 Excuses = dict[str, Annotated[str, Field(min_length=10)]]
 """Rules of `fastcalc check` that a file breaks and is right, each with the reason."""
 
@@ -115,8 +115,8 @@ class QuantityReader:
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
         """Describe what people write; `json_schema` knows each dimension."""
-        minimum = 0.0 if self.limit.zero else self.limit.least
-        return {"quantity": [self.dimension, minimum, self.limit.most, self.limit.whole]}
+        minimum = 0.0 if self.limit.zero else self.limit.minimum
+        return {"quantity": [self.dimension, minimum, self.limit.maximum, self.limit.is_whole]}
 
     def __call__(self, raw: Any) -> Any:
         """Return the fields of a `Quantity`."""
@@ -144,7 +144,7 @@ class QuantityReader:
             si = float(value)
         else:
             raise QuantityError(f"'{shown(value)}' is not a plain number", "ST017")
-        if self.limit.whole and math.isfinite(si) and si != int(si):
+        if self.limit.is_whole and math.isfinite(si) and si != int(si):
             raise QuantityError(f"'{value}' is not a whole number", "ST018")
         if si not in self.limit:
             raise QuantityError(f"'{shown(value)}' is out of range: {self.limit}", "ST018")

@@ -10,8 +10,8 @@ from fastcalc.errors import InputError
 from fastcalc.importers.huggingface.json_file import JsonFile
 from fastcalc.written import shown
 
-MOST = int(LIMITS["dimension"].most)
-MOST_LAYERS = int(LIMITS["layers"].most)
+MOST = int(LIMITS["dimension"].maximum)
+MOST_LAYERS = int(LIMITS["layers"].maximum)
 T = TypeVar("T")
 
 
