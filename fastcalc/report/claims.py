@@ -23,27 +23,27 @@ _FEW, _MORE = 2, 6
 
 
 COLUMNS = (
-    words("id", lambda one: one.claim.id),
-    words("verdict", lambda one: one.verdict),
-    numbers("value", lambda one: shown(one.check) if one.check else "-"),
-    numbers("expected", lambda one: wanted(one.check) if one.check else "-"),
-    words("claim", lambda one: one.claim.claim),
+    words("id", lambda judged: judged.claim.id),
+    words("verdict", lambda judged: judged.verdict),
+    numbers("value", lambda judged: shown(judged.check) if judged.check else "-"),
+    numbers("expected", lambda judged: wanted(judged.check) if judged.check else "-"),
+    words("claim", lambda judged: judged.claim.claim),
 )
 
 
-def claim_record(one: Judged, book: Claims) -> Record:
+def claim_record(judged: Judged, book: Claims) -> Record:
     """Return the record of a claim; what does not apply is None.
 
     ``value`` and ``expected`` are numbers, or lists where a test has several; None in such a list
     is a case that has no value.
     """
-    check, then, claim = one.check, one.conclusion, one.claim
+    check, conclusion, claim = judged.check, judged.conclusion, judged.claim
     table = check.finding.rows if check else None
     return {
         "id": claim.id,
-        "verdict": one.verdict,
+        "verdict": judged.verdict,
         **_numbers_of(check),
-        "source": sources(one, book),
+        "source": sources(judged, book),
         "claim": claim.claim,
         "comparison": check.check.comparison if check else None,
         "tolerance": check.check.tolerance if check else None,
@@ -51,24 +51,24 @@ def claim_record(one: Judged, book: Claims) -> Record:
         "parts": {part.label: plain(part.value) for part in check.finding.parts} if check else {},
         "table": table
         and {"headings": list(table.headings), "rows": [list(row) for row in table.rows]},
-        **{f"conclusion_{key}": value for key, value in _numbers_of(then).items()},
+        **{f"conclusion_{key}": value for key, value in _numbers_of(conclusion).items()},
         "condition": claim.condition,
         "unpublished": claim.unpublished,
-        "reason": reason(one),
+        "reason": reason(judged),
         "articles": [book.articles[key].title for key in claim.articles],
-        "place": places(one, book),
+        "place": places(judged, book),
         "hedge": [f"{_title(key, book)}: {text}" for key, text in claim.hedge.items()],
         "ours": claim.ours,
         # All inputs, and what is expected where it has a range itself.
         "premises": [
             _premise(tested, name)
-            for tested in one.tested
+            for tested in judged.tested
             for name in dict.fromkeys([*tested.given, *tested.check.premises])
         ],
-        "break_even": break_even(one),
-        "crossings": crossings(one),
-        "depends": one.depends,
-        "files": one.files,
+        "break_even": break_even(judged),
+        "crossings": crossings(judged),
+        "depends": judged.depends,
+        "files": judged.files,
     }
 
 
@@ -76,23 +76,23 @@ def flat(record: Record) -> Record:
     """Return a record for a spreadsheet: numbers within it as text, no table in a cell."""
     texts = [f"{label}: {value}" for label, value in record["parts"].items()]
     premises = [
-        " ".join(str(part) for part in one.values() if part is not None)
-        for one in record["premises"]
+        " ".join(str(part) for part in premise.values() if part is not None)
+        for premise in record["premises"]
     ]
-    kept = {key: one for key, one in record.items() if key not in ("table", "crossings")}
-    return kept | {"parts": texts, "premises": premises}
+    cells = {key: field for key, field in record.items() if key not in ("table", "crossings")}
+    return cells | {"parts": texts, "premises": premises}
 
 
-def places(one: Judged, book: Claims) -> list[str]:
+def places(judged: Judged, book: Claims) -> list[str]:
     """Return the article, heading and paragraphs of everybody who says it."""
-    found = []
-    for key, headings in one.claim.place.items():
+    texts = []
+    for key, headings in judged.claim.place.items():
         stands = (
             f"{heading}, paragraph {', '.join(map(str, at if isinstance(at, list) else [at]))}"
             for heading, at in headings.items()
         )
-        found.append(f"{_title(key, book)}: {'; '.join(stands)}")
-    return found
+        texts.append(f"{_title(key, book)}: {'; '.join(stands)}")
+    return texts
 
 
 def _title(key: str, book: Claims) -> str:
@@ -101,44 +101,46 @@ def _title(key: str, book: Claims) -> str:
 
 
 def _premise(tested: Tested, name: str) -> Record:
-    given = tested.check.inputs.get(name, tested.check.expected)
+    premise = tested.check.inputs.get(name, tested.check.expected)
     return {
         "name": spaced(name),
-        "value": tested.given.get(name) or ", ".join(given.texts),
-        "range": list(given.range_texts) or None,
-        "source": given.source,
-        "note": given.note,
+        "value": tested.given.get(name) or ", ".join(premise.texts),
+        "range": list(premise.range_texts) or None,
+        "source": premise.source,
+        "note": premise.note,
     }
 
 
 def _numbers_of(tested: Tested | None) -> Record:
     if tested is None:
         return dict.fromkeys(("value", "expected", "unit", "formula"))
-    numbers = [[plain(float(one)) for one in values] for values in (tested.values, tested.expected)]
-    value, expected = (found[0] if len(found) == 1 else found for found in numbers)
+    numbers = [
+        [plain(float(number)) for number in values] for values in (tested.values, tested.expected)
+    ]
+    value, expected = (series[0] if len(series) == 1 else series for series in numbers)
     unit, formula = tested.unit, tested.formula
     return {"value": value, "expected": expected, "unit": unit, "formula": formula}
 
 
-def sources(one: Judged, book: Claims) -> str:
+def sources(judged: Judged, book: Claims) -> str:
     """Return where the inputs and the expected value come from, in a line."""
-    found: dict[str, None] = {}
-    for check in (one.check, one.conclusion):
+    titles: dict[str, None] = {}
+    for check in (judged.check, judged.conclusion):
         if check is None:
             continue
         for origins in check.origins.values():
-            found.update(dict.fromkeys(origins))
-        for put in (*check.check.inputs.values(), check.check.expected):
-            if put.source:
-                found[book.sources[put.source].title] = None
-    stated = [book.articles[key].title for key in one.claim.articles] or ["our own inference"]
-    return "; ".join(dict.fromkeys([*stated, *found]))
+            titles.update(dict.fromkeys(origins))
+        for premise in (*check.check.inputs.values(), check.check.expected):
+            if premise.source:
+                titles[book.sources[premise.source].title] = None
+    stated = [book.articles[key].title for key in judged.claim.articles] or ["our own inference"]
+    return "; ".join(dict.fromkeys([*stated, *titles]))
 
 
-def shown(tested: Tested, few: int = _FEW) -> str:
+def shown(tested: Tested, max_listed: int = _FEW) -> str:
     """Return a test's value with its unit, the ends where it has many."""
     values = tested.values
-    if len(values) <= few:
+    if len(values) <= max_listed:
         text = ", ".join(digits(float(value)) for value in values)
     else:
         reached = values[np.isfinite(values)]
@@ -157,46 +159,51 @@ def wanted(tested: Tested, signs: dict[str, str] = _SIGNS) -> str:
     return signs[comparison] + ", ".join(texts)
 
 
-def parts(judged: Sequence[Judged], width: int) -> list[Part]:
+def parts(judgements: Sequence[Judged], width: int) -> list[Part]:
     """Return claims as a table with what the verdicts mean."""
-    counts = Counter(one.verdict for one in judged)
+    counts = Counter(judged.verdict for judged in judgements)
     reported = [f"{word} ({counts[word]}): {MEANING[word]}" for word in MEANING if counts[word]]
     reported.append("the number of a claim is computed, and its verdict follows from it")
     for kind, meaning in DEPENDS.items():
-        ids = [one.claim.id for one in judged if one.depends == kind]
-        named = "" if kind == "constants" else f": {' '.join(ids)}"
-        reported += [f"resting on {meaning} ({len(ids)}){named}"] if ids else []
-    first = next((one.claim.id for one in judged if one.check), judged[0].claim.id)
-    table = record_tables.table(COLUMNS, judged, width)
+        ids = [judged.claim.id for judged in judgements if judged.depends == kind]
+        id_text = "" if kind == "constants" else f": {' '.join(ids)}"
+        reported += [f"resting on {meaning} ({len(ids)}){id_text}"] if ids else []
+    first = next((judged.claim.id for judged in judgements if judged.check), judgements[0].claim.id)
+    table = record_tables.table(COLUMNS, judgements, width)
     return [table, "", Notes(reported, f"fastcalc claims --explain {first}")]
 
 
-def explain(one: Judged, book: Claims, width: int) -> str:
+def explain(judged: Judged, book: Claims, width: int) -> str:
     """Return a claim with its place, formula, numbers, premises, break-even and reason."""
-    lines = [*textwrap.wrap(f"{one.claim.id} ({one.verdict}): {one.claim.claim}", width), ""]
-    said = [("place", text) for text in places(one, book)]
-    said += [("hedge", f"{_title(key, book)} {text}") for key, text in one.claim.hedge.items()]
-    if one.claim.ours:
-        said.append(("place", "none: our own inference, no article says it"))
-    lines += word_list(said, width, column=_COLUMN) if said else []
-    if one.check is not None:
-        lines += word_list(_of_test(one.check, book), width, column=_COLUMN)
-        found = one.check.finding.rows
-        if found is not None:
-            table = TextTable([(word,) for word in found.headings], found.rows, left=(0,))
-            lines += ["", *render([table], width, colour=False).splitlines()]
-    if one.conclusion is not None:
-        lines += ["", "  what is concluded from it"]
-        lines += word_list(_of_test(one.conclusion, book), width, column=_COLUMN)
-    reported = [
-        ("premise", one.claim.condition),
-        ("unknown", one.claim.unpublished),
-        ("break-even", break_even(one)),
-        ("rests on", DEPENDS[one.depends] if one.depends else ""),
-        ("reason", reason(one)),
-        ("verdict", f"{one.verdict}: {MEANING[one.verdict]}"),
+    lines = [
+        *textwrap.wrap(f"{judged.claim.id} ({judged.verdict}): {judged.claim.claim}", width),
+        "",
     ]
-    for key in one.claim.articles:
+    attributions = [("place", text) for text in places(judged, book)]
+    attributions += [
+        ("hedge", f"{_title(key, book)} {text}") for key, text in judged.claim.hedge.items()
+    ]
+    if judged.claim.ours:
+        attributions.append(("place", "none: our own inference, no article says it"))
+    lines += word_list(attributions, width, column=_COLUMN) if attributions else []
+    if judged.check is not None:
+        lines += word_list(_of_test(judged.check, book), width, column=_COLUMN)
+        cases = judged.check.finding.rows
+        if cases is not None:
+            table = TextTable([(word,) for word in cases.headings], cases.rows, left=(0,))
+            lines += ["", *render([table], width, colour=False).splitlines()]
+    if judged.conclusion is not None:
+        lines += ["", "  what is concluded from it"]
+        lines += word_list(_of_test(judged.conclusion, book), width, column=_COLUMN)
+    reported = [
+        ("premise", judged.claim.condition),
+        ("unknown", judged.claim.unpublished),
+        ("break-even", break_even(judged)),
+        ("rests on", DEPENDS[judged.depends] if judged.depends else ""),
+        ("reason", reason(judged)),
+        ("verdict", f"{judged.verdict}: {MEANING[judged.verdict]}"),
+    ]
+    for key in judged.claim.articles:
         article = book.articles[key]
         facts = (article.author, article.title, article.date, article.url, article.note)
         reported.append(("article", ", ".join(word for word in facts if word)))
@@ -217,14 +224,14 @@ def _of_test(tested: Tested, book: Claims) -> Iterator[tuple[str, str]]:
         unit = tested.unit if np.isfinite(tested.ends[1]) else ""
         yield "over all", f"{low} to {f'{high} {unit}'.strip()} over the ranges of the premises"
     expected = f"{wanted(tested, _WORDS)} {tested.unit}".strip()
-    said = tested.check.expected
+    expectation = tested.check.expected
     enough = "; the claim says may, so that one case is enough" * tested.check.may
-    yield "expected", f"{expected}{within}{_range(said)}{_origin(said, book)}{enough}"
+    yield "expected", f"{expected}{within}{_range(expectation)}{_origin(expectation, book)}{enough}"
     for part in tested.finding.parts:
         yield "alongside", f"{part.label}: {digits(part.value)} {part.unit}".strip()
-    for name, given in tested.check.inputs.items():
-        origin = _origin(given, book, tested.origins.get(name, ())) or ", of the article"
-        yield "input", f"{spaced(name)} = {tested.given[name]}{_range(given)}{origin}"
+    for name, premise in tested.check.inputs.items():
+        origin = _origin(premise, book, tested.origins.get(name, ())) or ", of the article"
+        yield "input", f"{spaced(name)} = {tested.given[name]}{_range(premise)}{origin}"
 
 
 def _end(value: float, unit: str) -> str:
@@ -234,19 +241,19 @@ def _end(value: float, unit: str) -> str:
     return "under a microsecond" if unit == "s" and value < 1e-6 else digits(value)
 
 
-def _range(given: Input) -> str:
-    if given.others:
-        return f", or {', '.join(given.others)}"
-    return f", {' to '.join(given.range_texts)}" if given.ends else ""
+def _range(premise: Input) -> str:
+    if premise.others:
+        return f", or {', '.join(premise.others)}"
+    return f", {' to '.join(premise.range_texts)}" if premise.ends else ""
 
 
-def _origin(given: Input, book: Claims, origins: Sequence[str] = ()) -> str:
+def _origin(premise: Input, book: Claims, origins: Sequence[str] = ()) -> str:
     reported = list(origins)
-    if given.source:
-        source = book.sources[given.source]
+    if premise.source:
+        source = book.sources[premise.source]
         reported.append(source.title + (f", {source.url}" if source.url else ""))
-    if given.note:
-        reported.append(given.note)
-    if not reported and given.names:
+    if premise.note:
+        reported.append(premise.note)
+    if not reported and premise.names:
         reported.append("of the catalogue")
     return f" ({'; '.join(reported)})" if reported else ""

@@ -85,14 +85,14 @@ class Row:
                 f"written, {count} successes; beyond them its prices hold, and without any no more "
                 "are to be had"
             )
-        for one in rows(self.decision):
-            each = float(one.prospect.usd)
-            if not float(one.terms.plan) and 0.0 < each < math.inf:
-                tokens = plan / each * float(one.prospect.tokens)
+        for row in rows(self.decision):
+            success_usd = float(row.prospect.usd)
+            if not float(row.terms.plan) and 0.0 < success_usd < math.inf:
+                tokens = plan / success_usd * float(row.prospect.tokens)
                 end = "its quota includes fewer" if quota < tokens else "with more it spares money"
                 yield (
-                    f"{name}: ${plan:,.0f} a month are {number(plan / each)} successes of "
-                    f"{one.option.name}, {number(tokens / 1e6)} million tokens read and written; "
+                    f"{name}: ${plan:,.0f} a month are {number(plan / success_usd)} successes of "
+                    f"{row.option.name}, {number(tokens / 1e6)} million tokens read and written; "
                     f"{end}"
                 )
 
@@ -126,8 +126,10 @@ class Row:
 
 def rows(decision: Choice) -> list[Row]:
     """Return the options with what they take; a gap has no use for routes."""
-    kept = [one for one in decision.options if decision.objective != "window" or not one.routes]
-    return [Row(decision, one) for one in kept]
+    options = [
+        option for option in decision.options if decision.objective != "window" or not option.routes
+    ]
+    return [Row(decision, option) for option in options]
 
 
 def records(decision: Choice) -> list[Record]:
@@ -199,34 +201,34 @@ def _or(word: str, written: Callable[[float], str], value: float) -> str:
     return word if math.isinf(value) else written(value)
 
 
-_LETTER = words("", lambda one: one.letter)
-_OPTION = words("option", lambda one: one.option.name)
-_SPEED = numbers("tok/s", lambda one: number(one.offered("speed")))
+_LETTER = words("", lambda row: row.letter)
+_OPTION = words("option", lambda row: row.option.name)
+_SPEED = numbers("tok/s", lambda row: number(row.offered("speed")))
 _TABLE = (
     _LETTER,
     _OPTION,
     _SPEED,
-    numbers("$/Mtok|output", lambda one: dollars(one.offered("price")), 3),
-    numbers("accuracy|a step", lambda one: number(one.offered("accuracy")), 2),
-    numbers("run|succeeds", lambda one: f"{number(float(one.prospect.run.success) * 100)} %"),
-    numbers("one|run", lambda one: seconds(float(one.prospect.run.seconds)), 1),
-    numbers("to one|success", lambda one: seconds(float(one.prospect.seconds))),
-    numbers("$ to one|success", lambda one: _or("never", dollars, float(one.prospect.usd))),
+    numbers("$/Mtok|output", lambda row: dollars(row.offered("price")), 3),
+    numbers("accuracy|a step", lambda row: number(row.offered("accuracy")), 2),
+    numbers("run|succeeds", lambda row: f"{number(float(row.prospect.run.success) * 100)} %"),
+    numbers("one|run", lambda row: seconds(float(row.prospect.run.seconds)), 1),
+    numbers("to one|success", lambda row: seconds(float(row.prospect.seconds))),
+    numbers("$ to one|success", lambda row: _or("never", dollars, float(row.prospect.usd))),
 )
-_USER = numbers("of the|user", lambda one: seconds(float(one.prospect.user_seconds)))
-_TOTAL = numbers("$ with|user", lambda one: _or("never", dollars, float(one.prospect.total)))
+_USER = numbers("of the|user", lambda row: seconds(float(row.prospect.user_seconds)))
+_TOTAL = numbers("$ with|user", lambda row: _or("never", dollars, float(row.prospect.total)))
 _MONTH = (
-    numbers("successes|a month", lambda one: number(float(one.prospect.month))),
-    numbers("$ a|month", lambda one: dollars(float(one.prospect.month_usd)), 4),
+    numbers("successes|a month", lambda row: number(float(row.prospect.month))),
+    numbers("$ a|month", lambda row: dollars(float(row.prospect.month_usd)), 4),
 )
 _GAP = (
     _LETTER,
     _OPTION,
     _SPEED,
-    numbers("first|token", lambda one: seconds(float(one.terms.lead))),
-    numbers("round|trip", lambda one: seconds(float(one.terms.round_trip)), 1),
-    numbers("tokens|that fit", lambda one: f"{math.floor(one.window_tokens + 1e-9):,}"),
-    numbers("tok/s for|all tokens", lambda one: _or("none does", number, one.window_speed)),
+    numbers("first|token", lambda row: seconds(float(row.terms.lead))),
+    numbers("round|trip", lambda row: seconds(float(row.terms.round_trip)), 1),
+    numbers("tokens|that fit", lambda row: f"{math.floor(row.window_tokens + 1e-9):,}"),
+    numbers("tok/s for|all tokens", lambda row: _or("none does", number, row.window_speed)),
 )
 
 
@@ -241,7 +243,11 @@ def columns(decision: Choice) -> Sequence[Column]:
 
 
 def parts(
-    decision: Choice, drawn: WinnerMap | None, notes: Sequence[str], then: str, screen: Screen
+    decision: Choice,
+    drawn: WinnerMap | None,
+    notes: Sequence[str],
+    next_command: str,
+    screen: Screen,
 ) -> list[Part]:
     """Return the verdict, the table, who wins where, what flips it, and what is next."""
     listed = rows(decision)
@@ -249,17 +255,18 @@ def parts(
     # Of two speeds, one that rises to the other and one that falls to it are equally near.
     flips = sorted(decision.flips(), key=lambda flip: round(flip.distance, 9))
     sentences = " ".join([verdict(decision, listed, flips), *failures(decision, listed)])
-    found: list[Part] = [sentences, "", _heading(decision), table]
+    page: list[Part] = [sentences, "", _heading(decision), table]
     if drawn is not None:
-        found += [decision_map.title(drawn), decision_map.table(drawn)]
+        page += [decision_map.title(drawn), decision_map.table(drawn)]
     shown = flips if screen.notes else flips[:_MOST_FLIPS]
-    said = [_flip_words(shown)] if shown else ["nothing here, changed alone, flips it"]
+    flip_notes = [_flip_words(shown)] if shown else ["nothing here, changed alone, flips it"]
     hidden = len(flips) - len(shown)
-    few = notes if screen.notes else notes[: 1 if drawn else 3]
-    left = len(notes) - len(few)
+    shown_notes = notes if screen.notes else notes[: 1 if drawn else 3]
+    left = len(notes) - len(shown_notes)
     counted = ((hidden, "break-evens"), (left, "notes"))
-    hint = " and ".join(f"{count} more {what}" for count, what in counted if count)
-    return [*found, Notes([*said, *few, *([f"{hint} with --notes"] if hint else [])], then)]
+    hint = " and ".join(f"{count} more {noun}" for count, noun in counted if count)
+    shown_notes = [*flip_notes, *shown_notes, *([f"{hint} with --notes"] if hint else [])]
+    return [*page, Notes(shown_notes, next_command)]
 
 
 def _heading(decision: Choice) -> str:
@@ -293,10 +300,10 @@ def _heading(decision: Choice) -> str:
 def _flip_words(flips: Sequence[BreakEven]) -> str:
     by_winner: dict[str, list[str]] = {}
     for flip in flips:
-        said = f"{decision_map.noun(flip.parameter)} {_side(flip)}"
-        by_winner.setdefault(flip.winner, []).append(said)
-    each = [f"{name} wins at {' or '.join(where)}" for name, where in by_winner.items()]
-    return f"what flips it, each alone: {'; '.join(each)}"
+        threshold = f"{decision_map.noun(flip.parameter)} {_side(flip)}"
+        by_winner.setdefault(flip.winner, []).append(threshold)
+    clauses = [f"{name} wins at {' or '.join(where)}" for name, where in by_winner.items()]
+    return f"what flips it, each alone: {'; '.join(clauses)}"
 
 
 def _side(flip: BreakEven) -> str:
@@ -314,14 +321,14 @@ def flip_records(decision: Choice) -> list[Record]:
     return [
         plainly(
             {
-                "parameter": one.parameter,
-                "now": one.now,
-                "value": one.value,
-                "side": "above" if one.is_above else "below",
-                "winner": one.winner,
+                "parameter": flip.parameter,
+                "now": flip.now,
+                "value": flip.value,
+                "side": "above" if flip.is_above else "below",
+                "winner": flip.winner,
             }
         )
-        for one in decision.flips()
+        for flip in decision.flips()
     ]
 
 
@@ -333,19 +340,21 @@ def notes(decision: Choice) -> list[str]:
     ends = "a failed run starts afresh, so one success takes one run over its chance on average"
     if decision.shared.get("repair") is not None:
         ends = "a user repairs a failed run"
-    unknown = [one.option.name for one in listed if math.isnan(float(one.prospect.run.usd))]
+    unknown = [row.option.name for row in listed if math.isnan(float(row.prospect.run.usd))]
     lines = cached_at_full_price(listed)
     lines += [f"no price of {', '.join(unknown)} is given: by cost it cannot win"] * bool(unknown)
     lines.append(f"steps fail independently and are noticed at no cost; {ends}")
     if math.isinf(decision.terms(decision.options[0]).look_away):
         lines.append("the user waits for every run; --look-away S says after how long not")
-    is_priced = any(one.offered("price") > 0.0 for one in listed)
-    if is_priced and not any(float(one.terms.prompt) for one in listed):
+    is_priced = any(row.offered("price") > 0.0 for row in listed)
+    if is_priced and not any(float(row.terms.prompt) for row in listed):
         lines.append("tokens read are not counted, and agents read more than they write: --prompt")
-    computed = [one.option for one in listed if one.option.model]
+    computed = [row.option for row in listed if row.option.model]
     if computed:
-        where = ", ".join(f"{one.name} {one.batch:,} on {one.hardware}" for one in computed)
+        where = ", ".join(
+            f"{option.name} {option.batch:,} on {option.hardware}" for option in computed
+        )
         lines.append(f"speeds and prices of models are expected values; users at a time: {where}")
-    best = winner(decision)
-    lines += [line for one in listed if one.option is best and (line := one.tool_limit)]
-    return [*lines, *(line for one in listed for line in one.limits)]
+    winning_option = winner(decision)
+    lines += [line for row in listed if row.option is winning_option and (line := row.tool_limit)]
+    return [*lines, *(line for row in listed for line in row.limits)]

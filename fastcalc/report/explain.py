@@ -50,9 +50,9 @@ def explanation_parts(outcomes: Sequence[Outcome]) -> list[console.Part]:
                 "",
             ]
         for row in explain(outcome, shown):
-            for each in (row.decode, row.first):
-                parts += [*_pass_parts(row, each), ""]
-                origins |= dict.fromkeys(each.origins)
+            for forward_pass in (row.decode, row.first):
+                parts += [*_pass_parts(row, forward_pass), ""]
+                origins |= dict.fromkeys(forward_pass.origins)
         parts += _sources(outcome, list(origins))
     return parts
 
@@ -70,40 +70,42 @@ def spread(batches: Sequence[int]) -> list[int]:
     return list(dict.fromkeys(nearest))
 
 
-def _pass_parts(row: Explanation, each: Explained) -> Iterable[console.Part]:
+def _pass_parts(row: Explanation, forward_pass: Explained) -> Iterable[console.Part]:
     scenario = row.outcome.scenario
-    what = (
+    setup = (
         f"{scenario.model.id} on {scenario.hardware.id}, {scenario.engine.id}, batch {row.batch:,}"
     )
-    held = []
-    if each.sequences:
-        held.append(f"{_quantity(Number(each.sequences))} x {_plural(each.verified, 'token')}")
-    if each.prompt:
-        held.append(_plural(each.prompt, "prompt token"))
-    yield f"{what}: {each.name} of {' and '.join(held)}"
-    whole = ["together", "", "", "", "", _seconds(each.seconds), "100 %"]
-    rows = [*(_table_row(each, part) for part in each.parts), whole]
+    contents = []
+    if forward_pass.sequences:
+        sequences, tokens = _quantity(Number(forward_pass.sequences)), forward_pass.verified
+        contents.append(f"{sequences} x {_plural(tokens, 'token')}")
+    if forward_pass.prompt:
+        contents.append(_plural(forward_pass.prompt, "prompt token"))
+    yield f"{setup}: {forward_pass.name} of {' and '.join(contents)}"
+    total_row = ["together", "", "", "", "", _seconds(forward_pass.seconds), "100 %"]
+    rows = [*(_table_row(forward_pass, part) for part in forward_pass.parts), total_row]
     yield console.TextTable(_HEADINGS, rows, left=(0,))
-    if each.idle:
-        yield console.Notes([f"no time in: {', '.join(each.idle)}"])
-    if each.rates:
+    if forward_pass.idle:
+        yield console.Notes([f"no time in: {', '.join(forward_pass.idle)}"])
+    if forward_pass.rates:
         yield "rates reached"
-        yield console.Listing([_line(one) for one in each.rates])
-    for part in each.parts:
+        yield console.Listing([_line(equation) for equation in forward_pass.rates])
+    for part in forward_pass.parts:
         yield f"{part.component.name}: {MEANINGS[part.component.name]}"
-        yield console.Listing([_line(one) for one in part.equations])
-    yield f"together, and the {_ANSWERS[each.answer.name]}"
+        yield console.Listing([_line(equation) for equation in part.equations])
+    yield f"together, and the {_ANSWERS[forward_pass.answer.name]}"
     # In milliseconds, with the digits that the comparison prints.
-    is_unsure = each.answer.name.lower() + "_ms" in undetermined_keys(row.outcome.placement.machine)
-    compared = marked(number(each.answer.result.value * 1e3), is_unsure=is_unsure) + " ms"
-    yield console.Listing([_line(each.total), _line(each.answer, compared)])
+    answer, machine = forward_pass.answer, row.outcome.placement.machine
+    is_unsure = answer.name.lower() + "_ms" in undetermined_keys(machine)
+    compared = marked(number(answer.result.value * 1e3), is_unsure=is_unsure) + " ms"
+    yield console.Listing([_line(forward_pass.total), _line(answer, compared)])
 
 
 def _plural(value: float, noun: str) -> str:
     return f"{_quantity(Number(value))} {noun}{'' if value == 1 else 's'}"
 
 
-def _table_row(each: Explained, part: ExplainedPart) -> list[str]:
+def _table_row(forward_pass: Explained, part: ExplainedPart) -> list[str]:
     work = part.component
     amounts = ((float(work.flops), "FLOP"), (float(work.bytes), "B"), (float(work.sent), "B"))
     return [
@@ -111,33 +113,33 @@ def _table_row(each: Explained, part: ExplainedPart) -> list[str]:
         *(prefixed(value, unit) if value else "-" for value, unit in amounts),
         number(float(work.count)) if work.count else "-",
         _seconds(float(work.seconds)),
-        "hidden" if part.is_hidden else f"{100.0 * each.share(part):.1f} %",
+        "hidden" if part.is_hidden else f"{100.0 * forward_pass.share(part):.1f} %",
     ]
 
 
 def _line(equation: Equation, result: str = "") -> str:
     """Return ``name = expression = result`` with four digits in every number."""
-    found = result or _quantity(equation.result)
+    result_text = result or _quantity(equation.result)
     if equation.is_bare:
-        return f"{equation.name} = {found}"
-    return f"{equation.name} = {_expression(equation)} = {found}"
+        return f"{equation.name} = {result_text}"
+    return f"{equation.name} = {_expression(equation)} = {result_text}"
 
 
 def _expression(equation: Equation) -> str:
-    return equation.term.template.format(*(_quantity(one) for one in equation.term.numbers))
+    return equation.term.template.format(*(_quantity(operand) for operand in equation.term.numbers))
 
 
-def _quantity(one: Number) -> str:
+def _quantity(quantity: Number) -> str:
     """Return a number with its unit, as one would key it in; large counts in powers of 1,000.
 
     >>> _quantity(Number(3.35e12, "B/s")), _quantity(Number(0.00245, "s")), _quantity(Number(64.0))
     ('3.35 TB/s', '2.45 ms', '64')
     """
-    if one.unit == "s":
-        return _seconds(one.value)
-    if one.unit:
-        return prefixed(one.value, one.unit, _DIGITS)
-    value = one.value
+    if quantity.unit == "s":
+        return _seconds(quantity.value)
+    if quantity.unit:
+        return prefixed(quantity.value, quantity.unit, _DIGITS)
+    value = quantity.value
     if value == 0.0 or (value.is_integer() and abs(value) < 1e6):
         return f"{value:.0f}"
     if 1e-3 <= abs(value) < 1e4:
@@ -158,14 +160,14 @@ def _sources(outcome: Outcome, origins: Sequence[Origin]) -> list[console.Part]:
         return []
     scenario = outcome.scenario
     lines = []
-    for owner in dict.fromkeys(one.owner for one in origins):
-        held = [one for one in origins if one.owner == owner]
-        for source in dict.fromkeys(one.source for one in held):
-            written = [one for one in held if one.source == source and one.text]
-            named = list(dict.fromkeys(f"{one.name} {one.text}" for one in written))
-            if len(written) < len([one for one in held if one.source == source]):
-                named.append("parameters, layers, caches and FLOPs counted from its shape")
-            lines.append(f"{owner}: {', '.join(named)}: {source}")
+    for owner in dict.fromkeys(origin.owner for origin in origins):
+        owned = [origin for origin in origins if origin.owner == owner]
+        for source in dict.fromkeys(origin.source for origin in owned):
+            written = [origin for origin in owned if origin.source == source and origin.text]
+            figures = list(dict.fromkeys(f"{origin.name} {origin.text}" for origin in written))
+            if len(written) < len([origin for origin in owned if origin.source == source]):
+                figures.append("parameters, layers, caches and FLOPs counted from its shape")
+            lines.append(f"{owner}: {', '.join(figures)}: {source}")
     title = f"sources of the numbers of {scenario.model.id} on {scenario.hardware.id}"
     return [title, console.Notes(lines), ""]
 
@@ -189,26 +191,26 @@ _WORK = {
 def explanation_records(outcomes: Sequence[Outcome]) -> list[Record]:
     """Return one record for each pass of each row that fits, in SI units."""
     return [
-        _record(row, each)
+        _record(row, forward_pass)
         for outcome in outcomes
         for row in explain(outcome)
-        for each in (row.decode, row.first)
+        for forward_pass in (row.decode, row.first)
     ]
 
 
-def _record(row: Explanation, each: Explained) -> Record:
+def _record(row: Explanation, forward_pass: Explained) -> Record:
     scenario = row.outcome.scenario
     return {
         "hardware": scenario.hardware.id,
         "model": scenario.model.id,
         "engine": scenario.engine.id,
         "batch": row.batch,
-        "pass": each.name,
-        "sequences": plain(each.sequences),
-        "tokens_of_each": plain(each.verified),
-        "prompt_tokens": plain(each.prompt),
-        "seconds": plain(each.seconds),
-        "rates": list(map(_equation_record, each.rates)),
+        "pass": forward_pass.name,
+        "sequences": plain(forward_pass.sequences),
+        "tokens_of_each": plain(forward_pass.verified),
+        "prompt_tokens": plain(forward_pass.prompt),
+        "seconds": plain(forward_pass.seconds),
+        "rates": list(map(_equation_record, forward_pass.rates)),
         "components": [
             {
                 "component": part.component.name,
@@ -216,26 +218,31 @@ def _record(row: Explanation, each: Explained) -> Record:
                 # Nothing of a kind is null.
                 **{k: plain(float(getattr(part.component, v))) or None for k, v in _WORK.items()},
                 "seconds": plain(float(part.component.seconds)),
-                "share": plain(each.share(part)),
+                "share": plain(forward_pass.share(part)),
                 "is_hidden": part.is_hidden,
                 "formulas": list(map(_equation_record, part.equations)),
             }
-            for part in each.parts
+            for part in forward_pass.parts
         ],
-        "components_without_time": list(each.idle),
-        "sum": _equation_record(each.total),
-        "result": _equation_record(each.answer),
+        "components_without_time": list(forward_pass.idle),
+        "sum": _equation_record(forward_pass.total),
+        "result": _equation_record(forward_pass.answer),
         "sources": [
-            {"number": one.name, "of": one.owner, "value": one.text or None, "source": one.source}
-            for one in each.origins
+            {
+                "number": origin.name,
+                "of": origin.owner,
+                "value": origin.text or None,
+                "source": origin.source,
+            }
+            for origin in forward_pass.origins
         ],
     }
 
 
-def _equation_record(one: Equation) -> Record:
+def _equation_record(equation: Equation) -> Record:
     return {
-        "name": one.name,
-        "value": plain(one.result.value),
-        "unit": one.result.unit or None,
-        "formula": _expression(one),
+        "name": equation.name,
+        "value": plain(equation.result.value),
+        "unit": equation.result.unit or None,
+        "formula": _expression(equation),
     }

@@ -28,20 +28,20 @@ COLUMNS = (
         "kv_gb_per_sequence",
         "GB",
         "KV cache of a sequence, prompt and output reserved",
-        lambda one: float(one.work.cache_bytes(one.traffic.reserved)) / 1e9,
+        lambda point: float(point.work.cache_bytes(point.traffic.reserved)) / 1e9,
     ),
     Column("memory_tier", "text", "the memory that holds weights and cache", "memories"),
     Column(
         "usable_gb_per_chip",
         "GB",
         "of that memory, what the engine leaves for them",
-        lambda one: sum(one.placement.machine.usable(one.layout.chips)) / 1e9,
+        lambda point: sum(point.placement.machine.usable(point.layout.chips)) / 1e9,
     ),
     Column(
         "chips_by_capacity",
         "count",
         "chips needed if bytes could go anywhere",
-        lambda one: one.needed[0],
+        lambda point: point.needed[0],
         ("capacity", "alone"),
         3,
     ),
@@ -49,7 +49,7 @@ COLUMNS = (
         "chips_by_whole_layers",
         "count",
         "chips needed if layers stay whole",
-        lambda one: one.needed[1],
+        lambda point: point.needed[1],
         ("whole", "layers"),
         2,
     ),
@@ -92,13 +92,13 @@ _KEY = f"key: the largest batch that these chips hold, prompt and output reserve
 
 def fit_records(locations: Iterable[Location]) -> list[Record]:
     """Return one record for each model on each chip; the keys mean what they do in compare."""
-    found = []
+    records = []
     for location in locations:
         scenario, place = location.scenario, location.placement
         batch = min(scenario.batches)
         alone = replace(location, scenario=replace(scenario, batches=(batch,)))
         # By the names of `EvaluatedPoints`.
-        one = SimpleNamespace(
+        point = SimpleNamespace(
             scenario=scenario,
             traffic=scenario.traffic,
             placement=place,
@@ -114,37 +114,38 @@ def fit_records(locations: Iterable[Location]) -> list[Record]:
             min_chips=partial(location.min_chips.__getitem__, scenario.batches.index(batch)),
             needed=location.site.chips_needed(batch),
         )
-        record = plainly(values(COLUMNS, one))
-        found.append(record if one.fits else record | dict.fromkeys(NEEDS_FIT & record.keys()))
-    return found
+        record = plainly(values(COLUMNS, point))
+        records.append(record if point.fits else record | dict.fromkeys(NEEDS_FIT & record.keys()))
+    return records
 
 
 def _table(locations: Sequence[Location], width: int) -> TextTable:
     """Return a row for each memory of a chip, or what a scenario would need."""
     rows: list[list[str]] = []
     bars: list[list[tuple[str, float]] | str] = []
-    for one, record in zip(locations, fit_records(locations), strict=True):
-        chip, batch, most = one.scenario.hardware.id, f"{record['batch']:,}", record["min_chips"]
-        if not one.fits:
+    for location, record in zip(locations, fit_records(locations), strict=True):
+        chip, batch = location.scenario.hardware.id, f"{record['batch']:,}"
+        min_chips, max_batch = record["min_chips"], record["max_batch"]
+        if not location.fits:
             rows.append([chip, "-", batch, "-", "-", "-"])
-            bars.append(f"needs {most:,} chips" if most else "no place")
+            bars.append(f"needs {min_chips:,} chips" if min_chips else "no place")
             continue
-        lives = " ".join(filter(None, (one.memories, str(one.placement.layout))))
-        used = f"{number(100 * record['memory_used_fraction'])} %"
-        cells = [f"{record['chips']:,} x {chip}", lives, batch, f"{record['max_batch']:,}", used]
-        for name, whole, held in filled(one):
-            rows.append([*cells, f"{name} {size(whole)}"])
-            bars.append([(LETTERS[kind], share) for kind, share in held])
+        lives = " ".join(filter(None, (location.memories, str(location.placement.layout))))
+        percent_used = f"{number(100 * record['memory_used_fraction'])} %"
+        cells = [f"{record['chips']:,} x {chip}", lives, batch, f"{max_batch:,}", percent_used]
+        for name, capacity, contents in filled(location):
+            rows.append([*cells, f"{name} {size(capacity)}"])
+            bars.append([(LETTERS[kind], share) for kind, share in contents])
             cells = [""] * len(cells)
     # The bars get the room that all else leaves.
-    heads = [one.heading for one in _FIRST]
-    others = [
-        max(map(len, (*head, *some)))
-        for head, some in zip(heads, zip(*rows, strict=True), strict=False)
+    heads = [column.heading for column in _FIRST]
+    column_widths = [
+        max(map(len, (*head, *column)))
+        for head, column in zip(heads, zip(*rows, strict=True), strict=False)
     ]
-    wide = min(max(width - sum(others) - 2 * len(others), 10), 40)
-    for row, some in zip(rows, bars, strict=True):
-        row.append(some if isinstance(some, str) else bar(some, wide))
+    bar_width = min(max(width - sum(column_widths) - 2 * len(column_widths), 10), 40)
+    for row, segments in zip(rows, bars, strict=True):
+        row.append(segments if isinstance(segments, str) else bar(segments, bar_width))
     return record_tables.table(_FIRST, rows, width)
 
 
@@ -159,28 +160,39 @@ def _heading(location: Location) -> str:
 
 
 def _verdict(members: Sequence[Location]) -> str:
-    model, batch = members[0].scenario.model.id, min(one.scenario.batches[0] for one in members)
-    at = [one for one in members if one.scenario.batches[0] == batch]
-    held = [one for one in at if one.fits]
-    without = listed([one.scenario.hardware.id for one in at if not one.fits], "or")
-    if not held:
+    model = members[0].scenario.model.id
+    batch = min(location.scenario.batches[0] for location in members)
+    at_batch = [location for location in members if location.scenario.batches[0] == batch]
+    fitting = [location for location in at_batch if location.fits]
+    unfit = [location.scenario.hardware.id for location in at_batch if not location.fits]
+    without = listed(unfit, "or")
+    if not fitting:
         return f"At batch {batch:,} {model} does not fit on {without}."
-    named = [counted(one.placement.layout.chips, one.scenario.hardware.id) for one in held]
-    most = [f"{one.placement.max_batch:,}" for one in held]
-    said = f"At batch {batch:,} {model} fits on {listed(named)}; the largest batch there is "
-    return f"{said}{listed(most)}{f'; it does not fit on {without}' if without else ''}."
+    chip_counts = [
+        counted(location.placement.layout.chips, location.scenario.hardware.id)
+        for location in fitting
+    ]
+    max_batches = [f"{location.placement.max_batch:,}" for location in fitting]
+    sentence = (
+        f"At batch {batch:,} {model} fits on {listed(chip_counts)}; the largest batch there is "
+    )
+    return f"{sentence}{listed(max_batches)}{f'; it does not fit on {without}' if without else ''}."
 
 
-def parts(locations: Sequence[Location], then: str, screen: Screen) -> list[Part]:
+def parts(locations: Sequence[Location], next_command: str, screen: Screen) -> list[Part]:
     """Return where each model fits in a sentence, a table of what fills each memory, and why."""
-    found: list[Part] = []
+    page: list[Part] = []
     notes: list[str] = []
-    groups = [list(group) for _, group in groupby(locations, lambda one: one.scenario.model.id)]
+    groups = [
+        list(group) for _, group in groupby(locations, lambda location: location.scenario.model.id)
+    ]
     for members in groups:
         of = f"{members[0].scenario.model.id} on " if len(groups) > 1 else ""
-        found += [*[""][: len(found)], _verdict(members), ""]
-        found += [_heading(members[0]), _table(members, screen.width)]
+        page += [*[""][: len(page)], _verdict(members), ""]
+        page += [_heading(members[0]), _table(members, screen.width)]
         if screen.wide or screen.notes:
-            found += ["", record_tables.table(_SHOWN, fit_records(members), screen.width)]
-        notes += dict.fromkeys(f"{of}{one.scenario.hardware.id}: {why(one)}" for one in members)
-    return [*found, screen.under_table(_KEY, notes, notes, then)]
+            page += ["", record_tables.table(_SHOWN, fit_records(members), screen.width)]
+        notes += dict.fromkeys(
+            f"{of}{location.scenario.hardware.id}: {why(location)}" for location in members
+        )
+    return [*page, screen.under_table(_KEY, notes, notes, next_command)]

@@ -66,8 +66,8 @@ def _samples(region: Region) -> str:
 
 
 TABLE = (
-    words("what the fast tier does", lambda one: " + ".join(one.tricks)),
-    words("enough", lambda one: "yes" if one.is_found else "no"),
+    words("what the fast tier does", lambda region: " + ".join(region.tricks)),
+    words("enough", lambda region: "yes" if region.is_found else "no"),
     numbers("samples", _samples),
     *(numbers(heading, partial(_band, name)) for name, heading in _RATIOS.items()),
     numbers("users|slow tier", partial(_band, "batch"), 2),
@@ -77,23 +77,25 @@ TABLE = (
 )
 
 
-def parts(found: Inverse, points: int, screen: Screen) -> list[Part]:
+def parts(inverse: Inverse, points: int, screen: Screen) -> list[Part]:
     """Return the verdict, the box, the combinations, and what would tell them apart."""
-    minimal = found.minimal
-    few = [one for one in found.regions if len(one.tricks) <= _SHOWN or one in minimal]
-    listed = found.regions if screen.wide else few
+    minimal = inverse.minimal
+    main_regions = [
+        region for region in inverse.regions if len(region.tricks) <= _SHOWN or region in minimal
+    ]
+    listed = inverse.regions if screen.wide else main_regions
     notes = [
         "key: ranges hold 10 to 90 % of the consistent services; where a trick is not named, the "
         "tiers are alike in it; users fewer 15 means a fifteenth of the batch; markup is price "
         "over cost",
-        *_kinds(found, listed),
+        *_kinds(inverse, listed),
         *_rough(listed),
-        *_deciding(found),
-        f"each number may be off by {found.tolerance * 100:g} %; {points:,} points of the box, "
+        *_deciding(inverse),
+        f"each number may be off by {inverse.tolerance * 100:g} %; {points:,} points of the box, "
         f"seed {SEED}, digits as far as samples agree; shares of a box are by volume, in equal "
         "ratios where ends differ as much",
         f"a textbook step: reading or computing at {COMPUTE_REACH:.0%} of the peak, then a floor; "
-        "drafters free, messages in the floor; chips from " + ", ".join(found.known.names),
+        "drafters free, messages in the floor; chips from " + ", ".join(inverse.known.names),
         "prefill is left out: no prompt is computed, and prices of input are not used",
     ]
     table = record_tables.table(TABLE, listed, screen.width)
@@ -104,39 +106,39 @@ def parts(found: Inverse, points: int, screen: Screen) -> list[Part]:
     )
     slow, fast = (
         f"{speed:g} tokens/s at ${price:g}"
-        for speed, price in zip(found.published.speeds, found.published.prices, strict=True)
+        for speed, price in zip(inverse.published.speeds, inverse.published.prices, strict=True)
     )
-    asked = f"One model, two tiers: {slow}, {fast} a million tokens out"
+    heading = f"One model, two tiers: {slow}, {fast} a million tokens out"
     box = Notes([f"box: {'; '.join(sides)}"])
-    result: list[Part] = [_verdict(found, points), "", box, "", asked, table]
-    if screen.wide and found.whole.is_found:
+    result: list[Part] = [_verdict(inverse, points), "", box, "", heading, table]
+    if screen.wide and inverse.whole.is_found:
         result += ["", "What each number may be, with every trick at hand"]
-        result += [_sides(found, screen.width)]
+        result += [_sides(inverse, screen.width)]
     hidden = [] if screen.wide else ["every combination, and what each number may be, with --wide"]
     return [*result, Notes([*notes, *hidden])]
 
 
-def _verdict(found: Inverse, points: int) -> str:
-    if not found.minimal:
-        return f"{none(found, points)}."
+def _verdict(inverse: Inverse, points: int) -> str:
+    if not inverse.minimal:
+        return f"{none(inverse, points)}."
 
     def named(region: Region) -> str:
         edge = " (at the edge of what was tried)" if region.at_edge else ""
         return f"{' + '.join(region.tricks)}{edge}"
 
-    alone = [named(region) for region in found.minimal if len(region.tricks) == 1]
-    joint = [named(region) for region in found.minimal if len(region.tricks) > 1]
-    said = [f"enough alone: {', '.join(alone)}"] if alone else ["no trick is enough alone"]
-    said += [f"enough together: {', '.join(joint)}"] if joint else []
-    said += ["the numbers do not tell which"] if len(found.minimal) > 1 else []
-    return f"To explain the fast tier, {'; '.join(said)}."
+    alone = [named(region) for region in inverse.minimal if len(region.tricks) == 1]
+    joint = [named(region) for region in inverse.minimal if len(region.tricks) > 1]
+    clauses = [f"enough alone: {', '.join(alone)}"] if alone else ["no trick is enough alone"]
+    clauses += [f"enough together: {', '.join(joint)}"] if joint else []
+    clauses += ["the numbers do not tell which"] if len(inverse.minimal) > 1 else []
+    return f"To explain the fast tier, {'; '.join(clauses)}."
 
 
-def none(found: Inverse, points: int) -> str:
+def none(inverse: Inverse, points: int) -> str:
     """Say that nothing fits, and what was tried."""
     return (
         f"None of {points:,} services tried is consistent with these speeds and prices within "
-        f"{found.tolerance * 100:g} %"
+        f"{inverse.tolerance * 100:g} %"
     )
 
 
@@ -147,53 +149,57 @@ def _rough(listed: Sequence[Region]) -> list[str]:
         for region in listed
         if (names := region.at_edge)
     ]
-    few = any(region.is_found and region.is_thin for region in listed)
+    has_thin = any(region.is_found and region.is_thin for region in listed)
     return [
         *[f"at the edge of what was tried: {'; '.join(edges)}"] * bool(edges),
-        *[f"{_FEW} rests on fewer than {ENOUGH} samples: rough; more with --points"] * few,
+        *[f"{_FEW} rests on fewer than {ENOUGH} samples: rough; more with --points"] * has_thin,
     ]
 
 
-def _kinds(found: Inverse, listed: Sequence[Region]) -> list[str]:
+def _kinds(inverse: Inverse, listed: Sequence[Region]) -> list[str]:
     """Say whether another machine is another kind of chip, more chips, or both."""
-    if len(found.known.names) < 2:
-        return [f"other machine: more chips of one kind, as only {found.known.names[0]} was tried"]
+    if len(inverse.known.names) < 2:
+        return [
+            f"other machine: more chips of one kind, as only {inverse.known.names[0]} was tried"
+        ]
     rows: dict[str, list[str]] = {"all": [], "some": [], "no": []}
     for region in listed:
         if region.is_found and "fast_chip" in region.own:
             how = {1.0: "all", 0.0: "no"}.get(region.changed_chip, "some")
             rows[how].append(" + ".join(region.tricks))
-    said = [f"in {how} services of {', '.join(names)}" for how, names in rows.items() if names]
-    return [f"other machine: more chips, and another kind of chip {'; '.join(said)}"] * bool(said)
+    clauses = [f"in {how} services of {', '.join(names)}" for how, names in rows.items() if names]
+    if not clauses:
+        return []
+    return [f"other machine: more chips, and another kind of chip {'; '.join(clauses)}"]
 
 
 def _at_edge(name: str, region: Region) -> str:
-    what = _RATIOS[name].replace("|", " ")
-    return f"{what} {_band(name, region)} of at most {number(SIDES[name].high, 2)}"
+    heading = _RATIOS[name].replace("|", " ")
+    return f"{heading} {_band(name, region)} of at most {number(SIDES[name].high, 2)}"
 
 
-def _deciding(found: Inverse) -> list[str]:
+def _deciding(inverse: Inverse) -> list[str]:
     """Say what to publish: the numbers that sampling does not keep apart from the best."""
-    if len(found.minimal) < 2:
+    if len(inverse.minimal) < 2:
         return []
-    ranked = found.decided_by()
-    _, most, error = ranked[0]
+    ranked = inverse.decided_by()
+    _, top_chance, error = ranked[0]
     if math.isinf(error):
         return ["to say what would decide between these takes more points: --points"]
-    least = most - max(2.0 * error, _NEAR)
-    leading = {name for name, chance, _ in ranked if chance >= least}
-    *others, last = [_BOTH.get(name, side.said) for name, side in SIDES.items() if name in leading]
-    said = f"{', '.join(others)} or {last}" if others else last
-    count = len(found.minimal)
-    now, then = number(100.0 / count, 2), stable(100.0 * most, 100.0 * error)
+    threshold = top_chance - max(2.0 * error, _NEAR)
+    leading = {name for name, chance, _ in ranked if chance >= threshold}
+    *earlier, last = [_BOTH.get(name, side.said) for name, side in SIDES.items() if name in leading]
+    nouns = f"{', '.join(earlier)} or {last}" if earlier else last
+    count = len(inverse.minimal)
+    chance_now, chance_after = number(100.0 / count, 2), stable(100.0 * top_chance, 100.0 * error)
     return [
-        f"to decide between these {count}, publish {said}: the chance to name the right one rises "
-        f"from {now} to {then} %"
+        f"to decide between these {count}, publish {nouns}: the chance to name the right one rises "
+        f"from {chance_now} to {chance_after} %"
     ]
 
 
-def _sides(found: Inverse, width: int) -> Part:
-    whole = found.whole
+def _sides(inverse: Inverse, width: int) -> Part:
+    region = inverse.whole
 
     def ends(side: Side, pair: Sequence[float]) -> str:
         return "..".join(number(end * side.factor, 2) for end in pair)
@@ -201,20 +207,20 @@ def _sides(found: Inverse, width: int) -> Part:
     columns = (
         words("number", lambda side: f"{side.said}{f', {side.unit}' if side.unit else ''}"),
         numbers("box", lambda side: ends(side, (side.low, side.high))),
-        numbers("region", lambda side: ends(side, whole.ends(side.name))),
-        numbers("10..90 %", lambda side: ends(side, whole.band(side.name))),
+        numbers("region", lambda side: ends(side, region.ends(side.name))),
+        numbers("10..90 %", lambda side: ends(side, region.band(side.name))),
     )
     return record_tables.table(columns, BOX, width)
 
 
-def _end(side: Side, key: str, what: str) -> Column:
-    def value(one: Any) -> float | None:
-        if not one.region.is_found:
+def _end(side: Side, key: str, meaning: str) -> Column:
+    def value(combination: Any) -> float | None:
+        if not combination.region.is_found:
             return None
-        ends = one.region.ends if key in ("least", "most") else one.region.band
+        ends = combination.region.ends if key in ("least", "most") else combination.region.band
         return float(ends(side.name)[key in ("high", "most")])
 
-    return Column(f"{side.name}_{key}", side.si, f"{side.said}: {what}", value)
+    return Column(f"{side.name}_{key}", side.si, f"{side.said}: {meaning}", value)
 
 
 _ENDS = {
@@ -228,21 +234,28 @@ COLUMNS = (
     Column("suffices", "yes or no", "whether they explain both tiers", "region.is_found"),
     Column("is_minimal", "yes or no", "and no fewer do"),
     Column("share_of_box", "share", "of the box, by volume", "region.share"),
-    Column("points", "count", "points of the region", lambda one: len(one.region.weights)),
+    Column(
+        "points",
+        "count",
+        "points of the region",
+        lambda combination: len(combination.region.weights),
+    ),
     Column(
         "mean_width",
         "share",
         "of a side that 10 to 90 % of the region take, on average",
-        lambda one: one.region.mean_width if one.region.is_found else None,
+        lambda combination: combination.region.mean_width if combination.region.is_found else None,
     ),
-    *(_end(side, key, what) for side in BOX for key, what in _ENDS.items()),
+    *(_end(side, key, meaning) for side in BOX for key, meaning in _ENDS.items()),
     Column("chip", "text", "chips of the slow tier"),
     Column("fast_chip", "text", "chips of the fast tier"),
     Column(
         "changed_chip",
         "share",
         "of the region, whose fast tier has another kind of chip",
-        lambda one: one.region.changed_chip if one.region.is_found else None,
+        lambda combination: (
+            combination.region.changed_chip if combination.region.is_found else None
+        ),
     ),
     Column(
         "is_thin", "yes or no", f"whether it rests on fewer than {ENOUGH} points", "region.is_thin"
@@ -251,36 +264,36 @@ COLUMNS = (
         "at_edge",
         "text",
         "numbers that lie at the edge of the box",
-        lambda one: " ".join(one.region.at_edge),
+        lambda combination: " ".join(combination.region.at_edge),
     ),
 )
 
 
-def record(found: Inverse, region: Region) -> Record:
+def record(inverse: Inverse, region: Region) -> Record:
     """Return the record of a combination: whether it suffices, and the ends of every number."""
     chips = {
-        name: " ".join(found.known.names[at] for at in np.unique(region.values[name]).astype(int))
+        name: " ".join(inverse.known.names[at] for at in np.unique(region.values[name]).astype(int))
         for name in ("chip", "fast_chip")
     }
-    tricks, is_minimal = " + ".join(region.tricks), region in found.minimal
-    one = SimpleNamespace(region=region, tricks=tricks, is_minimal=is_minimal, **chips)
-    return plainly(values(COLUMNS, one))
+    tricks, is_minimal = " + ".join(region.tricks), region in inverse.minimal
+    combination = SimpleNamespace(region=region, tricks=tricks, is_minimal=is_minimal, **chips)
+    return plainly(values(COLUMNS, combination))
 
 
-def alongside(found: Inverse, points: int) -> Record:
+def alongside(inverse: Inverse, points: int) -> Record:
     """Return what the records rest on, and what would decide."""
     return {
         "published": {
-            "tokens_per_s": list(found.published.speeds),
-            "usd_per_mtok_output": list(found.published.prices),
+            "tokens_per_s": list(inverse.published.speeds),
+            "usd_per_mtok_output": list(inverse.published.prices),
         },
-        "tolerance": found.tolerance,
+        "tolerance": inverse.tolerance,
         "points": points,
         "seed": SEED,
         "box": {side.name: [side.low, side.high] for side in BOX},
-        "chips": list(found.known.names),
+        "chips": list(inverse.known.names),
         "decided_by": [
             {"number": name, "chance": plain(chance), "error": plain(error)}
-            for name, chance, error in found.decided_by()
+            for name, chance, error in inverse.decided_by()
         ],
     }

@@ -28,23 +28,28 @@ MOST_BEATEN = 20
 """Points above their bound that a table names alongside those; the scores count all."""
 
 SCORES = (
-    words("", lambda one: one.name.removeprefix("part:")),
-    numbers("points", lambda one: f"{one.count:,}"),
-    numbers("sources", lambda one: str(one.sources)),
-    numbers("median|factor", lambda one: f"{one.median_factor:.2f}"),
-    numbers("90 %|within", lambda one: f"{one.p90_factor:.2f}"),
-    numbers("bias", lambda one: f"{one.bias:.2f}"),
-    numbers("in 80 %|range", lambda one: f"{100 * one.coverage:.0f} %"),
-    numbers("above|bound", lambda one: str(one.bound_beaten)),
+    words("", lambda group: group.name.removeprefix("part:")),
+    numbers("points", lambda group: f"{group.count:,}"),
+    numbers("sources", lambda group: str(group.sources)),
+    numbers("median|factor", lambda group: f"{group.median_factor:.2f}"),
+    numbers("90 %|within", lambda group: f"{group.p90_factor:.2f}"),
+    numbers("bias", lambda group: f"{group.bias:.2f}"),
+    numbers("in 80 %|range", lambda group: f"{100 * group.coverage:.0f} %"),
+    numbers("above|bound", lambda group: str(group.bound_beaten)),
 )
 
 _WORST = (
-    words("point", lambda one: one.point.id),
-    words("measured on", lambda one: f"{one.point.model} on {one.point.hardware}"),
-    words("metric", lambda one: one.point.metric),
-    numbers("measured", lambda one: number(one.point.value)),
-    numbers("expected", lambda one: number(one.expected)),
-    numbers("factor", lambda one: f"{one.factor:.2f}{' above its bound' * one.beats_bound}"),
+    words("point", lambda prediction: prediction.point.id),
+    words(
+        "measured on", lambda prediction: f"{prediction.point.model} on {prediction.point.hardware}"
+    ),
+    words("metric", lambda prediction: prediction.point.metric),
+    numbers("measured", lambda prediction: number(prediction.point.value)),
+    numbers("expected", lambda prediction: number(prediction.expected)),
+    numbers(
+        "factor",
+        lambda prediction: f"{prediction.factor:.2f}{' above its bound' * prediction.beats_bound}",
+    ),
 )
 
 
@@ -54,19 +59,22 @@ _KEY = (
 )
 
 
-def point_record(one: Prediction) -> Record:
+def point_record(prediction: Prediction) -> Record:
     """Return one predicted point, in the unit of its metric."""
-    point = one.point
+    point = prediction.point
     return plainly(
         {
             **{key: getattr(point, key) for key in ("id", "hardware", "model")},
             "engine": point.engine or None,
             "metric": point.metric,
             "measured": point.value,
-            "expected": one.expected,
-            **{key: getattr(one, key) for key in ("low", "high", "bound", "factor", "engine_used")},
-            "bound_beaten": one.beats_bound,
-            "assumed": one.assumed,
+            "expected": prediction.expected,
+            **{
+                key: getattr(prediction, key)
+                for key in ("low", "high", "bound", "factor", "engine_used")
+            },
+            "bound_beaten": prediction.beats_bound,
+            "assumed": prediction.assumed,
         }
     )
 
@@ -74,20 +82,22 @@ def point_record(one: Prediction) -> Record:
 _OF_GROUPS = ("median_factor", "p90_factor", "bias", "coverage", "bound_beaten", "sources")
 
 
-def premises(found: Validation) -> Record:
+def premises(validation: Validation) -> Record:
     """Return what goes with the points: those not predicted, and scores by group."""
     return {
-        "skipped": [{"id": one.id, "reason": one.reason} for one in found.skipped],
+        "skipped": [{"id": skipped.id, "reason": skipped.reason} for skipped in validation.skipped],
         "groups": [
-            plainly({"group": one.name, "n": one.count} | {k: getattr(one, k) for k in _OF_GROUPS})
-            for one in found.groups
+            plainly(
+                {"group": group.name, "n": group.count} | {k: getattr(group, k) for k in _OF_GROUPS}
+            )
+            for group in validation.groups
         ],
     }
 
 
-def json_text(found: Validation) -> Iterator[str]:
+def json_text(validation: Validation) -> Iterator[str]:
     """Yield a validation in the shape of the contract, a line for each point."""
-    parts = {"points": map(point_record, found.predictions), **premises(found)}
+    parts = {"points": map(point_record, validation.predictions), **premises(validation)}
     yield '{"schema": "fastcalc-validate/1"'
     for name, records in parts.items():
         between = f',\n"{name}": [\n'
@@ -99,57 +109,63 @@ def json_text(found: Validation) -> Iterator[str]:
 
 
 def parts(
-    found: Validation, name: str, aside: Shipped | None, then: str | None, screen: Screen
+    validation: Validation,
+    name: str,
+    aside: Shipped | None,
+    next_command: str | None,
+    screen: Screen,
 ) -> list[Part]:
     """Return how far off predictions are and where they are weak, their scores, and notes."""
-    every = _notes(found, aside)
-    (whole,) = [one for one in found.groups if one.name == "all"]
-    known = f"of {name}"
+    all_notes = _notes(validation, aside)
+    (total,) = [group for group in validation.groups if group.name == "all"]
+    scope = f"of {name}"
     if aside:
-        seen = sum(one.count for one in found.groups if one.name == "part:SRAM machines")
-        known = "that their fits have not seen"
-        known += f", {seen} of SRAM machines excepted" if seen else ""
-    points, sources = many(whole.count, "point"), many(whole.sources, "source")
-    page: list[Part] = [
-        f"{points} of {sources} {known}: off by a factor of "
-        f"{whole.median_factor:.2f} in the median, 90 % within {whole.p90_factor:.2f}, "
-        f"{100 * whole.coverage:.0f} % inside their 80 % range, "
-        f"{whole.bound_beaten} above the bound."
-    ]
-    weak = _weak(found, FEW_SOURCES if aside else 0)
-    page += [f"Weak: {weak}."] if weak else []
-    few = every if aside is None else every[:3]
-    if aside is None:
-        worst = max(found.predictions, key=_factor)
-        point = worst.point
-        furthest = (
-            f"furthest off: {point.id}, {point.model} on {point.hardware}, {point.metric} "
-            f"{number(point.value)} measured, {number(worst.expected)} expected, a factor of "
-            f"{worst.factor:.2f}"
+        sram_points = sum(
+            group.count for group in validation.groups if group.name == "part:SRAM machines"
         )
-        few = [furthest, *few]
-    elif found.skipped:
-        few += [f"{len(found.skipped)} points are not predicted; --notes says why"]
+        scope = "that their fits have not seen"
+        scope += f", {sram_points} of SRAM machines excepted" if sram_points else ""
+    points, sources = many(total.count, "point"), many(total.sources, "source")
+    page: list[Part] = [
+        f"{points} of {sources} {scope}: off by a factor of "
+        f"{total.median_factor:.2f} in the median, 90 % within {total.p90_factor:.2f}, "
+        f"{100 * total.coverage:.0f} % inside their 80 % range, "
+        f"{total.bound_beaten} above the bound."
+    ]
+    weak = _weak(validation, FEW_SOURCES if aside else 0)
+    page += [f"Weak: {weak}."] if weak else []
+    shown_notes = all_notes if aside is None else all_notes[:3]
+    if aside is None:
+        furthest = max(validation.predictions, key=_factor)
+        point = furthest.point
+        note = (
+            f"furthest off: {point.id}, {point.model} on {point.hardware}, {point.metric} "
+            f"{number(point.value)} measured, {number(furthest.expected)} expected, a factor of "
+            f"{furthest.factor:.2f}"
+        )
+        shown_notes = [note, *shown_notes]
+    elif validation.skipped:
+        shown_notes += [f"{len(validation.skipped)} points are not predicted; --notes says why"]
     page += [""]
     if not screen.wide:
-        page += [record_tables.table(SCORES, shown(found.groups), screen.width)]
+        page += [record_tables.table(SCORES, shown(validation.groups), screen.width)]
     else:
-        page += scores(aside.fitted if aside else found, screen.width)
+        page += scores(aside.fitted if aside else validation, screen.width)
         if aside is not None:
             page += ["", "Sources set aside: no engine was fitted on them", ""]
             page += scores(aside.set_aside, screen.width)
-    return [*page, screen.under_table(_KEY, few, every, then)]
+    return [*page, screen.under_table(_KEY, shown_notes, all_notes, next_command)]
 
 
-def _notes(found: Validation, aside: Shipped | None) -> list[str]:
+def _notes(validation: Validation, aside: Shipped | None) -> list[str]:
     if aside is None:
-        return [*_assumed(found.predictions), *_left_out(found.skipped)]
-    (whole,) = [one for one in aside.set_aside.groups if one.name == "all"]
+        return [*_assumed(validation.predictions), *_left_out(validation.skipped)]
+    (total,) = [group for group in aside.set_aside.groups if group.name == "all"]
     skipped = [*aside.fitted.skipped, *aside.set_aside.skipped]
     return [
-        f"set aside, as no engine was fitted on them: {whole.count:,} points of {whole.sources} "
-        f"sources, median {whole.median_factor:.2f}, 90 % within {whole.p90_factor:.2f}, "
-        f"{100 * whole.coverage:.0f} % in range; --wide has their classes and the worst points",
+        f"set aside, as no engine was fitted on them: {total.count:,} points of {total.sources} "
+        f"sources, median {total.median_factor:.2f}, 90 % within {total.p90_factor:.2f}, "
+        f"{100 * total.coverage:.0f} % in range; --wide has their classes and the worst points",
         "SRAM machines: their engines are set from these few speeds, not fitted, so none is left "
         "out there and the factor flatters",
         f"{len(aside.suspect.predictions)} points are not believed and not counted; their reasons "
@@ -166,50 +182,51 @@ def _assumed(predictions: Iterable[Prediction]) -> Iterator[str]:
     """Yield what was assumed of points: layouts that were not stated, waves that memory holds."""
     counts = Counter(prediction.assumed for prediction in predictions if prediction.assumed)
     if counts:
-        named = [f"{text} ({many(count, 'point')})" for text, count in counts.most_common()]
-        rest = len(named) - _MOST_ASSUMED
-        more = [f"{rest} more with --format json"] if rest > 0 else []
-        yield f"assumed: {'; '.join([*named[:_MOST_ASSUMED], *more])}"
+        assumptions = [f"{text} ({many(count, 'point')})" for text, count in counts.most_common()]
+        unnamed = len(assumptions) - _MOST_ASSUMED
+        hint = [f"{unnamed} more with --format json"] if unnamed > 0 else []
+        yield f"assumed: {'; '.join([*assumptions[:_MOST_ASSUMED], *hint])}"
 
 
-def _weak(found: Validation, least: int) -> str:
+def _weak(validation: Validation, fewest_sources: int) -> str:
     """Say which classes have fewer sources than they need, and which are far off."""
-    classes = [one for one in found.groups if one.name.startswith("part:")]
-    few = [one for one in classes if one.sources < least]
-    far = [one for one in classes if one not in few and one.p90_factor > FAR_OFF]
-    said = []
-    for groups, what, so in (
-        (few, "few sources stand behind", ", so their figures may be luck"),
+    classes = [group for group in validation.groups if group.name.startswith("part:")]
+    poorly_sourced = [group for group in classes if group.sources < fewest_sources]
+    far = [group for group in classes if group not in poorly_sourced and group.p90_factor > FAR_OFF]
+    sentences = []
+    for groups, complaint, caveat in (
+        (poorly_sourced, "few sources stand behind", ", so their figures may be luck"),
         (far, f"a tenth of the points are off by more than {FAR_OFF:g} in", ""),
     ):
-        named = [
-            f'"{one.name.removeprefix("part:")}" ({many(one.sources, "source")})' for one in groups
+        class_names = [
+            f'"{group.name.removeprefix("part:")}" ({many(group.sources, "source")})'
+            for group in groups
         ]
-        said += [f"{what} {listed(named)}{so}"] if named else []
-    return "; ".join(said)
+        sentences += [f"{complaint} {listed(class_names)}{caveat}"] if class_names else []
+    return "; ".join(sentences)
 
 
 def shown(groups: Sequence[Group]) -> list[Group]:
     """Return the groups that a table shows: classes of machines, and all together."""
-    return [one for one in groups if one.name == "all" or one.name.startswith("part:")]
+    return [group for group in groups if group.name == "all" or group.name.startswith("part:")]
 
 
-def scores(found: Validation, width: int) -> Iterator[Part]:
+def scores(validation: Validation, width: int) -> Iterator[Part]:
     """Yield scores, the points that are furthest off, and those above their bound."""
-    yield record_tables.table(SCORES, shown(found.groups), width)
-    worst = nlargest(WORST, found.predictions, key=_factor)
-    beating = (one for one in found.predictions if one.beats_bound)
-    named = {one.point.id for one in worst}
+    yield record_tables.table(SCORES, shown(validation.groups), width)
+    furthest_off = nlargest(WORST, validation.predictions, key=_factor)
+    beating = (prediction for prediction in validation.predictions if prediction.beats_bound)
+    listed_ids = {prediction.point.id for prediction in furthest_off}
     beaten = [
-        one
-        for one in nlargest(WORST + MOST_BEATEN, beating, key=_factor)
-        if one.point.id not in named
+        prediction
+        for prediction in nlargest(WORST + MOST_BEATEN, beating, key=_factor)
+        if prediction.point.id not in listed_ids
     ]
-    if worst:
+    if furthest_off:
         yield ""
-        yield record_tables.table(_WORST, [*worst, *beaten[:MOST_BEATEN]], width)
+        yield record_tables.table(_WORST, [*furthest_off, *beaten[:MOST_BEATEN]], width)
 
 
 def _left_out(skipped: Sequence[Skipped]) -> Iterator[str]:
-    for reason, count in Counter(one.reason for one in skipped).most_common(8):
+    for reason, count in Counter(point.reason for point in skipped).most_common(8):
         yield f"not predicted, {count}: {reason}"
