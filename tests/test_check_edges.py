@@ -55,6 +55,8 @@ EDGES = [
     ("MD021", PICKS, "top_k: 2048", "top_k: {}", (128, 16_384), (127, 16_385)),
     # Within a quarter of the size that the name says; a trillion is a thousand billion.
     ("MD016", MODEL, "aliases: [", "aliases: [mine-{}, ", ("6.5b", "10.7b", "0.008t"), ("6.4b", "10.8b", "0.08t", "8t")),
+    # The largest domain of any GPU that is sold joins 576.
+    ("HW045", CHIP, "domain: {value: 8,", "domain: {{value: {},", (8, 576), (580,)),
     # As printed: 128, and nothing else.
     ("MD019", WINDOWS, "window: 128", "window: {}", (128,), (127, 256)),
     # 8.03B, 1 % about.

@@ -332,19 +332,31 @@ def test_what_has_no_place_or_price_is_refused_with_a_reason():
         assert words in told
 
 
-def test_layouts_are_those_of_one_copy_that_people_run():
-    """Six heads are cut over one chip or two; four experts over 4 ranks at most."""
-    chip = ENTRIES.hardware("h100-sxm")
+def six_heads(experts, **chip):
+    """Two layers of six heads and some experts, on H100s that may differ."""
     blocks = [
         {
             "count": 2,
             "attention": {"kind": "gqa", "heads": 6, "kv_heads": 6, "head_dim": 64},
-            "ffn": {"kind": "moe", "experts": 4, "active_experts": 2, "width": 512},
+            "ffn": {"kind": "moe", "experts": experts, "active_experts": 2, "width": 512},
         }
     ]
     entry = {"id": "six-heads", "name": "Six", "weight_format": "bf16", "hidden_size": 384}
     model = Model.model_validate({**entry, "vocabulary": 1000, "blocks": blocks})
-    space = Space(replace(scenario("gpt-oss-120b", chip.id), model=model))
+    hardware = made_up.chip(**chip) if chip else ENTRIES.hardware("h100-sxm")
+    return Space(replace(scenario("gpt-oss-120b", "h100-sxm"), model=model, hardware=hardware))
+
+
+def test_wafers_are_taken_in_any_number_up_to_64_and_then_in_steps_of_a_32nd():
+    """Twice as many as any up to 64: of 65 to 100 every second. Its 126 layers allow them all."""
+    space = Space(scenario("llama-3.1-405b", "wse-3"))
+    chips = [layout.chips for layout in space.up_to(100)]
+    assert chips == [*range(chips[0], 65), *range(66, 101, 2)]
+
+
+def test_layouts_are_those_of_one_copy_that_people_run():
+    """Six heads are cut over one chip or two; four experts over 4 ranks at most."""
+    space = six_heads(experts=4)
     assert set(space.layouts(2)) == {Layout(2), Layout(2, ep=2), Layout(ep=2, dp=2)}
     assert set(space.layouts(4)) == {Layout(2, ep=4, dp=2), Layout(ep=4, dp=4)}
     # Two stages of a layer each, of as many ranks as there are; three of neither.
@@ -352,3 +364,18 @@ def test_layouts_are_those_of_one_copy_that_people_run():
     assert [space.layouts(chips) for chips in (3, 5, 6, 12)] == [[]] * 4
     bus = Space(replace(space.scenario, hardware=ENTRIES.hardware("l40s")))
     assert Layout(pp=2) in bus.layouts(2)  # over PCIe
+
+
+def test_experts_are_divided_evenly_or_not_at_all():
+    """Six are three for each of two ranks, and for four ranks one and a half."""
+    space = six_heads(experts=6)
+    assert set(space.layouts(2)) == {Layout(2), Layout(2, ep=2), Layout(ep=2, dp=2)}
+    assert set(space.layouts(4)) == {Layout(2, 2), Layout(2, 2, 2), Layout(1, 2, 2, 2)}
+
+
+@pytest.mark.parametrize(("experts", "is_whole"), [(5, False), (6, True), (7, True)])
+def test_a_rack_is_run_whole_where_each_chip_has_an_expert(experts, is_whole):
+    """Six chips that a fast link joins: copies of some experts make seven even."""
+    links = {"scale_up": {"bandwidth": "100 GB/s", "domain": 6}}
+    space = six_heads(experts, links=links)
+    assert (set(space.layouts(6)) == {Layout(2, 1, 6, 3), Layout(1, 1, 6, 6)}) == is_whole

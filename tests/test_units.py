@@ -89,6 +89,8 @@ def test_numbers_as_sources_print_them(printed, number):
         ("$30,000", "price", 30e3),
         ("25k USD", "price", 25e3),
         ("2 million dollars", "price", 2e6),
+        ("$1.5M", "price", 1.5e6),
+        ("40 thousand USD", "price", 40e3),
     ],
 )
 def test_quantities_as_sources_print_them(printed, dimension, value):
