@@ -2,6 +2,7 @@
 
 import re
 
+from fastcalc.catalogue.schema.engine_parameters import PARAMETERS as DECLARED
 from tests.helpers import ROOT, every
 from tests.rule_examples import put, value
 from tests.test_check import faults
@@ -212,3 +213,50 @@ def test_four_bits_run_two_or_about_three_times_as_fast_as_eight(
     )
     found = faults(tmp_path_factory.mktemp("fp4"), "b200", text)
     assert ("HW002" in {fault.rule for fault in found}) == is_doubtful
+
+
+# A value of a parameter of engines; values that some engine has, with room, and those that none has.
+PARAMETERS = [
+    ("bandwidth_fraction", ("0.3", "1"), ("0.29",)),
+    ("bandwidth_per_core", ("1 GB/s", "100 GB/s"), ("0.99 GB/s", "100.1 GB/s")),
+    ("compute_fraction", ("0.1", "1"), ("0.09",)),
+    ("compute_per_core", ("0.1 TFLOP/s", "100 TFLOP/s"), ("0.09 TFLOP/s", "101 TFLOP/s")),
+    ("grouped_gemm_fraction", ("0.05", "1"), ("0.04",)),
+    ("block_gemm_fraction", ("0.1", "1"), ("0.09",)),
+    ("narrow_expert_width", ("8", "512"), ("7", "513")),
+    ("dequantization_operations", ("0.25", "16"), ("0.2", "16.5")),
+    ("link_fraction", ("0.1", "1"), ("0.09",)),
+    ("collective_latency", ("0.2 us", "500 us"), ("0.19 us", "501 us")),
+    ("rank_wait", ("0.2 us", "500 us"), ("0.19 us", "501 us")),
+    ("decode_layer_floor", ("2 us", "2 ms"), ("1.9 us", "2.1 ms")),
+    ("prefill_layer_floor", ("2 us", "2 ms"), ("1.9 us", "2.1 ms")),
+    ("expert_layer_extra", ("0.05", "8"), ("0.04", "8.1")),
+    ("latent_layer_extra", ("0.05", "4"), ("0.04", "4.1")),
+    ("sequence_overhead", ("0.2 us", "20 ms"), ("0.19 us", "20.1 ms")),
+    ("stage_overhead", ("0.2 us", "20 ms"), ("0.19 us", "20.1 ms")),
+    ("request_overhead", ("0.1 ms", "2 s"), ("0.09 ms", "2.1 s")),
+    ("expert_correlation", ("0.4", "1"), ("0.39",)),
+    ("expert_imbalance", ("1", "4"), ("4.1",)),
+    ("memory_fraction", ("0.6", "1"), ("0.59",)),
+    ("cache_fraction", ("0.6", "1"), ("0.59",)),
+    ("prompt_chunk", ("64", "1000000"), ("63", "1000001")),
+    ("minimum_rows", ("1", "512"), ("513",)),
+    ("max_sequences", ("16", "100000"), ("15", "100001")),
+    ("host_bandwidth_fraction", ("0.3", "1"), ("0.29",)),
+    ("host_link_fraction", ("0.3", "1"), ("0.29",)),
+    ("host_layer_overhead", ("2 us", "2 ms"), ("1.9 us", "2.1 ms")),
+]  # fmt: skip
+
+
+@every("name,fine,doubtful", PARAMETERS)
+def test_parameters_that_no_engine_has_are_doubted(tmp_path_factory, name, fine, doubtful):
+    folder = tmp_path_factory.mktemp("parameters")
+    for text in (*fine, *doubtful):
+        engine = f"id: mine\nname: Mine\nfitted_on: mine\nparameters:\n  {name}: {text}\n"
+        found = {fault.rule for fault in faults(folder, "mine", engine)}
+        assert ("EN004" in found) == (text in doubtful), text
+
+
+def test_parameters_without_an_edge_here_have_those_of_their_type():
+    shares = {"exchange_gathers", "short_sums"}
+    assert {name for name, _, _ in PARAMETERS} == {*DECLARED} - shares

@@ -24,7 +24,7 @@ def narrows_weights(scenario: Scenario) -> bool:
 def narrows_cache(scenario: Scenario) -> bool:
     """Return whether a cache of fewer bits than the engine keeps for the model is asked for."""
     own = default_cache(scenario.model, scenario.engine, None)
-    kept, whole = (number_format(one, cache=True) for one in (scenario.kv or own, own))
+    kept, whole = (number_format(name) for name in (scenario.kv or own, own))
     return kept.cache_bytes < whole.cache_bytes
 
 
