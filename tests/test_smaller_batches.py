@@ -118,6 +118,12 @@ def test_a_floor_is_paid_once_a_step():
     assert slow.floor == pytest.approx(3e-3, rel=1e-9)
 
 
+def test_the_floor_is_of_a_step_of_one_sequence():
+    """Eight layers of 1 ms and 2 ms for the sequence, on one chip."""
+    one = scenario(decode_layer_floor="1 ms", sequence_overhead="2 ms")
+    assert curve(one, 1, np.array([1, 2]), 2.0).floor == pytest.approx(10e-3, rel=1e-9)
+
+
 def test_more_floor_never_makes_it_cheaper_on_one_cut():
     found = study([scenario()], 1, 2.5)
     multiples = np.array([one.multiple for one in found.floors])

@@ -120,6 +120,25 @@ def test_regions_hold_what_they_can_and_the_rest_is_read_one_after_another():
     assert seconds(found) == pytest.approx(3.5e-3, rel=1e-4)
 
 
+def test_the_last_stage_reads_a_head_that_a_host_holds():
+    """Two layers of 0.488 ms in each of two stages, and in the last a head of 1 GB at 50 GB/s.
+
+    Of two sequences each waits for the other's 20.98 ms in the last stage.
+    """
+    block = {
+        "count": 4,
+        "attention": {"kind": "gqa", "heads": 10, "kv_heads": 10, "head_dim": 100},
+        "ffn": {"kind": "dense", "width": 80_000},
+    }
+    shape = {"hidden_size": 1000, "vocabulary": 500_000, "blocks": [block]}
+    model = Model.model_validate({"id": "m", "name": "M", "weight_format": "bf16", **shape})
+    on = chip(memory("M", "10 GB", "1 TB/s"), links={"scale_up": {"bandwidth": "100 TB/s"}})
+    asked = MemoryChoice(host(), "stream", place(head="host"))
+    given = {"engine": ADDS, "prompt": 10, "output": 10, "memory": asked}
+    found = outcome(model, on, batch=(2,), sharding=Sharding(pp=2), **given)
+    assert seconds(found) == pytest.approx(2 * (2 * 0.488e-3 + 20e-3), rel=1e-2)
+
+
 def test_each_chip_with_regions_reads_its_part_of_the_caches_from_shared_memory():
     """1,500 tokens of 1 MB are 1.5 GB a sequence, half of its layers on each of two chips.
 
