@@ -192,6 +192,30 @@ def test_gigabytes_that_are_whole_stacks_in_binary_are_doubted(
     assert ("HW025" in {fault.rule for fault in found}) == is_doubtful
 
 
+@every("power", [1, 2, 3, 4])
+def test_binary_prefixes_of_a_bare_number_are_any_up_to_tera(tmp_path_factory, power):
+    """3.35 is printed, and the value is so many times 1.024 of it."""
+    text = put(
+        (ROOT / f"{CHIP}.yaml").read_text(),
+        ("value: 3.35 TB/s", f"value: {3.35 * 1.024**power:.6f} TB/s"),
+        ('printed: "3.35TB/s"', 'printed: "3.35", reading: "binary"'),
+    )
+    found = faults(tmp_path_factory.mktemp("prefixes"), "h100-sxm", text)
+    assert "PV009" not in {fault.rule for fault in found}
+
+
+def test_a_memory_in_decimal_excuses_no_other(tmp_path):
+    """40 GB are decimal where their reading says so; the 80 GB after them say nothing."""
+    tiers = [
+        "- {name: HBM2, capacity: {value: 40 GB, reading: decimal}, bandwidth: 1 TB/s}",
+        "- {name: HBM3, capacity: 80 GB, bandwidth: 3.35 TB/s}",
+    ]
+    text = "\n".join(["id: mine", "name: Mine", "vendor: NVIDIA", "kind: gpu", "memory:", *tiers])
+    found = [fault.message for fault in faults(tmp_path, "mine", text) if fault.rule == "HW025"]
+    assert len(found) == 1
+    assert found[0].startswith("memory[1].capacity: 80 GB is")
+
+
 def test_how_far_a_shape_is_off_is_told(tmp_path):
     """512 columns more in three matrices of 32 layers: 201,326,592 of 8,030,261,248 parameters."""
     text = put((ROOT / f"{MODEL}.yaml").read_text(), ("width: 14336", "width: 14848"))

@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from benchmarks.mutants.__main__ import Kept, equivalents
+from benchmarks.mutants.__main__ import EQUIVALENT, SURVIVORS, Kept, reasons_in
 from benchmarks.mutants.covering import Covering
 from benchmarks.mutants.generated import Mutant, mutants_of, sample
 from benchmarks.mutants.page import page
@@ -92,7 +92,8 @@ def test_names_of_mutants_are_given_once():
     for file in FILES:
         mutants = mutants_of(ROOT, file)
         assert len({mutant.key for mutant in mutants}) == len(mutants) > 10
-    assert all(equivalents().values())
+    assert all(reasons_in(EQUIVALENT).values())
+    assert all(reasons_in(SURVIVORS).values())
 
 
 @pytest.fixture(scope="module")
@@ -171,9 +172,12 @@ def test_an_interrupted_run_goes_on_and_new_tests_meet_what_survived(tmp_path):
 def test_the_page_has_the_score_the_survivors_and_the_reasons():
     sums, products = mutant("a + b", "(a - b)"), mutant("a * b", "(a / b)")
     verdicts = [Verdict(sums, "killed", 1.0), Verdict(products, "survived", 1.0)]
-    text = page(verdicts, {mutant("a or 0", "(a)"): "Never 0."}, seed=7, population=1234)
+    equivalent = {mutant("a or 0", "(a)"): "Never 0."}
+    text = page(verdicts, equivalent, {}, seed=7, population=1234)
     assert "sample of 3 of 1,234 such mutants, seed 7;\n1 of them" in text
     assert "**1 of 2 killed (50.0%).**" in text
     assert "| core | 2 | 1 |" in text
     assert "- `small/core/sums.py`, `add`: `a * b` becomes `(a / b)`\n" in text
     assert "`a or 0` becomes `(a)`. Never 0." in text
+    known = page(verdicts, equivalent, {products.key: "No price is 0."}, seed=7, population=1234)
+    assert "`a * b` becomes `(a / b)`. No price is 0.\n" in known

@@ -336,6 +336,15 @@ def test_what_misses_one_limit_is_counted_there_and_what_misses_more_apart(limit
     assert not found.plans
 
 
+def test_what_has_no_price_is_counted_and_named():
+    """Of two chips one has no price; of the other one point is the plan."""
+    unpriced = made_up.clocked(id="unpriced", price={})
+    grids = [grid(batches=(1,), chip=unpriced), grid(batches=(1,))]
+    found = decide(grids, Service(1000.0, 1000.0))
+    assert found.reasons["unknown"] == found.unknown["unpriced"] > 0
+    assert found.reasons.total() + len(found.plans) == found.candidates
+
+
 def test_batches_between_those_tried_first_are_tried():
     """Only batches of 1 and 100 are given, and 20 requests a second with 12 ms between tokens.
 

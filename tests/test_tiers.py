@@ -120,6 +120,14 @@ def test_regions_hold_what_they_can_and_the_rest_is_read_one_after_another():
     assert seconds(found) == pytest.approx(3.5e-3, rel=1e-4)
 
 
+def test_a_stage_alone_on_its_host_reads_no_faster_than_that_does():
+    """10 GB in four stages, two to a host: 2.5 GB at 20 GB/s, four times, one after another."""
+    on = chip(memory("M", "10 GB", "1 TB/s"), links={"scale_up": {"bandwidth": "100 TB/s"}})
+    asked = MemoryChoice(host(bandwidth="20 GB/s", shared_by=2), "stream", place(weights="host"))
+    found = outcome(TEN_GB, on, engine=ADDS, sharding=Sharding(pp=4), memory=asked)
+    assert seconds(found) == pytest.approx(0.5, rel=1e-2)
+
+
 def test_the_last_stage_reads_a_head_that_a_host_holds():
     """Two layers of 0.488 ms in each of two stages, and in the last a head of 1 GB at 50 GB/s.
 

@@ -26,7 +26,9 @@ from benchmarks.mutants.page import AIM, page, score
 from benchmarks.mutants.running import ROOT, NoVerdictError, Verdict, copied, verdict_on
 
 ROOMS = ("core", "formulas", "search", "evidence", "catalogue", "lint")
-EQUIVALENT = Path(__file__).with_name("equivalent.yaml")
+EQUIVALENT, SURVIVORS = (
+    Path(__file__).with_name(name) for name in ("equivalent.yaml", "survivors.yaml")
+)
 SIZE, SEED = 200, 1
 
 
@@ -36,9 +38,9 @@ def all_mutants() -> list[Mutant]:
     return [mutant for file in files for mutant in mutants_of(ROOT, str(file.relative_to(ROOT)))]
 
 
-def equivalents() -> dict[str, str]:
-    """Return the mutants that no test can kill by their keys, with the reason of each."""
-    listed: list[dict[str, str]] = yaml.safe_load(EQUIVALENT.read_text()) or []
+def reasons_in(file: Path) -> dict[str, str]:
+    """Return the mutants that a file lists by their keys, with the reason of each."""
+    listed: list[dict[str, str]] = yaml.safe_load(file.read_text()) or []
     return {row["mutant"]: row["reason"] for row in listed}
 
 
@@ -145,7 +147,7 @@ def _tests(mutants: Iterable[Mutant], options: Any, folder: Path) -> dict[Mutant
 def main() -> int:
     """Try the sample and return the exit code."""
     options = _options()
-    reasons, mutants = equivalents(), all_mutants()
+    reasons, mutants = reasons_in(EQUIVALENT), all_mutants()
     for key in reasons.keys() - {mutant.key for mutant in mutants}:
         print(f"listed as equivalent, but not in the code: {key}", file=sys.stderr)
     chosen = sample(mutants, options.size, options.seed, ROOT)
@@ -166,7 +168,8 @@ def main() -> int:
         return 2
     if options.page:
         skipped = {mutant: reasons[mutant.key] for mutant in chosen if mutant.key in reasons}
-        options.page.write_text(page(judged, skipped, seed=options.seed, population=len(mutants)))
+        of = {"seed": options.seed, "population": len(mutants)}
+        options.page.write_text(page(judged, skipped, reasons_in(SURVIVORS), **of))
     return 0 if score(judged) >= AIM else 1
 
 

@@ -24,7 +24,12 @@ def score(verdicts: Sequence[Verdict]) -> float:
 
 
 def page(
-    verdicts: Sequence[Verdict], equivalent: Mapping[Mutant, str], *, seed: int, population: int
+    verdicts: Sequence[Verdict],
+    equivalent: Mapping[Mutant, str],
+    known: Mapping[str, str],
+    *,
+    seed: int,
+    population: int,
 ) -> str:
     """Return score, survivors and the mutants that no test can kill, in Markdown.
 
@@ -32,12 +37,17 @@ def page(
     ----------
     verdicts, equivalent
         On the mutants tried, and the others of the sample with the reasons.
+    known
+        Why mutants survive, by their keys.
     seed, population
         Of the sample, and how many mutants it is drawn from.
     """
     killed = sum(verdict.is_killed for verdict in verdicts)
     size = len(verdicts) + len(equivalent)
-    survivors = [_shown(verdict.mutant) for verdict in verdicts if not verdict.is_killed]
+    alive = [verdict.mutant for verdict in verdicts if not verdict.is_killed]
+    survivors = [
+        f"{_shown(mutant)}. {known.get(mutant.key, '')}".removesuffix(". ") for mutant in alive
+    ]
     reasons = [f"{_shown(mutant)}. {reason}" for mutant, reason in equivalent.items()]
     lines = [
         *_HEAD,
