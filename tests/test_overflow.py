@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import pytest
 
 from fastcalc.core.overflow import batch_without_host, overflows
@@ -45,6 +46,9 @@ def test_a_batch_beyond_the_chips_memory_says_where_a_server_would_queue():
 
 def test_what_gains_by_a_host_or_is_asked_to_live_there_is_not_warned_of():
     """A host that reads as fast as the card serves more with more; so may a user's own choice."""
+    there = MemoryChoice(dram(), "stream", place(kv="host"))
+    asked = outcome(LONG, CARD, engine=ADDS, batch=(10, 40), memory=there)
+    assert batch_without_host(asked.placement) == np.inf
     fast = dram(bandwidth="1 TB/s", link="1 TB/s")
     gains = outcome(LONG, CARD, engine=ADDS, batch=(10, 40), memory=MemoryChoice(fast, "stream"))
     assert not overflows(gains.estimate).any()
