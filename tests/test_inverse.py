@@ -43,7 +43,7 @@ POINTS = (1 << 20) if SERVICES == 100 else (1 << 17)
 def holds(found, values):
     """Whether a service lies in the region: its numbers are within the tolerance."""
     point = {name: np.atleast_1d(value) for name, value in values.items()}
-    slow, fast = slow_tier(point, found.known), fast_tier(point, found.known)
+    slow, fast = slow_tier(point, found.chip_kinds), fast_tier(point, found.chip_kinds)
     prices = (slow.cost * point["markup"], fast.cost * point["markup"] * point["markup_ratio"])
     reported = (*found.published.speeds, *found.published.prices)
     off = np.log(np.array([slow.speed, fast.speed, *prices])[:, 0] / reported)

@@ -150,7 +150,7 @@ def run_of(terms: Terms) -> Run:
     cached_price = terms.input_price if terms.cached_price is None else terms.cached_price
     hit = floats(terms.cached)
     input_usd = terms.prompt * ((1.0 - hit) * terms.input_price + hit * cached_price)
-    found = np.broadcast_arrays(
+    fields = np.broadcast_arrays(
         formulas.chain_success(accuracy=step_success, steps=terms.steps),
         calls,
         in_turn * (floats(terms.tokens) / terms.speed + lead),
@@ -158,16 +158,20 @@ def run_of(terms: Terms) -> Run:
         calls * terms.samples * (floats(terms.tokens) * terms.price + input_usd) / 1e6,
         calls * terms.samples * (floats(terms.tokens) + terms.prompt),
     )
-    return Run(*found)
+    return Run(*fields)
 
 
-def routed(to: Run, rest: Run, share: ArrayLike) -> Run:
-    """Return the run in which one option does a share of all steps, and another the rest."""
+def routed(to: Run, remaining: Run, share: ArrayLike) -> Run:
+    """Return the run in which one option does a share of all steps, and another all others."""
     part = floats(share)
-    success = to.success**part * rest.success ** (1.0 - part)
+    success = to.success**part * remaining.success ** (1.0 - part)
     pairs = (
-        *((to.calls, rest.calls), (to.model_seconds, rest.model_seconds)),
-        *((to.tool_seconds, rest.tool_seconds), (to.usd, rest.usd), (to.tokens, rest.tokens)),
+        *((to.calls, remaining.calls), (to.model_seconds, remaining.model_seconds)),
+        *(
+            (to.tool_seconds, remaining.tool_seconds),
+            (to.usd, remaining.usd),
+            (to.tokens, remaining.tokens),
+        ),
     )
     return Run(success, *(part * first + (1.0 - part) * second for first, second in pairs))
 
@@ -178,8 +182,8 @@ def prospect(run: Run, terms: Terms) -> Prospect:
     Ten steps at 0.9 take 2.87 runs:
 
     >>> terms = Terms(speed=65.0, accuracy=0.9, steps=10, tokens=800)
-    >>> found = prospect(run_of(terms), terms)
-    >>> round(float(found.seconds / found.run.seconds), 2)
+    >>> outlook = prospect(run_of(terms), terms)
+    >>> round(float(outlook.seconds / outlook.run.seconds), 2)
     2.87
     """
     ends = run.success if terms.repair is None else 1.0
@@ -191,10 +195,10 @@ def prospect(run: Run, terms: Terms) -> Prospect:
     )
     by_user = checks + np.where(run.seconds > terms.look_away, terms.come_back, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        each = np.maximum((run.seconds + by_user) / floats(terms.sessions), by_user)
-        times = run.seconds + by_user, np.minimum(each, attended + checks), each
+        interval = np.maximum((run.seconds + by_user) / floats(terms.sessions), by_user)
+        times = run.seconds + by_user, np.minimum(interval, attended + checks), interval
         seconds, user, between = (
-            formulas.time_to_success(attempt=one, success=ends) for one in times
+            formulas.time_to_success(attempt=attempt, success=ends) for attempt in times
         )
         busy = formulas.busy_sessions(response=run.seconds, think=by_user)
         tokens = formulas.time_to_success(attempt=run.tokens, success=ends)
@@ -203,8 +207,8 @@ def prospect(run: Run, terms: Terms) -> Prospect:
         usd = np.where(floats(terms.plan) > 0.0, paid + terms.plan / month, paid)
         month_usd = np.where(month > 0.0, month * paid, 0.0) + terms.plan
         total = np.where(np.isinf(user), np.inf, usd + floats(terms.hour) / HOUR * user)
-    found = np.broadcast_arrays(seconds, user, busy, usd, total, month, month_usd, tokens)
-    return Prospect(run, *found)
+    fields = np.broadcast_arrays(seconds, user, busy, usd, total, month, month_usd, tokens)
+    return Prospect(run, *fields)
 
 
 def included(terms: Terms) -> Array:

@@ -39,19 +39,19 @@ def number_of(catalogue: Catalogue, name: str, field: str) -> CatalogueNumber:
     entry = getattr(catalogue, _GETTERS[kind])(id_)
     if isinstance(entry, Model):
         if field not in MODEL_FIELDS:
-            known = ", ".join(MODEL_FIELDS)
-            raise InputError(f"'{shown(field)}' is not a number of a model: {known}")
+            names = ", ".join(MODEL_FIELDS)
+            raise InputError(f"'{shown(field)}' is not a number of a model: {names}")
         number: float | None = getattr(workload(entry), MODEL_FIELDS[field])
         if number is None:
             raise InputError(f"{entry.id} publishes no {field}")
         shape = entry.sources.get(entry.shape_source) if entry.shape_source else None
         return CatalogueNumber(number, f"{number:,.0f}", shape.title if shape else None)
-    found: Any = entry.parameters if kind == "engines" else entry
+    node: Any = entry.parameters if kind == "engines" else entry
     for step in field.split("."):
-        if isinstance(found, list):
-            found = found[0]
-        found = found.get(step) if isinstance(found, dict) else getattr(found, step, None)
-    if not isinstance(found, Quantity):
+        if isinstance(node, list):
+            node = node[0]
+        node = node.get(step) if isinstance(node, dict) else getattr(node, step, None)
+    if not isinstance(node, Quantity):
         raise InputError(f"{shown(name)} has no number '{shown(field)}'")
-    source = entry.sources.get(found.source) if found.source else None
-    return CatalogueNumber(found.si, found.text, source.title if source else None)
+    source = entry.sources.get(node.source) if node.source else None
+    return CatalogueNumber(node.si, node.text, source.title if source else None)

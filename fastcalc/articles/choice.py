@@ -117,7 +117,7 @@ class Contender:
     """
 
     name: str
-    own: Numbers
+    numbers: Numbers
     routes: tuple[str, str] | None = None
     model: str | None = None
     hardware: str | None = None
@@ -162,25 +162,25 @@ class Choice:
     def terms(self, option: Contender, changes: Mapping[str, ArrayLike] | None = None) -> Terms:
         """Return what an option offers: changed numbers, by their names, its own, or the shared."""
         shared: dict[str, Any] = {}
-        own: dict[str, Any] = {}
+        specific: dict[str, Any] = {}
         for name, value in (changes or {}).items():
             owner, _, key = name.rpartition(".")
             field = PARAMETERS[key].field
             scaled = floats(value) * PARAMETERS[key].scale
             if owner in ("", option.name):
-                (own if owner else shared)[field] = scaled
-        found = {"speed": 1.0, **self.shared, **shared, **option.own, **own}
-        found.pop("share", None)
-        return Terms(**found)
+                (specific if owner else shared)[field] = scaled
+        fields = {"speed": 1.0, **self.shared, **shared, **option.numbers, **specific}
+        fields.pop("share", None)
+        return Terms(**fields)
 
     def run(self, option: Contender, changes: Mapping[str, ArrayLike] | None = None) -> Run:
         """Return one run of an option."""
         if option.routes is None:
             return run_of(self.terms(option, changes))
-        named = {one.name: one for one in self.options}
-        to, rest = (self.run(named[name], changes) for name in option.routes)
+        by_name = {contender.name: contender for contender in self.options}
+        to, remaining = (self.run(by_name[name], changes) for name in option.routes)
         name = f"{option.name}.share"
-        return routed(to, rest, (changes or {}).get(name, option.own["share"]))
+        return routed(to, remaining, (changes or {}).get(name, option.numbers["share"]))
 
     def prospect(
         self, option: Contender, changes: Mapping[str, ArrayLike] | None = None
@@ -193,16 +193,16 @@ class Choice:
         if self.objective == "window":
             assert self.window is not None, "a window has its seconds"
             return -window_tokens(self.terms(option, changes), self.window)
-        found = self.prospect(option, changes)
-        by = {"total": found.total, "time": found.user_seconds, "cost": found.usd}
+        outlook = self.prospect(option, changes)
+        by = {"total": outlook.total, "time": outlook.user_seconds, "cost": outlook.usd}
         worth = by[self.objective]
         return np.where(np.isnan(worth), np.inf, worth)
 
     def values(self, changes: Mapping[str, ArrayLike] | None = None) -> Floats:
         """Return the value of each option at changed numbers, which broadcast; options first."""
         with np.errstate(invalid="ignore"):
-            found = [self.value(one, changes) for one in self.options]
-        return np.stack(np.broadcast_arrays(*found))
+            per_option = [self.value(option, changes) for option in self.options]
+        return np.stack(np.broadcast_arrays(*per_option))
 
     def winners(
         self, changes: Mapping[str, ArrayLike] | None = None, favoured: int | None = None
@@ -212,68 +212,68 @@ class Choice:
         Of equals it is the favoured one, or else the first.
         """
         values = self.values(changes)
-        best, least = np.argmin(values, axis=0), np.min(values, axis=0)
+        places, lowest = np.argmin(values, axis=0), np.min(values, axis=0)
         if favoured is not None:
-            is_equal = values[favoured] <= least + 1e-9 * np.abs(least)
-            best = np.where(is_equal, favoured, best)
-        return np.where(np.isfinite(least), best, -1)
+            is_equal = values[favoured] <= lowest + 1e-9 * np.abs(lowest)
+            places = np.where(is_equal, favoured, places)
+        return np.where(np.isfinite(lowest), places, -1)
 
     def flips(self) -> list[BreakEven]:
         """Return where the verdict flips, of each number alone: the nearest value on both sides."""
-        found = []
+        break_evens = []
         stands = int(self.winners())
         for name, now in self.numbers().items():
             parameter = PARAMETERS[name.rpartition(".")[2]]
             usual = parameter.grid(2000)
             at_most = min(now, usual[-1]) if np.isinf(now) else now
             grid = np.unique(np.append(usual, at_most))
-            winners, here = self._along(name, grid, stands), int(np.searchsorted(grid, at_most))
+            winners, start = self._along(name, grid, stands), int(np.searchsorted(grid, at_most))
             for step in (1, -1):
-                places = range(here, len(grid) if step > 0 else -1, step)
-                other = next((one for one in places if winners[one] != winners[here]), None)
-                if other is None or winners[other] < 0:
+                places = range(start, len(grid) if step > 0 else -1, step)
+                turn = next((place for place in places if winners[place] != winners[start]), None)
+                if turn is None or winners[turn] < 0:
                     continue
-                at = self._between(name, grid[other - step], grid[other], int(winners[here]))
+                at = self._between(name, grid[turn - step], grid[turn], int(winners[start]))
                 if parameter.is_count:
                     at = float(np.ceil(at) if step > 0 else np.floor(at))
-                who = self.options[int(winners[other])].name
-                found.append(BreakEven(name, now, at, who, step > 0))
-        return found
+                winner = self.options[int(winners[turn])].name
+                break_evens.append(BreakEven(name, now, at, winner, step > 0))
+        return break_evens
 
     def numbers(self) -> dict[str, float]:
         """Return the numbers whose change may flip the verdict, and their values now."""
-        found: dict[str, float] = {}
+        numbers: dict[str, float] = {}
         for option in self.options:
             if option.routes is not None:
-                found[f"{option.name}.share"] = float(option.own["share"])
+                numbers[f"{option.name}.share"] = float(option.numbers["share"])
                 continue
             terms = self.terms(option)
-            more = [key for key in _WHERE_GIVEN if PARAMETERS[key].field in option.own]
-            for key in (*_FLIPPING_OF_OPTIONS[self.objective], *more):
+            optional_keys = [key for key in _WHERE_GIVEN if PARAMETERS[key].field in option.numbers]
+            for key in (*_FLIPPING_OF_OPTIONS[self.objective], *optional_keys):
                 value = float(getattr(terms, PARAMETERS[key].field)) / PARAMETERS[key].scale
                 if np.isfinite(value):
-                    found[f"{option.name}.{key}"] = value
+                    numbers[f"{option.name}.{key}"] = value
         first = Terms(**{"speed": 1.0, **self.shared})
         for key in _FLIPPING:
             value = getattr(first, PARAMETERS[key].field)
             is_idle = key == "hour" and self.objective != "total"
             is_idle = is_idle or (key == "come-back" and bool(np.isinf(first.look_away)))
             if value is not None and not is_idle:
-                found[key] = float(value)
-        return found
+                numbers[key] = float(value)
+        return numbers
 
     def _along(self, name: str, values: Floats, favoured: int) -> Ints:
         """Return who wins along a parameter; who wins now, unless another is better."""
-        kept = favoured if favoured >= 0 else None
-        return np.broadcast_to(self.winners({name: values}, kept), values.shape)
+        incumbent = favoured if favoured >= 0 else None
+        return np.broadcast_to(self.winners({name: values}, incumbent), values.shape)
 
-    def _between(self, name: str, same: float, other: float, winner: int) -> float:
+    def _between(self, name: str, same: float, changed: float, winner: int) -> float:
         """Return the value at which a winner stops winning, between one where it does and not."""
         for _ in range(_REFINEMENTS):
-            values = np.linspace(same, other, _PARTS + 1)
+            values = np.linspace(same, changed, _PARTS + 1)
             first = int(np.argmax(self._along(name, values, winner) != winner))
-            same, other = values[first - 1], values[first]
-        return float(other)
+            same, changed = values[first - 1], values[first]
+        return float(changed)
 
 
 @dataclass(frozen=True)

@@ -29,55 +29,55 @@ def read_claims(path: Path | None = None) -> tuple[Claims, Document]:
 
 def _unknown_names(document: Document, book: Claims) -> Iterator[Fault]:
     """Yield a fault for every article, source, test or input that nothing knows."""
-    seen: set[str] = set()
+    ids: set[str] = set()
     for place, claim in enumerate(book.claims):
-        here: Path_ = ("claims", place)
-        if claim.id in seen:
-            yield _fault(document, (*here, "id"), f"two claims are called '{claim.id}'")
-        seen.add(claim.id)
+        path: Path_ = ("claims", place)
+        if claim.id in ids:
+            yield _fault(document, (*path, "id"), f"two claims are called '{claim.id}'")
+        ids.add(claim.id)
         for number, article in enumerate(claim.articles):
             if article not in book.articles:
                 why = _not_known(article, "article", list(book.articles))
                 placed = article in claim.place
                 stands: Path_ = ("place", article) if placed else ("articles", number)
-                yield _fault(document, (*here, *stands), why, key=placed)
+                yield _fault(document, (*path, *stands), why, key=placed)
         for key in ("check", "conclusion"):
             check = getattr(claim, key)
             if check is not None:
-                yield from _of_check(document, (*here, key), check, book)
+                yield from _of_check(document, (*path, key), check, book)
 
 
-def _of_check(document: Document, here: Path_, check: Check, book: Claims) -> Iterator[Fault]:
+def _of_check(document: Document, path: Path_, check: Check, book: Claims) -> Iterator[Fault]:
     test = TESTS.get(check.test)
     if test is None:
-        yield _fault(document, (*here, "test"), _not_known(check.test, "test", list(TESTS)))
+        yield _fault(document, (*path, "test"), _not_known(check.test, "test", list(TESTS)))
         return
     missing = sorted(test.inputs - set(check.inputs))
     if missing:
         why = f"{check.test} needs {', '.join(missing)}"
-        yield _fault(document, (*here, "inputs") if check.inputs else here, why)
-    for name, given in check.inputs.items():
+        yield _fault(document, (*path, "inputs") if check.inputs else path, why)
+    for name, argument in check.inputs.items():
         if name not in test.inputs:
             why = _not_known(name, f"input of {check.test}", sorted(test.inputs))
-            yield _fault(document, (*here, "inputs", name), why, key=True)
+            yield _fault(document, (*path, "inputs", name), why, key=True)
         else:
-            wanted = test.wants(name)
-            is_list = wanted.startswith("a list")
-            either = wanted == "a number or a list of numbers" or given.is_list == is_list
-            if bool(given.names) != wanted.endswith(("name", "names")) or not either:
-                why = f"{name} of {check.test} is {wanted}"
-                yield _fault(document, (*here, "inputs", name), why)
-            elif given.ends and wanted == "a list of numbers":
+            kind = test.wants(name)
+            is_list = kind.startswith("a list")
+            either = kind == "a number or a list of numbers" or argument.is_list == is_list
+            if bool(argument.names) != kind.endswith(("name", "names")) or not either:
+                why = f"{name} of {check.test} is {kind}"
+                yield _fault(document, (*path, "inputs", name), why)
+            elif argument.ends and kind == "a list of numbers":
                 why = f"{name} of {check.test} is a list, which holds its cases itself: no range"
-                yield _fault(document, (*here, "inputs", name), why)
-        yield from _of_source(document, (*here, "inputs", name), given, book)
-    yield from _of_source(document, (*here, "expected"), check.expected, book)
+                yield _fault(document, (*path, "inputs", name), why)
+        yield from _of_source(document, (*path, "inputs", name), argument, book)
+    yield from _of_source(document, (*path, "expected"), check.expected, book)
 
 
-def _of_source(document: Document, here: Path_, given: Input, book: Claims) -> Iterator[Fault]:
-    if given.source is not None and given.source not in book.sources:
-        why = _not_known(given.source, "source", list(book.sources))
-        yield _fault(document, (*here, "source"), why)
+def _of_source(document: Document, path: Path_, argument: Input, book: Claims) -> Iterator[Fault]:
+    if argument.source is not None and argument.source not in book.sources:
+        why = _not_known(argument.source, "source", list(book.sources))
+        yield _fault(document, (*path, "source"), why)
 
 
 def _fault(document: Document, path: Path_, why: str, *, key: bool = False) -> Fault:
@@ -85,7 +85,7 @@ def _fault(document: Document, path: Path_, why: str, *, key: bool = False) -> F
     return Fault("ST018", document.file, line, column, why)
 
 
-def _not_known(name: str, what: str, known: list[str]) -> str:
-    near = get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}"
-    return f"no {what} is called '{shown(name)}'; {hint}"
+def _not_known(name: str, kind: str, names: list[str]) -> str:
+    near = get_close_matches(name, names, n=1, cutoff=0.5)
+    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(names)}"
+    return f"no {kind} is called '{shown(name)}'; {hint}"

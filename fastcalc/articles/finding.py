@@ -38,5 +38,5 @@ def finding(
     break_even: str = "",
 ) -> Finding:
     """Return what a test finds; each part is a label, its value and a unit if it has one."""
-    made = (FindingPart(label, float(value), *unit) for label, value, *unit in parts)
-    return Finding(floats(values), tuple(made), rows, break_even)
+    labelled = (FindingPart(label, float(value), *unit) for label, value, *unit in parts)
+    return Finding(floats(values), tuple(labelled), rows, break_even)

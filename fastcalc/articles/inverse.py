@@ -82,7 +82,7 @@ class Region:
 
     def band_error(self, name: str) -> tuple[float, float]:
         """Return the sampling errors of both ends of a band; infinite of a sample too small."""
-        low, high = zip(*(one.band(name) for one in self.parts), strict=True)
+        low, high = zip(*(region.band(name) for region in self.parts), strict=True)
         return _error(low), _error(high)
 
     @property
@@ -121,7 +121,7 @@ class Region:
         return [
             Region(
                 self.tricks,
-                {name: each[places != fold] for name, each in self.values.items()},
+                {name: values[places != fold] for name, values in self.values.items()},
                 self.weights[places != fold],
             )
             for fold in range(_FOLDS)
@@ -144,7 +144,7 @@ class Region:
 class Inverse:
     """What two speeds and two prices leave open: a region for each combination of tricks."""
 
-    known: ChipArrays
+    chip_kinds: ChipArrays
     published: SoldTiers
     tolerance: float
     regions: Sequence[Region]
@@ -152,9 +152,11 @@ class Inverse:
     @cached_property
     def minimal(self) -> list[Region]:
         """Regions of the combinations that suffice, and of which no part does."""
-        found = [one for one in self.regions if one.is_found]
+        consistent = [region for region in self.regions if region.is_found]
         return [
-            one for one in found if not any(set(other.tricks) < set(one.tricks) for other in found)
+            region
+            for region in consistent
+            if not any(set(subset.tricks) < set(region.tricks) for subset in consistent)
         ]
 
     @property
@@ -167,20 +169,23 @@ class Inverse:
 
         The sampling error of the chance stands next to it.
         """
-        found: list[tuple[str, float, float]] = []
+        chances: list[tuple[str, float, float]] = []
         for name in SIDES if self.minimal else ():
             parts = zip(*(region.parts for region in self.minimal), strict=False)
-            errors = _error([self._chance_by(name, one) for one in parts])
-            found.append((name, self._chance_by(name, self.minimal), errors))
-        return sorted(found, key=lambda one: -round(one[1], 6))
+            errors = _error([self._chance_by(name, left_out) for left_out in parts])
+            chances.append((name, self._chance_by(name, self.minimal), errors))
+        return sorted(chances, key=lambda row: -round(row[1], 6))
 
     def _chance_by(self, name: str, regions: Sequence[Region]) -> float:
         """Return the chance to name the region that a point is from, given a number of it. [1]"""
         values = [region.values[name] for region in regions]
         if name == "chips_ratio":  # of machines, the ratio of their bandwidths
-            places = [[one.values[chip].astype(int) for chip in _CHIPS] for one in regions]
-            speeds = [self.known.bandwidth[np.array(pair)] for pair in places]
-            values = [one * fast / slow for one, (slow, fast) in zip(values, speeds, strict=True)]
+            places = [[region.values[chip].astype(int) for chip in _CHIPS] for region in regions]
+            speeds = [self.chip_kinds.bandwidth[np.array(pair)] for pair in places]
+            values = [
+                chips_ratio * fast / slow
+                for chips_ratio, (slow, fast) in zip(values, speeds, strict=True)
+            ]
         return _chance(regions, values)
 
 
@@ -201,32 +206,38 @@ def _chance(regions: Sequence[Region], values: Sequence[Floats]) -> float:
     parts = np.linspace(0.0, 1.0, _BINS + 1)[1:-1]
     edges = np.quantile(unlike, parts) if len(unlike) else unlike
     counts = []
-    for region, each in zip(regions, values, strict=True):
-        places = np.where(each == 1.0, _BINS, np.searchsorted(edges, each))
+    for region, numbers in zip(regions, values, strict=True):
+        places = np.where(numbers == 1.0, _BINS, np.searchsorted(edges, numbers))
         shares = np.bincount(places, region.weights / region.share, _BINS + 1)
         counts.append(shares)
     return float(np.max(counts, axis=0).sum() / len(regions))
 
 
-def invert(published: SoldTiers, known: ChipArrays, *, tolerance: float, points: int) -> Inverse:
+def invert(
+    published: SoldTiers, chip_kinds: ChipArrays, *, tolerance: float, points: int
+) -> Inverse:
     """Return which services are consistent with what is published, within a factor of tolerance."""
     generator = np.random.default_rng(SEED)
-    kept: dict[Combination, list[tuple[Values, Floats]]] = {one: [] for one in COMBINATIONS}
-    for values in _sample(generator, points, len(known.names)):
-        tier = slow_tier(values, known)
+    consistent: dict[Combination, list[tuple[Values, Floats]]] = {
+        combination: [] for combination in COMBINATIONS
+    }
+    for values in _sample(generator, points, len(chip_kinds.names)):
+        tier = slow_tier(values, chip_kinds)
         passing = tier.fits & _near(tier.speed, published.speeds[0], tolerance)
-        few = {name: each[passing] for name, each in values.items()}
+        passed = {name: numbers[passing] for name, numbers in values.items()}
         cost = tier.cost[passing]
         for tricks in COMBINATIONS:
-            kept[tricks].append(
-                _consistent(tricks, few, cost, published, known, tolerance, generator)
+            consistent[tricks].append(
+                _consistent(tricks, passed, cost, published, chip_kinds, tolerance, generator)
             )
     regions = []
-    for tricks, parts in kept.items():
-        joined = {name: np.concatenate([one[name] for one, _ in parts]) for name in parts[0][0]}
+    for tricks, parts in consistent.items():
+        joined = {
+            name: np.concatenate([sampled[name] for sampled, _ in parts]) for name in parts[0][0]
+        }
         weights = np.concatenate([weight for _, weight in parts]) / points
         regions.append(Region(tricks, joined, weights))
-    return Inverse(known, published, tolerance, regions)
+    return Inverse(chip_kinds, published, tolerance, regions)
 
 
 def _sample(generator: np.random.Generator, points: int, chips: int) -> Iterator[dict[str, Floats]]:
@@ -240,8 +251,8 @@ def _sample(generator: np.random.Generator, points: int, chips: int) -> Iterator
         yield values | {name: np.floor(strips() * chips) for name in _CHIPS}
 
 
-def _near(found: Floats, reported: float, tolerance: float) -> Bools:
-    return np.asarray(np.abs(np.log(found / reported)) <= np.log1p(tolerance))
+def _near(computed: Floats, reported: float, tolerance: float) -> Bools:
+    return np.asarray(np.abs(np.log(computed / reported)) <= np.log1p(tolerance))
 
 
 def _consistent(
@@ -249,27 +260,27 @@ def _consistent(
     values: dict[str, Floats],
     slow_cost: Floats,
     published: SoldTiers,
-    known: ChipArrays,
+    chip_kinds: ChipArrays,
     tolerance: float,
     generator: np.random.Generator,
 ) -> tuple[Values, Floats]:
     """Return the points whose fast tier is consistent, too, and what each stands for."""
-    own = {name for trick in tricks for name in TRICKS[trick]}
+    differing = {name for trick in tricks for name in TRICKS[trick]}
     same = {name: np.ones_like(slow_cost) for name in SIDES if name.endswith("_ratio")}
-    alike = {name: each for name, each in same.items() if name not in own}
-    alike |= {} if "fast_chip" in own else {"fast_chip": values["chip"]}
-    tried = values | alike
-    tier = fast_tier(tried, known)
+    alike = {name: numbers for name, numbers in same.items() if name not in differing}
+    alike |= {} if "fast_chip" in differing else {"fast_chip": values["chip"]}
+    services = values | alike
+    tier = fast_tier(services, chip_kinds)
     passing = tier.fits & _near(tier.speed, published.speeds[1], tolerance)
-    found = {name: each[passing] for name, each in tried.items()}
+    consistent = {name: numbers[passing] for name, numbers in services.items()}
     needed = [
         np.log(reported / cost[passing])
         for reported, cost in zip(published.prices, (slow_cost, tier.cost), strict=True)
     ]
-    markups, weights = _markups(needed, tolerance, generator, is_free="markup_ratio" in own)
-    found |= markups
+    markups, weights = _markups(needed, tolerance, generator, is_free="markup_ratio" in differing)
+    consistent |= markups
     inside = weights > 0.0
-    return {name: each[inside] for name, each in found.items()}, weights[inside]
+    return {name: numbers[inside] for name, numbers in consistent.items()}, weights[inside]
 
 
 def _markups(
@@ -288,10 +299,10 @@ def _markups(
         low, high = np.maximum(low, fast - slack), np.minimum(high, fast + slack)
     markup = low + generator.random(len(slow)) * (high - low)
     weight = np.maximum(high - low, 0.0) / np.log(side.high / side.low)
-    more = np.zeros_like(markup)
+    log_ratio = np.zeros_like(markup)
     if is_free:
-        least = np.maximum(fast - slack - markup, np.log(ratio.low))
-        most = np.minimum(fast + slack - markup, np.log(ratio.high))
-        more = least + generator.random(len(slow)) * (most - least)
-        weight = weight * np.maximum(most - least, 0.0) / np.log(ratio.high / ratio.low)
-    return {"markup": np.exp(markup), "markup_ratio": np.exp(more)}, weight
+        lowest = np.maximum(fast - slack - markup, np.log(ratio.low))
+        highest = np.minimum(fast + slack - markup, np.log(ratio.high))
+        log_ratio = lowest + generator.random(len(slow)) * (highest - lowest)
+        weight = weight * np.maximum(highest - lowest, 0.0) / np.log(ratio.high / ratio.low)
+    return {"markup": np.exp(markup), "markup_ratio": np.exp(log_ratio)}, weight

@@ -40,7 +40,7 @@ DEPENDS: dict[Depends, str] = {
 class Tested:
     """A check that was run, with what it found. [SI]
 
-    The inputs are given as text for the formula; origins are files and sources of those that the
+    The input texts are what the formula shows; origins are files and sources of those that the
     catalogue holds; files are all entries that were read for it; explored is what it says over
     the ranges of its premises, and the ends are the least and largest number there; elsewhere
     gives the numbers with some premises moved, in the unit of what is expected.
@@ -48,7 +48,7 @@ class Tested:
 
     check: Check
     finding: Finding
-    given: dict[str, str]
+    input_texts: dict[str, str]
     origins: dict[str, tuple[str, ...]]
     explored: Explored
     ends: tuple[float, float]
@@ -63,7 +63,7 @@ class Tested:
     @property
     def expected(self) -> tuple[float, ...]:
         """What the claim says, in its unit."""
-        return tuple(one / self.check.expected.factor for one in self.check.expected.values)
+        return tuple(number / self.check.expected.factor for number in self.check.expected.values)
 
     @property
     def unit(self) -> str:
@@ -76,8 +76,8 @@ class Tested:
 
         Of what a claim says may be so, some are enough.
         """
-        found = self.explored.outcome
-        return "holds" if self.check.may and found == "varies" else found
+        outcome = self.explored.outcome
+        return "holds" if self.check.may and outcome == "varies" else outcome
 
     @cached_property
     def met(self) -> Bools:
@@ -88,13 +88,13 @@ class Tested:
     @property
     def formula(self) -> str:
         """How the number comes about, in names."""
-        names = {name: name.replace("_", " ") for name in self.given}
+        names = {name: name.replace("_", " ") for name in self.input_texts}
         return TESTS[self.check.test].formula.format_map(names)
 
     @property
     def worked(self) -> str:
         """The same with its numbers."""
-        return TESTS[self.check.test].formula.format_map(self.given)
+        return TESTS[self.check.test].formula.format_map(self.input_texts)
 
 
 Read = dict[tuple[str, str], Any]
@@ -108,18 +108,18 @@ def in_unit(finding: Finding, check: Check) -> Floats:
 
 def meets(values: Floats, check: Check, expected: ArrayLike) -> Bools:
     """Return for each number whether it is as expected, within the tolerance."""
-    wanted: Floats = np.asarray(expected, float)
+    target: Floats = np.asarray(expected, float)
     # A last digit of rounding in the computation itself is no difference.
-    slack: Floats = np.abs(wanted) * (check.tolerance + 1e-12)
+    slack: Floats = np.abs(target) * (check.tolerance + 1e-12)
     if check.comparison == "between":
-        low, high = (wanted - slack)[::2], (wanted + slack)[1::2]
+        low, high = (target - slack)[::2], (target + slack)[1::2]
         inside: Bools = (values >= low) & (values <= high)
         return inside
     if check.comparison == "at-least":
-        return values >= wanted - slack
+        return values >= target - slack
     if check.comparison == "at-most":
-        return values <= wanted + slack
-    return np.abs(values - wanted) <= slack
+        return values <= target + slack
+    return np.abs(values - target) <= slack
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,12 +151,12 @@ class Judged:
     @property
     def tested(self) -> list[Tested]:
         """The check and the conclusion, as far as there are any."""
-        return [one for one in (self.check, self.conclusion) if one is not None]
+        return [test for test in (self.check, self.conclusion) if test is not None]
 
     @property
     def files(self) -> list[str]:
         """Entries of the catalogue that its numbers were computed from."""
-        return sorted({name for one in self.tested for name in one.files})
+        return sorted({name for test in self.tested for name in test.files})
 
     @property
     def depends(self) -> Depends | None:
@@ -176,7 +176,7 @@ def judge(
         """Return where a part of a claim stands in its file, or the claim where there is none."""
         if document is None:
             return claim
-        ids = [one["id"] for one in document.data["claims"]]
+        ids = [record["id"] for record in document.data["claims"]]
         return document.place("claims", ids.index(claim), *steps)
 
     judged = []
@@ -195,21 +195,21 @@ def run(
     catalogue: Catalogue, check: Check, place: Callable[..., str], read: Read | None = None
 ) -> Tested:
     """Return a check with its numbers, and what it says over the ranges of its premises."""
-    reading = _Reading(catalogue.user_folders, named={} if read is None else read)
-    given = {}
-    for name, one in check.inputs.items():
+    reading = _Reading(catalogue.user_folders, cache={} if read is None else read)
+    inputs = {}
+    for name, argument in check.inputs.items():
         with placed(place, "inputs", name):
-            given[name] = _resolved(reading, one)
-    trial = _Trial(check, reading, {name: one.argument for name, one in given.items()})
+            inputs[name] = _resolved(reading, argument)
+    trial = _Trial(check, reading, {name: resolved.argument for name, resolved in inputs.items()})
     with placed(place):
         finding = trial.finding({}, is_full=True)
-        found = explore(trial.answer, check.premises, COUNTS)
+        explored = explore(trial.answer, check.premises, COUNTS)
     return Tested(
         check,
         finding,
-        {name: one.text for name, one in given.items()},
-        {name: one.origins for name, one in given.items() if one.origins},
-        found,
+        {name: resolved.text for name, resolved in inputs.items()},
+        {name: resolved.origins for name, resolved in inputs.items() if resolved.origins},
+        explored,
         trial.ends,
         tuple(sorted(reading.entries)),
         lambda moved: in_unit(trial.finding(moved), check),
@@ -221,47 +221,47 @@ class _Reading(Catalogue):
     """A catalogue that opens each entry once and knows which it opened."""
 
     entries: dict[str, Any] = field(default_factory=dict)
-    named: Read = field(default_factory=dict)
+    cache: Read = field(default_factory=dict)
 
     def _load(self, name: str, kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
-        if (kind, name) not in self.named:
+        if (kind, name) not in self.cache:
             entry: AnyEntry = super()._load(name, kind, schema)
-            self.named[kind, name] = entry
-        found = cast(AnyEntry, self.named[kind, name])
-        self.entries[f"{kind}/{found.id}"] = found
-        return found
+            self.cache[kind, name] = entry
+        opened = cast(AnyEntry, self.cache[kind, name])
+        self.entries[f"{kind}/{opened.id}"] = opened
+        return opened
 
 
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    """A check whose premises may be moved, and the numbers that were seen. [unit]"""
+    """A check whose premises may be moved, and the numbers computed so far. [unit]"""
 
     check: Check
     catalogue: Catalogue
     arguments: dict[str, Any]
-    seen: dict[tuple[tuple[str, Any], ...], Floats] = field(default_factory=dict)
+    computed: dict[tuple[tuple[str, Any], ...], Floats] = field(default_factory=dict)
 
     def finding(self, moved: Moved, *, is_full: bool = False) -> Finding:
         """Return what the test finds with some premises moved."""
         check, test = self.check, TESTS[self.check.test]
-        arguments = {name: moved.get(name, one) for name, one in self.arguments.items()}
+        arguments = {name: moved.get(name, argument) for name, argument in self.arguments.items()}
         if "catalogue" in test.groups:
             arguments["catalogue"] = self.catalogue
         try:
             with np.errstate(all="ignore"):
-                found = test.compute(arguments, is_full=is_full)
+                finding = test.compute(arguments, is_full=is_full)
         except (ArithmeticError, IndexError, ValueError) as error:
             raise InputError(f"{check.test} cannot compute with its inputs: {error}") from error
-        if np.any(np.isnan(np.asarray(found.values, float))):
+        if np.any(np.isnan(np.asarray(finding.values, float))):
             raise InputError(f"{check.test} gives no number with its inputs")
-        return found
+        return finding
 
     def answer(self, moved: Moved) -> Outcome:
         """Return whether all numbers are as expected with some premises moved, some, or none."""
-        key = tuple((name, one) for name, one in moved.items() if name != EXPECTED)
-        if key not in self.seen:
-            self.seen[key] = in_unit(self.finding(dict(key)), self.check)
-        values = self.seen[key]
+        key = tuple((name, setting) for name, setting in moved.items() if name != EXPECTED)
+        if key not in self.computed:
+            self.computed[key] = in_unit(self.finding(dict(key)), self.check)
+        values = self.computed[key]
         expected: Floats = np.atleast_1d(moved.get(EXPECTED, self.check.expected.values))
         met = meets(values, self.check, expected / self.check.expected.factor)
         met = np.broadcast_to(met, values.shape)
@@ -269,9 +269,9 @@ class _Trial:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The least and the largest number seen. [unit]"""
-        seen = np.concatenate(list(self.seen.values()))
-        return float(np.min(seen)), float(np.max(seen))
+        """The least and the largest number computed. [unit]"""
+        numbers = np.concatenate(list(self.computed.values()))
+        return float(np.min(numbers)), float(np.max(numbers))
 
 
 class _Resolved(NamedTuple):
@@ -282,18 +282,18 @@ class _Resolved(NamedTuple):
     origins: tuple[str, ...] = ()
 
 
-def _resolved(catalogue: Catalogue, given: Input) -> _Resolved:
-    if given.names:
-        names = list(given.names)
-        return _Resolved(names if given.is_list else names[0], ", ".join(names))
-    values, texts, origins = list(given.values), list(given.texts), []
-    for entry in given.entry:
-        number = number_of(catalogue, entry, str(given.field))
+def _resolved(catalogue: Catalogue, argument: Input) -> _Resolved:
+    if argument.names:
+        names = list(argument.names)
+        return _Resolved(names if argument.is_list else names[0], ", ".join(names))
+    values, texts, origins = list(argument.values), list(argument.texts), []
+    for entry in argument.entry:
+        number = number_of(catalogue, entry, str(argument.field))
         values.append(number.si)
         texts.append(number.text)
-        file = f"{entry}.yaml, {given.field}"
+        file = f"{entry}.yaml, {argument.field}"
         origins.append(f"{file}: {number.source}" if number.source else file)
     text = ", ".join(texts)
-    if not given.is_list:
+    if not argument.is_list:
         return _Resolved(values[0], text, tuple(origins))
     return _Resolved(np.array(values), f"({text})", tuple(origins))

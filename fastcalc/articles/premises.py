@@ -39,13 +39,13 @@ class Flip:
 class Explored:
     """What a check says over the ranges of its premises.
 
-    The outcome is that of everything tried; ``together`` are premises that change it only jointly.
+    The outcome is that of everything tried; ``jointly`` are premises that change it only together.
     """
 
     outcome: Outcome
     flips: tuple[Flip, ...] = ()
-    others: tuple[tuple[str, str, Outcome], ...] = ()
-    together: Moved | None = None
+    alternatives: tuple[tuple[str, str, Outcome], ...] = ()
+    jointly: Moved | None = None
 
 
 def explore(
@@ -54,29 +54,33 @@ def explore(
     """Return what a check answers wherever its premises may lie; counts are whole numbers."""
     stands = answer({})
     choices = [
-        [{}, *({name: value} for value in given.ends or given.others)]
-        for name, given in premises.items()
+        [{}, *({name: value} for value in premise.ends or premise.others)]
+        for name, premise in premises.items()
     ]
-    tried: dict[Outcome, Moved] = {}
+    corners: dict[Outcome, Moved] = {}
     for corner in product(*choices):
-        moved = {name: value for one in corner for name, value in one.items()}
-        tried.setdefault(answer(moved), moved)
+        moved = {name: value for choice in corner for name, value in choice.items()}
+        corners.setdefault(answer(moved), moved)
     flips = [
-        Flip(name, at / given.factor, given.unit, below, above, name in counts)
-        for name, given in premises.items()
-        if given.ends
-        for at, below, above in _flips(answer, name, *given.ends, is_count=name in counts)
+        Flip(name, at / premise.factor, premise.unit, below, above, name in counts)
+        for name, premise in premises.items()
+        if premise.ends
+        for at, below, above in _flips(answer, name, *premise.ends, is_count=name in counts)
     ]
-    others = tuple(
-        (name, other, answer({name: other}))
-        for name, given in premises.items()
-        for other in given.others
+    alternatives = tuple(
+        (name, alternative, answer({name: alternative}))
+        for name, premise in premises.items()
+        for alternative in premise.others
     )
-    seen = {*tried, *(flip.below for flip in flips), *(flip.above for flip in flips)}
-    outcome: Outcome = stands if len(seen) == 1 else "varies"
-    is_plain = bool(flips) or any(one != stands for *_, one in others) or len(seen) == 1
-    jointly = next((moved for one, moved in tried.items() if one != stands), None)
-    return Explored(outcome, tuple(flips), others, None if is_plain else jointly)
+    outcomes = {*corners, *(flip.below for flip in flips), *(flip.above for flip in flips)}
+    outcome: Outcome = stands if len(outcomes) == 1 else "varies"
+    is_plain = (
+        bool(flips)
+        or any(answered != stands for *_, answered in alternatives)
+        or len(outcomes) == 1
+    )
+    jointly = next((moved for answered, moved in corners.items() if answered != stands), None)
+    return Explored(outcome, tuple(flips), alternatives, None if is_plain else jointly)
 
 
 def _flips(
@@ -97,10 +101,10 @@ def _flips(
             while above - left > narrow:
                 middle = (left + above) / 2.0
                 middle = float(int(middle)) if is_count else middle
-                found = answer({name: middle})
-                if found == before:
+                at_middle = answer({name: middle})
+                if at_middle == before:
                     left = middle
                 else:
-                    above, met = middle, found
+                    above, met = middle, at_middle
             yield above, before, met
             left, before = above, met

@@ -91,7 +91,7 @@ class Case:
         """Return the terms of a decode step by name. [s]"""
         bandwidth = self.hardware.memory[0].bandwidth.si * server.bandwidth_share
         work, share = self.work, self.chips * server.compute_share
-        each = _each_sequence(work, self.context)
+        sequence = _each_sequence(work, self.context)
         # Attention multiplies in the format of the cache, which latent caches keep at 16 bits.
         matrices, attention = (
             working_rate(self.hardware, stored).peak * share
@@ -103,11 +103,11 @@ class Case:
                 experts=work.experts, active=work.active_experts, tokens=batch
             )
             weights = weights + work.routed.bytes * touched / work.experts
-        computing = time_of(work=each.matrices, rate=matrices)
-        computing += time_of(work=each.attention, rate=attention)
+        computing = time_of(work=sequence.matrices, rate=matrices)
+        computing += time_of(work=sequence.attention, rate=attention)
         return {
             "weights": time_of(work=weights, rate=self.chips * bandwidth),
-            "cache": time_of(work=batch * each.cache, rate=self.chips * bandwidth),
+            "cache": time_of(work=batch * sequence.cache, rate=self.chips * bandwidth),
             "compute": batch * computing,
             "link": self._link(batch),
             "floor": work.layers * server.floor + 0.0 * batch,
@@ -125,13 +125,13 @@ class Case:
         0 and infinity where a speed is out of reach; one of each for each software.
         """
 
-        def each(batch: Floats) -> Floats:
+        def speed_at(batch: Floats) -> Floats:
             return 1.0 / self.step(batch, server)
 
         end = int(min(self.largest, LIMITS["sequences"].maximum)) + 1
         goals = np.array([slow, fast])[:, np.newaxis] + 0.0 * server.floor
-        many, few = largest_reaching(each, goals, 0, end)
-        return many, few, cost_multiples(each, many, few)
+        slow_batches, fast_batches = largest_reaching(speed_at, goals, 0, end)
+        return slow_batches, fast_batches, cost_multiples(speed_at, slow_batches, fast_batches)
 
     def _link(self, batch: Floats) -> Floats:
         link, width = self.hardware.links.scale_up, self.work.hidden
@@ -176,32 +176,32 @@ def cases(catalogue: Catalogue, served: Served, usable: float) -> list[Case]:
     chips, contexts, _ = np.broadcast_arrays(served.chips, served.contexts, count)
     if not (np.all(contexts >= 1) and np.all(chips >= 1)):
         raise InputError("contexts and chips are at least 1")
-    found = []
-    named = zip(served.models, served.machines, served.weights, chips, contexts, strict=True)
-    for model, machine, weights, number, context in named:
+    served_cases = []
+    rows = zip(served.models, served.machines, served.weights, chips, contexts, strict=True)
+    for model, machine, weights, number, context in rows:
         entry = catalogue.model(model)
         caches = "fp8" if weights == "fp8" and not workload(entry).latent_layers else None
         work = workload(entry, None if weights == "native" else weights, caches)
         hardware = catalogue.hardware(machine)
-        found.append(Case(work, hardware, float(number), float(context), usable))
-    return found
+        served_cases.append(Case(work, hardware, float(number), float(context), usable))
+    return served_cases
 
 
 def server_of(software: Software) -> Server:
     """Return all software that is compared."""
-    found = Server(*np.broadcast_arrays(np.atleast_1d(software.floors), *software[1:3]))
-    shares = (found.bandwidth_share, found.compute_share, software.usable)
-    if np.any(found.floor < 0) or any(np.any(np.asarray(one) <= 0) for one in shares):
+    server = Server(*np.broadcast_arrays(np.atleast_1d(software.floors), *software[1:3]))
+    shares = (server.bandwidth_share, server.compute_share, software.usable)
+    if np.any(server.floor < 0) or any(np.any(np.asarray(share) <= 0) for share in shares):
         raise InputError("floors are at least 0, shares above 0")
-    return found
+    return server
 
 
 def cost_multiples_of(
     *, catalogue: Catalogue, served: Served, software: Software, slow: float, fast: float
 ) -> Array:
     """Return the cost multiple of a faster user speed for every case and floor. [1]"""
-    server, found = server_of(software), cases(catalogue, served, software.usable)
-    return np.concatenate([case.batches(server, slow, fast)[2] for case in found])
+    server, served_cases = server_of(software), cases(catalogue, served, software.usable)
+    return np.concatenate([case.batches(server, slow, fast)[2] for case in served_cases])
 
 
 def cost_table(
@@ -214,16 +214,22 @@ def cost_table(
     server = server_of(software)
     for case in cases(catalogue, served, software.usable):
         cells = []
-        for many, few, value in zip(*case.batches(server, slow, fast), strict=True):
+        for slow_batch, fast_batch, value in zip(*case.batches(server, slow, fast), strict=True):
             values.append(value)
-            never = f"{fast if many else slow:g}: never"
-            cells.append(f"{many:,}->{few:,} {value:.3g}x" if many and few else never)
-        at = _floor_for(case, Server(*(one[-1:] for one in server)), slow, fast)
+            never = f"{fast if slow_batch else slow:g}: never"
+            cells.append(
+                f"{slow_batch:,}->{fast_batch:,} {value:.3g}x"
+                if slow_batch and fast_batch
+                else never
+            )
+        at = _floor_for(case, Server(*(numbers[-1:] for numbers in server)), slow, fast)
         prices += [1e6 * at] if np.isfinite(at) else []
         table.append((case.name, *cells, f"{1e6 * at:.3g} us" if np.isfinite(at) else "-"))
     reached = [value for value in values if np.isfinite(value)] or [float("inf")]
-    heads = [f"{one * 1e6:g} us" if one else "no floor" for one in server.floor]
-    found = f"{PRICE:g}x lies at {min(prices):.3g} to {max(prices):.3g} us" if prices else "none"
+    heads = [f"{floor * 1e6:g} us" if floor else "no floor" for floor in server.floor]
+    price_range = (
+        f"{PRICE:g}x lies at {min(prices):.3g} to {max(prices):.3g} us" if prices else "none"
+    )
     return finding(
         np.array(values),
         ("least multiple", min(reached), "x"),
@@ -231,7 +237,9 @@ def cost_table(
         ("cells out of reach", np.sum(~np.isfinite(values))),
         ("cells", len(values)),
         rows=FindingRows(("case", *heads, f"{PRICE:g}x at"), tuple(table)),
-        break_even=f"{found} a layer, in {len(prices)} of {len(table)} cases" if prices else found,
+        break_even=f"{price_range} a layer, in {len(prices)} of {len(table)} cases"
+        if prices
+        else price_range,
     )
 
 
@@ -256,7 +264,7 @@ def saving_by_flops(
 ) -> Finding:
     """Return the share of the time saved by a smaller batch that fewer FLOPs account for."""
     case = cases(catalogue, served, software.usable)[0]
-    server = Server(*(one[:1] for one in server_of(software)))
+    server = Server(*(numbers[:1] for numbers in server_of(software)))
     batch = np.array(case.batches(server, slow, fast)[:2], float)[:, 0]
     if not batch.all():
         raise InputError(f"{case.name} does not reach both speeds")

@@ -50,23 +50,27 @@ class Registered:
     def groups(self) -> Mapping[str, Mapping[str, Any]]:
         """Inputs by name with their types, in the parameters that they stand in."""
         return {
-            name: dict(inspect.get_annotations(one.annotation))
-            if hasattr(one.annotation, "_fields")
-            else {name: one.annotation}
-            for name, one in self._parameters.items()
+            name: dict(inspect.get_annotations(parameter.annotation))
+            if hasattr(parameter.annotation, "_fields")
+            else {name: parameter.annotation}
+            for name, parameter in self._parameters.items()
         }
 
-    def compute(self, given: dict[str, Any], *, is_full: bool) -> Finding:
+    def compute(self, inputs: dict[str, Any], *, is_full: bool) -> Finding:
         """Return what the function gives for inputs by name, or in full where there is more."""
-        made = {name: {key: given[key] for key in group} for name, group in self.groups.items()}
+        arguments = {
+            name: {key: inputs[key] for key in group} for name, group in self.groups.items()
+        }
         function = self.in_full or self.function if is_full else self.function
-        found = function(
+        computed = function(
             **{
-                name: self._parameters[name].annotation(**one) if name not in one else one[name]
-                for name, one in made.items()
+                name: self._parameters[name].annotation(**group)
+                if name not in group
+                else group[name]
+                for name, group in arguments.items()
             }
         )
-        return found if isinstance(found, Finding) else Finding(found)
+        return computed if isinstance(computed, Finding) else Finding(computed)
 
     @property
     def inputs(self) -> set[str]:
@@ -83,15 +87,18 @@ class Registered:
         return "a list of numbers" if kind is Floats else "a number or a list of numbers"
 
 
-def _share(part: Callable[..., Array], whole: Callable[..., Array]) -> Callable[..., Array]:
+def _share(part: Callable[..., Array], total: Callable[..., Array]) -> Callable[..., Array]:
     """Return the function of what either needs, which is one over the other."""
-    each = [inspect.signature(function).parameters for function in (part, whole)]
+    signatures = [inspect.signature(function).parameters for function in (part, total)]
 
-    def quotient(**given: Any) -> Array:
-        above, below = ({name: given[name] for name in names} for names in each)
-        return part(**above) / whole(**below)
+    def quotient(**inputs: Any) -> Array:
+        above, below = ({name: inputs[name] for name in names} for names in signatures)
+        return part(**above) / total(**below)
 
-    needed = [one.replace(kind=one.KEYWORD_ONLY) for one in {**each[0], **each[1]}.values()]
+    needed = [
+        parameter.replace(kind=parameter.KEYWORD_ONLY)
+        for parameter in {**signatures[0], **signatures[1]}.values()
+    ]
     share: Any = quotient
     share.__signature__ = inspect.Signature(needed)
     return cast(Callable[..., Array], share)

@@ -42,8 +42,8 @@ def with_chips(
 def bill_ratio(*, prompt: float, output: float, prices: Floats, other_prices: Floats) -> Finding:
     """Return a bill at one pair of prices, input and output, over that at another. [1]"""
     tokens = np.array([prompt, output]) / 1e6
-    one, other = float(tokens @ prices), float(tokens @ other_prices)
-    return finding(one / other, ("first", one, "USD"), ("second", other, "USD"))
+    first, second = float(tokens @ prices), float(tokens @ other_prices)
+    return finding(first / second, ("first", first, "USD"), ("second", second, "USD"))
 
 
 def interaction(*, tokens: Floats, speeds: Floats, lead: float) -> Array:
@@ -193,5 +193,9 @@ def system_prices(
     *, wafer: float, wafer_memory: float, server: float, server_memory: float
 ) -> Finding:
     """Return the price of a byte of a wafer's system over that of a server. [1]"""
-    one, other = wafer / wafer_memory, server / server_memory
-    return finding(one / other, ("wafer", 1e9 * one, "USD/GB"), ("server", 1e9 * other, "USD/GB"))
+    wafer_price, server_price = wafer / wafer_memory, server / server_memory
+    return finding(
+        wafer_price / server_price,
+        ("wafer", 1e9 * wafer_price, "USD/GB"),
+        ("server", 1e9 * server_price, "USD/GB"),
+    )

@@ -56,13 +56,13 @@ def outcome(catalogue: Catalogue, place: Place, batches: Floats) -> Outcome:
         raise InputError(f"chips and batches must be {LIMITS['chips']}")
     chip = catalogue.hardware(place.on)
     context = place.context or place.prompt + OUTPUT / 2
-    asked = place.chips, place.weights, place.cache, place.basis, place.prompt, context
-    whole = tuple(int(one) for one in batches)
+    request = place.chips, place.weights, place.cache, place.basis, place.prompt, context
+    counts = tuple(int(batch) for batch in batches)
     model, engine = catalogue.model(place.model), catalogue.engine(engine_of_class(chip)[0])
-    found = _solved(chip, model, engine, asked, whole)
-    if not bool(np.all(found.estimate.fits)):
+    evaluated = _solved(chip, model, engine, request, counts)
+    if not bool(np.all(evaluated.estimate.fits)):
         raise InputError(f"{place.model} at batch {max(batches):,.0f} does not fit {place.on}")
-    return found
+    return evaluated
 
 
 @once
@@ -70,11 +70,11 @@ def _solved(
     chip: Hardware,
     model: Model,
     engine: Engine,
-    asked: tuple[int | None, str | None, str | None, str, float, float],
+    request: tuple[int | None, str | None, str | None, str, float, float],
     batches: tuple[int, ...],
 ) -> Outcome:
     """Return the evaluation of a model on so many chips, in formats, by a price, with a traffic."""
-    chips, weights, cache, basis, prompt, context = asked
+    chips, weights, cache, basis, prompt, context = request
     scenario = Scenario(
         hardware=chip,
         model=model,
@@ -99,7 +99,7 @@ class Users(NamedTuple):
     context: float
 
 
-def _each(
+def _outcomes(
     catalogue: Catalogue, models: list[str], on: str, weights: list[str], users: Users | None
 ) -> list[Outcome]:
     """Return each model on the fewest chips, for one user where none are stated."""
@@ -120,15 +120,18 @@ def user_speed(
     *, catalogue: Catalogue, models: list[str], on: str, users: Users, weights: list[str], end: str
 ) -> Finding:
     """Return the speed of a user of each model on a kind of chip. [1/s]"""
-    found = _each(catalogue, models, on, weights, users)
-    named = list(zip(models, found, strict=True))
-    speeds = [one.estimate.ranged_speed for one in found]
+    outcomes = _outcomes(catalogue, models, on, weights, users)
+    by_model = list(zip(models, outcomes, strict=True))
+    speeds = [evaluated.estimate.ranged_speed for evaluated in outcomes]
     ends = (
         (f"{model}, {name} end of 80 %", _at(ends, name), "tokens/s")
         for model, ends in zip(models, speeds, strict=True)
         for name in ("low", "high")
     )
-    chips = ((f"chips of {on} for {model}", one.placement.layout.chips) for model, one in named)
+    chips = (
+        (f"chips of {on} for {model}", evaluated.placement.layout.chips)
+        for model, evaluated in by_model
+    )
     return finding(np.array([_at(ranged, end) for ranged in speeds]), *chips, *ends)
 
 
@@ -142,8 +145,8 @@ def _at(ranged: Ranged, end: str) -> float:
 
 def chips_for(*, catalogue: Catalogue, models: list[str], on: str, weights: list[str]) -> Array:
     """Return the chips on which each model is placed for one stream. [1]"""
-    found = _each(catalogue, models, on, weights, None)
-    return np.array([one.placement.layout.chips for one in found], dtype=float)
+    outcomes = _outcomes(catalogue, models, on, weights, None)
+    return np.array([evaluated.placement.layout.chips for evaluated in outcomes], dtype=float)
 
 
 class Alone(NamedTuple):
@@ -159,38 +162,40 @@ class Alone(NamedTuple):
     many: float
     context: float
 
-    def ends(self, catalogue: Catalogue, *, apart: bool = False) -> tuple[Outcome, Outcome]:
+    def ends(self, catalogue: Catalogue, *, own_chips: bool = False) -> tuple[Outcome, Outcome]:
         """Return what few users get and many, on the same chips or each on chips of their own."""
         place = Place(self.model, self.on, int(self.chips), context=self.context)
-        few, many = (place.holding(catalogue, batch) for batch in (self.few, self.many))
-        first = outcome(catalogue, few if apart else many, np.array([self.few]))
-        return first, outcome(catalogue, many, np.array([self.many]))
+        small, large = (place.holding(catalogue, batch) for batch in (self.few, self.many))
+        first = outcome(catalogue, small if own_chips else large, np.array([self.few]))
+        return first, outcome(catalogue, large, np.array([self.many]))
 
 
-def rate_ratio(what: Literal["total", "speed"], *, catalogue: Catalogue, served: Alone) -> Array:
+def rate_ratio(
+    quantity: Literal["total", "speed"], *, catalogue: Catalogue, served: Alone
+) -> Array:
     """Return a machine's output, or a user's speed, at the smaller batch over the larger. [1]"""
-    first, last = (getattr(one.estimate, what)[0] for one in served.ends(catalogue))
+    first, last = (getattr(evaluated.estimate, quantity)[0] for evaluated in served.ends(catalogue))
     return floats(first / last)
 
 
 def price_alone(*, catalogue: Catalogue, served: Alone) -> Finding:
     """Return the price of output at the smaller batch over that at the larger. [1]"""
     prices = []
-    for one in served.ends(catalogue, apart=True):
-        if one.usd is None:
+    for evaluated in served.ends(catalogue, own_chips=True):
+        if evaluated.usd is None:
             raise InputError(f"{served.on} has no cloud price")
-        prices.append(float(one.usd[1][0]))
-    named = zip(("smaller", "larger"), prices, strict=True)
-    parts = ((f"{which} batch", price, "USD/Mtok") for which, price in named)
+        prices.append(float(evaluated.usd[1][0]))
+    pairs = zip(("smaller", "larger"), prices, strict=True)
+    parts = ((f"{size} batch", price, "USD/Mtok") for size, price in pairs)
     return finding(prices[0] / prices[1], *parts)
 
 
 def lead_gain(*, catalogue: Catalogue, served: Alone) -> Finding:
     """Return what a smaller batch takes off the first token over what it takes off the others."""
-    small, large = (one.estimate for one in served.ends(catalogue))
-    first, others = large.ttft[0] / small.ttft[0], large.tpot[0] / small.tpot[0]
-    sooner = ("first token sooner by", first, "times"), ("other tokens sooner by", others, "times")
-    return finding(first / others, *sooner)
+    small, large = (evaluated.estimate for evaluated in served.ends(catalogue))
+    first, later = large.ttft[0] / small.ttft[0], large.tpot[0] / small.tpot[0]
+    sooner = ("first token sooner by", first, "times"), ("other tokens sooner by", later, "times")
+    return finding(first / later, *sooner)
 
 
 def traffic_slope(
@@ -198,10 +203,10 @@ def traffic_slope(
 ) -> Finding:
     """Return the time of a token while prompts of others come between, over decode alone. [1]"""
     place = Place(model, on, int(chips), prompt=prompt)
-    found = outcome(catalogue, place, np.array([batch])).estimate
-    times = ("decode alone", found.tpot), ("in traffic", found.tpot_in_traffic)
+    estimate = outcome(catalogue, place, np.array([batch])).estimate
+    times = ("decode alone", estimate.tpot), ("in traffic", estimate.tpot_in_traffic)
     parts = ((f"a token, {name}", 1e3 * float(seconds[0]), "ms") for name, seconds in times)
-    return finding(found.tpot_in_traffic / found.tpot, *parts)
+    return finding(estimate.tpot_in_traffic / estimate.tpot, *parts)
 
 
 class Deployed(NamedTuple):
@@ -218,15 +223,15 @@ class Deployed(NamedTuple):
 
     def steps(self, catalogue: Catalogue, batch: float, prompt: float) -> list[Step]:
         """Return the decode step of each."""
-        formats = ([_format(one) for one in named] for named in (self.weights, self.caches))
-        given = zip(self.models, *formats, self.machines, self.chips, strict=True)
+        formats = ([_format(name) for name in names] for names in (self.weights, self.caches))
+        rows = zip(self.models, *formats, self.machines, self.chips, strict=True)
         places = (
             Place(model, on, int(chips) or None, weights, prompt=prompt, cache=cache)
-            for model, weights, cache, on, chips in given
+            for model, weights, cache, on, chips in rows
         )
-        held = [place.holding(catalogue, batch) for place in places]
-        each = [outcome(catalogue, place, np.array([batch])) for place in held]
-        return [found.estimate.passes.decode for found in each]
+        holding = [place.holding(catalogue, batch) for place in places]
+        outcomes = [outcome(catalogue, place, np.array([batch])) for place in holding]
+        return [evaluated.estimate.passes.decode for evaluated in outcomes]
 
 
 def reading_over_computing(
@@ -235,15 +240,15 @@ def reading_over_computing(
     """Return the time that a decode step reads memory over the time that it computes. [1]"""
     times = [
         [
-            float(sum(np.sum(getattr(one, kind)) for one in step.components))
+            float(sum(np.sum(getattr(component, kind)) for component in step.components))
             for kind in ("memory_time", "compute_time")
         ]
         for step in deployed.steps(catalogue, batch, prompt)
     ]
     parts = (
-        (f"{model}, {what}", 1e3 * seconds, "ms")
+        (f"{model}, {activity}", 1e3 * seconds, "ms")
         for model, pair in zip(deployed.models, times, strict=True)
-        for what, seconds in zip(("reading", "computing"), pair, strict=True)
+        for activity, seconds in zip(("reading", "computing"), pair, strict=True)
     )
     return finding(np.array([reading / computing for reading, computing in times]), *parts)
 
@@ -252,7 +257,11 @@ def message_share(*, catalogue: Catalogue, deployed: Deployed, batch: float) -> 
     """Return the share of a decode step in which chips wait for messages of others. [1]"""
     return np.array(
         [
-            sum(np.sum(one.seconds) for one in step.components if one.name in _COMMUNICATION)
+            sum(
+                np.sum(component.seconds)
+                for component in step.components
+                if component.name in _COMMUNICATION
+            )
             / np.sum(step.seconds)
             for step in deployed.steps(catalogue, batch, PROMPT)
         ]
@@ -299,9 +308,9 @@ def speed_gain(
     for model, form in zip(models, weights, strict=True):
         speeds = []
         for where in machines.places(catalogue, model, _format(form)):
-            found = outcome(catalogue, where, np.array([machines.batch])).estimate
-            speeds.append(found.ranged_speed)
-            parts.append((f"{model}, {form}, on {where.on}", found.speed[0], "tokens/s"))
+            estimate = outcome(catalogue, where, np.array([machines.batch])).estimate
+            speeds.append(estimate.ranged_speed)
+            parts.append((f"{model}, {form}, on {where.on}", estimate.speed[0], "tokens/s"))
         gains.append(_at(independent_ratio(over=speeds[0], under=speeds[1]), end))
     return finding(np.array(gains), *parts)
 
@@ -312,28 +321,28 @@ def newer_hardware(*, catalogue: Catalogue, model: str, machines: Machines) -> F
     fast, slow = (catalogue.hardware(chip).memory[0].bandwidth.si for chip in chips)
     parts: list[tuple[str, float, str]] = []
     for basis in ("cloud", "tco"):
-        one, other = (
+        newer, older = (
             outcome(catalogue, place, np.array([batch]))
             for place in machines.places(catalogue, model, basis=basis)
         )
         if not parts:
-            gain = float(one.estimate.speed[0] / other.estimate.speed[0])
+            gain = float(newer.estimate.speed[0] / older.estimate.speed[0])
             parts.append((f"{model}: speed ratio at batch {batch:,.0f}", gain, "x"))
-        if one.usd is not None and other.usd is not None:
-            cost = float(one.usd[1][0] / other.usd[1][0])
+        if newer.usd is not None and older.usd is not None:
+            cost = float(newer.usd[1][0] / older.usd[1][0])
             parts.append((f"{model}: price ratio by {basis}", cost, "x"))
     return finding(fast / slow, *parts)
 
 
 def price_gain(*, catalogue: Catalogue, model: str, machines: Machines) -> Finding:
     """Return the price of output on one kind of chip over another, by cloud and ownership. [1]"""
-    found = newer_hardware(catalogue=catalogue, model=model, machines=machines)
-    ratios = [part.value for part in found.parts if "price ratio" in part.label]
+    comparison = newer_hardware(catalogue=catalogue, model=model, machines=machines)
+    ratios = [part.value for part in comparison.parts if "price ratio" in part.label]
     rent = catalogue.hardware(machines.on).price.rent
     if rent is None:
-        return Finding(np.array(ratios), found.parts)
+        return Finding(np.array(ratios), comparison.parts)
     same = f"a token of {machines.on} costs the same at {rent.si / ratios[0]:.3g} USD/h of rent"
-    return Finding(np.array(ratios), found.parts, break_even=same)
+    return Finding(np.array(ratios), comparison.parts, break_even=same)
 
 
 def naive_speed(*, catalogue: Catalogue, on: str, billions: float, bytes_each: float) -> Finding:
@@ -360,13 +369,13 @@ def naive_reached(
 
 def ridge(*, catalogue: Catalogue, on: str, other: str, batches: ArrayLike) -> Finding:
     """Return the batch from which 16-bit products are limited by compute, over some batches."""
-    found = []
+    critical = []
     for name in (on, other):
         bandwidth, peak = _bandwidth_and_peak(catalogue, name)
-        found.append(critical_batch(peak=peak, bandwidth=bandwidth, bytes_per_weight=2.0))
-    named = zip((on, other), found, strict=True)
-    parts = ((f"critical batch of {name}", batch) for name, batch in named)
-    return finding(found[0] / np.asarray(batches), *parts)
+        critical.append(critical_batch(peak=peak, bandwidth=bandwidth, bytes_per_weight=2.0))
+    pairs = zip((on, other), critical, strict=True)
+    parts = ((f"critical batch of {name}", batch) for name, batch in pairs)
+    return finding(critical[0] / np.asarray(batches), *parts)
 
 
 def _bandwidth_and_peak(catalogue: Catalogue, name: str) -> tuple[float, float]:

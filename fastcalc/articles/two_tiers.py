@@ -32,12 +32,12 @@ Values = Mapping[str, Floats]
 
 @dataclass(frozen=True)
 class Side:
-    """A side of the box that is searched: a number, its ends, how it is said and in what unit."""
+    """A side of the box that is searched: a number, its ends, its label and its unit."""
 
     name: str
     low: float
     high: float
-    said: str
+    label: str
     unit: str = ""
     factor: float = 1.0
     is_even: bool = False
@@ -126,7 +126,7 @@ def machines(chips: Sequence[Hardware], pricing: Pricing) -> ChipArrays:
         memory = chip.memory[0]
         rows.append((memory.bandwidth.si, memory.capacity.si, rate.si, usd))
     bandwidth, capacity, rates, prices = np.array(rows, dtype=float).T
-    return ChipArrays(tuple(one.id for one in chips), bandwidth, capacity, rates, prices)
+    return ChipArrays(tuple(chip.id for chip in chips), bandwidth, capacity, rates, prices)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,17 +138,19 @@ class ServedTier:
     fits: Bools
 
 
-def slow_tier(values: Values, known: ChipArrays) -> ServedTier:
+def slow_tier(values: Values, chip_kinds: ChipArrays) -> ServedTier:
     """Return the slow tier of services."""
-    return _tier(values, known, values["batch"], values["kept"], values["chips"], values["chip"])
+    return _tier(
+        values, chip_kinds, values["batch"], values["kept"], values["chips"], values["chip"]
+    )
 
 
-def fast_tier(values: Values, known: ChipArrays) -> ServedTier:
+def fast_tier(values: Values, chip_kinds: ChipArrays) -> ServedTier:
     """Return the fast tier of services; at least one user is served."""
     batch = values["batch"] / values["batch_ratio"]
     tier = _tier(
         values,
-        known,
+        chip_kinds,
         np.maximum(batch, 1.0),
         values["kept"] * values["kept_ratio"],
         values["chips"] * values["chips_ratio"],
@@ -158,20 +160,27 @@ def fast_tier(values: Values, known: ChipArrays) -> ServedTier:
 
 
 def _tier(
-    values: Values, known: ChipArrays, batch: Floats, kept: Floats, chips: Floats, chip: Floats
+    values: Values,
+    chip_kinds: ChipArrays,
+    batch: Floats,
+    yielded: Floats,
+    chips: Floats,
+    chip: Floats,
 ) -> ServedTier:
     place = chip.astype(int)
-    tokens = batch * (1.0 + draft_length(yielded=kept, acceptance=LIKELY_ACCEPTANCE))
+    tokens = batch * (1.0 + draft_length(yielded=yielded, acceptance=LIKELY_ACCEPTANCE))
     touched = distinct_experts(experts=values["sparsity"], active=1.0, tokens=tokens)
     cache = batch * values["cache"]
     reading = time_of(
         work=values["active"] * touched + cache,
-        rate=chips * known.bandwidth[place] * values["reach"],
+        rate=chips * chip_kinds.bandwidth[place] * values["reach"],
     )
     computing = time_of(
-        work=2.0 * values["active"] * tokens, rate=chips * known.rate[place] * COMPUTE_REACH
+        work=2.0 * values["active"] * tokens, rate=chips * chip_kinds.rate[place] * COMPUTE_REACH
     )
     step = np.maximum(reading, computing) + values["floor"]
-    cost = usd_per_million(usd_per_hour=chips * known.usd[place], seconds=step, tokens=batch * kept)
-    held = values["active"] * values["sparsity"] + cache
-    return ServedTier(kept / step, cost, held <= USABLE * chips * known.memory[place])
+    cost = usd_per_million(
+        usd_per_hour=chips * chip_kinds.usd[place], seconds=step, tokens=batch * yielded
+    )
+    stored = values["active"] * values["sparsity"] + cache
+    return ServedTier(yielded / step, cost, stored <= USABLE * chips * chip_kinds.memory[place])

@@ -45,14 +45,14 @@ def run(asked: Decide) -> Found:
     if asked.on is not None:
         chips_of(entries, asked.on, OWN_MEMORY)  # wrong names are refused, whoever uses them
     given, said, warned = decide_options.parsed(asked, entries)
-    counts_input = bool(asked.prompt) or any(one.own.get("prompt") for one in given)
+    counts_input = bool(asked.prompt) or any(one.numbers.get("prompt") for one in given)
     listed, uncounted = _levelled(given, counts_input=counts_input)
     window = None
     if asked.window_ms is not None:
         window = options.number(asked.window_ms, "--window-ms", PARAMETERS["hour"].limit, 10) / 1e3
     found = Choice(listed, _shared(asked), _objective(asked, window), window)
     drawn = None if asked.map is None else winner_map(found, *_axes(asked.map, found))
-    sure = [one.name for one in listed if "accuracy" not in one.own and not one.routes]
+    sure = [one.name for one in listed if "accuracy" not in one.numbers and not one.routes]
     if sure and asked.accuracy == 1.0 and window is None:
         uncounted.insert(
             0, f"accuracy of {', '.join(sure)} is not given: every answer is taken as right"
@@ -104,11 +104,11 @@ def _levelled(listed: list[Contender], *, counts_input: bool) -> tuple[list[Cont
     said = []
     for field, what in (("lead", "time to first token"), ("input_price", "price of input")):
         plain = [one for one in listed if one.routes is None]
-        lacking = [one.name for one in plain if field not in one.own]
+        lacking = [one.name for one in plain if field not in one.numbers]
         if not lacking:
             continue
         listed = [
-            replace(one, own={key: each for key, each in one.own.items() if key != field})
+            replace(one, numbers={key: each for key, each in one.numbers.items() if key != field})
             for one in listed
         ]
         if field == "lead" or counts_input:
@@ -145,7 +145,7 @@ def _axis(text: str, found: Choice, points: int) -> Axis:
             f"--map {shown(name)}: no option here has that; write for example {example}"
         )
     field = PARAMETERS[key].field
-    if not owner and all(field in one.own for one in found.options if not one.routes):
+    if not owner and all(field in one.numbers for one in found.options if not one.routes):
         raise InputError(
             f"--map {key}: every option gives its own; write for example {owners[0]}.{key}"
         )

@@ -72,12 +72,14 @@ def _of(tested: Tested) -> Iterator[str]:
         by_name.setdefault(flip.premise, []).append(flip)
     for name, flips in by_name.items():
         yield f"{spaced(name)}: {', '.join(_along(flips))}"
-    turned = [(name, other, one) for name, other, one in found.others if one != _stands(tested)]
+    turned = [
+        (name, other, one) for name, other, one in found.alternatives if one != _stands(tested)
+    ]
     for name, other, outcome in turned:
         yield f"{spaced(name)}: {_WORDS[outcome]} at {other}, {_WORDS[_stands(tested)]} as given"
-    if found.together:
+    if found.jointly:
         ends = {
-            name: " to ".join(tested.check.premises[name].range_texts) for name in found.together
+            name: " to ".join(tested.check.premises[name].range_texts) for name in found.jointly
         }
         moved = " and ".join(f"{spaced(name)} {texts}" for name, texts in ends.items())
         yield f"{moved} turn it together, at the ends of their ranges"

@@ -63,7 +63,7 @@ def claim_record(judged: Judged, book: Claims) -> Record:
         "premises": [
             _premise(tested, name)
             for tested in judged.tested
-            for name in dict.fromkeys([*tested.given, *tested.check.premises])
+            for name in dict.fromkeys([*tested.input_texts, *tested.check.premises])
         ],
         "break_even": break_even(judged),
         "crossings": crossings(judged),
@@ -104,7 +104,7 @@ def _premise(tested: Tested, name: str) -> Record:
     premise = tested.check.inputs.get(name, tested.check.expected)
     return {
         "name": spaced(name),
-        "value": tested.given.get(name) or ", ".join(premise.texts),
+        "value": tested.input_texts.get(name) or ", ".join(premise.texts),
         "range": list(premise.range_texts) or None,
         "source": premise.source,
         "note": premise.note,
@@ -231,7 +231,7 @@ def _of_test(tested: Tested, book: Claims) -> Iterator[tuple[str, str]]:
         yield "alongside", f"{part.label}: {digits(part.value)} {part.unit}".strip()
     for name, premise in tested.check.inputs.items():
         origin = _origin(premise, book, tested.origins.get(name, ())) or ", of the article"
-        yield "input", f"{spaced(name)} = {tested.given[name]}{_range(premise)}{origin}"
+        yield "input", f"{spaced(name)} = {tested.input_texts[name]}{_range(premise)}{origin}"
 
 
 def _end(value: float, unit: str) -> str:

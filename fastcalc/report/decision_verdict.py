@@ -41,7 +41,7 @@ def _model(option: Contender) -> str:
 def _is_taken_as_right(decision: Choice, listed: "Sequence[Row]") -> bool:
     """Return whether models differ and no accuracy is given of any."""
     plain = [row for row in listed if row.option.routes is None]
-    given = any("accuracy" in row.option.own or row.offered("accuracy") < 1.0 for row in plain)
+    given = any("accuracy" in row.option.numbers or row.offered("accuracy") < 1.0 for row in plain)
     models = {_model(row.option) for row in plain}
     return decision.objective != "window" and not given and len(models) > 1
 

@@ -95,12 +95,12 @@ def parts(inverse: Inverse, points: int, screen: Screen) -> list[Part]:
         f"seed {SEED}, digits as far as samples agree; shares of a box are by volume, in equal "
         "ratios where ends differ as much",
         f"a textbook step: reading or computing at {COMPUTE_REACH:.0%} of the peak, then a floor; "
-        "drafters free, messages in the floor; chips from " + ", ".join(inverse.known.names),
+        "drafters free, messages in the floor; chips from " + ", ".join(inverse.chip_kinds.names),
         "prefill is left out: no prompt is computed, and prices of input are not used",
     ]
     table = record_tables.table(TABLE, listed, screen.width)
     sides = (
-        f"{side.said} {number(side.low * side.factor, 2)}..{number(side.high * side.factor, 2)}"
+        f"{side.label} {number(side.low * side.factor, 2)}..{number(side.high * side.factor, 2)}"
         f"{f' {side.unit}' if side.unit else ''}"
         for side in BOX
     )
@@ -158,10 +158,9 @@ def _rough(listed: Sequence[Region]) -> list[str]:
 
 def _kinds(inverse: Inverse, listed: Sequence[Region]) -> list[str]:
     """Say whether another machine is another kind of chip, more chips, or both."""
-    if len(inverse.known.names) < 2:
-        return [
-            f"other machine: more chips of one kind, as only {inverse.known.names[0]} was tried"
-        ]
+    names = inverse.chip_kinds.names
+    if len(names) < 2:
+        return [f"other machine: more chips of one kind, as only {names[0]} was tried"]
     rows: dict[str, list[str]] = {"all": [], "some": [], "no": []}
     for region in listed:
         if region.is_found and "fast_chip" in region.own:
@@ -188,7 +187,9 @@ def _deciding(inverse: Inverse) -> list[str]:
         return ["to say what would decide between these takes more points: --points"]
     threshold = top_chance - max(2.0 * error, _NEAR)
     leading = {name for name, chance, _ in ranked if chance >= threshold}
-    *earlier, last = [_BOTH.get(name, side.said) for name, side in SIDES.items() if name in leading]
+    *earlier, last = [
+        _BOTH.get(name, side.label) for name, side in SIDES.items() if name in leading
+    ]
     nouns = f"{', '.join(earlier)} or {last}" if earlier else last
     count = len(inverse.minimal)
     chance_now, chance_after = number(100.0 / count, 2), stable(100.0 * top_chance, 100.0 * error)
@@ -205,7 +206,7 @@ def _sides(inverse: Inverse, width: int) -> Part:
         return "..".join(number(end * side.factor, 2) for end in pair)
 
     columns = (
-        words("number", lambda side: f"{side.said}{f', {side.unit}' if side.unit else ''}"),
+        words("number", lambda side: f"{side.label}{f', {side.unit}' if side.unit else ''}"),
         numbers("box", lambda side: ends(side, (side.low, side.high))),
         numbers("region", lambda side: ends(side, region.ends(side.name))),
         numbers("10..90 %", lambda side: ends(side, region.band(side.name))),
@@ -220,7 +221,7 @@ def _end(side: Side, key: str, meaning: str) -> Column:
         ends = combination.region.ends if key in ("least", "most") else combination.region.band
         return float(ends(side.name)[key in ("high", "most")])
 
-    return Column(f"{side.name}_{key}", side.si, f"{side.said}: {meaning}", value)
+    return Column(f"{side.name}_{key}", side.si, f"{side.label}: {meaning}", value)
 
 
 _ENDS = {
@@ -272,7 +273,9 @@ COLUMNS = (
 def record(inverse: Inverse, region: Region) -> Record:
     """Return the record of a combination: whether it suffices, and the ends of every number."""
     chips = {
-        name: " ".join(inverse.known.names[at] for at in np.unique(region.values[name]).astype(int))
+        name: " ".join(
+            inverse.chip_kinds.names[at] for at in np.unique(region.values[name]).astype(int)
+        )
         for name in ("chip", "fast_chip")
     }
     tricks, is_minimal = " + ".join(region.tricks), region in inverse.minimal
@@ -291,7 +294,7 @@ def alongside(inverse: Inverse, points: int) -> Record:
         "points": points,
         "seed": SEED,
         "box": {side.name: [side.low, side.high] for side in BOX},
-        "chips": list(inverse.known.names),
+        "chips": list(inverse.chip_kinds.names),
         "decided_by": [
             {"number": name, "chance": plain(chance), "error": plain(error)}
             for name, chance, error in inverse.decided_by()

@@ -97,7 +97,7 @@ class _Numbers:
         given = self.tested.check.inputs[name]
         if given.values and not given.unit:
             return [parameters(one) if one >= 1e9 else digits(one) for one in given.values]
-        return given.texts or [self.tested.given[name]]
+        return given.texts or [self.tested.input_texts[name]]
 
     def _range(self, name: str) -> Listed:
         given = self.tested.check.inputs[name]
