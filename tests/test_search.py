@@ -199,10 +199,11 @@ def test_the_cheapest_layout_is_the_cheapest_of_all_batches_that_reach(model, sp
     space = Space(scenario(model, "h100-sxm"))
     layouts = [layout for chips in (1, 2, 4, 8) for layout in space.layouts(chips)]
     found = cheapest(space, layouts, speed).outcome
-    every = [
+    every = [  # of batches that are whole users on each replica
         float(usd)
         for layout in layouts
-        for solved in [space.at(layout, *range(1, space.site.place(layout).max_batch + 1))]
+        for room in [space.site.place(layout).max_batch]
+        for solved in [space.at(layout, *range(layout.dp, room + 1, layout.dp))]
         for usd, reached in zip(solved.usd[1], solved.estimate.speed, strict=True)
         if reached >= speed
     ]
