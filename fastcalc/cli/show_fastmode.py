@@ -109,7 +109,7 @@ def _curve(asked: Fastmode, scenario: Scenario, catalogue: Catalogue) -> Found:
         ),
         lambda: curve.curve_records(found),
         lambda: (curve.table(found, asked.cost), curve.rows(found)),
-        lambda: curve.rest(found),
+        lambda: curve.alongside(found),
     )
 
 

@@ -36,19 +36,19 @@ def digits(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def break_even(one: Judged) -> str:
+def break_even(judged: Judged) -> str:
     """Return where a verdict turns, or ``none``."""
-    found = [
-        f"{'conclusion, ' if tested is one.conclusion else ''}{text}"
-        for tested in one.tested
+    texts = [
+        f"{'conclusion, ' if tested is judged.conclusion else ''}{text}"
+        for tested in judged.tested
         for text in (*_of(tested), tested.finding.break_even)
         if text
     ]
-    within = any(tested.check.premises for tested in one.tested)
-    return "; ".join(found) or NONE + (" within the ranges of the premises" if within else "")
+    within = any(tested.check.premises for tested in judged.tested)
+    return "; ".join(texts) or NONE + (" within the ranges of the premises" if within else "")
 
 
-def crossings(one: Judged) -> list[Record]:
+def crossings(judged: Judged) -> list[Record]:
     """Return every crossing as a record; the words are those of `break_even`."""
     return [
         {
@@ -57,29 +57,31 @@ def crossings(one: Judged) -> list[Record]:
             "unit": flip.unit or None,
             "below": _WORDS[flip.below],
             "above": _WORDS[flip.above],
-            "of": "conclusion" if tested is one.conclusion else "check",
+            "of": "conclusion" if tested is judged.conclusion else "check",
         }
-        for tested in one.tested
+        for tested in judged.tested
         for flip in tested.explored.flips
     ]
 
 
 def _of(tested: Tested) -> Iterator[str]:
     """Yield a text for each premise that turns an answer, then for names and for cases."""
-    found = tested.explored
+    explored = tested.explored
     by_name: dict[str, list[Flip]] = {}
-    for flip in found.flips:
+    for flip in explored.flips:
         by_name.setdefault(flip.premise, []).append(flip)
     for name, flips in by_name.items():
         yield f"{spaced(name)}: {', '.join(_along(flips))}"
     turned = [
-        (name, other, one) for name, other, one in found.alternatives if one != _stands(tested)
+        (name, stated, outcome)
+        for name, stated, outcome in explored.alternatives
+        if outcome != _stands(tested)
     ]
-    for name, other, outcome in turned:
-        yield f"{spaced(name)}: {_WORDS[outcome]} at {other}, {_WORDS[_stands(tested)]} as given"
-    if found.jointly:
+    for name, stated, outcome in turned:
+        yield f"{spaced(name)}: {_WORDS[outcome]} at {stated}, {_WORDS[_stands(tested)]} as given"
+    if explored.jointly:
         ends = {
-            name: " to ".join(tested.check.premises[name].range_texts) for name in found.jointly
+            name: " to ".join(tested.check.premises[name].range_texts) for name in explored.jointly
         }
         moved = " and ".join(f"{spaced(name)} {texts}" for name, texts in ends.items())
         yield f"{moved} turn it together, at the ends of their ranges"
@@ -105,28 +107,28 @@ def _cases(tested: Tested) -> Iterator[str]:
     """Yield which cases meet what the claim says, by the input that tells them apart, or by all."""
     met = tested.met
     listed = {
-        name: one.texts
-        for name, one in tested.check.inputs.items()
-        if one.is_list and len(one.texts) == len(met) and len(set(one.texts)) > 1
+        name: stated.texts
+        for name, stated in tested.check.inputs.items()
+        if stated.is_list and len(stated.texts) == len(met) and len(set(stated.texts)) > 1
     }
     if not listed:
         return
     name, cases = (
         " ".join(map(spaced, listed)),
-        [" ".join(one) for one in zip(*listed.values(), strict=True)],
+        [" ".join(texts) for texts in zip(*listed.values(), strict=True)],
     )
     for key, texts in listed.items():
-        both = _held(texts, met, True).keys() & _held(texts, met, False).keys()
-        if not both and not tested.check.inputs[key].names:
+        ambiguous = _held(texts, met, True).keys() & _held(texts, met, False).keys()
+        if not ambiguous and not tested.check.inputs[key].names:
             name, cases = spaced(key), list(texts)
             break
-    held = (", ".join(_held(cases, met, is_met)) for is_met in (True, False))
-    yield "{}: supported at {}, refuted at {}".format(name, *held)
+    sides = (", ".join(_held(cases, met, is_met)) for is_met in (True, False))
+    yield "{}: supported at {}, refuted at {}".format(name, *sides)
 
 
 def _held(cases: Sequence[str], met: Bools, is_met: bool) -> dict[str, None]:
     """Return the cases that are as expected, or are not, each once."""
-    return {case: None for case, one in zip(cases, met, strict=True) if bool(one) == is_met}
+    return {case: None for case, meets in zip(cases, met, strict=True) if bool(meets) == is_met}
 
 
 def _stands(tested: Tested) -> Outcome:

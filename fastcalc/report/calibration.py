@@ -12,26 +12,26 @@ from fastcalc.report.numbers_as_text import number
 from fastcalc.report.record_tables import numbers, words
 
 _VALUES = (
-    words("value", lambda one: one[0].name),
-    words("engine", lambda one: one[0].engine),
-    words("on", lambda one: one[0].group or "all"),
-    numbers("was", lambda one: _si(one[0].value)),
-    numbers("is", lambda one: _si(one[1])),
+    words("value", lambda fitted: fitted[0].name),
+    words("engine", lambda fitted: fitted[0].engine),
+    words("on", lambda fitted: fitted[0].group or "all"),
+    numbers("was", lambda fitted: _si(fitted[0].value)),
+    numbers("is", lambda fitted: _si(fitted[1])),
 )
 
 
-def shipped_parts(found: Calibration, left_out: Validation, width: int) -> list[Part]:
+def shipped_parts(calibration: Calibration, left_out: Validation, width: int) -> list[Part]:
     """Return the fitted values alongside those in the files, and what is left of unseen sources."""
-    values = zip(found.family.nodes, map(float, found.values), strict=True)
+    values = zip(calibration.family.nodes, map(float, calibration.values), strict=True)
     table = record_tables.table(_VALUES, values, width)
     scores = validation.scores(left_out, width)
     heading = "Sources left out in turn"
     return ["Fitted values, SI units", "", table, "", heading, "", *scores]
 
 
-def values_page(found: Calibration) -> str:
+def values_page(calibration: Calibration) -> str:
     """Return a page of all fitted values: band, uncertainty, and what of it the data determine."""
-    count = len(found.family.nodes)
+    count = len(calibration.family.nodes)
     lines = [
         "# Fitted values",
         "",
@@ -44,14 +44,19 @@ def values_page(found: Calibration) -> str:
         "| value | engine | on | is | ± | band | data |",
         "|---|---|---|---|---|---|---|",
     ]
-    each = zip(found.family.nodes, found.values.tolist(), found.uncertainty.tolist(), strict=True)
-    for node, value, spread in each:
+    fitted = zip(
+        calibration.family.nodes,
+        calibration.values.tolist(),
+        calibration.uncertainty.tolist(),
+        strict=True,
+    )
+    for node, value, spread in fitted:
         ends = node.band
         band = f"{_si(ends[0])} to {_si(ends[1])}" if ends else "as above it"
-        taken = max(1.0 - (spread / node.spread) ** 2, 0.0)
+        explained = max(1.0 - (spread / node.spread) ** 2, 0.0)
         lines.append(
             f"| `{node.name}` | {node.engine} | {node.group or 'all'} | {_si(value)} | "
-            f"{expm1(spread):.0%} | {band} | {taken:.0%} |"
+            f"{expm1(spread):.0%} | {band} | {explained:.0%} |"
         )
     return "\n".join(lines) + "\n"
 

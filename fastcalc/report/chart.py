@@ -21,29 +21,31 @@ _ASCII = {"rule": "-", "side": "|", "corner": "+", "bound": ".", "band": ":"}
 
 def parts(chart: Chart, width: int, *, is_ascii: bool) -> list[Part]:
     """Return a chart as parts of a page."""
-    found: list[Part] = [chart.title, ""]
+    page: list[Part] = [chart.title, ""]
     panels = chart.panels
     if chart.is_one:  # all at once
-        first, named = panels[0], [one for panel in panels for one in panel.series if one.name]
-        panels = [Panel("", first.across, first.upward, [*first.series[:1], *named])]
+        first, named_series = panels[0], [s for panel in panels for s in panel.series if s.name]
+        panels = [Panel("", first.across, first.upward, [*first.series[:1], *named_series])]
     for panel in panels:
-        found += [panel.title] if panel.title else []
-        found += [*plot(panel, width=width, is_ascii=is_ascii), ""]
+        page += [panel.title] if panel.title else []
+        page += [*plot(panel, width=width, is_ascii=is_ascii), ""]
     if chart.bars:
-        kinds = {part[0] for one in chart.bars for part in one.parts}
-        letters = {NAMES[kind]: one for kind, one in LETTERS.items() if NAMES[kind] in kinds}
-        names, says = ([getattr(one, key) for one in chart.bars] for key in ("name", "says"))
-        wide = min(max(width - max(map(len, names)) - max(map(len, says)) - 4, 10), 40)
-        shares = ([(letters[name], share) for name, _, share in one.parts] for one in chart.bars)
-        rows = [*zip(names, says, (bar(some, wide) for some in shares), strict=True)]
+        bars = chart.bars
+        kinds = {part[0] for memory in bars for part in memory.parts}
+        letters = {NAMES[kind]: letter for kind, letter in LETTERS.items() if NAMES[kind] in kinds}
+        names, says = ([getattr(memory, key) for memory in bars] for key in ("name", "says"))
+        bar_width = min(max(width - max(map(len, names)) - max(map(len, says)) - 4, 10), 40)
+        shares = ([(letters[name], share) for name, _, share in memory.parts] for memory in bars)
+        drawn_bars = (bar(memory_shares, bar_width) for memory_shares in shares)
+        rows = [*zip(names, says, drawn_bars, strict=True)]
         drawn = {letter for *_, drawn in rows for letter in drawn}
         legend = ", ".join(
             f"{letter} {name}{'' if letter in drawn else ' (less than a letter)'}"
             for name, letter in letters.items()
         )
-        found += [TextTable([("memory",), ("filled",), ("with",)], rows, left=(0, 2)), ""]
-        found += [legend, ""]
-    return [*found, Notes(list(dict.fromkeys(chart.notes)))]
+        page += [TextTable([("memory",), ("filled",), ("with",)], rows, left=(0, 2)), ""]
+        page += [legend, ""]
+    return [*page, Notes(list(dict.fromkeys(chart.notes)))]
 
 
 def plot(
@@ -62,17 +64,17 @@ def plot(
     margin = max(map(len, ticks.values()))
     columns = max(width - margin - 2, 20)
     grid: dict[tuple[int, int], str] = {}
-    bounds = [one for one in panel.series if one.style == "bound"]
+    bounds = [series for series in panel.series if series.style == "bound"]
     has_digits = 1 < len(bounds) <= 9  # a sign takes one column
     signs = [str(place) if has_digits else drawn["bound"] for place, _ in enumerate(bounds, 1)]
-    for one in panel.series:
-        sign = signs[bounds.index(one)] if one in bounds else ""
-        _edges(grid, panel, one, columns, drawn, sign)
-    shown = [one for one in panel.series if one.style != "bound"]
-    named = [(letter_of(place), one) for place, one in enumerate(shown)]
+    for series in panel.series:
+        sign = signs[bounds.index(series)] if series in bounds else ""
+        _edges(grid, panel, series, columns, drawn, sign)
+    shown = [series for series in panel.series if series.style != "bound"]
+    lettered = [(letter_of(place), series) for place, series in enumerate(shown)]
     spots: dict[tuple[int, int], str] = {}
-    for letter, one in named:
-        for spot in _spots(panel, one, columns):
+    for letter, series in lettered:
+        for spot in _spots(panel, series, columns):
             spots[spot] = letter if spots.get(spot, letter) == letter else "*"
     grid |= spots
     lines = [panel.upward.label]
@@ -90,9 +92,13 @@ def plot(
         lines.append("".join(under).rstrip())
     lines.append(_scale(panel.across, columns, margin + 2))
     lines.append(panel.across.label.rjust(margin + 2 + columns).rstrip())
-    lines += [f"  {letter}  {one.name}" for letter, one in named]
-    lines += [f"  {sign}  {one.name}" for sign, one in zip(signs, bounds, strict=True) if one.name]
-    if any(one.style == "line" and one.low is not None for one in panel.series):
+    lines += [f"  {letter}  {series.name}" for letter, series in lettered]
+    lines += [
+        f"  {sign}  {series.name}"
+        for sign, series in zip(signs, bounds, strict=True)
+        if series.name
+    ]
+    if any(series.style == "line" and series.low is not None for series in panel.series):
         lines += [f"  {drawn['band']}  range"]
     return [*lines, *(f"  {letter_of(place).upper()}  {name}" for place, name in enumerate(inside))]
 
@@ -106,17 +112,17 @@ def _place(axis: ChartAxis, value: float, places: int) -> int:
     return round(float(axis.share(value)) * (places - 1))
 
 
-def _spots(panel: Panel, one: Series, columns: int) -> Iterator[tuple[int, int]]:
+def _spots(panel: Panel, series: Series, columns: int) -> Iterator[tuple[int, int]]:
     """Yield the places of a series' letter: its points, or what is between the edges of an area."""
-    if one.style != "area":
-        for x, y in zip(one.x, one.y, strict=True):
+    if series.style != "area":
+        for x, y in zip(series.x, series.y, strict=True):
             yield _place(panel.across, x, columns), _place(panel.upward, y, _HEIGHT)
         return
-    assert one.low is not None
-    assert one.high is not None
-    at = [_place(panel.across, x, columns) for x in one.x]
+    assert series.low is not None
+    assert series.high is not None
+    at = [_place(panel.across, x, columns) for x in series.x]
     for column in range(at[0], at[-1] + 1):
-        low, high = (float(np.interp(column, at, edge)) for edge in (one.low, one.high))
+        low, high = (float(np.interp(column, at, edge)) for edge in (series.low, series.high))
         for place in range(_HEIGHT):
             value = panel.upward.high * place / (_HEIGHT - 1)
             if low <= value < high:
@@ -126,21 +132,21 @@ def _spots(panel: Panel, one: Series, columns: int) -> Iterator[tuple[int, int]]
 def _edges(
     grid: dict[tuple[int, int], str],
     panel: Panel,
-    one: Series,
+    series: Series,
     columns: int,
     drawn: dict[str, str],
     sign: str,
 ) -> None:
     """Draw a bound as a line with its sign in it, and the range about each point of a line."""
-    if one.style == "line" and one.low is not None and one.high is not None:
-        for x, *ends in zip(one.x, one.low, one.high, strict=True):
+    if series.style == "line" and series.low is not None and series.high is not None:
+        for x, *ends in zip(series.x, series.low, series.high, strict=True):
             low, high = (_place(panel.upward, end, _HEIGHT) for end in ends)
             for place in range(low, high + 1):
                 grid[_place(panel.across, x, columns), place] = drawn["band"]
-    if one.style == "bound":
+    if series.style == "bound":
         at = [
             (_place(panel.across, x, columns), float(panel.upward.share(y)))
-            for x, y in zip(one.x, one.y, strict=True)
+            for x, y in zip(series.x, series.y, strict=True)
         ]
         for (left, first), (right, last) in pairwise(at):
             for column in range(left, right + 1):

@@ -23,7 +23,8 @@ def compare_command(scenario: Scenario, typed: Typed) -> str:
     is_named = engine in names and not scenario.engine_is_borrowed
     words += ["--engine", names[engine]] if is_named else []
     prompt, output, context, hit = (
-        float(one) for one in (traffic.prompt, traffic.output, traffic.context, traffic.prefix_hit)
+        float(length)
+        for length in (traffic.prompt, traffic.output, traffic.context, traffic.prefix_hit)
     )
     words += ["--prompt", f"{prompt:.0f}", "--output", f"{output:.0f}"]
     words += ["--context", f"{context:.0f}"] if context != prompt + output / 2 else []
@@ -36,8 +37,8 @@ def compare_command(scenario: Scenario, typed: Typed) -> str:
     drafts = traffic.speculation
     if drafts.drafted:
         share, drafted = drafts.short_acceptance, f"{drafts.drafted:.0f}"
-        kept = f"{drafts.tokens_per_pass!r}/{drafted}"
-        words += ["--speculate", kept if share is None else f"{share:g}x{drafted}"]
+        acceptance = f"{drafts.tokens_per_pass!r}/{drafted}"
+        words += ["--speculate", acceptance if share is None else f"{share:g}x{drafted}"]
     ranks = ("pp",) if scenario.hardware.execution == "spatial" else ("tp", "pp", "ep", "dp")
     for name in ranks:
         words += [f"--{name}", str(getattr(scenario.sharding, name))]
@@ -45,6 +46,6 @@ def compare_command(scenario: Scenario, typed: Typed) -> str:
     words += ["--utilization", repr(pricing.utilization)] if pricing.utilization != 1.0 else []
     words += ["--price", f"{chip}={pricing.given[chip]!r}"] if chip in pricing.given else []
     entries = (scenario.hardware, scenario.memory.host, scenario.model, scenario.engine)
-    for written in dict.fromkeys(one for entry in entries if entry for one in entry.what_if):
+    for written in dict.fromkeys(change for entry in entries if entry for change in entry.what_if):
         words += ["--set", written]
     return shlex.join([*words, *typed.words])

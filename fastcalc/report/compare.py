@@ -42,23 +42,23 @@ def notes(outcomes: Sequence[Outcome]) -> tuple[list[str], list[str]]:
     warnings = dict.fromkeys(warning for outcome in outcomes for warning in outcome.warnings)
     drafts, drafted = outcomes[0].scenario.traffic.speculation, []
     if drafts.drafted:
-        who = "; ".join(f"{model.id}: {drafter(model)}" for model in models_of(outcomes))
+        drafters = "; ".join(f"{model.id}: {drafter(model)}" for model in models_of(outcomes))
         drafted = [
             f"speculation: {drafts.drafted:g} tokens drafted and "
             f"{number(float(drafts.tokens_per_pass))} kept a pass, "
-            f"which is an acceptance of {drafts.acceptance:.2f}; {who}"
+            f"which is an acceptance of {drafts.acceptance:.2f}; {drafters}"
         ]
     # What lives on a host changes how a table is read.
     hosted = [
-        f"{one.scenario.hardware.id}: {there}"
-        for one in outcomes
-        if one.scenario.memory.host is not None and (there := "; ".join(lives(one)))
+        f"{outcome.scenario.hardware.id}: {placement}"
+        for outcome in outcomes
+        if outcome.scenario.memory.host is not None and (placement := "; ".join(lives(outcome)))
     ]
     unplaced = [*hosted, *dict.fromkeys(map(no_place, outcomes))]
     hosted = [note for note in unplaced if note is not None]
-    few = [prices(outcomes, in_short=True), *hosted, *drafted, *warnings]
-    every = [prices(outcomes), *hosted, *drafted, *warnings, *_notes(outcomes)]
-    return few, list(dict.fromkeys(every))
+    short_notes = [prices(outcomes, in_short=True), *hosted, *drafted, *warnings]
+    all_notes = [prices(outcomes), *hosted, *drafted, *warnings, *_notes(outcomes)]
+    return short_notes, list(dict.fromkeys(all_notes))
 
 
 def no_place(outcome: Outcome) -> str | None:
@@ -69,26 +69,27 @@ def no_place(outcome: Outcome) -> str | None:
 
 
 def parts(
-    outcomes: Sequence[Outcome], more: Iterable[Part], next_command: str, width: int
+    outcomes: Sequence[Outcome], more_parts: Iterable[Part], next_command: str, width: int
 ) -> list[Part]:
     """Return a table of all columns for each outcome, more if there is any, and the notes."""
-    rows = [[record_tables.row(COLUMNS, one) for one in compare_records([o])] for o in outcomes]
-    tables = record_tables.tables([replace(one, rank=0) for one in COLUMNS], rows, width)
-    found: list[Part] = []
+    records = (compare_records([outcome]) for outcome in outcomes)
+    rows = [[record_tables.row(COLUMNS, record) for record in group] for group in records]
+    tables = record_tables.tables([replace(column, rank=0) for column in COLUMNS], rows, width)
+    page: list[Part] = []
     pairs = zip(outcomes, tables, strict=True)
     for _, group in groupby(pairs, key=lambda pair: pair[0].scenario.model.id):
         members = list(group)
-        found.append(heading(members[0][0]))
+        page.append(heading(members[0][0]))
         for outcome, table in members:
             place, price = outcome.placement, outcome.usd_per_hour
             cost = f"; ${dollars(price)}/h" if price is not None else ""
             where = f"{outcome.where}: {why(outcome)}; holds batch {place.max_batch:,}{cost}"
-            found += ["", Title(outcome.scenario.hardware.id, where), table]
-        found.append("")
-    limits = {cells["limiter"].split(" ")[0] for some in rows for cells in some}
+            page += ["", Title(outcome.scenario.hardware.id, where), table]
+        page.append("")
+    limits = {cells["limiter"].split(" ")[0] for cell_rows in rows for cells in cell_rows}
     meanings = [meaning for verdict, meaning in _VERDICTS.items() if verdict in limits]
     mark = record_tables.key_of_mark(*tables)
-    return [*found, *more, Notes([*mark, *notes(outcomes)[1], *meanings], next_command)]
+    return [*page, *more_parts, Notes([*mark, *notes(outcomes)[1], *meanings], next_command)]
 
 
 def heading(outcome: Outcome) -> str:
@@ -116,22 +117,22 @@ def why(location: Location) -> str:
     if place.max_batch < batch:
         site = location.site
         if not site.is_joined(Layout(pp=site.domain + 1)):
-            few = "one chip" if site.chips_joined == 1 else f"{site.chips_joined} chips"
-            return f"{size(needed)} do not fit {few}, and no link is stated to join more"
+            joined = "one chip" if site.chips_joined == 1 else f"{site.chips_joined} chips"
+            return f"{size(needed)} do not fit {joined}, and no link is stated to join more"
         return f"{size(needed)} do not fit ({size(usable)} usable a chip)"
     if not location.is_default_layout:
         is_asked = location.scenario.sharding.names_ranks
         is_alone = is_asked or len(layouts_of(location.site, chips)) == 1
         how = "as asked" if is_alone else "chosen, as it serves most"
-        many = f"{chips} chips" if chips > 1 else "a chip"
-        return f"{how}; {size(needed)} on {many} of {size(usable)} usable"
+        chip_count = f"{chips} chips" if chips > 1 else "a chip"
+        return f"{how}; {size(needed)} on {chip_count} of {size(usable)} usable"
     if place.machine.place and chips > 1:
         return f"{size(needed)}, of which --place says what lives where, need {chips}"
     if chips == 1:
         return f"{size(needed)} fit in {size(usable)} usable"
-    capacity, whole = location.site.chips_needed(batch)
-    if whole is not None and capacity is not None and whole > capacity:
-        return f"whole layers need {whole}, capacity alone {capacity}"
+    capacity, by_layers = location.site.chips_needed(batch)
+    if by_layers is not None and capacity is not None and by_layers > capacity:
+        return f"whole layers need {by_layers}, capacity alone {capacity}"
     if capacity is not None and capacity == chips:
         return f"{size(needed)} at {size(usable)} usable a chip need {chips}"
     return (
@@ -146,10 +147,11 @@ def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
         "served tokens and joules hold the prompts, too; joules are of a chip with its share of "
         f"host and site, of a whole box that of the box x {SITE_FACTOR} (site)"
     )
-    chips = {one.scenario.hardware.id: one.scenario.hardware for one in outcomes}
+    scenarios = [outcome.scenario for outcome in outcomes]
+    chips = {scenario.hardware.id: scenario.hardware for scenario in scenarios}
     yield from (note for chip in chips.values() for note in power_notes(chip))
-    for name, engine in {one.scenario.engine.id: one.scenario.engine for one in outcomes}.items():
-        users = [one.scenario.hardware.id for one in outcomes if one.scenario.engine.id == name]
+    for name, engine in {scenario.engine.id: scenario.engine for scenario in scenarios}.items():
+        users = [scenario.hardware.id for scenario in scenarios if scenario.engine.id == name]
         fitted = " ".join(engine.fitted_on.split())
         yield f"engine {name} ({', '.join(dict.fromkeys(users))}): fitted on {fitted}"
     for outcome in outcomes:
@@ -173,14 +175,14 @@ def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 def _alone(outcome: Outcome) -> Iterator[str]:
     """Yield where batches that these chips do not hold would live if they were asked alone."""
-    found: dict[str, list[str]] = {}
+    batches_by_place: dict[str, list[str]] = {}
     for batch, fits in zip(outcome.scenario.batches, outcome.estimate.fits, strict=True):
         place = None if fits or not outcome.is_default_layout else outcome.site.smallest(batch)
         if place is not None:
             alone = replace(outcome.scenario, batches=(batch,))
             where = Location(alone, outcome.site, place, is_default_layout=True).where
-            found.setdefault(where, []).append(f"{batch:,}")
-    for where, batches in found.items():
+            batches_by_place.setdefault(where, []).append(f"{batch:,}")
+    for where, batches in batches_by_place.items():
         yield f"batch {' or '.join(batches)} asked alone lives in {where}"
 
 
@@ -191,30 +193,30 @@ def _prefix(outcome: Outcome) -> Iterator[str]:
         return
     from fastcalc.search.prefix import prefix_cache
 
-    found = prefix_cache(outcome)
+    prefix = prefix_cache(outcome)
     sooner = (
         "computing is sooner at any length"
-        if found.breaks_even is None
+        if prefix.breaks_even is None
         else "loading is sooner at any length"
-        if found.breaks_even <= 16
-        else f"loading is sooner from prompts of {found.breaks_even:,} tokens on"
+        if prefix.breaks_even <= 16
+        else f"loading is sooner from prompts of {prefix.breaks_even:,} tokens on"
     )
     yield (
         f"{scenario.traffic.prefix_hit * 100:.0f} % of a prompt is loaded from "
-        f"{scenario.memory.prefix_tier} in {number(found.loading * 1e3)} ms, and computed again in "
-        f"{number(found.computing * 1e3)} ms; {sooner}"
+        f"{scenario.memory.prefix_tier} in {number(prefix.loading * 1e3)} ms, and computed again "
+        f"in {number(prefix.computing * 1e3)} ms; {sooner}"
     )
 
 
 def prices(outcomes: Sequence[Outcome], *, in_short: bool = False) -> str:
     """Return the prices that outcomes rest on, with their dates, in one sentence."""
     pricing = outcomes[0].scenario.pricing
-    chips = {one.scenario.hardware.id: one.scenario.hardware for one in outcomes}.values()
-    listed = ", ".join(priced(pricing, chip, in_short=in_short) for chip in chips)
-    said = f"prices, {basis_of(pricing)}, $ a chip-hour: {listed}"
+    chips = {outcome.scenario.hardware.id: outcome.scenario.hardware for outcome in outcomes}
+    listed = ", ".join(priced(pricing, chip, in_short=in_short) for chip in chips.values())
+    sentence = f"prices, {basis_of(pricing)}, $ a chip-hour: {listed}"
     if in_short and pricing.utilization == 1.0:
-        return said
-    return f"{said}; in use {pricing.utilization * 100:g} % of the hours paid for"
+        return sentence
+    return f"{sentence}; in use {pricing.utilization * 100:g} % of the hours paid for"
 
 
 def basis_of(pricing: Pricing) -> str:
@@ -231,9 +233,9 @@ def priced(pricing: Pricing, chip: Hardware, *, in_short: bool = False) -> str:
         return f"{chip.id} unknown"
     if origin is None:
         return f"{chip.id} {price:,.2f} (given)"
-    said = [pricing.provider(chip), origin.date]
+    words = [pricing.provider(chip), origin.date]
     if origin.confidence == "low":
         note = f": {origin.note.split(';')[0]}" if origin.note else ""
-        said.append("low" if in_short else f"low confidence{note}")
-    when = ", ".join(word for word in said if word)
+        words.append("low" if in_short else f"low confidence{note}")
+    when = ", ".join(word for word in words if word)
     return f"{chip.id} {price:,.2f}" + (f" ({when})" if when else "")

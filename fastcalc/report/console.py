@@ -78,14 +78,19 @@ class Screen:
     notes: bool = False
 
     def under_table(
-        self, key: str, few: Sequence[str], every: Sequence[str], then: str | None
+        self,
+        key: str,
+        short_notes: Sequence[str],
+        all_notes: Sequence[str],
+        next_command: str | None,
     ) -> Notes:
-        """Return the key of a table, the few or all of every note that it has, and what is next."""
+        """Return the key of a table, its short notes or all of them, and what is next."""
         if self.wide or self.notes:
-            return Notes([key, *every], then)
-        count = f"{len(every)} notes with --notes, " * (not set(every) <= set(few[:_MOST_NOTES]))
+            return Notes([key, *all_notes], next_command)
+        shown = short_notes[:_MOST_NOTES]
+        count = f"{len(all_notes)} notes with --notes, " * (not set(all_notes) <= set(shown))
         hidden = f"{count}more columns and rows with --wide"
-        return Notes([key, *few[:_MOST_NOTES], hidden], then)
+        return Notes([key, *shown, hidden], next_command)
 
 
 def output_width() -> int:
@@ -123,9 +128,9 @@ def render(parts: Iterable[Part], width: int, *, colour: bool) -> str:
 def _lines(part: Part, width: int) -> Iterator[Line]:
     if isinstance(part, Title):
         name = one_line(part.name)
-        first, *rest = _wrap(f"{name}  {part.sentence}", width)
+        first, *further_lines = _wrap(f"{name}  {part.sentence}", width)
         yield [(name, "bold green"), (first.removeprefix(name), "")]
-        yield from ([(line, "")] for line in rest)
+        yield from ([(line, "")] for line in further_lines)
     elif isinstance(part, TextTable):
         headings = [tuple(map(one_line, heading)) for heading in part.headings]
         rows = [[one_line(cell) for cell in row] for row in part.rows]
@@ -209,7 +214,7 @@ def _narrowed(
     over = sum(natural) - room
     if over <= 0:
         return list(natural)
-    for place in sorted(wrapped, key=lambda one: -natural[one]):
+    for place in sorted(wrapped, key=lambda column: -natural[column]):
         texts = [*table.headings[place], *(row[place] for row in table.rows)]
         longest = max((len(word) for text in texts for word in text.split()), default=0)
         if natural[place] - over >= max(_THINNEST, longest):
@@ -222,8 +227,8 @@ def _bands(widths: Sequence[int], width: int) -> list[list[int]]:
     bands: list[list[int]] = [[0]]
     for place in range(1, len(widths)):
         band = bands[-1]
-        taken = sum(widths[one] + 1 for one in band)
-        if len(band) > 1 and taken + widths[place] > width:
+        band_width = sum(widths[column] + 1 for column in band)
+        if len(band) > 1 and band_width + widths[place] > width:
             bands.append([0, place])
         else:
             band.append(place)
@@ -272,7 +277,7 @@ def _aligned(table: TextTable, widths: Sequence[int], gap: int) -> Iterator[Line
             _wrap(cell, space) if len(cell) > space else [cell]
             for cell, space in zip(row, widths, strict=True)
         ]
-        first, *more = (aligned(part) for part in zip_longest(*cells, fillvalue=""))
+        first, *further_lines = (aligned(part) for part in zip_longest(*cells, fillvalue=""))
         line: Line = []
         for place, cell in enumerate(first):
             line += [(between, "")] if place else []
@@ -280,4 +285,4 @@ def _aligned(table: TextTable, widths: Sequence[int], gap: int) -> Iterator[Line
             is_unfit = cell.strip().startswith(("needs", "recut", "no place"))
             line.append((cell, "red" if is_unfit else style))
         yield line
-        yield from ([(between.join(part), "")] for part in more)
+        yield from ([(between.join(part), "")] for part in further_lines)

@@ -24,13 +24,13 @@ _CHART = 80
 """Characters in a line of the chart at most."""
 
 
-def _usd(one: Any, batch: float, speed: float) -> float | None:
+def _usd(start: Any, batch: float, speed: float) -> float | None:
     """Return dollars a million output tokens; None without a price or such a batch. [USD]"""
-    pricing = one.scenario.pricing
-    price = pricing.per_chip_hour(one.scenario.hardware)
+    pricing = start.scenario.pricing
+    price = pricing.per_chip_hour(start.scenario.hardware)
     if price is None or not batch * speed > 0.0:
         return None
-    hour = price * one.study.chips / pricing.utilization
+    hour = price * start.study.chips / pricing.utilization
     return float(usd_per_million(usd_per_hour=hour, seconds=1.0 / speed, tokens=batch))
 
 
@@ -62,21 +62,44 @@ COLUMNS = (
         "at the start, on the cut that serves it fastest; null where it does not fit",
         "speed",
     ),
-    Column("layout", "text", "that cut", lambda one: one.before if one.speed > 0.0 else None),
+    Column("layout", "text", "that cut", lambda start: start.before if start.speed > 0.0 else None),
     Column(
-        "usd_per_mtok_output", "USD", "at the start", lambda one: _usd(one, one.batch, one.speed)
+        "usd_per_mtok_output",
+        "USD",
+        "at the start",
+        lambda start: _usd(start, start.batch, start.speed),
     ),
-    Column("reaches", "yes or no", "whether some batch is so much faster", lambda one: one.few > 0),
-    Column("end_batch", "count", "the batch that is, and costs least", lambda one: one.few or None),
+    Column(
+        "reaches",
+        "yes or no",
+        "whether some batch is so much faster",
+        lambda start: start.smaller_batch > 0,
+    ),
+    Column(
+        "end_batch",
+        "count",
+        "the batch that is, and costs least",
+        lambda start: start.smaller_batch or None,
+    ),
     Column("end_tokens_per_s_per_user", "tokens/s", "with it", "faster"),
-    Column("end_layout", "text", "how it is cut", lambda one: one.after if one.few else None),
-    Column("end_usd_per_mtok_output", "USD", "with it", lambda one: _usd(one, one.few, one.faster)),
+    Column(
+        "end_layout",
+        "text",
+        "how it is cut",
+        lambda start: start.after if start.smaller_batch else None,
+    ),
+    Column(
+        "end_usd_per_mtok_output",
+        "USD",
+        "with it",
+        lambda start: _usd(start, start.smaller_batch, start.faster),
+    ),
     Column("cost_multiple", "ratio", "of an output token, the end over the start"),
     Column(
         "undetermined",
         "list",
         "keys of numbers that nothing published determines: read them as assumptions",
-        lambda one: list(_UNDETERMINED) if is_assumed(one.scenario.engine) else [],
+        lambda start: list(_UNDETERMINED) if is_assumed(start.scenario.engine) else [],
     ),
 )
 KEYS = tuple(column.key for column in COLUMNS)
@@ -87,9 +110,9 @@ START = numbers("users at|the start", str)
 def curve_records(study: Study) -> list[Record]:
     """Return a record for each start of each engine and format, and of each floor."""
     return [
-        plainly(values(COLUMNS, one))
+        plainly(values(COLUMNS, start))
         for curve in (*study.engines, *study.floors)
-        for one in _starts(study, curve)
+        for start in _starts(study, curve)
     ]
 
 
@@ -103,7 +126,7 @@ def _starts(study: Study, curve: Curve) -> Iterator[SimpleNamespace]:
             batch=batch,
             speed=float(curve.speed[place]),
             before=str(curve.before[place]) or "one chip",
-            few=int(curve.batch[place]),
+            smaller_batch=int(curve.batch[place]),
             faster=float(curve.faster[place]),
             after=str(curve.after[place]) or "one chip",
             cost_multiple=float(multiples[place]),
@@ -119,9 +142,9 @@ def name(curve: Curve) -> str:
 def rows(study: Study) -> list[int]:
     """Return the places that a table shows: powers of two, few that reach nothing, the largest."""
     starts = study.engines[0].starts
-    reached = np.flatnonzero(np.any([one.batch > 0 for one in study.engines], axis=0))
+    reached = np.flatnonzero(np.any([curve.batch > 0 for curve in study.engines], axis=0))
     first = int(reached[0]) if len(reached) else len(starts) - 1
-    places = [at for at, one in enumerate(starts.tolist()) if not one & (one - 1)]
+    places = [at for at, batch in enumerate(starts.tolist()) if not batch & (batch - 1)]
     before = [at for at in places if at < first][-1:]
     return sorted({*before, *(at for at in places if at >= first), len(starts) - 1})
 
@@ -133,16 +156,18 @@ def table(study: Study, cost: float) -> list[Column]:
         numbers("users at|the start", lambda at: f"{first.starts[at]:,}"),
         numbers("tok/s|a user", lambda at: _marked(first, number(float(first.speed[at]))), rank=9),
     ]
-    seen: set[str] = set()
+    shown_engines: set[str] = set()
     for curve in study.engines:
         engine = curve.space.scenario.engine.id
-        heading = f"|{'narrow' if engine in seen else 'native'}"
-        columns.append(numbers(engine * (engine not in seen) + heading, partial(_cell, curve)))
-        seen.add(engine)
+        heading = f"|{'narrow' if engine in shown_engines else 'native'}"
+        columns.append(
+            numbers(engine * (engine not in shown_engines) + heading, partial(_cell, curve))
+        )
+        shown_engines.add(engine)
     needed = floors_needed(study, cost)
     columns.append(numbers(f"floor for|{cost:g}x, ms", lambda at: number(needed[at])))
     # Keys are headings elsewhere; here two columns may have the same.
-    return [replace(one, key=f"{place}") for place, one in enumerate(columns)]
+    return [replace(column, key=f"{place}") for place, column in enumerate(columns)]
 
 
 def _cell(curve: Curve, at: int) -> str:
@@ -158,7 +183,10 @@ def _marked(curve: Curve, text: str) -> str:
 def floors_needed(study: Study, cost: float) -> list[float | None]:
     """Return the largest floor at which each start pays a cost multiple at most; or None. [ms]"""
     return [
-        max((1e3 * one.floor for one in study.floors if one.multiple[at] <= cost), default=None)
+        max(
+            (1e3 * curve.floor for curve in study.floors if curve.multiple[at] <= cost),
+            default=None,
+        )
         for at in range(len(study.engines[0].starts))
     ]
 
@@ -177,7 +205,7 @@ def chart(study: Study, cost: float, width: int, *, is_ascii: bool) -> list[str]
     }
     if not inside and not above:
         return [f"no start has {study.speedup:g}x at any floor tried"]
-    engines = {one.space.scenario.engine.id: 1e3 * one.floor for one in study.engines}
+    engines = {curve.space.scenario.engine.id: 1e3 * curve.floor for curve in study.engines}
     drawn = [
         Series(key, np.array(points)[:, 0], np.array(points)[:, 1], place, "points")
         for place, (key, points) in enumerate(series.items())
@@ -196,13 +224,13 @@ def chart(study: Study, cost: float, width: int, *, is_ascii: bool) -> list[str]
 def parts(study: Study, cost: float, width: int, *, is_ascii: bool) -> list[Part]:
     """Return heading, table, chart and notes."""
     scenario = study.engines[0].space.scenario
-    what = (
+    heading = (
         f"{scenario.model.id} on {study.chips} chip{'s' if study.chips > 1 else ''}: what "
         f"{study.speedup:g}x the speed of each user costs by a smaller batch alone"
     )
     shown = record_tables.table(table(study, cost), rows(study), width)
     return [
-        Title(scenario.hardware.id, what),
+        Title(scenario.hardware.id, heading),
         shown,
         "",
         *chart(study, cost, width, is_ascii=is_ascii),
@@ -228,18 +256,20 @@ def notes(study: Study, cost: float) -> list[str]:
 
 
 def _where(curve: Curve, cost: float) -> str:
-    known, cheap = curve.ends(), curve.ends(cost)
+    ends_at_any_cost, cheap = curve.ends(), curve.ends(cost)
     head = f"{name(curve)} (floor {number(1e3 * curve.floor)} ms, one user {number(curve.alone)})"
-    if known is None:
+    if ends_at_any_cost is None:
         return f"{head}: {curve.speedup:g}x never"
-    few = "from {:,} to {:,}".format(*cheap) if cheap else "never"
-    ends = "{:,} to {:,} users".format(*known)
-    return f"{head}: {curve.speedup:g}x from {ends}; for {cost:g}x or less {few}"
+    batches = "from {:,} to {:,}".format(*cheap) if cheap else "never"
+    ends = "{:,} to {:,} users".format(*ends_at_any_cost)
+    return f"{head}: {curve.speedup:g}x from {ends}; for {cost:g}x or less {batches}"
 
 
-def rest(study: Study) -> Record:
+def alongside(study: Study) -> Record:
     """Return what stands alongside the records in JSON."""
-    scenarios: Sequence[Any] = [one.space.scenario for one in (*study.engines, *study.floors[:1])]
+    scenarios: Sequence[Any] = [
+        curve.space.scenario for curve in (*study.engines, *study.floors[:1])
+    ]
     traffic = scenarios[0].traffic
     tokens = {
         f"{key}_tokens": records.plain(getattr(traffic, key))

@@ -18,7 +18,7 @@ def letter(place: int) -> str:
 def table(drawn: WinnerMap) -> TextTable:
     """Return the map: rows along the second axis, the largest value first."""
     rows = [
-        (number(value), "".join(letter(int(one)) for one in row))
+        (number(value), "".join(letter(int(place)) for place in row))
         for value, row in zip(drawn.up.values[::-1], drawn.winners[::-1], strict=True)
     ]
     first, last = number(drawn.across.values[0]), number(drawn.across.values[-1])
@@ -29,12 +29,12 @@ def table(drawn: WinnerMap) -> TextTable:
 
 def title(drawn: WinnerMap) -> str:
     """Return what a map shows, in a line."""
-    named = []
+    axis_names = []
     for axis in (drawn.up, drawn.across):
         unit = PARAMETERS[axis.name.rpartition(".")[2]].unit
         spaced = " in equal ratios" if axis.is_logarithmic else ""
-        named.append(f"{noun(axis.name)}{f' ({unit})' if unit else ''}{spaced}")
-    return f"Who wins where: {named[0]} upwards, {named[1]} across"
+        axis_names.append(f"{noun(axis.name)}{f' ({unit})' if unit else ''}{spaced}")
+    return f"Who wins where: {axis_names[0]} upwards, {axis_names[1]} across"
 
 
 def noun(name: str) -> str:
@@ -49,8 +49,8 @@ def noun(name: str) -> str:
 
 def records(decision: Choice, drawn: WinnerMap) -> list[Record]:
     """Return a record for each point: both values, the winner, and the value of each option."""
-    unit, names = _VALUES[decision.objective], [one.name for one in decision.options]
-    found = []
+    unit, names = _VALUES[decision.objective], [option.name for option in decision.options]
+    point_records = []
     for row, up in enumerate(drawn.up.values):
         for column, across in enumerate(drawn.across.values):
             place = int(drawn.winners[row, column])
@@ -59,7 +59,7 @@ def records(decision: Choice, drawn: WinnerMap) -> list[Record]:
                 drawn.up.name: float(up),
                 "winner": names[place] if place >= 0 else None,
             }
-            each = zip(names, drawn.values[:, row, column], strict=True)
-            record |= {f"{unit}:{name}": float(value) for name, value in each}
-            found.append(plainly(record))
-    return found
+            option_values = zip(names, drawn.values[:, row, column], strict=True)
+            record |= {f"{unit}:{name}": float(value) for name, value in option_values}
+            point_records.append(plainly(record))
+    return point_records

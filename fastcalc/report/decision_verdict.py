@@ -26,24 +26,26 @@ def seconds(value: float) -> str:
     """
     if math.isinf(value):
         return "never"
-    for least, unit in ((3600.0, "h"), (60.0, "min"), (1.0, "s")):
-        if value >= least:
-            return f"{number(value / least)} {unit}"
+    for unit_seconds, unit in ((3600.0, "h"), (60.0, "min"), (1.0, "s")):
+        if value >= unit_seconds:
+            return f"{number(value / unit_seconds)} {unit}"
     return f"{number(value * 1e3)} ms"
 
 
 def _model(option: Contender) -> str:
     """Return what answers of an option: its model, or what a fast mode is the fast mode of."""
-    known = service(option.name)
-    return option.model or (known.fast_mode_of or known.id if known else option.name)
+    offer = service(option.name)
+    return option.model or (offer.fast_mode_of or offer.id if offer else option.name)
 
 
 def _is_taken_as_right(decision: Choice, listed: "Sequence[Row]") -> bool:
     """Return whether models differ and no accuracy is given of any."""
     plain = [row for row in listed if row.option.routes is None]
-    given = any("accuracy" in row.option.numbers or row.offered("accuracy") < 1.0 for row in plain)
+    is_accuracy_known = any(
+        "accuracy" in row.option.numbers or row.offered("accuracy") < 1.0 for row in plain
+    )
     models = {_model(row.option) for row in plain}
-    return decision.objective != "window" and not given and len(models) > 1
+    return decision.objective != "window" and not is_accuracy_known and len(models) > 1
 
 
 def failures(decision: Choice, listed: "Sequence[Row]") -> list[str]:
@@ -59,15 +61,17 @@ def failures(decision: Choice, listed: "Sequence[Row]") -> list[str]:
         return [f"Assumed: a failed step is found at the end, and {ends} (else --retries)."]
     if len(tries) > 1:
         return ["Assumed: a failed step is found at once or at the end, by each option's retries."]
-    most = f"{tries.pop():g}"
-    return [f"Assumed: a failed step is found at once and redone, up to {most} times (--retries)."]
+    retries = f"{tries.pop():g}"
+    return [
+        f"Assumed: a failed step is found at once and redone, up to {retries} times (--retries)."
+    ]
 
 
 def verdict(decision: Choice, listed: "Sequence[Row]", flips: Sequence[BreakEven] = ()) -> str:
     """Return who wins and by how much, and where it turns if models are taken as equally right."""
-    said = _leader(decision, listed)
-    if not _is_taken_as_right(decision, listed) or said.startswith("No option"):
-        return said
+    sentence = _leader(decision, listed)
+    if not _is_taken_as_right(decision, listed) or sentence.startswith("No option"):
+        return sentence
     first = winner(decision)
     turns = [
         f" {flip.winner} wins where {first.name} is right in fewer than "
@@ -75,32 +79,34 @@ def verdict(decision: Choice, listed: "Sequence[Row]", flips: Sequence[BreakEven
         for flip in flips
         if first is not None and flip.parameter == f"{first.name}.accuracy" and not flip.is_above
     ]
-    return f"If they are equally right, {said}{''.join(turns)}"
+    return f"If they are equally right, {sentence}{''.join(turns)}"
 
 
 def _leader(decision: Choice, listed: "Sequence[Row]") -> str:
     """Return who wins and by how much, in a sentence."""
-    worth = {one.option.name: float(decision.value(one.option)) for one in listed}
+    worth = {row.option.name: float(decision.value(row.option)) for row in listed}
     ranked = sorted(worth, key=lambda name: worth[name])
-    best = worth[ranked[0]]
-    if math.isinf(best):
+    leading = worth[ranked[0]]
+    if math.isinf(leading):
         has_price = "" if decision.objective == "time" else "has both a price and a run that "
         return f"No option {has_price}ever succeeds."
     if decision.objective == "window":
         fit = [f"{name} {math.floor(-worth[name] + 1e-9):,}" for name in ranked]
         return f"Into the gap fit, in tokens: {', '.join(fit)}."
     with_user = " with the user's time" * (decision.objective == "total")
-    said, more = f"{ranked[0]} costs least{with_user}, ${dollars(best)} a success", "as much"
+    sentence = f"{ranked[0]} costs least{with_user}, ${dollars(leading)} a success"
+    comparison = "as much"
     if decision.objective == "time":
-        said, more = f"{ranked[0]} succeeds soonest, in {seconds(best)} of a user's time", "as long"
-    others = []
+        sentence = f"{ranked[0]} succeeds soonest, in {seconds(leading)} of a user's time"
+        comparison = "as long"
+    followers = []
     for name in ranked[1:]:
         # Next to what takes nothing, no number of times is as much.
-        ratio = worth[name] / best if best else 1.0 if worth[name] == best else math.inf
+        ratio = worth[name] / leading if leading else 1.0 if worth[name] == leading else math.inf
         factor = "" if ratio < 1.0005 else f"{number(ratio)} times "
-        against = f"{factor}{more}" if math.isfinite(ratio) else "cannot be compared"
-        others.append(f"{name} {against}")
-    return f"{said}{': ' if others else ''}{', '.join(others)}."
+        against = f"{factor}{comparison}" if math.isfinite(ratio) else "cannot be compared"
+        followers.append(f"{name} {against}")
+    return f"{sentence}{': ' if followers else ''}{', '.join(followers)}."
 
 
 def cached_at_full_price(listed: "Sequence[Row]") -> list[str]:

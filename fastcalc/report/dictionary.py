@@ -19,7 +19,7 @@ COMMANDS: dict[str, tuple[Column, ...]] = {
 
 def meanings() -> dict[str, Column]:
     """Return the column of each key, of the first command that has it."""
-    columns = [column for some in COMMANDS.values() for column in some]
+    columns = [column for columns_of_command in COMMANDS.values() for column in columns_of_command]
     return {column.key: column for column in reversed(columns)}
 
 
@@ -33,7 +33,7 @@ def type_of(key: str, values: Iterable[Any]) -> type:
     """
     if column := meanings().get(key):
         return _TYPES.get(column.unit, float)
-    held = {type(one) for one in values if one is not None}
-    if len(held) == 1 and held <= {*_TYPES.values()}:
-        return held.pop()
-    return float if held <= {int, float} else str
+    types = {type(cell) for cell in values if cell is not None}
+    if len(types) == 1 and types <= {*_TYPES.values()}:
+        return types.pop()
+    return float if types <= {int, float} else str

@@ -25,14 +25,14 @@ def diff_records(left: AnyEntry, right: AnyEntry) -> list[Record]:
     Keys: ``field``, ``left`` and ``right`` as the files write them, ``left_si`` and
     ``right_si`` for numbers, ``ratio`` of right over left.
     """
-    one, two = _fields(left), _fields(right)
-    names = [*one, *(name for name in two if name not in one)]
-    found = []
+    left_fields, right_fields = _fields(left), _fields(right)
+    names = [*left_fields, *(name for name in right_fields if name not in left_fields)]
+    records = []
     for name in names:
-        first, second = one.get(name), two.get(name)
+        first, second = left_fields.get(name), right_fields.get(name)
         below, above = _si(first), _si(second)
         ratio = above / below if below and above is not None else math.nan
-        found.append(
+        records.append(
             {
                 "field": name,
                 "left": _text(first),
@@ -42,7 +42,7 @@ def diff_records(left: AnyEntry, right: AnyEntry) -> list[Record]:
                 "ratio": ratio if math.isfinite(ratio) else None,
             }
         )
-    return found
+    return records
 
 
 def _fields(entry: AnyEntry) -> dict[str, Any]:
@@ -56,16 +56,16 @@ def _fields(entry: AnyEntry) -> dict[str, Any]:
         record = model_record(entry)
         skipped = {"id", "name", "released", "aliases", "hypothetical"}
         return words | {
-            key.replace("_", " "): one for key, one in record.items() if key not in skipped
+            key.replace("_", " "): content for key, content in record.items() if key not in skipped
         }
-    found = dict(words)
+    fields = dict(words)
     offers = offers_of(entry) if isinstance(entry, Hardware) else {}
     for path, quantity in walk(entry):
         # Memory is known by its rank, not by its make, to meet its peer.
         parts = path.split(".")
         parts = ["memory", parts[-1]] if parts[0] == "memory" else parts
-        found[offers.get(path, " ".join(parts).replace("_", " "))] = quantity
-    return found
+        fields[offers.get(path, " ".join(parts).replace("_", " "))] = quantity
+    return fields
 
 
 def _si(value: Any) -> float | None:

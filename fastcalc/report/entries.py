@@ -50,7 +50,7 @@ def _at(entry: Any, path: str) -> Any:
 
 
 def _fastest(chip: Hardware) -> Memory:
-    return max(chip.memory, key=lambda one: one.bandwidth.si)
+    return max(chip.memory, key=lambda memory: memory.bandwidth.si)
 
 
 def _peak(chip: Hardware) -> Quantity:
@@ -83,11 +83,11 @@ def hardware_record(chip: Hardware) -> Record:
         **{key: _at(chip, path) for key, path in _REST.items()},
         "price_offers": [
             {
-                **{name: getattr(one, name) for name in ("provider", "terms", "region")},
-                "usd_per_h": plain(one.price.si),
-                "date": one.price.date,
+                **{name: getattr(offer, name) for name in ("provider", "terms", "region")},
+                "usd_per_h": plain(offer.price.si),
+                "date": offer.price.date,
             }
-            for one in chip.price.offers
+            for offer in chip.price.offers
         ],
         "ranks": _at(chip, "ranks"),
     }
@@ -104,7 +104,7 @@ def model_record(model: Model, weights: str | None = None, kv: str | None = None
     if model.is_minimal:
         attention = prefill = None
     names = ("id", "name", "released", "hypothetical", "aliases")
-    found = {
+    record = {
         **{key: getattr(model, key) for key in names},
         "layers": work.layers,
         "hidden_size": work.hidden,
@@ -128,7 +128,7 @@ def model_record(model: Model, weights: str | None = None, kv: str | None = None
         "checkpoint_parameters": checkpoint_parameters(model),
         "confidence": model.confidence,
     }
-    return plainly(found)
+    return plainly(record)
 
 
 def engine_record(engine: Engine) -> Record:
@@ -192,29 +192,29 @@ LISTED: dict[str, tuple[Column, ...]] = {
 """Columns of the lists, those of models taken from their workloads."""
 
 
-def listed(kind: str, found: Sequence[Any]) -> tuple[Sequence[Column], Sequence[Any]]:
+def listed(kind: str, entries: Sequence[Any]) -> tuple[Sequence[Column], Sequence[Any]]:
     """Return the columns of a list, and what they are taken from."""
-    return LISTED[kind], [workload(one) for one in found] if kind == "models" else found
+    return LISTED[kind], [workload(model) for model in entries] if kind == "models" else entries
 
 
-def list_parts(found: Sequence[Any], kind: str, width: int) -> list[Part]:
+def list_parts(entries: Sequence[Any], kind: str, width: int) -> list[Part]:
     """Return entries of a kind as a table, how many there are, and what to beware of."""
     # Twenty-four characters of words that may wrap are enough to plan with.
-    table = record_tables.table(*listed(kind, found), width, {"fitted on": 24})
-    count = f"{len(found)} {kind if len(found) > 1 or kind == 'hardware' else kind[:-1]}"
-    return [table, "", count, Notes(cautions(found), f"fastcalc show {found[-1].id}")]
+    table = record_tables.table(*listed(kind, entries), width, {"fitted on": 24})
+    count = f"{len(entries)} {kind if len(entries) > 1 or kind == 'hardware' else kind[:-1]}"
+    return [table, "", count, Notes(cautions(entries), f"fastcalc show {entries[-1].id}")]
 
 
 def cautions(entries: Iterable[Any]) -> list[str]:
     """Say of listed entries what a reader must not overlook: assumed, remembered, unsure."""
-    found: dict[str, list[str]] = {}
+    ids_by_caution: dict[str, list[str]] = {}
     for entry in entries:
         if getattr(entry, "hypothetical", False):
-            found.setdefault("hypothetical", []).append(entry.id)
+            ids_by_caution.setdefault("hypothetical", []).append(entry.id)
         confidence = getattr(entry, "confidence", None)
         if confidence in ("low", "memory"):
-            found.setdefault(f"confidence {confidence}", []).append(entry.id)
-    return [f"{caution}: {', '.join(ids)}" for caution, ids in found.items()]
+            ids_by_caution.setdefault(f"confidence {confidence}", []).append(entry.id)
+    return [f"{caution}: {', '.join(ids)}" for caution, ids in ids_by_caution.items()]
 
 
 # -- one entry --------------------------------------------------------------------------
@@ -232,20 +232,25 @@ def hardware_parts(chip: Hardware) -> list[Part]:
     for path, value in walk(chip):
         rows.append((path, value.text, value.source or "-", value.printed or ""))
         # What a reader must know of a single number: how it was read, how sure it is.
-        said = [offers.get(path), value.reading, value.note, value.date and f"of {value.date}"]
+        remark_words = [
+            offers.get(path),
+            value.reading,
+            value.note,
+            value.date and f"of {value.date}",
+        ]
         if value.confidence in ("low", "memory"):
-            said.append(f"confidence {value.confidence}")
-        if any(said):
-            remarks.append(f"{path}: {'; '.join(one for one in said if one)}")
+            remark_words.append(f"confidence {value.confidence}")
+        if any(remark_words):
+            remarks.append(f"{path}: {'; '.join(word for word in remark_words if word)}")
     table = TextTable(heads, rows, left=(0, 1, 2, 3))
-    found: list[Part] = [Title(chip.id, about), "", table]
-    return found + _grounds(chip, [*remarks, *chip.notes])
+    page: list[Part] = [Title(chip.id, about), "", table]
+    return page + _grounds(chip, [*remarks, *chip.notes])
 
 
 def engine_parts(engine: Engine) -> list[Part]:
     """Return an engine as tables: every parameter, what it means and where it is from."""
     about = f"{engine.name}; fitted on {' '.join(engine.fitted_on.split())}"
-    found: list[Part] = [Title(engine.id, about)]
+    page: list[Part] = [Title(engine.id, about)]
     rows = [
         (f"parameters.{name}", value.text, value.source or "-", value.note or "")
         for name, value in engine.parameters
@@ -253,33 +258,33 @@ def engine_parts(engine: Engine) -> list[Part]:
     ]
     if rows:
         heads = [("parameter",), ("value",), ("source",), ("meaning",)]
-        found += ["", TextTable(heads, rows, left=(0, 1, 2, 3))]
+        page += ["", TextTable(heads, rows, left=(0, 1, 2, 3))]
     extra = [
         f"architectures.{architecture}.{name}: {value.text} ({value.note or value.source})"
-        for architecture, own in engine.architectures.items()
-        for name, value in own
+        for architecture, overrides in engine.architectures.items()
+        for name, value in overrides
         if value is not None
     ]
-    return found + _grounds(engine, [*extra, *engine.notes])
+    return page + _grounds(engine, [*extra, *engine.notes])
 
 
 def model_parts(model: Model, weights: str | None, kv: str | None) -> list[Part]:
     """Return a model as tables: what it weighs, what a token costs, and its blocks."""
     work = workload(model, weights, kv)
-    found: list[Part] = [Title(model.id, model.name), "", _counts(work)]
+    page: list[Part] = [Title(model.id, model.name), "", _counts(work)]
     if model.blocks:
         rows = []
         for place, block in enumerate(model.blocks):
             layers = {"attention": block.attention, "ffn": block.ffn}
-            there = {name: part for name, part in layers.items() if part is not None}
-            for name, part in there.items():
+            layers_present = {name: part for name, part in layers.items() if part is not None}
+            for name, part in layers_present.items():
                 fields = part.model_dump(exclude_defaults=True, exclude_none=True)
                 text = f"{fields.pop('kind')}: {_named(fields)}"
-                count = str(block.count) if name == next(iter(there)) else ""
+                count = str(block.count) if name == next(iter(layers_present)) else ""
                 rows.append((count, f"blocks[{place}].{name}", text))
         heads = [("layers",), ("path",), ("what is in one",)]
-        found += ["", TextTable(heads, rows, left=(1, 2))]
-    return found + _grounds(model, [*cautions([model]), *model.notes])
+        page += ["", TextTable(heads, rows, left=(1, 2))]
+    return page + _grounds(model, [*cautions([model]), *model.notes])
 
 
 def _counts(work: Workload) -> TextTable:
@@ -299,11 +304,13 @@ def _counts(work: Workload) -> TextTable:
         rows.append(("state a sequence", size(work.state_bytes), "whatever its length"))
     if model.max_context:
         rows.append(("largest context", f"{model.max_context:,}", "tokens"))
-    others = checkpoint_parameters(model) - work.total_parameters
-    if others:
+    extra_parameters = checkpoint_parameters(model) - work.total_parameters
+    if extra_parameters:
         kinds = (("MTP layers", model.mtp), ("vision tower", model.vision_parameters))
-        named = " and ".join(kind for kind, there in kinds if there)
-        rows.append(("alongside the core", f"{others:,.0f}", f"parameters of {named}"))
+        kinds_present = " and ".join(kind for kind, count_of_kind in kinds if count_of_kind)
+        rows.append(
+            ("alongside the core", f"{extra_parameters:,.0f}", f"parameters of {kinds_present}"),
+        )
     published = model.published
     if published.checkpoint:
         count = f"{published.checkpoint.si:,.0f}"
@@ -352,5 +359,5 @@ def _grounds(entry: Hardware | Model | Engine, remarks: Sequence[str]) -> list[P
         f"{key}: {source.title}" + (f", {source.url}" if source.url else "")
         for key, source in entry.sources.items()
     ]
-    found: list[Part] = ["", "sources", Notes(titles)] if titles else []
-    return [*found, "", "notes", Notes(remarks)] if remarks else found
+    sources: list[Part] = ["", "sources", Notes(titles)] if titles else []
+    return [*sources, "", "notes", Notes(remarks)] if remarks else sources

@@ -38,7 +38,7 @@ COLUMNS = (
         "batch",
         "count",
         "sequences decoded together after it",
-        lambda one: one.after.scenario.batches[0],
+        lambda factor: factor.after.scenario.batches[0],
         ("", "batch"),
     ),
     Column("chips", "count", "chips after it", "after.placement.layout.chips", ("", "chips")),
@@ -46,14 +46,14 @@ COLUMNS = (
         "tokens_per_s_per_user",
         "tokens/s",
         "of each user after it, expected",
-        lambda one: float(one.after.estimate.speed[0]),
+        lambda factor: float(factor.after.estimate.speed[0]),
         ("tok/s", "a user"),
     ),
     Column(
         "usd_per_mtok_output",
         "USD",
         "of a million output tokens after it",
-        lambda one: one.after.usd and float(one.after.usd[1][0]),
+        lambda factor: factor.after.usd and float(factor.after.usd[1][0]),
         ("$/Mtok", "output"),
     ),
     Column(
@@ -61,27 +61,27 @@ COLUMNS = (
     ),
     Column("source", "text", "who measured or published it, or why it is assumed"),
 )
-_TABLE = [one for one in COLUMNS if one.key != "source"]
+_TABLE = [column for column in COLUMNS if column.key != "source"]
 
 
 def factor_records(factors: Sequence[Factor]) -> list[Record]:
     """Return a record for each factor, in the order in which they are taken."""
-    return [plainly(values(COLUMNS, one)) for one in factors]
+    return [plainly(values(COLUMNS, factor)) for factor in factors]
 
 
 def product(factors: Sequence[Factor]) -> str:
     """Return what the factors multiply up to, in a phrase."""
-    speedup = prod(one.speedup for one in factors)
-    costs = [one.cost_multiple for one in factors]
-    known = [one for one in costs if one is not None]
-    law = " x ".join(f"{number(one.speedup)} ({one.trick})" for one in factors)
-    cost = f", at {dollars(prod(known))}x the cost" if len(known) == len(costs) else ""
+    speedup = prod(factor.speedup for factor in factors)
+    costs = [factor.cost_multiple for factor in factors]
+    known_costs = [cost for cost in costs if cost is not None]
+    law = " x ".join(f"{number(factor.speedup)} ({factor.trick})" for factor in factors)
+    cost = f", at {dollars(prod(known_costs))}x the cost" if len(known_costs) == len(costs) else ""
     return f"{number(speedup)}x = {law}{cost}, one change after another"
 
 
 def parts(factors: Sequence[Factor], width: int) -> list[Part]:
     """Return what the factors multiply up to, each of them, and what they rest on."""
-    sources = dict.fromkeys(f"{one.evidence}: {one.source}" for one in factors)
+    sources = dict.fromkeys(f"{factor.evidence}: {factor.source}" for factor in factors)
     return [
         Title("the cheapest", product(factors)),
         record_tables.table(_TABLE, factor_records(factors), width, {"change": 0}),

@@ -38,11 +38,11 @@ def summary(report: Report) -> str:
     ]
     if report.strict and report.excused:
         counts.append(f"{len(report.excused):,} excused")
-    first = next((one for one in report.faults if one.severity != "note"), None)
+    first = next((fault for fault in report.faults if fault.severity != "note"), None)
     hint = f"; 'fastcalc check --explain {first.rule}' says why" if first else ""
     left = f", {report.foreign:,} of other programs left out" if report.foreign else ""
-    said = ", ".join(counts) or "clean"
-    return f"{many(report.files, 'file')} checked{left}: {said}{hint}"
+    counts_text = ", ".join(counts) or "clean"
+    return f"{many(report.files, 'file')} checked{left}: {counts_text}{hint}"
 
 
 def as_json(report: Report) -> str:
@@ -78,13 +78,13 @@ def as_github(report: Report, titles: dict[str, Rule]) -> str:
 
 def as_sarif(report: Report, titles: dict[str, Rule]) -> str:
     """Return one SARIF 2.1.0 document, which code scanning reads: OASIS, 3.13 to 3.30."""
-    found = [*report.faults, *(report.excused if report.strict else ())]
+    reported = [*report.faults, *(report.excused if report.strict else ())]
     rules = [
         {"id": name, "shortDescription": {"text": titles[name].title}}
-        for name in sorted({fault.rule for fault in found})
+        for name in sorted({fault.rule for fault in reported})
     ]
     results = []
-    for fault in found:
+    for fault in reported:
         place = {
             "artifactLocation": {"uri": Path(fault.file).as_posix()},
             "region": {"startLine": fault.line or 1, "startColumn": fault.column or 1},
@@ -124,7 +124,7 @@ def rules_json(rules: Sequence[Rule]) -> str:
     """Return one JSON document with a record for each rule."""
     keys = ("id", "severity", "title", "why", "seen", "fix", "scope", "excusable")
     records = [
-        {key: getattr(one, key) for key in keys} | {"kinds": sorted(one.kinds)} for one in rules
+        {key: getattr(rule, key) for key in keys} | {"kinds": sorted(rule.kinds)} for rule in rules
     ]
     return json_text({"schema": SCHEMA, "records": records})
 
@@ -146,8 +146,6 @@ def explain(rule: Rule, width: int) -> str:
 
 def listed(rules: Sequence[Rule], width: int) -> str:
     """Return a line for each rule, its title set in where it runs over."""
-    lines = (
-        textwrap.fill(f"{one.id}  {one.severity:8} {one.title}", width, subsequent_indent=" " * 17)
-        for one in rules
-    )
+    titles = (f"{rule.id}  {rule.severity:8} {rule.title}" for rule in rules)
+    lines = (textwrap.fill(title, width, subsequent_indent=" " * 17) for title in titles)
     return "\n".join(lines) + "\n"
