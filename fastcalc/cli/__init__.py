@@ -98,7 +98,7 @@ def _leave(code: int) -> None:
 
 
 def _refuse(*sentences: str) -> int:
-    output.notify("".join(f"fastcalc: {line(one)}\n" for one in sentences))
+    output.notify("".join(f"fastcalc: {line(sentence)}\n" for sentence in sentences))
     return EXIT_WRONG_REQUEST
 
 

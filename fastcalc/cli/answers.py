@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 Page = Callable[[console.Screen], Iterable[console.Part]]
 
 
-def page(asked: OutputFile, parts: Page) -> None:
+def page(request: OutputFile, parts: Page) -> None:
     """Write the parts of a page, which depend on its screen."""
-    made, colour = screen(asked), asked.out is None and console.wants_colour()
-    output.write(console.render(parts(made), made.width, colour=colour), asked.out)
+    laid_out, colour = screen(request), request.out is None and console.wants_colour()
+    output.write(console.render(parts(laid_out), laid_out.width, colour=colour), request.out)
 
 
-def screen(asked: object) -> console.Screen:
+def screen(request: object) -> console.Screen:
     """Return what a page is laid out for: flags that say so are those of `Reading`."""
-    wide, notes = (getattr(asked, name, False) for name in ("wide", "notes"))
+    wide, notes = (getattr(request, name, False) for name in ("wide", "notes"))
     return console.Screen(console.output_width(), wide, notes)
 
 
@@ -64,12 +64,12 @@ class Found:
     as_html: Callable[[Path | None], str] = str
 
 
-def later(name: str, *given: Any) -> Callable[[], Any]:
+def later(name: str, *arguments: Any) -> Callable[[], Any]:
     """Return what calls a function of a module of the report, which is loaded when it is called."""
 
     def make() -> Any:
         module, _, function = name.rpartition(".")
-        return getattr(import_module(f"fastcalc.report.{module}"), function)(*given)
+        return getattr(import_module(f"fastcalc.report.{module}"), function)(*arguments)
 
     return make
 
@@ -92,29 +92,29 @@ def no(
     )
 
 
-def write(asked: Output, found: Found) -> int:
+def write(request: Output, answer: Found) -> int:
     """Write an answer in the format asked for, and return the exit code."""
-    kind = asked.written_as
-    if kind == "table" and found.parts is not None:
-        page(asked, found.parts)
+    kind = request.written_as
+    if kind == "table" and answer.parts is not None:
+        page(request, answer.parts)
     elif kind == "markdown":
-        output.write(record_tables.markdown(*found.rows()), asked.out)
+        output.write(record_tables.markdown(*answer.rows()), request.out)
     elif kind == "html":
-        output.write(found.as_html(asked.out), asked.out)
-    elif kind == "json" and found.as_json is not None:
-        output.write(found.as_json(), asked.out)
+        output.write(answer.as_html(request.out), request.out)
+    elif kind == "json" and answer.as_json is not None:
+        output.write(answer.as_json(), request.out)
     elif kind == "json":
-        document = {"schema": SCHEMA, "records": list(found.records()), **found.extra()}
-        output.write(json_text(document), asked.out)
+        document = {"schema": SCHEMA, "records": list(answer.records()), **answer.extra()}
+        output.write(json_text(document), request.out)
     elif kind == "csv":
-        output.write(to_csv(map(found.cells, found.records()), found.keys), asked.out)
+        output.write(to_csv(map(answer.cells, answer.records()), answer.keys), request.out)
     elif kind != "table":
-        records = [found.cells(one) for one in found.records()]
-        keys = records[0] if records else found.keys
-        if asked.out is not None:
-            made = getattr(import_module("fastcalc.report.sheets"), f"to_{kind}")
-            content = made(records, keys, found.extra())
-            with output.whole(asked.out) as draft:
+        records = [answer.cells(record) for record in answer.records()]
+        keys = records[0] if records else answer.keys
+        if request.out is not None:
+            to_bytes = getattr(import_module("fastcalc.report.sheets"), f"to_{kind}")
+            content = to_bytes(records, keys, answer.extra())
+            with output.whole(request.out) as draft:
                 draft.write(content)
-    output.warn([*(found.warnings if kind != "table" else ()), *found.reasons])
-    return found.code
+    output.warn([*(answer.warnings if kind != "table" else ()), *answer.reasons])
+    return answer.code

@@ -37,12 +37,12 @@ COMMANDS = {
 
 
 @lru_cache(maxsize=64)
-def command(asked: str | None = None) -> Callable[..., Any]:
+def command(name: str | None = None) -> Callable[..., Any]:
     """Return the program as it is run; the same one for a command asked for again."""
-    return get_command(program(asked))
+    return get_command(program(name))
 
 
-def program(asked: str | None = None) -> typer.Typer:
+def program(only: str | None = None) -> typer.Typer:
     """Return the program, with one command alone if that is asked for: typer builds all it has."""
     app = typer.Typer(
         name="fastcalc",
@@ -53,18 +53,18 @@ def program(asked: str | None = None) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_main)
-    for name in [asked] if asked in COMMANDS else COMMANDS:
+    for name in [only] if only in COMMANDS else COMMANDS:
         flags, run = COMMANDS[name]
         module, _, group = flags.partition(".")
-        found = getattr(import_module(f"fastcalc.cli.commands.{module}"), group)
-        app.command(name, cls=SectionedCommand, epilog="\n".join(found.examples))(
-            as_function(found, run, has_flags=asked not in ("-h", "--help", "--version"))
+        flags_class = getattr(import_module(f"fastcalc.cli.commands.{module}"), group)
+        app.command(name, cls=SectionedCommand, epilog="\n".join(flags_class.examples))(
+            as_function(flags_class, run, has_flags=only not in ("-h", "--help", "--version"))
         )
     return app
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(is_typed: bool) -> None:
+    if is_typed:
         from fastcalc import __version__
 
         output.write(f"fastcalc {__version__}\n", None)

@@ -8,13 +8,13 @@ from fastcalc.catalogue.folders import names, shipped_folder
 
 
 def offered(
-    known: Callable[[], Iterable[str]], *, in_lists: bool = False
+    list_names: Callable[[], Iterable[str]], *, in_lists: bool = False
 ) -> Callable[[str], list[str]]:
     """Return what offers words that begin with what is typed, or with the last of a list."""
 
     def offer(incomplete: str) -> list[str]:
         before, comma, last = incomplete.rpartition(",") if in_lists else ("", "", incomplete)
-        return [f"{before}{comma}{name}" for name in known() if name.startswith(last)]
+        return [f"{before}{comma}{name}" for name in list_names() if name.startswith(last)]
 
     return offer
 

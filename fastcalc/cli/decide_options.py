@@ -44,52 +44,52 @@ def checked(value: float, parameter: Variable, where: str) -> float:
     return options.number(value, where, parameter.limit, 10, zero=parameter.zero)
 
 
-def parsed(asked: Decide, catalogue: Catalogue) -> tuple[list[Contender], list[str], list[str]]:
+def parsed(request: Decide, catalogue: Catalogue) -> tuple[list[Contender], list[str], list[str]]:
     """Return every option, in the order typed, what to know of them, and warnings."""
-    found: list[Contender] = []
+    contenders: list[Contender] = []
     notes: list[str] = []
     warnings: list[str] = []
-    for text in asked.options or DEFAULTS:
-        name, _, rest = (text, "", "") if os.path.exists(text) else text.partition("=")
+    for text in request.options or DEFAULTS:
+        name, _, settings = (text, "", "") if os.path.exists(text) else text.partition("=")
         name = name.strip()
-        if name in _KEYS and "=" not in rest:
+        if name in _KEYS and "=" not in settings:
             raise InputError(f"'{shown(text)}' has no name; write for example {_EXAMPLE}")
-        keys = _keys(name, rest) if rest else {}
+        keys = _keys(name, settings) if settings else {}
         if any(key in keys for key in ("speed", *_MIXED)):
-            made = [_plain(name, keys)]
+            added = [_plain(name, keys)]
         else:
-            made, said, warned = _named(asked, catalogue, name, keys)
-            notes += said
+            added, remarks, warned = _named(request, catalogue, name, keys)
+            notes += remarks
             warnings += warned
-        found += made
-    _check_names(found)
-    return found, notes, warnings
+        contenders += added
+    _check_names(contenders)
+    return contenders, notes, warnings
 
 
 def _keys(name: str, text: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    keys: dict[str, str] = {}
     for part in options.names(text, name):
-        key, given, value = part.partition("=")
+        key, equals, value = part.partition("=")
         key, value = key.strip(), value.strip()
-        if not given or not value:
+        if not equals or not value:
             raise InputError(f"{shown(name)}: '{shown(part)}' is not KEY=VALUE, such as speed=1000")
         key = options.choice(key, shown(name), _KEYS)
-        if key in found:
+        if key in keys:
             raise InputError(f"{shown(name)} gives {key} twice; leave one out")
-        found[key] = value
-    return found
+        keys[key] = value
+    return keys
 
 
-def _own(name: str, keys: Mapping[str, str]) -> dict[str, Any]:
+def _own_numbers(name: str, keys: Mapping[str, str]) -> dict[str, Any]:
     """Return the numbers of an option's own, by the field of the terms."""
-    found: dict[str, Any] = {}
+    numbers: dict[str, Any] = {}
     for key, text in keys.items():
         if key in PARAMETERS:
             value = read_number(text, key, f"{shown(name)}: {key}")
-            found[PARAMETERS[key].field] = value * PARAMETERS[key].scale
+            numbers[PARAMETERS[key].field] = value * PARAMETERS[key].scale
         elif key == "judge":
-            found["judge"] = judge(text, f"{shown(name)}: judge")
-    return found
+            numbers["judge"] = judge(text, f"{shown(name)}: judge")
+    return numbers
 
 
 def judge(text: str, where: str) -> float | None:
@@ -114,50 +114,52 @@ def _plain(name: str, keys: dict[str, str]) -> Contender:
                 f"{shown(name)} gives speed and {clash[0]}; a speed stands for all of it: leave "
                 "one out"
             )
-        return Contender(name, _with_plan(name, _own(name, keys)))
+        return Contender(name, _with_plan(name, _own_numbers(name, keys)))
     if set(keys) != set(_MIXED):
         raise InputError(
             f"{shown(name)} is not a mix: write for example both=to=spark,else=opus,share=0.7"
         )
-    return Contender(name, _own(name, {"share": keys["share"]}), (keys["to"], keys["else"]))
+    return Contender(name, _own_numbers(name, {"share": keys["share"]}), (keys["to"], keys["else"]))
 
 
-def _with_plan(name: str, own: dict[str, Any]) -> dict[str, Any]:
+def _with_plan(name: str, numbers: dict[str, Any]) -> dict[str, Any]:
     """Return the numbers of an option with what a subscription makes of prices left out.
 
     Without a quota it includes all tokens; beyond one without a price there are no more.
     """
-    for key, other in (("quota", "plan"), ("quota-hours", "quota")):
-        if PARAMETERS[key].field in own and PARAMETERS[other].field not in own:
+    for key, required in (("quota", "plan"), ("quota-hours", "quota")):
+        if PARAMETERS[key].field in numbers and PARAMETERS[required].field not in numbers:
             raise InputError(
-                f"{shown(name)}: {key} goes with {other}; write for example plan=200,quota=2e9"
+                f"{shown(name)}: {key} goes with {required}; write for example plan=200,quota=2e9"
             )
-    if "plan" not in own:
-        return own
-    if "quota" not in own:
-        return {"price": 0.0, "input_price": 0.0, **own}
-    return own if "price" in own else {"price": math.nan, "input_price": math.nan, **own}
+    if "plan" not in numbers:
+        return numbers
+    if "quota" not in numbers:
+        return {"price": 0.0, "input_price": 0.0, **numbers}
+    return (
+        numbers if "price" in numbers else {"price": math.nan, "input_price": math.nan, **numbers}
+    )
 
 
 def _named(
-    asked: Decide, catalogue: Catalogue, name: str, keys: dict[str, str]
+    request: Decide, catalogue: Catalogue, name: str, keys: dict[str, str]
 ) -> tuple[list[Contender], list[str], list[str]]:
-    asked_for = keys.get("model", name)
-    known = None if asked_for in catalogue.names("models") else service(asked_for)
+    service_name = keys.get("model", name)
+    offer = None if service_name in catalogue.names("models") else service(service_name)
     deployed = [key for key in _DEPLOYED if key in keys]
     is_path = "/" in name or name.endswith((".yaml", ".yml", ".json")) or os.path.exists(name)
-    if known is not None and not deployed:
-        if known.speed is None:
+    if offer is not None and not deployed:
+        if offer.speed is None:
             raise InputError(
-                f"{name}: no speed of {known.name} is reported ({known.source}); give it one, such "
+                f"{name}: no speed of {offer.name} is reported ({offer.source}); give it one, such "
                 f"as {name}=speed=100"
             )
-        figures = {"speed": known.speed, "price": known.price, "input_price": known.input_price}
+        figures = {"speed": offer.speed, "price": offer.price, "input_price": offer.input_price}
         reported = {field: value for field, value in figures.items() if value is not None}
-        source = f"{name}: {known.name} as reported: {known.source}"
-        return [Contender(name, reported | _own(name, keys))], [source], []
-    models = list(known.shapes) if known else [keys.get("model", name)]
-    if not known and "model" not in keys and not (is_path or catalogue.knows(name, "models")):
+        source = f"{name}: {offer.name} as reported: {offer.source}"
+        return [Contender(name, reported | _own_numbers(name, keys))], [source], []
+    models = list(offer.shapes) if offer else [keys.get("model", name)]
+    if not offer and "model" not in keys and not (is_path or catalogue.knows(name, "models")):
         names = ", ".join(services())
         raise InputError(
             f"'{shown(name)}' is no service ({names}) and no model; give it a speed, such as "
@@ -168,55 +170,62 @@ def _named(
         raise InputError(
             f"{shown(name)}: {priced[0]} goes with speed; prices of chips follow --price-basis"
         )
-    where = {"on": asked.on or known.chips} if known else {}
-    found, warnings = _evaluated(asked, name, models, where | keys)
-    said = (
-        [f"{name}: {known.name} is not published; {' and '.join(models)} stand in"] if known else []
+    where = {"on": request.on or offer.chips} if offer else {}
+    contenders, warnings = _evaluated(request, name, models, where | keys)
+    remarks = (
+        [f"{name}: {offer.name} is not published; {' and '.join(models)} stand in"] if offer else []
     )
-    return found, said, warnings
+    return contenders, remarks, warnings
 
 
 def _evaluated(
-    asked: Decide, name: str, models: list[str], keys: dict[str, str]
+    request: Decide, name: str, models: list[str], keys: dict[str, str]
 ) -> tuple[list[Contender], list[str]]:
-    given: dict[str, Any] = {key: keys[key] for key in _DEPLOYED[1:] if key in keys}
-    if "chips" in given:
-        given["chips"] = int(read_number(given["chips"], "best-of", f"{shown(name)}: chips"))
-    own = _own(name, keys)
-    output = int(own.get("tokens", asked.tokens))
-    prompt = int(own.get("prompt", asked.prompt or 0)) or None
+    deployment: dict[str, Any] = {key: keys[key] for key in _DEPLOYED[1:] if key in keys}
+    if "chips" in deployment:
+        chips = read_number(deployment["chips"], "best-of", f"{shown(name)}: chips")
+        deployment["chips"] = int(chips)
+    numbers = _own_numbers(name, keys)
+    output = int(numbers.get("tokens", request.tokens))
+    prompt = int(numbers.get("prompt", request.prompt or 0)) or None
     comparison = Compare.like(
-        asked,
-        **{"on": asked.on or "h100-sxm,gb200,wse-3", "batch": asked.batch or "1", **given},
+        request,
+        **{"on": request.on or "h100-sxm,gb200,wse-3", "batch": request.batch or "1", **deployment},
         models=models,
         prompt=prompt or PROMPT,
         output=output,
-        prefix_hit=float(own.get("cached", asked.cached)),
+        prefix_hit=float(numbers.get("cached", request.cached)),
         price=None,
     )
     outcomes = [solve(scenario) for scenario in scenarios(comparison)]
-    counts_prompt = prompt is not None or asked.window_ms is not None
-    found, missing = [], []
-    for one in outcomes:
-        where = f"{one.scenario.model.id} does not fit {one.scenario.hardware.id} as placed"
-        for place, batch in enumerate(one.scenario.batches):
-            if one.estimate.fits[place]:
-                found.append(_point(one, place, own, counts_prompt=counts_prompt))
+    counts_prompt = prompt is not None or request.window_ms is not None
+    contenders, missing = [], []
+    for outcome in outcomes:
+        where = f"{outcome.scenario.model.id} does not fit {outcome.scenario.hardware.id} as placed"
+        for place, batch in enumerate(outcome.scenario.batches):
+            if outcome.estimate.fits[place]:
+                contenders.append(_point(outcome, place, numbers, counts_prompt=counts_prompt))
             else:
                 missing.append(f"batch {batch:,} of {where}: left out")
-    if not found:
+    if not contenders:
         raise InputError(f"{shown(name)}: nothing fits: {missing[0].removesuffix(': left out')}")
     parts = ("model", "hardware", "batch")
-    varying = [part for part in parts if len({getattr(one, part) for one in found}) > 1]
-    first = str(found[0].model) if os.path.exists(name) else name
-    found = [
-        replace(one, name="/".join([first, *(str(getattr(one, part)) for part in varying)]))
-        for one in found
+    varying = [
+        part for part in parts if len({getattr(contender, part) for contender in contenders}) > 1
     ]
-    return found, [*missing, *(line for one in outcomes for line in one.warnings)]
+    first = str(contenders[0].model) if os.path.exists(name) else name
+    contenders = [
+        replace(
+            contender, name="/".join([first, *(str(getattr(contender, part)) for part in varying)])
+        )
+        for contender in contenders
+    ]
+    return contenders, [*missing, *(line for outcome in outcomes for line in outcome.warnings)]
 
 
-def _point(outcome: Outcome, place: int, own: dict[str, Any], *, counts_prompt: bool) -> Contender:
+def _point(
+    outcome: Outcome, place: int, numbers: dict[str, Any], *, counts_prompt: bool
+) -> Contender:
     estimate, scenario, usd = outcome.estimate, outcome.scenario, outcome.usd
     batch = scenario.batches[place]
     computed = {
@@ -226,19 +235,19 @@ def _point(outcome: Outcome, place: int, own: dict[str, Any], *, counts_prompt: 
     if counts_prompt:
         computed["lead"] = float(estimate.ttft[place])
         computed["input_price"] = float(usd[0][place]) if usd else math.nan
-    return Contender("", computed | own, None, scenario.model.id, scenario.hardware.id, batch)
+    return Contender("", computed | numbers, None, scenario.model.id, scenario.hardware.id, batch)
 
 
-def _check_names(found: list[Contender]) -> None:
-    names = [one.name for one in found]
+def _check_names(contenders: list[Contender]) -> None:
+    names = [contender.name for contender in contenders]
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"two options are called {shown(name)}; give each a name of its own")
-    plain = [one.name for one in found if one.routes is None]
-    for one in found:
-        for part in one.routes or ():
+    plain = [contender.name for contender in contenders if contender.routes is None]
+    for contender in contenders:
+        for part in contender.routes or ():
             if part not in plain:
                 raise InputError(
-                    f"{shown(one.name)} routes to '{shown(part)}', which is no option here; "
+                    f"{shown(contender.name)} routes to '{shown(part)}', which is no option here; "
                     f"there are {', '.join(map(shown, plain)) or 'none'}"
                 )

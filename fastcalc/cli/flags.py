@@ -32,41 +32,42 @@ class Flags:
         return super().__new__(cls)
 
     @classmethod
-    def like(cls, other: "Flags", **changes: Any) -> Self:
+    def like(cls, flags: "Flags", **changes: Any) -> Self:
         """Return flags of this class: those it shares with another, but for the changes."""
-        shared = {name: getattr(other, name) for name in declared(cls) if hasattr(other, name)}
+        shared = {name: getattr(flags, name) for name in declared(cls) if hasattr(flags, name)}
         return cls(**shared | changes)
 
 
 @once
 def declared(flags: type[Flags]) -> dict[str, tuple[Any, str]]:
     """Return the annotation of each flag and the heading that it stands under, by name."""
-    found: dict[str, tuple[Any, str]] = {}
+    annotations: dict[str, tuple[Any, str]] = {}
     for owner in flags.__mro__:
         heading = "Options" if owner is flags else (owner.__doc__ or "").partition(".")[0]
         for name, annotation in get_annotations(owner).items():
             if "ClassVar" in str(annotation):
                 continue
-            nearest, _ = found.pop(name, (annotation, heading))  # to stand where it stands first
+            # Taken out, so that it stands where it is declared first.
+            nearest, _ = annotations.pop(name, (annotation, heading))
             is_shown = hasattr(nearest, "__metadata__")
-            found[name] = (nearest if is_shown else annotation, heading)
-    return found
+            annotations[name] = (nearest if is_shown else annotation, heading)
+    return annotations
 
 
-def argument(metavar: str, summary: str, **more: Any) -> Any:
+def argument(metavar: str, summary: str, **settings: Any) -> Any:
     """Return what is shown of an argument; the shell completes the words of its metavar."""
-    return Argument(metavar=metavar, help=summary, **_completed(metavar, more))
+    return Argument(metavar=metavar, help=summary, **_completed(metavar, settings))
 
 
-def flag(metavar: str | None, summary: str, *names: str, **more: Any) -> Any:
+def flag(metavar: str | None, summary: str, *names: str, **settings: Any) -> Any:
     """Return what is shown of a flag; one that takes no value has no metavar."""
-    return Option(*names, metavar=metavar, help=summary, **_completed(metavar, more))
+    return Option(*names, metavar=metavar, help=summary, **_completed(metavar, settings))
 
 
-def _completed(metavar: str | None, more: dict[str, Any]) -> dict[str, Any]:
+def _completed(metavar: str | None, settings: dict[str, Any]) -> dict[str, Any]:
     """Return settings with what the shell completes: the words that a metavar lists, if it does."""
-    found = [one for one in (metavar or "").split("|") if one.isalnum() and one.islower()]
-    return {"autocompletion": completion.offered(lambda: found), **more} if found else more
+    words = [word for word in (metavar or "").split("|") if word.isalnum() and word.islower()]
+    return {"autocompletion": completion.offered(lambda: words), **settings} if words else settings
 
 
 class ModelNames(Flags):
@@ -95,9 +96,9 @@ def _tokens(name: str, summary: str) -> Any:
     return flag("TOKENS", summary, parser=tokens_of(name))
 
 
-def a_share(name: str, summary: str, **more: Any) -> Any:
+def a_share(name: str, summary: str, **settings: Any) -> Any:
     """Return what is shown of a flag that takes a share."""
-    return flag("SHARE", summary, parser=share_of(name), **more)
+    return flag("SHARE", summary, parser=share_of(name), **settings)
 
 
 class RequestTokens(Flags):
@@ -277,9 +278,9 @@ class OutputFile(Flags):
     ] = None
 
 
-def format_named(known: str) -> Any:
+def format_named(formats: str) -> Any:
     """Return what is shown of ``--format`` where a command writes some formats, its own first."""
-    return flag(known, "Output format; by the ending of -o unless given.")
+    return flag(formats, "Output format; by the ending of -o unless given.")
 
 
 class Output(OutputFile):
@@ -295,8 +296,8 @@ class Output(OutputFile):
     def written_as(self) -> str:
         """The format to write: what is asked for, by name or by the ending of the file."""
         shown, _ = declared(type(self))["format"]
-        known = shown.__metadata__[0].metavar.split("|")
-        return kind_of(self.format, self.out, known)
+        formats = shown.__metadata__[0].metavar.split("|")
+        return kind_of(self.format, self.out, formats)
 
 
 class Reading(Flags):
@@ -306,8 +307,8 @@ class Reading(Flags):
     wide: Annotated[bool, flag(None, "Print every column and row.", "--wide")] = False
 
 
-def _folder(variable: str, what: str) -> Any:
-    return flag("FOLDER", f"Folder of your own {what} YAMLs.", envvar=variable)
+def _folder(variable: str, kind: str) -> Any:
+    return flag("FOLDER", f"Folder of your own {kind} YAMLs.", envvar=variable)
 
 
 class OwnFolders(Flags):

@@ -23,14 +23,14 @@ def as_function(flags: type[Flags], run: str, *, has_flags: bool = True) -> Call
         module, _, function = run.partition(".")
         request: Any = flags(**typed)
         for value in (typed[name] for name in typed if name != "out"):
-            for one in value if isinstance(value, list) else [value]:
-                remember(one)
-        found = getattr(import_module(f"fastcalc.cli.{module}"), function)(request)
-        if found is None or isinstance(found, int):
-            return found
+            for typed_value in value if isinstance(value, list) else [value]:
+                remember(typed_value)
+        answer = getattr(import_module(f"fastcalc.cli.{module}"), function)(request)
+        if answer is None or isinstance(answer, int):
+            return answer
         from fastcalc.cli.answers import write
 
-        return write(request, found)
+        return write(request, answer)
 
     parameters = []
     for name, (annotation, heading) in (declared(flags) if has_flags else {}).items():
@@ -39,8 +39,8 @@ def as_function(flags: type[Flags], run: str, *, has_flags: bool = True) -> Call
         parameters.append(
             Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
         )
-    made: Any = command
-    made.__doc__, made.__signature__ = flags.__doc__, Signature(parameters)
+    described: Any = command
+    described.__doc__, described.__signature__ = flags.__doc__, Signature(parameters)
     return command
 
 

@@ -24,7 +24,7 @@ def numbers(text: str, flag: str, limit: Limit) -> tuple[int, ...]:
     >>> numbers("1k,1..8x2,10..20+5", "--batch", LIMITS["sequences"])
     (1, 2, 4, 8, 10, 15, 20, 1000)
     """
-    found: set[int] = set()
+    values: set[int] = set()
     if _READ_TWO_WAYS.search(text):
         raise InputError(
             f"{flag} '{shown(text, 40)}' can be read two ways; write 3000, 3_000 or 3k for one "
@@ -32,12 +32,12 @@ def numbers(text: str, flag: str, limit: Limit) -> tuple[int, ...]:
         )
     for part in options.names(text, flag):
         steps = _STEPS.fullmatch(part)
-        found.update(_range(steps, flag, limit) if steps else [_whole(part, flag, limit)])
-        if len(found) > MOST_VALUES:
+        values.update(_range(steps, flag, limit) if steps else [_whole(part, flag, limit)])
+        if len(values) > MOST_VALUES:
             raise InputError(
                 f"{flag} {shown(text)} names more than {MOST_VALUES:,} values; take larger steps"
             )
-    return tuple(sorted(found))
+    return tuple(sorted(values))
 
 
 def _range(steps: re.Match[str], flag: str, limit: Limit) -> list[int]:
@@ -49,11 +49,11 @@ def _range(steps: re.Match[str], flag: str, limit: Limit) -> list[int]:
             f"{flag} range '{shown(steps[0])}' {wrong}; write it like 1..1024x2 (times two) "
             "or 8..64+8"
         )
-    found: list[int] = []
-    while first <= last and len(found) <= MOST_VALUES:
-        found.append(first)
+    values: list[int] = []
+    while first <= last and len(values) <= MOST_VALUES:
+        values.append(first)
         first = first * step if is_product else first + step
-    return found
+    return values
 
 
 def _whole(text: str, flag: str, limit: Limit) -> int:

@@ -49,9 +49,9 @@ def whole(text: str, flag: str, limit: Limit, example: str = "8") -> int:
 def number(value: float, flag: str, limit: Limit, example: float, *, zero: bool = False) -> float:
     """Return a number that a flag gives, or refuse one that it cannot be, zero or not."""
     if value not in limit and not (zero and value == 0):
-        what = f"{'0 or ' if zero else ''}a {'whole ' if limit.is_whole else ''}number {limit}"
+        expected = f"{'0 or ' if zero else ''}a {'whole ' if limit.is_whole else ''}number {limit}"
         text = shown(value) if isinstance(value, int) else f"{value:g}"
-        raise InputError(f"{flag} {text} is not {what}; write for example {example:g}")
+        raise InputError(f"{flag} {text} is not {expected}; write for example {example:g}")
     return value
 
 
@@ -84,18 +84,18 @@ def file_of(text: str) -> Path | None:
     return None if text == "-" else Path(text)
 
 
-def kind_of(format: str | None, file: Path | None, known: Sequence[str]) -> str:  # noqa: A002
+def kind_of(format: str | None, file: Path | None, formats: Sequence[str]) -> str:  # noqa: A002
     """Return the format to write: as named, else by a file's ending, else the first known.
 
     Raises InputError if a format or an ending is none of those known, or needs a file and has none.
     """
     if format is not None:
-        kind = choice(format, "--format", tuple(known))
+        kind = choice(format, "--format", tuple(formats))
     else:
         ending = "" if file is None else file.suffix[1:].lower()
-        kind = known[0] if ending in ("", "txt") else _ENDINGS.get(ending, ending)
-        if kind not in known:
-            written = ", ".join(f".{end}" for end, name in _ENDINGS.items() if name in known)
+        kind = formats[0] if ending in ("", "txt") else _ENDINGS.get(ending, ending)
+        if kind not in formats:
+            written = ", ".join(f".{end}" for end, name in _ENDINGS.items() if name in formats)
             raise InputError(
                 f"-o {shown(file)} ends in none of {written} or .txt; name one with --format"
             )
@@ -107,18 +107,18 @@ def kind_of(format: str | None, file: Path | None, known: Sequence[str]) -> str:
 def names(text: str, flag: str) -> list[str]:
     """Return the names in a list separated by commas, paths with theirs, each once, in order."""
     parts, start = text.split(","), 0
-    found: dict[str, None] = {}
+    listed: dict[str, None] = {}
     while start < len(parts):
-        few = parts[start : start + _MOST_PIECES]
-        ends = [end for end, part in enumerate(few, 1) if part.rstrip().endswith(_YAML)]
-        paths = (",".join(few[:end]).strip() for end in ends)
-        name = next((path for path in paths if os.path.exists(path)), few[0].strip())
-        found[name] = None
+        pieces = parts[start : start + _MOST_PIECES]
+        ends = [end for end, part in enumerate(pieces, 1) if part.rstrip().endswith(_YAML)]
+        paths = (",".join(pieces[:end]).strip() for end in ends)
+        name = next((path for path in paths if os.path.exists(path)), pieces[0].strip())
+        listed[name] = None
         start += name.count(",") + 1
-    found.pop("", None)
-    if not found:
+    listed.pop("", None)
+    if not listed:
         raise InputError(f"{flag} names nothing; give one or several separated by commas")
-    return list(found)
+    return list(listed)
 
 
 def names_if_any(text: str | None, flag: str) -> list[str] | None:
@@ -145,8 +145,8 @@ def share_of(flag: str) -> Callable[[str | float], float]:
 def share(value: float, flag: str, *, zero: bool = False) -> float:
     """Return a share above 0 (or from 0) up to 1."""
     if value not in LIMITS["share"] and not (zero and value == 0):
-        least = "from 0" if zero else "above 0"
-        raise InputError(f"{flag} {value:g} is not a share {least} to 1; write for example 0.5")
+        start = "from 0" if zero else "above 0"
+        raise InputError(f"{flag} {value:g} is not a share {start} to 1; write for example 0.5")
     return value
 
 
@@ -157,20 +157,20 @@ def ranks(value: int | None, flag: str) -> int | None:
 
 def price(text: str) -> tuple[str, float]:
     """Return the chip and the dollars an hour of ``h100-sxm=2.10``."""
-    name, given, usd = text.partition("=")
+    name, equals, usd = text.partition("=")
     try:
         value = float(usd.removeprefix("$"))
     except ValueError:
         value = 0.0
-    if not name or not given or value not in LIMITS["dollars"]:
+    if not name or not equals or value not in LIMITS["dollars"]:
         raise InputError(f"--price '{shown(text)}' is not CHIP=USD an hour, such as h100-sxm=2.10")
     return name.strip(), value
 
 
-def choice(text: str, flag: str, known: tuple[str, ...]) -> str:
+def choice(text: str, flag: str, words: tuple[str, ...]) -> str:
     """Return one of a few words, or name the nearest."""
-    if text in known:
+    if text in words:
         return text
-    near = get_close_matches(text.lower(), known, n=1, cutoff=0.5)
-    hint = f"did you mean '{near[0]}'?" if near else f"one of {', '.join(known)}"
+    near = get_close_matches(text.lower(), words, n=1, cutoff=0.5)
+    hint = f"did you mean '{near[0]}'?" if near else f"one of {', '.join(words)}"
     raise InputError(f"{flag} '{shown(text)}' is not known: {hint}")

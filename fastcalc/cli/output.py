@@ -15,22 +15,22 @@ from fastcalc.errors import InputError
 from fastcalc.written import line, visible
 
 _DRAFT = ".fastcalc-draft"
-_kept: ContextVar[list[str] | None] = ContextVar("_kept", default=None)
+_kept_notes: ContextVar[list[str] | None] = ContextVar("_kept_notes", default=None)
 
 
-def write(text: str | Iterable[str], file: Path | None, *, again: bool = False) -> None:
+def write(text: str | Iterable[str], file: Path | None, *, rewrite: bool = False) -> None:
     """Write text, or one piece after another, to standard output, or to a file as `whole`."""
     pieces = map(visible, [text] if isinstance(text, str) else text)
     if file is None:
         with standard_output() as stream:
             stream.writelines(pieces)
         return
-    with whole(file, again=again) as draft:
+    with whole(file, rewrite=rewrite) as draft:
         draft.writelines(piece.encode(errors="replace") for piece in pieces)
 
 
 @contextmanager
-def whole(file: Path, *, again: bool = False) -> Iterator[BinaryIO]:
+def whole(file: Path, *, rewrite: bool = False) -> Iterator[BinaryIO]:
     """Give a draft of a file, which takes its place when it is done and goes if it is not.
 
     Pipes, devices and what the shell has opened (``/dev/stdout``) are written in place.
@@ -39,7 +39,7 @@ def whole(file: Path, *, again: bool = False) -> Iterator[BinaryIO]:
     write it again.
     """
     try:
-        with _stream(file, again=again) as stream:
+        with _stream(file, rewrite=rewrite) as stream:
             yield stream
     except BrokenPipeError:
         raise SystemExit(0) from None
@@ -53,7 +53,7 @@ def is_stream(file: Path) -> bool:
 
 
 @contextmanager
-def _stream(file: Path, *, again: bool) -> Iterator[BinaryIO]:
+def _stream(file: Path, *, rewrite: bool) -> Iterator[BinaryIO]:
     opened = _descriptor(file)
     if is_stream(file):
         if sys.stdout is not None:
@@ -71,7 +71,7 @@ def _stream(file: Path, *, again: bool) -> Iterator[BinaryIO]:
         # A draft could take the place of a read-only file, too: that is the folder's affair.
         if not os.access(file, os.W_OK):
             raise InputError(f"-o {file} may not be written; name another file")
-        if was_read(state) and not again:
+        if was_read(state) and not rewrite:
             raise InputError(f"-o {file} is a file that this command reads; name another file")
     # A link keeps pointing where it points.
     with _draft(Path(os.path.realpath(file)), state) as stream:
@@ -200,38 +200,38 @@ def _unwound() -> Iterator[None]:
     ends = {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}  # Windows has no SIGHUP
     if current_thread() is not main_thread():
         ends.clear()  # only the main thread may say what signals do
-    taken = [number for number in ends if signal.getsignal(number) is signal.SIG_DFL]
-    for number in taken:
+    caught = [number for number in ends if signal.getsignal(number) is signal.SIG_DFL]
+    for number in caught:
         signal.signal(number, leave)
     try:
         yield
     finally:
-        for number in taken:
+        for number in caught:
             signal.signal(number, signal.SIG_DFL)
 
 
 @contextmanager
-def kept() -> Iterator[list[str]]:
+def kept_notes() -> Iterator[list[str]]:
     """Keep notes in a list rather than write them: a library writes to no stream."""
     lines: list[str] = []
-    before = _kept.set(lines)
+    before = _kept_notes.set(lines)
     try:
         yield lines
     finally:
-        _kept.reset(before)
+        _kept_notes.reset(before)
 
 
 def warn(lines: list[str]) -> None:
-    """Write each line once to standard error, or keep it where notes are `kept`."""
-    if (found := _kept.get()) is not None:
-        found += lines
+    """Write each line once to standard error, or keep it where notes are `kept_notes`."""
+    if (notes := _kept_notes.get()) is not None:
+        notes += lines
         return
-    notify("".join(f"fastcalc: note: {line(one)}\n" for one in dict.fromkeys(lines)))
+    notify("".join(f"fastcalc: note: {line(text)}\n" for text in dict.fromkeys(lines)))
 
 
 def notify(text: str) -> None:
     """Write to standard error where that is possible: what is lost there changes no answer."""
-    if sys.stderr is None or _kept.get() is not None:
+    if sys.stderr is None or _kept_notes.get() is not None:
         return
     try:
         with progress.cleared():

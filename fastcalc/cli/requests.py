@@ -30,37 +30,37 @@ MOST_POINTS = 30_000
 DEFAULT_MODELS = ("llama-3.1-70b",)
 
 
-def scenarios(asked: Compare) -> list[Scenario]:
+def scenarios(request: Compare) -> list[Scenario]:
     """Return the scenarios of each model on each chip, in the order typed."""
-    batches = numbers(asked.batch, "--batch", LIMITS["sequences"])
-    traffic, entries = _traffic(asked), catalogue(asked)
-    memory = memory_of(entries, asked)
-    models, chips = models_of(entries, asked.models), chips_of(entries, asked.on, memory)
+    batches = numbers(request.batch, "--batch", LIMITS["sequences"])
+    traffic, entries = _traffic(request), catalogue(request)
+    memory = memory_of(entries, request)
+    models, chips = models_of(entries, request.models), chips_of(entries, request.on, memory)
     points = len(models) * len(chips) * len(batches)
     if points > MOST_POINTS:
         raise InputError(
             f"{points:,} points (models x chips x batches) are more than {MOST_POINTS:,}; name "
             "fewer, or write them with 'fastcalc sweep', which keeps few of them in memory"
         )
-    pricing = pricing_of(chips, asked, utilization=asked.utilization)
-    engines = engines_of(entries, chips, asked.engine)
+    pricing = pricing_of(chips, request, utilization=request.utilization)
+    engines = engines_of(entries, chips, request.engine)
     entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
     sharding = Sharding(
         **{
-            name: options.ranks(getattr(asked, name), f"--{name}")
+            name: options.ranks(getattr(request, name), f"--{name}")
             for name in ("chips", "tp", "pp", "ep", "dp")
         }
     )
     is_alone = all(chip.execution == "spatial" for chip in chips)
-    found = [
+    compared = [
         Scenario(
             hardware=chip,
             model=model,
             engine=engine,
             batches=batches,
             traffic=traffic,
-            weights=asked.weights,
-            kv=asked.kv,
+            weights=request.weights,
+            kv=request.kv,
             sharding=(placed := sharding.on(chip, is_alone=is_alone)),
             ignores_ranks=sharding.cuts_layers and not placed.cuts_layers,
             pricing=pricing,
@@ -70,33 +70,33 @@ def scenarios(asked: Compare) -> list[Scenario]:
         for model in models
         for chip, (engine, is_borrowed) in zip(chips, engines, strict=True)
     ]
-    return [part for scenario in found for part in by_layout(scenario)]
+    return [part for scenario in compared for part in by_layout(scenario)]
 
 
-def _traffic(asked: Compare) -> Traffic:
-    context = asked.prompt + asked.output / 2 if asked.context is None else asked.context
-    hit = options.share(asked.prefix_hit, "--prefix-hit", zero=True)
-    drafts = speculation(asked.speculate)
-    return Traffic(float(asked.prompt), float(asked.output), float(context), hit, drafts)
+def _traffic(request: Compare) -> Traffic:
+    context = request.prompt + request.output / 2 if request.context is None else request.context
+    hit = options.share(request.prefix_hit, "--prefix-hit", zero=True)
+    drafts = speculation(request.speculate)
+    return Traffic(float(request.prompt), float(request.output), float(context), hit, drafts)
 
 
-def prices(asked: Prices, entries: Catalogue) -> dict[str, float]:
+def prices(request: Prices, entries: Catalogue) -> dict[str, float]:
     """Return the user's own prices by id, of any chip that the catalogue knows. [USD/h]"""
-    given = (options.price(text) for text in asked.price or ())
-    return {entries.hardware(name).id: value for name, value in given}
+    pairs = (options.price(text) for text in request.price or ())
+    return {entries.hardware(name).id: value for name, value in pairs}
 
 
-def command(asked: Compare, outcome: Outcome, today: Outcome) -> str:
+def command(request: Compare, outcome: Outcome, today: Outcome) -> str:
     """Return the command that prints a point again; entries go by the names typed."""
     from fastcalc.report.commands import Typed, compare_command
 
     scenario, layout = today.scenario, outcome.placement.layout
-    names = {scenario.model.id: (asked.models or list(DEFAULT_MODELS))[0]}
-    names[scenario.hardware.id] = options.names(asked.on, "--on")[0]
-    names |= {scenario.engine.id: asked.engine} if asked.engine else {}
+    names = {scenario.model.id: (request.models or list(DEFAULT_MODELS))[0]}
+    names[scenario.hardware.id] = options.names(request.on, "--on")[0]
+    names |= {scenario.engine.id: request.engine} if request.engine else {}
     sharding = Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp)
     placed = replace(outcome.scenario, sharding=sharding)
-    return compare_command(placed, Typed(names, as_typed(asked)))
+    return compare_command(placed, Typed(names, as_typed(request)))
 
 
 _ASKED = (
@@ -106,51 +106,51 @@ _ASKED = (
 )
 
 
-def again(asked: Flags, flags: type[Flags], *begun: str) -> str:
+def again(request: Flags, flags: type[Flags], *begun: str) -> str:
     """Return a command that asks the same of what it is begun with, by the flags that it has."""
-    given = {name: getattr(asked, name, None) for name in _ASKED if name in declared(flags)}
+    flag_values = {name: getattr(request, name, None) for name in _ASKED if name in declared(flags)}
     words = [
         word
-        for name, value in given.items()
-        if value not in (None, getattr(type(asked), name, None), getattr(flags, name))
+        for name, value in flag_values.items()
+        if value not in (None, getattr(type(request), name, None), getattr(flags, name))
         for word in typed(name, value)
     ]
-    return shlex.join(["fastcalc", *begun, *words, *as_typed(asked)])
+    return shlex.join(["fastcalc", *begun, *words, *as_typed(request)])
 
 
 def typed(name: str, value: object) -> Iterator[str]:
     """Yield the words that give a flag a value, or each of several."""
-    for one in value if isinstance(value, list) else [value]:
+    for setting in value if isinstance(value, list) else [value]:
         yield "--" + name.replace("_", "-")
-        yield from [] if one is True else [str(one)]
+        yield from [] if setting is True else [str(setting)]
 
 
-def report_on(asked: Compare, on: str, file: Path | None = None) -> str:
+def report_on(request: Compare, on: str, file: Path | None = None) -> str:
     """Return the command that writes a report of a comparison, on some chips, to a file."""
     from fastcalc.cli.commands.drawings import WriteReport  # records need no next command
 
-    models = asked.models or DEFAULT_MODELS
-    command = again(asked, WriteReport, "report", *models, "--on", on)
+    models = request.models or DEFAULT_MODELS
+    command = again(request, WriteReport, "report", *models, "--on", on)
     return f"{command} -o {shlex.quote(str(file or 'report.html'))}"
 
 
-def typed_as(asked: Compare | FitMemory, chip: str) -> str:
+def typed_as(request: Compare | FitMemory, chip: str) -> str:
     """Return a chip's id as the user typed it, which may be a path."""
-    names = [] if is_all(asked.on) else options.names(asked.on, "--on")
-    entries = catalogue(asked)
-    return next((one for one in names if entries.hardware(one).id == chip), chip)
+    names = [] if is_all(request.on) else options.names(request.on, "--on")
+    entries = catalogue(request)
+    return next((name for name in names if entries.hardware(name).id == chip), chip)
 
 
 def models_of(entries: Catalogue, names: list[str] | None) -> list[Model]:
     """Return the models that the user names, or the one taken where none is named."""
-    found: list[Model] = []
+    models: list[Model] = []
     for name in names or DEFAULT_MODELS:
         model = entries.model(name)
-        found += [] if model in found else [model]  # by another name
+        models += [] if model in models else [model]  # by another name
         if entries.is_configuration(name):  # how it was read
             output.warn([f"{model.id}: {note}" for note in model.notes])
-    entries.refuse_idle_changes("models", found)
-    return found
+    entries.refuse_idle_changes("models", models)
+    return models
 
 
 def chips_of(entries: Catalogue, on: str, memory: MemoryChoice) -> list[Hardware]:
@@ -206,51 +206,51 @@ def engines_of(
     """Return the engine of each chip and whether it is borrowed; each file is read once."""
     if name is not None:
         return [(entries.engine(name), False)] * len(chips)
-    found: dict[tuple[str, str, str], tuple[Engine, bool]] = {}
+    engines: dict[tuple[str, str, str], tuple[Engine, bool]] = {}
     # What the engine taken by default depends on.
     classes = [(chip.kind, chip.execution, chip.market) for chip in chips]
-    for chip, each in zip(chips, classes, strict=True):
-        if each not in found:
-            found[each] = engine_for(entries, chip)
-    return [found[each] for each in classes]
+    for chip, machine_class in zip(chips, classes, strict=True):
+        if machine_class not in engines:
+            engines[machine_class] = engine_for(entries, chip)
+    return [engines[machine_class] for machine_class in classes]
 
 
-def pricing_of(chips: list[Hardware], asked: Prices, *, utilization: float) -> Pricing:
+def pricing_of(chips: list[Hardware], request: Prices, *, utilization: float) -> Pricing:
     """Return how an hour of each chip is priced."""
-    basis = options.choice(asked.price_basis, "--price-basis", ("cloud", "tco"))
+    basis = options.choice(request.price_basis, "--price-basis", ("cloud", "tco"))
     share = options.share(utilization, "--utilization")
-    given: dict[str, float] = {}
-    for text in asked.price or ():
+    usd_per_hour: dict[str, float] = {}
+    for text in request.price or ():
         name, value = options.price(text)
-        found = [chip.id for chip in chips if name in (chip.id, *chip.aliases)]
-        if not found:
-            known = ", ".join(chip.id for chip in chips)
+        ids = [chip.id for chip in chips if name in (chip.id, *chip.aliases)]
+        if not ids:
+            compared = ", ".join(chip.id for chip in chips)
             raise InputError(
-                f"--price names '{shown(name)}', which is not compared here; --on has {known}"
+                f"--price names '{shown(name)}', which is not compared here; --on has {compared}"
             )
-        given[found[0]] = value
-    return Pricing(cast(PriceBasis, basis), share, given)
+        usd_per_hour[ids[0]] = value
+    return Pricing(cast(PriceBasis, basis), share, usd_per_hour)
 
 
-def catalogue(asked: OwnFolders) -> Catalogue:
+def catalogue(request: OwnFolders) -> Catalogue:
     """Return the catalogue with the user's own folders before the shipped ones."""
     kinds: tuple[Kind, ...] = ("hardware", "models", "engines")
-    own = {kind: tuple(getattr(asked, f"{kind}_dir") or ()) for kind in kinds}
-    return Catalogue(own, tuple(map(change, asked.set or ())))
+    folders = {kind: tuple(getattr(request, f"{kind}_dir") or ()) for kind in kinds}
+    return Catalogue(folders, tuple(map(change, request.set or ())))
 
 
-def memory_of(entries: Catalogue, asked: HostMemory) -> MemoryChoice:
+def memory_of(entries: Catalogue, request: HostMemory) -> MemoryChoice:
     """Return what the user asks of memory."""
-    goal = options.choice(asked.place_for, "--place-for", get_args(PlaceFor))
-    tier = getattr(asked, "prefix_tier", None)
-    found = memory_choice(entries, asked.host, asked.host_use, asked.place, tier)
-    return replace(found, place_for=cast(PlaceFor, goal))
+    goal = options.choice(request.place_for, "--place-for", get_args(PlaceFor))
+    tier = getattr(request, "prefix_tier", None)
+    memory = memory_choice(entries, request.host, request.host_use, request.place, tier)
+    return replace(memory, place_for=cast(PlaceFor, goal))
 
 
-def as_typed(asked: Flags) -> list[str]:
+def as_typed(request: Flags) -> list[str]:
     """Return the words on memory and the user's own folders, which any command may repeat."""
     names = ("host", "host_use", "place", "hardware_dir", "models_dir", "engines_dir")
-    given = {name: getattr(asked, name, None) for name in names}
-    if isinstance(asked, HostMemory) and (asked.host or asked.place):
-        given["place_for"] = None if asked.place_for == "served" else asked.place_for
-    return [word for name, value in given.items() if value for word in typed(name, value)]
+    values = {name: getattr(request, name, None) for name in names}
+    if isinstance(request, HostMemory) and (request.host or request.place):
+        values["place_for"] = None if request.place_for == "served" else request.place_for
+    return [word for name, value in values.items() if value for word in typed(name, value)]

@@ -9,21 +9,21 @@ from fastcalc.report import console, faults
 from fastcalc.written import shown
 
 
-def run(asked: CheckFiles) -> int:
+def run(request: CheckFiles) -> int:
     """Check paths, write what was found, and return the exit code."""
-    if asked.explain is not None:
-        output.write(_explained(asked.explain, asked.written_as), asked.out)
+    if request.explain is not None:
+        output.write(_explained(request.explain, request.written_as), request.out)
         return 0
-    report = check(asked.paths or [], strict=asked.strict, skip_others=asked.skip_others)
-    if asked.written_as == "json":
+    report = check(request.paths or [], strict=request.strict, skip_others=request.skip_others)
+    if request.written_as == "json":
         text = faults.as_json(report)
-    elif asked.written_as == "github":
+    elif request.written_as == "github":
         text = faults.as_github(report, RULES)
-    elif asked.written_as == "sarif":
+    elif request.written_as == "sarif":
         text = faults.as_sarif(report, RULES)
     else:
-        text = faults.as_text(report, colour=asked.out is None and console.wants_colour())
-    output.write(text, asked.out)
+        text = faults.as_text(report, colour=request.out is None and console.wants_colour())
+    output.write(text, request.out)
     return 0 if report.is_clean else 1
 
 

@@ -12,29 +12,29 @@ from fastcalc.report import console
 from fastcalc.written import shown
 
 
-def run(asked: JudgeClaims) -> Found | None:
+def run(request: JudgeClaims) -> Found | None:
     """Judge the claims of a file, or one of them, and write them in a format."""
-    only = [] if asked.only is None else options.names(asked.only, "--only")
-    wanted = [options.choice(one, "--only", tuple(MEANING)) for one in only]
-    book, document = read_claims(asked.path)
+    only = [] if request.only is None else options.names(request.only, "--only")
+    verdicts = [options.choice(word, "--only", tuple(MEANING)) for word in only]
+    book, document = read_claims(request.path)
     claims = book.claims
-    if asked.explain is not None:
-        known = {claim.id: claim for claim in claims}
-        if asked.explain not in known:
-            near = nearest(asked.explain, known)
+    if request.explain is not None:
+        by_id = {claim.id: claim for claim in claims}
+        if request.explain not in by_id:
+            near = nearest(request.explain, by_id)
             hint = f"did you mean {' or '.join(near)}?" if near else "'fastcalc claims' lists them"
-            raise InputError(f"no claim is called '{shown(asked.explain)}'; {hint}")
-        claims = [known[asked.explain]]
-    found = judge(requests.catalogue(asked), claims, document)
-    judged = [one for one in found if not wanted or one.verdict in wanted]
+            raise InputError(f"no claim is called '{shown(request.explain)}'; {hint}")
+        claims = [by_id[request.explain]]
+    all_judged = judge(requests.catalogue(request), claims, document)
+    judged = [claim for claim in all_judged if not verdicts or claim.verdict in verdicts]
     if not judged:
-        raise InputError(f"no claim is {' or '.join(wanted)}")
-    if asked.written_as == "table" and asked.explain is not None:
-        output.write(report.explain(judged[0], book, min(console.output_width(), 100)), asked.out)
+        raise InputError(f"no claim is {' or '.join(verdicts)}")
+    if request.written_as == "table" and request.explain is not None:
+        output.write(report.explain(judged[0], book, min(console.output_width(), 100)), request.out)
         return None
     return Found(
         lambda screen: report.parts(judged, screen.width),
-        lambda: [report.claim_record(one, book) for one in judged],
+        lambda: [report.claim_record(claim, book) for claim in judged],
         lambda: (report.COLUMNS, judged),
         lambda: {"verdicts": dict(MEANING)},
         cells=report.flat,

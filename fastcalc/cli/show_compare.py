@@ -17,30 +17,31 @@ _MOST_CHIPS = 4
 """Of what is next where all were compared."""
 
 
-def run(asked: Compare) -> Found:
+def run(request: Compare) -> Found:
     """Evaluate a comparison and write it in a format."""
-    if asked.explain and asked.written_as not in ("table", "json", "html"):
+    if request.explain and request.written_as not in ("table", "json", "html"):
         raise InputError(
-            f"--explain is no flat record: --format {asked.written_as} cannot hold it; use json"
+            f"--explain is no flat record: --format {request.written_as} cannot hold it; use json"
         )
-    outcomes = [solve(scenario) for scenario in scenarios(asked)]
+    outcomes = [solve(scenario) for scenario in scenarios(request)]
     steps: list[Part] = []
     notes: dict[str, Any] = {"assumptions": records.assumptions(outcomes)}
-    if asked.explain:
+    if request.explain:
         from fastcalc.report import explain
 
-        if asked.written_as == "table":
+        if request.written_as == "table":
             steps = explain.explanation_parts(outcomes)
-        elif asked.written_as == "json":
+        elif request.written_as == "json":
             notes["explanations"] = explain.explanation_records(outcomes)
 
     def page(screen: Screen) -> list[Part]:
-        then = _next(asked, outcomes)
-        if screen.wide or asked.explain:
-            return compare.parts(outcomes, steps, then, screen.width)
-        return overview.parts(outcomes, compare.notes(outcomes), then, screen)
+        next_command = _next(request, outcomes)
+        if screen.wide or request.explain:
+            return compare.parts(outcomes, steps, next_command, screen.width)
+        return overview.parts(outcomes, compare.notes(outcomes), next_command, screen)
 
-    is_held = any(one.estimate.fits.any() for one in outcomes)  # else there is nothing to draw
+    # Else there is nothing to draw.
+    is_held = any(outcome.estimate.fits.any() for outcome in outcomes)
     return Found(
         page,
         lambda: records.compare_records(outcomes),
@@ -52,19 +53,21 @@ def run(asked: Compare) -> Found:
             "memory": later("charts.of_memory.memory", outcomes),
         },
         as_html=lambda file: later(
-            "page.filled_page.document", outcomes, report_on(asked, asked.on, file)
+            "page.filled_page.document", outcomes, report_on(request, request.on, file)
         )(),
     )
 
 
-def _next(asked: Compare, outcomes: Sequence[Outcome]) -> str:
+def _next(request: Compare, outcomes: Sequence[Outcome]) -> str:
     """Return what comes next: every deployment of the chips; without a price or draft, a report."""
     from fastcalc.cli.commands.search import Frontier  # records need no next command
 
-    has_all, some = is_all(asked.on), [one for one in outcomes if one.usd is not None]
-    is_searched = some and not asked.speculate and (has_all or len(some) == len(outcomes))
-    ids = dict.fromkeys(one.scenario.hardware.id for one in (some if is_searched else outcomes))
-    on = ",".join([*ids][:_MOST_CHIPS]) if has_all else asked.on
+    has_all = is_all(request.on)
+    priced = [outcome for outcome in outcomes if outcome.usd is not None]
+    is_searched = priced and not request.speculate and (has_all or len(priced) == len(outcomes))
+    shown = priced if is_searched else outcomes
+    ids = dict.fromkeys(outcome.scenario.hardware.id for outcome in shown)
+    on = ",".join([*ids][:_MOST_CHIPS]) if has_all else request.on
     if not is_searched:
-        return report_on(asked, on)
-    return again(asked, Frontier, "frontier", (asked.models or DEFAULT_MODELS)[0], "--on", on)
+        return report_on(request, on)
+    return again(request, Frontier, "frontier", (request.models or DEFAULT_MODELS)[0], "--on", on)

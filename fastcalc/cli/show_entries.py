@@ -25,26 +25,26 @@ _WRITTEN: dict[type, tuple[Callable[..., records.Record], Callable[..., list[con
 """How an entry is written: as a record, and as a page."""
 
 
-def run_list(asked: ListEntries) -> Found:
+def run_list(request: ListEntries) -> Found:
     """List one kind of entry in a format; return 1 if a file is left out because it is broken."""
-    kind = cast(Kind, options.choice(asked.kind, "list", tuple(entries.LISTED)))
-    catalogue = requests.catalogue(asked)
+    kind = cast(Kind, options.choice(request.kind, "list", tuple(entries.LISTED)))
+    catalogue = requests.catalogue(request)
     load = _loaders(catalogue)[kind]
-    found: list[_Entry] = []
+    loaded: list[_Entry] = []
     broken = []
     for name in catalogue.names(kind):
         try:
-            found.append(load(name))
+            loaded.append(load(name))
         except InputError as error:
             broken.append(str(error))
-    if not found:
+    if not loaded:
         raise InputError(*dict.fromkeys(broken))
-    for one in SCHEMAS:
-        catalogue.refuse_idle_changes(one, found)
+    for schema_kind in SCHEMAS:
+        catalogue.refuse_idle_changes(schema_kind, loaded)
     return Found(
-        lambda screen: entries.list_parts(found, kind, screen.width),
-        lambda: [_WRITTEN[type(entry)][0](entry) for entry in found],
-        lambda: entries.listed(kind, found),
+        lambda screen: entries.list_parts(loaded, kind, screen.width),
+        lambda: [_WRITTEN[type(entry)][0](entry) for entry in loaded],
+        lambda: entries.listed(kind, loaded),
         reasons=[f"left out: {reason}" for reason in broken],
         code=1 if broken else 0,
     )
@@ -54,53 +54,53 @@ def _loaders(catalogue: Catalogue) -> dict[Kind, Callable[[str], _Entry]]:
     return {"hardware": catalogue.hardware, "models": catalogue.model, "engines": catalogue.engine}
 
 
-def run_show(asked: ShowEntry) -> None:
+def run_show(request: ShowEntry) -> None:
     """Show one entry in a format."""
-    catalogue = requests.catalogue(asked)
-    entry = find(catalogue, asked.name)
+    catalogue = requests.catalogue(request)
+    entry = find(catalogue, request.name)
     for kind in SCHEMAS:
         catalogue.refuse_idle_changes(kind, [entry])
-    formats = (asked.weights, asked.kv) if isinstance(entry, Model) else ()
-    if not formats and (asked.weights or asked.kv):
+    formats = (request.weights, request.kv) if isinstance(entry, Model) else ()
+    if not formats and (request.weights or request.kv):
         raise InputError(f"--weights and --kv are of models; {entry.id} is none")
     as_record, as_parts = _WRITTEN[type(entry)]
-    if asked.written_as == "json":
-        output.write(json_text(as_record(entry, *formats)), asked.out)
+    if request.written_as == "json":
+        output.write(json_text(as_record(entry, *formats)), request.out)
     else:
-        found = [*as_parts(entry, *formats), *next_of(asked, [asked.name], [entry])]
-        page(asked, lambda _: found)
+        parts = [*as_parts(entry, *formats), *next_of(request, [request.name], [entry])]
+        page(request, lambda _: parts)
 
 
-def run_diff(asked: DiffEntries) -> Found:
+def run_diff(request: DiffEntries) -> Found:
     """Compare two entries of one kind in a format."""
-    catalogue = requests.catalogue(asked)
-    one, two = find(catalogue, asked.left), find(catalogue, asked.right)
-    if type(one) is not type(two):
-        kinds = [type(entry).__name__.lower() for entry in (one, two)]
+    catalogue = requests.catalogue(request)
+    left, right = find(catalogue, request.left), find(catalogue, request.right)
+    if type(left) is not type(right):
+        kinds = [type(entry).__name__.lower() for entry in (left, right)]
         raise InputError(
-            f"{asked.left} is of kind {kinds[0]} and {asked.right} of kind {kinds[1]}; compare two "
-            "of one kind"
+            f"{request.left} is of kind {kinds[0]} and {request.right} of kind {kinds[1]}; compare "
+            "two of one kind"
         )
     for kind in SCHEMAS:
-        catalogue.refuse_idle_changes(kind, [one, two])
+        catalogue.refuse_idle_changes(kind, [left, right])
     return Found(
         lambda _: [
-            *diff.diff_parts(one, two),
-            *next_of(asked, [asked.left, asked.right], [one, two]),
+            *diff.diff_parts(left, right),
+            *next_of(request, [request.left, request.right], [left, right]),
         ],
-        lambda: diff.diff_records(one, two),
-        lambda: (diff.COLUMNS, diff.diff_records(one, two)),
+        lambda: diff.diff_records(left, right),
+        lambda: (diff.COLUMNS, diff.diff_records(left, right)),
     )
 
 
-def next_of(asked: Flags, names: Sequence[str], found: Sequence[_Entry]) -> list[console.Part]:
+def next_of(request: Flags, names: Sequence[str], listed: Sequence[_Entry]) -> list[console.Part]:
     """Return what comes next of chips or models, by their names as typed."""
-    if any(isinstance(one, Engine) or getattr(one, "kind", "") == "host" for one in found):
+    if any(isinstance(entry, Engine) or getattr(entry, "kind", "") == "host" for entry in listed):
         return []
-    then = requests.again(asked, Compare, "compare", "--on", ",".join(names))
-    if isinstance(found[0], Model):
-        then = requests.again(asked, FitMemory, "fit", *names)
-    return [console.Notes(next_command=then)]
+    next_command = requests.again(request, Compare, "compare", "--on", ",".join(names))
+    if isinstance(listed[0], Model):
+        next_command = requests.again(request, FitMemory, "fit", *names)
+    return [console.Notes(next_command=next_command)]
 
 
 def find(catalogue: Catalogue, name: str) -> _Entry:
@@ -115,8 +115,8 @@ def find(catalogue: Catalogue, name: str) -> _Entry:
     for kind, load in loaders.items():
         if catalogue.knows(name, kind):
             return load(name)
-    known = [one for kind in loaders for one in catalogue.names(kind)]
-    near = nearest(name, known)
+    names = [candidate for kind in loaders for candidate in catalogue.names(kind)]
+    near = nearest(name, names)
     hint = (
         f"did you mean {' or '.join(near)}?" if near else "'fastcalc list hardware' names all chips"
     )

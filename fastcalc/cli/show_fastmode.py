@@ -28,16 +28,16 @@ BATCH = 32
 """The batch that is served where neither batch nor speed is given."""
 
 
-def run(asked: Fastmode) -> Found:
+def run(request: Fastmode) -> Found:
     """Return every way to the speed; the answer is no if nothing reaches it."""
-    _check(asked)
-    comparison = Compare.like(asked, models=[asked.model], batch=asked.batch or str(BATCH))
+    _check(request)
+    comparison = Compare.like(request, models=[request.model], batch=request.batch or str(BATCH))
     scenario, catalogue = _scenario(comparison)
-    if asked.curve:
-        return _curve(asked, scenario, catalogue)
-    slow = asked.from_speed
-    found = best_cut(scenario) if slow is None else start_at_speed(scenario, slow)
-    if found is None:
+    if request.curve:
+        return _curve(request, scenario, catalogue)
+    slow = request.from_speed
+    start = best_cut(scenario) if slow is None else start_at_speed(scenario, slow)
+    if start is None:
         chips, where = scenario.sharding.chips, scenario.hardware.id
         where = f"{chips} chips of {where}" if chips else where
         reason = (
@@ -45,92 +45,108 @@ def run(asked: Fastmode) -> Found:
             "tokens/s, so there is no point to start from"
         )
         return no([reason], fastmode.KEYS, fastmode_table.TABLE)
-    today = float(solve(found).estimate.speed[0])
-    speed = asked.to_speed or today * (asked.speedup or SPEEDUP)
-    smaller = options.names(asked.smaller, "--smaller")
+    today = float(solve(start).estimate.speed[0])
+    speed = request.to_speed or today * (request.speedup or SPEEDUP)
+    smaller = options.names(request.smaller, "--smaller")
     words = {"family": None, "none": [], "all": catalogue.names("models")}
-    few_models = words.get(smaller[0], smaller) if len(smaller) == 1 else smaller
-    made = tricks(found, speed, catalogue, few_models)
-    if not made.reached and asked.written_as != "table":
-        extra = partial(fastmode.alongside, made)
-        return no([fastmode.nothing(made)], fastmode.KEYS, fastmode_table.TABLE, extra)
-    outcomes = [made.today, *(one.outcome for one in made.options if one.outcome is not None)]
-    few, left = fastmode.shown(made, everything=asked.everything or asked.written_as == "markdown")
+    smaller_models = words.get(smaller[0], smaller) if len(smaller) == 1 else smaller
+    answer = tricks(start, speed, catalogue, smaller_models)
+    if not answer.reached and request.written_as != "table":
+        extra = partial(fastmode.alongside, answer)
+        return no([fastmode.nothing(answer)], fastmode.KEYS, fastmode_table.TABLE, extra)
+    outcomes = [
+        answer.today,
+        *(option.outcome for option in answer.options if option.outcome is not None),
+    ]
+    shown_options, left = fastmode.shown(
+        answer, everything=request.everything or request.written_as == "markdown"
+    )
 
     def page(screen: Screen) -> list[Part]:
-        then = _next(asked, comparison, made, few)
-        much = replace(screen, wide=screen.wide or asked.everything)
-        return fastmode_table.parts(made, few, left, then, much)
+        next_command = _next(request, comparison, answer, shown_options)
+        widened = replace(screen, wide=screen.wide or request.everything)
+        return fastmode_table.parts(answer, shown_options, left, next_command, widened)
 
     return Found(
         page,
         lambda: fastmode.rows(
-            made, made.options, lambda one: requests.command(comparison, one, made.today)
+            answer,
+            answer.options,
+            lambda outcome: requests.command(comparison, outcome, answer.today),
         ),
-        lambda: (fastmode_table.TABLE, fastmode.rows(made, few)),
-        lambda: {**fastmode.alongside(made), "assumptions": records.assumptions(outcomes)},
-        (line for one in outcomes for line in one.warnings),
-        code=0 if made.reached else 1,
+        lambda: (fastmode_table.TABLE, fastmode.rows(answer, shown_options)),
+        lambda: {**fastmode.alongside(answer), "assumptions": records.assumptions(outcomes)},
+        (line for outcome in outcomes for line in outcome.warnings),
+        code=0 if answer.reached else 1,
     )
 
 
-def _next(asked: Fastmode, comparison: Compare, made: Answer, shown: Sequence[Option]) -> str:
+def _next(request: Fastmode, comparison: Compare, answer: Answer, shown: Sequence[Option]) -> str:
     """Return a report on today's chips alongside those that would serve the same model so fast."""
-    today = made.today.scenario
+    today = answer.today.scenario
     chips = [
-        one.outcome.scenario.hardware.id
-        for one in shown
-        if one.outcome and one.usd and one.outcome.scenario.model is today.model
+        option.outcome.scenario.hardware.id
+        for option in shown
+        if option.outcome and option.usd and option.outcome.scenario.model is today.model
     ]
-    on = ",".join(list(dict.fromkeys([asked.on, *chips]))[:3])
+    on = ",".join(list(dict.fromkeys([request.on, *chips]))[:3])
     return requests.report_on(replace(comparison, batch=str(today.batches[0])), on)
 
 
-def _curve(asked: Fastmode, scenario: Scenario, catalogue: Catalogue) -> Found:
+def _curve(request: Fastmode, scenario: Scenario, catalogue: Catalogue) -> Found:
     """Return what a smaller batch costs from every start, or that no cut of the chips holds any."""
     chips = scenario.sharding.chips or locate(scenario).placement.layout.chips
     engines = engines_of(catalogue, scenario.hardware)
-    if asked.engine:
+    if request.engine:
         engines = [scenario.engine]
     engines = [*engines, catalogue.engine("ideal")]
-    native = [replace(scenario, engine=one) for one in {one.id: one for one in engines}.values()]
-    found = study(
-        [each for one in native for each in (one, *(narrow for _, narrow in narrowest(one)))],
+    by_id = {engine.id: engine for engine in engines}
+    native = [replace(scenario, engine=engine) for engine in by_id.values()]
+    batch_study = study(
+        [
+            variant
+            for native_scenario in native
+            for variant in (native_scenario, *(narrow for _, narrow in narrowest(native_scenario)))
+        ],
         chips,
-        asked.speedup or SPEEDUP,
+        request.speedup or SPEEDUP,
     )
-    if found is None:
+    if batch_study is None:
         where = f"{chips} chip{'s' if chips > 1 else ''} of {scenario.hardware.id}"
         reason = f"no cut of {where} holds a sequence of {scenario.model.id}"
         return no([reason], curve.KEYS, [curve.START])
     return Found(
         lambda screen: curve.parts(
-            found, asked.cost, screen.width, is_ascii=not asked.out and not output.draws()
+            batch_study, request.cost, screen.width, is_ascii=not request.out and not output.draws()
         ),
-        lambda: curve.curve_records(found),
-        lambda: (curve.table(found, asked.cost), curve.rows(found)),
-        lambda: curve.alongside(found),
+        lambda: curve.curve_records(batch_study),
+        lambda: (curve.table(batch_study, request.cost), curve.rows(batch_study)),
+        lambda: curve.alongside(batch_study),
     )
 
 
-def _check(asked: Fastmode) -> None:
-    named = (
-        (asked.from_speed, "--from-speed", 50),
-        (asked.speedup, "--speedup", 2.5),
-        (asked.to_speed, "--to-speed", 150),
+def _check(request: Fastmode) -> None:
+    positive = (
+        (request.from_speed, "--from-speed", 50),
+        (request.speedup, "--speedup", 2.5),
+        (request.to_speed, "--to-speed", 150),
     )
-    for value, flag, example in named:
+    for value, flag, example in positive:
         if value is not None:
             options.number(value, flag, LIMITS["speed"], example)
-    options.number(asked.cost, "--cost", LIMITS["speed"], 6)
-    ends = {"--batch": asked.batch, "--from-speed": asked.from_speed, "--to-speed": asked.to_speed}
-    ranks = {f"--{name}": getattr(asked, name) for name in ("tp", "pp", "ep", "dp")}
-    given = [name for name, value in {**ends, **ranks}.items() if value is not None]
-    if asked.curve and given:
-        raise InputError(f"--curve tries every start and every cut: leave out {given[0]}")
-    if asked.from_speed is not None and asked.batch:
+    options.number(request.cost, "--cost", LIMITS["speed"], 6)
+    ends = {
+        "--batch": request.batch,
+        "--from-speed": request.from_speed,
+        "--to-speed": request.to_speed,
+    }
+    ranks = {f"--{name}": getattr(request, name) for name in ("tp", "pp", "ep", "dp")}
+    conflicting = [name for name, value in {**ends, **ranks}.items() if value is not None]
+    if request.curve and conflicting:
+        raise InputError(f"--curve tries every start and every cut: leave out {conflicting[0]}")
+    if request.from_speed is not None and request.batch:
         raise InputError("--batch and --from-speed both say where to start; give one of them")
-    if asked.speedup is not None and asked.to_speed is not None:
+    if request.speedup is not None and request.to_speed is not None:
         raise InputError("--speedup and --to-speed both say where to go; give one of them")
 
 

@@ -9,23 +9,23 @@ from fastcalc.report import fit as report
 from fastcalc.report.console import Part, Screen
 
 
-def run(asked: FitMemory) -> Found:
+def run(request: FitMemory) -> Found:
     """Place the models, write where they go, and return the exit code."""
     locations = [
         location
-        for scenario in scenarios(Compare.like(asked))
+        for scenario in scenarios(Compare.like(request))
         for location in locate_each(scenario)
     ]
     fitting = [location for location in locations if location.fits]
 
     def page(screen: Screen) -> list[Part]:
-        models = asked.models or DEFAULT_MODELS
+        models = request.models or DEFAULT_MODELS
         chips = dict.fromkeys(location.scenario.hardware.id for location in fitting)
-        typed = dict.fromkeys(typed_as(asked, chip) for chip in chips)
-        then = again(asked, Compare, "compare", *models, "--on", ",".join(typed))
+        typed = dict.fromkeys(typed_as(request, chip) for chip in chips)
+        next_command = again(request, Compare, "compare", *models, "--on", ",".join(typed))
         if not fitting:  # then what does hold it
-            then = again(asked, FindPlans, "plan", models[0])
-        return report.parts(locations, then, screen)
+            next_command = again(request, FindPlans, "plan", models[0])
+        return report.parts(locations, next_command, screen)
 
     return Found(
         page,

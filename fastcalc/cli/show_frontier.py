@@ -16,12 +16,12 @@ from fastcalc.report.console import Part, Screen
 from fastcalc.search import frontier, placeable
 
 
-def run(asked: Frontier) -> Found:
+def run(request: Frontier) -> Found:
     """Find the frontier, write it, and return the exit code: 1 if there is none."""
-    comparison = Compare.like(asked, models=[asked.model], batch="1", weights=None, kv=None)
-    options.number(asked.max_chips, "--max-chips", LIMITS["chips searched"], 72)
-    placed, refused = placeable(_scenarios(asked, comparison), asked.max_chips)
-    points = frontier(placed, max_chips=asked.max_chips)
+    comparison = Compare.like(request, models=[request.model], batch="1", weights=None, kv=None)
+    options.number(request.max_chips, "--max-chips", LIMITS["chips searched"], 72)
+    placed, refused = placeable(_scenarios(request, comparison), request.max_chips)
+    points = frontier(placed, max_chips=request.max_chips)
     if not points:
         reasons = [*refused, "nothing has both a place and a price"]
         headings = report.columns([])
@@ -30,8 +30,8 @@ def run(asked: Frontier) -> Found:
     def page(screen: Screen) -> list[Part]:
         chip = typed_as(comparison, points[0].outcome.scenario.hardware.id)
         begun = replace(comparison, batch=Compare.batch)
-        then = again(begun, Fastmode, "fastmode", asked.model, "--on", chip)
-        return report.parts(points, refused, then, screen)
+        next_command = again(begun, Fastmode, "fastmode", request.model, "--on", chip)
+        return report.parts(points, refused, next_command, screen)
 
     return Found(
         page,
@@ -39,13 +39,13 @@ def run(asked: Frontier) -> Found:
         lambda: (report.columns(rows := report.rows(points)), rows),
         lambda: {"assumptions": records.assumptions(report.outcomes(points))},
         [*refused, *(line for point in points for line in point.outcome.warnings)],
-        charts={"frontier": later("charts.of_searches.frontiers", placed, asked.max_chips)},
+        charts={"frontier": later("charts.of_searches.frontiers", placed, request.max_chips)},
     )
 
 
-def _scenarios(asked: Frontier, comparison: Compare) -> list[Scenario]:
-    weights = options.names_if_any(asked.weights, "--weights") or (None,)
-    caches = options.names_if_any(asked.kv, "--kv") or (None,)
+def _scenarios(request: Frontier, comparison: Compare) -> list[Scenario]:
+    weights = options.names_if_any(request.weights, "--weights") or (None,)
+    caches = options.names_if_any(request.kv, "--kv") or (None,)
     for name in filter(None, weights):
         weight_formats(name)
     for name in filter(None, caches):

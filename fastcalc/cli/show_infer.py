@@ -16,24 +16,24 @@ _POINTS = Limit(1000, 4_000_000, is_whole=True)
 _TOLERANCE = Limit(1e-6, 0.99)
 
 
-def run(asked: Infer) -> Found:
+def run(request: Infer) -> Found:
     """Infer what a service may be and write it in a format; exits with 1 if nothing fits."""
-    speeds = _two(asked.speeds, "--speeds", LIMITS["speed"])
-    prices = _two(asked.prices, "--prices", LIMITS["dollars"])
+    speeds = _two(request.speeds, "--speeds", LIMITS["speed"])
+    prices = _two(request.prices, "--prices", LIMITS["dollars"])
     if not speeds[0] < speeds[1]:
-        raise InputError(f"--speeds {asked.speeds}: write the slow tier first, and a faster one")
-    tolerance = options.number(asked.tolerance, "--tolerance", _TOLERANCE, 0.15)
-    points = int(options.number(asked.points, "--points", _POINTS, 2_000_000))
-    chips = chips_of(catalogue(asked), asked.on, OWN_MEMORY)
-    known = machines(chips, pricing_of(chips, asked, utilization=1.0))
-    found = invert(SoldTiers(speeds, prices), known, tolerance=tolerance, points=points)
+        raise InputError(f"--speeds {request.speeds}: write the slow tier first, and a faster one")
+    tolerance = options.number(request.tolerance, "--tolerance", _TOLERANCE, 0.15)
+    points = int(options.number(request.points, "--points", _POINTS, 2_000_000))
+    chips = chips_of(catalogue(request), request.on, OWN_MEMORY)
+    chip_kinds = machines(chips, pricing_of(chips, request, utilization=1.0))
+    inverse = invert(SoldTiers(speeds, prices), chip_kinds, tolerance=tolerance, points=points)
     return Found(
-        lambda screen: report.parts(found, points, screen),
-        lambda: [report.record(found, one) for one in found.regions],
-        lambda: (report.TABLE, found.regions),
-        lambda: report.alongside(found, points),
-        reasons=[] if found.minimal else [report.none(found, points)],
-        code=0 if found.minimal else 1,
+        lambda screen: report.parts(inverse, points, screen),
+        lambda: [report.record(inverse, region) for region in inverse.regions],
+        lambda: (report.TABLE, inverse.regions),
+        lambda: report.alongside(inverse, points),
+        reasons=[] if inverse.minimal else [report.none(inverse, points)],
+        code=0 if inverse.minimal else 1,
     )
 
 

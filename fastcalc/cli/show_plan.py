@@ -28,51 +28,51 @@ _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:/(s|min|h))?")
 _SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 
-def run(asked: FindPlans) -> Found:
+def run(request: FindPlans) -> Found:
     """Search, write the plans, and return the exit code: 1 where there is none."""
-    options.number(asked.top, "--top", LIMITS["sequences"], 5)
-    service = _service(asked)
-    found = decide(_grids(asked, service), service, shown=asked.top)
-    if not found.plans:
+    options.number(request.top, "--top", LIMITS["sequences"], 5)
+    service = _service(request)
+    decision = decide(_grids(request, service), service, shown=request.top)
+    if not decision.plans:
         return no(
-            [report.refusal(found)],
+            [report.refusal(decision)],
             report.KEYS,
             plan_table.columns(service),
-            lambda: report.details(found, _typed(asked)),
+            lambda: report.details(decision, _typed(request)),
         )
-    plans, typed = found.plans[: asked.top], _typed(asked)
+    plans, typed = decision.plans[: request.top], _typed(request)
 
     return Found(
-        lambda screen: plan_table.parts(found, asked.top, _phrase(asked), typed, screen),
+        lambda screen: plan_table.parts(decision, request.top, _phrase(request), typed, screen),
         lambda: report.plan_records(plans, service, typed),
         lambda: (plan_table.columns(service), report.unrounded(plans, service, commands.Typed())),
-        lambda: report.details(found, typed),
+        lambda: report.details(decision, typed),
     )
 
 
-def _service(asked: FindPlans) -> Service:
-    tpot, is_speed = _seconds(asked.tpot, "--tpot"), False
-    if asked.min_speed is not None:
-        options.number(asked.min_speed, "--min-speed", LIMITS["speed"], 50)
-        is_speed, tpot = 1.0 / asked.min_speed < tpot, min(tpot, 1.0 / asked.min_speed)
-    chips = options.ranks(asked.max_chips, "--max-chips")
-    ttft, rate, share = _seconds(asked.ttft, "--ttft"), _rate(asked.rate), None
-    if asked.percentile is not None:
-        if asked.ttft is None:
+def _service(request: FindPlans) -> Service:
+    tpot, is_speed = _seconds(request.tpot, "--tpot"), False
+    if request.min_speed is not None:
+        options.number(request.min_speed, "--min-speed", LIMITS["speed"], 50)
+        is_speed, tpot = 1.0 / request.min_speed < tpot, min(tpot, 1.0 / request.min_speed)
+    chips = options.ranks(request.max_chips, "--max-chips")
+    ttft, rate, share = _seconds(request.ttft, "--ttft"), _rate(request.rate), None
+    if request.percentile is not None:
+        if request.ttft is None:
             raise InputError("--percentile is of requests that meet --ttft; give that too, as 1s")
-        if not 50 <= asked.percentile <= 99.99:
+        if not 50 <= request.percentile <= 99.99:
             raise InputError(
-                f"--percentile {asked.percentile:g} is not from 50 to 99.99; write for example 99"
+                f"--percentile {request.percentile:g} is not from 50 to 99.99; write for example 99"
             )
-        share = asked.percentile / 100.0
-    load, flag = asked.load, "--load"
-    if asked.utilization is not None:
-        load, flag = asked.utilization, "--utilization"
+        share = request.percentile / 100.0
+    load, flag = request.load, "--load"
+    if request.utilization is not None:
+        load, flag = request.utilization, "--utilization"
         output.warn(["plan --utilization is now --load, and goes in the next minor version"])
-    objective = options.choice(asked.objective, "--objective", ("usd", "watts", "chips"))
+    objective = options.choice(request.objective, "--objective", ("usd", "watts", "chips"))
     return Service(
-        prompt=float(asked.prompt),
-        output=float(asked.output),
+        prompt=float(request.prompt),
+        output=float(request.output),
         ttft=ttft,
         tpot=tpot,
         rate=rate,
@@ -81,24 +81,24 @@ def _service(asked: FindPlans) -> Service:
         utilization=options.share(load, flag),
         is_speed=is_speed,
         objective=cast(Objective, objective),
-        prefix_hit=options.share(asked.prefix_hit, "--prefix-hit", zero=True),
-        any_weights=asked.weights is not None,
-        any_cache=asked.kv is not None,
+        prefix_hit=options.share(request.prefix_hit, "--prefix-hit", zero=True),
+        any_weights=request.weights is not None,
+        any_cache=request.kv is not None,
     )
 
 
-def _grids(asked: FindPlans, service: Service) -> list[Grid]:
-    entries = requests.catalogue(asked)
-    (model, *_) = requests.models_of(entries, [asked.model])
+def _grids(request: FindPlans, service: Service) -> list[Grid]:
+    entries = requests.catalogue(request)
+    (model, *_) = requests.models_of(entries, [request.model])
     tokens = service.prompt + service.output
     check_context(model, tokens, f"prompt + output = {tokens:,.0f} tokens")
-    memory = requests.memory_of(entries, asked)
-    chips = requests.chips_of(entries, asked.on, memory)
-    engines = requests.engines_of(entries, chips, asked.engine)
+    memory = requests.memory_of(entries, request)
+    chips = requests.chips_of(entries, request.on, memory)
+    engines = requests.engines_of(entries, chips, request.engine)
     entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
-    pricing = requests.pricing_of(chips, asked, utilization=1.0)
-    choices = _formats(asked, chips)
-    speculated = speculations(asked.speculate)
+    pricing = requests.pricing_of(chips, request, utilization=1.0)
+    choices = _formats(request, chips)
+    speculated = speculations(request.speculate)
     scenarios = (
         scenario
         for chip, engine in zip(chips, engines, strict=True)
@@ -113,53 +113,58 @@ def _grids(asked: FindPlans, service: Service) -> list[Grid]:
             prefix_hit=service.prefix_hit,
         )
     )
-    grids = (candidates(one, prompt=service.prompt, output=service.output) for one in scenarios)
+    grids = (
+        candidates(scenario, prompt=service.prompt, output=service.output) for scenario in scenarios
+    )
     return [grid for grid in grids if grid is not None]
 
 
-def _formats(asked: FindPlans, chips: list[Hardware]) -> dict[str, dict[str, list[str] | None]]:
+def _formats(request: FindPlans, chips: list[Hardware]) -> dict[str, dict[str, list[str] | None]]:
     """Return the weight and cache formats asked of each chip that has units for one of each."""
-    weights = options.names_if_any(asked.weights, "--weights")
-    kv = options.names_if_any(asked.kv, "--kv")
-    found = {
+    weights = options.names_if_any(request.weights, "--weights")
+    kv = options.names_if_any(request.kv, "--kv")
+    choices = {
         chip.id: {"weights": _in_full(weights, chip), "kv": _in_full(kv, chip, cache=True)}
         for chip in chips
     }
-    kept = {chip: choice for chip, choice in found.items() if [] not in choice.values()}
-    if not kept:
-        flag = "--weights" if all(one["weights"] == [] for one in found.values()) else "--kv"
+    runnable = {chip: choice for chip, choice in choices.items() if [] not in choice.values()}
+    if not runnable:
+        has_weights = any(choice["weights"] != [] for choice in choices.values())
+        flag = "--kv" if has_weights else "--weights"
         raise InputError(
             f"{flag} fp4: no chip of --on has units for that; name one that does, such as b200"
         )
-    if len(kept) < len(found):
-        less = len(found) - len(kept)
-        output.warn([f"fp4: {less} of {len(found)} chips have no units for it, and are left out"])
-    return kept
+    if len(runnable) < len(choices):
+        left_out = len(choices) - len(runnable)
+        output.warn(
+            [f"fp4: {left_out} of {len(choices)} chips have no units for it, and are left out"]
+        )
+    return runnable
 
 
-def _typed(asked: FindPlans) -> commands.Typed:
+def _typed(request: FindPlans) -> commands.Typed:
     """Return what a command must repeat: files by the paths typed, and folders."""
-    entries = requests.catalogue(asked)
-    names = {entries.model(asked.model).id: asked.model}
-    if not requests.is_all(asked.on):
-        typed = options.names(asked.on, "--on")
+    entries = requests.catalogue(request)
+    names = {entries.model(request.model).id: request.model}
+    if not requests.is_all(request.on):
+        typed = options.names(request.on, "--on")
         names |= {entries.hardware(name).id: name for name in typed}
-    names |= {entries.engine(asked.engine).id: asked.engine} if asked.engine else {}
-    return commands.Typed(names, requests.as_typed(asked))
+    names |= {entries.engine(request.engine).id: request.engine} if request.engine else {}
+    return commands.Typed(names, requests.as_typed(request))
 
 
-def _phrase(asked: FindPlans) -> str:
-    tokens = many(asked.output, "token")
-    cached = f" ({asked.prefix_hit * 100:g} % cached)" if asked.prefix_hit else ""
-    words = [f"{asked.model}, prompts of {asked.prompt:,}{cached} and outputs of {tokens}"]
-    of = f" for {asked.percentile:g} % of requests" if asked.percentile else ""
-    words += [f"TTFT up to {asked.ttft}{of}"] if asked.ttft else []
-    words += [f"TPOT up to {asked.tpot}"] if asked.tpot else []
-    words += [f"at least {asked.min_speed:g} tokens/s a user"] if asked.min_speed else []
-    rate, _, unit = (asked.rate or "").partition("/")
+def _phrase(request: FindPlans) -> str:
+    tokens = many(request.output, "token")
+    cached = f" ({request.prefix_hit * 100:g} % cached)" if request.prefix_hit else ""
+    words = [f"{request.model}, prompts of {request.prompt:,}{cached} and outputs of {tokens}"]
+    of = f" for {request.percentile:g} % of requests" if request.percentile else ""
+    words += [f"TTFT up to {request.ttft}{of}"] if request.ttft else []
+    words += [f"TPOT up to {request.tpot}"] if request.tpot else []
+    words += [f"at least {request.min_speed:g} tokens/s a user"] if request.min_speed else []
+    rate, _, unit = (request.rate or "").partition("/")
     noun = "request" if rate and float(rate) == 1 else "requests"
     words += [f"{rate.strip()} {noun}/{unit.strip() or 's'}"] if rate else []
-    words += [f"at most {asked.max_chips:,} chips"] if asked.max_chips else []
+    words += [f"at most {request.max_chips:,} chips"] if request.max_chips else []
     return ", ".join(words)
 
 
@@ -170,8 +175,8 @@ def _in_full(formats: list[str] | None, chip: Hardware, *, cache: bool = False) 
     four = four_bits(chip)
     if four is not None and cache and number_format(four).cache_bits is None:
         four = None
-    found = (four if name == "fp4" else name for name in formats)
-    return list(dict.fromkeys(name for name in found if name is not None))
+    names = (four if name == "fp4" else name for name in formats)
+    return list(dict.fromkeys(name for name in names if name is not None))
 
 
 def _seconds(text: str | None, flag: str) -> float:

@@ -16,46 +16,46 @@ from fastcalc.report.charts import figure
 _WIDEST = 80
 
 
-def run(asked: Plot) -> int:
+def run(request: Plot) -> int:
     """Draw a chart of a kind, and return the exit code: 1 if there is nothing to draw."""
-    kind = options.choice(asked.kind, "KIND", CHARTS)
-    width, ending = asked.width, figure.ending_of(asked.out)
+    kind = options.choice(request.kind, "KIND", CHARTS)
+    width, ending = request.width, figure.ending_of(request.out)
     if width is not None and not 3.0 <= width <= 40.0:
         raise InputError(f"--width {width:g} is not 3 to 40 inches; write for example 8")
-    found = _answer(kind, asked)
-    if kind not in found.charts:
-        output.warn([*(found.reasons or ["nothing fits its chips: --chips makes room for more"])])
+    answer = _answer(kind, request)
+    if kind not in answer.charts:
+        output.warn([*(answer.reasons or ["nothing fits its chips: --chips makes room for more"])])
         return 1
-    output.warn([*found.reasons])
-    chart = found.charts[kind]()
+    output.warn([*answer.reasons])
+    chart = answer.charts[kind]()
     if ending is None:
-        is_ascii = asked.out is None and not output.draws()
-        page(asked, lambda screen: parts(chart, min(screen.width, _WIDEST), is_ascii=is_ascii))
-        return found.code
-    made = figure.figure(chart, width, is_dark=asked.dark)
-    assert asked.out is not None
-    with output.whole(asked.out) as draft:
-        figure.save(made, draft, ending)
-    return found.code
+        is_ascii = request.out is None and not output.draws()
+        page(request, lambda screen: parts(chart, min(screen.width, _WIDEST), is_ascii=is_ascii))
+        return answer.code
+    drawing = figure.figure(chart, width, is_dark=request.dark)
+    assert request.out is not None
+    with output.whole(request.out) as draft:
+        figure.save(drawing, draft, ending)
+    return answer.code
 
 
-def _answer(kind: str, asked: Plot) -> Found:
+def _answer(kind: str, request: Plot) -> Found:
     from fastcalc.cli import show_compare, show_fit, show_frontier, show_validate
 
     if kind == "validate":
-        path = _only(asked, "file of measurements")
-        return show_validate.run(Validate.like(asked, out=None, path=path and Path(path)))
+        path = _only(request, "file of measurements")
+        return show_validate.run(Validate.like(request, out=None, path=path and Path(path)))
     if kind == "frontier":
-        model = _only(asked, "model") or requests.DEFAULT_MODELS[0]
-        return show_frontier.run(Frontier.like(asked, out=None, model=model))
+        model = _only(request, "model") or requests.DEFAULT_MODELS[0]
+        return show_frontier.run(Frontier.like(request, out=None, model=model))
     if kind == "memory":
-        batch = asked.batch if asked.batch != Plot.batch else "1"
-        return show_fit.run(FitMemory.like(asked, out=None, batch=batch))
-    return show_compare.run(Compare.like(asked, out=None))
+        batch = request.batch if request.batch != Plot.batch else "1"
+        return show_fit.run(FitMemory.like(request, out=None, batch=batch))
+    return show_compare.run(Compare.like(request, out=None))
 
 
-def _only(asked: Plot, what: str) -> str | None:
-    names = asked.models or []
+def _only(request: Plot, noun: str) -> str | None:
+    names = request.models or []
     if len(names) > 1:
-        raise InputError(f"plot {asked.kind} draws one {what}, not {len(names)}; name one")
+        raise InputError(f"plot {request.kind} draws one {noun}, not {len(names)}; name one")
     return names[0] if names else None

@@ -8,11 +8,11 @@ from fastcalc.errors import InputError
 from fastcalc.report.console import is_terminal
 
 
-def run(asked: WriteReport) -> int:
+def run(request: WriteReport) -> int:
     """Write the page of a comparison to a file, or to a pipe."""
-    if asked.out is None and is_terminal():
+    if request.out is None and is_terminal():
         raise InputError("a report goes to a file: give -o report.html")
-    if asked.out is not None and asked.out.suffix.lower() not in (".html", ".htm", ""):
-        raise InputError(f"-o {asked.out}: a report is HTML; end it in .html, or use compare")
-    comparison = Compare.like(asked, format="html")
+    if request.out is not None and request.out.suffix.lower() not in (".html", ".htm", ""):
+        raise InputError(f"-o {request.out}: a report is HTML; end it in .html, or use compare")
+    comparison = Compare.like(request, format="html")
     return write(comparison, show_compare.run(comparison))

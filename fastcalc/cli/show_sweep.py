@@ -25,72 +25,76 @@ from fastcalc.search.sweep.files import FORMATS, CSVSink, JSONSink, ParquetSink,
 from fastcalc.search.sweep.grid import Grid
 
 
-def run(asked: Sweep) -> None:
+def run(request: Sweep) -> None:
     """Evaluate every combination and write it."""
-    file, kind = asked.out, options.kind_of(asked.format, asked.out, FORMATS)
-    found, skipped = combinations(asked)
-    total = sum(grid.size for grid in found)
-    foresee(total, len(found), kind, file, is_meant=asked.anyway)
+    file, kind = request.out, options.kind_of(request.format, request.out, FORMATS)
+    swept, skipped = combinations(request)
+    total = sum(grid.size for grid in swept)
+    foresee(total, len(swept), kind, file, is_meant=request.anyway)
     with _sink(kind, file) as sink:
-        unfit = fill(sink, found, skipped, lambda done: _progress(done, total))
+        unfit = fill(sink, swept, skipped, lambda points_done: _progress(points_done, total))
     lines = [f"{unfit:,} with fits false, for want of memory"] if unfit else []
     left_out = sum(skipped.values())
     lines += [f"{many(left_out, 'combination')} left out: {_reasons(skipped)}"] if skipped else []
     output.warn(["; ".join([many(total, "point"), *lines])] if lines else [])
 
 
-def combinations(asked: Sweep) -> tuple[list[Grid], Counter[str]]:
+def combinations(request: Sweep) -> tuple[list[Grid], Counter[str]]:
     """Return what is evaluated and how many are left out, by reason; refuse to have nothing."""
-    found, skipped = grids(_axes(asked))
-    if not any(grid.size for grid in found):
+    swept, skipped = grids(_axes(request))
+    if not any(grid.size for grid in swept):
         raise InputError(f"no combination is left: {_reasons(skipped)}")
-    return found, skipped
+    return swept, skipped
 
 
-def fill(sink: Sink, found: list[Grid], skipped: Counter[str], say: Callable[[int], object]) -> int:
+def fill(sink: Sink, swept: list[Grid], skipped: Counter[str], say: Callable[[int], object]) -> int:
     """Give a sink every point and what belongs alongside; return how many do not fit."""
     gc.enable()  # a sweep lives longer than a table
-    done = unfit = 0
-    for grid, columns in solve_all(found):
+    points_done = unfit = 0
+    for grid, columns in solve_all(swept):
         sink.write(columns, grid.shape)
-        done += grid.size
+        points_done += grid.size
         unfit += int(np.sum(~np.broadcast_to(columns["fits"], grid.shape)))
-        say(done)
-    premises = records.grounds([grid.scenario for grid in found])
-    sink.close({"points": done, "left_out": dict(skipped), "assumptions": premises})
+        say(points_done)
+    premises = records.grounds([grid.scenario for grid in swept])
+    sink.close({"points": points_done, "left_out": dict(skipped), "assumptions": premises})
     return unfit
 
 
-def _axes(asked: Sweep) -> Axes:
-    entries = requests.catalogue(asked)
-    memory = requests.memory_of(entries, asked)
-    chips = requests.chips_of(entries, asked.on, memory)
-    names = [None] if asked.engine is None else options.names(asked.engine, "--engine")
+def _axes(request: Sweep) -> Axes:
+    entries = requests.catalogue(request)
+    memory = requests.memory_of(entries, request)
+    chips = requests.chips_of(entries, request.on, memory)
+    names = [None] if request.engine is None else options.names(request.engine, "--engine")
     engines = [requests.engines_of(entries, chips, name) for name in names]
-    entries.refuse_idle_changes("engines", [engine for each in engines for engine, _ in each])
+    entries.refuse_idle_changes(
+        "engines", [engine for per_chip in engines for engine, _ in per_chip]
+    )
     pairs = [
-        (chip, *engine) for chip, *each in zip(chips, *engines, strict=True) for engine in each
+        (chip, *engine)
+        for chip, *choices in zip(chips, *engines, strict=True)
+        for engine in choices
     ]
     tokens = LIMITS["tokens"]
     return Axes(
-        models=requests.models_of(entries, asked.models),
+        models=requests.models_of(entries, request.models),
         chips=pairs,
-        prompts=numbers(asked.prompt, "--prompt", tokens),
-        outputs=numbers(asked.output, "--output", tokens),
-        batches=numbers(asked.batch, "--batch", LIMITS["sequences"]),
-        contexts=() if asked.context is None else numbers(asked.context, "--context", tokens),
-        weights=options.names_if_any(asked.weights, "--weights") or (None,),
-        kv=options.names_if_any(asked.kv, "--kv") or (None,),
-        speculations=speculations(asked.speculate),
+        prompts=numbers(request.prompt, "--prompt", tokens),
+        outputs=numbers(request.output, "--output", tokens),
+        batches=numbers(request.batch, "--batch", LIMITS["sequences"]),
+        contexts=() if request.context is None else numbers(request.context, "--context", tokens),
+        weights=options.names_if_any(request.weights, "--weights") or (None,),
+        kv=options.names_if_any(request.kv, "--kv") or (None,),
+        speculations=speculations(request.speculate),
         ranks=Ranks(
             **{
                 name: numbers(text, f"--{name}", LIMITS["chips"])
                 for name in ("chips", "tp", "pp", "ep", "dp")
-                if (text := getattr(asked, name)) is not None
+                if (text := getattr(request, name)) is not None
             }
         ),
-        prefix_hit=options.share(asked.prefix_hit, "--prefix-hit", zero=True),
-        pricing=requests.pricing_of(chips, asked, utilization=asked.utilization),
+        prefix_hit=options.share(request.prefix_hit, "--prefix-hit", zero=True),
+        pricing=requests.pricing_of(chips, request, utilization=request.utilization),
         memory=memory,
     )
 
@@ -113,8 +117,8 @@ def _sink(kind: str, file: Path | None) -> Iterator[Sink]:
             yield text[kind](stream)
 
 
-def _progress(done: int, total: int) -> None:
-    progress.say(f"{done:,} of {total:,} points ({done / total:.0%})")
+def _progress(points_done: int, total: int) -> None:
+    progress.say(f"{points_done:,} of {total:,} points ({points_done / total:.0%})")
 
 
 def _reasons(skipped: Counter[str]) -> str:

@@ -18,66 +18,67 @@ from fastcalc.report import validation as report
 MISSED = 1
 
 
-def run(asked: Validate) -> Found:
+def run(request: Validate) -> Found:
     """Score predictions and write them in a format; return 1 if their median is too far off."""
-    catalogue, given, most = requests.catalogue(asked), asked.given(), asked.max_median_factor
-    if most is not None and not most >= 1.0:
-        raise InputError(f"--max-median-factor {most:g} is below 1, which nothing can reach")
-    both = None
-    if asked.path is None:
-        if any(given.values()):
+    catalogue, limit = requests.catalogue(request), request.max_median_factor
+    file_options = request.file_options()
+    if limit is not None and not limit >= 1.0:
+        raise InputError(f"--max-median-factor {limit:g} is below 1, which nothing can reach")
+    shipped_scores = None
+    if request.path is None:
+        if any(file_options.values()):
             raise InputError("give a file; the shipped evidence names its own hardware and engines")
-        both = validate_shipped(shipped(), catalogue)
-        found = Validation(
-            [*both.fitted.predictions, *both.set_aside.predictions],
-            [*both.fitted.skipped, *both.set_aside.skipped],
-            both.fitted.groups,
+        shipped_scores = validate_shipped(shipped(), catalogue)
+        validation = Validation(
+            [*shipped_scores.fitted.predictions, *shipped_scores.set_aside.predictions],
+            [*shipped_scores.fitted.skipped, *shipped_scores.set_aside.skipped],
+            shipped_scores.fitted.groups,
         )
     else:
-        found = of_file(catalogue, asked.path, given)
-    median = next(one.median_factor for one in found.groups if one.name == "all")
+        validation = of_file(catalogue, request.path, file_options)
+    median = next(group.median_factor for group in validation.groups if group.name == "all")
     reasons = []
-    if most is not None and median > most:
-        reasons = [f"the median factor is {median:.3f}, above --max-median-factor {most:g}"]
+    if limit is not None and median > limit:
+        reasons = [f"the median factor is {median:.3f}, above --max-median-factor {limit:g}"]
 
-    name, then = asked.path.name if asked.path else "", None
-    if not (asked.hardware or asked.model):  # words that a chart does not take
-        begun = "plot", "validate", *map(str, filter(None, [asked.path]))
-        then = requests.again(asked, Plot, *begun)
+    name, next_command = request.path.name if request.path else "", None
+    if not (request.hardware or request.model):  # words that a chart does not take
+        begun = "plot", "validate", *map(str, filter(None, [request.path]))
+        next_command = requests.again(request, Plot, *begun)
     return Found(
-        lambda screen: report.parts(found, name, both, then, screen),
-        lambda: map(report.point_record, found.predictions),
-        lambda: (report.SCORES, report.shown(found.groups)),
-        extra=lambda: report.premises(found),
-        charts={"validate": later("charts.of_searches.accuracy", found.predictions)},
-        as_json=lambda: report.json_text(found),
+        lambda screen: report.parts(validation, name, shipped_scores, next_command, screen),
+        lambda: map(report.point_record, validation.predictions),
+        lambda: (report.SCORES, report.shown(validation.groups)),
+        extra=lambda: report.premises(validation),
+        charts={"validate": later("charts.of_searches.accuracy", validation.predictions)},
+        as_json=lambda: report.json_text(validation),
         reasons=reasons,
         code=MISSED if reasons else 0,
     )
 
 
-def points_of(catalogue: Catalogue, path: Path, given: Mapping[str, str]) -> Points:
+def points_of(catalogue: Catalogue, path: Path, file_options: Mapping[str, str]) -> Points:
     """Read a file of measurements, of an engine if that is named, or refuse all its faults."""
-    said = {key: value for key, value in given.items() if value and key != "engine"}
-    found = read(path, catalogue=catalogue, options=said)
-    found.demand()
-    return found
+    details = {key: value for key, value in file_options.items() if value and key != "engine"}
+    measured = read(path, catalogue=catalogue, options=details)
+    measured.demand()
+    return measured
 
 
-def of_file(catalogue: Catalogue, path: Path, given: Mapping[str, str]) -> Validation:
+def of_file(catalogue: Catalogue, path: Path, file_options: Mapping[str, str]) -> Validation:
     """Predict the points of a file; refuse one of which nothing can be predicted."""
-    found = points_of(catalogue, path, given)
-    engine = catalogue.engine(given["engine"]) if given.get("engine") else None
-    count = len(found.points)
+    measured = points_of(catalogue, path, file_options)
+    engine = catalogue.engine(file_options["engine"]) if file_options.get("engine") else None
+    count = len(measured.points)
     result = validate(
-        found.points,
+        measured.points,
         catalogue,
         engine=engine,
-        skipped=found.skipped,
-        so_far=lambda done: progress.say(f"{done:,} of {count:,} points predicted"),
+        skipped=measured.skipped,
+        so_far=lambda points_done: progress.say(f"{points_done:,} of {count:,} points predicted"),
     )
     if not result.predictions:
-        reasons = dict.fromkeys(one.reason for one in result.skipped)
+        reasons = dict.fromkeys(skip.reason for skip in result.skipped)
         why = "; ".join(list(reasons)[:3]) or "it holds no point"
         line = result.skipped[0].line if result.skipped else 1
         raise InputError(f"{path}:{line}:1: nothing can be predicted: {why}")

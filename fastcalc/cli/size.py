@@ -29,13 +29,13 @@ def foresee(points: int, deployments: int, kind: str, file: Path | None, *, is_m
     seconds = points * SECONDS[kind] + deployments * DEPLOYMENT
     size = points * BYTES[kind]
     time = f"{seconds / 60.0:,.0f} minutes" if seconds > 120.0 else f"{seconds:,.0f} s"
-    said = f"{points:,} points, about {size / 1e9:,.1f} GB and {time}"
+    forecast = f"{points:,} points, about {size / 1e9:,.1f} GB and {time}"
     free = float("inf")
     if file is not None and not output.is_stream(file):
         with suppress(OSError):
             free = float(shutil.disk_usage(os.path.dirname(os.path.realpath(file))).free)
     if not is_meant and (seconds > LONGEST or size > free):
         limit = f"the {free / 1e9:,.1f} GB free there" if size > free else "10 minutes"
-        raise InputError(f"{said}: more than {limit}; name fewer values, or add --anyway")
+        raise InputError(f"{forecast}: more than {limit}; name fewer values, or add --anyway")
     if points > NOTED:
-        output.warn([said])
+        output.warn([forecast])

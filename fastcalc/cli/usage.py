@@ -17,11 +17,11 @@ def sentence(error: Exception) -> str:
     """Return what is wrong with a request, by an error of typer or click, and what to write."""
     message = " ".join(str(getattr(error, "format_message", error.__str__)()).split()).rstrip(".")
     flag = _FLAG.match(message)
-    kind = next((each for word, each in _KINDS.items() if word in message), None)
+    kind = next((phrase for word, phrase in _KINDS.items() if word in message), None)
     if flag is None or kind is None:
         return f"{message}; --help shows what there is"
     # What was typed is known by pydantic's own error or in words.
     faults, value = getattr(error.__cause__, "errors", None), _VALUE.match(message[flag.end() :])
-    given = faults()[0]["input"] if faults is not None else value[1] if value else None
-    typed = "" if given is None else f" '{shown(given, 40)}'"
+    rejected = faults()[0]["input"] if faults is not None else value[1] if value else None
+    typed = "" if rejected is None else f" '{shown(rejected, 40)}'"
     return f"{flag[1]}{typed} is not {kind}"

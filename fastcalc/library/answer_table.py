@@ -12,7 +12,7 @@ import numpy as np
 from fastcalc.cli import show_sweep
 from fastcalc.cli.answers import Found, screen, write
 from fastcalc.cli.options import choice
-from fastcalc.cli.output import kept, whole
+from fastcalc.cli.output import kept_notes, whole
 from fastcalc.core.columns import NEEDS_FIT, Columns, flat, pick
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import Array
@@ -119,7 +119,7 @@ class Table(Sequence[Record]):
 
         Raises InputError if the ending is not known, or the file cannot be written.
         """
-        with kept():
+        with kept_notes():
             write(replace(self._flags, out=Path(file), format=None), self._answer)
 
     def plot(self, kind: str | None = None, file: str | Path | None = None) -> "Figure":
@@ -146,7 +146,7 @@ class Table(Sequence[Record]):
         if self._answer.parts is None:
             return "\n".join(self.notes)
         page = screen(self._flags)
-        with kept():
+        with kept_notes():
             return console.render(self._answer.parts(page), page.width, colour=False)
 
     __repr__ = __str__
@@ -209,7 +209,7 @@ class SweptTable(Table):
 
     def save(self, file: str | Path) -> None:
         """Write a csv, json or parquet file by its ending; points are computed anew."""
-        with kept():
+        with kept_notes():
             show_sweep.run(replace(self._flags, out=Path(file), format=None))
 
 

@@ -37,7 +37,7 @@ def _function(command: str) -> Callable[..., Table]:
     positional, keyword_only = parameters(flags)
 
     def ask(*names: Any, **arguments: Any) -> Table:
-        with warnings.catch_warnings(), output.kept() as messages:
+        with warnings.catch_warnings(), output.kept_notes() as messages:
             warnings.simplefilter("error", RuntimeWarning)  # a number that went wrong is no answer
             filled_flags = request(command, *names, **arguments)
             if command == "sweep":

@@ -158,9 +158,9 @@ def _rough(listed: Sequence[Region]) -> list[str]:
 
 def _kinds(inverse: Inverse, listed: Sequence[Region]) -> list[str]:
     """Say whether another machine is another kind of chip, more chips, or both."""
-    names = inverse.chip_kinds.names
-    if len(names) < 2:
-        return [f"other machine: more chips of one kind, as only {names[0]} was tried"]
+    chips = inverse.chip_kinds.names
+    if len(chips) < 2:
+        return [f"other machine: more chips of one kind, as only {chips[0]} was tried"]
     rows: dict[str, list[str]] = {"all": [], "some": [], "no": []}
     for region in listed:
         if region.is_found and "fast_chip" in region.own:

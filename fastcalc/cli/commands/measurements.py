@@ -26,7 +26,7 @@ class Measurements(flags.FormatOfEach, flags.ChipCount, flags.ParallelRanks):
         None
     )
 
-    def given(self) -> dict[str, str]:
+    def file_options(self) -> dict[str, str]:
         """Return what is said of a file of measurements, by the name of the flag."""
         names = ("hardware", "model", "engine", "weights", "kv", "chips", "tp", "pp", "ep", "dp")
         values = {name: getattr(self, name) for name in names}
