@@ -11,11 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
 from fastcalc.evidence import text_files
+from fastcalc.evidence.deployments import Deployments, UnpredictableError
 from fastcalc.evidence.packed_points import PackedPoints
 from fastcalc.evidence.point import COLUMNS, COUNTS, METRICS, NUMBERS
 from fastcalc.evidence.points import MOST_FAULTS, Point, points_in, read_points
+from fastcalc.importers import any_file
 
 HEADER = ",".join(COLUMNS)
 ROW = {
@@ -340,3 +343,33 @@ def test_reading_a_csv_loads_neither_numpy_nor_pydantic():
     code = "import sys, fastcalc.evidence.points; print({'numpy', 'pydantic', 'yaml'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize(
+    ("hardware", "chips", "tp", "said"),
+    [
+        ("h100-sxm", 4, 4, None),
+        ("h100-sxm", 4, 8, "chips is 4 but tp 8 x pp 1 x dp 1 is 8"),
+        ("inferentia-2", 12, 24, None),  # two cores a chip
+        ("inferentia-2", 12, 36, "chips is 12, of 2 ranks each, but tp 36 x pp 1 x dp 1 is 36"),
+        ("trainium-2", 1, 4, None),
+        ("trainium-2", 1, 2, "chips is 1, of 4 ranks each, but tp 2 x pp 1 x dp 1 is 2"),
+    ],
+)
+def test_ranks_fit_the_chips_or_the_cores_of_that_chip(tmp_path, hardware, chips, tp, said):
+    cells = line(hardware=hardware, chips=str(chips), tp=str(tp), pp="1", dp="1")
+    path = tmp_path / "mine.csv"
+    path.write_text(f"{HEADER}\n{cells}\n")
+    sentences = any_file.read(path, catalogue=Catalogue()).sentences()
+    assert len(sentences) == (said is not None)
+    if said:
+        column = cells.index(f",{chips},") + 2
+        assert sentences[0].startswith(f"{path}:2:{column}: {said}")
+
+
+def test_ranks_of_a_chip_that_no_file_describes_are_left_to_the_prediction():
+    assert not points_in("p.csv", [HEADER, line(chips="4", tp="8", pp="1", dp="1")]).faults
+    cells = line(hardware="h100-sxm", chips="4", tp="8", pp="1", dp="1")
+    (point,) = points_in("p.csv", [HEADER, cells]).points
+    with pytest.raises(UnpredictableError, match="4 chips are not tp 8 x pp 1 x dp 1"):
+        Deployments(Catalogue()).of(point).placements(1.0)

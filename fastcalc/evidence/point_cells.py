@@ -1,7 +1,7 @@
 """What one cell of a table of points may hold, and the sentence for each that it may not."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from math import isfinite
@@ -102,15 +102,22 @@ def wrong_words(row: Mapping[str, str]) -> dict[str, str]:
     return wrong
 
 
-def wrong_layout(numbers: Mapping[str, float | None]) -> dict[str, str]:
-    """Return what is wrong with a layout, by column: the product is chips, or cores of them."""
+def wrong_layout(
+    numbers: Mapping[str, float | None], ranks_a_chip: Callable[[], int | None]
+) -> dict[str, str]:
+    """Return what is wrong with a layout, by column: the product is chips, or ranks of them.
+
+    ranks_a_chip : gives the ranks of a chip, None where its file is not known [1]
+    """
     chips, tp, pp, dp = numbers["chips"], numbers["tp"], numbers["pp"], numbers["dp"]
-    if chips is None or tp is None or pp is None or dp is None:
+    if chips is None or tp is None or pp is None or dp is None or tp * pp * dp == chips:
         return {}
-    if chips and tp * pp * dp % chips == 0:  # whether a chip has so many ranks, its file says
+    ranks = ranks_a_chip()
+    if tp * pp * dp == chips * ranks if ranks else tp * pp * dp % chips == 0:
         return {}
+    of = f", of {ranks} ranks each," if ranks and ranks > 1 else ""
     return {
-        "chips": f"chips is {chips} but tp {tp} x pp {pp} x dp {dp} is {tp * pp * dp}; "
+        "chips": f"chips is {chips}{of} but tp {tp} x pp {pp} x dp {dp} is {tp * pp * dp}; "
         "leave tp, pp and dp empty where they are not stated"
     }
 

@@ -1,13 +1,13 @@
 """The measured points of a file, and everything that is wrong with it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from fastcalc.errors import InputError
 from fastcalc.evidence.packed_points import PackedPoints
 from fastcalc.evidence.point import Point
-from fastcalc.evidence.table import PointTable
+from fastcalc.evidence.table import PointTable, no_file
 from fastcalc.evidence.text_files import FileFault, NoTextError, lines_of, opened
 
 __all__ = ["Point", "Points", "Skipped", "gathered", "points_in", "read_points"]
@@ -75,9 +75,14 @@ def read_points(path: Path) -> Points:
         return points_in(str(path), lines_of(str(path), stream))
 
 
-def points_in(file: str, lines: Iterable[str]) -> Points:
-    """Return what the lines of a CSV hold."""
-    table = PointTable(file, lines)
+def points_in(
+    file: str, lines: Iterable[str], ranks_of: Callable[[str], int | None] = no_file
+) -> Points:
+    """Return what the lines of a CSV hold.
+
+    ranks_of : gives the ranks of a chip by its name, None where its file is not known [1]
+    """
+    table = PointTable(file, lines, ranks_of)
     try:
         points = PackedPoints(table.points())
     except NoTextError as error:

@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -15,15 +15,21 @@ _MOST_FAULTS = 1000  # kept of a file
 _WHOLE_CELL = re.compile(r'\s*"(?:[^"]|"")*"\s*|[^"]*')
 
 
+def no_file(_: str) -> None:
+    """Return that nothing is known of the chip of some name."""
+
+
 @dataclass
 class PointTable:
     """One pass over the lines of a CSV.
 
+    ranks_of : gives the ranks of a chip by its name, None where its file is not known [1]
     uncounted : faults after so many that nobody reads them [1]
     """
 
     file: str
     lines: Iterable[str]
+    ranks_of: Callable[[str], int | None] = no_file
     faults: list[FileFault] = field(default_factory=list)
     uncounted: int = 0
     _ids: dict[str, int] = field(default_factory=dict)
@@ -87,7 +93,7 @@ class PointTable:
         if row["id"] and first != line:
             stands = f"id '{shown(row['id'])}' stands on line {first} already"
             wrong["id"] = f"{stands}; each point has its own"
-        wrong = wrong or wrong_layout(numbers)
+        wrong = wrong or wrong_layout(numbers, lambda: self.ranks_of(row["hardware"]))
         for name, message in wrong.items():
             self._add(line, self._column(line, names.index(name)), message)
         return None if wrong else Point(**{**row, **numbers}, line=line)  # type: ignore[arg-type]

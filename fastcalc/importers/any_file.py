@@ -1,6 +1,7 @@
 """A file of measurements, whoever wrote it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,4 +35,15 @@ def read(path: Path, *, catalogue: "Catalogue", options: Mapping[str, str] | Non
                 f"{shown(path, 200)} is a CSV, whose rows name their own; leave out "
                 f"{', '.join(flags)}, which is for results of vllm bench serve and llama-bench"
             )
-        return points_in(str(path), lines_of(str(path), stream))
+        return points_in(str(path), lines_of(str(path), stream), _ranks_in(catalogue))
+
+
+def _ranks_in(catalogue: "Catalogue") -> Callable[[str], int | None]:
+    @cache
+    def ranks_of(name: str) -> int | None:
+        if name.lower() not in catalogue.known("hardware"):
+            return None
+        ranks = catalogue.hardware(name).ranks
+        return int(ranks.si) if ranks else 1
+
+    return ranks_of
