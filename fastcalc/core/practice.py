@@ -128,3 +128,18 @@ def copies_run_by_people(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
         if chips % copies == 0:
             for layout in run_by_people(legal, chips // copies):
                 yield replace(layout, dp=layout.dp * copies)
+
+
+def practice_notes(legal: LegalLayouts, layout: Layout) -> list[str]:
+    """Return a sentence on a layout that nobody asked for and that people do not run.
+
+    legal : a workload on a kind of chip
+    layout : a legal one
+    """
+    if layout in copies_run_by_people(legal, layout.chips):
+        return []
+    chips, chip, name = layout.chips, legal.machine.hardware.id, str(layout)
+    return [
+        f"no layout that people run on {chips} chips of {chip} holds this: {name} is legal, but "
+        "unusual"
+    ]

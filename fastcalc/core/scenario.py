@@ -10,6 +10,7 @@ import numpy as np
 
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.chosen_layouts import chosen_layouts
 from fastcalc.core.defaults_used import default_notes
 from fastcalc.core.estimate import Estimate, evaluate
 from fastcalc.core.host import WRITTEN
@@ -18,7 +19,8 @@ from fastcalc.core.legal import domain_notes
 from fastcalc.core.machine import machine
 from fastcalc.core.machine_class import class_of, engine_of_class
 from fastcalc.core.overflow import overflow_notes, overflows
-from fastcalc.core.placement import Placement, Placements, Site
+from fastcalc.core.placement import Placement, Site
+from fastcalc.core.practice import practice_notes
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.split import Split, memories_used
@@ -27,7 +29,7 @@ from fastcalc.core.traffic import Traffic
 from fastcalc.core.undetermined import batching_notes, is_assumed, undetermined_notes
 from fastcalc.core.workload import Workload, workload
 from fastcalc.errors import InputError
-from fastcalc.formulas.types import ArrayLike, Floats, Ints
+from fastcalc.formulas.types import ArrayLike, Floats
 
 
 @dataclass(frozen=True)
@@ -70,9 +72,8 @@ class Sharding:
         if not self.names_ranks:
             if self.chips is None:
                 return None
-            layouts = layouts_of(site, self.chips)
-            placed = site.place_all(layouts, axes=1)
-            return layouts[int(most_served(placed, np.array([float(batch)]), traffic)[0])]
+            layouts, best = chosen_layouts(site, self.chips, np.array([float(batch)]), traffic)
+            return layouts[int(best[0])]
         tp, pp, dp = self.tp or 1, self.pp or 1, self.dp or 1
         ranks = None if self.chips is None else self.chips * site.machine.ranks
         if ranks is not None and tp * pp * dp != ranks:
@@ -204,7 +205,9 @@ class Outcome(Location):
     @cached_property
     def warnings(self) -> list[str]:
         """What a reader must know of every row, in sentences."""
-        return [*overflow_notes(self.placement, overflows(self.estimate)), *warnings_of(self)]
+        over = overflow_notes(self.placement, overflows(self.estimate))
+        taken = layout_notes(self.site, self.placement.layout, self.scenario.sharding)
+        return [*over, *warnings_of(self), *taken]
 
 
 def site_of(scenario: Scenario, reserved_tokens: ArrayLike) -> Site:
@@ -245,44 +248,6 @@ def _located(scenario: Scenario, site: Site) -> Location:
     return Location(scenario, site, placement or site.place(Layout()), layout is None)
 
 
-def layouts_of(site: Site, chips: int) -> list[Layout]:
-    """Return the layouts of so many chips that are taken where ranks are left open.
-
-    site : a workload on a kind of chip
-    chips : chips of the deployment [1]
-
-    Raises LayoutError if there is none.
-    """
-    if found := list(site.exactly(chips)):
-        return found
-    why = "" if site.is_joined(Layout(pp=chips * site.machine.ranks)) else f"{site.unjoined}; "
-    raise LayoutError(
-        "chips beyond what the model can be laid out over",
-        f"{site.work.model.id} cannot be laid out over {chips} chips of "
-        f"{site.machine.hardware.id}; {why}give --tp, --pp and --dp, or another --chips",
-    )
-
-
-def most_served(placed: Placements, batches: Floats, traffic: Traffic) -> Ints:
-    """Return which layout serves most at each batch, of those that hold it.
-
-    Where none holds it, the one that holds most.
-
-    placed : a workload on several layouts, along the last axis but one
-    batches : sequences decoded together [1]
-    traffic : what requests look like
-
-    Returns
-    -------
-    ndarray
-        Positions of layouts; without their axis.
-    """
-    most, served = placed.max_batch, evaluate(placed, batch=batches, traffic=traffic).served
-    rate = np.where(most >= batches, served, -1.0 / np.maximum(most, 0.5))
-    best: Ints = rate.argmax(axis=-2)
-    return best
-
-
 def by_layout(scenario: Scenario) -> list[Scenario]:
     """Return a scenario for each run of batches that one layout serves best.
 
@@ -297,8 +262,7 @@ def by_layout(scenario: Scenario) -> list[Scenario]:
     if chips is None or scenario.sharding.names_ranks or len(scenario.batches) == 1:
         return [scenario]
     site = site_of(scenario, traffic.reserved)
-    placed = site.place_all(layouts_of(site, chips), axes=1)
-    best = most_served(placed, np.array(scenario.batches, dtype=np.float64), traffic)
+    _, best = chosen_layouts(site, chips, np.array(scenario.batches, dtype=np.float64), traffic)
     pairs = zip(scenario.batches, best.tolist(), strict=True)
     runs = (list(run) for _, run in groupby(pairs, key=itemgetter(1)))
     return [replace(scenario, batches=tuple(batch for batch, _ in run)) for run in runs]
@@ -350,8 +314,17 @@ def engine_for(catalogue: Catalogue, hardware: Hardware) -> tuple[Engine, bool]:
     return catalogue.engine(name), is_borrowed
 
 
+def layout_notes(site: Site, layout: Layout, asked: Sharding) -> list[str]:
+    """Return what a reader must know of a layout, asked for or taken.
+
+    site : a workload on a kind of chip
+    """
+    is_taken = asked.chips is not None and not asked.names_ranks
+    return [*site.rank_notes(layout), *(practice_notes(site, layout) if is_taken else [])]
+
+
 def warnings_of(location: Location) -> list[str]:
-    """Return what a reader must know of a placed scenario, in sentences."""
+    """Return what a reader must know of a placed scenario, whatever its layout, in sentences."""
     return list(_warnings(location))
 
 
@@ -379,7 +352,6 @@ def _warnings(outcome: Location) -> Iterable[str]:
         yield f"{hardware.id} pipelines whole layers: --tp, --ep and --dp do not apply to it"
     if engine.is_bound:
         yield f"{engine.id} hides prompts under decode where it can: input may cost nothing"
-    yield from outcome.site.rank_notes(outcome.placement.layout)
     yield from default_notes(hardware, host, outcome.placement, scenario.pricing)
     yield from undetermined_notes(outcome.placement.machine)
     if outcome.usd_per_hour is not None and max(scenario.batches) > 1:

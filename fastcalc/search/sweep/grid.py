@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from fastcalc.core.chosen_layouts import chosen_layouts, layouts_of
 from fastcalc.core.columns import COLUMNS, Column, Columns, values
 from fastcalc.core.estimate import Estimate, evaluate
 from fastcalc.core.evaluated_points import EvaluatedPoints, Words, places
@@ -21,8 +22,8 @@ from fastcalc.core.placement import Placements, Site
 from fastcalc.core.scenario import (
     Location,
     Scenario,
-    layouts_of,
-    most_served,
+    Sharding,
+    layout_notes,
     site_of,
     warnings_of,
 )
@@ -103,10 +104,10 @@ def solved(grid: Grid) -> EvaluatedPoints:
         return smallest_layouts(site, np.array([grid.smallest]))[0][:, np.newaxis]
 
     if grid.chips is not None:
-        listed = tuple(layouts_of(site, grid.chips))
-        stack = Layouts.of(listed, axes=1)
-        several = Placements(site.machine, site.work, stack, traffic.reserved_each)
-        which = most_served(several, grid.batches, traffic)[:, np.newaxis]
+        each = replace(site, reserved_tokens=traffic.reserved_each)
+        layouts_there, best = chosen_layouts(each, grid.chips, grid.batches, traffic)
+        listed = tuple(layouts_there)
+        which = best[:, np.newaxis]
     else:
         listed = grid.layouts or (*site.default_layouts, site.counted(Layout()))
         which = np.arange(len(listed))[:, np.newaxis] if grid.layouts else by_default()
@@ -122,7 +123,11 @@ def solved(grid: Grid) -> EvaluatedPoints:
             smallest()[1][:, np.newaxis], np.where(estimate.fits, layouts.chips, np.nan)
         ),
         placed=lambda: places(estimate, which, listed, site),
-        warnings=lambda: _warnings(one, site, estimate),
+        warnings=lambda: _and_of_layouts(
+            _warnings(one, site, estimate),
+            which,
+            [layout_notes(site, layout, Sharding(grid.chips)) for layout in listed],
+        ),
     )
 
 
@@ -173,3 +178,15 @@ def _warnings(scenario: Scenario, site: Site, estimate: Estimate) -> Words:
     notes = [[overflow_note(host.id, limit)] if limit else [] for limit in limits.tolist()]
     words = [[*note, *kind] for note in notes for kind in kinds]
     return Words(codes + len(kinds) * place_of.reshape(is_over.shape), tuple(words))
+
+
+def _and_of_layouts(warnings: Words, which: Ints, notes: Sequence[list[str]]) -> Words:
+    """Return warnings with those of each point's layout.
+
+    which : the position of each point's layout
+    notes : of each layout
+    """
+    kinds = list(dict.fromkeys(map(tuple, notes)))
+    kind_of = np.array([kinds.index(tuple(note)) for note in notes])
+    words = tuple([*word, *kind] for kind in kinds for word in warnings.words)
+    return Words(warnings.codes + len(warnings.words) * kind_of[which], words)

@@ -1,0 +1,76 @@
+"""The layout of so many chips where ranks are left open: one that people run, if one holds it."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from fastcalc.core.estimate import evaluate
+from fastcalc.core.layout import Layout, LayoutError
+from fastcalc.core.placement import Placements, Site
+from fastcalc.core.practice import copies_run_by_people
+from fastcalc.core.traffic import Traffic
+from fastcalc.formulas.types import Bools, Floats, Ints
+
+
+def layouts_of(site: Site, chips: int) -> list[Layout]:
+    """Return the layouts of so many chips where ranks are left open, practised ones first.
+
+    site : a workload on a kind of chip
+    chips : chips of the deployment [1]
+
+    Raises LayoutError if there is none.
+    """
+    if layouts := dict.fromkeys([*_practised(site, chips), *site.exactly(chips)]):
+        return list(layouts)
+    why = "" if site.is_joined(Layout(pp=chips * site.machine.ranks)) else f"{site.unjoined}; "
+    raise LayoutError(
+        "chips beyond what the model can be laid out over",
+        f"{site.work.model.id} cannot be laid out over {chips} chips of "
+        f"{site.machine.hardware.id}; {why}give --tp, --pp and --dp, or another --chips",
+    )
+
+
+def chosen_layouts(
+    site: Site, chips: int, batches: Floats, traffic: Traffic
+) -> tuple[list[Layout], Ints]:
+    """Return the layouts of so many chips, and the position of the one that each batch takes.
+
+    Of those that people run and that hold the batch, it is the one that serves most; where none of
+    these holds it, of all legal ones. Where none does at all, it is the one that holds most.
+
+    site : a workload on a kind of chip, with reserved tokens along the last axis but two, if many
+    chips : chips of the deployment [1]
+    batches : sequences decoded together [1]
+    traffic : what requests look like
+
+    Raises LayoutError if there is no layout.
+    """
+    layouts = layouts_of(site, chips)
+    practised = len(_practised(site, chips))
+    is_held: Bools = np.zeros(np.shape(batches), dtype=bool)
+    of_practised: Ints = np.zeros(np.shape(batches), dtype=np.intp)
+    if practised:
+        placed = site.place_all(layouts[:practised], axes=1)
+        is_held = np.any(placed.max_batch >= batches, axis=-2)
+        of_practised = _most_served(placed, batches, traffic)
+        if is_held.all():
+            return layouts, of_practised
+    of_all = _most_served(site.place_all(layouts, axes=1), batches, traffic)
+    return layouts, np.where(is_held, of_practised, of_all)
+
+
+def _practised(site: Site, chips: int) -> list[Layout]:
+    """Return the layouts that people run of so many chips that hold the weights and a token."""
+    layouts = list(dict.fromkeys(copies_run_by_people(site, chips)))
+    if not layouts:
+        return []
+    placed = replace(site, reserved_tokens=1.0).place_all(layouts)
+    is_held = np.broadcast_to(placed.max_batch >= 1, (len(layouts),))
+    return [layout for layout, held in zip(layouts, is_held, strict=True) if held]
+
+
+def _most_served(placed: Placements, batches: Floats, traffic: Traffic) -> Ints:
+    most, served = placed.max_batch, evaluate(placed, batch=batches, traffic=traffic).served
+    rate = np.where(most >= batches, served, -1.0 / np.maximum(most, 0.5))
+    best: Ints = rate.argmax(axis=-2)
+    return best

@@ -1,0 +1,73 @@
+"""Which layout so many chips have where ranks are left open."""
+
+import random
+
+from fastcalc.core.layout import Layout
+from fastcalc.core.practice import copies_run_by_people
+from fastcalc.core.scenario import Sharding
+from tests.helpers import outcome, run
+from tests.test_overflow import records
+
+UNUSUAL = "is legal, but unusual"
+
+
+def is_noted(solved) -> bool:
+    return any(UNUSUAL in note for note in solved.warnings)
+
+
+def test_chips_alone_have_a_layout_that_people_run():
+    """Three copies of eight, not three stages of eight replicas, which nobody runs."""
+    solved = outcome("kimi-k2", "gb200", batch=(8,), sharding=Sharding(chips=24))
+    assert solved.placement.layout == Layout(tp=8, dp=3)
+    assert not is_noted(solved)
+
+
+def test_a_batch_that_no_practised_layout_holds_has_a_legal_one_and_a_note():
+    """Weights of 141 GB: pairs of 77 GB usable hold few caches of 7 GB, three stages of pairs 40."""
+    few, many = (
+        outcome(
+            "llama-3.1-70b",
+            "h100-sxm",
+            weights="bf16",
+            prompt=20_000,
+            batch=(batch,),
+            sharding=Sharding(chips=6),
+        )
+        for batch in (1, 32)
+    )
+    assert few.placement.layout == Layout(tp=2, dp=3)
+    assert not is_noted(few)
+    assert many.placement.layout == Layout(tp=2, pp=3)
+    assert many.estimate.fits.all()
+    (note,) = [note for note in many.warnings if UNUSUAL in note]
+    assert "6 chips of h100-sxm" in note
+    assert "tp 2 pp 3" in note
+
+
+def test_a_sweep_says_of_each_point_what_a_comparison_says(capsys, monkeypatch):
+    """An unusual layout at one batch alone, and padded heads: notes that depend on the layout."""
+    long = ("llama-3.1-70b", "--on", "h100-sxm", "--prompt", "20000", "--output", "1000")
+    for given in (
+        (*long, "--chips", "6", "--weights", "bf16"),
+        ("llama-2-13b", "--on", "inferentia-2", "--tp", "24"),
+    ):
+        words = (*given, "--batch", "1,32", "--format", "json")
+        swept, compared = (
+            records(run(name, *words, capsys=capsys, monkeypatch=monkeypatch))
+            for name in ("sweep", "compare")
+        )
+        assert [row["warnings"] for row in swept] == [row["warnings"] for row in compared]
+
+
+def test_a_legal_layout_that_is_named_is_computed_whether_people_run_it_or_not():
+    """Twenty random ones that nobody runs: heads divide by eight, and layers are more than stages."""
+    rolled, unusual = random.Random(18), 0
+    while unusual < 20:
+        model = rolled.choice(("llama-3.1-70b", "deepseek-r1", "gpt-oss-120b", "qwen3-235b-a22b"))
+        chip = rolled.choice(("h100-sxm", "h200-sxm", "b200", "mi300x"))
+        tp, pp, dp = rolled.choice((1, 2, 4, 8)), rolled.randint(1, 20), rolled.randint(1, 9)
+        solved = outcome(model, chip, sharding=Sharding(tp=tp, pp=pp, ep=1, dp=dp))
+        layout = solved.placement.layout
+        assert layout == Layout(tp=tp, pp=pp, dp=dp)
+        assert not is_noted(solved)
+        unusual += layout not in set(copies_run_by_people(solved.site, layout.chips))
