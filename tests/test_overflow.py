@@ -102,3 +102,10 @@ def test_a_larger_domain_of_links_between_pairs_says_what_it_costs(fastcalc):
     assert after["tokens_per_s_per_user"] < before["tokens_per_s_per_user"]
     assert any("larger domain" in line for line in after["warnings"])
     assert not any("larger domain" in line for line in before["warnings"])
+
+
+def test_a_row_of_a_comparison_has_the_note_only_if_it_reaches_into_the_host(fastcalc):
+    given = ("--chips", "1", "--batch", "1,64", "--format", "json")
+    small, large = records(fastcalc("compare", *WORDS, *given))
+    assert is_said(large)
+    assert not is_said(small)

@@ -204,10 +204,16 @@ class Outcome(Location):
 
     @cached_property
     def warnings(self) -> list[str]:
-        """What a reader must know of every row, in sentences."""
+        """What a reader must know of any of the rows, in sentences."""
+        return self.row_warnings[-1]
+
+    @property
+    def row_warnings(self) -> tuple[list[str], list[str]]:
+        """What a reader must know of rows that serve less than a queue would, after all others."""
         over = overflow_notes(self.placement, overflows(self.estimate))
         taken = layout_notes(self.site, self.placement.layout, self.scenario.sharding)
-        return [*over, *warnings_of(self), *taken]
+        every = [*warnings_of(self), *taken]
+        return every, [*over, *every]
 
 
 def site_of(scenario: Scenario, reserved_tokens: ArrayLike) -> Site:

@@ -12,6 +12,7 @@ from fastcalc.catalogue.schema import Model
 from fastcalc.core import columns
 from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.evaluated_points import EvaluatedPoints, Words, places
+from fastcalc.core.overflow import overflows
 from fastcalc.core.pricing import USD_PER_KWH, YEARS
 from fastcalc.core.scenario import Outcome, Scenario
 
@@ -36,10 +37,14 @@ def unrounded(outcomes: Iterable[Outcome]) -> Iterator[Record]:
             placed=partial(
                 places, outcome.estimate, np.asarray(0), [outcome.placement.layout], outcome.site
             ),
-            warnings=partial(Words, np.int64(0), (outcome.warnings,)),
+            warnings=partial(_warnings, outcome),
         )
         values, shape = columns.values(columns.COLUMNS, points), outcome.estimate.batch.shape
         yield from columns.records(values, shape)
+
+
+def _warnings(outcome: Outcome) -> Words:
+    return Words(1 * overflows(outcome.estimate), outcome.row_warnings)
 
 
 def assumptions(outcomes: Sequence[Outcome]) -> Record:
