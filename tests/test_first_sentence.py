@@ -96,6 +96,45 @@ def check_cheapest(match, rows):
     assert match.group(8, 9, 10) == printed(scaled_up)
 
 
+def check_left_out(text, ran):
+    """Each batch that more chips than these hold is named, and no other."""
+    short = [row for row in json.loads(ran.out)["records"] if not row["fits"]]
+    expected = {(row["hardware"], row["batch"]) for row in short if row["min_chips"]}
+    said = re.search(r"Left out for want of chips: batch (.*?)\. ", text)
+    named = set()
+    for batches, chip in re.findall(
+        r"((?:[\d,]*\d(?:, | and )?)+) on ([\w.-]+)", said[1] if said else ""
+    ):
+        named |= {(chip, count(batch)) for batch in re.findall(r"\d+(?:,\d{3})*", batches)}
+    assert named == expected
+
+
+def test_a_batch_that_is_cheaper_on_more_chips_is_named(fastcalc):
+    """Four H100 at batch 32 cost less than the one GB200 that leads where each has its fewest."""
+    wide = ["compare", "llama-3.1-70b", "--on", "h100-sxm,gb200,wse-3"]
+    text = words(fastcalc(*wide, "--batch", "8,32,128").out)
+    assert (
+        "Left out for want of chips: batch 32 and 128 on h100-sxm, 128 on gb200, 32 and 128 on wse-3. "
+    ) in text
+    row = json.loads(fastcalc(*wide, "--batch", "32", "--format", "json").out)["records"]
+    assert [each["chips"] for each in row] == [4, 1, 5]
+    assert row[0]["usd_per_mtok_output"] < row[1]["usd_per_mtok_output"]
+    assert "Left out" not in words(fastcalc(*wide, "--batch", "32").out)
+
+
+def test_fewer_chips_than_are_called_needed_may_do(fastcalc):
+    """What is needed is a number of a usual layout; of others, three hold what "needs 4" does."""
+    request = ["compare", "llama-3.1-70b", "--on", "h100-sxm"]
+    text = words(fastcalc(*request, "--batch", "8,32").out)
+    assert "needs 4" in text
+    assert "needs N: fits on N in a usual layout" in text
+    three = json.loads(fastcalc(*request, "--batch", 32, "--chips", 3, "--format", "json").out)
+    assert three["records"][0]["fits"]
+    assert "the next usual layout has 16" in words(
+        fastcalc("fit", "deepseek-r1", "--on", "h100-sxm").out
+    )
+
+
 @pytest.mark.parametrize("seed", range(REQUESTS))
 def test_fastest_and_cheapest_are_so_over_all_rows(seed, fastcalc):
     chance = random.Random(seed)
@@ -110,8 +149,11 @@ def test_fastest_and_cheapest_are_so_over_all_rows(seed, fastcalc):
     text = words(fastcalc(*request).out)
     if len({row["hardware"] for row in rows}) < 2:
         assert text.startswith(("At batch", "No chip here"))
+        if rows:
+            check_left_out(text, ran)
         return
     check_fastest(FASTEST.match(text), rows)
+    check_left_out(text, ran)
     if any(row["usd_per_mtok_output"] is not None for row in rows):
         check_cheapest(CHEAPEST.search(text), rows)
     else:

@@ -32,7 +32,7 @@ MARKDOWN = (
 )
 
 _VERDICTS = {
-    "needs": "needs N: the batch does not fit these chips; N would hold it",
+    "needs": "needs N: the batch does not fit these chips; N in a usual layout hold it",
     "recut": "recut N: the batch does not fit chips cut so; N of them would hold it, cut otherwise",
     "no": "no place: no layout of these chips holds the batch",
 }
@@ -137,7 +137,7 @@ def why(location: Location) -> str:
     if capacity is not None and capacity == chips:
         return f"{size(needed)} at {size(usable)} usable a chip need {chips}"
     return (
-        f"{size(needed)} at {size(usable)} usable a chip need {capacity}; the next legal layout "
+        f"{size(needed)} at {size(usable)} usable a chip need {capacity}; the next usual layout "
         f"has {chips}"
     )
 

@@ -1,7 +1,8 @@
 """The sentence that opens a comparison: each chip at the batch where it is best.
 
 Fastest stands against fastest and cheapest against cheapest, over all rows of the table, each with
-its batch: at one batch for all, the chip that the batch suits wins.
+its batch: at one batch for all, the chip that the batch suits wins. Batches that so few chips do
+not hold are no rows, though they may be cheaper on more: the sentence names them.
 """
 
 from collections.abc import Sequence
@@ -13,6 +14,9 @@ from fastcalc.core.scenario import Outcome
 from fastcalc.formulas.types import floats
 from fastcalc.report.numbers_as_text import WORDS, counted, dollars, listed, number
 from fastcalc.report.records import Record, compare_records
+
+_MOST_NAMED = 4
+"""Chips whose batches are named as left out."""
 
 
 class Run(NamedTuple):
@@ -68,17 +72,35 @@ def first_sentence(outcomes: Sequence[Outcome]) -> str:
 
     outcomes : of one model
     """
-    deployments = [
-        [Run(record, outcome) for record in compare_records([outcome]) if record["fits"]]
-        for outcome in outcomes
+    every = [
+        [Run(record, outcome) for record in compare_records([outcome])] for outcome in outcomes
     ]
-    deployments = [runs for runs in deployments if runs]
+    deployments = [held for runs in every if (held := [run for run in runs if run.record["fits"]])]
     if not deployments:
         least = min(batch for outcome in outcomes for batch in outcome.scenario.batches)
         return f"No chip here holds {outcomes[0].scenario.model.id} at batch {least:,}."
+    left_out = _left_out(every)
     if len(deployments) == 1:
-        return _alone(deployments[0])
-    return f"{_fastest(deployments)} {_cheapest(deployments)}"
+        return f"{_alone(deployments[0])}{left_out}"
+    return f"{_fastest(deployments)} {_cheapest(deployments)}{left_out}"
+
+
+def _left_out(every: Sequence[Sequence[Run]]) -> str:
+    """Name the batches that more chips than those of the table hold."""
+    batches = [
+        (runs[0].record["hardware"], [f"{run.record['batch']:,}" for run in runs if _is_short(run)])
+        for runs in every
+    ]
+    named = [f"{listed(few)} on {chip}" for chip, few in batches if few]
+    if not named:
+        return ""
+    more = len(named) - _MOST_NAMED
+    named[_MOST_NAMED:] = [f"some on {more:,} more"] * (more > 0)
+    return f" Left out for want of chips: batch {', '.join(named)}."
+
+
+def _is_short(run: Run) -> bool:
+    return not run.record["fits"] and run.record["min_chips"] is not None
 
 
 def _fastest_run(runs: Sequence[Run]) -> Run:

@@ -88,6 +88,7 @@ _FIRST = (
     words("|filled with", itemgetter(6)),
 )
 _KEY = f"key: the largest batch that these chips hold, prompt and output reserved; {KEY}"
+_KEY_OF_NEEDS = "; needs N: N chips in a usual layout hold it"
 
 
 def fit_records(locations: Iterable[Location]) -> list[Record]:
@@ -195,4 +196,5 @@ def parts(locations: Sequence[Location], next_command: str, screen: Screen) -> l
         notes += dict.fromkeys(
             f"{of}{location.scenario.hardware.id}: {why(location)}" for location in members
         )
-    return [*page, screen.under_table(_KEY, notes, notes, next_command)]
+    needs = _KEY_OF_NEEDS * any(not location.fits for location in locations)
+    return [*page, screen.under_table(_KEY + needs, notes, notes, next_command)]

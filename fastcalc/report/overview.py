@@ -29,7 +29,7 @@ _COLUMNS = (
 )
 _KEY = (
     "key: tok/s a user is decode alone, with its 80 % range and the bound, which no software "
-    "exceeds; $/Mtok is of output, prompts priced apart; needs N: that batch takes N chips"
+    "exceeds; $/Mtok is of output, prompts priced apart; needs N: fits on N in a usual layout"
 )
 
 
