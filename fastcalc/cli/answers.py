@@ -33,8 +33,8 @@ def screen(request: object) -> console.Screen:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a command found, in every form; nothing is made that nobody asks for.
+class CommandAnswer:
+    """The answer of a command in every form; each is made only where it is asked for.
 
     parts : returns the page of a screen, notes and all
     records : returns the records
@@ -74,14 +74,14 @@ def later(name: str, *arguments: Any) -> Callable[[], Any]:
     return make
 
 
-def no(
+def no_answer(
     reasons: Sequence[str],
     keys: Iterable[str],
     columns: Sequence[Column],
     extra: Callable[[], Record] = dict,
-) -> Found:
+) -> CommandAnswer:
     """Return that there is no answer, and why; of records there are the keys, or the columns."""
-    return Found(
+    return CommandAnswer(
         None,
         list,
         rows=lambda: (columns, ()),
@@ -92,7 +92,7 @@ def no(
     )
 
 
-def write(request: Output, answer: Found) -> int:
+def write(request: Output, answer: CommandAnswer) -> int:
     """Write an answer in the format asked for, and return the exit code."""
     kind = request.written_as
     if kind == "table" and answer.parts is not None:

@@ -106,8 +106,8 @@ _ASKED = (
 )
 
 
-def again(request: Flags, flags: type[Flags], *begun: str) -> str:
-    """Return a command that asks the same of what it is begun with, by the flags that it has."""
+def follow_up(request: Flags, flags: type[Flags], *begun: str) -> str:
+    """Return another command with the same flags as a request, those that it has itself."""
     flag_values = {name: getattr(request, name, None) for name in _ASKED if name in declared(flags)}
     words = [
         word
@@ -130,7 +130,7 @@ def report_on(request: Compare, on: str, file: Path | None = None) -> str:
     from fastcalc.cli.commands.drawings import WriteReport  # records need no next command
 
     models = request.models or DEFAULT_MODELS
-    command = again(request, WriteReport, "report", *models, "--on", on)
+    command = follow_up(request, WriteReport, "report", *models, "--on", on)
     return f"{command} -o {shlex.quote(str(file or 'report.html'))}"
 
 

@@ -4,7 +4,7 @@ from fastcalc.articles.claim_file import read_claims
 from fastcalc.articles.judge import MEANING, judge
 from fastcalc.catalogue.store import nearest
 from fastcalc.cli import options, output, requests
-from fastcalc.cli.answers import Found
+from fastcalc.cli.answers import CommandAnswer
 from fastcalc.cli.commands.measurements import JudgeClaims
 from fastcalc.errors import InputError
 from fastcalc.report import claims as report
@@ -12,7 +12,7 @@ from fastcalc.report import console
 from fastcalc.written import shown
 
 
-def run(request: JudgeClaims) -> Found | None:
+def run(request: JudgeClaims) -> CommandAnswer | None:
     """Judge the claims of a file, or one of them, and write them in a format."""
     only = [] if request.only is None else options.names(request.only, "--only")
     verdicts = [options.choice(word, "--only", tuple(MEANING)) for word in only]
@@ -32,7 +32,7 @@ def run(request: JudgeClaims) -> Found | None:
     if request.written_as == "table" and request.explain is not None:
         output.write(report.explain(judged[0], book, min(console.output_width(), 100)), request.out)
         return None
-    return Found(
+    return CommandAnswer(
         lambda screen: report.parts(judged, screen.width),
         lambda: [report.claim_record(claim, book) for claim in judged],
         lambda: (report.COLUMNS, judged),

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from fastcalc.cli.answers import Found, later
+from fastcalc.cli.answers import CommandAnswer, later
 from fastcalc.cli.commands.evaluation import Compare
-from fastcalc.cli.requests import DEFAULT_MODELS, again, is_all, report_on, scenarios
+from fastcalc.cli.requests import DEFAULT_MODELS, follow_up, is_all, report_on, scenarios
 from fastcalc.core.scenario import Outcome, solve
 from fastcalc.errors import InputError
 from fastcalc.report import compare, overview, records
@@ -17,7 +17,7 @@ _MOST_CHIPS = 4
 """Of what is next where all were compared."""
 
 
-def run(request: Compare) -> Found:
+def run(request: Compare) -> CommandAnswer:
     """Evaluate a comparison and write it in a format."""
     if request.explain and request.written_as not in ("table", "json", "html"):
         raise InputError(
@@ -42,7 +42,7 @@ def run(request: Compare) -> Found:
 
     # Else there is nothing to draw.
     is_held = any(outcome.estimate.fits.any() for outcome in outcomes)
-    return Found(
+    return CommandAnswer(
         page,
         lambda: records.compare_records(outcomes),
         lambda: (compare.MARKDOWN, records.compare_records(outcomes)),
@@ -70,4 +70,6 @@ def _next(request: Compare, outcomes: Sequence[Outcome]) -> str:
     on = ",".join([*ids][:_MOST_CHIPS]) if has_all else request.on
     if not is_searched:
         return report_on(request, on)
-    return again(request, Frontier, "frontier", (request.models or DEFAULT_MODELS)[0], "--on", on)
+    return follow_up(
+        request, Frontier, "frontier", (request.models or DEFAULT_MODELS)[0], "--on", on
+    )

@@ -14,7 +14,7 @@ from fastcalc.articles.choice import (
     winner_map,
 )
 from fastcalc.cli import decide_options, options
-from fastcalc.cli.answers import Found
+from fastcalc.cli.answers import CommandAnswer
 from fastcalc.cli.commands.services import Decide
 from fastcalc.cli.decide_options import checked
 from fastcalc.cli.flags import declared
@@ -38,7 +38,7 @@ _FLAGS = {"tools": "tool-seconds", "check": "check-seconds", "repair": "repair-s
 _NOT_REPEATED = ("options", "map", "notes", "out", "format")
 
 
-def run(request: Decide) -> Found:
+def run(request: Decide) -> CommandAnswer:
     """Decide between options and write it in a format."""
     entries = catalogue(request)
     options.share(request.utilization, "--utilization")  # whether or not a machine is rented
@@ -67,7 +67,7 @@ def run(request: Decide) -> Found:
         )
     notes = [*uncounted, *report.notes(decision), *remarks, *dict.fromkeys(warned)]
     next_command = _next(request, decision)
-    return Found(
+    return CommandAnswer(
         lambda screen: report.parts(decision, drawn, notes, next_command, screen),
         lambda: maps.records(decision, drawn) if drawn else report.records(decision),
         lambda: (report.columns(decision), report.rows(decision)),

@@ -8,7 +8,7 @@ from typing import cast
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import SCHEMAS, Catalogue, Kind, nearest
 from fastcalc.cli import options, output, requests
-from fastcalc.cli.answers import Found, page
+from fastcalc.cli.answers import CommandAnswer, page
 from fastcalc.cli.commands.catalogue import DiffEntries, ListEntries, ShowEntry
 from fastcalc.cli.commands.evaluation import Compare, FitMemory
 from fastcalc.cli.flags import Flags
@@ -25,7 +25,7 @@ _WRITTEN: dict[type, tuple[Callable[..., records.Record], Callable[..., list[con
 """How an entry is written: as a record, and as a page."""
 
 
-def run_list(request: ListEntries) -> Found:
+def run_list(request: ListEntries) -> CommandAnswer:
     """List one kind of entry in a format; return 1 if a file is left out because it is broken."""
     kind = cast(Kind, options.choice(request.kind, "list", tuple(entries.LISTED)))
     catalogue = requests.catalogue(request)
@@ -41,7 +41,7 @@ def run_list(request: ListEntries) -> Found:
         raise InputError(*dict.fromkeys(broken))
     for schema_kind in SCHEMAS:
         catalogue.refuse_idle_changes(schema_kind, loaded)
-    return Found(
+    return CommandAnswer(
         lambda screen: entries.list_parts(loaded, kind, screen.width),
         lambda: [_WRITTEN[type(entry)][0](entry) for entry in loaded],
         lambda: entries.listed(kind, loaded),
@@ -71,7 +71,7 @@ def run_show(request: ShowEntry) -> None:
         page(request, lambda _: parts)
 
 
-def run_diff(request: DiffEntries) -> Found:
+def run_diff(request: DiffEntries) -> CommandAnswer:
     """Compare two entries of one kind in a format."""
     catalogue = requests.catalogue(request)
     left, right = find(catalogue, request.left), find(catalogue, request.right)
@@ -83,7 +83,7 @@ def run_diff(request: DiffEntries) -> Found:
         )
     for kind in SCHEMAS:
         catalogue.refuse_idle_changes(kind, [left, right])
-    return Found(
+    return CommandAnswer(
         lambda _: [
             *diff.diff_parts(left, right),
             *next_of(request, [request.left, request.right], [left, right]),
@@ -97,9 +97,9 @@ def next_of(request: Flags, names: Sequence[str], listed: Sequence[_Entry]) -> l
     """Return what comes next of chips or models, by their names as typed."""
     if any(isinstance(entry, Engine) or getattr(entry, "kind", "") == "host" for entry in listed):
         return []
-    next_command = requests.again(request, Compare, "compare", "--on", ",".join(names))
+    next_command = requests.follow_up(request, Compare, "compare", "--on", ",".join(names))
     if isinstance(listed[0], Model):
-        next_command = requests.again(request, FitMemory, "fit", *names)
+        next_command = requests.follow_up(request, FitMemory, "fit", *names)
     return [console.Notes(next_command=next_command)]
 
 

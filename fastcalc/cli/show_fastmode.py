@@ -7,7 +7,7 @@ from functools import partial
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import options, output, requests
-from fastcalc.cli.answers import Found, no
+from fastcalc.cli.answers import CommandAnswer, no_answer
 from fastcalc.cli.commands.evaluation import Compare
 from fastcalc.cli.commands.search import Fastmode
 from fastcalc.core.best_cut import best_cut
@@ -28,7 +28,7 @@ BATCH = 32
 """The batch that is served where neither batch nor speed is given."""
 
 
-def run(request: Fastmode) -> Found:
+def run(request: Fastmode) -> CommandAnswer:
     """Return every way to the speed; the answer is no if nothing reaches it."""
     _check(request)
     comparison = Compare.like(request, models=[request.model], batch=request.batch or str(BATCH))
@@ -44,7 +44,7 @@ def run(request: Fastmode) -> Found:
             f"no batch of {scenario.model.id} on {where} is expected to give each user {slow:g} "
             "tokens/s, so there is no point to start from"
         )
-        return no([reason], fastmode.KEYS, fastmode_table.TABLE)
+        return no_answer([reason], fastmode.KEYS, fastmode_table.TABLE)
     today = float(solve(start).estimate.speed[0])
     speed = request.to_speed or today * (request.speedup or SPEEDUP)
     smaller = options.names(request.smaller, "--smaller")
@@ -53,7 +53,7 @@ def run(request: Fastmode) -> Found:
     answer = tricks(start, speed, catalogue, smaller_models)
     if not answer.reached and request.written_as != "table":
         extra = partial(fastmode.alongside, answer)
-        return no([fastmode.nothing(answer)], fastmode.KEYS, fastmode_table.TABLE, extra)
+        return no_answer([fastmode.nothing(answer)], fastmode.KEYS, fastmode_table.TABLE, extra)
     outcomes = [
         answer.today,
         *(option.outcome for option in answer.options if option.outcome is not None),
@@ -67,7 +67,7 @@ def run(request: Fastmode) -> Found:
         widened = replace(screen, wide=screen.wide or request.everything)
         return fastmode_table.parts(answer, shown_options, left, next_command, widened)
 
-    return Found(
+    return CommandAnswer(
         page,
         lambda: fastmode.rows(
             answer,
@@ -93,7 +93,7 @@ def _next(request: Fastmode, comparison: Compare, answer: Answer, shown: Sequenc
     return requests.report_on(replace(comparison, batch=str(today.batches[0])), on)
 
 
-def _curve(request: Fastmode, scenario: Scenario, catalogue: Catalogue) -> Found:
+def _curve(request: Fastmode, scenario: Scenario, catalogue: Catalogue) -> CommandAnswer:
     """Return what a smaller batch costs from every start, or that no cut of the chips holds any."""
     chips = scenario.sharding.chips or locate(scenario).placement.layout.chips
     engines = engines_of(catalogue, scenario.hardware)
@@ -114,8 +114,8 @@ def _curve(request: Fastmode, scenario: Scenario, catalogue: Catalogue) -> Found
     if batch_study is None:
         where = f"{chips} chip{'s' if chips > 1 else ''} of {scenario.hardware.id}"
         reason = f"no cut of {where} holds a sequence of {scenario.model.id}"
-        return no([reason], curve.KEYS, [curve.START])
-    return Found(
+        return no_answer([reason], curve.KEYS, [curve.START])
+    return CommandAnswer(
         lambda screen: curve.parts(
             batch_study, request.cost, screen.width, is_ascii=not request.out and not output.draws()
         ),

@@ -1,15 +1,15 @@
 """``fastcalc fit``: does it fit, where, on how many chips, and how large a batch."""
 
-from fastcalc.cli.answers import Found, later
+from fastcalc.cli.answers import CommandAnswer, later
 from fastcalc.cli.commands.evaluation import Compare, FitMemory
 from fastcalc.cli.commands.search import FindPlans
-from fastcalc.cli.requests import DEFAULT_MODELS, again, scenarios, typed_as
+from fastcalc.cli.requests import DEFAULT_MODELS, follow_up, scenarios, typed_as
 from fastcalc.core.scenario import locate_each
 from fastcalc.report import fit as report
 from fastcalc.report.console import Part, Screen
 
 
-def run(request: FitMemory) -> Found:
+def run(request: FitMemory) -> CommandAnswer:
     """Place the models, write where they go, and return the exit code."""
     locations = [
         location
@@ -22,12 +22,12 @@ def run(request: FitMemory) -> Found:
         models = request.models or DEFAULT_MODELS
         chips = dict.fromkeys(location.scenario.hardware.id for location in fitting)
         typed = dict.fromkeys(typed_as(request, chip) for chip in chips)
-        next_command = again(request, Compare, "compare", *models, "--on", ",".join(typed))
+        next_command = follow_up(request, Compare, "compare", *models, "--on", ",".join(typed))
         if not fitting:  # then what does hold it
-            next_command = again(request, FindPlans, "plan", models[0])
+            next_command = follow_up(request, FindPlans, "plan", models[0])
         return report.parts(locations, next_command, screen)
 
-    return Found(
+    return CommandAnswer(
         page,
         lambda: report.fit_records(locations),
         lambda: (report.MARKDOWN, report.fit_records(locations)),

@@ -5,10 +5,10 @@ from dataclasses import replace
 from fastcalc.catalogue.formats import number_format, weight_formats
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.cli import options
-from fastcalc.cli.answers import Found, later, no
+from fastcalc.cli.answers import CommandAnswer, later, no_answer
 from fastcalc.cli.commands.evaluation import Compare
 from fastcalc.cli.commands.search import Fastmode, Frontier
-from fastcalc.cli.requests import again, scenarios, typed_as
+from fastcalc.cli.requests import follow_up, scenarios, typed_as
 from fastcalc.core.scenario import Scenario
 from fastcalc.report import frontier as report
 from fastcalc.report import records
@@ -16,7 +16,7 @@ from fastcalc.report.console import Part, Screen
 from fastcalc.search import frontier, placeable
 
 
-def run(request: Frontier) -> Found:
+def run(request: Frontier) -> CommandAnswer:
     """Find the frontier, write it, and return the exit code: 1 if there is none."""
     comparison = Compare.like(request, models=[request.model], batch="1", weights=None, kv=None)
     options.number(request.max_chips, "--max-chips", LIMITS["chips searched"], 72)
@@ -25,15 +25,15 @@ def run(request: Frontier) -> Found:
     if not points:
         reasons = [*refused, "nothing has both a place and a price"]
         headings = report.columns([])
-        return no(reasons, records.KEYS, headings, lambda: {"assumptions": {}})
+        return no_answer(reasons, records.KEYS, headings, lambda: {"assumptions": {}})
 
     def page(screen: Screen) -> list[Part]:
         chip = typed_as(comparison, points[0].outcome.scenario.hardware.id)
         begun = replace(comparison, batch=Compare.batch)
-        next_command = again(begun, Fastmode, "fastmode", request.model, "--on", chip)
+        next_command = follow_up(begun, Fastmode, "fastmode", request.model, "--on", chip)
         return report.parts(points, refused, next_command, screen)
 
-    return Found(
+    return CommandAnswer(
         page,
         lambda: report.frontier_records(points),
         lambda: (report.columns(rows := report.rows(points)), rows),

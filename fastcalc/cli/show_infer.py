@@ -4,7 +4,7 @@ from fastcalc.articles.inverse import invert
 from fastcalc.articles.two_tiers import SoldTiers, machines
 from fastcalc.catalogue.limits import LIMITS, Limit
 from fastcalc.cli import options
-from fastcalc.cli.answers import Found
+from fastcalc.cli.answers import CommandAnswer
 from fastcalc.cli.commands.services import Infer
 from fastcalc.cli.requests import catalogue, chips_of, pricing_of
 from fastcalc.core.tier import OWN_MEMORY
@@ -16,7 +16,7 @@ _POINTS = Limit(1000, 4_000_000, is_whole=True)
 _TOLERANCE = Limit(1e-6, 0.99)
 
 
-def run(request: Infer) -> Found:
+def run(request: Infer) -> CommandAnswer:
     """Infer what a service may be and write it in a format; exits with 1 if nothing fits."""
     speeds = _two(request.speeds, "--speeds", LIMITS["speed"])
     prices = _two(request.prices, "--prices", LIMITS["dollars"])
@@ -27,7 +27,7 @@ def run(request: Infer) -> Found:
     chips = chips_of(catalogue(request), request.on, OWN_MEMORY)
     chip_kinds = machines(chips, pricing_of(chips, request, utilization=1.0))
     inverse = invert(SoldTiers(speeds, prices), chip_kinds, tolerance=tolerance, points=points)
-    return Found(
+    return CommandAnswer(
         lambda screen: report.parts(inverse, points, screen),
         lambda: [report.record(inverse, region) for region in inverse.regions],
         lambda: (report.TABLE, inverse.regions),

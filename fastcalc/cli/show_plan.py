@@ -9,7 +9,7 @@ from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.units import parse_quantity
 from fastcalc.cli import options, output, requests
-from fastcalc.cli.answers import Found, no
+from fastcalc.cli.answers import CommandAnswer, no_answer
 from fastcalc.cli.commands.search import FindPlans
 from fastcalc.cli.speculate import speculations
 from fastcalc.core.formats_run import four_bits
@@ -28,13 +28,13 @@ _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:/(s|min|h))?")
 _SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 
-def run(request: FindPlans) -> Found:
+def run(request: FindPlans) -> CommandAnswer:
     """Search, write the plans, and return the exit code: 1 where there is none."""
     options.number(request.top, "--top", LIMITS["sequences"], 5)
     service = _service(request)
     decision = decide(_grids(request, service), service, shown=request.top)
     if not decision.plans:
-        return no(
+        return no_answer(
             [report.refusal(decision)],
             report.KEYS,
             plan_table.columns(service),
@@ -42,7 +42,7 @@ def run(request: FindPlans) -> Found:
         )
     plans, typed = decision.plans[: request.top], _typed(request)
 
-    return Found(
+    return CommandAnswer(
         lambda screen: plan_table.parts(decision, request.top, _phrase(request), typed, screen),
         lambda: report.plan_records(plans, service, typed),
         lambda: (plan_table.columns(service), report.unrounded(plans, service, commands.Typed())),

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from fastcalc.cli import options, output, requests
-from fastcalc.cli.answers import Found, page
+from fastcalc.cli.answers import CommandAnswer, page
 from fastcalc.cli.commands.drawings import Plot
 from fastcalc.cli.commands.evaluation import Compare, FitMemory
 from fastcalc.cli.commands.measurements import Validate
@@ -39,7 +39,7 @@ def run(request: Plot) -> int:
     return answer.code
 
 
-def _answer(kind: str, request: Plot) -> Found:
+def _answer(kind: str, request: Plot) -> CommandAnswer:
     from fastcalc.cli import show_compare, show_fit, show_frontier, show_validate
 
     if kind == "validate":

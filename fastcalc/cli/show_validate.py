@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import progress, requests
-from fastcalc.cli.answers import Found, later
+from fastcalc.cli.answers import CommandAnswer, later
 from fastcalc.cli.commands.drawings import Plot
 from fastcalc.cli.commands.measurements import Validate
 from fastcalc.errors import InputError
@@ -18,7 +18,7 @@ from fastcalc.report import validation as report
 MISSED = 1
 
 
-def run(request: Validate) -> Found:
+def run(request: Validate) -> CommandAnswer:
     """Score predictions and write them in a format; return 1 if their median is too far off."""
     catalogue, limit = requests.catalogue(request), request.max_median_factor
     file_options = request.file_options()
@@ -44,8 +44,8 @@ def run(request: Validate) -> Found:
     name, next_command = request.path.name if request.path else "", None
     if not (request.hardware or request.model):  # words that a chart does not take
         begun = "plot", "validate", *map(str, filter(None, [request.path]))
-        next_command = requests.again(request, Plot, *begun)
-    return Found(
+        next_command = requests.follow_up(request, Plot, *begun)
+    return CommandAnswer(
         lambda screen: report.parts(validation, name, shipped_scores, next_command, screen),
         lambda: map(report.point_record, validation.predictions),
         lambda: (report.SCORES, report.shown(validation.groups)),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from fastcalc.cli import show_sweep
-from fastcalc.cli.answers import Found, screen, write
+from fastcalc.cli.answers import CommandAnswer, screen, write
 from fastcalc.cli.options import choice
 from fastcalc.cli.output import kept_notes, whole
 from fastcalc.core.columns import NEEDS_FIT, Columns, flat, pick
@@ -36,7 +36,7 @@ class Table(Sequence[Record]):
     line, in a notebook a table.
     """
 
-    def __init__(self, flags: Any, answer: Found, messages: Sequence[str] = ()) -> None:
+    def __init__(self, flags: Any, answer: CommandAnswer, messages: Sequence[str] = ()) -> None:
         self._flags, self._answer, self._messages = flags, answer, messages
 
     @property
@@ -173,7 +173,7 @@ class SweptTable(Table):
         left_out = premises["left_out"].items()
         super().__init__(
             flags,
-            Found(
+            CommandAnswer(
                 None,
                 lambda: [
                     plainly(dict(zip(columns, row, strict=True)))
