@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from fastcalc.core.best_split import placed
+from fastcalc.core.best_split import best_split
 from fastcalc.core.split import IN_LAYERS, READ, Costs, Split
 from fastcalc.core.tier import KINDS
 
@@ -67,7 +67,7 @@ def solved(sizes, room, costs):
     near = [np.float64(tier == 0) for tier in range(len(room))]
     start = Split(tuple(range(len(room))), 1, sizes, dict.fromkeys(KINDS, near))
     placement = SimpleNamespace(machine=SimpleNamespace(place={}, usable=lambda _: room))
-    found = placed(start, placement, costs.seconds, [[costs]])
+    found = best_split(start, placement, costs.seconds, [[costs]])
     return found, np.broadcast_to(costs.seconds(found), POINTS)
 
 

@@ -122,7 +122,7 @@ def test_the_frontier_is_that_of_a_sweep(names, model, chips, traffic, speculati
             scenario(name, model),
             traffic=replace(traffic, speculation=speculation),
             kv=kv,
-            pricing=Pricing(utilization=busy, given=prices),
+            pricing=Pricing(utilization=busy, user_prices=prices),
         )
         for name in names
     ]

@@ -384,7 +384,7 @@ def test_of_one_cost_the_fewest_chips_and_then_the_smallest_batch_win():
     service = Service(1000.0, 1000.0, rate=0.05)
     found = decide([grid(batches=(1, 10, 100))], service)
     assert found.plans[0].batch == 1.0
-    free = Pricing(given={"made-up-chip": 0.0})
+    free = Pricing(user_prices={"made-up-chip": 0.0})
     grids = [grid(Layout(pp=2), Layout(), batches=(1,), pricing=free)]
     assert decide(grids, service).plans[0].layout == Layout()
 

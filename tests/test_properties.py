@@ -78,21 +78,21 @@ def test_no_step_is_faster_than_light(chip, model, engine, traffic):
         work = replace(
             passes.decode_work(),
             sequences=BATCHES,
-            together=BATCHES
+            expert_tokens=BATCHES
             * placement.layout.expert_shards
             / placement.layout.tp
             * traffic.speculation.verified,
             prompt=prompt,
-            prompt_together=prompt,
+            expert_prompt=prompt,
             prompt_flops=placement.work.attention_flops(
                 traffic.prompt_context, spread=traffic.prompt_spread, prompt=True
             )
             / placement.layout.tp,
         )
         everyone = PassInput(
-            seen=passes.seen,
+            attention=passes.attention,
             sequences=BATCHES * replicas,
-            together=BATCHES,
+            expert_sequences=BATCHES,
             prompt=prompt,
             verified=traffic.speculation.tokens_per_pass,
         )

@@ -213,7 +213,7 @@ def test_the_cheapest_layout_is_the_cheapest_of_all_batches_that_reach(model, sp
 def test_an_uneven_pipeline_takes_the_cheaper_of_its_batches():
     """With 14 stages of two replicas, a batch of 28 yields less than one of 27."""
     space = Space(
-        scenario("frontier-5t", "rtx-pro-6000", pricing=Pricing(given={"rtx-pro-6000": 1.0}))
+        scenario("frontier-5t", "rtx-pro-6000", pricing=Pricing(user_prices={"rtx-pro-6000": 1.0}))
     )
     layout = Layout(tp=2, pp=14, ep=4, dp=2)
     most = space.site.place(layout).max_batch

@@ -79,12 +79,12 @@ def test_replicas_share_one_copy_of_the_experts():
 def test_tensor_parallel_groups_with_a_copy_each_share_nothing():
     """Four chips, two copies of the experts of two ranks each: half of four sequences meet in one."""
     made = passes(made_up.EXPERTS, Layout(tp=2, ep=2, dp=2), batch=4.0)
-    assert made.decode_work().together == 2
+    assert made.decode_work().expert_tokens == 2
     made = passes(made_up.EXPERTS, Layout(tp=2, ep=4, dp=2), batch=4.0)
-    assert made.decode_work().together == 4
+    assert made.decode_work().expert_tokens == 4
     # Two stages: half of them in each micro-batch.
     made = passes(made_up.EXPERTS, Layout(tp=2, ep=4, dp=2, pp=2), batch=4.0)
-    assert made.decode_work().together == 2
+    assert made.decode_work().expert_tokens == 2
     assert made.decode_work().sequences == 1
 
 
@@ -114,15 +114,15 @@ def test_experts_on_two_ranks_are_loaded_unevenly(ranks, load):
 def test_prompts_of_all_replicas_meet_in_one_copy_of_the_experts():
     """Four replicas each take in 100 tokens in a mixed pass, one of them in a first pass."""
     made = passes(made_up.EXPERTS, Layout(ep=4, dp=4), batch=4.0)
-    assert made.mixed_work().prompt_together == 400
-    assert made.prefill_work(100.0).prompt_together == 400
-    assert made.first_work().prompt_together == 100
+    assert made.mixed_work().expert_prompt == 400
+    assert made.prefill_work(100.0).expert_prompt == 400
+    assert made.first_work().expert_prompt == 100
     # Two copies of two ranks: prompts of two replicas meet in each.
     made = passes(made_up.EXPERTS, Layout(ep=2, dp=4), batch=4.0)
-    assert made.mixed_work().prompt_together == 200
+    assert made.mixed_work().expert_prompt == 200
     # Two replicas of two ranks each, experts over all four: prompts of both.
     made = passes(made_up.EXPERTS, Layout(tp=2, ep=4, dp=2), batch=2.0)
-    assert made.mixed_work().prompt_together == 200
+    assert made.mixed_work().expert_prompt == 200
 
 
 def test_verified_tokens_are_rows_of_every_product_and_the_cache_is_read_once():
@@ -360,7 +360,7 @@ def test_an_engine_may_have_values_for_a_kind_of_link():
         up = {"bandwidth": "100 GB/s", "domain": 8, "kind": kind}
         on = made_up.chip(links={"scale_up": up})
         step = passes(WIDE, Layout(tp=2), on=on, under=waits).decode
-        assert part(step, "all-reduce").each == latency
+        assert part(step, "all-reduce").seconds_each == latency
 
 
 def test_every_sum_waits_for_the_slowest_rank():
@@ -383,7 +383,7 @@ def test_sums_beyond_the_domain_take_the_slower_link_and_its_hop(domain, link, l
     waits = made_up.engine(collective_latency="1 us")
     reduced = part(passes(WIDE, Layout(tp=4), on=on, under=waits).decode, "all-reduce")
     assert reduced.link == link
-    assert reduced.each == pytest.approx(latency)
+    assert reduced.seconds_each == pytest.approx(latency)
 
 
 @pytest.mark.parametrize(("layout", "width"), [(Layout(), 96), (Layout(tp=2), 48)])

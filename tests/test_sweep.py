@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core import columns
-from fastcalc.core.evaluated_points import EvaluatedPoints, Words, places
+from fastcalc.core.evaluated_points import CodedColumn, EvaluatedPoints, places
 from fastcalc.core.layout import Layout
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario, Sharding, default_cache, engine_for, solve
@@ -46,7 +46,7 @@ def alone(scenario, layout, prompt, output, context, batch):
                 lambda: places(
                     outcome.estimate, np.asarray(0), [outcome.placement.layout], outcome.site
                 ),
-                lambda: Words(np.int64(0), (outcome.warnings,)),
+                lambda: CodedColumn(np.int64(0), (outcome.warnings,)),
             ),
         ),
         (1,),

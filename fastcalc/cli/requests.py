@@ -16,7 +16,7 @@ from fastcalc.cli.flags import Flags, HostMemory, OwnFolders, Prices, declared
 from fastcalc.cli.number_lists import numbers
 from fastcalc.cli.speculate import speculation
 from fastcalc.core.host import memory_choice
-from fastcalc.core.machine import named
+from fastcalc.core.machine import tier_position
 from fastcalc.core.pricing import PriceBasis, Pricing
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, by_layout, engine_for
 from fastcalc.core.tier import MemoryChoice, PlaceFor, own_tiers
@@ -179,7 +179,7 @@ def chips_of(entries: Catalogue, on: str, memory: MemoryChoice) -> list[Hardware
         tiers = (*own_tiers(chip), *(own_tiers(memory.host) if memory.host else ()))
         try:
             for _, name in memory.place:
-                named(chip, tiers, name)
+                tier_position(chip, tiers, name)
         except InputError as error:
             missing[chip.id] = str(error)
     if len(missing) == len(chips):

@@ -160,5 +160,5 @@ def _scenario(comparison: Compare) -> tuple[Scenario, Catalogue]:
         raise InputError(f"--batch {shown(batch)} names several batches; fastmode starts from one")
     scenario = requests.scenarios(replace(comparison, price=None))[0]
     catalogue = requests.catalogue(comparison)
-    pricing = replace(scenario.pricing, given=requests.prices(comparison, catalogue))
+    pricing = replace(scenario.pricing, user_prices=requests.prices(comparison, catalogue))
     return replace(scenario, pricing=pricing), catalogue

@@ -23,10 +23,13 @@ def best_cut(scenario: Scenario) -> Scenario:
     layouts = [*copies_run_by_people(site, chips)]
     if not layouts:
         return scenario
-    placed = site.place_all(layouts, axes=1)
-    seconds = Schedule(placed, scenario.traffic, np.array([batch])).decode.seconds
-    held = np.broadcast_to(placed.max_batch, (len(layouts), 1)) >= batch
-    if not held.any():
+    placements = site.place_all(layouts, axes=1)
+    seconds = Schedule(placements, scenario.traffic, np.array([batch])).decode.seconds
+    fits = np.broadcast_to(placements.max_batch, (len(layouts), 1)) >= batch
+    if not fits.any():
         return scenario
-    best = layouts[int(np.where(held, seconds, np.inf).argmin())]
-    return replace(scenario, sharding=Sharding(tp=best.tp, pp=best.pp, ep=best.ep, dp=best.dp))
+    fastest = layouts[int(np.where(fits, seconds, np.inf).argmin())]
+    return replace(
+        scenario,
+        sharding=Sharding(tp=fastest.tp, pp=fastest.pp, ep=fastest.ep, dp=fastest.dp),
+    )

@@ -31,7 +31,7 @@ _AT_ONCE = 20_000
 """Fills times batches that are computed at once."""
 
 
-def placed(
+def best_split(
     split: Split,
     placement: AnyPlacement,
     seconds: Callable[[Split], Array],
@@ -52,16 +52,16 @@ def placed(
     place, sizes = placement.machine.place, split.sizes
     room = []
     for at, usable in enumerate(placement.machine.usable(split.chips)):
-        taken = floats(sum(sizes[kind] * split.shares[kind][at] for kind in place))
-        room.append(np.maximum(usable - taken, 0.0))
+        placed_bytes = floats(sum(sizes[kind] * split.shares[kind][at] for kind in place))
+        room.append(np.maximum(usable - placed_bytes, 0.0))
     free = [kind for kind in READ if kind not in place and np.any(sizes[kind])]
-    least, gaining = floats(np.inf), _gaining(len(room), passes)
+    fastest, gaining = floats(np.inf), _gaining(len(room), passes)
     has_turns = any(costs.place is not None for ways in passes for costs in ways)
     for memories in _turns(len(room), gaining) if free else ():
         is_in_order = list(memories) == sorted(memories)
         may_be_empty = not is_in_order or not gaining.isdisjoint(combinations(memories, 2))
         for fills in _fills(split, free, memories, room, (has_turns, may_be_empty)):
-            split, least = _best(split, least, fills, seconds(fills))
+            split, fastest = _best(split, fastest, fills, seconds(fills))
     return split if "embedding" in place else _with_table(split, room)
 
 
@@ -78,8 +78,8 @@ def _gaining(count: int, passes: Sequence[Sequence[Costs]]) -> set[tuple[int, in
         for near, far in pairs
         for ways in passes
         for costs in ways
-        for here, there in zip(costs.cells[near], costs.cells[far], strict=True)
-        if np.any(lost(here, there) < 0.0)
+        for near_seconds, far_seconds in zip(costs.cells[near], costs.cells[far], strict=True)
+        if np.any(lost(near_seconds, far_seconds) < 0.0)
     }
 
 
@@ -96,21 +96,21 @@ def _turns(count: int, gaining: set[tuple[int, int]]) -> Iterator[tuple[int, ...
         yield from combinations(range(count), 2)
 
 
-def _best(before: Split, least: Array, fills: Split, spent: Array) -> tuple[Split, Array]:
+def _best(before: Split, seconds_before: Array, fills: Split, spent: Array) -> tuple[Split, Array]:
     """Return at each batch the best of some fills and what there was before, and its time. [s]
 
-    before, least : what there was, and what passes take with it [s]
+    before, seconds_before : what there was, and what passes take with it [s]
     fills, spent : several, along a first dimension, and what passes take with each [s]
     """
     lowest = np.min(spent, axis=0)
     first = np.argmax(spent <= lowest * (1.0 + _TIE), axis=0)[np.newaxis]
-    is_better = lowest < least * (1.0 - _TIE)
+    is_better = lowest < seconds_before * (1.0 - _TIE)
     shares = {}
     for kind, old in before.shares.items():
-        each = (np.broadcast_to(share, spent.shape) for share in fills.shares[kind])
-        new = (np.take_along_axis(share, first, 0)[0] for share in each)
-        shares[kind] = [floats(np.where(is_better, *both)) for both in zip(new, old, strict=True)]
-    return replace(before, shares=shares), np.minimum(lowest, least)
+        candidates = (np.broadcast_to(share, spent.shape) for share in fills.shares[kind])
+        new = (np.take_along_axis(share, first, 0)[0] for share in candidates)
+        shares[kind] = [floats(np.where(is_better, *pair)) for pair in zip(new, old, strict=True)]
+    return replace(before, shares=shares), np.minimum(lowest, seconds_before)
 
 
 def _fills(
@@ -118,7 +118,7 @@ def _fills(
     kinds: Sequence[str],
     memories: Sequence[int],
     room: Sequence[Array],
-    tried: tuple[bool, bool],
+    order_options: tuple[bool, bool],
 ) -> Iterator[Split]:
     """Yield what is in some memories shared out anew among them, along a first dimension.
 
@@ -126,15 +126,16 @@ def _fills(
     kinds : those that may move
     memories : positions of the memories, in the order in which they are filled
     room : in each memory [byte]; what does not fit goes into the last that is filled
-    tried : whether kinds go side by side, too, and whether room may be left ahead of others
+    order_options : whether kinds go side by side, too, and whether room may be left ahead of others
     """
     parts = {kind: sum(split.shares[kind][at] for at in memories) for kind in kinds}
-    held = {kind: split.sizes[kind] * part for kind, part in parts.items()}
-    whole = floats(sum(held.values()))
-    usable = [np.minimum(room[at], whole) for at in memories]  # no sums of large and small numbers
-    held[_IDLE] = np.maximum(sum(usable) - whole, 0.0)
-    stacked = np.stack(np.broadcast_arrays(*held.values()))
-    orders = _orders(tuple(held), *tried)
+    kind_bytes = {kind: split.sizes[kind] * part for kind, part in parts.items()}
+    all_bytes = floats(sum(kind_bytes.values()))
+    # No sums of large and small numbers.
+    usable = [np.minimum(room[at], all_bytes) for at in memories]
+    kind_bytes[_IDLE] = np.maximum(sum(usable) - all_bytes, 0.0)
+    stacked = np.stack(np.broadcast_arrays(*kind_bytes.values()))
+    orders = _orders(tuple(kind_bytes), *order_options)
     step = max(_AT_ONCE // stacked[0].size, 1)
     for at in range(0, len(orders), step):
         places = orders[at : at + step, np.newaxis]
@@ -178,10 +179,10 @@ def _orders(kinds: tuple[str, ...], has_turns: bool, may_be_empty: bool) -> Ints
     in_layers = [kind for kind in kinds if kind in IN_LAYERS]
     counts = (0, 2, 3) if has_turns else (0,)
     places = []
-    for together in (group for count in counts for group in combinations(in_layers, count)):
-        for order in permutations(kind for kind in kinds if kind not in together[1:]):
+    for side_by_side in (group for count in counts for group in combinations(in_layers, count)):
+        for order in permutations(kind for kind in kinds if kind not in side_by_side[1:]):
             if may_be_empty or order[-1] == _IDLE:
-                firsts = (together[0] if kind in together else kind for kind in kinds)
+                firsts = (side_by_side[0] if kind in side_by_side else kind for kind in kinds)
                 places.append([order.index(first) for first in firsts])
     return np.array(places)
 
@@ -189,10 +190,10 @@ def _orders(kinds: tuple[str, ...], has_turns: bool, may_be_empty: bool) -> Ints
 def _with_table(split: Split, room: Sequence[Array]) -> Split:
     """Return a split with the table of embeddings in the room that is left: no pass reads it."""
     size = split.sizes["embedding"]
-    there, left = [], floats(1.0)
+    table_shares, left = [], floats(1.0)
     for at, usable in enumerate(room[:-1]):
         free = usable - sum(split.sizes[kind] * split.shares[kind][at] for kind in READ)
         fits = np.where(free > _TIE * usable, free / np.maximum(size, 1.0), 0.0)
-        there.append(np.minimum(fits, left))
-        left = left - there[-1]
-    return replace(split, shares=split.shares | {"embedding": [*there, left]})
+        table_shares.append(np.minimum(fits, left))
+        left = left - table_shares[-1]
+    return replace(split, shares=split.shares | {"embedding": [*table_shares, left]})

@@ -74,14 +74,14 @@ def bound_step(placement: AnyPlacement, rows: PassInput) -> Bound:
         reductions happen in the switch.
     """
     machine, work, chips = placement.machine, placement.work, placement.layout.chips
-    seen, decode = rows.seen, rows.sequences * rows.verified
+    attention, decode = rows.attention, rows.sequences * rows.verified
     tokens = floats(decode + rows.prompt)
     routed = (work.routed.bytes + work.expert_biases.bytes) * work.active_share
     weights = work.dense.bytes + work.small.bytes + work.head.bytes + routed
-    moved = weights + rows.sequences * seen.cache
+    moved = weights + rows.sequences * attention.cache
     capacities, bandwidths = _memory(machine, work, placement.layout)
     memory = time_over_tiers(work=moved, capacities=capacities, bandwidths=bandwidths)
-    memory = np.maximum(memory, _asked(placement, rows, routed))
+    memory = np.maximum(memory, _longest_pinned_read(placement, rows, routed))
     dense, head, experts, caches, either = _rates(machine, work, placement.layout)
     products = (
         (tokens, work.dense.parameters, 1.0, dense),
@@ -94,8 +94,8 @@ def bound_step(placement: AnyPlacement, rows: PassInput) -> Bound:
         for count, parameters, share, rate in products
         if parameters
     ]
-    prompts = 0.0 if is_nothing(rows.prompt) else rows.prompt * seen.prompt_flops
-    parts.append((decode * seen.decode_flops + prompts, caches))
+    prompts = 0.0 if is_nothing(rows.prompt) else rows.prompt * attention.prompt_flops
+    parts.append((decode * attention.decode_flops + prompts, caches))
     flops: ArrayLike = sum(amount for amount, _ in parts)
     compute: ArrayLike = sum(time_of(work=amount, rate=rate) for amount, rate in parts) / chips
     sent, link = _sent(placement, tokens)
@@ -122,11 +122,11 @@ def _memory(machine: Machine, _: Workload, layout: AnyLayout) -> tuple[Array, Ar
     chips, count = layout.chips, floats(layout.chips)
     capacities = [count * tier.share(chips) * tier.capacity for tier in machine.tiers]
     bandwidths = [_bandwidth(tier, count) for tier in machine.tiers]
-    held, rates = np.stack(capacities, axis=-1), np.stack(bandwidths, axis=-1)
-    if held.shape[-1] == 1:
-        return held, rates
-    order = np.argsort(held / rates, axis=-1)
-    return np.take_along_axis(held, order, axis=-1), np.take_along_axis(rates, order, axis=-1)
+    sizes, rates = np.stack(capacities, axis=-1), np.stack(bandwidths, axis=-1)
+    if sizes.shape[-1] == 1:
+        return sizes, rates
+    order = np.argsort(sizes / rates, axis=-1)
+    return np.take_along_axis(sizes, order, axis=-1), np.take_along_axis(rates, order, axis=-1)
 
 
 def _bandwidth(tier: Tier, chips: Array) -> Array:
@@ -135,7 +135,7 @@ def _bandwidth(tier: Tier, chips: Array) -> Array:
     return memory if tier.flop_rates else np.minimum(memory, chips * tier.link)
 
 
-def _asked(placement: AnyPlacement, rows: PassInput, routed: float) -> ArrayLike:
+def _longest_pinned_read(placement: AnyPlacement, rows: PassInput, routed: float) -> ArrayLike:
     """Return the longest that one memory takes to read what is asked to live in it. [s]"""
     machine, work = placement.machine, placement.work
     if not machine.place:
@@ -144,13 +144,13 @@ def _asked(placement: AnyPlacement, rows: PassInput, routed: float) -> ArrayLike
         "dense": work.dense.bytes,
         "head": work.small.bytes + work.head.bytes,
         "experts": routed,
-        "kv": rows.sequences * rows.seen.cache,
+        "kv": rows.sequences * rows.attention.cache,
         "embedding": 0.0,
     }
     chips, longest = floats(placement.layout.chips), floats(0.0)
     for place, tier in enumerate(machine.tiers):
-        there = sum(read[kind] for kind, own in machine.place.items() if own == place)
-        longest = np.maximum(longest, time_of(work=there, rate=_bandwidth(tier, chips)))
+        moved = sum(read[kind] for kind, at in machine.place.items() if at == place)
+        longest = np.maximum(longest, time_of(work=moved, rate=_bandwidth(tier, chips)))
     return longest
 
 
@@ -165,8 +165,8 @@ def _rates(machine: Machine, _: Workload, layout: AnyLayout) -> list[ArrayLike]:
     for tier in machine.tiers:
         if tier.flop_rates:
             rates = [
-                own + rate * tier.share(chips)
-                for own, rate in zip(rates, tier.flop_rates, strict=True)
+                chip_rate + rate * tier.share(chips)
+                for chip_rate, rate in zip(rates, tier.flop_rates, strict=True)
             ]
     return [*rates, np.maximum(rates[0], rates[1])]
 

@@ -50,9 +50,9 @@ def chosen_layouts(
     is_held: Bools = np.zeros(np.shape(batches), dtype=bool)
     of_practised: Ints = np.zeros(np.shape(batches), dtype=np.intp)
     if practised:
-        placed = site.place_all(layouts[:practised], axes=1)
-        is_held = np.any(placed.max_batch >= batches, axis=-2)
-        of_practised = _most_served(placed, batches, traffic)
+        placements = site.place_all(layouts[:practised], axes=1)
+        is_held = np.any(placements.max_batch >= batches, axis=-2)
+        of_practised = _most_served(placements, batches, traffic)
         if is_held.all():
             return layouts, of_practised
     of_all = _most_served(site.place_all(layouts, axes=1), batches, traffic)
@@ -64,13 +64,16 @@ def _practised(site: Site, chips: int) -> list[Layout]:
     layouts = list(dict.fromkeys(copies_run_by_people(site, chips)))
     if not layouts:
         return []
-    placed = replace(site, reserved_tokens=1.0).place_all(layouts)
-    is_held = np.broadcast_to(placed.max_batch >= 1, (len(layouts),))
-    return [layout for layout, held in zip(layouts, is_held, strict=True) if held]
+    placements = replace(site, reserved_tokens=1.0).place_all(layouts)
+    is_held = np.broadcast_to(placements.max_batch >= 1, (len(layouts),))
+    return [layout for layout, fits in zip(layouts, is_held, strict=True) if fits]
 
 
-def _most_served(placed: Placements, batches: Floats, traffic: Traffic) -> Ints:
-    most, served = placed.max_batch, evaluate(placed, batch=batches, traffic=traffic).served
-    rate = np.where(most >= batches, served, -1.0 / np.maximum(most, 0.5))
-    best: Ints = rate.argmax(axis=-2)
-    return best
+def _most_served(placements: Placements, batches: Floats, traffic: Traffic) -> Ints:
+    max_batch, served = (
+        placements.max_batch,
+        evaluate(placements, batch=batches, traffic=traffic).served,
+    )
+    rate = np.where(max_batch >= batches, served, -1.0 / np.maximum(max_batch, 0.5))
+    positions: Ints = rate.argmax(axis=-2)
+    return positions

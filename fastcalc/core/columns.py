@@ -1,7 +1,7 @@
 """The columns of records: what each is, how it comes from an estimate, how a table shows it.
 
 Each is declared once. JSON, CSV and the files of a sweep take keys, order and values from here,
-tables the headings, ranks and formats, and the data dictionary in ``docs/`` the meanings.
+tables the headings, priorities and formats, and the data dictionary in ``docs/`` the meanings.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from fastcalc.core.component import LIMITERS
-from fastcalc.core.evaluated_points import Words
+from fastcalc.core.evaluated_points import CodedColumn
 from fastcalc.formulas.types import Array
 
 Columns = dict[str, Any]
-"""By key: text, a number, an array that broadcasts with the others, or `Words`."""
+"""By key: text, a number, an array that broadcasts with the others, or `CodedColumn`."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Column:
     value : takes it from what a record is of, as an `EvaluatedPoints`: a function, or the path of
         an attribute, which is the key unless given
     heading : in two lines
-    rank : how readily it makes room in a narrow table; the largest leaves first, 0 never
+    drop_priority : how readily it makes room in a narrow table; the largest leaves first, 0 never
     format : how a table writes it, where its unit does not say: a name that the report knows, or
         what makes a cell of a record
     needs_fit : whether it has no value where the batch does not fit
@@ -40,16 +40,17 @@ class Column:
     meaning: str = ""
     value: str | Callable[[Any], Any] = ""
     heading: tuple[str, str] = ("", "")
-    rank: int = 0
+    drop_priority: int = 0
     format: str | Callable[[Any], str] = ""
     needs_fit: bool = False
 
-    def of(self, one: Any) -> Any:
+    def of(self, source: Any) -> Any:
         """Return its value of what a record is of."""
-        return self.value(one) if callable(self.value) else attrgetter(self.value or self.key)(one)
+        take = self.value if callable(self.value) else attrgetter(self.value or self.key)
+        return take(source)
 
 
-_held = partial(Column, needs_fit=True)
+_fitting = partial(Column, needs_fit=True)
 """A column without a value where the batch does not fit."""
 
 FIRST = (
@@ -89,12 +90,18 @@ FIRST = (
         4,
     ),
     Column("fits", "yes or no", "whether memory holds the batch"),
-    Column("placement", "text", "where the model lives", lambda one: one.placed(), ("", "where")),
+    Column(
+        "placement",
+        "text",
+        "where the model lives",
+        lambda points: points.locations(),
+        ("", "where"),
+    ),
     Column(
         "min_chips",
         "count",
         "chips of the smallest deployment that holds the batch",
-        lambda one: one.min_chips(),
+        lambda points: points.min_chips(),
     ),
     Column(
         "max_batch",
@@ -107,14 +114,16 @@ FIRST = (
         "weights_gb",
         "GB",
         "weights",
-        lambda one: one.work.weight_bytes / 1e9,
+        lambda points: points.work.weight_bytes / 1e9,
         ("weights", "GB"),
     ),
     Column(
         "kv_gb",
         "GB",
         "KV cache of the batch, prompt and output reserved",
-        lambda one: one.batch * (one.work.cache_bytes(one.placement.reserved_tokens) / 1e9),
+        lambda points: (
+            points.batch * (points.work.cache_bytes(points.placement.reserved_tokens) / 1e9)
+        ),
         ("KV cache", "GB"),
     ),
     Column(
@@ -126,14 +135,14 @@ FIRST = (
         1,
         "percent",
     ),
-    _held(
+    _fitting(
         "tokens_per_s_per_user",
         "tokens/s",
         "output tokens of each user, decode alone: expected",
         "estimate.speed",
         ("tok/s", "per user"),
     ),
-    _held(
+    _fitting(
         "tokens_per_s_per_user_low",
         "tokens/s",
         "low end of the 80 % range",
@@ -142,8 +151,10 @@ FIRST = (
         1,
         "range",
     ),
-    _held("tokens_per_s_per_user_high", "tokens/s", "high end of the 80 % range", "estimate.high"),
-    _held(
+    _fitting(
+        "tokens_per_s_per_user_high", "tokens/s", "high end of the 80 % range", "estimate.high"
+    ),
+    _fitting(
         "tokens_per_s_per_user_bound",
         "tokens/s",
         "what no implementation can exceed on these chips",
@@ -151,7 +162,7 @@ FIRST = (
         ("", "bound"),
         3,
     ),
-    _held(
+    _fitting(
         "tokens_per_s_total",
         "tokens/s",
         "batch x tokens_per_s_per_user",
@@ -159,29 +170,29 @@ FIRST = (
         ("tok/s", "total"),
         4,
     ),
-    _held(
+    _fitting(
         "tokens_per_s_per_chip",
         "tokens/s",
         "tokens_per_s_total / chips",
-        lambda one: one.estimate.total / one.layout.chips,
+        lambda points: points.estimate.total / points.layout.chips,
     ),
-    _held(
+    _fitting(
         "tpot_ms",
         "ms",
         "time per output token, decode alone",
-        lambda one: one.estimate.tpot * 1e3,
+        lambda points: points.estimate.tpot * 1e3,
         ("TPOT", "ms"),
         6,
     ),
-    _held(
+    _fitting(
         "ttft_ms",
         "ms",
         "time to the first token",
-        lambda one: one.estimate.ttft * 1e3,
+        lambda points: points.estimate.ttft * 1e3,
         ("TTFT", "ms"),
         5,
     ),
-    _held(
+    _fitting(
         "request_s",
         "s",
         "time of a request: its first token and the others at tpot_ms",
@@ -193,38 +204,39 @@ FIRST = (
         "text",
         "what takes most of a decode step: memory, compute, link or latency; capacity where the "
         "batch does not fit",
-        lambda one: Words(
-            np.where(one.fits, one.estimate.step.limiter, len(LIMITERS)), (*LIMITERS, "capacity")
+        lambda points: CodedColumn(
+            np.where(points.fits, points.estimate.step.limiter, len(LIMITERS)),
+            (*LIMITERS, "capacity"),
         ),
         ("limited", "by"),
         1,
         "limiter",
     ),
-    _held(
+    _fitting(
         "usd_per_mtok_input",
         "USD",
         "price of a million prompt tokens, of the time that they add to served traffic",
-        lambda one: one.usd[0],
+        lambda points: points.usd[0],
         ("$/Mtok", "input"),
         6,
     ),
-    _held(
+    _fitting(
         "usd_per_mtok_output",
         "USD",
         "price of a million output tokens, of decode alone",
-        lambda one: one.usd[1],
+        lambda points: points.usd[1],
         ("$/Mtok", "output"),
         3,
     ),
-    _held(
+    _fitting(
         "usd_per_mtok_total",
         "USD",
         "price of a request over its tokens, prompt and output, times a million",
-        lambda one: one.usd[2],
+        lambda points: points.usd[2],
         ("$/Mtok", "total"),
         2,
     ),
-    _held(
+    _fitting(
         "joules_per_token",
         "J",
         "energy of an output token in served traffic, at the power of the chips with host and site",
@@ -232,8 +244,8 @@ FIRST = (
         ("J per", "token"),
         9,
     ),
-    Column("warnings", "list", "what to know of this row", lambda one: one.warnings()),
-    _held(
+    Column("warnings", "list", "what to know of this row", lambda points: points.warnings()),
+    _fitting(
         "served_tokens_per_s_total",
         "tokens/s",
         "output tokens of the deployment, prompts taken in between",
@@ -241,26 +253,26 @@ FIRST = (
         ("tok/s", "served"),
         8,
     ),
-    _held(
+    _fitting(
         "served_request_s",
         "s",
         "time in which as many requests as the batch are served",
         "estimate.run",
         ("request served", "s"),
     ),
-    _held(
+    _fitting(
         "bound_limiter",
         "text",
         "which term is the bound: memory, compute or link",
-        lambda one: Words(one.estimate.bound_pass.limiter, LIMITERS),
+        lambda points: CodedColumn(points.estimate.bound_pass.limiter, LIMITERS),
     ),
-    _held(
+    _fitting(
         "tokens_per_s_per_user_bound_memory",
         "tokens/s",
         "the bound by memory alone",
         "estimate.bound_memory",
     ),
-    _held(
+    _fitting(
         "tokens_per_s_per_user_bound_compute",
         "tokens/s",
         "the bound by compute alone",
@@ -270,42 +282,42 @@ FIRST = (
 )
 
 LATER = (
-    _held(
+    _fitting(
         "tpot_in_traffic_ms",
         "ms",
         "time per output token while prompts of others come between, as servers are measured",
-        lambda one: one.estimate.tpot_in_traffic * 1e3,
+        lambda points: points.estimate.tpot_in_traffic * 1e3,
         ("TPOT in", "traffic"),
         7,
     ),
     Column("host", "text", "host whose memory the chips may use"),
-    _held(
+    _fitting(
         "host_use",
         "text",
         "what a decode step does with weights on the host: stream them over the link, or compute "
         "in place",
     ),
-    _held(
+    _fitting(
         "dense_near_fraction",
         "ratio",
         "of the dense weights, in the chip's fastest memory",
-        lambda one: one.near("dense"),
+        lambda points: points.near("dense"),
         ("dense weights", "near"),
         format="percent",
     ),
-    _held(
+    _fitting(
         "experts_near_fraction",
         "ratio",
         "of the routed experts, in the chip's fastest memory; empty without any",
-        lambda one: one.near("experts") if one.work.experts else None,
+        lambda points: points.near("experts") if points.work.experts else None,
         ("experts", "near"),
         format="percent",
     ),
-    _held(
+    _fitting(
         "kv_near_fraction",
         "ratio",
         "of the KV cache, in the chip's fastest memory",
-        lambda one: one.near("kv"),
+        lambda points: points.near("kv"),
         ("KV cache", "near"),
         format="percent",
     ),
@@ -319,7 +331,7 @@ LATER = (
         "undetermined",
         "list",
         "keys of numbers that nothing published determines: read them as assumptions",
-        lambda one: Words(np.int64(0), (one.undetermined,)),
+        lambda points: CodedColumn(np.int64(0), (points.undetermined,)),
     ),
 )
 """At the end of every record."""
@@ -336,20 +348,23 @@ def pick(keys: str, columns: Sequence[Column] = (), *, keep: str = "") -> list[C
 
     keys : with blanks between
     columns : others than those of `COLUMNS`, or in place of them
-    keep : keys of those that a narrow table keeps, whatever their rank
+    keep : keys of those that a narrow table keeps, whatever their priority
     """
-    known = {column.key: column for column in (*COLUMNS, *columns)}
-    found = [known[key] for key in keys.split()]
-    return [replace(one, rank=0) if one.key in keep.split() else one for one in found]
+    by_key = {column.key: column for column in (*COLUMNS, *columns)}
+    picked = [by_key[key] for key in keys.split()]
+    return [
+        replace(column, drop_priority=0) if column.key in keep.split() else column
+        for column in picked
+    ]
 
 
-def values(columns: Sequence[Column], one: Any) -> dict[str, Any]:
+def values(columns: Sequence[Column], source: Any) -> dict[str, Any]:
     """Return the value of each column by its key.
 
     columns : in order
-    one : what they take them from
+    source : what they take them from
     """
-    return {column.key: column.of(one) for column in columns}
+    return {column.key: column.of(source) for column in columns}
 
 
 def records(columns: Columns, shape: tuple[int, ...]) -> Iterator[dict[str, Any]]:
@@ -358,9 +373,9 @@ def records(columns: Columns, shape: tuple[int, ...]) -> Iterator[dict[str, Any]
     columns : that broadcast to the shape
     shape : of the points [1]
     """
-    held = np.broadcast_to(columns["fits"], shape).ravel().tolist()
+    fits_by_point = np.broadcast_to(columns["fits"], shape).ravel().tolist()
     cells = [flat(column, shape).tolist() for column in columns.values()]
-    for fits, *values in zip(held, *cells, strict=True):
+    for fits, *values in zip(fits_by_point, *cells, strict=True):
         yield {
             key: value if fits or key not in NEEDS_FIT else None
             for key, value in zip(columns, values, strict=True)
@@ -369,7 +384,7 @@ def records(columns: Columns, shape: tuple[int, ...]) -> Iterator[dict[str, Any]
 
 def flat(column: Any, shape: tuple[int, ...]) -> Array:
     """Return the values of a column that broadcasts to a shape, one after another."""
-    if isinstance(column, Words):
+    if isinstance(column, CodedColumn):
         words = np.empty(len(column.words), dtype=object)
         words[:] = column.words
         return words[np.broadcast_to(column.codes, shape)].ravel()

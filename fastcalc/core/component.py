@@ -26,7 +26,7 @@ class Component:
     bytes, bandwidth : memory traffic [byte] and how fast it goes [byte/s]
     flops, flop_rate : arithmetic [FLOP] and how fast it goes [FLOP/s]
     sent, link : what crosses links [byte] and how fast [byte/s]
-    count, each : launches, messages or hops one after another [1], and what each takes [s]
+    count, seconds_each : launches, messages or hops one after another [1], and what each takes [s]
     norm : how its memory and compute time overlap: 1 for not at all, infinity for wholly [1]
     """
 
@@ -38,7 +38,7 @@ class Component:
     sent: ArrayLike = 0.0
     link: ArrayLike = inf
     count: ArrayLike = 0.0
-    each: ArrayLike = 0.0
+    seconds_each: ArrayLike = 0.0
     norm: float = PRODUCTS
 
     def __post_init__(self) -> None:
@@ -46,7 +46,7 @@ class Component:
         self.memory_time = _time(self.bytes, self.bandwidth)
         self.compute_time = _time(self.flops, self.flop_rate)
         self.link_time = _time(self.sent, self.link)
-        self.latency = 0.0 if is_nothing(self.count) else self.count * self.each
+        self.latency = 0.0 if is_nothing(self.count) else self.count * self.seconds_each
         memory, compute = self.memory_time, self.compute_time
         if is_nothing(compute) or is_nothing(memory):
             self.work_time = memory if is_nothing(compute) else compute
@@ -60,10 +60,10 @@ class Component:
         """Return a share of it, where it is bytes and FLOPs alone. [1]"""
         if is_nothing(self.seconds) or (isinstance(share, float) and share == 1.0):
             return self
-        made = copy(self)
+        part = copy(self)
         for name in ("bytes", "flops", "memory_time", "compute_time", "work_time", "seconds"):
-            setattr(made, name, scaled(getattr(self, name), share))
-        return made
+            setattr(part, name, scaled(getattr(self, name), share))
+        return part
 
     def by_limiter(self) -> tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]:
         """Return its time split into memory, compute, link and latency. [s]"""
@@ -106,10 +106,10 @@ def idle(name: str) -> Component:
 
 def largest_of(terms: Sequence[ArrayLike]) -> Ints:
     """Return the index of the largest of some times, the first of those that are equal."""
-    best, index = floats(terms[0]), np.asarray(0)
+    largest, index = floats(terms[0]), np.asarray(0)
     for place, term in enumerate(terms[1:], 1):
-        index = np.maximum(index, place * (term > best))
-        best = np.maximum(best, term)
+        index = np.maximum(index, place * (term > largest))
+        largest = np.maximum(largest, term)
     return index
 
 
@@ -129,16 +129,16 @@ class Step:
         """Return the step of some components."""
         return cls((), floats(0.0)).then(*components)
 
-    def then(self, *more: Component) -> "Step":
+    def then(self, *components: Component) -> "Step":
         """Return the step with more components after its own, whose sum is not made again.
 
-        more : in order
+        components : in order
         """
-        total = total_of([self.seconds, *(one.seconds for one in more)])
-        return Step((*self.components, *more), floats(total))
+        total = total_of([self.seconds, *(component.seconds for component in components)])
+        return Step((*self.components, *components), floats(total))
 
     @cached_property
     def limiter(self) -> Ints:
         """Index into `LIMITERS` of what takes most of it."""
-        parts = [one.by_limiter() for one in self.components]
+        parts = [component.by_limiter() for component in self.components]
         return largest_of([total_of(times) for times in zip(*parts, strict=True)])

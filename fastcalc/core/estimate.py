@@ -129,7 +129,9 @@ class Estimate:
 
     @cached_property
     def _range(self) -> tuple[ArrayLike, ArrayLike] | None:
-        near, far = (range_of(self.placement, is_offloaded=one) for one in (False, True))
+        near, far = (
+            range_of(self.placement, is_offloaded=is_offloaded) for is_offloaded in (False, True)
+        )
         if near is None or far is None:
             return None
         split = self.passes.split

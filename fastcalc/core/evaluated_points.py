@@ -21,7 +21,7 @@ from fastcalc.formulas.types import ArrayLike, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
-class Words:
+class CodedColumn:
     """A column of few words.
 
     codes : position of each point's word
@@ -41,15 +41,15 @@ class EvaluatedPoints:
     estimate : of arrays that broadcast with each other
     usd_per_hour : price of each deployment, in use or not [USD/h]
     min_chips : gives the chips of the smallest deployment; nan where there is none [1]
-    placed, warnings : give where it lives, and what a reader must know, as `Words`
+    locations, warnings : give where it lives, and what a reader must know, as `CodedColumn`
     """
 
     scenario: Scenario
     estimate: Estimate
     usd_per_hour: ArrayLike | None
     min_chips: Callable[[], ArrayLike]
-    placed: Callable[[], Words]
-    warnings: Callable[[], Words]
+    locations: Callable[[], CodedColumn]
+    warnings: Callable[[], CodedColumn]
 
     @property
     def placement(self) -> AnyPlacement:
@@ -110,12 +110,12 @@ class EvaluatedPoints:
         return host.id if host else None
 
     @property
-    def host_use(self) -> Words | None:
+    def host_use(self) -> CodedColumn | None:
         """How a decode step uses what lives on the host; None where there is no host."""
         return host_use(self.estimate.passes)
 
 
-def host_use(passes: Schedule) -> Words | None:
+def host_use(passes: Schedule) -> CodedColumn | None:
     """Return how a decode step uses what lives on a host; None where there is no host.
 
     Regions of a wafer stream it, as chips do whose host has no cores that multiply.
@@ -126,19 +126,23 @@ def host_use(passes: Schedule) -> Words | None:
     if not far:
         return None
     streams = np.any([passes.split.used(place) for place in far], axis=0)
-    done = [one.bytes for one in passes.decode.components if one.name == HOST]
-    computes = np.asarray(sum(done)) > 0.0
-    return Words(np.where(computes, 2, np.where(streams, 1, 0)), (None, "stream", "compute"))
+    host_bytes = [
+        component.bytes for component in passes.decode.components if component.name == HOST
+    ]
+    computes = np.asarray(sum(host_bytes)) > 0.0
+    return CodedColumn(np.where(computes, 2, np.where(streams, 1, 0)), (None, "stream", "compute"))
 
 
-def places(estimate: Estimate, which: Ints, layouts: Sequence[Layout], site: Site) -> Words:
+def places(
+    estimate: Estimate, layout_positions: Ints, layouts: Sequence[Layout], site: Site
+) -> CodedColumn:
     """Return where each point lives, in a phrase.
 
     estimate : of the points
-    which : the position of each point's layout
+    layout_positions : the position of each point's layout
     layouts : those there are
     site : of model and chip
     """
     codes, names = memories_used(estimate.passes.split, site.machine.tiers)
     words = (site.place(layout).where(name) for layout in layouts for name in names)
-    return Words(which * len(names) + codes, tuple(words))
+    return CodedColumn(layout_positions * len(names) + codes, tuple(words))

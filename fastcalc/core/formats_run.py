@@ -50,8 +50,8 @@ def format_notes(engine: Engine, hardware: Hardware, *formats: str) -> list[str]
     ]
 
 
-def narrower_caches(engine: Engine, hardware: Hardware, own: str) -> list[str]:
+def narrower_caches(engine: Engine, hardware: Hardware, cache_format: str) -> list[str]:
     """Return the cache formats that take less than one, of those that are run."""
-    most = number_format(own, cache=True).cache_bytes
+    cache_bytes = number_format(cache_format, cache=True).cache_bytes
     caches = formats_run(engine, hardware).caches
-    return [name for name in caches if number_format(name, cache=True).cache_bytes < most]
+    return [name for name in caches if number_format(name, cache=True).cache_bytes < cache_bytes]

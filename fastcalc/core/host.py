@@ -48,41 +48,43 @@ def memory_choice(
         raise InputError(f"--host-use {shown(use)}: write stream or compute")
     if use is not None and host is None:
         raise InputError(f"--host-use {use} is of a host's memory; name one with --host")
-    found = None
+    hardware = None
     if host is not None:
-        found = _written(host) if "=" in host else catalogue.hardware(host)
-        if found.kind != "host":
+        hardware = _host_of(host) if "=" in host else catalogue.hardware(host)
+        if hardware.kind != "host":
             raise InputError(
-                f"--host {shown(host)}: {found.id} is no host; 'fastcalc list hardware' shows "
+                f"--host {shown(host)}: {hardware.id} is no host; 'fastcalc list hardware' shows "
                 "those of kind host, or write its numbers: dram=256GiB@300GB/s,link=64GB/s"
             )
-    rate, note = found and found.rate("bf16"), None
+    rate, note = hardware and hardware.rate("bf16"), None
     if rate and rate.text == _NO_CORES:
         if use == "compute":
             raise InputError("--host-use compute: add compute=FLOP/s of its cores to --host")
         note = None if use else _STREAMS
         use = "stream"
-    return MemoryChoice(found, cast(HostUse | None, use), _placed(place), prefix_tier, note=note)
+    return MemoryChoice(
+        hardware, cast(HostUse | None, use), _places_of(place), prefix_tier, note=note
+    )
 
 
-def _written(text: str) -> Hardware:
+def _host_of(text: str) -> Hardware:
     """Return a host from its numbers."""
-    parts = [one.strip().partition("=")[::2] for one in text.split(",")]
-    given = dict(parts)
-    unknown = given.keys() - {"dram", "chips", *_DIMENSIONS}
-    if unknown or len(given) < len(parts) or not {"dram", "link"} <= given.keys():
+    parts = [part.strip().partition("=")[::2] for part in text.split(",")]
+    settings = dict(parts)
+    unknown = settings.keys() - {"dram", "chips", *_DIMENSIONS}
+    if unknown or len(settings) < len(parts) or not {"dram", "link"} <= settings.keys():
         raise InputError(
             f"--host {shown(text)}: write dram=SIZE@BANDWIDTH and, after commas, "
             "link=BANDWIDTH of one chip, one way; compute=FLOP/s of its cores; chips=N sharing it"
         )
-    size, _, bandwidth = given["dram"].partition("@")
+    size, _, bandwidth = settings["dram"].partition("@")
     numbers = {"size": size, "bandwidth": bandwidth}
     try:
         for dimension, number in numbers.items():
             QuantityReader(dimension).si(number)
-        for name in given.keys() & _DIMENSIONS.keys():
-            QuantityReader(_DIMENSIONS[name]).si(given[name])
-        sharing = given.get("chips", str(_SLOTS))
+        for name in settings.keys() & _DIMENSIONS.keys():
+            QuantityReader(_DIMENSIONS[name]).si(settings[name])
+        sharing = settings.get("chips", str(_SLOTS))
         chips = QuantityReader("amount").si(int(sharing) if sharing.isdecimal() else sharing)
     except QuantityError as error:
         raise InputError(f"--host {shown(text)}: {error}") from error
@@ -91,7 +93,7 @@ def _written(text: str) -> Hardware:
         "capacity": size,
         "bandwidth": bandwidth,
         "where": "host",
-        "link": given.get("link"),
+        "link": settings.get("link"),
         "shared_by": chips,
     }
     return Hardware.model_validate(
@@ -102,22 +104,22 @@ def _written(text: str) -> Hardware:
             "kind": "host",
             "scope": "one host",
             "memory": [memory],
-            "peak": {"bf16": given.get("compute", _NO_CORES)},
+            "peak": {"bf16": settings.get("compute", _NO_CORES)},
         }
     )
 
 
-def _placed(text: str | None) -> tuple[tuple[str, str], ...]:
-    found: dict[str, str] = {}
-    asked: list[str] = []
-    for one in text.split(",") if text else ():
-        kind, _, memory = (part.strip() for part in one.partition("="))
-        if kind not in (*KINDS, "weights") or not memory or kind in asked:
+def _places_of(text: str | None) -> tuple[tuple[str, str], ...]:
+    places: dict[str, str] = {}
+    listed_kinds: list[str] = []
+    for pair in text.split(",") if text else ():
+        kind, _, memory = (part.strip() for part in pair.partition("="))
+        if kind not in (*KINDS, "weights") or not memory or kind in listed_kinds:
             raise InputError(
                 f"--place {shown(text or '')}: write KIND=MEMORY, separated by commas; kinds are "
                 f"weights, {', '.join(KINDS)}; memories as 'fastcalc show' names them, or host"
             )
-        kinds = [each for each in KINDS if each != "kv"] if kind == "weights" else [kind]
-        found |= dict.fromkeys(kinds, memory)
-        asked.append(kind)
-    return tuple(found.items())
+        kinds = [name for name in KINDS if name != "kv"] if kind == "weights" else [kind]
+        places |= dict.fromkeys(kinds, memory)
+        listed_kinds.append(kind)
+    return tuple(places.items())

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fastcalc.core.chip_work import ChipWork
 from fastcalc.core.component import Component, idle
 from fastcalc.core.machine import Chip, EngineParameters, read_first
 from fastcalc.core.pass_work import ACTIVATION_BYTES, PassWork
 from fastcalc.core.split import IN_LAYERS, READ, Costs, Split, summed
 from fastcalc.core.tier import Tier
-from fastcalc.core.worked import Worked
 from fastcalc.formulas.roofline import achieved_bandwidth
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
@@ -36,10 +36,10 @@ def tier_rates(
     parts : the part of a shared memory that one chip has while others read, too [1]
     """
     rates: list[ArrayLike] = []
-    own: list[ArrayLike] = []
+    chip_rates: list[ArrayLike] = []
     for tier, part in zip(tiers, parts, strict=True):
         if tier.is_near:
-            own.append(
+            chip_rates.append(
                 achieved_bandwidth(
                     peak=tier.bandwidth,
                     fraction=software.bandwidth_fraction,
@@ -47,11 +47,11 @@ def tier_rates(
                     per_core=software.bandwidth_per_core,
                 )
             )
-            rates.append(own[-1])
+            rates.append(chip_rates[-1])
         else:
             memory = tier.bandwidth * software.host_bandwidth_fraction * part
             rates.append(
-                reduce(np.minimum, [memory, tier.link * software.host_link_fraction, *own])
+                reduce(np.minimum, [memory, tier.link * software.host_link_fraction, *chip_rates])
             )
     return rates
 
@@ -78,7 +78,7 @@ class OnHost:
     bytes, flops : read [byte] and multiplied [FLOP]
     memory, compute : how long either takes [s]
     sent, link : activations there and back in a layer [byte] and how fast they go [byte/s]
-    each : what a turn of chip and host costs besides [s]
+    turn_overhead : what a turn of chip and host costs besides [s]
     layers : layers one after another [1]
     """
 
@@ -89,44 +89,46 @@ class OnHost:
     compute: Sequence[ArrayLike]
     sent: ArrayLike
     link: ArrayLike
-    each: ArrayLike
+    turn_overhead: ArrayLike
     layers: ArrayLike
 
     @property
     def seconds(self) -> list[Array]:
         """Time of each kind; its bytes are read while they are multiplied. [s]"""
-        return [np.maximum(*both) for both in zip(self.memory, self.compute, strict=True)]
+        return [np.maximum(*times) for times in zip(self.memory, self.compute, strict=True)]
 
-    def instead(self, chip: Chip, parts: Worked) -> list[Array]:
+    def net_seconds(self, chip: Chip, parts: ChipWork) -> list[Array]:
         """Return their time of each kind, less what the chip then need not multiply. [s]"""
         pairs = zip(self.seconds, parts.besides(chip), strict=True)
-        return [each - saved for each, saved in pairs]
+        return [seconds - saved for seconds, saved in pairs]
 
-    def done(self, there: Sequence[Array], turns: Array) -> Component:
+    def component(self, shares: Sequence[Array], turns: Array) -> Component:
         """Return what they do of a share of each kind [1], and in so many turns [1]."""
         part = _lasting(
             HOST,
-            summed(there, self.seconds),
-            (summed(there, self.bytes), summed(there, self.memory)),
-            (summed(there, self.flops), summed(there, self.compute)),
+            summed(shares, self.seconds),
+            (summed(shares, self.bytes), summed(shares, self.memory)),
+            (summed(shares, self.flops), summed(shares, self.compute)),
         )
         sent = turns * self.sent
-        return replace(part, sent=sent, link=self.link, count=turns, each=self.each)
+        return replace(
+            part, sent=sent, link=self.link, count=turns, seconds_each=self.turn_overhead
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class Ways:
+class OffloadOptions:
     """How a pass may use memories beyond the first.
 
     kinds : what the chip reads and multiplies of each kind of `READ`, by the memory it is all in
-    own : position of the chip's first memory; None where it has none
+    own_place : position of the chip's first memory; None where it has none
     open : what the pass takes each way that is open and may be the faster: all of it read by the
         chip, or some worked on by the host's cores
     host : what the host's cores take; None where they may not multiply, or always take longer
     """
 
     kinds: Sequence[Sequence[Component]]
-    own: int | None
+    own_place: int | None
     open: list[Costs]
     host: OnHost | None
 
@@ -143,29 +145,29 @@ class Ways:
         return reduce(np.minimum, (costs.seconds(split, ("head",)) for costs in self.open))
 
 
-class Located(NamedTuple):
+class OffloadedPass(NamedTuple):
     """A pass whose bytes live in several memories.
 
     near : what the chip reads of each kind of `READ` from its first memory [1]
-    rest : what of each kind the chip multiplies [1]
+    multiplied : what of each kind the chip multiplies [1]
     far : what it reads from other memories
     host : what the host's cores do
     """
 
     near: Sequence[ArrayLike]
-    rest: Sequence[ArrayLike]
+    multiplied: Sequence[ArrayLike]
     far: Component
     host: Component
 
 
-def ways_of(
+def offload_options(
     work: PassWork,
     tiers: Sequence[Tier],
     chips: ArrayLike,
     chip: Chip,
     software: EngineParameters,
-    parts: Worked,
-) -> Ways:
+    parts: ChipWork,
+) -> OffloadOptions:
     """Return how a pass may use memories beyond the first.
 
     work : the work of the pass
@@ -176,34 +178,36 @@ def ways_of(
     """
     shared = [part_of(tier, chips, work) for tier in tiers]
     first, near = read_first(tiers), software.bandwidth(chip)
-    own = tiers.index(first) if first.is_near else None
+    own_place = tiers.index(first) if first.is_near else None
     kinds: list[Sequence[Component]] = []
     rates = tier_rates(tiers, chip, software, shared)
     for at, (tier, rate) in enumerate(zip(tiers, rates, strict=True)):
-        if at == own:
+        if at == own_place:
             kinds.append(parts.kinds)
             continue
         speeds = [kind.bandwidth for kind in parts.kinds]
         if tier.is_near:
             speeds = [speed / (near / rate) for speed in speeds]
         else:  # a link copies whole tensors: kernels alone lose on narrow slices
-            speeds = [rate if own is None else np.minimum(rate, speed) for speed in speeds]
+            speeds = [rate if own_place is None else np.minimum(rate, speed) for speed in speeds]
         pairs = zip(parts.kinds, speeds, strict=True)
         kinds.append([replace(kind, bandwidth=speed) for kind, speed in pairs])
-    cells: list[Sequence[ArrayLike]] = [[kind.work_time for kind in each] for each in kinds]
+    cells: list[Sequence[ArrayLike]] = [
+        [kind.work_time for kind in tier_kinds] for tier_kinds in kinds
+    ]
     streamed = Costs(cells)
     host = on_host(work, tiers, chips, software, parts.touched)
     if host is None:
-        return Ways(kinds, own, [streamed], None)
-    instead = host.instead(chip, parts)
-    cells = [instead if at == host.place else each for at, each in enumerate(cells)]
-    turn = host.sent / host.link + host.each
+        return OffloadOptions(kinds, own_place, [streamed], None)
+    net_seconds = host.net_seconds(chip, parts)
+    cells = [net_seconds if at == host.place else times for at, times in enumerate(cells)]
+    turn = host.sent / host.link + host.turn_overhead
     computed = Costs(cells, host.place, turn, host.layers)
     if not tiers[host.place].streams:
-        return Ways(kinds, own, [computed], host)
+        return OffloadOptions(kinds, own_place, [computed], host)
     if _never_pays(computed, streamed.cells[host.place]):
-        return Ways(kinds, own, [streamed], None)
-    return Ways(kinds, own, [streamed, computed], host)
+        return OffloadOptions(kinds, own_place, [streamed], None)
+    return OffloadOptions(kinds, own_place, [streamed, computed], host)
 
 
 def _never_pays(computed: Costs, streamed: Sequence[ArrayLike]) -> bool:
@@ -217,7 +221,9 @@ def _never_pays(computed: Costs, streamed: Sequence[ArrayLike]) -> bool:
     """
     assert computed.place is not None
     pairs = zip(streamed, computed.cells[computed.place], strict=True)
-    saved = dict(zip(READ, (np.maximum(far - there, 0.0) for far, there in pairs), strict=True))
+    saved = dict(
+        zip(READ, (np.maximum(far - on_cores, 0.0) for far, on_cores in pairs), strict=True)
+    )
     in_layers = sum(saved[kind] for kind in IN_LAYERS)
     is_less = (in_layers <= computed.turn * computed.layers) & (saved["head"] <= computed.turn)
     return bool(np.all(is_less))
@@ -253,7 +259,7 @@ def on_host(
     products = (
         work.tokens * work.dense_flops + work.prompt * work.norm_flops,
         rows * work.head_flops,
-        (work.together + work.prompt_together) * work.routed_flops,
+        (work.expert_tokens + work.expert_prompt) * work.routed_flops,
         rows * work.attention_flops + work.prompt * work.prompt_flops,
     )
     assert tier.flop_rates is not None
@@ -261,58 +267,63 @@ def on_host(
         place=place,
         bytes=read,
         flops=products,
-        memory=[each / bandwidth for each in read],
+        memory=[size / bandwidth for size in read],
         compute=[
-            each / (rate * part) for each, rate in zip(products, tier.flop_rates, strict=True)
+            operations / (rate * part)
+            for operations, rate in zip(products, tier.flop_rates, strict=True)
         ],
         sent=2.0 * ACTIVATION_BYTES * work.tokens * work.hidden,
         link=tier.link * software.host_link_fraction,
-        each=software.host_layer_overhead,
+        turn_overhead=software.host_layer_overhead,
         layers=work.depth,
     )
 
 
-def located(split: Split, ways: Ways) -> Located:
+def offloaded_pass(split: Split, options: OffloadOptions) -> OffloadedPass:
     """Return where a pass does what; the host's cores multiply where that takes less.
 
     split : where its bytes live
-    ways : how it may use what lives elsewhere
+    options : how it may use what lives elsewhere
     """
-    host, own = ways.host, ways.own
+    host, own_place = options.host, options.own_place
     shares = [[split.shares[kind][at] for kind in READ] for at in range(len(split.tiers))]
-    others = [at for at in range(len(split.tiers)) if at != own]
-    rest: list[ArrayLike] = [1.0] * len(READ)
-    done, far = idle(HOST), idle(FAR)
+    farther = [at for at in range(len(split.tiers)) if at != own_place]
+    multiplied: list[ArrayLike] = [1.0] * len(READ)
+    on_cores, far = idle(HOST), idle(FAR)
     if host is not None:
-        *streamed, computed = (costs.seconds(split) for costs in ways.open)
+        *streamed, computed = (costs.seconds(split) for costs in options.open)
         computes = computed < streamed[0] if streamed else np.asarray(True)
         if computes.any():
-            there = [share * computes for share in shares[host.place]]
-            rest = [1.0 - share for share in there]
-            done = host.done(there, split.turns(host.place, host.layers) * computes)
+            host_shares = [share * computes for share in shares[host.place]]
+            multiplied = [1.0 - share for share in host_shares]
+            on_cores = host.component(host_shares, split.turns(host.place, host.layers) * computes)
             shares[host.place] = [share * ~computes for share in shares[host.place]]
         if computes.all():
-            others.remove(host.place)
-    near = [floats(0.0)] * len(READ) if own is None else shares[own]
-    if others:
-        far = _from(others, shares, ways)
-    return Located(near, rest, far, done)
+            farther.remove(host.place)
+    near = [floats(0.0)] * len(READ) if own_place is None else shares[own_place]
+    if farther:
+        far = _from(farther, shares, options)
+    return OffloadedPass(near, multiplied, far, on_cores)
 
 
-def _from(others: Sequence[int], shares: Sequence[Sequence[Array]], ways: Ways) -> Component:
+def _from(
+    places: Sequence[int], shares: Sequence[Sequence[Array]], options: OffloadOptions
+) -> Component:
     """Return what a pass reads of shares in other memories than the first, by positions."""
     read, multiplied, seconds = floats(0.0), floats(0.0), floats(0.0)
-    for at in others:
-        read = read + summed(shares[at], [kind.memory_time for kind in ways.kinds[at]])
-        seconds = seconds + summed(shares[at], [kind.work_time for kind in ways.kinds[at]])
-        multiplied = multiplied + summed(shares[at], [kind.compute_time for kind in ways.kinds[at]])
-    kinds = ways.kinds[others[0]]
-    there = [floats(sum(shares[at][kind] for at in others)) for kind in range(len(READ))]
+    for at in places:
+        read = read + summed(shares[at], [kind.memory_time for kind in options.kinds[at]])
+        seconds = seconds + summed(shares[at], [kind.work_time for kind in options.kinds[at]])
+        multiplied = multiplied + summed(
+            shares[at], [kind.compute_time for kind in options.kinds[at]]
+        )
+    kinds = options.kinds[places[0]]
+    far_shares = [floats(sum(shares[at][kind] for at in places)) for kind in range(len(READ))]
     return _lasting(
         FAR,
         seconds,
-        (summed(there, [kind.bytes for kind in kinds]), read),
-        (summed(there, [kind.flops for kind in kinds]), multiplied),
+        (summed(far_shares, [kind.bytes for kind in kinds]), read),
+        (summed(far_shares, [kind.flops for kind in kinds]), multiplied),
     )
 
 

@@ -56,8 +56,8 @@ class Layout:
         return self.tp * self.dp
 
     def __str__(self) -> str:
-        named = (("tp", self.tp), ("pp", self.pp), ("dp", self.dp), ("ep", self.ep))
-        return " ".join(f"{name} {ranks}" for name, ranks in named if ranks > 1)
+        axes = (("tp", self.tp), ("pp", self.pp), ("dp", self.dp), ("ep", self.ep))
+        return " ".join(f"{name} {ranks}" for name, ranks in axes if ranks > 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ class Layouts:
 
     def at(self, places: Ints) -> "Layouts":
         """Return the layouts at some positions, in the shape of those."""
-        tp, pp, ep, dp = (each[places] for each in (self.tp, self.pp, self.ep, self.dp))
+        tp, pp, ep, dp = (axis[places] for axis in (self.tp, self.pp, self.ep, self.dp))
         return Layouts(tp, pp, ep, dp, self.per_chip)
 
     @property

@@ -69,8 +69,8 @@ def slots(machine: Machine, work: Workload) -> float:
 
 @lru_cache(maxsize=512)
 def _doubled_groups(domain: int, per_chip: int, work: Workload) -> tuple[int, ...]:
-    most = min(domain, EXPERT_TENSOR_CHIPS * per_chip) if work.experts else domain
-    powers = (2**place for place in range(most.bit_length()))
+    largest = min(domain, EXPERT_TENSOR_CHIPS * per_chip) if work.experts else domain
+    powers = (2**place for place in range(largest.bit_length()))
     return tuple(ranks for ranks in powers if common_heads(work) % ranks == 0)
 
 
@@ -113,10 +113,10 @@ class LegalLayouts:
         Beyond the domain that is the slower link. Programs that give layers regions are laid out
         over racks of the fast one.
         """
-        links, together = self.machine.hardware.links, layout.expert_shards * layout.pp
-        if together <= self.machine.ranks or links.scale_out is not None:
+        links, ranks = self.machine.hardware.links, layout.expert_shards * layout.pp
+        if ranks <= self.machine.ranks or links.scale_out is not None:
             return True
-        return links.scale_up is not None and (self.machine.is_spatial or together <= self.domain)
+        return links.scale_up is not None and (self.machine.is_spatial or ranks <= self.domain)
 
     @property
     def unjoined(self) -> str:
@@ -191,10 +191,10 @@ class LegalLayouts:
         if ranks == 1:
             return []
         notes = [f"{chip} runs {ranks} ranks a chip: tp, pp, dp and ep count ranks, not chips"]
-        if more := self.padded_heads(layout.tp):
+        if padding := self.padded_heads(layout.tp):
             heads = common_heads(self.work)
             notes.append(
-                f"tp {layout.tp} pads the {heads} attention heads of {model} to {heads + more}; "
+                f"tp {layout.tp} pads the {heads} attention heads of {model} to {heads + padding}; "
                 "what that costs is left out"
             )
         return notes
@@ -254,11 +254,11 @@ def _by_default(machine: Machine, work: Workload) -> tuple[Layout, ...]:
     legal = LegalLayouts(machine, work)
     groups = [1] if machine.is_spatial else legal.doubled_groups
     # A chip is not left half idle where its ranks can share the work.
-    least = min(machine.ranks, groups[-1])
-    found, tp = [Layout(ranks) for ranks in groups if ranks >= least], groups[-1]
+    smallest = min(machine.ranks, groups[-1])
+    layouts, tp = [Layout(ranks) for ranks in groups if ranks >= smallest], groups[-1]
     if work.experts and not machine.is_spatial:
-        found += [Layout(tp, 1, tp * dp, dp) for dp in range(2, legal.domain // tp + 1)]
-    last, layers = found[-1], ceil(slots(machine, work))
-    found += [Layout(last.tp, pp, last.ep, last.dp) for pp in range(2, layers + 1)]
-    found += [Layout(pp=pp) for pp in range(2 * layers, legal.most_stages + 1, layers)]
-    return tuple(legal.counted(layout) for layout in found if legal.is_joined(layout))
+        layouts += [Layout(tp, 1, tp * dp, dp) for dp in range(2, legal.domain // tp + 1)]
+    last, layers = layouts[-1], ceil(slots(machine, work))
+    layouts += [Layout(last.tp, pp, last.ep, last.dp) for pp in range(2, layers + 1)]
+    layouts += [Layout(pp=pp) for pp in range(2 * layers, legal.most_stages + 1, layers)]
+    return tuple(legal.counted(layout) for layout in layouts if legal.is_joined(layout))

@@ -89,8 +89,8 @@ class EngineParameters(DeclaredParameters[ArrayLike]):
     @classmethod
     def of(cls, parameters: Parameters) -> "EngineParameters":
         """Return the numbers of an engine file."""
-        known = ((each.name, getattr(parameters, each.name)) for each in fields(cls))
-        return cls(**{name: given.si for name, given in known if given is not None})
+        quantities = ((field.name, getattr(parameters, field.name)) for field in fields(cls))
+        return cls(**{name: quantity.si for name, quantity in quantities if quantity is not None})
 
     def bandwidth(self, chip: Chip) -> Array:
         """Return what long reads reach. [byte/s]"""
@@ -237,11 +237,11 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
         tiers=tiers,
         fastest=in_order(own_tiers(hardware))[0],
         memory=memory,
-        place={kind: named(hardware, tiers, name) for kind, name in memory.place},
-        prefix=None if prefix is None else named(hardware, tiers, prefix, "--prefix-tier"),
+        place={kind: tier_position(hardware, tiers, name) for kind, name in memory.place},
+        prefix=None if prefix is None else tier_position(hardware, tiers, prefix, "--prefix-tier"),
         chip=_chip(hardware, formats, read_first(tiers).bandwidth, bool(software.short_sums)),
         software=software,
-        peaks=PeakRates(*(fastest_rate(hardware, one) for one in formats)),
+        peaks=PeakRates(*(fastest_rate(hardware, stored) for stored in formats)),
     )
 
 
@@ -250,7 +250,7 @@ def read_first(tiers: Sequence[Tier]) -> Tier:
 
     tiers : in the order in which they are filled
     """
-    return next((one for one in tiers if one.where == "chip"), tiers[0])
+    return next((tier for tier in tiers if tier.where == "chip"), tiers[0])
 
 
 def tiers_of(
@@ -266,29 +266,31 @@ def tiers_of(
 
     Raises InputError if there is no memory of a name that is given.
     """
-    own = own_tiers(hardware)
+    chip_tiers = own_tiers(hardware)
     if memory.host is None and not memory.place:
-        return own
-    host, found, way = memory.host, list(own), hardware.links.fastest
+        return chip_tiers
+    host, tiers, way = memory.host, list(chip_tiers), hardware.links.fastest
     if host is not None:
-        rates = tuple(working_rate(host, one).peak for one in formats)
+        rates = tuple(working_rate(host, stored).peak for stored in formats)
         for shared in own_tiers(host):
             tier = replace(shared, link=min(shared.link, way.si if way else inf))
             has_cores = tier.where == "host" and hardware.execution == "sequential"
             computes = has_cores and memory.use != "stream"
             streams = memory.use != "compute"
             own_cores = replace(tier, flop_rates=rates, streams=streams)
-            found.append(own_cores if computes else tier)
-    found.sort(key=Tier.order)
+            tiers.append(own_cores if computes else tier)
+    tiers.sort(key=Tier.order)
     if {kind for kind, _ in memory.place} == set(KINDS):
-        used = {named(hardware, found, name) for _, name in memory.place}
+        used_places = {tier_position(hardware, tiers, name) for _, name in memory.place}
         if memory.prefix_tier is not None:
-            used.add(named(hardware, found, memory.prefix_tier, "--prefix-tier"))
-        found = [tier for place, tier in enumerate(found) if place in used]
-    return tuple(found)
+            used_places.add(tier_position(hardware, tiers, memory.prefix_tier, "--prefix-tier"))
+        tiers = [tier for place, tier in enumerate(tiers) if place in used_places]
+    return tuple(tiers)
 
 
-def named(hardware: Hardware, tiers: Sequence[Tier], name: str, flag: str = "--place") -> int:
+def tier_position(
+    hardware: Hardware, tiers: Sequence[Tier], name: str, flag: str = "--place"
+) -> int:
     """Return the position of the memory of a name, or of a place such as ``host``.
 
     hardware : the chip
@@ -301,16 +303,16 @@ def named(hardware: Hardware, tiers: Sequence[Tier], name: str, flag: str = "--p
     for place, tier in enumerate(tiers):
         if name.lower() in (tier.name.lower(), tier.where):
             return place
-    known = ", ".join(tier.name for tier in tiers)
-    more = "; --host adds that of a host" if all(tier.is_near for tier in tiers) else ""
-    raise InputError(f"{flag}: {hardware.id} has no memory '{shown(name)}'; it has {known}{more}")
+    names = ", ".join(tier.name for tier in tiers)
+    hint = "; --host adds that of a host" if all(tier.is_near for tier in tiers) else ""
+    raise InputError(f"{flag}: {hardware.id} has no memory '{shown(name)}'; it has {names}{hint}")
 
 
 def _chip(
     hardware: Hardware, formats: Sequence[NumberFormat], bandwidth: float, short_sums: bool
 ) -> Chip:
     dense, head, routed, attention = (
-        working_rate(hardware, one, short_sums=short_sums) for one in formats
+        working_rate(hardware, stored, short_sums=short_sums) for stored in formats
     )
     up, out = hardware.links.scale_up, hardware.links.scale_out
     ways = [way for way in (out, up) if way]

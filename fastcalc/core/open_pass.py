@@ -6,14 +6,14 @@ from functools import cached_property
 
 import numpy as np
 
+from fastcalc.core.chip_work import ChipWork
 from fastcalc.core.component import Step
-from fastcalc.core.host_use import Ways, on_host, ways_of
+from fastcalc.core.host_use import OffloadOptions, offload_options, on_host
 from fastcalc.core.machine import Machine
 from fastcalc.core.pass_work import PassWork
 from fastcalc.core.spatial import spatial_pass
 from fastcalc.core.split import Costs, Split, lost
 from fastcalc.core.step import KnownParts, expected_step, seconds_by_split
-from fastcalc.core.worked import Worked
 from fastcalc.formulas.types import Array, ArrayLike
 
 
@@ -26,7 +26,7 @@ class OpenPass:
     """
 
     def __init__(
-        self, machine: Machine, chips: ArrayLike, work: PassWork, same: Worked | None = None
+        self, machine: Machine, chips: ArrayLike, work: PassWork, same: ChipWork | None = None
     ) -> None:
         self.machine, self.chips, self.work, self._same = machine, chips, work, same
 
@@ -36,7 +36,7 @@ class OpenPass:
         return KnownParts.of(self.work, self.machine.chip, self.machine.software, self._same)
 
     @property
-    def parts(self) -> Worked | None:
+    def parts(self) -> ChipWork | None:
         """What the chip reads and multiplies, all in its first memory; None of regions."""
         return None if self.machine.is_spatial else self._known.parts
 
@@ -48,14 +48,16 @@ class OpenPass:
             return False
         host = on_host(self.work, machine.tiers, self.chips, machine.software, parts.touched)
         assert host is not None
-        pairs = zip(parts.kinds, host.instead(machine.chip, parts), strict=True)
-        return any(np.any(lost(kind.work_time, there) < 0.0) for kind, there in pairs)
+        pairs = zip(parts.kinds, host.net_seconds(machine.chip, parts), strict=True)
+        return any(np.any(lost(kind.work_time, host_seconds) < 0.0) for kind, host_seconds in pairs)
 
     @cached_property
-    def _ways(self) -> Ways:
+    def _offload(self) -> OffloadOptions:
         """How chips that run layer after layer may use memories beyond the first."""
         machine, parts = self.machine, self._known.parts
-        return ways_of(self.work, machine.tiers, self.chips, machine.chip, machine.software, parts)
+        return offload_options(
+            self.work, machine.tiers, self.chips, machine.chip, machine.software, parts
+        )
 
     @property
     def costs(self) -> Sequence[Costs]:
@@ -63,7 +65,7 @@ class OpenPass:
 
         None of machines with regions: a sweep takes the longer, the more these hold.
         """
-        return () if self.machine.is_spatial else self._ways.open
+        return () if self.machine.is_spatial else self._offload.open
 
     @cached_property
     def seconds(self) -> Callable[[Split], Array]:
@@ -71,8 +73,8 @@ class OpenPass:
         if self.machine.is_spatial:
             return lambda split: self.step(split).seconds
         chip, software = self.machine.chip, self.machine.software
-        known = self._known._replace(ways=self._ways)
-        return seconds_by_split(self.work, chip, software, known)
+        known_parts = self._known._replace(offload=self._offload)
+        return seconds_by_split(self.work, chip, software, known_parts)
 
     def step(self, split: Split | None) -> Step:
         """Return what the engine is expected to take for it.
@@ -84,5 +86,5 @@ class OpenPass:
             work = replace(work, split=split)
         if self.machine.is_spatial:
             return spatial_pass(work, chip, software)
-        ways = None if split is None else self._ways
-        return expected_step(work, chip, software, self._known._replace(ways=ways))
+        offload = None if split is None else self._offload
+        return expected_step(work, chip, software, self._known._replace(offload=offload))

@@ -17,12 +17,12 @@ def batch_without_host(placement: AnyPlacement) -> Array:
     if machine.place or all(tier.is_near for tier in machine.tiers):
         return floats(np.inf)
     pairs = zip(machine.tiers, machine.usable(layout.chips), strict=True)
-    held = largest_batch(
+    per_replica = largest_batch(
         usable=floats(sum(usable for tier, usable in pairs if tier.is_near)),
         weights=placement.weights_per_chip,
         cache_per_sequence=placement.cache_per_chip / machine.software.cache_fraction,
     )
-    return held * layout.dp
+    return per_replica * layout.dp
 
 
 def overflows(estimate: Estimate) -> Bools:

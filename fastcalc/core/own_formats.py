@@ -12,20 +12,22 @@ def own_formats(model: Model) -> tuple[str, str]:
 
 def narrows_weights(scenario: Scenario) -> bool:
     """Return whether weights have fewer bits than any release of the model's maker."""
-    model, given = scenario.model, scenario.weights
-    if given is None or given in (own_formats(model)[0], *model.also_published):
+    model, chosen_format = scenario.model, scenario.weights
+    if chosen_format is None or chosen_format in (own_formats(model)[0], *model.also_published):
         return False
     published = model.expert_format or model.weight_format
-    own = weight_formats(model.weight_format)[0], weight_formats(published)[1]
-    pairs = zip(weight_formats(given), own, strict=True)
-    return any(one.bits < other.bits for one, other in pairs)
+    originals = weight_formats(model.weight_format)[0], weight_formats(published)[1]
+    pairs = zip(weight_formats(chosen_format), originals, strict=True)
+    return any(chosen.bits < original.bits for chosen, original in pairs)
 
 
 def narrows_cache(scenario: Scenario) -> bool:
     """Return whether a cache of fewer bits than the engine keeps for the model is asked for."""
-    own = default_cache(scenario.model, scenario.engine, None)
-    kept, whole = (number_format(name) for name in (scenario.kv or own, own))
-    return kept.cache_bytes < whole.cache_bytes
+    default_format = default_cache(scenario.model, scenario.engine, None)
+    chosen, default = (
+        number_format(name) for name in (scenario.kv or default_format, default_format)
+    )
+    return chosen.cache_bytes < default.cache_bytes
 
 
 def is_narrowed(scenario: Scenario) -> bool:

@@ -29,7 +29,7 @@ HOST_CHIPS = 8
 """Chips of one host; a larger link domain joins several."""
 
 
-class LookBack:
+class AttentionWork:
     """What tokens of some traffic look back on, on all chips of a replica, in every pass.
 
     cache, cache_on_rank : cache that one sequence reads, and what of it one tensor-parallel rank
@@ -49,10 +49,10 @@ class LookBack:
         self.decode_flops = self.work.decode_flops_of(attended)
 
     @cached_property
-    def kinds(self) -> "list[tuple[float, LookBack]]":
+    def kinds(self) -> "list[tuple[float, AttentionWork]]":
         """How many layers of each kind there are, and what is looked back on in one of them."""
         return [
-            (count, LookBack(replace(self.placement, work=layer), self.traffic))
+            (count, AttentionWork(replace(self.placement, work=layer), self.traffic))
             for count, layer in self.work.kinds
         ]
 
@@ -69,17 +69,17 @@ class LookBack:
 class PassInput:
     """What a pass is asked to do, on one replica of the attention.
 
-    seen : what its tokens look back on
+    attention : what its tokens look back on
     sequences : sequences decoded, :math:`b` [1]
-    together : sequences decoded by all replicas that share one copy of the experts [1]
+    expert_sequences : sequences decoded by all replicas that share one copy of the experts [1]
     prompt : prompt tokens taken in, :math:`c` [1]
     prompt_replicas : replicas that take in prompts in this pass [1]
     verified : tokens of a sequence in one pass: 1, or the drafted ones and one more [1]
     """
 
-    seen: LookBack
+    attention: AttentionWork
     sequences: ArrayLike
-    together: ArrayLike
+    expert_sequences: ArrayLike
     prompt: ArrayLike = 0.0
     prompt_replicas: ArrayLike = 1.0
     verified: ArrayLike = 1.0
@@ -103,9 +103,9 @@ class PassWork:
         with latent attention [1]
     hidden, expert_width : width of a token between layers, 0 where it is not published; columns of
         a rank's slice of an expert, infinity where they are not known [1]
-    sequences, verified, together : sequences decoded on the replica, their tokens in this pass, and
-        the tokens that meet in one copy of the experts [1]
-    prompt, prompt_together : prompt tokens on the replica, and those that meet in one copy of the
+    sequences, verified, expert_tokens : sequences decoded on the replica, their tokens in this
+        pass, and the tokens that meet in one copy of the experts [1]
+    prompt, expert_prompt : prompt tokens on the replica, and those that meet in one copy of the
         experts [1]
     tp, shards : ranks of the tensor-parallel group, and ranks over which one copy of the experts is
         spread [1]
@@ -124,8 +124,8 @@ class PassWork:
         last, which has the head [1]
     in_flight : sequences of a replica that could be in different stages [1]
     split : where bytes live; None where all are in the one memory of the chip
-    apart : the same pass through one layer of each kind, wherever its bytes live; None where that
-        says no more, as layers are alike or in one stage
+    layer_passes : the same pass through one layer of each kind, wherever its bytes live; None where
+        that says no more, as layers are alike or in one stage
     """
 
     dense_bytes: ArrayLike
@@ -150,9 +150,9 @@ class PassWork:
     expert_width: ArrayLike
     sequences: ArrayLike
     verified: ArrayLike
-    together: ArrayLike
+    expert_tokens: ArrayLike
     prompt: ArrayLike
-    prompt_together: ArrayLike
+    expert_prompt: ArrayLike
     tp: ArrayLike
     shards: ArrayLike
     tp_chips: ArrayLike
@@ -171,7 +171,7 @@ class PassWork:
     last: ArrayLike
     in_flight: ArrayLike
     split: Split | None = None
-    apart: "list[tuple[float, PassWork]] | None" = None
+    layer_passes: "list[tuple[float, PassWork]] | None" = None
 
     @property
     def tokens(self) -> Array:
@@ -193,36 +193,36 @@ def count_pass(
     is_staged = not placement.machine.is_spatial and np.any(np.asarray(placement.layout.pp) > 1)
     if len(placement.work.kinds) <= 1 or not is_staged:
         return work
-    return replace(work, apart=taken_apart(rows, in_flight))
+    return replace(work, layer_passes=count_layer_passes(rows, in_flight))
 
 
-def taken_apart(rows: PassInput, in_flight: ArrayLike) -> list[tuple[float, PassWork]]:
+def count_layer_passes(rows: PassInput, in_flight: ArrayLike) -> list[tuple[float, PassWork]]:
     """Return how many layers of each kind there are, and the pass through one of them.
 
     rows, in_flight : as `count_pass` has them
     """
     return [
-        (count, _whole(seen.placement, replace(rows, seen=seen), in_flight, None))
-        for count, seen in rows.seen.kinds
+        (count, _whole(attention.placement, replace(rows, attention=attention), in_flight, None))
+        for count, attention in rows.attention.kinds
     ]
 
 
 def _whole(
     placement: AnyPlacement, rows: PassInput, in_flight: ArrayLike, split: Split | None
 ) -> PassWork:
-    layout, seen = placement.layout, rows.seen
+    layout, attention = placement.layout, rows.attention
     tp, shards, ranks = layout.tp, layout.expert_shards, placement.machine.ranks
     replicas = np.minimum(rows.prompt_replicas, shards / tp)
     return PassWork(
         **_of_layout(placement.machine, placement.work, layout),
-        cache_bytes=seen.cache_on_rank * ranks,
-        attention_flops=seen.decode_flops / tp * ranks,
-        prompt_flops=0.0 if is_nothing(rows.prompt) else seen.prompt_flops / tp * ranks,
+        cache_bytes=attention.cache_on_rank * ranks,
+        attention_flops=attention.decode_flops / tp * ranks,
+        prompt_flops=0.0 if is_nothing(rows.prompt) else attention.prompt_flops / tp * ranks,
         sequences=rows.sequences,
         verified=rows.verified,
-        together=rows.together * rows.verified,
+        expert_tokens=rows.expert_sequences * rows.verified,
         prompt=rows.prompt,
-        prompt_together=rows.prompt * replicas,
+        expert_prompt=rows.prompt * replicas,
         in_flight=in_flight,
         split=split,
     )
@@ -278,10 +278,10 @@ def _link_share(machine: Machine, chips: ArrayLike) -> Array:
     """Return what a chip of a group gets of its link, to the same bits for one layout or many."""
     up = machine.hardware.links.scale_up
     kind = up.kind if up else None
-    found = shared_link(
+    share = shared_link(
         ranks=np.atleast_1d(chips),
         domain=link_domain(machine.hardware),
         is_mesh=kind == "xgmi",
         is_host=kind == "pcie",
     )
-    return found.reshape(np.shape(chips))[()]
+    return share.reshape(np.shape(chips))[()]

@@ -21,21 +21,21 @@ WEIGHT_KINDS = tuple(kind for kind in KINDS if kind != "kv")
 
 _FEW = 256  # layouts of which what was counted is kept
 
-Found = TypeVar("Found")
+Counted = TypeVar("Counted")
 OneOrMore = TypeVar("OneOrMore", Layout, Layouts)
-OfLayout: TypeAlias = Callable[[Machine, Workload, AnyLayout], Found]
+OfLayout: TypeAlias = Callable[[Machine, Workload, AnyLayout], Counted]
 
 
-def once_a_layout(count: OfLayout[Found]) -> OfLayout[Found]:
+def once_a_layout(count: OfLayout[Counted]) -> OfLayout[Counted]:
     """Return what counts once for each layout of a workload on a machine, or a few of them.
 
     Many at once are counted anew: they are large, and most are asked about once.
     """
-    kept = lru_cache(maxsize=1024)(count)
+    cached = lru_cache(maxsize=1024)(count)
 
-    def counted(machine: Machine, work: Workload, layout: AnyLayout) -> Found:
+    def counted(machine: Machine, work: Workload, layout: AnyLayout) -> Counted:
         is_small = isinstance(layout, Layout) or layout.tp.size <= _FEW
-        return (kept if is_small else count)(machine, work, layout)
+        return (cached if is_small else count)(machine, work, layout)
 
     return counted
 
@@ -145,20 +145,20 @@ def _room(machine: Machine, work: Workload, layout: AnyLayout) -> tuple[ArrayLik
     fits = np.min(np.broadcast_arrays(*usable), axis=0) >= 0.0
     if "kv" not in place:
         return np.where(fits, sum(usable), 0.0), free
-    own = usable.pop(place["kv"])
-    return np.where(fits, own, 0.0), np.maximum(free - sum(usable), 0.0)
+    cache_room = usable.pop(place["kv"])
+    return np.where(fits, cache_room, 0.0), np.maximum(free - sum(usable), 0.0)
 
 
-def _most(machine: Machine, work: Workload, layout: AnyLayout, cache: Array) -> Array:
+def _sequences_that_fit(machine: Machine, work: Workload, layout: AnyLayout, cache: Array) -> Array:
     """Return the sequences that fit on all replicas together. [1]"""
     usable, weights = _room(machine, work, layout)
-    taken = cache / machine.software.cache_fraction
-    per_replica = largest_batch(usable=usable, weights=weights, cache_per_sequence=taken)
+    cache_taken = cache / machine.software.cache_fraction
+    per_replica = largest_batch(usable=usable, weights=weights, cache_per_sequence=cache_taken)
     return np.minimum(per_replica, 1e12) * layout.dp
 
 
 @dataclass(frozen=True, eq=False)
-class _Placed(Generic[OneOrMore]):
+class _PlacedWorkload(Generic[OneOrMore]):
     """A workload on a layout: what each chip holds and how many sequences fit.
 
     With `Layouts` or an array of tokens, every quantity is an array.
@@ -199,8 +199,8 @@ class _Placed(Generic[OneOrMore]):
     @cached_property
     def max_batch(self) -> Array | int:
         """Sequences that fit, all replicas together, a whole number. [1]"""
-        most = _most(self.machine, self.work, self.layout, self.cache_per_chip)
-        return most if np.ndim(most) else int(most)
+        largest = _sequences_that_fit(self.machine, self.work, self.layout, self.cache_per_chip)
+        return largest if np.ndim(largest) else int(largest)
 
     def used_fraction(self, batch: ArrayLike) -> Array:
         """Return the share of memory that a batch fills on the fullest chip; above 1 does not fit.
@@ -214,8 +214,8 @@ class _Placed(Generic[OneOrMore]):
         share = np.float64(1.0) * (weights + cache) / np.maximum(usable, 1.0)
         if not self.machine.place:
             return share
-        whole = sum(self.machine.usable(self.layout.chips))
-        return np.maximum(share, (self.weights_per_chip + cache) / whole)
+        all_usable = sum(self.machine.usable(self.layout.chips))
+        return np.maximum(share, (self.weights_per_chip + cache) / all_usable)
 
     def sequences(self, batch: ArrayLike) -> Array:
         """Return the sequences of a batch on the fullest replica. [1]"""
@@ -228,17 +228,17 @@ class _Placed(Generic[OneOrMore]):
             wafer = self.machine.hardware.kind + ("s" if chips > 1 else "")
             if self.chips_per_layer > 1:
                 return f"{tiers} of {chips} {wafer} ({int(self.chips_per_layer)} for each layer)"
-            each = ceil(self.work.layers / chips)
-            return f"{tiers} of {chips} {wafer} ({each} layer{'s' if each > 1 else ''} each)"
+            layers = ceil(self.work.layers / chips)
+            return f"{tiers} of {chips} {wafer} ({layers} layer{'s' if layers > 1 else ''} each)"
         cut = f" ({self.layout})" if chips > 1 else ""
         return f"{tiers} of {chips} chip{'s' if chips > 1 else ''}{cut}"
 
 
-class Placement(_Placed[Layout]):
+class Placement(_PlacedWorkload[Layout]):
     """A workload on one layout."""
 
 
-class Placements(_Placed[Layouts]):
+class Placements(_PlacedWorkload[Layouts]):
     """A workload on several layouts at once."""
 
 
@@ -274,12 +274,12 @@ class Site(LegalLayouts):
 
     def _by_default(self, place: int) -> Placement:
         """Return a default layout placed, once: many batches have the same."""
-        if place not in self._placed:
-            self._placed[place] = self.place(self.default_layouts[place])
-        return self._placed[place]
+        if place not in self._placements:
+            self._placements[place] = self.place(self.default_layouts[place])
+        return self._placements[place]
 
     @cached_property
-    def _placed(self) -> dict[int, Placement]:
+    def _placements(self) -> dict[int, Placement]:
         return {}
 
     @cached_property
@@ -287,7 +287,7 @@ class Site(LegalLayouts):
         """Sequences that each of the default layouts holds. [1]"""
         stack = _default_stack(self.machine, self.work, np.ndim(self.reserved_tokens))
         cache = _cache_on_chip(self.machine, self.work, stack, self.reserved_tokens)
-        return _most(self.machine, self.work, stack, cache)
+        return _sequences_that_fit(self.machine, self.work, stack, cache)
 
     def chips_needed(self, batch: float) -> tuple[int | None, int | None]:
         """Return the chips that capacity alone asks, and those that whole layers ask. [1]
@@ -299,23 +299,26 @@ class Site(LegalLayouts):
         experts = work.routed.bytes + work.expert_biases.bytes
         kinds = (work.dense.bytes, work.small.bytes + work.head.bytes, experts)
         sizes = dict(zip(KINDS, (*kinds, batch * cache, work.embedding.bytes), strict=True))
-        asked = [
-            (sum(sizes[kind] for kind, own in self.machine.place.items() if own == tier), [tier])
+        pinned = [
+            (
+                sum(sizes[kind] for kind, at in self.machine.place.items() if at == tier),
+                [tier],
+            )
             for tier in set(self.machine.place.values())
         ]
         all_bytes = work.weight_bytes + batch * cache
-        capacity = max(self._chips_for(*one) for one in [(all_bytes, tiers), *asked])
+        capacity = max(self._chips_for(*need) for need in [(all_bytes, tiers), *pinned])
         if not self.machine.is_spatial:
             return int(capacity), None
-        whole = chips_for_whole_layers(
+        for_layers = chips_for_whole_layers(
             layers=slots(self.machine, self.work),
             layer_bytes=self.work.largest_layer_bytes + batch * cache / self.work.layers,
             usable_per_chip=float(sum(usable)),
         )
-        if whole == inf and self.most_stages > slots(self.machine, self.work):
+        if for_layers == inf and self.most_stages > slots(self.machine, self.work):
             smallest = self.smallest(batch)
             return int(capacity), smallest.layout.chips if smallest else None
-        return int(capacity), int(whole) if whole < inf else None
+        return int(capacity), int(for_layers) if for_layers < inf else None
 
     def _chips_for(self, needed: float, tiers: Sequence[int]) -> float:
         """Return the chips whose memories of some positions hold so many bytes. [1]"""

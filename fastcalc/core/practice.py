@@ -41,17 +41,17 @@ def run_by_people(legal: LegalLayouts, *chips: int) -> tuple[Layout, ...]:
     """
     if legal.machine.is_spatial:
         return tuple(layout for count in chips for layout in legal.exactly(count))
-    found = _layouts_by_chips(legal.machine.hardware, legal.work.model)
-    if chips not in found:
-        found[chips] = tuple(layout for count in chips for layout in _run_of(legal, count))
-    return found[chips]
+    by_chips = _layouts_by_chips(legal.machine.hardware, legal.work.model)
+    if chips not in by_chips:
+        by_chips[chips] = tuple(layout for count in chips for layout in _run_of(legal, count))
+    return by_chips[chips]
 
 
-_Found = dict[tuple[int, ...], tuple[Layout, ...]]
+_LayoutsByChips = dict[tuple[int, ...], tuple[Layout, ...]]
 
 
 @once
-def _layouts_by_chips(hardware: Hardware, model: Model) -> _Found:  # noqa: ARG001  (the key)
+def _layouts_by_chips(hardware: Hardware, model: Model) -> _LayoutsByChips:  # noqa: ARG001  (the key)
     """Return what keeps the layouts of some numbers of chips: formats and engines change none."""
     return {}
 

@@ -24,17 +24,17 @@ class Pricing:
 
     basis : ``cloud``: the dated rent, on demand; ``tco``: purchase over four years, and power
     utilization : share of the hours paid for in which the machine serves [1]
-    given : a user's own prices by hardware id [USD/h]
+    user_prices : a user's own prices by hardware id [USD/h]
     """
 
     basis: PriceBasis = "cloud"
     utilization: float = 1.0
-    given: dict[str, float] = field(default_factory=dict)
+    user_prices: dict[str, float] = field(default_factory=dict)
 
     def per_chip_hour(self, hardware: Hardware) -> float | None:
         """Return the price of an hour of one chip; None if unknown. [USD/h]"""
-        if hardware.id in self.given:
-            return self.given[hardware.id]
+        if hardware.id in self.user_prices:
+            return self.user_prices[hardware.id]
         price = hardware.price
         if self.basis == "cloud":
             return price.rent.si if price.rent else None
@@ -53,17 +53,17 @@ class Pricing:
 
     def includes_power(self, hardware: Hardware) -> bool:
         """Whether the price of a chip has its electricity in it."""
-        is_owned = self.basis == "tco" and hardware.id not in self.given
+        is_owned = self.basis == "tco" and hardware.id not in self.user_prices
         return is_owned and self.per_chip_hour(hardware) is not None
 
     def origin(self, hardware: Hardware) -> Quantity | None:
         """Return the catalogue number that the price rests on; None for a user's own."""
-        if hardware.id in self.given:
+        if hardware.id in self.user_prices:
             return None
         return hardware.price.rent if self.basis == "cloud" else hardware.price.purchase
 
     def provider(self, hardware: Hardware) -> str | None:
         """Return the cloud whose offer the price is; None where it is no single cloud's."""
-        is_rent = self.basis == "cloud" and hardware.id not in self.given
+        is_rent = self.basis == "cloud" and hardware.id not in self.user_prices
         offer = hardware.price.offer if is_rent else None
         return offer.provider if offer else None

@@ -37,12 +37,12 @@ def working_rate(
         as their fp16 rate; sums in 32 bits are those of bf16
     """
     for choice in (*stored.computes_in, "bf16", "fp16"):
-        needed, _, used = choice.rpartition(":")
-        peak = hardware.rate(used)
+        needed, _, multiplied = choice.rpartition(":")
+        peak = hardware.rate(multiplied)
         if peak is not None and (not needed or hardware.rate(needed)):
-            bits = _WIDTH[used]
-            if used == "fp16" and not short_sums:
-                peak = min(peak, hardware.rate("bf16") or peak, key=lambda one: one.si)
+            bits = _WIDTH[multiplied]
+            if multiplied == "fp16" and not short_sums:
+                peak = min(peak, hardware.rate("bf16") or peak, key=lambda rate: rate.si)
             return WorkingRate(peak.si, bits, stored.bits < 16 and bits >= 16)
     raise AssertionError("the schema asks for a 16-bit rate")
 

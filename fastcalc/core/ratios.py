@@ -25,6 +25,6 @@ def independent_ratio(*, over: Ranged, under: Ranged) -> Ranged:
     [4.0, 1.79, 8.93]
     """
     ratio = over.expected / under.expected
-    less = factor_of_ratio(over=over.expected / over.low, under=under.high / under.expected)
-    more = factor_of_ratio(over=over.high / over.expected, under=under.expected / under.low)
-    return Ranged(ratio, ratio / less, ratio * more)
+    factor_below = factor_of_ratio(over=over.expected / over.low, under=under.high / under.expected)
+    factor_above = factor_of_ratio(over=over.high / over.expected, under=under.expected / under.low)
+    return Ranged(ratio, ratio / factor_below, ratio * factor_above)

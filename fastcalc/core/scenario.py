@@ -174,12 +174,14 @@ class Location:
 
         None where there is none.
         """
-        found = []
+        fewest_chips = []
         for batch in self.scenario.batches:
-            own = self.placement if self.placement.max_batch >= batch else None
-            holding = [one for one in (self.site.smallest(batch), own) if one]
-            found.append(min((one.layout.chips for one in holding), default=None))
-        return tuple(found)
+            chosen = self.placement if self.placement.max_batch >= batch else None
+            holding = [placement for placement in (self.site.smallest(batch), chosen) if placement]
+            fewest_chips.append(
+                min((placement.layout.chips for placement in holding), default=None)
+            )
+        return tuple(fewest_chips)
 
     @property
     def usd_per_hour(self) -> float | None:
@@ -225,8 +227,8 @@ def site_of(scenario: Scenario, reserved_tokens: ArrayLike) -> Site:
     Raises InputError if a format or a memory is unknown.
     """
     work = scenario.work
-    found = machine(scenario.hardware, scenario.engine, work, scenario.memory)
-    return Site(found, work, reserved_tokens)
+    site_machine = machine(scenario.hardware, scenario.engine, work, scenario.memory)
+    return Site(site_machine, work, reserved_tokens)
 
 
 def locate(scenario: Scenario) -> Location:
@@ -268,8 +270,10 @@ def by_layout(scenario: Scenario) -> list[Scenario]:
     if chips is None or scenario.sharding.names_ranks or len(scenario.batches) == 1:
         return [scenario]
     site = site_of(scenario, traffic.reserved)
-    _, best = chosen_layouts(site, chips, np.array(scenario.batches, dtype=np.float64), traffic)
-    pairs = zip(scenario.batches, best.tolist(), strict=True)
+    _, best_layouts = chosen_layouts(
+        site, chips, np.array(scenario.batches, dtype=np.float64), traffic
+    )
+    pairs = zip(scenario.batches, best_layouts.tolist(), strict=True)
     runs = (list(run) for _, run in groupby(pairs, key=itemgetter(1)))
     return [replace(scenario, batches=tuple(batch for batch, _ in run)) for run in runs]
 
@@ -279,10 +283,12 @@ def solve(scenario: Scenario) -> Outcome:
 
     Raises InputError as `locate` does.
     """
-    found = locate(scenario)
+    location = locate(scenario)
     batches = np.array(scenario.batches, dtype=np.float64)
-    estimate = evaluate(found.placement, batch=batches, traffic=scenario.traffic)
-    return Outcome(scenario, found.site, found.placement, found.is_default_layout, estimate)
+    estimate = evaluate(location.placement, batch=batches, traffic=scenario.traffic)
+    return Outcome(
+        scenario, location.site, location.placement, location.is_default_layout, estimate
+    )
 
 
 def check_traffic(scenario: Scenario) -> None:
@@ -293,25 +299,27 @@ def check_traffic(scenario: Scenario) -> None:
     Raises InputError if they exceed the model's context.
     """
     traffic = scenario.traffic
-    what = (
+    description = (
         f"a context of {traffic.context:,.0f} tokens"
         if traffic.context > traffic.prompt + traffic.output
         else f"prompt + output = {traffic.prompt + traffic.output:,.0f} tokens"
     )
-    check_context(scenario.model, traffic.longest, what)
+    check_context(scenario.model, traffic.longest, description)
 
 
-def check_context(model: Model, tokens: float, what: str) -> None:
+def check_context(model: Model, tokens: float, description: str) -> None:
     """Refuse more tokens than a model takes.
 
     model : whose context it is
     tokens : that a sequence grows to [1]
-    what : how the sentence names them
+    description : how the sentence names them
 
     Raises InputError if they exceed the model's context.
     """
     if model.max_context is not None and tokens > model.max_context:
-        raise InputError(f"{what} exceeds the {model.max_context:,} tokens that {model.id} takes")
+        raise InputError(
+            f"{description} exceeds the {model.max_context:,} tokens that {model.id} takes"
+        )
 
 
 def engine_for(catalogue: Catalogue, hardware: Hardware) -> tuple[Engine, bool]:
@@ -344,10 +352,10 @@ def _warnings(outcome: Location) -> Iterable[str]:
     if (host := scenario.memory.host) is not None:
         yield from host.what_if.values()
         yield from [scenario.memory.note] if scenario.memory.note else []
-        own = hardware.links.fastest
+        chip_link = hardware.links.fastest
         typed = host.memory if host.id == WRITTEN else ()
-        if own and any(one.link and one.link.si > own.si for one in typed):
-            yield f"the link to the host is limited to the {own.text} of {hardware.id}'s own"
+        if chip_link and any(memory.link and memory.link.si > chip_link.si for memory in typed):
+            yield f"the link to the host is limited to the {chip_link.text} of {hardware.id}'s own"
     yield from _engine_notes(scenario)
     if outcome.usd_per_hour is None:
         yield (
@@ -374,7 +382,7 @@ def _inherited_notes(scenario: Scenario) -> Iterable[str]:
     """Yield which numbers of a chip are those of another, which its file extends."""
     hardware, keys = scenario.hardware, dict[str, list[str]]()
     for key in _OF_A_CHIP:
-        is_given = key == "price" and hardware.id in scenario.pricing.given
+        is_given = key == "price" and hardware.id in scenario.pricing.user_prices
         if key in hardware.inherited and not is_given:
             keys.setdefault(hardware.inherited[key], []).append(key)
     for parent, names in keys.items():
@@ -388,9 +396,9 @@ def _engine_notes(scenario: Scenario) -> Iterable[str]:
     if is_fitted or is_assumed(engine) or not (engine.ranges or scenario.engine_is_borrowed):
         return
     is_default = engine.id == engine_of_class(hardware)[0]
-    taken = f", the default of class {class_of(hardware)}," if is_default else ""
+    title = f", the default of class {class_of(hardware)}," if is_default else ""
     yield (
-        f"{hardware.id}: {engine.id}{taken} was not fitted on {hardware.architecture or 'it'}: its "
+        f"{hardware.id}: {engine.id}{title} was not fitted on {hardware.architecture or 'it'}: its "
         "floors are other chips', its range is wider"
     )
 

@@ -9,19 +9,25 @@ from functools import cached_property, reduce
 
 import numpy as np
 
-from fastcalc.core.best_split import placed
+from fastcalc.core.best_split import best_split
 from fastcalc.core.bound import Bound, bound_step
+from fastcalc.core.chip_work import ChipWork
 from fastcalc.core.component import Component, Step
 from fastcalc.core.host_use import tier_rates
 from fastcalc.core.open_pass import OpenPass
-from fastcalc.core.pass_work import LookBack, PassInput, PassWork, count_pass, taken_apart
+from fastcalc.core.pass_work import (
+    AttentionWork,
+    PassInput,
+    PassWork,
+    count_layer_passes,
+    count_pass,
+)
 from fastcalc.core.placement import AnyPlacement
 from fastcalc.core.spatial import spatial_pass
 from fastcalc.core.split import Split, split
 from fastcalc.core.step import expected_step, in_layers, layer_seconds
 from fastcalc.core.tier import PlaceFor
 from fastcalc.core.traffic import Traffic
-from fastcalc.core.worked import Worked
 from fastcalc.formulas import serving
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
@@ -36,11 +42,11 @@ class Schedule:
     placement : a workload on a layout
     traffic : what requests look like
     batch : sequences decoded together by the whole deployment [1]
-    seen : what its tokens look back on, where that has been counted
+    attention : what its tokens look back on, where that has been counted
     place_for : what bytes are placed for; None for what the user asks
 
     streams : sequences that one pass decodes: one micro-batch of one replica; regions take all [1]
-    together : sequences of all replicas that meet in one copy of the experts, in one pass [1]
+    expert_sequences : sequences of all replicas that meet in one copy of the experts [1]
     """
 
     def __init__(
@@ -48,10 +54,10 @@ class Schedule:
         placement: AnyPlacement,
         traffic: Traffic,
         batch: Floats,
-        seen: LookBack | None = None,
+        attention: AttentionWork | None = None,
         place_for: PlaceFor | None = None,
     ) -> None:
-        self.seen = seen or LookBack(placement, traffic)
+        self.attention = attention or AttentionWork(placement, traffic)
         self.placement, self.traffic, self.batch = placement, traffic, batch
         layout, self.machine = placement.layout, placement.machine
         self.place_for = place_for or self.machine.memory.place_for
@@ -60,7 +66,7 @@ class Schedule:
         shared = layout.dp * layout.pp if self.is_staged else 1
         self.streams = np.maximum(batch / shared, 1.0)
         copies = layout.pp * layout.width / layout.expert_shards
-        self.together = np.maximum(batch / (copies if self.is_staged else 1), 1.0)
+        self.expert_sequences = np.maximum(batch / (copies if self.is_staged else 1), 1.0)
         self.in_flight = np.maximum(batch / layout.dp, 1.0)
 
     @cached_property
@@ -106,19 +112,21 @@ class Schedule:
 
     def decode_work(self, verified: float | None = None) -> PassWork:
         """Return a pass that decodes only."""
-        return self._count(self._rows(self.streams, self.together, 0.0, 1.0, verified))
+        return self._count(self._rows(self.streams, self.expert_sequences, 0.0, 1.0, verified))
 
     def mixed_work(self) -> PassWork:
         """Return a pass that decodes and takes in a lump of prompts."""
         replicas = self.placement.layout.dp
-        return self._count(self._rows(self.streams, self.together, self.lump, replicas))
+        return self._count(self._rows(self.streams, self.expert_sequences, self.lump, replicas))
 
     def first_work(self) -> PassWork:
         """Return a pass that takes in a chunk of one request's prompt alongside the others."""
         prompt = self.traffic.computed_prompt / self.chunks
         return self._count(
             self._rows(
-                np.maximum(self.streams - 1.0, 0.0), np.maximum(self.together - 1.0, 0.0), prompt
+                np.maximum(self.streams - 1.0, 0.0),
+                np.maximum(self.expert_sequences - 1.0, 0.0),
+                prompt,
             )
         )
 
@@ -139,7 +147,7 @@ class Schedule:
         if machine.prefix is None:
             return 0.0
         tier, traffic = machine.tiers[machine.prefix], self.traffic
-        parts = [one.share(placement.layout.chips) for one in machine.tiers]
+        parts = [memory.share(placement.layout.chips) for memory in machine.tiers]
         if self.is_bound:
             rate = np.minimum(tier.bandwidth * parts[machine.prefix], tier.link)
         else:
@@ -157,14 +165,14 @@ class Schedule:
         if is_own and len(machine.tiers) == 1:
             return None
         if is_own and not machine.place:
-            held = self.placement.sequences(self.batch) * self.placement.cache_per_chip
+            cache = self.placement.sequences(self.batch) * self.placement.cache_per_chip
             near = machine.usable(self.placement.layout.chips)[0]
-            fits = np.all(self.placement.weights_per_chip + held <= near)
-            if fits and not any(each.gains for each in self._placed_for):
+            fits = np.all(self.placement.weights_per_chip + cache <= near)
+            if fits and not any(open_pass.gains for open_pass in self._placed_for):
                 return None
-        passes = [each.costs for each in self._placed_for if each.costs]
+        passes = [open_pass.costs for open_pass in self._placed_for if open_pass.costs]
         start = split(self.placement, self.batch)
-        return placed(start, self.placement, self._seconds_placed_for, passes)
+        return best_split(start, self.placement, self._seconds_placed_for, passes)
 
     @property
     def _placed_for(self) -> list[OpenPass]:
@@ -185,16 +193,16 @@ class Schedule:
     def _rows(
         self,
         sequences: ArrayLike,
-        together: ArrayLike,
+        expert_sequences: ArrayLike,
         prompt: ArrayLike,
         replicas: ArrayLike = 1.0,
         verified: ArrayLike | None = None,
     ) -> PassInput:
         traffic = self.traffic
         return PassInput(
-            seen=self.seen,
+            attention=self.attention,
             sequences=sequences,
-            together=together,
+            expert_sequences=expert_sequences,
             prompt=prompt,
             prompt_replicas=replicas,
             verified=traffic.speculation.verified if verified is None else verified,
@@ -206,8 +214,8 @@ class Schedule:
         With speculation at least the tokens that are kept must be computed.
         """
         everyone = self.batch if decode is None else decode
-        kept = self.traffic.speculation.tokens_per_pass
-        return bound_step(self.placement, self._rows(everyone, everyone, prompt, 1.0, kept))
+        tokens_kept = self.traffic.speculation.tokens_per_pass
+        return bound_step(self.placement, self._rows(everyone, everyone, prompt, 1.0, tokens_kept))
 
     @cached_property
     def decode_bound(self) -> Bound:
@@ -217,13 +225,13 @@ class Schedule:
     @cached_property
     def decode(self) -> Step:
         """The pass between two tokens of a stream, and what was drafted for it."""
-        least = self.decode_bound
+        bound = self.decode_bound
         if self.is_bound:
-            return least.as_step()
+            return bound.as_step()
         step = self._decoding.step(self.split).then(*self._drafting)
         # The bound is a bound: rounding, or an engine of all ones, must not step over it.
-        missing = np.maximum(least.seconds - step.seconds, 0.0)
-        return step.then(Component("up to the bound", count=1.0, each=missing))
+        missing = np.maximum(bound.seconds - step.seconds, 0.0)
+        return step.then(Component("up to the bound", count=1.0, seconds_each=missing))
 
     @cached_property
     def mixed(self) -> Step:
@@ -265,20 +273,20 @@ class Schedule:
             works.append((plain, drafted * share))
         return works
 
-    def _open(self, rows: PassInput, same: Worked | None = None) -> OpenPass:
+    def _open(self, rows: PassInput, same: ChipWork | None = None) -> OpenPass:
         work = count_pass(self.placement, rows, self.in_flight)
         return OpenPass(self.machine, self.placement.layout.chips, work, same)
 
     @cached_property
     def _decoding(self) -> OpenPass:
         """The pass that decodes, wherever its bytes live."""
-        return self._open(self._rows(self.streams, self.together, 0.0))
+        return self._open(self._rows(self.streams, self.expert_sequences, 0.0))
 
     @cached_property
     def _mixing(self) -> OpenPass:
         """The pass that decodes and takes in a lump of prompts, wherever its bytes live."""
         replicas = self.placement.layout.dp
-        rows = self._rows(self.streams, self.together, self.lump, replicas)
+        rows = self._rows(self.streams, self.expert_sequences, self.lump, replicas)
         return self._open(rows, self._decoding.parts)
 
     @cached_property
@@ -286,7 +294,7 @@ class Schedule:
         """The pass of whose layers each drafted token takes one, wherever its bytes live."""
         if not np.any(self.traffic.speculation.drafted):
             return None
-        return self._open(self._rows(self.streams, self.together, 0.0, 1.0, 1.0))
+        return self._open(self._rows(self.streams, self.expert_sequences, 0.0, 1.0, 1.0))
 
     def expected(self, work: PassWork) -> Step:
         """Return what the engine is expected to take for a pass."""
@@ -299,13 +307,13 @@ class Schedule:
         if self._drafts is None:
             return ()
         drafted = self.traffic.speculation.drafted
-        return (Component("drafting", count=drafted, each=self.drafted_layer(self.split)),)
+        return (Component("drafting", count=drafted, seconds_each=self.drafted_layer(self.split)),)
 
     @cached_property
     def _drafted_kinds(self) -> list[PassWork]:
         """The pass of a drafted token through a layer of each kind."""
-        rows = self._rows(self.streams, self.together, 0.0, verified=1.0)
-        return [layer for _, layer in taken_apart(rows, self.in_flight)]
+        rows = self._rows(self.streams, self.expert_sequences, 0.0, verified=1.0)
+        return [layer for _, layer in count_layer_passes(rows, self.in_flight)]
 
     def drafted_layer(self, split: Split | None) -> Array:
         """Return what a drafted token takes: a layer of the slowest kind, attention and all. [s]
@@ -320,7 +328,7 @@ class Schedule:
             deeper = self.expected(replace(plain, depth=plain.depth + drafted)).seconds
             return floats((deeper - self.expected(plain).seconds) / drafted)
         if not work.kinds:
-            rows = self._rows(self.streams, self.together, 0.0, verified=1.0)
+            rows = self._rows(self.streams, self.expert_sequences, 0.0, verified=1.0)
             plain = count_pass(self.placement, rows, self.in_flight, split)
             return floats(self.expected(plain).seconds / work.depth)
         times = (

@@ -34,12 +34,12 @@ def speeds(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> Float
     return np.asarray(traffic.speculation.tokens_per_pass / seconds, dtype=np.float64)
 
 
-def largest_reaching(each: Speeds, goals: Floats, low: ArrayLike, high: ArrayLike) -> Batches:
+def largest_reaching(speeds_at: Speeds, goals: Floats, low: ArrayLike, high: ArrayLike) -> Batches:
     """Return the largest batch that reaches each of some speeds; 0 for none. [1]
 
     A larger batch is never faster on the same chips.
 
-    each : speeds at batches, with an axis before the shape that all others broadcast to
+    speeds_at : speeds at batches, with an axis before the shape that all others broadcast to
     goals : tokens a second that every user is to get [1/s]
     low, high : batches that reach them, or 0, and larger ones that do not [1]
     """
@@ -47,11 +47,13 @@ def largest_reaching(each: Speeds, goals: Floats, low: ArrayLike, high: ArrayLik
     while (gap := missed - reached).max() > 1:
         parts = min(_PARTS, int(gap.max()), max(_TRIED // gap.size, 2))
         shares = np.arange(1, parts).reshape(-1, *(1,) * gap.ndim)
-        tried = reached + gap * shares // parts
-        is_fast = (each(np.maximum(tried, 1.0)) >= goals) | (tried == reached)
-        held = np.logical_and.accumulate(is_fast).sum(axis=0)[np.newaxis]
-        ends = np.concatenate([reached[np.newaxis], tried, missed[np.newaxis]])
-        reached, missed = (np.take_along_axis(ends, held + more, axis=0)[0] for more in (0, 1))
+        batches = reached + gap * shares // parts
+        is_fast = (speeds_at(np.maximum(batches, 1.0)) >= goals) | (batches == reached)
+        reaching = np.logical_and.accumulate(is_fast).sum(axis=0)[np.newaxis]
+        ends = np.concatenate([reached[np.newaxis], batches, missed[np.newaxis]])
+        reached, missed = (
+            np.take_along_axis(ends, reaching + offset, axis=0)[0] for offset in (0, 1)
+        )
     return reached.astype(np.int64)
 
 
@@ -62,15 +64,18 @@ def largest_batches(placement: Placement, traffic: Traffic, speed: ArrayLike) ->
     speed : tokens a second that every user is to get, one dimension at most [1/s]
     """
     goals = np.atleast_1d(np.asarray(speed, float)) * (1.0 - ROUNDING)
-    each = partial(speeds, placement, traffic)
-    return largest_reaching(each, goals, 0, placement.max_batch + 1)
+    speeds_at = partial(speeds, placement, traffic)
+    return largest_reaching(speeds_at, goals, 0, placement.max_batch + 1)
 
 
-def cost_multiples(each: Speeds, before: Batches, after: Batches) -> Floats:
+def cost_multiples(speeds_at: Speeds, before: Batches, after: Batches) -> Floats:
     """Return what an output token costs at one batch over what it costs at another. [1]
 
     The chips stay, so the multiple times the ratio of the speeds is the ratio of the batches.
     Infinite where either batch is 0.
     """
-    totals = [many * each(many) for many in (np.maximum(one, 1.0) for one in (before, after))]
+    totals = [
+        batch * speeds_at(batch)
+        for batch in (np.maximum(batches, 1.0) for batches in (before, after))
+    ]
     return np.where((before > 0) & (after > 0), totals[0] / totals[1], np.inf)

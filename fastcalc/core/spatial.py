@@ -5,13 +5,13 @@ from math import inf
 
 import numpy as np
 
+from fastcalc.core.chip_work import touched_experts
 from fastcalc.core.component import Component, Step
 from fastcalc.core.host_use import LEAST, tier_rates
 from fastcalc.core.machine import Chip, EngineParameters, Reached, reached
 from fastcalc.core.pass_work import ACTIVATION_BYTES, PassWork
 from fastcalc.core.split import READ, Costs, Split, summed
 from fastcalc.core.tier import Tier
-from fastcalc.core.worked import touched_experts
 from fastcalc.formulas.pipeline import spatial_step
 from fastcalc.formulas.roofline import time_of
 from fastcalc.formulas.types import Array, ArrayLike, floats, where
@@ -56,7 +56,7 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
             flops=where(in_compute, turns * compute * dense_rate * chips, 0.0),
             flop_rate=dense_rate * chips,
             count=where(is_floor, turns, 0.0),
-            each=software.decode_layer_floor,
+            seconds_each=software.decode_layer_floor,
         ),
         Component("shared memory", bytes=outside, bandwidth=(outside + LEAST) / (shared + LEAST)),
         *_prompt(work, chip, software),
@@ -65,7 +65,7 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
             sent=chips * hop_bytes * work.verified,
             link=chip.link_out * np.asarray(software.link_fraction),
             count=chips,
-            each=chip.hop,
+            seconds_each=chip.hop,
         ),
     )
 
@@ -98,31 +98,31 @@ def spatial_costs(
     read = _read(work, software)
     rates = tier_rates(tiers, chip, software, [tier.share(chips) for tier in tiers])
     slow = [inf if tier.where == "chip" else rate for tier, rate in zip(tiers, rates, strict=True)]
-    return Costs([[each / rate for each in read] for rate in slow])
+    return Costs([[size / rate for size in read] for rate in slow])
 
 
 def _read(work: PassWork, software: EngineParameters) -> tuple[ArrayLike, ...]:
     """Return what is read of each kind of `READ` outside of regions. [byte]"""
     chips, streams = np.asarray(work.stages) * 1.0, np.asarray(work.sequences)
-    together = where(streams > 0.0, np.maximum(streams / chips, 1.0), 0.0)
+    streams_per_chip = where(streams > 0.0, np.maximum(streams / chips, 1.0), 0.0)
     return (
         work.dense_bytes,
         work.head_bytes,
         work.routed_bytes * touched_experts(work, software),
-        together * work.cache_bytes,
+        streams_per_chip * work.cache_bytes,
     )
 
 
 def _shared(work: PassWork, split: Split, software: EngineParameters) -> tuple[Array, Array]:
     """Return the bytes that are in regions, and what is read of all others. [byte]"""
-    whole = (work.dense_bytes, work.head_bytes, work.routed_bytes, work.cache_bytes)
+    sizes = (work.dense_bytes, work.head_bytes, work.routed_bytes, work.cache_bytes)
     resident, moved = floats(0.0), floats(0.0)
     for place, tier in enumerate(split.tiers):
-        there = [split.shares[kind][place] for kind in READ]
+        shares = [split.shares[kind][place] for kind in READ]
         if tier.where == "chip":
-            resident = resident + summed(there, whole)
+            resident = resident + summed(shares, sizes)
         else:
-            moved = moved + summed(there, _read(work, software))
+            moved = moved + summed(shares, _read(work, software))
     return resident, moved
 
 

@@ -23,15 +23,15 @@ def lost(near: ArrayLike, far: ArrayLike) -> Array:
 
     near, far : what it takes in either memory [s]
     """
-    more = floats(far - near)
-    if np.all(more >= 0.0):
-        return more
-    return np.where(more < -1e-9 * near, more, np.maximum(more, 0.0))
+    extra = floats(far - near)
+    if np.all(extra >= 0.0):
+        return extra
+    return np.where(extra < -1e-9 * near, extra, np.maximum(extra, 0.0))
 
 
 def summed(shares: Iterable[ArrayLike], amounts: Iterable[ArrayLike]) -> Array:
     """Return the sum of shares of some amounts."""
-    return floats(sum(share * each for share, each in zip(shares, amounts, strict=True)))
+    return floats(sum(share * amount for share, amount in zip(shares, amounts, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +63,8 @@ class Split:
 
     def used(self, tier: int) -> Bools:
         """Return whether anything lives in a memory, by its position."""
-        held = (self.shares[kind][tier] * self.sizes[kind] > 0.0 for kind in KINDS)
-        return np.asarray(np.any(np.broadcast_arrays(*held), axis=0))
+        is_there = (self.shares[kind][tier] * self.sizes[kind] > 0.0 for kind in KINDS)
+        return np.asarray(np.any(np.broadcast_arrays(*is_there), axis=0))
 
     @property
     def reads_host(self) -> Bools:
@@ -98,7 +98,10 @@ class Costs:
         """What it takes longer for each kind in each memory beyond the first. [s]"""
         near, *beyond = self.cells
         return [
-            [floats(there - here) for there, here in zip(cells, near, strict=True)]
+            [
+                floats(far_seconds - near_seconds)
+                for far_seconds, near_seconds in zip(cells, near, strict=True)
+            ]
             for cells in beyond
         ]
 
@@ -163,6 +166,6 @@ def split(placement: AnyPlacement, batch: ArrayLike) -> Split:
     sizes = dict(zip(KINDS, (dense, head, experts, cache, table), strict=True))
     shares = {}
     for kind, size in sizes.items():
-        own = machine.place.get(kind, 0) * (size > 0.0)  # nothing is near
-        shares[kind] = [floats(own == at) for at in range(len(machine.tiers))]
+        position = machine.place.get(kind, 0) * (size > 0.0)  # nothing is near
+        shares[kind] = [floats(position == at) for at in range(len(machine.tiers))]
     return Split(machine.tiers, layout.chips, sizes, shares)

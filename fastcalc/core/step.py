@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fastcalc.core.chip_work import ChipWork, chip_work, unpacking
 from fastcalc.core.component import Component, Step, idle, is_nothing, total_of
-from fastcalc.core.host_use import FAR, HOST, Ways, located, ways_of
+from fastcalc.core.host_use import FAR, HOST, OffloadOptions, offload_options, offloaded_pass
 from fastcalc.core.machine import Chip, EngineParameters
 from fastcalc.core.pass_work import ACTIVATION_BYTES, PassWork
 from fastcalc.core.split import Split
-from fastcalc.core.worked import Worked, unpacking, worked
 from fastcalc.formulas.network import all_reduce_bytes, all_reduce_shots, exchange_bytes
 from fastcalc.formulas.pipeline import heaviest_stage, pipelined_step
 from fastcalc.formulas.types import Array, ArrayLike, floats, where
@@ -29,59 +29,61 @@ class KnownParts(NamedTuple):
     """What of a pass does not depend on where its bytes live.
 
     parts : what the chip reads and multiplies, all in its first memory
-    others : floors, messages and what sequences cost
-    ways : how it may use memories beyond the first; None where all is in the one there is
+    overheads : floors, messages and what sequences cost
+    offload : how it may use memories beyond the first; None where all is in the one there is
     """
 
-    parts: Worked
-    others: tuple[Component, ...]
-    ways: Ways | None = None
+    parts: ChipWork
+    overheads: tuple[Component, ...]
+    offload: OffloadOptions | None = None
 
     @classmethod
     def of(
-        cls, work: PassWork, chip: Chip, software: EngineParameters, same: Worked | None = None
+        cls, work: PassWork, chip: Chip, software: EngineParameters, same: ChipWork | None = None
     ) -> "KnownParts":
         """Return these of a pass.
 
         same : of another pass that decodes the same sequences, with prompts or without
         """
-        parts = worked(work, chip, software, same)
-        others = (
+        parts = chip_work(work, chip, software, same)
+        overheads = (
             _floor(work, software),
             _all_reduce(work, chip, software),
-            Component("rank wait", count=2.0 * work.depth * (work.tp > 1), each=software.rank_wait),
+            Component(
+                "rank wait", count=2.0 * work.depth * (work.tp > 1), seconds_each=software.rank_wait
+            ),
             _exchange(work, chip, software),
-            Component("sequences", count=work.sequences, each=software.sequence_overhead),
+            Component("sequences", count=work.sequences, seconds_each=software.sequence_overhead),
         )
         if work.split is None:
-            return cls(parts, others)
+            return cls(parts, overheads)
         tiers, chips = work.split.tiers, work.split.chips
-        return cls(parts, others, ways_of(work, tiers, chips, chip, software, parts))
+        return cls(parts, overheads, offload_options(work, tiers, chips, chip, software, parts))
 
     def besides(self, chip: Chip) -> ArrayLike:
         """Return what the pass takes apart from the kinds of bytes that it reads. [s]"""
         parts = self.parts
-        rest = (unpacking(chip, parts.widened), *parts.prompts, *self.others)
-        return total_of(part.seconds for part in rest)
+        components = (unpacking(chip, parts.widened), *parts.prompts, *self.overheads)
+        return total_of(part.seconds for part in components)
 
     def layers_and_head(self, chip: Chip, split: Split | None) -> tuple[Array, Array]:
         """Return what the pass takes in its layers, and in head and norms. [s]"""
         fixed = self.besides(chip)
-        if split is None or self.ways is None:
+        if split is None or self.offload is None:
             dense, head, experts, cache = (kind.seconds for kind in self.parts.kinds)
             return floats(fixed + dense + experts + cache), floats(head)
-        return floats(fixed + self.ways.layers(split)), self.ways.head(split)
+        return floats(fixed + self.offload.layers(split)), self.offload.head(split)
 
 
 def expected_step(
-    work: PassWork, chip: Chip, software: EngineParameters, known: KnownParts | None = None
+    work: PassWork, chip: Chip, software: EngineParameters, known_parts: KnownParts | None = None
 ) -> Step:
     """Return the step an engine is expected to take on chips that run layer after layer.
 
     work : the work of the pass
     chip, software : what a chip prints, and what the engine makes of it; every field broadcasts
         with those of the work
-    known : what does not depend on where bytes live, where that has been computed
+    known_parts : what does not depend on where bytes live, where that has been computed
 
     Returns
     -------
@@ -89,20 +91,23 @@ def expected_step(
         Components in seconds: a pass through all layers, and with pipeline stages the hops
         and the wait for other micro-batches.
     """
-    known = known or KnownParts.of(work, chip, software)
-    passed = _through(work.split, chip, known)
-    return passed.then(*_pipeline(work, chip, software, known, passed.seconds))
+    known_parts = known_parts or KnownParts.of(work, chip, software)
+    passed = _through(work.split, chip, known_parts)
+    return passed.then(*_pipeline(work, chip, software, known_parts, passed.seconds))
 
 
-def _through(split: Split | None, chip: Chip, known: KnownParts) -> Step:
+def _through(split: Split | None, chip: Chip, known_parts: KnownParts) -> Step:
     """Return a pass through all layers, one stage after another."""
-    parts, others, ways = known
+    parts, overheads, offload = known_parts
     elsewhere: tuple[Component, ...] = (idle(FAR), idle(HOST))
-    if split is not None and ways is not None:
-        found = located(split, ways)
-        parts, elsewhere = parts.left(found.near, found.rest), (found.far, found.host)
+    if split is not None and offload is not None:
+        offloaded = offloaded_pass(split, offload)
+        parts, elsewhere = (
+            parts.left(offloaded.near, offloaded.multiplied),
+            (offloaded.far, offloaded.host),
+        )
     return Step.of(
-        *parts.kinds, unpacking(chip, parts.widened), *parts.prompts, *others, *elsewhere
+        *parts.kinds, unpacking(chip, parts.widened), *parts.prompts, *overheads, *elsewhere
     )
 
 
@@ -122,8 +127,8 @@ def in_layers(split: Split | None) -> Split | None:
     """Return where bytes of layers live: the cores of a host take no turn for the head there."""
     if split is None:
         return None
-    first, *others = split.shares["head"]
-    head = [np.ones_like(first), *map(np.zeros_like, others)]
+    first, *farther = split.shares["head"]
+    head = [np.ones_like(first), *map(np.zeros_like, farther)]
     return replace(split, shares=split.shares | {"head": head})
 
 
@@ -133,7 +138,7 @@ def _own(work: PassWork, software: EngineParameters) -> ArrayLike:
 
 
 def slowest_stage(
-    work: PassWork, chip: Chip, software: EngineParameters, known: KnownParts
+    work: PassWork, chip: Chip, software: EngineParameters, known_parts: KnownParts
 ) -> Array:
     """Return what one micro-batch takes in the slowest stage, hops apart. [s]
 
@@ -142,38 +147,38 @@ def slowest_stage(
 
     work : the work of the pass
     chip, software : what a chip prints, and what the engine makes of it
-    known : what does not depend on where bytes live
+    known_parts : what does not depend on where bytes live
     """
-    layers, head = known.layers_and_head(chip, work.split)
-    own = _own(work, software)
-    if work.apart is None:
-        fullest, last = (part * (layers - own) for part in (work.fullest, work.last))
+    layers, head = known_parts.layers_and_head(chip, work.split)
+    per_sequence = _own(work, software)
+    if work.layer_passes is None:
+        fullest, last = (part * (layers - per_sequence) for part in (work.fullest, work.last))
     else:
         near_head = in_layers(work.split)
-        times = [layer_seconds(layer, chip, software, near_head) for _, layer in work.apart]
-        counts = [count for count, _ in work.apart]
+        times = [layer_seconds(layer, chip, software, near_head) for _, layer in work.layer_passes]
+        counts = [count for count, _ in work.layer_passes]
         heaviest = partial(heaviest_stage, amounts=times, counts=counts, stages=work.stages)
         fullest, last = (heaviest(layers=part * sum(counts)) for part in (work.fullest, work.last))
     # Kinds priced apart may take longer than together, but no stage longer than all of them.
-    return np.minimum(np.maximum(fullest, last + head) + own, layers + head)
+    return np.minimum(np.maximum(fullest, last + head) + per_sequence, layers + head)
 
 
 def seconds_by_split(
-    work: PassWork, chip: Chip, software: EngineParameters, known: KnownParts
+    work: PassWork, chip: Chip, software: EngineParameters, known_parts: KnownParts
 ) -> Callable[[Split], Array]:
     """Return what gives the time of a pass for bytes split over the memories. [s]
 
     work : the work of the pass
     chip, software : what a chip prints, and what the engine makes of it
-    known : what does not depend on the split, and how the pass may use the memories
+    known_parts : what does not depend on the split, and how the pass may use the memories
     """
-    ways = known.ways
-    assert ways is not None
-    fixed = known.besides(chip)
+    offload = known_parts.offload
+    assert offload is not None
+    fixed = known_parts.besides(chip)
 
     def seconds(split: Split) -> Array:
-        passed = floats(fixed + ways.seconds(split))
-        stages = _pipeline(replace(work, split=split), chip, software, known, passed)
+        passed = floats(fixed + offload.seconds(split))
+        stages = _pipeline(replace(work, split=split), chip, software, known_parts, passed)
         return floats(total_of([passed, *(part.seconds for part in stages)]))
 
     return seconds
@@ -184,14 +189,16 @@ def _floor(work: PassWork, software: EngineParameters) -> Component:
     layers = work.depth + software.expert_layer_extra * work.expert_layers
     latent = software.latent_layer_extra * work.latent_layers
     if is_nothing(work.prompt):
-        return Component("layer floors", count=layers + latent, each=software.decode_layer_floor)
+        return Component(
+            "layer floors", count=layers + latent, seconds_each=software.decode_layer_floor
+        )
     is_prompt = floats(work.prompt) > 0.0
     if is_prompt.all():
-        return Component("layer floors", count=layers, each=software.prefill_layer_floor)
+        return Component("layer floors", count=layers, seconds_each=software.prefill_layer_floor)
     return Component(
         "layer floors",
         count=where(is_prompt, layers, layers + latent),
-        each=where(is_prompt, software.prefill_layer_floor, software.decode_layer_floor),
+        seconds_each=where(is_prompt, software.prefill_layer_floor, software.decode_layer_floor),
     )
 
 
@@ -213,7 +220,7 @@ def _all_reduce(work: PassWork, chip: Chip, software: EngineParameters) -> Compo
         sent=2.0 * work.depth * all_reduce_bytes(ranks=chips, message=message, shots=shots),
         link=link,
         count=2.0 * work.depth * np.maximum(shots, work.tp > 1),
-        each=latency,
+        seconds_each=latency,
     )
 
 
@@ -224,8 +231,8 @@ def _exchange(work: PassWork, chip: Chip, software: EngineParameters) -> Compone
         return idle("expert exchange")
     link = where(work.exchange_is_inside, chip.link, chip.link_out)
     hop = where(work.exchange_is_inside, 0.0, chip.hop)
-    others = work.shards - 1.0 - work.destinations
-    destinations = work.destinations + work.is_one_host * software.exchange_gathers * others
+    unvisited = work.shards - 1.0 - work.destinations
+    destinations = work.destinations + work.is_one_host * software.exchange_gathers * unvisited
     return Component(
         "expert exchange",
         sent=layers
@@ -233,12 +240,16 @@ def _exchange(work: PassWork, chip: Chip, software: EngineParameters) -> Compone
         * work.crossing,
         link=link * software.link_fraction * work.exchange_link_share,
         count=2.0 * layers,
-        each=software.collective_latency + hop,
+        seconds_each=software.collective_latency + hop,
     )
 
 
 def _pipeline(
-    work: PassWork, chip: Chip, software: EngineParameters, known: KnownParts, pass_time: Array
+    work: PassWork,
+    chip: Chip,
+    software: EngineParameters,
+    known_parts: KnownParts,
+    pass_time: Array,
 ) -> tuple[Component, Component]:
     """Return the hops between pipeline stages, and the wait for the micro-batches ahead."""
     if isinstance(work.stages, int) and work.stages == 1:
@@ -250,19 +261,19 @@ def _pipeline(
         sent=crossings * work.tokens * work.hidden * ACTIVATION_BYTES,
         link=link * software.link_fraction,
         count=crossings,
-        each=where(
+        seconds_each=where(
             work.hops_are_inside,
             np.maximum(chip.hop_inside, software.collective_latency),
             chip.hop,
         ),
     )
     alone = pass_time + hops.seconds
-    whole = pipelined_step(
+    pipelined = pipelined_step(
         pass_time=pass_time,
         hops=hops.seconds,
         stages=work.stages,
-        slowest=slowest_stage(work, chip, software, known),
+        slowest=slowest_stage(work, chip, software, known_parts),
         streams=work.in_flight,
         overhead=work.sequences * software.stage_overhead,
     )
-    return hops, Component("stage wait", count=1.0, each=whole - alone)
+    return hops, Component("stage wait", count=1.0, seconds_each=pipelined - alone)

@@ -106,17 +106,17 @@ def own_tiers(hardware: Hardware) -> tuple[Tier, ...]:
 
     hardware : the chip
     """
-    fastest = max(hardware.memory, key=lambda one: one.bandwidth.si)
+    fastest = max(hardware.memory, key=lambda memory: memory.bandwidth.si)
     regions = "chip" if hardware.execution == "spatial" else "package"
-    found = [
+    tiers = [
         Tier(
-            entry=one,
-            where=one.where or (regions if one is fastest else "package"),
-            capacity=one.capacity.si,
-            bandwidth=one.bandwidth.si,
-            link=one.link.si if one.link else inf,
-            shared_by=one.shared_by.si if one.shared_by else 1.0,
+            entry=memory,
+            where=memory.where or (regions if memory is fastest else "package"),
+            capacity=memory.capacity.si,
+            bandwidth=memory.bandwidth.si,
+            link=memory.link.si if memory.link else inf,
+            shared_by=memory.shared_by.si if memory.shared_by else 1.0,
         )
-        for one in hardware.memory
+        for memory in hardware.memory
     ]
-    return tuple(sorted(found, key=Tier.order))
+    return tuple(sorted(tiers, key=Tier.order))

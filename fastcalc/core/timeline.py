@@ -65,11 +65,11 @@ def first_token(passes: Schedule, runs: ArrayLike = 0.0) -> Timeline:
     runs : runs of those before it, where memory has no place for it yet [1]
     """
     wait = where((passes.batch > 1.0) & (not passes.is_bound), 0.5, 0.0)
-    own = ((DECODE, wait), (FIRST, passes.chunks))
+    own_passes = ((DECODE, wait), (FIRST, passes.chunks))
     if not np.any(runs):
-        return Timeline(passes, own, requests=1.0, loading=passes.loading)
+        return Timeline(passes, own_passes, requests=1.0, loading=passes.loading)
     queue = tuple((name, count * runs) for name, count in served_run(passes).counts)
-    return Timeline(passes, own + queue, requests=1.0, loading=passes.loading)
+    return Timeline(passes, own_passes + queue, requests=1.0, loading=passes.loading)
 
 
 def served_run(passes: Schedule) -> Timeline:
@@ -96,8 +96,10 @@ def token_in_traffic(passes: Schedule) -> Timeline:
     nothing after it.
     """
     output = np.asarray(passes.traffic.output)
-    others = where(output > 1.0, (passes.streams - 1.0) / passes.streams, 0.0)
-    return Timeline(passes, ((DECODE, passes.steps), (PROMPTS, passes.lumps * others)), per=output)
+    share_of_others = where(output > 1.0, (passes.streams - 1.0) / passes.streams, 0.0)
+    return Timeline(
+        passes, ((DECODE, passes.steps), (PROMPTS, passes.lumps * share_of_others)), per=output
+    )
 
 
 def prompts_together(passes: Schedule) -> Timeline:
@@ -113,6 +115,6 @@ def prefill(passes: Schedule) -> Timeline:
 
 def static_run(passes: Schedule) -> Timeline:
     """Return the time of one batch, all prompts first, run to its end."""
-    kept = passes.traffic.speculation.tokens_per_pass
-    steps = (np.asarray(passes.traffic.output) - 1.0) / kept
+    tokens_kept = passes.traffic.speculation.tokens_per_pass
+    steps = (np.asarray(passes.traffic.output) - 1.0) / tokens_kept
     return Timeline(passes, (*prefill(passes).counts, (DECODE, steps)))

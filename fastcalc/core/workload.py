@@ -146,8 +146,8 @@ class Workload:
         tokens : tokens the sequence holds [1]
         ranks : ranks of the tensor-parallel group; heads are spread, latents copied [1]
         """
-        held = [group.window for group in self.caches]
-        return self.cache_of(_attended(held, tokens, 0.0), ranks)
+        windows = [group.window for group in self.caches]
+        return self.cache_of(_attended(windows, tokens, 0.0), ranks)
 
     def cache_read_bytes(
         self, tokens: ArrayLike, *, spread: ArrayLike = 0.0, ranks: ArrayLike = 1.0
@@ -200,10 +200,12 @@ class Workload:
         picked = self.attended(context, spread)
         if not prompt:
             return self.decode_flops_of(picked)
-        seen = _attended([group.window for group in self.caches], context, spread)
+        in_window = _attended([group.window for group in self.caches], context, spread)
         total: ArrayLike = 0.0
-        for group, few, whole in zip(self.caches, picked, seen, strict=True):
-            flops = np.minimum(group.decode_flops * few, group.prefill_flops * whole)
+        for group, picked_tokens, window_tokens in zip(self.caches, picked, in_window, strict=True):
+            flops = np.minimum(
+                group.decode_flops * picked_tokens, group.prefill_flops * window_tokens
+            )
             total = total + group.layers * flops
         return total
 
@@ -217,11 +219,11 @@ class Workload:
 
 def _attended(limits: Sequence[float], context: ArrayLike, spread: ArrayLike) -> list[Array]:
     """Return the tokens attended to under each limit; layers of one limit are counted once. [1]"""
-    found = {
+    by_limit = {
         limit: attended_tokens(context=context, spread=spread, window=limit)
         for limit in dict.fromkeys(limits)
     }
-    return [found[limit] for limit in limits]
+    return [by_limit[limit] for limit in limits]
 
 
 def workload(model: Model, weights: str | None = None, kv: str | None = None) -> Workload:

@@ -116,7 +116,7 @@ def _piles(batches: Sequence[Batch], is_spatial: bool) -> list[Pile]:
         for work, often in batch.recipe.timeline.works():
             times = np.broadcast_to(often, (count,))
             pile = Pile(work, machine.chip, machine.software, index, times, is_spatial)
-            is_plain = work.split is None and work.apart is None
+            is_plain = work.split is None and work.layer_passes is None
             (joinable if is_plain else alone).append(pile)
     if not joinable:
         return alone
@@ -136,5 +136,5 @@ def _joined(piles: Sequence[Pile], name: str) -> Any:
         wide = map(np.broadcast_to, parts, counts)
         return np.concatenate(list(wide)).astype(float, copy=False)
 
-    names = (field.name for field in fields(first) if field.name not in ("split", "apart"))
+    names = (field.name for field in fields(first) if field.name not in ("split", "layer_passes"))
     return replace(first, **{field: column(field) for field in names})

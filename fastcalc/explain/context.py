@@ -1,12 +1,12 @@
 """What the formulas of one pass have in common: its work, its machine and the rates it reaches."""
 
+from fastcalc.core.chip_work import chip_work
 from fastcalc.core.component import Component
-from fastcalc.core.host_use import located, part_of, tier_rates, ways_of
+from fastcalc.core.host_use import offload_options, offloaded_pass, part_of, tier_rates
 from fastcalc.core.machine import FED_BITS, Product, read_first
 from fastcalc.core.pass_work import ACTIVATION_BYTES, FLOPS_PER_PARAMETER, PassWork
 from fastcalc.core.schedule import Schedule
 from fastcalc.core.split import READ
-from fastcalc.core.worked import worked
 from fastcalc.explain.numbers import Numbers
 from fastcalc.explain.terms import (
     Equation,
@@ -37,12 +37,14 @@ class PassContext:
         self.sequences = number(pass_work.sequences)
         self.decoded = self.sequences * pass_work.verified
         self.hidden = self.numbers.counted(pass_work.hidden, "hidden width")
-        self.located = None
+        self.offloaded = None
         if pass_work.split is not None and not self.machine.is_spatial:
-            parts = worked(pass_work, self.chip, self.machine.software)
+            parts = chip_work(pass_work, self.chip, self.machine.software)
             tiers, chips = pass_work.split.tiers, pass_work.split.chips
-            ways = ways_of(pass_work, tiers, chips, self.chip, self.machine.software, parts)
-            self.located = located(pass_work.split, ways)
+            options = offload_options(
+                pass_work, tiers, chips, self.chip, self.machine.software, parts
+            )
+            self.offloaded = offloaded_pass(pass_work.split, options)
         # Where layers have regions, prompts are spread over all chips.
         self.everywhere = number(pass_work.stages if self.machine.is_spatial else 1.0)
 
@@ -69,11 +71,13 @@ class PassContext:
 
     def near(self, kind: str) -> Term:
         """Return what of a kind of bytes the chip reads from its first memory. [1]"""
-        return number(scalar(self.located.near[READ.index(kind)]) if self.located else 1.0)
+        return number(scalar(self.offloaded.near[READ.index(kind)]) if self.offloaded else 1.0)
 
     def here(self, kind: str) -> Term:
         """Return what of a kind of bytes the chip itself works on. [1]"""
-        return number(scalar(self.located.rest[READ.index(kind)]) if self.located else 1.0)
+        return number(
+            scalar(self.offloaded.multiplied[READ.index(kind)]) if self.offloaded else 1.0
+        )
 
     def in_region(self, kind: str) -> Term:
         """Return what of a kind of bytes lives in the regions of a machine that has them. [1]"""

@@ -118,7 +118,7 @@ def _timing(part: Component) -> list[Equation]:
         ("memory", part.memory_time, number(part.bytes, "B") / number(part.bandwidth, "B/s")),
         ("compute", part.compute_time, number(part.flops, "FLOP") / rate),
         ("link", part.link_time, number(part.sent, "B") / number(part.link, "B/s")),
-        ("latency", part.latency, number(part.count) * number(part.each, "s")),
+        ("latency", part.latency, number(part.count) * number(part.seconds_each, "s")),
     ]
     equations = [equation(name, value, "s", term) for name, value, term in pieces if value > 0.0]
     if len(equations) == 1:

@@ -50,7 +50,7 @@ def _hops(context: PassContext, part: Component) -> list[Equation]:
         equation("sent", part.sent, "B", context.everywhere * message),
         context.linked(part, is_inside=False),
         equation("hops", part.count, "", context.everywhere),
-        equation("each", part.each, "s", context.numbers.hop(part.each)),
+        equation("each", part.seconds_each, "s", context.numbers.hop(part.seconds_each)),
     ]
 
 
@@ -67,7 +67,7 @@ def _host(context: PassContext, part: Component) -> list[Equation]:
         equation("FLOPs", part.flops, "FLOP", number(part.flops, "FLOP")),
         equation("link rate", part.link, "B/s", link),
         equation("turns", part.count, "", number(part.count)),
-        equation("each", part.each, "s", context.numbers.setting("host_layer_overhead")),
+        equation("each", part.seconds_each, "s", context.numbers.setting("host_layer_overhead")),
     ]
 
 

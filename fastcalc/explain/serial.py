@@ -21,7 +21,7 @@ def _floors(context: PassContext, part: Component) -> list[Equation]:
     floor = numbers.setting("prefill_layer_floor" if has_prompt else "decode_layer_floor")
     return [
         equation("layers", part.count, "", layers),
-        equation("each", part.each, "s", floor),
+        equation("each", part.seconds_each, "s", floor),
     ]
 
 
@@ -43,7 +43,7 @@ def _all_reduce(context: PassContext, part: Component) -> list[Equation]:
         equation("sent", part.sent, "B", sent),
         context.linked(part, is_inside=is_inside, share=pass_work.link_share),
         equation("exchanges", part.count, "", reductions * shots),
-        equation("each", part.each, "s", _exchange_latency(context, is_inside=is_inside)),
+        equation("each", part.seconds_each, "s", _exchange_latency(context, is_inside=is_inside)),
     ]
 
 
@@ -52,7 +52,7 @@ def _rank_wait(context: PassContext, part: Component) -> list[Equation]:
     sums = number(2.0) * context.pass_work.depth
     return [
         equation("sums", part.count, "", sums),
-        equation("each", part.each, "s", context.numbers.setting("rank_wait")),
+        equation("each", part.seconds_each, "s", context.numbers.setting("rank_wait")),
     ]
 
 
@@ -84,7 +84,7 @@ def _exchange(context: PassContext, part: Component) -> list[Equation]:
         equation("sent", part.sent, "B", sent),
         context.linked(part, is_inside=is_inside, share=pass_work.exchange_link_share),
         equation("exchanges", part.count, "", 2.0 * layers),
-        equation("each", part.each, "s", _exchange_latency(context, is_inside=is_inside)),
+        equation("each", part.seconds_each, "s", _exchange_latency(context, is_inside=is_inside)),
     ]
 
 
@@ -92,7 +92,7 @@ def _exchange(context: PassContext, part: Component) -> list[Equation]:
 def _sequences(context: PassContext, part: Component) -> list[Equation]:
     return [
         equation("count", part.count, "", context.sequences),
-        equation("each", part.each, "s", context.numbers.setting("sequence_overhead")),
+        equation("each", part.seconds_each, "s", context.numbers.setting("sequence_overhead")),
     ]
 
 
@@ -107,7 +107,10 @@ def _stage_hops(context: PassContext, part: Component) -> list[Equation]:
         context.linked(part, is_inside=is_inside),
         equation("hops", part.count, "", crossings),
         equation(
-            "each", part.each, "s", exchange if is_exchange else context.numbers.hop(part.each)
+            "each",
+            part.seconds_each,
+            "s",
+            exchange if is_exchange else context.numbers.hop(part.seconds_each),
         ),
     ]
 
@@ -124,14 +127,14 @@ def _stage_wait(context: PassContext, part: Component) -> list[Equation]:
     if flowing > 1.0:
         turn += context.sequences * context.numbers.setting("stage_overhead")
     turns = number(flowing) * turn
-    return [stage, equation("time", part.each, "s", turns - (passed + number(hops, "s")))]
+    return [stage, equation("time", part.seconds_each, "s", turns - (passed + number(hops, "s")))]
 
 
 def _slowest_stage(context: PassContext) -> Equation:
     """Return the time of the slowest stage: of the fullest, or of the last, which has the head."""
     pass_work, chip, software = context.pass_work, context.chip, context.machine.software
     seconds = slowest_stage(pass_work, chip, software, KnownParts.of(pass_work, chip, software))
-    if pass_work.apart is not None or pass_work.split is not None:
+    if pass_work.layer_passes is not None or pass_work.split is not None:
         return named("slowest stage", "s", number(seconds, "s"))
     passed = context.schedule.expected(pass_work).components[:-2]  # all but hops and wait
     spent = {part.name: number(part.seconds, "s") for part in passed}
@@ -144,12 +147,12 @@ def _slowest_stage(context: PassContext) -> Equation:
 @component("drafting", "tokens drafted before the pass, a layer each, of the slowest kind")
 def _drafting(context: PassContext, part: Component) -> list[Equation]:
     if context.work.kinds or context.machine.is_spatial:
-        return [named("each", "s", number(part.each, "s"))]
+        return [named("each", "s", number(part.seconds_each, "s"))]
     plain = context.schedule.expected(context.schedule.decode_work(verified=1.0)).seconds
-    return [equation("each", part.each, "s", number(plain, "s") / context.work.depth)]
+    return [equation("each", part.seconds_each, "s", number(plain, "s") / context.work.depth)]
 
 
 @component("up to the bound", "what an engine without losses would else be ahead of the bound")
 def _up_to_the_bound(context: PassContext, part: Component) -> list[Equation]:
     bound, before = context.schedule.bound().seconds, sum(context.seconds.values())
-    return [equation("time", part.each, "s", number(bound, "s") - number(before, "s"))]
+    return [equation("time", part.seconds_each, "s", number(bound, "s") - number(before, "s"))]

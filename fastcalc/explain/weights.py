@@ -24,7 +24,7 @@ def _routed(context: PassContext, part: Component) -> list[Equation]:
     distinct, width = _distinct(context), scalar(context.pass_work.expert_width)
     stored = context.numbers.stored("routed", "expert_biases")
     read, near = stored * distinct.answer * _imbalance(context), context.near("experts")
-    flops = _routed_flops(context, number(context.pass_work.together))
+    flops = _routed_flops(context, number(context.pass_work.expert_tokens))
     equations = [
         distinct,
         equation(
@@ -91,7 +91,7 @@ def _prompt_dense(context: PassContext, part: Component) -> list[Equation]:
 @component("prompt: experts", "prompt tokens through the experts they pick")
 def _prompt_experts(context: PassContext, part: Component) -> list[Equation]:
     grouped = context.numbers.setting("grouped_gemm_fraction")
-    flops = _routed_flops(context, number(context.pass_work.prompt_together)) * context.here(
+    flops = _routed_flops(context, number(context.pass_work.expert_prompt)) * context.here(
         "experts"
     )
     return [
@@ -134,7 +134,7 @@ def _distinct(context: PassContext) -> Equation:
     )
     experts = numbers.counted(pass_work.experts, "experts in a layer")
     # Tokens that meet in one copy of the experts pick alike.
-    alike = (number(pass_work.together) + pass_work.prompt_together) ** numbers.setting(
+    alike = (number(pass_work.expert_tokens) + pass_work.expert_prompt) ** numbers.setting(
         "expert_correlation"
     )
     term = largest(picked, experts * (1.0 - (1.0 - picked / experts) ** alike))

@@ -7,7 +7,7 @@ from typing import Any
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.cli.requests import scenarios
 from fastcalc.core.estimate import Estimate
-from fastcalc.core.pass_work import LookBack
+from fastcalc.core.pass_work import AttentionWork
 from fastcalc.core.placement import Placement
 from fastcalc.core.scenario import Outcome, solve
 from fastcalc.core.schedule import Schedule
@@ -68,12 +68,12 @@ class PlacedModel:
             raise InputError(f"a batch is a number of sequences {LIMITS['sequences']}")
         if not all(length is None or length in LIMITS["length"] for length in lengths):
             raise InputError(f"prompt, output and context are numbers of tokens {LIMITS['length']}")
-        placed, traffic, look_back = self._cached_count(*lengths)
-        return Estimate(Schedule(placed, traffic, streams, look_back))
+        placed, traffic, attention = self._cached_count(*lengths)
+        return Estimate(Schedule(placed, traffic, streams, attention))
 
     def _count(
         self, prompt: float | None, output: float | None, context: float | None
-    ) -> tuple[Placement, Traffic, LookBack]:
+    ) -> tuple[Placement, Traffic, AttentionWork]:
         placed, traffic = self.outcome.placement, self.outcome.scenario.traffic
         if (prompt, output, context) != (None, None, None):
             prompt_tokens = traffic.prompt if prompt is None else prompt
@@ -81,7 +81,7 @@ class PlacedModel:
             mean = prompt_tokens + output_tokens / 2 if context is None else context
             traffic = replace(traffic, prompt=prompt_tokens, output=output_tokens, context=mean)
             placed = replace(placed, reserved_tokens=float(traffic.reserved_each))
-        return placed, traffic, LookBack(placed, traffic)
+        return placed, traffic, AttentionWork(placed, traffic)
 
 
 def deployment(model: Any, *, on: Any, **flags: Any) -> PlacedModel:

@@ -44,7 +44,9 @@ def compare_command(scenario: Scenario, typed: Typed) -> str:
         words += [f"--{name}", str(getattr(scenario.sharding, name))]
     words += ["--price-basis", pricing.basis] if pricing.basis != "cloud" else []
     words += ["--utilization", repr(pricing.utilization)] if pricing.utilization != 1.0 else []
-    words += ["--price", f"{chip}={pricing.given[chip]!r}"] if chip in pricing.given else []
+    words += (
+        ["--price", f"{chip}={pricing.user_prices[chip]!r}"] if chip in pricing.user_prices else []
+    )
     entries = (scenario.hardware, scenario.memory.host, scenario.model, scenario.engine)
     for written in dict.fromkeys(change for entry in entries if entry for change in entry.what_if):
         words += ["--set", written]

@@ -75,7 +75,9 @@ def parts(
     """Return a table of all columns for each outcome, more if there is any, and the notes."""
     records = (compare_records([outcome]) for outcome in outcomes)
     rows = [[record_tables.row(COLUMNS, record) for record in group] for group in records]
-    tables = record_tables.tables([replace(column, rank=0) for column in COLUMNS], rows, width)
+    tables = record_tables.tables(
+        [replace(column, drop_priority=0) for column in COLUMNS], rows, width
+    )
     page: list[Part] = []
     pairs = zip(outcomes, tables, strict=True)
     for _, group in groupby(pairs, key=lambda pair: pair[0].scenario.model.id):

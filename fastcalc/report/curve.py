@@ -154,7 +154,11 @@ def table(study: Study, cost: float) -> list[Column]:
     first = study.engines[0]
     columns = [
         numbers("users at|the start", lambda at: f"{first.starts[at]:,}"),
-        numbers("tok/s|a user", lambda at: _marked(first, number(float(first.speed[at]))), rank=9),
+        numbers(
+            "tok/s|a user",
+            lambda at: _marked(first, number(float(first.speed[at]))),
+            drop_priority=9,
+        ),
     ]
     shown_engines: set[str] = set()
     for curve in study.engines:

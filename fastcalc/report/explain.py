@@ -183,7 +183,7 @@ _WORK = {
     "bytes_sent": "sent",
     "link_bytes_per_s": "link",
     "count": "count",
-    "seconds_each": "each",
+    "seconds_each": "seconds_each",
 }
 """Numbers of a component by their keys."""
 

@@ -62,7 +62,7 @@ def _by_prices_of(runs: Sequence[Run]) -> str:
         scenario.hardware.inherited["price"]
         for scenario in scenarios
         if "price" in scenario.hardware.inherited
-        and scenario.hardware.id not in scenario.pricing.given
+        and scenario.hardware.id not in scenario.pricing.user_prices
     )
     return f", by the price of {listed(list(parents))}" if parents else ""
 

@@ -108,7 +108,7 @@ def fit_records(locations: Iterable[Location]) -> list[Record]:
             batch=batch,
             fits=location.fits,
             used=place.used_fraction(batch),
-            placed=partial(getattr, alone, "where"),
+            locations=partial(getattr, alone, "where"),
             memories=alone.memories,
             host=scenario.memory.host and scenario.memory.host.id,
             near=partial(near, place.machine, alone.split),

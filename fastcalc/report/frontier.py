@@ -29,7 +29,7 @@ _OWN = [
     Column(
         "layout",
         heading=("", "layout"),
-        rank=1,
+        drop_priority=1,
         format=lambda record: " ".join(
             f"{name} {record[name]}" for name in ("tp", "pp", "dp", "ep") if record[name] > 1
         ),
@@ -81,7 +81,7 @@ def columns(records: Sequence[Record], *, wide: bool = False) -> list[Column]:
     """Return the columns of a table of rows; formats where there are several, or fewer bits."""
     several = len(set(map(_formats, records))) > 1
     several = several or any(record["is_narrowed"] for record in records)
-    every = [replace(one, rank=0) for one in _EVERY] if wide else _COLUMNS
+    every = [replace(one, drop_priority=0) for one in _EVERY] if wide else _COLUMNS
     return [column for column in every if several or column.key != "formats"]
 
 

@@ -96,8 +96,8 @@ def _settings(outcomes: Sequence[Outcome]) -> Iterator[str]:
     if pricing.utilization != 1.0:
         yield f"in use {pricing.utilization * 100:g} % of the hours paid for"
     for chip in dict.fromkeys(outcome.scenario.hardware.id for outcome in outcomes):
-        if chip in pricing.given:
-            yield f"{chip} at ${dollars(pricing.given[chip])} a chip-hour"
+        if chip in pricing.user_prices:
+            yield f"{chip} at ${dollars(pricing.user_prices[chip])} a chip-hour"
 
 
 def _rows(outcome: Outcome) -> Iterator[record_tables.Row]:

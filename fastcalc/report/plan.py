@@ -177,7 +177,7 @@ COLUMNS = (
         "ms",
         "fast end of the 80 % range",
         heading=("80 %", "range"),
-        rank=1,
+        drop_priority=1,
         format=lambda record: ends(record, "service_tpot_ms_low", digits=2),
     ),
     Column("service_tpot_ms_high", "ms", "slow end of the 80 % range"),

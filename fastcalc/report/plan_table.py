@@ -32,7 +32,7 @@ _COLUMNS = pick(
         Column(
             "prompts",
             heading=("", "prompts"),
-            rank=2,
+            drop_priority=2,
             format=lambda record: (
                 "inside"
                 if record["prefill_replicas"] is None
@@ -43,7 +43,7 @@ _COLUMNS = pick(
             "bound",
             "ms",
             heading=("bound", "ms"),
-            rank=7,
+            drop_priority=7,
             format=lambda record: number(
                 record["service_tpot_ms"]
                 * (record["tokens_per_s_per_user"] / record["tokens_per_s_per_user_bound"])
@@ -83,7 +83,7 @@ def parts(found: Decision, top: int, asked: str, typed: Typed, screen: Screen) -
         label if found.may_lead(plan) else f"{label} *"
         for label, plan in zip(labels, shown, strict=False)
     ]
-    kept = [replace(one, rank=0) if screen.wide else one for one in _kept(found, shown)]
+    kept = [replace(one, drop_priority=0) if screen.wide else one for one in _kept(found, shown)]
     columns = [record_tables.words("|plan", lambda _: ""), *kept]
     rows = [
         record_tables.row(columns, record) | {"|plan": label}

@@ -34,9 +34,11 @@ FORMATS: dict[str, Callable[[Any], str]] = {
 """By format or unit, where it is not `number`."""
 
 
-def _of_a_table(unit: str, heading: str, cell: Callable[[Any], str], rank: int = 0) -> Column:
+def _of_a_table(
+    unit: str, heading: str, cell: Callable[[Any], str], drop_priority: int = 0
+) -> Column:
     first, _, second = heading.rpartition("|")
-    return Column(heading, unit, heading=(first, second), rank=rank, format=cell)
+    return Column(heading, unit, heading=(first, second), drop_priority=drop_priority, format=cell)
 
 
 words, numbers = partial(_of_a_table, "text"), partial(_of_a_table, "count")
@@ -103,7 +105,7 @@ def tables(
 ) -> list[TextTable]:
     """Return a table of each group of rows, in the columns that fit.
 
-    The largest rank leaves first, from `OPTIONAL` on before the gap between columns is narrowed;
+    The highest priority leaves first, from `OPTIONAL` on before the gap between columns narrows;
     where none may leave, the console finds room. Columns that may wrap claim as many characters
     as `wrapped` says.
     """
@@ -112,8 +114,10 @@ def tables(
         one.key: max(map(len, (*one.heading, *(row[one.key][: most.get(one.key)] for row in rows))))
         for one in columns
     }
-    leaving = sorted((one for one in columns if one.rank), key=lambda one: -one.rank)
-    optional = sum(one.rank >= OPTIONAL for one in leaving)
+    leaving = sorted(
+        (one for one in columns if one.drop_priority), key=lambda one: -one.drop_priority
+    )
+    optional = sum(one.drop_priority >= OPTIONAL for one in leaving)
     tries = [(count, 2) for count in range(optional + 1)]
     tries += [(count, 1) for count in range(len(leaving) + 1)] if leaving else []
     for count, gap in tries:

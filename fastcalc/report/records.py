@@ -11,7 +11,7 @@ from fastcalc.catalogue.chip_defaults import defaults_of
 from fastcalc.catalogue.schema import Model
 from fastcalc.core import columns
 from fastcalc.core.estimate import SITE_FACTOR
-from fastcalc.core.evaluated_points import EvaluatedPoints, Words, places
+from fastcalc.core.evaluated_points import CodedColumn, EvaluatedPoints, places
 from fastcalc.core.overflow import overflows
 from fastcalc.core.pricing import USD_PER_KWH, YEARS
 from fastcalc.core.scenario import Outcome, Scenario
@@ -34,7 +34,7 @@ def unrounded(outcomes: Iterable[Outcome]) -> Iterator[Record]:
             estimate=outcome.estimate,
             usd_per_hour=outcome.usd_per_hour,
             min_chips=partial(np.array, outcome.min_chips, dtype=float),
-            placed=partial(
+            locations=partial(
                 places, outcome.estimate, np.asarray(0), [outcome.placement.layout], outcome.site
             ),
             warnings=partial(_warnings, outcome),
@@ -43,8 +43,8 @@ def unrounded(outcomes: Iterable[Outcome]) -> Iterator[Record]:
         yield from columns.records(values, shape)
 
 
-def _warnings(outcome: Outcome) -> Words:
-    return Words(1 * overflows(outcome.estimate), outcome.row_warnings)
+def _warnings(outcome: Outcome) -> CodedColumn:
+    return CodedColumn(1 * overflows(outcome.estimate), outcome.row_warnings)
 
 
 def assumptions(outcomes: Sequence[Outcome]) -> Record:
@@ -74,7 +74,7 @@ def grounds(scenarios: Sequence[Scenario]) -> Record:
         origin = pricing.origin(hardware)
         prices[hardware.id] = {
             "usd_per_chip_hour": plain(pricing.per_chip_hour(hardware)),
-            "basis": "given" if hardware.id in pricing.given else pricing.basis,
+            "basis": "given" if hardware.id in pricing.user_prices else pricing.basis,
             "date": origin.date if origin else None,
             "confidence": origin.confidence if origin else None,
             "note": origin.note if origin else None,

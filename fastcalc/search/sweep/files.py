@@ -6,7 +6,7 @@ from typing import Any, BinaryIO, Protocol, TextIO
 import numpy as np
 
 from fastcalc.core.columns import NEEDS_FIT, WHOLE, Columns
-from fastcalc.core.evaluated_points import Words
+from fastcalc.core.evaluated_points import CodedColumn
 from fastcalc.errors import InputError
 from fastcalc.written import csv_cell, csv_line, to_json, visible
 
@@ -97,8 +97,8 @@ class ParquetSink:
         if column is None:
             return arrow.nulls(int(np.prod(shape)), arrow.float64())
         if isinstance(column, str):
-            column = Words(np.int32(0), (column,))
-        if isinstance(column, Words):
+            column = CodedColumn(np.int32(0), (column,))
+        if isinstance(column, CodedColumn):
             codes = np.broadcast_to(column.codes, shape).ravel().astype(np.int32)
             words = ["; ".join(one) if isinstance(one, list) else one for one in column.words]
             return arrow.DictionaryArray.from_arrays(
@@ -119,7 +119,7 @@ def rows(columns: Columns, shape: tuple[int, ...], write: Write) -> Iterator[tup
     void = ~np.broadcast_to(columns["fits"], shape).ravel()
     table = []
     for key, column in columns.items():
-        if isinstance(column, Words):
+        if isinstance(column, CodedColumn):
             texts = np.array([write(word) for word in column.words], dtype=object)[column.codes]
         elif column is None or isinstance(column, str):
             texts = np.array(write(column), dtype=object)

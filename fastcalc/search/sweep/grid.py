@@ -15,7 +15,7 @@ import numpy as np
 from fastcalc.core.chosen_layouts import chosen_layouts, layouts_of
 from fastcalc.core.columns import COLUMNS, Column, Columns, values
 from fastcalc.core.estimate import Estimate, evaluate
-from fastcalc.core.evaluated_points import EvaluatedPoints, Words, places
+from fastcalc.core.evaluated_points import CodedColumn, EvaluatedPoints, places
 from fastcalc.core.layout import Layout, Layouts
 from fastcalc.core.overflow import batch_without_host, overflow_note, overflows
 from fastcalc.core.placement import Placements, Site
@@ -122,7 +122,7 @@ def solved(grid: Grid) -> EvaluatedPoints:
         min_chips=lambda: np.fmin(
             smallest()[1][:, np.newaxis], np.where(estimate.fits, layouts.chips, np.nan)
         ),
-        placed=lambda: places(estimate, which, listed, site),
+        locations=lambda: places(estimate, which, listed, site),
         warnings=lambda: _and_of_layouts(
             _warnings(one, site, estimate),
             which,
@@ -154,7 +154,7 @@ def solve_grid(grid: Grid, columns: Sequence[Column] = COLUMNS) -> Columns:
     return values(columns, solved(grid))
 
 
-def _warnings(scenario: Scenario, site: Site, estimate: Estimate) -> Words:
+def _warnings(scenario: Scenario, site: Site, estimate: Estimate) -> CodedColumn:
     """Return what a reader must know.
 
     It depends on one chip or more, in the link domain or beyond, on one sequence or more, and on
@@ -172,15 +172,15 @@ def _warnings(scenario: Scenario, site: Site, estimate: Estimate) -> Words:
     size = 1 * (layout.chips > 1) + (layout.chips > site.chips_joined)
     codes, host = size + 3 * (1 * (estimate.batch > 1) + is_beyond), scenario.memory.host
     if host is None or not (is_over := overflows(estimate)).any():
-        return Words(codes, tuple(kinds))
+        return CodedColumn(codes, tuple(kinds))
     near = np.broadcast_to(batch_without_host(estimate.placement), is_over.shape)
     limits, place_of = np.unique(np.where(is_over, near, 0.0), return_inverse=True)
     notes = [[overflow_note(host.id, limit)] if limit else [] for limit in limits.tolist()]
     words = [[*note, *kind] for note in notes for kind in kinds]
-    return Words(codes + len(kinds) * place_of.reshape(is_over.shape), tuple(words))
+    return CodedColumn(codes + len(kinds) * place_of.reshape(is_over.shape), tuple(words))
 
 
-def _and_of_layouts(warnings: Words, which: Ints, notes: Sequence[list[str]]) -> Words:
+def _and_of_layouts(warnings: CodedColumn, which: Ints, notes: Sequence[list[str]]) -> CodedColumn:
     """Return warnings with those of each point's layout.
 
     which : the position of each point's layout
@@ -189,4 +189,4 @@ def _and_of_layouts(warnings: Words, which: Ints, notes: Sequence[list[str]]) ->
     kinds = list(dict.fromkeys(map(tuple, notes)))
     kind_of = np.array([kinds.index(tuple(note)) for note in notes])
     words = tuple([*word, *kind] for kind in kinds for word in warnings.words)
-    return Words(warnings.codes + len(warnings.words) * kind_of[which], words)
+    return CodedColumn(warnings.codes + len(warnings.words) * kind_of[which], words)

@@ -88,7 +88,7 @@ class Base:
         pricing = self.scenario.pricing
         words = {"cloud": ("cloud:", "offers:"), "tco": ("purchase:",)}
         marks = [*words[pricing.basis], *(f"kind: {kind}" for kind in SRAM_KINDS)]
-        names = {*self.catalogue.mentioning("hardware", marks), *pricing.given}
+        names = {*self.catalogue.mentioning("hardware", marks), *pricing.user_prices}
         return list(readable(self.catalogue.hardware, sorted(names)))
 
     @cached_property

@@ -14,7 +14,7 @@ from fastcalc.formulas.types import ArrayLike, floats
 _FUSED_MULTIPLY_ADD = 2.0
 
 
-class Worked(NamedTuple):
+class ChipWork(NamedTuple):
     """What the chip reads and multiplies.
 
     kinds : matrices, head, routed experts and caches
@@ -28,17 +28,17 @@ class Worked(NamedTuple):
     prompts: tuple[Component, ...]
     touched: ArrayLike
 
-    def left(self, near: Sequence[ArrayLike], rest: Sequence[ArrayLike]) -> "Worked":
+    def left(self, near: Sequence[ArrayLike], multiplied: Sequence[ArrayLike]) -> "ChipWork":
         """Return what is left of it where other memories, and a host's cores, have a part.
 
-        near, rest : what the chip reads of each kind from its first memory, and multiplies [1]
+        near, multiplied : what it reads of each kind from its first memory, and multiplies [1]
         """
-        dense, head, experts, cache = rest
+        dense, head, experts, cache = multiplied
         widened = zip(self.widened, (dense, head, experts), strict=True)
         prompts = zip(self.prompts, (dense, experts, cache), strict=True)
         return self._replace(
             kinds=tuple(kind.part(share) for kind, share in zip(self.kinds, near, strict=True)),
-            widened=tuple(scaled(each, share) for each, share in widened),
+            widened=tuple(scaled(operations, share) for operations, share in widened),
             prompts=tuple(prompt.part(share) for prompt, share in prompts),
         )
 
@@ -46,13 +46,13 @@ class Worked(NamedTuple):
         """Return the arithmetic that each kind costs a chip besides. [s]"""
         dense, experts, attention = (prompt.seconds for prompt in self.prompts)
         rate = chip.vector / _FUSED_MULTIPLY_ADD
-        matrices, head, routed = (scaled(each, 1.0 / rate) for each in self.widened)
+        matrices, head, routed = (scaled(operations, 1.0 / rate) for operations in self.widened)
         return [dense + matrices, head, experts + routed, attention]
 
 
-def worked(
-    work: PassWork, chip: Chip, software: EngineParameters, same: Worked | None = None
-) -> Worked:
+def chip_work(
+    work: PassWork, chip: Chip, software: EngineParameters, same: ChipWork | None = None
+) -> ChipWork:
     """Return what the chip reads and multiplies, all of it in its first memory.
 
     work : the work of the pass
@@ -96,7 +96,9 @@ def worked(
     # The fullest rank counts, where experts are spread.
     uneven = 1.0 + work.unevenness * (software.expert_imbalance - 1.0)
     routed = _routed(work, rates, software, touched, uneven)
-    return Worked((dense, head, routed, attention), widened, _prompt(work, rates, uneven), touched)
+    return ChipWork(
+        (dense, head, routed, attention), widened, _prompt(work, rates, uneven), touched
+    )
 
 
 def touched_experts(work: PassWork, software: EngineParameters) -> ArrayLike:
@@ -106,7 +108,7 @@ def touched_experts(work: PassWork, software: EngineParameters) -> ArrayLike:
     distinct = distinct_experts(
         experts=work.experts,
         active=work.active,
-        tokens=floats(work.together + work.prompt_together),
+        tokens=floats(work.expert_tokens + work.expert_prompt),
         correlation=software.expert_correlation,
     )
     return distinct / work.experts
@@ -127,7 +129,7 @@ def _routed(
         bytes=work.routed_bytes * touched * uneven,
         bandwidth=rates.bandwidth
         * narrow_share(width=work.expert_width, half=software.narrow_expert_width),
-        flops=work.together * work.routed_flops * uneven,
+        flops=work.expert_tokens * work.routed_flops * uneven,
         flop_rate=rates.routed,
         norm=GROUPED_PRODUCTS,
     )
@@ -135,10 +137,10 @@ def _routed(
 
 def unpacking(chip: Chip, operations: Sequence[ArrayLike]) -> Component:
     """Return narrow weights widened to 16 bits on the vector units, once each."""
-    whole = sum(operations)
-    if is_nothing(whole):
+    total = sum(operations)
+    if is_nothing(total):
         return idle("unpacking")
-    return Component("unpacking", flops=whole, flop_rate=chip.vector / _FUSED_MULTIPLY_ADD)
+    return Component("unpacking", flops=total, flop_rate=chip.vector / _FUSED_MULTIPLY_ADD)
 
 
 def _prompt(
@@ -151,7 +153,7 @@ def _prompt(
     if not is_nothing(work.routed_flops):
         experts = Component(
             "prompt: experts",
-            flops=work.prompt_together * work.routed_flops * uneven,
+            flops=work.expert_prompt * work.routed_flops * uneven,
             flop_rate=rates.prompt_routed,
         )
     return (
