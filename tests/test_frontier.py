@@ -4,9 +4,12 @@ import csv
 import io
 import json
 import re
+from itertools import groupby, pairwise
+from operator import itemgetter
 
 import pytest
 
+import fastcalc as library
 from fastcalc.report.numbers_as_text import dollars, number
 from tests.helpers import run, words
 
@@ -132,8 +135,55 @@ def test_a_sentence_says_both_ends_and_which_chip_is_cheapest_where(fastcalc):
         assert f"{speed} tokens/s ({low} to {high}) at ${price}" in said
     gpus = [row["tokens_per_s_per_user"] for row in rows if row["hardware"] == "h100-sxm"]
     others = [row["tokens_per_s_per_user"] for row in rows if row["hardware"] == "wse-3"]
-    assert max(gpus) < min(others)
-    assert f"cheapest is h100-sxm to {number(max(gpus))} tokens/s, wse-3 beyond." in said
+    (edge,) = re.findall(r"cheapest is h100-sxm to ([\d.,]+) tokens/s, wse-3 beyond\.", said)
+    assert max(gpus) < float(edge) < min(others)
+
+
+@pytest.mark.parametrize(
+    ("model", "chips", "more"),
+    [
+        ("gpt-oss-120b", ("h100-sxm", "wse-3"), ("--max-chips", "4")),
+        ("llama-3.1-8b", ("rtx-4090", "h200-sxm"), ("--prompt", "8000", "--max-chips", "2")),
+    ],
+)
+def test_one_chip_follows_another_at_the_last_whole_batch_that_is_cheaper(
+    fastcalc, model, chips, more
+):
+    """Every whole batch of the layouts on both sides, asked for one layout at a time."""
+    asked = ("frontier", model, "--on", ",".join(chips), *more)
+    rows = records(fastcalc(*asked, "--format", "json"))
+    said = words(fastcalc(*asked, columns=300).out.partition("\n\n")[0])
+    runs = [list(run) for _, run in groupby(rows, key=itemgetter("hardware"))]
+    reach = said.partition("cheapest is ")[2].partition(" tokens/s")[0]
+    edges = [step.rpartition(" to ")[2] for step in reach.split(", ")]
+    assert len(edges) == len(runs) - 1 > 0
+    for before, after, edge in zip(runs, runs[1:], edges, strict=False):
+        low, high = (run[end]["tokens_per_s_per_user"] for run, end in ((before, -1), (after, 0)))
+        own, rival = (
+            [point for row in run for point in every_batch(row, low, more)]
+            for run in (before, after)
+        )
+        wins = [
+            speed
+            for speed, usd in own
+            if speed < high and usd < min(cost for fast, cost in rival if fast >= speed)
+        ]
+        assert number(max(wins)) == edge
+
+
+def every_batch(row, low, more):
+    """Return speeds and prices of a row's layout at each whole batch that is as fast as that."""
+    ranks = {name: row[name] for name in ("tp", "pp", "ep", "dp")}
+    prompt = dict(pairwise(more)).get("--prompt", 1000)
+    tried = {"on": row["hardware"], "prompt": int(prompt), **ranks}
+    every = library.compare(row["model"], batch="1..1500+1", **tried)
+    points = [
+        (each["tokens_per_s_per_user"], each["usd_per_mtok_output"])
+        for each in every
+        if each["fits"]
+    ]
+    assert len(points) < len(every) or points[-1][0] < low
+    return [point for point in points if point[0] >= low * (1.0 - 1e-9)]
 
 
 def test_a_first_screen_has_ten_rows_with_both_ends_and_the_rest_is_wide(fastcalc):

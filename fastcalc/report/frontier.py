@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, pairwise
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from fastcalc.report import compare, overview, record_tables
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.numbers_as_text import counted, dollars, listed, number
 from fastcalc.report.records import Record, compare_records
-from fastcalc.search import FrontierPoint
+from fastcalc.search import FrontierPoint, edge
 
 
 def _formats(record: Record) -> str:
@@ -50,7 +50,8 @@ _FEW = 10
 _TRIED = (
     "no other layout and batch tried is both as fast and cheaper; tried are the layouts that "
     "people run, of one copy of the weights, on each number of chips up to --max-chips, at batches "
-    "in powers of two and the largest; compare takes any other by --tp, --pp, --ep and --dp"
+    "in powers of two and the largest; where one chip follows another, at any batch of the layouts "
+    "shown; compare takes any other by --tp, --pp, --ep and --dp"
 )
 _KEY = (
     "key: each row is a layout and a batch that nothing tried beats in both speed and price; tok/s "
@@ -114,14 +115,16 @@ def _verdict(points: Sequence[FrontierPoint]) -> str:
         return f"{said}, and nothing tried is faster or cheaper."
     said += f", {_named(fast)} {_offer(fast)}"
     runs = [
-        (chip, list(some)[-1].speed)
+        (chip, list(some))
         for chip, some in groupby(points, lambda one: one.outcome.scenario.hardware.id)
     ]
     if len(runs) == 1:
         return f"{said}."
     if len(runs) > _MOST_RUNS:
         return f"{said}; between them {listed(list(dict(runs)))} take turns."
-    reach = [f"{chip} to {number(speed)}" for chip, speed in runs[:-1]]
+    reach = [
+        f"{chip} to {number(edge(before, after))}" for (chip, before), (_, after) in pairwise(runs)
+    ]
     return f"{said}; cheapest is {', '.join(reach)} tokens/s, {runs[-1][0]} beyond."
 
 

@@ -9,12 +9,14 @@ import numpy as np
 
 from fastcalc.core.layout import Layout
 from fastcalc.core.scenario import Outcome, Scenario
+from fastcalc.core.smaller_batch import largest_batches, speeds
 from fastcalc.errors import InputError
 from fastcalc.formulas.money import usd_per_million
-from fastcalc.formulas.types import ArrayLike, Bools
+from fastcalc.formulas.types import ArrayLike, Bools, Floats
 from fastcalc.search.largest_batch import by_octaves
 from fastcalc.search.space import Space
 
+_EDGE = 1024  # batches between two points that are tried at most: speeds have three digits
 _AT_ONCE = 2048  # layouts evaluated together: arrays that the caches of a core hold
 
 
@@ -104,6 +106,39 @@ def _batches(space: Space, max_chips: int) -> Iterator[_Tried]:
         for row, column in np.argwhere(undominated(gain=speed, cost=usd)):
             at = row, column
             yield _Tried(space, part[row], batch[at], speed[at], usd[at])
+
+
+def edge(before: Sequence[FrontierPoint], after: Sequence[FrontierPoint]) -> float:
+    """Return the highest speed at which the layouts of some points are cheaper than others. [1/s]
+
+    Over whole batches between those that were tried: where one chip follows another on a frontier,
+    the first is still cheapest up to it.
+
+    before, after : points of two runs, the first of which ends where the other begins
+    """
+    ends = before[-1].speed, after[0].speed
+    own, rival = (_between(points, *ends) for points in (before, after))
+    wins = [
+        speed
+        for speed, usd in own[:, own[0] < after[0].speed].T
+        if usd < np.min(rival[1, rival[0] >= speed], initial=np.inf)
+    ]
+    return float(max(wins, default=ends[0]))
+
+
+def _between(points: Sequence[FrontierPoint], low: float, high: float) -> Floats:
+    """Return speeds and dollars of the layouts of points at the batches between two speeds."""
+    found = [np.empty((2, 0))]
+    for point in {id(point.outcome): point for point in points}.values():
+        placed, traffic = point.outcome.placement, point.outcome.scenario.traffic
+        most, least = largest_batches(placed, traffic, np.array([low, high])).tolist()
+        if most:
+            batch = np.unique(np.linspace(max(least, 1), most, _EDGE).round())
+            each = speeds(placed, traffic, batch)
+            # The chips cost the same an hour at any batch.
+            hour = point.usd * point.batch * point.speed
+            found.append(np.stack([each, hour / (batch * each)]))
+    return np.concatenate(found, axis=1)
 
 
 def placeable(scenarios: Sequence[Scenario], max_chips: int) -> tuple[list[Scenario], list[str]]:
