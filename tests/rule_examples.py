@@ -10,6 +10,7 @@ B200 = (ROOT / "hardware" / "b200.yaml").read_text()
 RTX = (ROOT / "hardware" / "rtx-4090.yaml").read_text()
 WSE = (ROOT / "hardware" / "wse-3.yaml").read_text()
 INFERENTIA = (ROOT / "hardware" / "inferentia-2.yaml").read_text()
+DESKTOP = (ROOT / "hardware" / "ddr5-2ch-nvme.yaml").read_text()
 MI300X = (ROOT / "hardware" / "mi300x.yaml").read_text()
 LLAMA = (ROOT / "models" / "llama-3.1-8b.yaml").read_text()
 MIXTRAL = (ROOT / "models" / "mixtral-8x7b.yaml").read_text()
@@ -29,6 +30,10 @@ def put(text: str, *changes: tuple[str, str]) -> str:
 
 def h100(*changes: tuple[str, str]) -> tuple[str, str]:
     return "h100-sxm", put(H100, *changes)
+
+
+def desktop(*changes: tuple[str, str]) -> tuple[str, str]:
+    return "ddr5-2ch-nvme", put(DESKTOP, *changes)
 
 
 def llama(*changes: tuple[str, str]) -> tuple[str, str]:
@@ -134,6 +139,9 @@ EXAMPLES: dict[str, Callable[[], tuple[str, str | bytes]]] = {
     "HW067": lambda: h100((r"value: 26000 USD", "value: 260 USD")),
     "HW068": lambda: h100((r"value: 26000 USD", "value: 100000 USD")),
     "HW069": lambda: h100(('released: "2022"', 'released: "2202"')),
+    "HW031": lambda: desktop((r"value: 89.6 GB/s", "value: 75 GB/s")),
+    "HW032": lambda: desktop((r"value: 63 GB/s", "value: 126 GB/s")),
+    "HW033": lambda: desktop((r"shared_by: \{value: 2", "shared_by: {value: 16")),
     "HW073": lambda: ("inferentia-2", put(INFERENTIA, (r"ranks: \{value: 2", "ranks: {value: 64"))),
     "HW070": lambda: h100((r"terms: spot(.*)value: 0.8015", r"terms: spot\1value: 2.8015")),
     "HW071": lambda: h100((r"value: 2.29 USD/h", "value: 18.32 USD/h")),

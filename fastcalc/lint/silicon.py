@@ -114,6 +114,12 @@ class MemoryParts:
     family: str
     capacity: WrittenNumber | None
     bandwidth: WrittenNumber | None
+    host: str = ""
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The rows of the tables that hold for it, the narrowest first."""
+        return (*((self.host,) if self.family == "ddr" else ()), self.type, self.family)
 
     @property
     def part(self) -> Part | None:
@@ -151,6 +157,17 @@ _FAMILIES = {
 }
 
 
+_FAMILIES_BY_PLACE = {"host": "ddr", "disk": "disk"}
+
+
+def host_key(sheet: Sheet) -> str:
+    """Return the row of a host in the tables, ``consumer-host``; empty for chips."""
+    if sheet.word("kind") != "host":
+        return ""
+    is_superchip = sheet.word("vendor").startswith("nvidia")
+    return f"{'superchip' if is_superchip else sheet.word('market')}-host"
+
+
 def tiers(sheet: Sheet) -> list[MemoryParts]:
     """Return the memories of a chip in the order of the file."""
     listed = sheet.at("memory")
@@ -159,11 +176,16 @@ def tiers(sheet: Sheet) -> list[MemoryParts]:
     for index in range(len(listed) if isinstance(listed, list) else 0):
         name = re.sub(r"[\s_-]", "", sheet.word("memory", index, "name"))
         family = next(
-            (candidate for candidate, words in _FAMILIES.items() if re.search(words, name)), ""
+            (candidate for candidate, words in _FAMILIES.items() if re.search(words, name)),
+            _FAMILIES_BY_PLACE.get(sheet.word("memory", index, "where"), ""),
         )
         kind = next((generation for generation in generations if generation in name), "")
-        numbers = (sheet.numbers.get(f"memory[{index}].{key}") for key in ("capacity", "bandwidth"))
-        memories.append(MemoryParts(index, kind or family, family, *numbers))
+        capacity, bandwidth = (
+            sheet.numbers.get(f"memory[{index}].{key}") for key in ("capacity", "bandwidth")
+        )
+        memories.append(
+            MemoryParts(index, kind or family, family, capacity, bandwidth, host_key(sheet))
+        )
     return memories
 
 

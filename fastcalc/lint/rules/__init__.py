@@ -3,6 +3,7 @@
 from fastcalc.lint.rules import (
     board,
     engines,
+    hosts,
     links,
     models,
     provenance,
@@ -15,6 +16,7 @@ from fastcalc.lint.rules import memory_tiers as memory
 __all__ = [
     "board",
     "engines",
+    "hosts",
     "links",
     "memory",
     "models",

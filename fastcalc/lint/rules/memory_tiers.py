@@ -81,7 +81,7 @@ def seconds_to_read(sheet: Sheet, _: Setting) -> Findings:
     Instead: Write both of one chip; check bits and bytes, GB and TB.
     """
     for tier in tiers(sheet):
-        low, high = band("seconds", tier.type, tier.family)
+        low, high = band("seconds", *tier.rows)
         if tier.family == "lpddr" and sheet.word("kind") == "apple":
             high = by_year("seconds_apple", sheet.year)
         if not tier.capacity or not tier.bandwidth or not tier.bandwidth.si:
@@ -107,7 +107,7 @@ def memory_is_of_its_kind(sheet: Sheet, _: Setting) -> Findings:
     """
     for tier in tiers(sheet):
         for number, table in ((tier.bandwidth, "bandwidth"), (tier.capacity, "capacity")):
-            low, high = band(table, tier.family)
+            low, high = band(table, *tier.rows)
             if sheet.word("kind") == "soc" and number is tier.bandwidth:
                 high = min(high, 0.35e12)
             if number and not low <= number.si <= high:

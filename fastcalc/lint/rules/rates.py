@@ -8,6 +8,7 @@ from fastcalc.lint.silicon import (
     band,
     by_year,
     core_of,
+    host_key,
     is_geforce,
     is_uniform,
     main_tier,
@@ -201,7 +202,7 @@ def ridge_point(sheet: Sheet, _: Setting) -> Findings:
     tier, rate = main_tier(sheet), sixteen_bit(sheet)
     if not tier or not rate or not tier.bandwidth or not tier.bandwidth.si:
         return
-    low, high = band("ridge", sheet.word("kind"), tier.family)
+    low, high = band("ridge", host_key(sheet), sheet.word("kind"), tier.family)
     ridge = rate.si / tier.bandwidth.si
     if not low <= ridge <= high:
         has = f"{rate.text} over {tier.bandwidth.text} is {ratio(ridge)} FLOP a byte"
@@ -218,7 +219,10 @@ def cores_are_processors(sheet: Sheet, _: Setting) -> Findings:
     Seen: '16,896 cores' of an H100: CUDA lanes; it has 132 SMs.
     Instead: Count SMs, CUs or tensor cores as the device reports them.
     """
-    cores, limit = sheet.numbers.get("cores"), row("core_counts", sheet.word("kind")).get("most")
+    cores, limit = (
+        sheet.numbers.get("cores"),
+        row("core_counts", host_key(sheet), sheet.word("kind")).get("most"),
+    )
     if cores and limit and cores.si > limit:
         message = f"{cores.text} is more than any such chip has ({limit:,}): lanes, or CUDA cores?"
         yield cores, message
