@@ -34,17 +34,20 @@ def filled(location: Location) -> Iterator[tuple[str, float, list[tuple[str, flo
     At the smallest batch of a placed scenario that fits; kinds that are not there are left out.
     """
     batches, place = location.scenario.batches, location.placement
-    made = location.split or split(place, np.array(batches, dtype=float))
+    by_tier = location.split or split(place, np.array(batches, dtype=float))
     index = batches.index(min(batches))
     for at, (tier, usable) in enumerate(
-        zip(made.tiers, place.machine.usable(place.layout.chips), strict=True)
+        zip(by_tier.tiers, place.machine.usable(place.layout.chips), strict=True)
     ):
-        whole = float(usable)
-        held = [
-            (kind, _at(made.shares[kind][at], index) * _at(made.sizes[kind], index) / whole)
+        capacity = float(usable)
+        shares = [
+            (
+                kind,
+                _at(by_tier.shares[kind][at], index) * _at(by_tier.sizes[kind], index) / capacity,
+            )
             for kind in KINDS
         ]
-        yield tier.name, whole, [(kind, share) for kind, share in held if share > 0.0]
+        yield tier.name, capacity, [(kind, share) for kind, share in shares if share > 0.0]
 
 
 def bar(shares: Sequence[tuple[str, float]], wide: int = 40) -> str:
@@ -58,25 +61,25 @@ def bar(shares: Sequence[tuple[str, float]], wide: int = 40) -> str:
 
 def lives(outcome: Outcome) -> Iterator[str]:
     """Yield what is beyond a chip's fastest memory, at the first batch with any and the largest."""
-    made, batches = outcome.estimate.passes.split, outcome.scenario.batches
-    if made is None:
+    by_tier, batches = outcome.estimate.passes.split, outcome.scenario.batches
+    if by_tier is None:
         return
     shown: list[str] = []
     fastest = outcome.placement.machine.fastest
     use = host_use(outcome.estimate.passes)
-    for index in sorted(range(len(batches)), key=lambda one: batches[one]):
-        found = []
-        for place, tier in enumerate(made.tiers):
-            held = [
+    for index in sorted(range(len(batches)), key=lambda at: batches[at]):
+        sentences = []
+        for place, tier in enumerate(by_tier.tiers):
+            contents = [
                 f"{share * 100:.0f} % of {NAMES[kind]}"
                 for kind in KINDS
-                for share in [_at(made.shares[kind][place], index)]
-                if tier is not fastest and share >= 0.005 and _at(made.sizes[kind], index) > 0.0
+                for share in [_at(by_tier.shares[kind][place], index)]
+                if tier is not fastest and share >= 0.005 and _at(by_tier.sizes[kind], index) > 0.0
             ]
-            found += [f"{tier.name} holds {', '.join(held)}"] if held else []
-        if found:
+            sentences += [f"{tier.name} holds {', '.join(contents)}"] if contents else []
+        if sentences:
             how = _HOW[use.words[int(_at(np.asarray(use.codes), index))]] if use else ""
-            shown.append(f"at batch {batches[index]:,} {'; '.join(found)}{how}")
+            shown.append(f"at batch {batches[index]:,} {'; '.join(sentences)}{how}")
     yield from dict.fromkeys((*shown[:1], *shown[-1:]))
 
 

@@ -31,9 +31,10 @@ def stable(value: float, error: float) -> str:
     """
     if not 0.0 < error < math.inf:
         return number(value, 2 if error == 0.0 else 1)
-    least = max(2.0 * error, 10.0 ** (math.floor(math.log10(abs(value))) - 1))
-    power = 10.0 ** math.floor(math.log10(least))
-    step = next(step for step in (power, 2 * power, 5 * power, 10 * power) if step >= least * 0.999)
+    least_step = max(2.0 * error, 10.0 ** (math.floor(math.log10(abs(value))) - 1))
+    power = 10.0 ** math.floor(math.log10(least_step))
+    steps = (power, 2 * power, 5 * power, 10 * power)
+    step = next(step for step in steps if step >= least_step * 0.999)
     places = max(-math.floor(math.log10(step) + 1e-9), 0)
     return f"{max(round(value / step), 1) * step:,.{places}f}"
 

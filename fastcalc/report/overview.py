@@ -20,11 +20,11 @@ _SHOWN = pick(
     keep="tokens_per_s_per_user_low tokens_per_s_per_user_bound",
 )
 _COLUMNS = (
-    record_tables.words("|chips", lambda one: one["label"]),
-    record_tables.words("|lives in", lambda one: one["lives"], 7),
+    record_tables.words("|chips", lambda row: row["label"]),
+    record_tables.words("|lives in", lambda row: row["lives"], 7),
     *(
-        replace(one, format=lambda row: row["batches"]) if one.key == "batch" else one
-        for one in _SHOWN
+        replace(column, format=lambda row: row["batches"]) if column.key == "batch" else column
+        for column in _SHOWN
     ),
 )
 _KEY = (
@@ -36,18 +36,20 @@ _KEY = (
 def parts(
     outcomes: Sequence[Outcome],
     notes: tuple[Sequence[str], Sequence[str]],
-    then: str,
+    next_command: str,
     screen: Screen,
 ) -> list[Part]:
     """Return a sentence that answers, a table for each model, few or all notes, what is next."""
-    found: list[Part] = []
-    models = [list(group) for _, group in groupby(outcomes, lambda one: one.scenario.model.id)]
-    rows = [[cells for one in group for cells in _rows(one)] for group in models]
+    page: list[Part] = []
+    models = [
+        list(group) for _, group in groupby(outcomes, lambda outcome: outcome.scenario.model.id)
+    ]
+    rows = [[cells for outcome in group for cells in _rows(outcome)] for group in models]
     tables = record_tables.tables(_COLUMNS, rows, screen.width)
     for group, table in zip(models, tables, strict=True):
-        found += [*[""][: len(found)], first_sentence(group), "", heading(group), table]
+        page += [*[""][: len(page)], first_sentence(group), "", heading(group), table]
     key = record_tables.with_mark(_KEY, *tables)
-    return [*found, screen.under_table(key, *notes, then)]
+    return [*page, screen.under_table(key, *notes, next_command)]
 
 
 def heading(outcomes: Sequence[Outcome]) -> str:
@@ -56,12 +58,12 @@ def heading(outcomes: Sequence[Outcome]) -> str:
     outcomes : of one model
     """
     work, traffic = outcomes[0].placement.work, outcomes[0].scenario.traffic
-    held = (
+    model_text = (
         f"{outcomes[0].scenario.model.name}: {parameters(work.total_parameters)} parameters, "
         f"{work.weight_format} {size(work.weight_bytes)}"
     )
     tokens = f"prompt {traffic.prompt:,.0f}, output {traffic.output:,.0f} tokens"
-    return "; ".join([held, tokens, *_settings(outcomes)])
+    return "; ".join([model_text, tokens, *_settings(outcomes)])
 
 
 def _settings(outcomes: Sequence[Outcome]) -> Iterator[str]:
@@ -74,8 +76,8 @@ def _settings(outcomes: Sequence[Outcome]) -> Iterator[str]:
         tier = f", in {memory.prefix_tier}" if memory.prefix_tier else ""
         yield f"{traffic.prefix_hit * 100:g} % of prompts cached{tier}"
     if traffic.speculation.drafted:
-        kept = number(float(traffic.speculation.tokens_per_pass))
-        yield f"{traffic.speculation.drafted:g} drafted, {kept} kept a pass"
+        tokens_kept = number(float(traffic.speculation.tokens_per_pass))
+        yield f"{traffic.speculation.drafted:g} drafted, {tokens_kept} kept a pass"
     if scenario.kv:
         yield f"KV cache {work.kv_format}"
     engines = dict.fromkeys(
@@ -107,12 +109,12 @@ def _rows(outcome: Outcome) -> Iterator[record_tables.Row]:
     label = f"{layout.chips} x {outcome.scenario.hardware.id}"
     for fits, group in groupby(compare_records([outcome]), lambda record: bool(record["fits"])):
         records = list(group)
-        for some in [[one] for one in records] if fits else [records]:
-            shown = {**some[0], "label": label, "lives": lives}
-            shown["batches"] = ", ".join(f"{one['batch']:,}" for one in some)
-            limits = (record_tables.row(pick("limiter"), one)["limiter"] for one in some)
-            first, *others = dict.fromkeys(limits)
+        for batches_of_row in [[record] for record in records] if fits else [records]:
+            shown = {**batches_of_row[0], "label": label, "lives": lives}
+            shown["batches"] = ", ".join(f"{record['batch']:,}" for record in batches_of_row)
+            cells = (record_tables.row(pick("limiter"), record) for record in batches_of_row)
+            first, *further = dict.fromkeys(row["limiter"] for row in cells)
             word = first.rpartition(" ")[0]  # which is said once
-            said = ", ".join([first, *(one.removeprefix(f"{word} ") for one in others)])
-            yield record_tables.row(_COLUMNS, shown) | {"limiter": said}
+            limits_text = ", ".join([first, *(limit.removeprefix(f"{word} ") for limit in further)])
+            yield record_tables.row(_COLUMNS, shown) | {"limiter": limits_text}
             label = lives = ""

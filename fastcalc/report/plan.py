@@ -37,20 +37,20 @@ def plan_records(plans: Iterable[Plan], service: Service, typed: Typed) -> list[
 
 def unrounded(plans: Iterable[Plan], service: Service, typed: Typed) -> list[Record]:
     """Return the records with all digits, for a table to round once."""
-    found = []
+    rows = []
     for rank, plan in enumerate(plans, 1):
-        each, prefill = site_power(plan.scenario.hardware), plan.prefill_layout
+        chip_watts, prefill = site_power(plan.scenario.hardware), plan.prefill_layout
         fast, slow = tpot_range(plan) or (None, None)
-        watts = each and each * plan.values["chips"]
+        watts = chip_watts and chip_watts * plan.values["chips"]
         rate, tokens, usd = service.rate, service.prompt + service.output, plan.usd_per_hour
-        one = SimpleNamespace(
+        point = SimpleNamespace(
             rank=rank,
             plan=plan,
             service=service,
             layout=plan.layout,
             prefill_replicas=plan.prefill_replicas if prefill else None,
             prefill_utilization=plan.prefill_busy if prefill else None,
-            **{f"prefill_{each}": getattr(prefill, each, None) for each in _RANKS},
+            **{f"prefill_{rank_name}": getattr(prefill, rank_name, None) for rank_name in _RANKS},
             watts=watts,
             service_usd_per_mtok_total=(
                 usd / 3600.0 / (rate * tokens) * 1e6 if rate and usd else None
@@ -62,8 +62,8 @@ def unrounded(plans: Iterable[Plan], service: Service, typed: Typed) -> list[Rec
         )
         (replica,) = records.unrounded([plan.replica])
         replica["undetermined"] = undetermined(plan, service)
-        found.append({key: (replica | values(_OWN, one))[key] for key in KEYS})
-    return found
+        rows.append({key: (replica | values(_OWN, point))[key] for key in KEYS})
+    return rows
 
 
 def undetermined(plan: Plan, service: Service) -> list[str]:
@@ -76,16 +76,16 @@ def undetermined(plan: Plan, service: Service) -> list[str]:
     if not keys:
         return []
     is_apart = plan.prefill_layout is not None
-    found = [*keys, "service_ttft_ms"]
+    affected = [*keys, "service_ttft_ms"]
     if not is_apart or "tpot_ms" in keys:
-        found += ["service_tpot_ms", "service_tpot_ms_low", "service_tpot_ms_high"]
+        affected += ["service_tpot_ms", "service_tpot_ms_low", "service_tpot_ms_high"]
     if is_apart:
-        found += ["prefill_replicas", "prefill_utilization"]
+        affected += ["prefill_replicas", "prefill_utilization"]
     if service.rate is not None or is_apart:
-        found += _OF_ALL_REPLICAS
+        affected += _OF_ALL_REPLICAS
     if service.rate is not None or service.objective != "chips":
-        found.append("cost")
-    return found
+        affected.append("cost")
+    return affected
 
 
 _OF_ALL_REPLICAS = (
@@ -106,7 +106,7 @@ COLUMNS = (
         "prefill",
         "text",
         "together with decode, or apart on replicas of its own",
-        lambda one: "apart" if one.plan.prefill_layout else "together",
+        lambda point: "apart" if point.plan.prefill_layout else "together",
     ),
     Column("replicas", "count", "that decode", "plan.replicas", ("repli-", "cas")),
     Column(
@@ -123,35 +123,35 @@ COLUMNS = (
     Column("prefill_replicas", "count", "that only take in prompts"),
     Column("prefill_utilization", "ratio", "share of its capacity that each of those does"),
     *(
-        Column(f"prefill_{one.key}", one.unit, f"{one.meaning} of each of those")
-        for one in pick(" ".join(_RANKS))
+        Column(f"prefill_{column.key}", column.unit, f"{column.meaning} of each of those")
+        for column in pick(" ".join(_RANKS))
     ),
     Column(
         "chips_total",
         "count",
         "of all replicas",
-        lambda one: one.plan.values["chips"],
+        lambda point: point.plan.values["chips"],
         ("", "chips"),
     ),
     Column(
         "service_ttft_ms",
         "ms",
         "time to the first token, with any wait: held against --ttft",
-        lambda one: one.plan.values["ttft"] * 1e3,
+        lambda point: point.plan.values["ttft"] * 1e3,
         ("TTFT", "ms"),
     ),
     Column(
         "service_ttft_percentile",
         "%",
         "of requests that meet it, where they arrive at random",
-        lambda one: one.service.share and one.service.share * 100.0,
+        lambda point: point.service.share and point.service.share * 100.0,
     ),
     Column(
         "service_tpot_ms",
         "ms",
         "time per output token, held against --tpot: prompts of others come between, but not where "
         "prefill is apart",
-        lambda one: one.plan.values["tpot"] * 1e3,
+        lambda point: point.plan.values["tpot"] * 1e3,
         ("TPOT", "ms"),
     ),
     *pick(
@@ -192,39 +192,39 @@ COLUMNS = (
         "speculation_drafted_tokens undetermined"
     ),
 )
-_OWN = [one for one in COLUMNS if one not in columns.COLUMNS]
+_OWN = [column for column in COLUMNS if column not in columns.COLUMNS]
 """The others are those of ``compare`` for one replica."""
 
 KEYS = tuple(column.key for column in COLUMNS)
 
 
-def details(found: Decision, typed: Typed) -> Record:
+def details(decision: Decision, typed: Typed) -> Record:
     """Return what stands alongside the plans: why others lost, the runner-up, what would help."""
-    service = found.service
-    unknown = sorted(found.unknown)
+    service = decision.service
+    unknown = sorted(decision.unknown)
     return {
-        "candidates": found.candidates,
-        "lost": {REASONS[name]: count for name, count in found.reasons.items() if count},
-        "runner_up": _first(found.runner_up, service, typed),
-        "runner_up_wins_above_usd_per_chip_hour": plain(runner_up_price(found)),
-        "cheapest_near_miss": _missed(found.near, service, typed),
-        "best_of_each_chip": plan_records(found.of_each_chip, service, typed),
-        "best_in_own_formats": _first(found.in_own_formats, service, typed),
+        "candidates": decision.candidates,
+        "lost": {REASONS[name]: count for name, count in decision.reasons.items() if count},
+        "runner_up": _first(decision.runner_up, service, typed),
+        "runner_up_wins_above_usd_per_chip_hour": plain(runner_up_price(decision)),
+        "cheapest_near_miss": _missed(decision.near, service, typed),
+        "best_of_each_chip": plan_records(decision.of_each_chip, service, typed),
+        "best_in_own_formats": _first(decision.in_own_formats, service, typed),
         "closest_of_other_chips": [
-            _missed(plan, service, typed) for _, plan in sorted(found.closest.items())
+            _missed(plan, service, typed) for _, plan in sorted(decision.closest.items())
         ],
         "unpriced": [] if service.objective == "watts" else unknown,
         "unpowered": unknown if service.objective == "watts" else [],
-        "relax": [] if found.plans else _relaxed(found),
-        "assumptions": assumptions(found),
-        "best_in_fewer_bits": plan_records(found.in_fewer_bits[:FEWER_BITS], service, typed),
+        "relax": [] if decision.plans else _relaxed(decision),
+        "assumptions": assumptions(decision),
+        "best_in_fewer_bits": plan_records(decision.in_fewer_bits[:FEWER_BITS], service, typed),
     }
 
 
-def assumptions(found: Decision) -> Record:
+def assumptions(decision: Decision) -> Record:
     """Return what the records rest on: traffic, prices, engines, and how the times are meant."""
-    service = found.service
-    plans = [*found.plans, *found.closest.values()]
+    service = decision.service
+    plans = [*decision.plans, *decision.closest.values()]
     return {
         "prompt_tokens": plain(service.prompt),
         "output_tokens": plain(service.output),
@@ -238,27 +238,27 @@ def assumptions(found: Decision) -> Record:
     }
 
 
-def runner_up_price(found: Decision) -> float | None:
+def runner_up_price(decision: Decision) -> float | None:
     """Return the price of the best's chip above which the next leads, if known. [USD/h]
 
     In fewer bits than were asked for it never does.
     """
-    second = found.runner_up
-    if second is None or found.service.objective != "usd":
+    second = decision.runner_up
+    if second is None or decision.service.objective != "usd":
         return None
-    best = found.plans[0]
-    if found.may_lead(best) and not found.may_lead(second):
+    cheapest = decision.plans[0]
+    if decision.may_lead(cheapest) and not decision.may_lead(second):
         return None
-    price = best.scenario.pricing.per_chip_hour(best.scenario.hardware)
-    return None if price is None else price * second.cost / best.cost
+    price = cheapest.scenario.pricing.per_chip_hour(cheapest.scenario.hardware)
+    return None if price is None else price * second.cost / cheapest.cost
 
 
 def tpot_range(plan: Plan) -> tuple[float, float] | None:
     """Return the least and the most time between tokens of the 80 % range, if there is one. [s]"""
-    one, tpot = plan.replica.estimate, plan.values["tpot"]
-    if one.low is None or one.high is None:
+    estimate, tpot = plan.replica.estimate, plan.values["tpot"]
+    if estimate.low is None or estimate.high is None:
         return None
-    fast, slow = (float(tpot * (one.speed / end)[0]) for end in (one.high, one.low))
+    fast, slow = (float(tpot * (estimate.speed / end)[0]) for end in (estimate.high, estimate.low))
     return fast, slow
 
 
@@ -300,45 +300,47 @@ def notes(service: Service) -> Iterable[str]:
     )
 
 
-def refusal(found: Decision) -> str:
+def refusal(decision: Decision) -> str:
     """Say why there is no plan, and which limit to relax to what."""
-    if not found.candidates:
+    if not decision.candidates:
         return "no layout of these chips holds one request of this model"
-    said, nearest = "no deployment meets this", found.nearest
-    if options := _relaxed(found):
-        said += f"; it would with {', or '.join(options)}"
+    sentence, nearest = "no deployment meets this", decision.nearest
+    if options := _relaxed(decision):
+        sentence += f"; it would with {', or '.join(options)}"
     elif nearest is None:
-        reasons = (f"{count:,} {REASONS[name]}" for name, count in found.reasons.items() if count)
-        said += f": {', '.join(reasons)}"
+        reasons = (
+            f"{count:,} {REASONS[name]}" for name, count in decision.reasons.items() if count
+        )
+        sentence += f": {', '.join(reasons)}"
     else:
         needed = " and ".join(
-            _limit(name, nearest.values[name], found.service)
+            _limit(name, nearest.values[name], decision.service)
             for name, over in nearest.misses.items()
             if over > 1.0
         )
         name = nearest.scenario.hardware.id
-        said += f", nor with one limit relaxed; {name} would with {needed}"
-    if found.unknown:
-        who, how = unknown_chips(found)
-        said += f"; {who}, which might meet it: {how}"
-    return said
+        sentence += f", nor with one limit relaxed; {name} would with {needed}"
+    if decision.unknown:
+        chips_unknown, how = unknown_chips(decision)
+        sentence += f"; {chips_unknown}, which might meet it: {how}"
+    return sentence
 
 
-def unknown_chips(found: Decision) -> tuple[str, str]:
+def unknown_chips(decision: Decision) -> tuple[str, str]:
     """Say of which chips no price or power is known, and how to plan with them all the same."""
-    chips = [name for name, _ in found.unknown.most_common()]
+    chips = [name for name, _ in decision.unknown.most_common()]
     names = ", ".join(chips[:MOST_NAMED])
     if len(chips) > MOST_NAMED:
         names += f" and {len(chips) - MOST_NAMED} more"
-    if found.service.objective == "watts":
+    if decision.service.objective == "watts":
         return f"no power is known of {names}", "use --objective usd or chips"
     how = "give one with --price CHIP=USD, or use --objective chips"
     return f"no price is known of {names}", how
 
 
-def _relaxed(found: Decision) -> list[str]:
-    limits = found.relaxed.items()
-    return [_limit(name, value, found.service) for name, value in limits if value < inf]
+def _relaxed(decision: Decision) -> list[str]:
+    limits = decision.relaxed.items()
+    return [_limit(name, value, decision.service) for name, value in limits if value < inf]
 
 
 def _limit(name: str, value: float, service: Service) -> str:

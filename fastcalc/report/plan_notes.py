@@ -26,41 +26,42 @@ _FULL = 0.9
 """Share of its capacity above which a replica without a queue is worth a word. [1]"""
 
 
-def first_notes(found: Decision, shown: Sequence[Plan]) -> list[str]:
+def first_notes(decision: Decision, shown: Sequence[Plan]) -> list[str]:
     """Return what changes how the plans are read, in short."""
-    best, service = found.plans[0], found.service
-    unknown = [": ".join(unknown_chips(found))] if found.unknown else []
+    chosen, service = decision.plans[0], decision.service
+    unknown = [": ".join(unknown_chips(decision))] if decision.unknown else []
     return [
-        *_next_chip(found),
-        *_slow_end(best, service),
-        *_busy(best, service),
+        *_next_chip(decision),
+        *_slow_end(chosen, service),
+        *_busy(chosen, service),
         *_prices(shown, in_short=True),
         *_powers(shown, service),
-        *dict.fromkeys(best.replica.warnings),
+        *dict.fromkeys(chosen.replica.warnings),
         *unknown,
     ]
 
 
-def _next_chip(found: Decision) -> Iterator[str]:
-    best, second = found.plans[0], found.runner_up
+def _next_chip(decision: Decision) -> Iterator[str]:
+    chosen, second = decision.plans[0], decision.runner_up
     if second is not None:
-        chip, price = best.scenario.hardware.id, runner_up_price(found)
-        bits = ", in fewer bits" * (found.may_lead(best) and not found.may_lead(second))
-        line = f"next chip: {second.scenario.hardware.id}, {what(second, found.service)}{bits}: "
+        chip, price = chosen.scenario.hardware.id, runner_up_price(decision)
+        bits = ", in fewer bits" * (decision.may_lead(chosen) and not decision.may_lead(second))
+        bill = chips_and_price(second, decision.service)
+        line = f"next chip: {second.scenario.hardware.id}, {bill}{bits}: "
         usd = price and number(rounded_up(price))
-        then = f"; it wins where {chip} costs more than ${usd} a chip-hour" if usd else ""
-        yield line + times_the_cost(found, second) + then
+        turning_point = f"; it wins where {chip} costs more than ${usd} a chip-hour" if usd else ""
+        yield line + times_the_cost(decision, second) + turning_point
 
 
 def _prices(shown: Sequence[Plan], *, in_short: bool = False) -> Iterator[str]:
     pricing = shown[0].scenario.pricing
     chips = {plan.scenario.hardware.id: plan.scenario.hardware for plan in shown}.values()
-    known = [chip for chip in chips if pricing.per_chip_hour(chip) is not None]
-    if known:
+    priced_chips = [chip for chip in chips if pricing.per_chip_hour(chip) is not None]
+    if priced_chips:
         # Of the first, why the confidence is low.
         listed = (
             priced(pricing, chip, in_short=in_short or place > 0)
-            for place, chip in enumerate(known)
+            for place, chip in enumerate(priced_chips)
         )
         about = f"prices, {basis_of(pricing)}, $ a chip-hour"
         about += "" if in_short else ", date and low confidence"
@@ -74,64 +75,64 @@ def _powers(shown: Sequence[Plan], service: Service) -> Iterator[str]:
         yield from power_notes(chip)
 
 
-def _busy(best: Plan, service: Service) -> Iterator[str]:
-    busiest, is_queued = max(best.busy, best.prefill_busy), service.share is not None
+def _busy(chosen: Plan, service: Service) -> Iterator[str]:
+    busiest, is_queued = max(chosen.busy, chosen.prefill_busy), service.share is not None
     if service.rate is not None and not is_queued and busiest > _FULL:
         flags = "--percentile 99" if service.ttft < inf else "--ttft with --percentile 99"
         yield (
-            f"{best.scenario.hardware.id}: replicas are {busiest:.1%} busy, so requests that "
+            f"{chosen.scenario.hardware.id}: replicas are {busiest:.1%} busy, so requests that "
             f"arrive at random would queue; {flags} plans for them"
         )
 
 
-def reported(found: Decision, shown: Sequence[Plan]) -> Iterator[str]:
+def reported(decision: Decision, shown: Sequence[Plan]) -> Iterator[str]:
     """Say what the best plan rests on, what came second or just misses, why the others lost."""
-    best, service = found.plans[0], found.service
-    yield from _next_chip(found)
+    chosen, service = decision.plans[0], decision.service
+    yield from _next_chip(decision)
     yield from _prices(shown)
     yield from _powers(shown, service)
-    yield from _slow_end(best, service)
-    yield from _busy(best, service)
-    if best.is_narrowed and found.in_own_formats is None:
-        weights, cache = own_formats(best.scenario.model)
+    yield from _slow_end(chosen, service)
+    yield from _busy(chosen, service)
+    if chosen.is_narrowed and decision.in_own_formats is None:
+        weights, cache = own_formats(chosen.scenario.model)
         yield (
             f"no plan is in the model's own formats, {weights} with a cache in {cache}: "
             f"--weights {weights} --kv {cache} asks for one"
         )
-    near = found.near
-    if near is not None and near.cost < best.cost:
-        share = f"{near.cost / best.cost:.0%} of the {_unit(service)}"
+    near = decision.near
+    if near is not None and near.cost < chosen.cost:
+        share = f"{near.cost / chosen.cost:.0%} of the {_unit(service)}"
         yield f"cheaper, and misses by less than {NEAR:g} times: {_miss(near)}, at {share}"
-    if found.closest:
-        closest = sorted(found.closest.values(), key=lambda one: max(one.misses.values()))
+    if decision.closest:
+        closest = sorted(decision.closest.values(), key=lambda plan: max(plan.misses.values()))
         names = (
-            f"{one.scenario.hardware.id} {_times(max(one.misses.values()))}" for one in closest
+            f"{plan.scenario.hardware.id} {_times(max(plan.misses.values()))}" for plan in closest
         )
         yield f"chips that cannot meet it, and how far the closest is over: {', '.join(names)}"
-    lost = (f"{count:,} {REASONS[name]}" for name, count in found.reasons.most_common() if count)
-    yield f"of {found.candidates:,} deployments {', '.join(lost)}"
-    if found.unknown:
-        who, how = unknown_chips(found)
-        all_of_them = "; --format json names all" if len(found.unknown) > MOST_NAMED else ""
-        yield f"{who}: {how}{all_of_them}"
+    lost = (f"{count:,} {REASONS[name]}" for name, count in decision.reasons.most_common() if count)
+    yield f"of {decision.candidates:,} deployments {', '.join(lost)}"
+    if decision.unknown:
+        chips_unknown, how = unknown_chips(decision)
+        all_of_them = "; --format json names all" if len(decision.unknown) > MOST_NAMED else ""
+        yield f"{chips_unknown}: {how}{all_of_them}"
 
 
-def times_the_cost(found: Decision, plan: Plan) -> str:
+def times_the_cost(decision: Decision, plan: Plan) -> str:
     """Return how much more of what is to be least a plan takes than the best, in a phrase."""
-    return f"{number(plan.cost / found.plans[0].cost)} times the {_unit(found.service)}"
+    return f"{number(plan.cost / decision.plans[0].cost)} times the {_unit(decision.service)}"
 
 
-def _slow_end(best: Plan, service: Service) -> Iterator[str]:
+def _slow_end(chosen: Plan, service: Service) -> Iterator[str]:
     """Say where the limit between tokens is met by the expected speed, not by all of its range."""
-    _, slow = tpot_range(best) or (0.0, 0.0)
+    _, slow = tpot_range(chosen) or (0.0, 0.0)
     if slow <= service.tpot:
         return
     if service.is_speed:
-        speed, least = rounded_down(1.0 / slow), 1.0 / service.tpot
-        met = f"a user gets {speed:g} tokens/s, below {least:g}"
+        speed, wanted_speed = rounded_down(1.0 / slow), 1.0 / service.tpot
+        met = f"a user gets {speed:g} tokens/s, below {wanted_speed:g}"
     else:
         met = f"TPOT is {rounded_up(slow * 1e3):g} ms, above {service.tpot * 1e3:g} ms"
-    yield f"{best.scenario.hardware.id}: at the slow end of its 80 % range {met}"
+    yield f"{chosen.scenario.hardware.id}: at the slow end of its 80 % range {met}"
 
 
 def _miss(plan: Plan) -> str:
@@ -161,7 +162,7 @@ def cut(layout: Any) -> str:
     return str(layout).replace(" ", "") or "1 chip"
 
 
-def what(plan: Plan, service: Service) -> str:
+def chips_and_price(plan: Plan, service: Service) -> str:
     """Say what a plan takes, in a phrase."""
     is_unsure = "chips_total" in undetermined(plan, service)
     count, _, chips = many(plan.values["chips"], "chip").partition(" ")

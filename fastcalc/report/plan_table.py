@@ -11,7 +11,7 @@ from fastcalc.report.commands import Typed, compare_command
 from fastcalc.report.console import Part, Screen, Title
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.plan import COLUMNS, notes, tpot_range, unrounded
-from fastcalc.report.plan_notes import cut, first_notes, reported, times_the_cost, what
+from fastcalc.report.plan_notes import chips_and_price, cut, first_notes, reported, times_the_cost
 from fastcalc.report.records import Record
 from fastcalc.search.plan.decision import FEWER_BITS, Decision, Plan
 from fastcalc.search.plan.service import Service
@@ -27,7 +27,7 @@ _COLUMNS = pick(
     "usd_per_month",
     (
         *COLUMNS,
-        *(replace(one, heading=("", "chip")) for one in pick("hardware")),
+        *(replace(column, heading=("", "chip")) for column in pick("hardware")),
         Column("each", heading=("", "each"), format=_cut),
         Column(
             "prompts",
@@ -67,70 +67,73 @@ _RATELESS = {"usd": ("$/Mtok", "total"), "watts": ("joules", "a token")}
 """What is least where no rate says how many replicas there are: one column for the other."""
 
 
-def parts(found: Decision, top: int, asked: str, typed: Typed, screen: Screen) -> list[Part]:
+def parts(decision: Decision, top: int, request: str, typed: Typed, screen: Screen) -> list[Part]:
     """Return the answer in a sentence, one table of plans and other chips, a key and notes."""
-    best = found.plans[0]
-    plans = found.plans[: top if screen.wide else min(top, _FIRST)]
-    seen = {plan.scenario.hardware.id for plan in plans}
-    own = found.in_own_formats if best.is_narrowed else None
-    whole, fewer = [own] if own else [], found.in_fewer_bits[:FEWER_BITS]
-    others = [one for one in found.of_each_chip if one.scenario.hardware.id not in seen]
-    listed = [*plans, *fewer, *whole, *others]
-    shown = [*plans, *fewer, *whole, *others[: None if screen.wide else _OTHERS]]
+    chosen = decision.plans[0]
+    plans = decision.plans[: top if screen.wide else min(top, _FIRST)]
+    shown_chips = {plan.scenario.hardware.id for plan in plans}
+    own_plan = decision.in_own_formats if chosen.is_narrowed else None
+    own_plans, fewer = [own_plan] if own_plan else [], decision.in_fewer_bits[:FEWER_BITS]
+    best_of_chips = decision.of_each_chip
+    other_chips = [plan for plan in best_of_chips if plan.scenario.hardware.id not in shown_chips]
+    listed = [*plans, *fewer, *own_plans, *other_chips]
+    shown = [*plans, *fewer, *own_plans, *other_chips[: None if screen.wide else _OTHERS]]
     labels = [*(f"{place}" for place in range(1, len(plans) + 1)), *["fewer bits"] * len(fewer)]
-    labels += [*["own formats"] * len(whole), *["other chip"] * len(shown)]
+    labels += [*["own formats"] * len(own_plans), *["other chip"] * len(shown)]
     labels = [
-        label if found.may_lead(plan) else f"{label} *"
+        label if decision.may_lead(plan) else f"{label} *"
         for label, plan in zip(labels, shown, strict=False)
     ]
-    kept = [replace(one, drop_priority=0) if screen.wide else one for one in _kept(found, shown)]
-    columns = [record_tables.words("|plan", lambda _: ""), *kept]
+    columns = [record_tables.words("|plan", lambda _: ""), *_kept(decision, shown)]
+    if screen.wide:
+        columns = [replace(column, drop_priority=0) for column in columns]
     rows = [
         record_tables.row(columns, record) | {"|plan": label}
-        for label, record in zip(labels, unrounded(shown, found.service, typed), strict=False)
+        for label, record in zip(labels, unrounded(shown, decision.service, typed), strict=False)
     ]
-    (made,) = record_tables.tables(columns, [rows], screen.width)
-    every = list(reported(found, listed))
-    if own:
-        weights, cache = own_formats(own.scenario.model)
-        said = f"in the model's own formats ({weights}, cache {cache})"
-        every.insert(0, f"{said}, {times_the_cost(found, own)}: {what(own, found.service)}")
+    (table,) = record_tables.tables(columns, [rows], screen.width)
+    all_notes = list(reported(decision, listed))
+    if own_plan:
+        weights, cache = own_formats(own_plan.scenario.model)
+        phrase = f"in the model's own formats ({weights}, cache {cache})"
+        cost, bill = times_the_cost(decision, own_plan), chips_and_price(own_plan, decision.service)
+        all_notes.insert(0, f"{phrase}, {cost}: {bill}")
     warned = (line for plan in listed for line in plan.replica.warnings)
-    every += [*notes(found.service), *dict.fromkeys(warned)]
-    few, command = first_notes(found, shown), compare_command(best.scenario, typed)
-    answer = f"{what(best, found.service)} for {asked}"
-    if not found.may_lead(best):
-        weights, cache = own_formats(best.scenario.model)
+    all_notes += [*notes(decision.service), *dict.fromkeys(warned)]
+    short_notes, command = first_notes(decision, shown), compare_command(chosen.scenario, typed)
+    answer = f"{chips_and_price(chosen, decision.service)} for {request}"
+    if not decision.may_lead(chosen):
+        weights, cache = own_formats(chosen.scenario.model)
         answer += f", in fewer bits than it is published in ({weights}, cache {cache})"
-    title = Title(best.scenario.hardware.id, answer)
-    key = _KEY + ("" if all(map(found.may_lead, shown)) else _CHANGED)
-    key = record_tables.with_mark(key, made)
-    return [title, "", made, screen.under_table(key, few, every, command)]
+    title = Title(chosen.scenario.hardware.id, answer)
+    key = _KEY + ("" if all(map(decision.may_lead, shown)) else _CHANGED)
+    key = record_tables.with_mark(key, table)
+    return [title, "", table, screen.under_table(key, short_notes, all_notes, command)]
 
 
-def _kept(found: Decision, shown: Sequence[Plan]) -> list[Column]:
-    service = found.service
+def _kept(decision: Decision, shown: Sequence[Plan]) -> list[Column]:
+    service = decision.service
     is_needed = {
         "speculation_tokens_per_pass": any(
-            plan.scenario.traffic.speculation.drafted for plan in found.plans
+            plan.scenario.traffic.speculation.drafted for plan in decision.plans
         ),
         "utilization": service.rate is not None or service.share is not None,
         "service_tpot_ms_low": any(tpot_range(plan) is not None for plan in shown),
     }
-    return [one for one in columns(service) if is_needed.get(one.key, True)]
+    return [column for column in columns(service) if is_needed.get(column.key, True)]
 
 
 def columns(service: Service) -> list[Column]:
     """Return the columns; without a rate all plans are one replica, and tokens are what costs."""
-    found = {column.key: column for column in _COLUMNS}
+    by_key = {column.key: column for column in _COLUMNS}
     if service.rate is None and service.objective in _RATELESS:
-        found["replicas"] = replace(
-            found["replicas"],
+        by_key["replicas"] = replace(
+            by_key["replicas"],
             key="cost",
             heading=_RATELESS[service.objective],
             format=lambda record: number(record["cost"]),
         )
     if service.share is not None:
         heading = (f"TTFT p{service.share * 100:g}", "ms")
-        found["service_ttft_ms"] = replace(found["service_ttft_ms"], heading=heading)
-    return list(found.values())
+        by_key["service_ttft_ms"] = replace(by_key["service_ttft_ms"], heading=heading)
+    return list(by_key.values())

@@ -33,21 +33,21 @@ def reason(judged: Judged) -> str:
     Raises InputError for what there is not.
     """
 
-    def filled(found: re.Match[str]) -> str:
-        is_conclusion, name, keys, digits, percent = found.groups()
+    def filled(field: re.Match[str]) -> str:
+        is_conclusion, name, keys, digits, percent = field.groups()
         tested = judged.conclusion if is_conclusion else judged.check
         if tested is None:
-            raise InputError(f"reason of claim {judged.claim.id}: {found[0]} has no test")
+            raise InputError(f"reason of claim {judged.claim.id}: {field[0]} has no test")
         numbers = _Numbers(tested)
         try:
             listed = numbers.of(name, re.findall(r"\[([^\]]*)\]", keys))
         except (LookupError, ValueError) as error:
             raise InputError(
-                f"reason of claim {judged.claim.id}: there is no '{shown(found[0])}'"
+                f"reason of claim {judged.claim.id}: there is no '{shown(field[0])}'"
             ) from error
         texts = [
-            one if isinstance(one, str) else _text(one, int(digits or _DIGITS), bool(percent))
-            for one in listed
+            cell if isinstance(cell, str) else _text(cell, int(digits or _DIGITS), bool(percent))
+            for cell in listed
         ]
         head, last = ", ".join(texts[:-1]), texts[-1]
         return f"{head} and {last}" if head else last
@@ -94,28 +94,30 @@ class _Numbers:
         return [{part.label: part.value for part in self.tested.finding.parts}[label]]
 
     def _input(self, name: str) -> Listed:
-        given = self.tested.check.inputs[name]
-        if given.values and not given.unit:
-            return [parameters(one) if one >= 1e9 else digits(one) for one in given.values]
-        return given.texts or [self.tested.input_texts[name]]
+        premise = self.tested.check.inputs[name]
+        if premise.values and not premise.unit:
+            return [
+                parameters(number) if number >= 1e9 else digits(number) for number in premise.values
+            ]
+        return premise.texts or [self.tested.input_texts[name]]
 
     def _range(self, name: str) -> Listed:
-        given = self.tested.check.inputs[name]
-        if given.ends and not given.unit:
-            return [digits(end) for end in given.ends]
-        return given.range_texts
+        premise = self.tested.check.inputs[name]
+        if premise.ends and not premise.unit:
+            return [digits(end) for end in premise.ends]
+        return premise.range_texts
 
     def _turn(self, name: str) -> Listed:
-        found = [flip.at for flip in self.tested.explored.flips if flip.premise == name]
-        if not found:
+        turning_points = [flip.at for flip in self.tested.explored.flips if flip.premise == name]
+        if not turning_points:
             raise LookupError(name)
-        return found
+        return turning_points
 
     def _at(self, where: str) -> Listed:
         moved: dict[str, object] = {}
         for part in where.split(", "):
             name, _, text = part.partition("=")
-            given = self.tested.check.inputs[name]
-            moved[name] = text if given.names else float(text) * given.factor
+            premise = self.tested.check.inputs[name]
+            moved[name] = text if premise.names else float(text) * premise.factor
         premises: Moved = moved
-        return [float(one) for one in self.tested.elsewhere(premises)]
+        return [float(number) for number in self.tested.elsewhere(premises)]

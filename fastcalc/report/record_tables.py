@@ -1,7 +1,7 @@
 """Records as tables: a cell for each column, and as many columns as a width holds."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -79,17 +79,17 @@ def _plain_cell(column: Column, record: Any) -> str:
     if column.format == "range":
         return ends(record, column.key)
     if column.format == "limiter" and not record["fits"]:
-        least = record["min_chips"]
-        if least is None:
+        min_chips = record["min_chips"]
+        if min_chips is None:
             return "no place"
-        return f"{'recut' if least <= record['chips'] else 'needs'} {least:,}"
+        return f"{'recut' if min_chips <= record['chips'] else 'needs'} {min_chips:,}"
     return "-" if value is None else FORMATS.get(column.format or column.unit, number)(value)
 
 
 def ends(record: dict[str, Any], low: str, digits: int = 3) -> str:
     """Return both ends of a range as a cell, by the key of the low end."""
-    both = (record[low], record[low.removesuffix("low") + "high"])
-    return "-" if None in both else "..".join(number(one, digits) for one in both)
+    low_and_high = (record[low], record[low.removesuffix("low") + "high"])
+    return "-" if None in low_and_high else "..".join(number(end, digits) for end in low_and_high)
 
 
 def heading(column: Column) -> str:
@@ -109,26 +109,30 @@ def tables(
     where none may leave, the console finds room. Columns that may wrap claim as many characters
     as `wrapped` says.
     """
-    most, rows = wrapped or {}, [cells for group in groups for cells in group]
+    claims, rows = wrapped or {}, [cells for group in groups for cells in group]
     widths = {
-        one.key: max(map(len, (*one.heading, *(row[one.key][: most.get(one.key)] for row in rows))))
-        for one in columns
+        column.key: max(map(len, (*column.heading, *_claimed(column, rows, claims))))
+        for column in columns
     }
-    leaving = sorted(
-        (one for one in columns if one.drop_priority), key=lambda one: -one.drop_priority
-    )
-    optional = sum(one.drop_priority >= OPTIONAL for one in leaving)
+    removable = (column for column in columns if column.drop_priority)
+    leaving = sorted(removable, key=lambda column: -column.drop_priority)
+    optional = sum(column.drop_priority >= OPTIONAL for column in leaving)
     tries = [(count, 2) for count in range(optional + 1)]
     tries += [(count, 1) for count in range(len(leaving) + 1)] if leaving else []
     for count, gap in tries:
-        shown = [one for one in columns if one not in leaving[:count]]
-        if sum(widths[one.key] + gap for one in shown) - gap <= width:
+        shown = [column for column in columns if column not in leaving[:count]]
+        if sum(widths[column.key] + gap for column in shown) - gap <= width:
             break
-    lines = [line for line in zip(*(one.heading for one in shown), strict=True) if any(line)]
-    left = [place for place, one in enumerate(shown) if one.unit in ("text", "yes or no")]
+    lines = [line for line in zip(*(column.heading for column in shown), strict=True) if any(line)]
+    left = [place for place, column in enumerate(shown) if column.unit in ("text", "yes or no")]
     heads = list(zip(*lines, strict=True))
-    cells = ([[row[one.key] for one in shown] for row in group] for group in groups)
-    return [TextTable(heads, each, left, gap) for each in cells]
+    cells = ([[row[column.key] for column in shown] for row in group] for group in groups)
+    return [TextTable(heads, group_cells, left, gap) for group_cells in cells]
+
+
+def _claimed(column: Column, rows: Iterable[Row], claims: Mapping[str, int]) -> Iterator[str]:
+    """Yield the cells of a column, cut to what they claim where they may wrap."""
+    return (row[column.key][: claims.get(column.key)] for row in rows)
 
 
 def table(
@@ -138,7 +142,7 @@ def table(
     wrapped: Mapping[str, int] | None = None,
 ) -> TextTable:
     """Return one table of records, as `tables`."""
-    return tables(columns, [[row(columns, one) for one in records]], width, wrapped)[0]
+    return tables(columns, [[row(columns, record) for record in records]], width, wrapped)[0]
 
 
 def markdown(columns: Sequence[Column], records: Iterable[Any]) -> str:

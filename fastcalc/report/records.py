@@ -63,14 +63,14 @@ def assumptions(outcomes: Sequence[Outcome]) -> Record:
         "context_tokens": plain(traffic.context),
         "prefix_hit": plain(traffic.prefix_hit),
         "speculation": drafts,
-        **grounds([one.scenario for one in outcomes]),
+        **grounds([outcome.scenario for outcome in outcomes]),
     }
 
 
 def grounds(scenarios: Sequence[Scenario]) -> Record:
     """Return what records rest on whatever the traffic: prices and engines."""
     pricing, prices = scenarios[0].pricing, {}
-    for hardware in {one.hardware.id: one.hardware for one in scenarios}.values():
+    for hardware in {scenario.hardware.id: scenario.hardware for scenario in scenarios}.values():
         origin = pricing.origin(hardware)
         prices[hardware.id] = {
             "usd_per_chip_hour": plain(pricing.per_chip_hour(hardware)),
@@ -87,7 +87,7 @@ def grounds(scenarios: Sequence[Scenario]) -> Record:
         "utilization": pricing.utilization,
         "prices": prices,
         "ownership": {"years": YEARS, "usd_per_kwh": USD_PER_KWH, "site_factor": SITE_FACTOR},
-        "engines": {one.engine.id: one.engine.fitted_on for one in scenarios},
+        "engines": {scenario.engine.id: scenario.engine.fitted_on for scenario in scenarios},
         "defaults": {
             entry.id: {
                 default.path: {"value": default.quantity.text, "basis": default.basis}
@@ -102,13 +102,14 @@ def grounds(scenarios: Sequence[Scenario]) -> Record:
 
 def models_of(outcomes: Sequence[Outcome]) -> list[Model]:
     """Return the models of outcomes, each once."""
-    return list({one.scenario.model.id: one.scenario.model for one in outcomes}.values())
+    models = (outcome.scenario.model for outcome in outcomes)
+    return list({model.id: model for model in models}.values())
 
 
 def drafter(model: Model) -> str:
     """Say who is taken to draft for a model, and at what cost."""
-    who = "its own multi-token-prediction module" if model.mtp else "a head of one layer (assumed)"
-    return f"{who}, a drafted token costs one layer's share of a step"
+    head = "its own multi-token-prediction module" if model.mtp else "a head of one layer (assumed)"
+    return f"{head}, a drafted token costs one layer's share of a step"
 
 
 def plainly(record: Record) -> Record:

@@ -17,7 +17,7 @@ def to_xlsx(records: list[Record], keys: Iterable[str], premises: Record) -> byt
         from xlsxwriter import Workbook
     except ImportError as error:
         raise _missing("xlsx", "XlsxWriter") from error
-    file, header, known = BytesIO(), list(keys), meanings()
+    file, header, column_meanings = BytesIO(), list(keys), meanings()
     with Workbook(file, {"in_memory": True}) as book:
         book.set_properties({"created": datetime(2000, 1, 1)})  # the same bytes for the same answer
         bold = book.add_format({"bold": True})
@@ -29,7 +29,10 @@ def to_xlsx(records: list[Record], keys: Iterable[str], premises: Record) -> byt
             sheet.autofilter(0, 0, len(records), len(header) - 1)
         about = book.add_worksheet("about")
         columns = [
-            [key, known[key].unit, known[key].meaning] if key in known else [key] for key in header
+            [key, column_meanings[key].unit, column_meanings[key].meaning]
+            if key in column_meanings
+            else [key]
+            for key in header
         ]
         grounds = [["rests on"], *_flat(premises, ())]
         _fill(about, [["key", "unit", "meaning"], *columns, [], *grounds], bold)
@@ -50,8 +53,8 @@ def _fill(sheet: Any, rows: list[list[Any]], bold: Any) -> None:
 def _flat(value: Any, path: tuple[str, ...]) -> Iterator[list[Any]]:
     """Yield the leaves of a document, each with the way to it."""
     if isinstance(value, dict):
-        for key, one in value.items():
-            yield from _flat(one, (*path, str(key)))
+        for key, content in value.items():
+            yield from _flat(content, (*path, str(key)))
     else:
         yield [" ".join(path), None, to_json(value) if isinstance(value, list) else value]
 
@@ -70,9 +73,9 @@ def to_parquet(records: list[Record], keys: Iterable[str], premises: Record) -> 
         values = [record[key] for record in records]
         type_ = type_of(key, values)
         if type_ is str:
-            values = [None if one is None else _text(one) for one in values]
+            values = [None if cell is None else _text(cell) for cell in values]
         elif type_ is list:
-            values = [one and [_text(part) for part in one] for one in values]
+            values = [cell and [_text(part) for part in cell] for cell in values]
         columns.append(pyarrow.array(values, types[type_]))
         fields.append((key, types[type_]))
     schema = pyarrow.schema(fields, {"fastcalc": to_json(premises)})
