@@ -192,7 +192,7 @@ class Book:
         """Return an input of what is concluded from a claim, as its file writes it."""
         conclusion = self.tested(claim).conclusion
         assert conclusion is not None, f"claim {claim} concludes"
-        return conclusion.given[name]
+        return conclusion.input_texts[name]
 
     def said(self, claim: str, place: int = 0) -> str:
         """Return a number of a claim as ``fastcalc claims`` prints it."""
