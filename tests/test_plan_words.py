@@ -322,7 +322,7 @@ def test_a_rate_shows_how_busy_replicas_are(planned, page):
 def test_busy_replicas_without_a_percentile_are_reported(busy, is_told, found):
     best = found.plans[0]
     changed = replace(best, busy=busy, prefill_busy=busy / 2)
-    full = replace(found, best={**found.best, best.kind: changed})
+    full = replace(found, best_by_kind={**found.best_by_kind, best.kind: changed})
     name = f"{best.scenario.hardware.id}: replicas are {busy * 100:.1f}% busy"
     said = lines(full, name)
     assert bool(said) == is_told

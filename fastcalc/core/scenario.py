@@ -72,8 +72,8 @@ class Sharding:
         if not self.names_ranks:
             if self.chips is None:
                 return None
-            layouts, best = chosen_layouts(site, self.chips, np.array([float(batch)]), traffic)
-            return layouts[int(best[0])]
+            layouts, positions = chosen_layouts(site, self.chips, np.array([float(batch)]), traffic)
+            return layouts[int(positions[0])]
         tp, pp, dp = self.tp or 1, self.pp or 1, self.dp or 1
         ranks = None if self.chips is None else self.chips * site.machine.ranks
         if ranks is not None and tp * pp * dp != ranks:
@@ -213,8 +213,8 @@ class Outcome(Location):
     def row_warnings(self) -> tuple[list[str], list[str]]:
         """What a reader must know of rows that serve less than a queue would, after all others."""
         over = overflow_notes(self.placement, overflows(self.estimate))
-        taken = layout_notes(self.site, self.placement.layout, self.scenario.sharding)
-        every = [*warnings_of(self), *taken]
+        of_layout = layout_notes(self.site, self.placement.layout, self.scenario.sharding)
+        every = [*warnings_of(self), *of_layout]
         return every, [*over, *every]
 
 
@@ -328,12 +328,12 @@ def engine_for(catalogue: Catalogue, hardware: Hardware) -> tuple[Engine, bool]:
     return catalogue.engine(name), is_borrowed
 
 
-def layout_notes(site: Site, layout: Layout, asked: Sharding) -> list[str]:
+def layout_notes(site: Site, layout: Layout, sharding: Sharding) -> list[str]:
     """Return what a reader must know of a layout, asked for or taken.
 
     site : a workload on a kind of chip
     """
-    is_taken = asked.chips is not None and not asked.names_ranks
+    is_taken = sharding.chips is not None and not sharding.names_ranks
     return [*site.rank_notes(layout), *(practice_notes(site, layout) if is_taken else [])]
 
 

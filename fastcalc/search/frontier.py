@@ -32,13 +32,13 @@ def undominated(*, gain: ArrayLike, cost: ArrayLike) -> Bools:
     [True, True, False, False]
     """
     shape = np.shape(gain)
-    gains, costs = (np.asarray(one, float).ravel() for one in (gain, cost))
+    gains, costs = (np.asarray(values, float).ravel() for values in (gain, cost))
     order = np.lexsort((np.arange(gains.size), costs, -gains))
     order = order[(np.isfinite(gains) & np.isfinite(costs))[order]]
     cheapest_before = np.minimum.accumulate(np.concatenate([[np.inf], costs[order]]))[:-1]
-    kept = np.zeros(gains.shape, dtype=bool)
-    kept[order[costs[order] < cheapest_before]] = True
-    return kept.reshape(shape)
+    is_best = np.zeros(gains.shape, dtype=bool)
+    is_best[order[costs[order] < cheapest_before]] = True
+    return is_best.reshape(shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,27 +81,36 @@ def frontier(scenarios: Sequence[Scenario], *, max_chips: int) -> list[FrontierP
     Batches and chips of the scenarios are left aside, and so are those whose chip has no price.
     Raises InputError as `fastcalc.core.scenario.locate` does.
     """
-    found = [one for scenario in scenarios for one in _batches(Space(scenario), max_chips)]
-    speed, usd = (np.array([getattr(one, name) for one in found]) for name in ("speed", "usd"))
-    best = [found[place] for place in np.flatnonzero(undominated(gain=speed, cost=usd))]
+    candidates = [
+        candidate for scenario in scenarios for candidate in _batches(Space(scenario), max_chips)
+    ]
+    speed, usd = (
+        np.array([getattr(candidate, name) for candidate in candidates])
+        for name in ("speed", "usd")
+    )
+    survivors = [candidates[place] for place in np.flatnonzero(undominated(gain=speed, cost=usd))]
     points: list[FrontierPoint] = []
-    for _, group in groupby(best, key=lambda one: (id(one.space), one.layout)):
+    for _, group in groupby(
+        survivors, key=lambda candidate: (id(candidate.space), candidate.layout)
+    ):
         members = list(group)
-        outcome = members[0].space.at(members[0].layout, *(int(one.batch) for one in members))
+        outcome = members[0].space.at(
+            members[0].layout, *(int(candidate.batch) for candidate in members)
+        )
         points += [FrontierPoint(outcome, index) for index in range(len(members))]
     return sorted(points, key=lambda point: point.speed)
 
 
 def _batches(space: Space, max_chips: int) -> Iterator[_Tried]:
     """Yield the batches of a scenario that no other of the same layouts beats."""
-    one = space.scenario
-    price = one.pricing.per_chip_hour(one.hardware)
+    scenario = space.scenario
+    price = scenario.pricing.per_chip_hour(scenario.hardware)
     layouts = [] if price is None else space.layouts(*range(1, max_chips + 1))
     for start in range(0, len(layouts), _AT_ONCE):
         part = layouts[start : start + _AT_ONCE]
         batch, speed = by_octaves(space, part)
         chips = np.array([[layout.chips] for layout in part])
-        hour = (price or 0.0) * chips / one.pricing.utilization
+        hour = (price or 0.0) * chips / scenario.pricing.utilization
         usd = usd_per_million(usd_per_hour=hour, seconds=1.0 / speed, tokens=batch)
         for row, column in np.argwhere(undominated(gain=speed, cost=usd)):
             at = row, column
@@ -144,7 +153,9 @@ def _between(points: Sequence[FrontierPoint], low: float, high: float) -> Floats
 def placeable(scenarios: Sequence[Scenario], max_chips: int) -> tuple[list[Scenario], list[str]]:
     """Return the scenarios that have a price and a place on some chips, and why others have not."""
     reasons = [_refusal(scenario, max_chips) for scenario in scenarios]
-    allowed = [one for one, reason in zip(scenarios, reasons, strict=True) if reason is None]
+    allowed = [
+        scenario for scenario, reason in zip(scenarios, reasons, strict=True) if reason is None
+    ]
     return allowed, list(dict.fromkeys(filter(None, reasons)))
 
 
@@ -162,6 +173,6 @@ def _refusal(scenario: Scenario, max_chips: int) -> str | None:
     by_default = space.fewest_chips
     if by_default is None:
         return f"{model} fits on no number of chips of {chip} up to {max_chips:,}"
-    more = range(max_chips + 1, by_default)
-    fewest = next((count for count in more if space.layouts(count)), by_default)
+    counts = range(max_chips + 1, by_default)
+    fewest = next((count for count in counts if space.layouts(count)), by_default)
     return f"{model} needs {fewest:,} chips of {chip}; --max-chips is {max_chips:,}"

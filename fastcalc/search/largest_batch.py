@@ -23,10 +23,10 @@ _STEPS = 4  # batches to an octave that say what a layout may come to
 def by_octaves(space: Space, layouts: Sequence[Layout], *, steps: int = 1) -> tuple[Floats, Floats]:
     """Return batches of layouts up to the most each holds, and speeds of users there. [1], [1/s]"""
     placement = space.site.place_all(layouts, axes=1)
-    most = np.broadcast_to(placement.max_batch, (len(layouts), 1))
-    octaves = int(most.max()).bit_length()
-    tried = np.unique(np.round(2.0 ** (np.arange(octaves * steps + 1) / steps)))
-    batch = np.minimum(tried, most)
+    max_batch = np.broadcast_to(placement.max_batch, (len(layouts), 1))
+    octaves = int(max_batch.max()).bit_length()
+    batches = np.unique(np.round(2.0 ** (np.arange(octaves * steps + 1) / steps)))
+    batch = np.minimum(batches, max_batch)
     return batch, speeds(placement, space.scenario.traffic, batch)
 
 
@@ -53,23 +53,26 @@ def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float
     """
     traffic, pricing = space.scenario.traffic, space.scenario.pricing
     hour = (pricing.per_chip_hour(space.scenario.hardware) or 1.0) / pricing.utilization
-    best, point = below, None
-    held = space.holding(list(layouts))
-    if not held:
+    lowest_usd, point = below, None
+    candidates = space.holding(list(layouts))
+    if not candidates:
         return Reach(None)
-    batches, each = by_octaves(space, held, steps=_STEPS)
-    least, fastest = least_usd(held, batches, each, speed), float(each[:, 0].max())
-    for place in np.argsort(least, kind="stable").tolist():
-        if least[place] * hour >= best:
+    batches, user_speeds = by_octaves(space, candidates, steps=_STEPS)
+    usd_at_least, fastest = (
+        least_usd(candidates, batches, user_speeds, speed),
+        float(user_speeds[:, 0].max()),
+    )
+    for place in np.argsort(usd_at_least, kind="stable").tolist():
+        if usd_at_least[place] * hour >= lowest_usd:
             break
-        layout = held[place]
+        layout = candidates[place]
         scale = float(usd_per_million(usd_per_hour=hour * layout.chips, seconds=1.0, tokens=1.0))
-        total, batch = _closest(space.site.place(layout), traffic, speed, best / scale)
-        if batch and scale / total < best:
-            best, point = scale / total, (layout, batch)
+        total, batch = _closest(space.site.place(layout), traffic, speed, lowest_usd / scale)
+        if batch and scale / total < lowest_usd:
+            lowest_usd, point = scale / total, (layout, batch)
     if point is not None:
         return Reach(space.at(*point), fastest)
-    slow = [held[place] for place in np.flatnonzero(least == inf)]
+    slow = [candidates[place] for place in np.flatnonzero(usd_at_least == inf)]
     if not slow:
         return Reach(None, fastest)
     alone = Schedule(space.site.place_all(slow, axes=1), traffic, np.ones(1))
@@ -77,14 +80,16 @@ def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float
     return Reach(None, fastest, float(np.max(bound)))
 
 
-def least_usd(layouts: Sequence[Layout], batch: Floats, each: Floats, speed: float) -> Floats:
+def least_usd(
+    layouts: Sequence[Layout], batch: Floats, user_speeds: Floats, speed: float
+) -> Floats:
     """Return the least that a million tokens of layouts may cost at a dollar a chip-hour. [USD]
 
     Batches and speeds are those of `by_octaves`, or speeds that are higher. No user is faster at a
     larger batch, so what a batch does not reach none up to the next does. Infinite if out of reach.
     """
     upto = np.maximum(np.append(batch[:, 1:] - 1.0, batch[:, -1:], axis=1), batch)
-    total = np.where(each >= speed * (1.0 - ROUNDING), upto * each, 0.0).max(axis=1)
+    total = np.where(user_speeds >= speed * (1.0 - ROUNDING), upto * user_speeds, 0.0).max(axis=1)
     chips = np.array([layout.chips for layout in layouts])
     usd = np.full(len(chips), inf)
     second = usd_per_million(usd_per_hour=chips, seconds=1.0, tokens=1.0)
@@ -103,23 +108,23 @@ def _closest(
     """
     replicas = placement.layout.dp
     low, high = 0, int(placement.max_batch) // replicas + replicas
-    best = (0.0, 0)
+    highest = (0.0, 0)
     while True:
         places = np.unique(np.round(np.geomspace(low + 1, high - 1, _GRID)))
-        tried = _even(places, replicas)
-        reached = speeds(placement, traffic, tried)
-        held = int(np.count_nonzero(reached >= speed * (1.0 - ROUNDING)))
-        if not held:
+        batches = _even(places, replicas)
+        reached = speeds(placement, traffic, batches)
+        count = int(np.count_nonzero(reached >= speed * (1.0 - ROUNDING)))
+        if not count:
             return 0.0, 0
-        totals = tried * reached
-        top = int(np.argmax(totals[:held]))
-        best = max(best, (float(totals[top]), int(tried[top])))
+        totals = batches * reached
+        top = int(np.argmax(totals[:count]))
+        highest = max(highest, (float(totals[top]), int(batches[top])))
         # The next batch yields more, but is too slow: if that is too little, look no closer.
-        beyond = min(held, len(tried) - 1)
-        is_exact = places[beyond] <= places[held - 1] + 1
-        if is_exact or max(best[0], float(totals[beyond])) * below <= 1.0:
-            return best
-        low, high = int(places[held - 1]) - 1, int(places[beyond])
+        beyond = min(count, len(batches) - 1)
+        is_exact = places[beyond] <= places[count - 1] + 1
+        if is_exact or max(highest[0], float(totals[beyond])) * below <= 1.0:
+            return highest
+        low, high = int(places[count - 1]) - 1, int(places[beyond])
 
 
 def _even(places: Floats, replicas: int) -> Floats:
@@ -137,12 +142,12 @@ def needed_tokens(outcome: Outcome, drafts: ArrayLike, speed: float) -> Floats:
 
     def speed_at(tokens: float, drafted: float) -> float:
         speculation = replace(traffic.speculation, tokens_per_pass=tokens, drafted=drafted)
-        given = replace(traffic, speculation=speculation)
-        return float(speeds(outcome.placement, given, batch)[0])
+        drafting = replace(traffic, speculation=speculation)
+        return float(speeds(outcome.placement, drafting, batch)[0])
 
-    found = []
+    needed = []
     for drafted in np.atleast_1d(drafts).tolist():
         tokens = max(speed / speed_at(1.0, drafted), 1.0)  # a pass takes as long whatever it yields
         is_met = tokens > drafted + 1.0 or speed_at(tokens, drafted) >= speed * (1.0 - 1e-9)
-        found.append(tokens if is_met else np.nan)
-    return np.array(found)
+        needed.append(tokens if is_met else np.nan)
+    return np.array(needed)

@@ -30,17 +30,17 @@ class PrefixCache:
 def prefix_cache(outcome: Outcome) -> PrefixCache:
     """Return what the cached part of a prompt costs, loaded from its memory and computed."""
     traffic, placement = outcome.scenario.traffic, outcome.placement
-    loading, computing = (float(one[0]) for one in _costs(placement, traffic, 1.0))
+    loading, computing = (float(seconds[0]) for seconds in _costs(placement, traffic, 1.0))
     low, high = 2, outcome.scenario.model.max_context or 2**20
     while high - low > 1:
-        tried = np.unique(np.round(np.geomspace(low, high, _TRIED)))
-        load, compute = _costs(placement, traffic, tried / traffic.prompt)
+        lengths = np.unique(np.round(np.geomspace(low, high, _TRIED)))
+        load, compute = _costs(placement, traffic, lengths / traffic.prompt)
         wins = load < compute
         if not wins.any():
             return PrefixCache(loading, computing, None)
         first = int(wins.argmax())
-        high = int(tried[first])
-        low = int(tried[first - 1]) if first else high
+        high = int(lengths[first])
+        low = int(lengths[first - 1]) if first else high
     return PrefixCache(loading, computing, high)
 
 
@@ -50,6 +50,8 @@ def _costs(placement: Placement, traffic: Traffic, scale: ArrayLike) -> tuple[Fl
     longer = replace(traffic, prompt=prompt, context=prompt + np.asarray(traffic.output) / 2.0)
     batch = np.ones_like(prompt)
     cached = Schedule(placement, longer, batch)
-    again = Schedule(placement, replace(longer, prefix_hit=0.0), batch)
-    rest = timeline.first_token(cached).seconds - cached.loading
-    return np.broadcast_to(cached.loading, prompt.shape), timeline.first_token(again).seconds - rest
+    computed = Schedule(placement, replace(longer, prefix_hit=0.0), batch)
+    uncached = timeline.first_token(cached).seconds - cached.loading
+    return np.broadcast_to(cached.loading, prompt.shape), timeline.first_token(
+        computed
+    ).seconds - uncached

@@ -25,9 +25,9 @@ class Space:
 
         Raises InputError if a format is unknown or the context exceeds the model's.
         """
-        found = site_of(self.scenario, self.scenario.traffic.reserved)
+        site = site_of(self.scenario, self.scenario.traffic.reserved)
         check_traffic(self.scenario)
-        return found
+        return site
 
     @cached_property
     def fewest_chips(self) -> int | None:
@@ -40,24 +40,26 @@ class Space:
 
         The smallest by default is among them, however many stages it takes.
         """
-        found = [*run_by_people(self.site, *chips)]
+        layouts = [*run_by_people(self.site, *chips)]
         smallest = self.site.smallest(1)
-        if smallest and smallest.layout.chips in chips and smallest.layout not in found:
-            found.append(smallest.layout)
-        return self.holding(found)
+        if smallest and smallest.layout.chips in chips and smallest.layout not in layouts:
+            layouts.append(smallest.layout)
+        return self.holding(layouts)
 
-    def up_to(self, most: int) -> list[Layout]:
+    def up_to(self, max_chips: int) -> list[Layout]:
         """Return the layouts from the fewest chips that hold a sequence up to so many chips.
 
         Chips that pipeline whole layers are taken in any number up to 64, then in steps of 1/32.
         """
         fewest = self.fewest_chips
-        if fewest is None or fewest > most:
+        if fewest is None or fewest > max_chips:
             return []
         steps = _WHOLE if self.site.machine.is_spatial else MOST_STAGES
-        widths = {2**place for place in range(most.bit_length())} | {self.site.chips_joined}
+        widths = {2**place for place in range(max_chips.bit_length())} | {self.site.chips_joined}
         counts = {width * stages for width in widths for stages in range(1, steps + 1)}
-        return self.layouts(*sorted(one for one in counts | {fewest} if fewest <= one <= most))
+        return self.layouts(
+            *sorted(count for count in counts | {fewest} if fewest <= count <= max_chips)
+        )
 
     def cuts(self, chips: int) -> list[Layout]:
         """Return the layouts that people run of so many chips that hold a sequence, all copies."""
@@ -80,11 +82,11 @@ def sharding(layout: Layout) -> Sharding:
     return Sharding(tp=layout.tp, pp=layout.pp, ep=layout.ep, dp=layout.dp)
 
 
-def chip_counts(fewest: int, most: int) -> list[int]:
+def chip_counts(fewest: int, largest: int) -> list[int]:
     """Return powers of two from few chips to many, and both ends. [1]
 
     >>> chip_counts(3, 20)
     [3, 4, 8, 16, 20]
     """
-    powers = {2**place for place in range(most.bit_length())}
-    return sorted({fewest, most} | {count for count in powers if fewest < count < most})
+    powers = {2**place for place in range(largest.bit_length())}
+    return sorted({fewest, largest} | {count for count in powers if fewest < count < largest})

@@ -60,9 +60,11 @@ def deployments(
 
 def weight_choices(model: Model, hardware: Hardware, engine: Engine) -> list[str | None]:
     """Return the model's own format, and narrower ones that the chip and engine run."""
-    own = max(one.bits for one in weight_formats(model.expert_format or model.weight_format))
+    own_bits = max(
+        stored.bits for stored in weight_formats(model.expert_format or model.weight_format)
+    )
     listed = formats_run(engine, hardware).weights
-    return [None, *(name for name in listed if number_format(name).bits < own)]
+    return [None, *(name for name in listed if number_format(name).bits < own_bits)]
 
 
 def cache_choices(
@@ -81,12 +83,12 @@ def candidates(scenario: Scenario, *, prompt: float, output: float) -> Grid | No
     listed, smallest = layouts_of(site), site.smallest(1)
     if smallest and smallest.layout not in listed:  # however many stages it takes
         listed.append(smallest.layout)
-    placed = site.place_all(listed, axes=1)
-    most = np.broadcast_to(placed.max_batch, (len(listed), 1))[:, 0]
-    layouts = tuple(one for one, held in zip(listed, most, strict=True) if held >= 1)
+    placements = site.place_all(listed, axes=1)
+    max_batch = np.broadcast_to(placements.max_batch, (len(listed), 1))[:, 0]
+    layouts = tuple(layout for layout, batch in zip(listed, max_batch, strict=True) if batch >= 1)
     if not layouts:
         return None
-    return grid.part(layouts=layouts, batches=BATCHES[most.max() >= BATCHES])
+    return grid.part(layouts=layouts, batches=BATCHES[max_batch.max() >= BATCHES])
 
 
 def layouts_of(site: Site) -> list[Layout]:
@@ -100,5 +102,7 @@ def layouts_of(site: Site) -> list[Layout]:
     joined = site.chips_joined
     widths = {joined, *(2**power for power in range(joined.bit_length()))}
     counts = {width * pp for width in widths for pp in range(1, MOST_STAGES + 1)}
-    found = run_by_people(site, *sorted(counts))
-    return sorted(found, key=lambda one: (one.chips, one.tp, one.pp, one.ep, one.dp))
+    layouts = run_by_people(site, *sorted(counts))
+    return sorted(
+        layouts, key=lambda layout: (layout.chips, layout.tp, layout.pp, layout.ep, layout.dp)
+    )

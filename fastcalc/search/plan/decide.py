@@ -28,7 +28,7 @@ def decide(grids: Iterable[Grid], service: Service, *, shown: int = 5) -> Decisi
         chip, and the best in the model's own formats, that all batches are tried for. [1]
     """
     keep_freed_memory()
-    found = Decision(service)
+    decision = Decision(service)
     waiting: list[tuple[Grid, Sequence[Pool] | None]] = [
         (with_largest(grid), None) for grid in grids
     ]
@@ -36,42 +36,62 @@ def decide(grids: Iterable[Grid], service: Service, *, shown: int = 5) -> Decisi
     while waiting:
         for grid, pools in waiting:
             if not has_cost(grid.scenario, service):
-                found.candidates += grid.size
-                found.reasons["unknown"] += grid.size
-                found.unknown[grid.scenario.hardware.id] += grid.size
+                decision.candidates += grid.size
+                decision.reasons["unknown"] += grid.size
+                decision.unknown[grid.scenario.hardware.id] += grid.size
                 continue
             scored = score(grid, service, pools)
             left.append(gaps_of(scored, service))
-            for one in scored:
-                found.add(_summary(one, service))
-        left = _worth_trying(left, found, shown)
+            for deployments in scored:
+                decision.add(_summary(deployments, service))
+        left = _worth_trying(left, decision, shown)
         parts = [gaps.split() for gaps in left]
         waiting = [(first.between(), first.pools) for first, _ in parts]
-        left = [others for _, others in parts]
-    if found.plans:
-        found.reasons["beaten"] -= 1
-    met = {plan.scenario.hardware.id for plan in found.best.values()}
-    found.closest = {chip: plan for chip, plan in found.closest.items() if chip not in met}
-    return found
+        left = [remaining for _, remaining in parts]
+    if decision.plans:
+        decision.reasons["beaten"] -= 1
+    met = {plan.scenario.hardware.id for plan in decision.best_by_kind.values()}
+    decision.closest = {chip: plan for chip, plan in decision.closest.items() if chip not in met}
+    return decision
 
 
-def _worth_trying(left: Iterable[Gaps], found: Decision, shown: int) -> list[Gaps]:
+def _worth_trying(left: Iterable[Gaps], decision: Decision, shown: int) -> list[Gaps]:
     """Return the gaps in which something may be better than what is shown."""
-    own, best, fewer = found.in_own_formats, found.of_each_chip, found.in_fewer_bits[:FEWER_BITS]
-    reported = [*found.plans[:shown], *best, *fewer, *([own] if own else [])]
+    in_own_formats, chip_plans, fewer = (
+        decision.in_own_formats,
+        decision.of_each_chip,
+        decision.in_fewer_bits[:FEWER_BITS],
+    )
+    reported = [
+        *decision.plans[:shown],
+        *chip_plans,
+        *fewer,
+        *([in_own_formats] if in_own_formats else []),
+    ]
     alone = {plan.kind: plan.cost for plan in reported}
-    of_chip = {plan.scenario.hardware.id: plan for plan in best}
-    first = fewer[-1].cost if len(fewer) == FEWER_BITS else found.plans[0].cost if best else inf
+    of_chip = {plan.scenario.hardware.id: plan for plan in chip_plans}
+    first = (
+        fewer[-1].cost
+        if len(fewer) == FEWER_BITS
+        else decision.plans[0].cost
+        if chip_plans
+        else inf
+    )
 
-    def least(gaps: Gaps, *, is_apart: bool) -> float:
-        one = gaps.grid.scenario
-        on_chip = of_chip.get(one.hardware.id)
-        less = on_chip.cost if on_chip else inf
-        if on_chip and found.may_lead(on_chip) and not found.may_lead_in(one):
-            less = first
-        return alone.get(kind_of(one, is_apart=is_apart), less * (1.0 - 1e-9))  # as much is no gain
+    def cost_to_beat(gaps: Gaps, *, is_apart: bool) -> float:
+        scenario = gaps.grid.scenario
+        on_chip = of_chip.get(scenario.hardware.id)
+        limit = on_chip.cost if on_chip else inf
+        if on_chip and decision.may_lead(on_chip) and not decision.may_lead_in(scenario):
+            limit = first
+        return alone.get(
+            kind_of(scenario, is_apart=is_apart), limit * (1.0 - 1e-9)
+        )  # as much is no gain
 
-    better = (gaps.below(least(gaps, is_apart=False), least(gaps, is_apart=True)) for gaps in left)
+    better = (
+        gaps.below(cost_to_beat(gaps, is_apart=False), cost_to_beat(gaps, is_apart=True))
+        for gaps in left
+    )
     return [gaps for gaps in better if len(gaps)]
 
 
@@ -79,11 +99,11 @@ def _summary(scored: Scored, service: Service) -> Decision:
     misses = scored.misses(service)
     table = np.stack([misses[name] for name in LIMITS])
     is_missed = table > 1.0
-    missed, worst = is_missed.sum(axis=0), np.max(table, axis=0)
+    missed, largest_miss = is_missed.sum(axis=0), np.max(table, axis=0)
     reasons = Counter(unfit=scored.unfit, several=int((missed > 1).sum()))
-    near = scored.first_of((missed > 0) & (worst < NEAR), service)
-    best, closest = scored.best(service), _argmin(worst, missed > 0)
-    plan = None if best is None else _plan(scored, misses, best, service)
+    near = scored.first_of((missed > 0) & (largest_miss < NEAR), service)
+    cheapest, closest = scored.best(service), _argmin(largest_miss, missed > 0)
+    plan = None if cheapest is None else _plan(scored, misses, cheapest, service)
     chip = scored.grid.scenario.hardware.id
     relaxed = {}
     for name, wrong in zip(LIMITS, is_missed, strict=True):
@@ -96,7 +116,7 @@ def _summary(scored: Scored, service: Service) -> Decision:
         service,
         candidates=scored.unfit + len(scored.cost),
         reasons=reasons,
-        best={} if plan is None else {plan.kind: plan},
+        best_by_kind={} if plan is None else {plan.kind: plan},
         near=None if near is None else _plan(scored, misses, near, service),
         closest={} if closest is None else {chip: _plan(scored, misses, closest, service)},
         relaxed=relaxed,
@@ -104,23 +124,23 @@ def _summary(scored: Scored, service: Service) -> Decision:
 
 
 def _argmin(values: Floats, among: Bools) -> int | None:
-    found = np.where(among, values, inf)
-    place = int(np.argmin(found)) if found.size else 0
-    return place if found.size and found[place] < inf else None
+    candidates = np.where(among, values, inf)
+    place = int(np.argmin(candidates)) if candidates.size else 0
+    return place if candidates.size and candidates[place] < inf else None
 
 
 def _plan(scored: Scored, misses: dict[str, Any], place: int, service: Service) -> Plan:
     grid, row, batch = scored.grid, int(scored.layout[place]), float(scored.batch[place])
-    pool, busy, given = scored.pool, float(scored.busy[place]), grid.scenario
+    pool, busy, base = scored.pool, float(scored.busy[place]), grid.scenario
     prompt, output = service.prompt, service.output
     # Without a rate nothing else says how idle a replica is, and its tokens must pay for that.
     paid = busy if service.rate is None else 1.0
     scenario = replace(
-        given,
+        base,
         batches=(int(batch),),
-        traffic=replace(given.traffic, prompt=prompt, output=output, context=prompt + output / 2),
+        traffic=replace(base.traffic, prompt=prompt, output=output, context=prompt + output / 2),
         sharding=sharding(grid.layouts[row]),
-        pricing=replace(given.pricing, utilization=paid),
+        pricing=replace(base.pricing, utilization=paid),
     )
     return Plan(
         scenario=scenario,

@@ -102,7 +102,7 @@ class Decision:
     """What was found.
 
     candidates, reasons : deployments evaluated, and how many lost for which of `REASONS` [1]
-    best : of those that meet it the best of each chip, formats and kind
+    best_by_kind : of those that meet it the best of each chip, formats and kind
     near : the least of those that miss nearly
     closest : by chip without a plan, the deployment that misses least
     relaxed : by limit, what it would have to be for a plan, the other limits as they are
@@ -112,25 +112,27 @@ class Decision:
     service: Service
     candidates: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
-    best: dict[tuple[object, ...], Plan] = field(default_factory=dict)
+    best_by_kind: dict[tuple[object, ...], Plan] = field(default_factory=dict)
     near: Plan | None = None
     closest: dict[str, Plan] = field(default_factory=dict)
     relaxed: dict[str, float] = field(default_factory=dict)
     unknown: Counter[str] = field(default_factory=Counter)
 
-    def add(self, other: "Decision") -> None:
+    def add(self, decision: "Decision") -> None:
         """Take in the deployments of another."""
-        self.candidates += other.candidates
-        self.reasons += other.reasons
-        for key, plan in other.best.items():
-            self.best[key] = min(self.best.get(key, plan), plan, key=lambda one: one.order)
-        near = [plan for plan in (self.near, other.near) if plan is not None]
+        self.candidates += decision.candidates
+        self.reasons += decision.reasons
+        for key, plan in decision.best_by_kind.items():
+            self.best_by_kind[key] = min(
+                self.best_by_kind.get(key, plan), plan, key=lambda candidate: candidate.order
+            )
+        near = [plan for plan in (self.near, decision.near) if plan is not None]
         self.near = min(near, key=self._order, default=None)
-        for chip, plan in other.closest.items():
-            best = self.closest.setdefault(chip, plan)
-            if max(plan.misses.values()) < max(best.misses.values()):
+        for chip, plan in decision.closest.items():
+            closest = self.closest.setdefault(chip, plan)
+            if max(plan.misses.values()) < max(closest.misses.values()):
                 self.closest[chip] = plan
-        for name, value in other.relaxed.items():
+        for name, value in decision.relaxed.items():
             self.relaxed[name] = min(value, self.relaxed.get(name, value))
 
     def may_lead(self, plan: Plan) -> bool:
@@ -148,7 +150,7 @@ class Decision:
     @property
     def in_order(self) -> list[Plan]:
         """The best of each chip, formats and kind, in order, those that may not lead at the end."""
-        return sorted(self.best.values(), key=self._order)
+        return sorted(self.best_by_kind.values(), key=self._order)
 
     @property
     def plans(self) -> list[Plan]:
@@ -160,8 +162,8 @@ class Decision:
     def in_fewer_bits(self) -> list[Plan]:
         """Plans that cost less than the first, in fewer bits than were asked for, in order."""
         first = self.plans[:1]
-        others = (plan for plan in self.in_order if not self.may_lead(plan))
-        return [plan for plan in others if plan.cost < first[0].cost]
+        narrowed = (plan for plan in self.in_order if not self.may_lead(plan))
+        return [plan for plan in narrowed if plan.cost < first[0].cost]
 
     @property
     def in_own_formats(self) -> Plan | None:
@@ -171,10 +173,10 @@ class Decision:
     @property
     def of_each_chip(self) -> list[Plan]:
         """The best plan of each chip, in order."""
-        best: dict[str, Plan] = {}
+        by_chip: dict[str, Plan] = {}
         for plan in self.in_order:
-            best.setdefault(plan.scenario.hardware.id, plan)
-        return list(best.values())
+            by_chip.setdefault(plan.scenario.hardware.id, plan)
+        return list(by_chip.values())
 
     @property
     def runner_up(self) -> Plan | None:
@@ -184,4 +186,4 @@ class Decision:
     @property
     def nearest(self) -> Plan | None:
         """Of all that miss, the one that misses least."""
-        return min(self.closest.values(), key=lambda one: max(one.misses.values()), default=None)
+        return min(self.closest.values(), key=lambda plan: max(plan.misses.values()), default=None)

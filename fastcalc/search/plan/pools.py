@@ -46,9 +46,9 @@ def can_be_apart(grid: Grid, service: Service) -> bool:
 
     It takes a rate, a link, tokens to decode, and batch 1, which says how long a prompt takes.
     """
-    one, has_rate = grid.scenario, service.rate is not None and service.output > 1.0
-    has_link = one.hardware.links.scale_out is not None
-    is_whole = grid.site.machine.is_spatial or one.engine.is_bound
+    scenario, has_rate = grid.scenario, service.rate is not None and service.output > 1.0
+    has_link = scenario.hardware.links.scale_out is not None
+    is_whole = grid.site.machine.is_spatial or scenario.engine.is_bound
     return has_rate and has_link and not is_whole and bool(np.all(grid.batches[..., 0] == 1))
 
 
@@ -69,12 +69,12 @@ def pools(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pool]:
     replicas, busy, waits = needed(service, each_takes, alone + sending, queues, part=0.5)
     chips, seconds = replicas * [float(layout.chips) for layout in layouts], alone + waits
     first = seconds + sending
-    kept = np.flatnonzero(undominated(gain=-first, cost=chips))
-    kept = kept[np.argsort(chips[kept])]  # and so from late to soon
-    late, far = (int(np.sum(first[kept] > limit * service.ttft)) for limit in (1.0, NEAR))
-    taken = np.clip([0, far, late - 1, late, len(kept)], 0, max(len(kept) - 1, 0))
+    front = np.flatnonzero(undominated(gain=-first, cost=chips))
+    front = front[np.argsort(chips[front])]  # and so from late to soon
+    late, far = (int(np.sum(first[front] > limit * service.ttft)) for limit in (1.0, NEAR))
+    chosen = np.clip([0, far, late - 1, late, len(front)], 0, max(len(front) - 1, 0))
     columns_of = (replicas, chips, busy, seconds, waits, sending)
     return [
         Pool(layouts[at], *(float(values[at]) for values in columns_of))
-        for at in kept[np.unique(taken)[: len(kept)]].tolist()
+        for at in front[np.unique(chosen)[: len(front)]].tolist()
     ]

@@ -82,8 +82,10 @@ class Queues:
             is_within = self._at(middle) <= slack
             low, high = np.where(is_within, middle, low), np.where(is_within, high, middle)
         after = np.minimum(high, len(_BUSY) - 1)
-        here, there = self._at(low), self._at(after)
-        part = np.where(there > here, (slack - here) / np.maximum(there - here, _TINY), 0.0)
+        low_wait, next_wait = self._at(low), self._at(after)
+        part = np.where(
+            next_wait > low_wait, (slack - low_wait) / np.maximum(next_wait - low_wait, _TINY), 0.0
+        )
         return np.asarray(_BUSY[low] + part * (_BUSY[after] - _BUSY[low]))
 
     def _at(self, level: Ints) -> Floats:
@@ -108,13 +110,13 @@ def needed(
     seconds, ttft : time of a replica that a request takes, and to the first token, no wait [s]
     queues, part : if arrivals are random, and how much of the time left to wait is for these [1]
     """
-    most: Floats = np.full(np.shape(seconds), service.utilization)
+    busiest: Floats = np.full(np.shape(seconds), service.utilization)
     if queues is not None:
         late = ttft >= service.ttft
         slack = part * np.where(late, _WAIT_OF_THE_LATE * ttft, service.ttft - ttft)
-        most = np.minimum(most, np.maximum(queues.most(slack), _LEAST_BUSY))
-    replicas, busy = np.ones(np.shape(seconds)), most
+        busiest = np.minimum(busiest, np.maximum(queues.most(slack), _LEAST_BUSY))
+    replicas, busy = np.ones(np.shape(seconds)), busiest
     if service.rate is not None:
-        replicas = np.maximum(np.ceil(np.asarray(service.rate * seconds / most) - _SLACK), 1.0)
-        busy = np.minimum(service.rate * seconds / replicas, most)
+        replicas = np.maximum(np.ceil(np.asarray(service.rate * seconds / busiest) - _SLACK), 1.0)
+        busy = np.minimum(service.rate * seconds / replicas, busiest)
     return replicas, busy, np.zeros(busy.shape) if queues is None else queues.wait(busy)

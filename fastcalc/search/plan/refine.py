@@ -21,26 +21,26 @@ _AS_MUCH = 1e-9  # of a cost, by which another is no better
 class Gaps:
     """Where a grid may hold better deployments than those tried.
 
-    least : what a deployment in each gap costs at least
+    lowest_cost : what a deployment in each gap costs at least
     layout, low, high : positions of the gaps' layouts in the grid's, batches on both sides [1]
     """
 
     grid: Grid
     pools: Sequence[Pool]
-    least: Floats
+    lowest_cost: Floats
     layout: Ints
     low: Floats
     high: Floats
     is_apart: Bools
 
-    def below(self, inside: float, apart: float) -> "Gaps":
+    def below(self, inside_cost: float, apart_cost: float) -> "Gaps":
         """Return the gaps that may beat the best, by its cost with prompts inside and apart."""
-        cost = np.where(self.is_apart, apart, inside)
-        return self._of(np.nonzero((self.least <= cost) & (self.least < np.inf))[0])
+        cost = np.where(self.is_apart, apart_cost, inside_cost)
+        return self._of(np.nonzero((self.lowest_cost <= cost) & (self.lowest_cost < np.inf))[0])
 
     def split(self) -> tuple["Gaps", "Gaps"]:
         """Return the most promising gaps, and the others."""
-        order = np.argsort(self.least, kind="stable")
+        order = np.argsort(self.lowest_cost, kind="stable")
         return self._of(order[:_AT_ONCE]), self._of(order[_AT_ONCE:])
 
     def between(self) -> Grid:
@@ -50,11 +50,11 @@ class Gaps:
         return self.grid.part(layouts=layouts, batches=batches)
 
     def _of(self, places: Ints) -> "Gaps":
-        arrays = ("least", "layout", "low", "high", "is_apart")
+        arrays = ("lowest_cost", "layout", "low", "high", "is_apart")
         return replace(self, **{name: getattr(self, name)[places] for name in arrays})
 
     def __len__(self) -> int:
-        return len(self.least)
+        return len(self.lowest_cost)
 
 
 def with_largest(grid: Grid) -> Grid:
@@ -65,12 +65,12 @@ def with_largest(grid: Grid) -> Grid:
     kinds = grid.requests[:]
     traffic = replace(grid.scenario.traffic, prompt=kinds.prompt, output=kinds.output)
     site = replace(grid.site, reserved_tokens=traffic.reserved_each)
-    placed = site.place_all(grid.layouts, axes=1)
-    limit = np.floor(site.machine.software.max_sequences * placed.layout.dp)
-    most = np.maximum(np.minimum(placed.max_batch, limit), 1.0)
-    near = np.clip(batch_without_host(placed), 1.0, most)
+    placements = site.place_all(grid.layouts, axes=1)
+    limit = np.floor(site.machine.software.max_sequences * placements.layout.dp)
+    largest = np.maximum(np.minimum(placements.max_batch, limit), 1.0)
+    near = np.clip(batch_without_host(placements), 1.0, largest)
     rows = np.broadcast_to(grid.batches, (len(grid.layouts), grid.shape[-1]))
-    return grid.part(batches=np.sort(np.concatenate([rows, near, most], axis=1)))
+    return grid.part(batches=np.sort(np.concatenate([rows, near, largest], axis=1)))
 
 
 def gaps_of(scored: Sequence[Scored], service: Service) -> Gaps:
@@ -83,48 +83,55 @@ def gaps_of(scored: Sequence[Scored], service: Service) -> Gaps:
     grid = scored[0].grid
     has_cost = service.rate is None and service.objective != "chips"  # of its own at each batch
     is_idle = has_cost and service.share is not None
-    found: list[tuple[Floats, Ints, Floats, Floats, Bools]] = []
-    for one in scored:
-        in_time = (one.values["ttft"] <= service.ttft) & (one.values["tpot"] <= service.tpot)
+    gaps_found: list[tuple[Floats, Ints, Floats, Floats, Bools]] = []
+    for group in scored:
+        in_time = (group.values["ttft"] <= service.ttft) & (group.values["tpot"] <= service.tpot)
         (places,) = np.nonzero(in_time)
-        rank = one.cost if is_idle else -one.batch
-        order = places[np.lexsort((rank[places], one.layout[places]))]
-        rows, first = np.unique(one.layout[order], return_index=True)
-        best, apart = order[first], np.full(len(first), one.pool is not None)
-        here, above = one.batch[best], one.batch[one.next(best)]
+        priority = group.cost if is_idle else -group.batch
+        order = places[np.lexsort((priority[places], group.layout[places]))]
+        rows, first = np.unique(group.layout[order], return_index=True)
+        best_places, is_apart = order[first], np.full(len(first), group.pool is not None)
+        batch, above = (group.batch[best_places], group.batch[group.next(best_places)])
         if is_idle:
-            below = one.batch[one.next(best, -1)]
-            least = one.cost[best] * np.minimum(below, here**2 / above) / here
-            found += [(least, rows, below, here, apart), (least, rows, here, above, apart)]
+            below = group.batch[group.next(best_places, -1)]
+            cost = group.cost[best_places] * np.minimum(below, batch**2 / above) / batch
+            gaps_found += [
+                (cost, rows, below, batch, is_apart),
+                (cost, rows, batch, above, is_apart),
+            ]
             continue
-        found.append((_least(one, service, best), rows, here, above, apart))
+        gaps_found.append(
+            (_lowest_costs(group, service, best_places), rows, batch, above, is_apart)
+        )
         # Below the batch of the best, fewer sequences may do for the same.
-        place = one.best(service)
+        place = group.best(service)
         if place is not None and service.rate is not None:
             at = np.array([place])
-            sides = one.batch[one.next(at, -1)], one.batch[at]
-            found.append((one.cost[at], one.layout[at], *sides, np.array([one.pool is not None])))
-    pools = [one.pool for one in scored if one.pool is not None]
-    gaps = Gaps(grid, pools, *(np.concatenate(parts) for parts in zip(*found, strict=True)))
+            sides = group.batch[group.next(at, -1)], group.batch[at]
+            gaps_found.append(
+                (group.cost[at], group.layout[at], *sides, np.array([group.pool is not None]))
+            )
+    pools = [group.pool for group in scored if group.pool is not None]
+    gaps = Gaps(grid, pools, *(np.concatenate(parts) for parts in zip(*gaps_found, strict=True)))
     return gaps._of(np.nonzero(gaps.high - gaps.low > 1.0)[0])
 
 
-def _least(one: Scored, service: Service, places: Ints) -> Floats:
+def _lowest_costs(group: Scored, service: Service, places: Ints) -> Floats:
     """Return what deployments cost at least whose batches are between these and the next.
 
     A run does not get shorter as the batch grows, so the time for a request is no less than in
     proportion to the batches; and where it falls from here to the next, it is no less than there.
     """
-    after = one.next(places)
-    whole = one.cost if service.rate is None else one.seconds
-    share, falls = one.batch[places] / one.batch[after], whole[after] / whole[places]
+    after = group.next(places)
+    amounts = group.cost if service.rate is None else group.seconds
+    share, falls = (group.batch[places] / group.batch[after], amounts[after] / amounts[places])
     share = np.where(falls <= 1.0 + _AS_MUCH, np.maximum(share, falls), share)
-    cost, chips = one.cost[places], one.values["chips"][places]
+    cost, chips = group.cost[places], group.values["chips"][places]
     if service.rate is not None:
-        before = one.replicas[places]
-        replicas = np.ceil(one.busy[places] * before * share / service.utilization - 1e-6)
-        apart = one.pool.chips if one.pool is not None else 0.0
-        fewer = apart + (chips - apart) / before * np.maximum(replicas, 1.0)
+        before = group.replicas[places]
+        replicas = np.ceil(group.busy[places] * before * share / service.utilization - 1e-6)
+        pool_chips = group.pool.chips if group.pool is not None else 0.0
+        fewer = pool_chips + (chips - pool_chips) / before * np.maximum(replicas, 1.0)
         share, chips = fewer / chips, fewer
     # Just above, for as much is no gain.
     return np.where(chips <= service.max_chips, cost * share * (1.0 + _AS_MUCH), np.inf)

@@ -121,7 +121,7 @@ class Scored:
         return self.seconds if service.rate is None else self.batch
 
 
-def score(grid: Grid, service: Service, given: Sequence[Pool] | None = None) -> list[Scored]:
+def score(grid: Grid, service: Service, prompt_pools: Sequence[Pool] | None = None) -> list[Scored]:
     """Return the deployments of a grid of one kind of request: one pool for all, and prompts apart.
 
     What takes in prompts is found among the grid's layouts unless given.
@@ -134,12 +134,12 @@ def score(grid: Grid, service: Service, given: Sequence[Pool] | None = None) -> 
     # A server queues before it serves less for a host's memory.
     fits = fits & ~np.broadcast_to(overflows(points.estimate), grid.shape)[0]
     (layout, place), replica = np.nonzero(fits), Replica.of(points, fits)
-    if given is None:
-        given = pools(grid, service, points) if can_be_apart(grid, service) else ()
+    if prompt_pools is None:
+        prompt_pools = pools(grid, service, points) if can_be_apart(grid, service) else ()
     batch = np.broadcast_to(grid.batches, fits.shape)[fits]
     counts, kind = np.unique(batch, return_inverse=True)
-    found, slots = [], Slots(counts, service.share or 0.0)
-    for pool in (None, *given):
+    deployments, slots = [], Slots(counts, service.share or 0.0)
+    for pool in (None, *prompt_pools):
         if pool is None:
             seconds, ttft, queued = _together(service, replica, batch)
         else:
@@ -162,8 +162,8 @@ def score(grid: Grid, service: Service, given: Sequence[Pool] | None = None) -> 
         cost = _cost(grid, service, replica, chips, busy)
         unfit = 0 if pool else int(is_new.sum() - fits.sum())
         of = (grid, replica, pool, layout, place)
-        found.append(Scored(*of, values, seconds, replicas, busy, cost, unfit))
-    return found
+        deployments.append(Scored(*of, values, seconds, replicas, busy, cost, unfit))
+    return deployments
 
 
 _Load = tuple[Floats, Floats, dict[str, Any]]
@@ -199,8 +199,8 @@ def has_cost(scenario: Scenario, service: Service) -> bool:
     """Return whether the price or the power that is to be least is known of a chip."""
     if service.objective == "watts":
         return scenario.hardware.power is not None
-    known = scenario.pricing.per_chip_hour(scenario.hardware) is not None
-    return known or service.objective == "chips"
+    has_price = scenario.pricing.per_chip_hour(scenario.hardware) is not None
+    return has_price or service.objective == "chips"
 
 
 def _cost(grid: Grid, service: Service, replica: Replica, chips: Floats, busy: Floats) -> Floats:
@@ -208,9 +208,9 @@ def _cost(grid: Grid, service: Service, replica: Replica, chips: Floats, busy: F
     if service.objective == "chips":
         return chips
     if service.rate is None:
-        least = replica.usd if service.objective == "usd" else replica.joules
-        assert least is not None
-        return np.asarray(least / busy)
+        per_token = replica.usd if service.objective == "usd" else replica.joules
+        assert per_token is not None
+        return np.asarray(per_token / busy)
     if service.objective == "usd":
         return np.asarray((pricing.per_chip_hour(hardware) or 0.0) * chips)
     watts = site_power(hardware)

@@ -38,14 +38,18 @@ class Ranks:
 
     def count(self, hardware: Hardware, *, is_alone: bool) -> int:
         """Return how many combinations there are for a chip, less what is left open. [1]"""
-        asked = self._on(hardware, is_alone)
-        return 0 if asked == Ranks() else prod(len(one or (1,)) for one in vars(asked).values())
+        ranks = self._on(hardware, is_alone)
+        return (
+            0
+            if ranks == Ranks()
+            else prod(len(choices or (1,)) for choices in vars(ranks).values())
+        )
 
     def on(self, hardware: Hardware, *, is_alone: bool) -> list[Sharding]:
         """Return every combination for a chip, as `Sharding.on` has each."""
         lists = vars(self._on(hardware, is_alone)).values()
         every = product(*(ranks or (None,) for ranks in lists))
-        return [Sharding(*one).on(hardware, is_alone=is_alone) for one in every]
+        return [Sharding(*ranks).on(hardware, is_alone=is_alone) for ranks in every]
 
     def _on(self, hardware: Hardware, is_alone: bool) -> "Ranks":
         drops = hardware.execution == "spatial" and not is_alone
@@ -90,18 +94,18 @@ class Axes:
 
     def refuse_too_many(self) -> None:
         """Raise InputError where deployments or layouts are too many to look at one by one."""
-        each = len(self.models) * len(self.weights) * len(self.kv) * len(self.speculations)
-        layouts = each * sum(
+        per_chip = len(self.models) * len(self.weights) * len(self.kv) * len(self.speculations)
+        layouts = per_chip * sum(
             self.ranks.count(chip, is_alone=self.is_alone) for chip, _, _ in self.chips
         )
-        for count, most, what in (
-            (each * len(self.chips), MOST_DEPLOYMENTS, "chips, engines, models and formats"),
+        for count, limit, combined in (
+            (per_chip * len(self.chips), MOST_DEPLOYMENTS, "chips, engines, models and formats"),
             (layouts, MOST_LAYOUTS, "tp, pp, ep and dp on all chips, models and formats"),
         ):
-            if count > most:
+            if count > limit:
                 raise InputError(
-                    f"{count:,} combinations of {what}, of which at most {most:,} are looked at; "
-                    "name fewer, or sweep them in parts"
+                    f"{count:,} combinations of {combined}, of which at most {limit:,} are "
+                    "looked at; name fewer, or sweep them in parts"
                 )
 
 
@@ -111,50 +115,54 @@ def grids(axes: Axes) -> tuple[list[Grid], Counter[str]]:
     Every combination is either a point or counted once. Raises InputError if a format is unknown,
     or there are too many deployments.
     """
-    found: list[Grid] = []
+    chosen_grids: list[Grid] = []
     left_out: Counter[str] = Counter()
     axes.refuse_too_many()
     batches = np.array(axes.batches, dtype=float)
     requests = len(axes.prompts) * len(axes.outputs) * max(len(axes.contexts), 1)
     for model in axes.models:
-        held = axes.requests(model)
-        beyond = (requests - len(held)) * len(batches)
+        kinds = axes.requests(model)
+        beyond = (requests - len(kinds)) * len(batches)
         for scenario in _scenarios(axes, model):
-            asked = axes.ranks.on(scenario.hardware, is_alone=axes.is_alone)
+            shardings = axes.ranks.on(scenario.hardware, is_alone=axes.is_alone)
             if beyond:
-                left_out[f"a context beyond that of {model.id}"] += beyond * len(asked)
-            if not len(held):
+                left_out[f"a context beyond that of {model.id}"] += beyond * len(shardings)
+            if not len(kinds):
                 continue
             full = _with_four_bits(scenario)
             if full is None:
-                left_out[_NO_FOUR_BITS] += len(held) * len(batches) * len(asked)
+                left_out[_NO_FOUR_BITS] += len(kinds) * len(batches) * len(shardings)
                 continue
             site, layouts = site_of(full, 0.0), []
-            for one in asked:
+            for sharding in shardings:
                 try:
-                    layout = one.layout(site, 1, full.traffic) if one.names_ranks else None
-                    if layout is None and one.chips is not None:
-                        layouts_of(site, one.chips)
+                    layout = (
+                        sharding.layout(site, 1, full.traffic) if sharding.names_ranks else None
+                    )
+                    if layout is None and sharding.chips is not None:
+                        layouts_of(site, sharding.chips)
                 except LayoutError as error:
-                    left_out[error.rule] += len(held) * len(batches)
+                    left_out[error.rule] += len(kinds) * len(batches)
                     continue
                 if layout is None:
                     # Ranks that ask nothing of this chip leave one deployment for all batches.
-                    is_kept = axes.ranks != Ranks() and one.chips is None
-                    kept = float(batches.min()) if is_kept else None
-                    found.append(Grid(full, (), held, batches, one.chips, kept))
+                    is_kept = axes.ranks != Ranks() and sharding.chips is None
+                    smallest_batch = float(batches.min()) if is_kept else None
+                    chosen_grids.append(
+                        Grid(full, (), kinds, batches, sharding.chips, smallest_batch)
+                    )
                 else:
                     layouts.append(layout)
             if layouts:
-                found.append(Grid(full, tuple(layouts), held, batches))
-    return found, left_out
+                chosen_grids.append(Grid(full, tuple(layouts), kinds, batches))
+    return chosen_grids, left_out
 
 
 def _scenarios(axes: Axes, model: Model) -> Iterator[Scenario]:
     combined = product(axes.chips, axes.weights, axes.kv, axes.speculations)
     # Ranks that chips of whole layers cannot have.
     ranks = (axes.ranks.tp, axes.ranks.ep, axes.ranks.dp)
-    is_cut = not axes.is_alone and any(max(one or (1,)) > 1 for one in ranks)
+    is_cut = not axes.is_alone and any(max(choices or (1,)) > 1 for choices in ranks)
     for (hardware, engine, is_borrowed), weights, kv, speculation in combined:
         yield Scenario(
             hardware=hardware,
@@ -178,5 +186,5 @@ def _with_four_bits(scenario: Scenario) -> Scenario | None:
     full = four_bits(scenario.hardware)
     if full is None or (scenario.kv == "fp4" and number_format(full).cache_bits is None):
         return None
-    weights, kv = (full if one == "fp4" else one for one in (scenario.weights, scenario.kv))
+    weights, kv = (full if name == "fp4" else name for name in (scenario.weights, scenario.kv))
     return replace(scenario, weights=weights, kv=kv)

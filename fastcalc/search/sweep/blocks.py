@@ -37,13 +37,13 @@ def solve_all(grids: Iterable[Grid]) -> Iterator[tuple[Grid, Columns]]:
     return in_order(lambda block: (block, solve_grid(block)), blocks)
 
 
-def in_order(make: Callable[[Given], Made], given: Iterable[Given]) -> Iterator[Made]:
+def in_order(make: Callable[[Given], Made], jobs: Iterable[Given]) -> Iterator[Made]:
     """Yield what a function that computes in numpy makes of each thing, in order, a few ahead."""
     waiting: deque[Future[Made]] = deque()
-    source = iter(given)
+    source = iter(jobs)
     with ThreadPoolExecutor(WORKERS) as pool:
-        waiting.extend(pool.submit(make, one) for one in islice(source, WORKERS))
+        waiting.extend(pool.submit(make, job) for job in islice(source, WORKERS))
         while waiting:
-            done = waiting.popleft().result()
-            waiting.extend(pool.submit(make, one) for one in islice(source, 1))
-            yield done
+            computed = waiting.popleft().result()
+            waiting.extend(pool.submit(make, job) for job in islice(source, 1))
+            yield computed

@@ -100,7 +100,7 @@ class ParquetSink:
             column = CodedColumn(np.int32(0), (column,))
         if isinstance(column, CodedColumn):
             codes = np.broadcast_to(column.codes, shape).ravel().astype(np.int32)
-            words = ["; ".join(one) if isinstance(one, list) else one for one in column.words]
+            words = ["; ".join(word) if isinstance(word, list) else word for word in column.words]
             return arrow.DictionaryArray.from_arrays(
                 arrow.array(codes, mask=missing), arrow.array(words, arrow.string())
             )

@@ -92,9 +92,9 @@ class Grid:
 
 def solved(grid: Grid) -> EvaluatedPoints:
     """Evaluate every point of a grid or a block of it at once, to the same bits as one by one."""
-    one, kinds = grid.scenario, grid.requests[:]
+    scenario, kinds = grid.scenario, grid.requests[:]
     lengths = {name: array[:, np.newaxis, np.newaxis] for name, array in vars(kinds).items()}
-    traffic = replace(one.traffic, **lengths)
+    traffic = replace(scenario.traffic, **lengths)
     site = replace(grid.site, reserved_tokens=traffic.reserved_each.ravel())
     smallest = cache(lambda: smallest_layouts(site, grid.batches))
 
@@ -104,28 +104,28 @@ def solved(grid: Grid) -> EvaluatedPoints:
         return smallest_layouts(site, np.array([grid.smallest]))[0][:, np.newaxis]
 
     if grid.chips is not None:
-        each = replace(site, reserved_tokens=traffic.reserved_each)
-        layouts_there, best = chosen_layouts(each, grid.chips, grid.batches, traffic)
-        listed = tuple(layouts_there)
-        which = best[:, np.newaxis]
+        every_kind = replace(site, reserved_tokens=traffic.reserved_each)
+        chip_layouts, chosen = chosen_layouts(every_kind, grid.chips, grid.batches, traffic)
+        listed = tuple(chip_layouts)
+        positions = chosen[:, np.newaxis]
     else:
         listed = grid.layouts or (*site.default_layouts, site.counted(Layout()))
-        which = np.arange(len(listed))[:, np.newaxis] if grid.layouts else by_default()
-    layouts = Layouts.of(listed, axes=1) if grid.layouts else Layouts.of(listed).at(which)
+        positions = np.arange(len(listed))[:, np.newaxis] if grid.layouts else by_default()
+    layouts = Layouts.of(listed, axes=1) if grid.layouts else Layouts.of(listed).at(positions)
     placement = Placements(site.machine, site.work, layouts, traffic.reserved_each)
     estimate = evaluate(placement, batch=grid.batches, traffic=traffic)
-    price = one.pricing.per_chip_hour(one.hardware)
+    price = scenario.pricing.per_chip_hour(scenario.hardware)
     return EvaluatedPoints(
-        scenario=one,
+        scenario=scenario,
         estimate=estimate,
         usd_per_hour=None if price is None else price * layouts.chips,
         min_chips=lambda: np.fmin(
             smallest()[1][:, np.newaxis], np.where(estimate.fits, layouts.chips, np.nan)
         ),
-        locations=lambda: places(estimate, which, listed, site),
+        locations=lambda: places(estimate, positions, listed, site),
         warnings=lambda: _and_of_layouts(
-            _warnings(one, site, estimate),
-            which,
+            _warnings(scenario, site, estimate),
+            positions,
             [layout_notes(site, layout, Sharding(grid.chips)) for layout in listed],
         ),
     )
@@ -138,15 +138,15 @@ def smallest_layouts(site: Site, batches: Floats) -> tuple[Ints, Floats]:
     The site's reserved tokens are an element for each kind.
     """
     count, kinds = len(site.default_layouts), np.size(site.reserved_tokens)
-    most = np.broadcast_to(site.most_by_default, (count, kinds))
-    held = np.minimum(np.maximum.accumulate(most, axis=0), _MOST - 1.0)
+    max_batch = np.broadcast_to(site.most_by_default, (count, kinds))
+    holds_up_to = np.minimum(np.maximum.accumulate(max_batch, axis=0), _MOST - 1.0)
     # One sorted list of all kinds, each in a range of its own, so that one search serves all.
     ranges = np.arange(kinds) * _MOST
-    wanted = ranges[:, np.newaxis] + batches
-    found = np.searchsorted((held + ranges).T.ravel(), wanted)
-    which = np.minimum(found - count * np.arange(kinds)[:, np.newaxis], count)
+    keys = ranges[:, np.newaxis] + batches
+    insertions = np.searchsorted((holds_up_to + ranges).T.ravel(), keys)
+    positions = np.minimum(insertions - count * np.arange(kinds)[:, np.newaxis], count)
     chips = np.array([*(layout.chips for layout in site.default_layouts), np.nan])
-    return which, chips[which]
+    return positions, chips[positions]
 
 
 def solve_grid(grid: Grid, columns: Sequence[Column] = COLUMNS) -> Columns:
@@ -165,10 +165,10 @@ def _warnings(scenario: Scenario, site: Site, estimate: Estimate) -> CodedColumn
     beyond = floor(limit) + 1 if limit < inf else 1
     kinds = []
     for batch in (1, 2, beyond):
-        asked = replace(scenario, batches=(batch,))
+        one_batch = replace(scenario, batches=(batch,))
         for chips in (1, 2, site.chips_joined + 1):
             place = site.place(Layout(pp=chips * site.machine.ranks))
-            kinds.append(warnings_of(Location(asked, site, place, is_default_layout=False)))
+            kinds.append(warnings_of(Location(one_batch, site, place, is_default_layout=False)))
     size = 1 * (layout.chips > 1) + (layout.chips > site.chips_joined)
     codes, host = size + 3 * (1 * (estimate.batch > 1) + is_beyond), scenario.memory.host
     if host is None or not (is_over := overflows(estimate)).any():
@@ -180,13 +180,15 @@ def _warnings(scenario: Scenario, site: Site, estimate: Estimate) -> CodedColumn
     return CodedColumn(codes + len(kinds) * place_of.reshape(is_over.shape), tuple(words))
 
 
-def _and_of_layouts(warnings: CodedColumn, which: Ints, notes: Sequence[list[str]]) -> CodedColumn:
+def _and_of_layouts(
+    warnings: CodedColumn, positions: Ints, notes: Sequence[list[str]]
+) -> CodedColumn:
     """Return warnings with those of each point's layout.
 
-    which : the position of each point's layout
+    positions : the position of each point's layout
     notes : of each layout
     """
     kinds = list(dict.fromkeys(map(tuple, notes)))
     kind_of = np.array([kinds.index(tuple(note)) for note in notes])
     words = tuple([*word, *kind] for kind in kinds for word in warnings.words)
-    return CodedColumn(warnings.codes + len(warnings.words) * kind_of[which], words)
+    return CodedColumn(warnings.codes + len(warnings.words) * kind_of[positions], words)

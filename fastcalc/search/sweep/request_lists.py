@@ -42,7 +42,9 @@ class OpenRequests:
     @cached_property
     def _ends(self) -> Ints:
         """Kinds up to the last of each prompt. [1]"""
-        outputs = [np.count_nonzero(one + self.outputs <= self.longest) for one in self.prompts]
+        outputs = [
+            np.count_nonzero(prompt + self.outputs <= self.longest) for prompt in self.prompts
+        ]
         return np.cumsum(outputs) * len(self._held)
 
     def __len__(self) -> int:
