@@ -25,13 +25,13 @@ def rows(
     answer: Answer, options: Sequence[Option], command: Command = lambda _: None
 ) -> list[Record]:
     """Return a record for today's point and one for each of some options, ratios against it."""
-    (today,), found = compare_records([answer.today]), []
+    (today,), table_rows = compare_records([answer.today]), []
     start = Option("today", "", answer.today)
     for option in (start, *options):
         point: Record = {**dict.fromkeys(records.KEYS), "warnings": [], "undetermined": []}
         if option.outcome is not None:
             point = compare_records([option.outcome])[0]
-        one = SimpleNamespace(
+        trial = SimpleNamespace(
             option=option,
             point=point,
             today=today,
@@ -41,11 +41,11 @@ def rows(
             command=command(option.outcome) if option.outcome else None,
             changes_answers=option.outcome is not None and option not in (start, *answer.kept),
         )
-        record = {**plainly(values(_BEFORE, one)), **point, **values(_AFTER, one)}
-        record |= plainly(values((*_RANGE, *_LAST), one))
+        record = {**plainly(values(_BEFORE, trial)), **point, **values(_AFTER, trial)}
+        record |= plainly(values((*_RANGE, *_LAST), trial))
         record["undetermined"] = point["undetermined"] + _unsure_ratios(point, today)
-        found.append({key: record[key] for key in KEYS})
-    return found
+        table_rows.append({key: record[key] for key in KEYS})
+    return table_rows
 
 
 def _ratio(above: Record, below: Record, key: str) -> float | None:
@@ -68,25 +68,25 @@ _RATIOS = (
 )
 _BEFORE = (
     Column("trick", "text", "what is tried", "option.trick"),
-    Column("change", "text", "what is changed", lambda one: one.option.change or None),
+    Column("change", "text", "what is changed", lambda trial: trial.option.change or None),
     Column(
         "reaches",
         "yes or no",
         "whether the speed is expected",
-        lambda one: one.option.outcome is not None and one.option.trick != "today",
+        lambda trial: trial.option.outcome is not None and trial.option.trick != "today",
     ),
     Column("cannot", "text", "why it is not", "option.why_not"),
     Column(
         "speedup",
         "ratio",
         "over today's speed of each user",
-        lambda one: _ratio(one.point, one.today, "tokens_per_s_per_user"),
+        lambda trial: _ratio(trial.point, trial.today, "tokens_per_s_per_user"),
     ),
     Column(
         "cost_multiple",
         "ratio",
         "over today's price of an output token",
-        lambda one: _ratio(one.point, one.today, "usd_per_mtok_output"),
+        lambda trial: _ratio(trial.point, trial.today, "usd_per_mtok_output"),
         ("", "cost"),
         format=multiple,
     ),
@@ -94,19 +94,19 @@ _BEFORE = (
         "cost_multiple_total",
         "ratio",
         "over today's price of a token, prompts among them",
-        lambda one: _ratio(one.point, one.today, "usd_per_mtok_total"),
+        lambda trial: _ratio(trial.point, trial.today, "usd_per_mtok_total"),
     ),
     Column(
         "batch_ratio",
         "ratio",
         "today's batch over this one",
-        lambda one: _ratio(one.today, one.point, "batch"),
+        lambda trial: _ratio(trial.today, trial.point, "batch"),
     ),
     Column(
         "low_end_reaches",
         "yes or no",
         "whether it is at the low end of the 80 % range",
-        lambda one: None if one.low is None else one.low >= one.speed,
+        lambda trial: None if trial.low is None else trial.low >= trial.speed,
     ),
 )
 _AFTER = (Column("compare", "text", "command that prints the point again", "command"),)
@@ -115,12 +115,12 @@ _AFTER = (Column("compare", "text", "command that prints the point again", "comm
 def _gain(end: str) -> Callable[[Any], float | None]:
     """Return an end of the range of the speed-up; None of today's point and of none."""
 
-    def of(one: Any) -> float | None:
-        if one.option.outcome is None or one.option.trick == "today":
+    def of(trial: Any) -> float | None:
+        if trial.option.outcome is None or trial.option.trick == "today":
             return None
-        speeds = (found.estimate.ranged_speed for found in (one.option.outcome, one.base))
-        found = getattr(independent_ratio(over=next(speeds), under=next(speeds)), end)
-        return float(found[0])
+        speeds = (outcome.estimate.ranged_speed for outcome in (trial.option.outcome, trial.base))
+        end_values = getattr(independent_ratio(over=next(speeds), under=next(speeds)), end)
+        return float(end_values[0])
 
     return of
 
@@ -139,11 +139,12 @@ _RANGE = tuple(
 def _dearer(end: str) -> Callable[[Any], float | None]:
     """Return an end of the range of the cost multiple: a slower user costs more, on either side."""
 
-    def of(one: Any) -> float | None:
-        cost = _ratio(one.point, one.today, "usd_per_mtok_output")
-        if cost is None or one.option.trick == "today":
+    def of(trial: Any) -> float | None:
+        cost = _ratio(trial.point, trial.today, "usd_per_mtok_output")
+        if cost is None or trial.option.trick == "today":
             return None
-        over, under = (each.estimate.ranged_speed for each in (one.base, one.option.outcome))
+        outcomes = (trial.base, trial.option.outcome)
+        over, under = (outcome.estimate.ranged_speed for outcome in outcomes)
         slower = independent_ratio(over=over, under=under)
         return cost * float((getattr(slower, end) / slower.expected)[0])
 
@@ -199,15 +200,15 @@ def alongside(answer: Answer) -> dict[str, Any]:
 
 def factors_of(answer: Answer) -> list[Factor]:
     """Return what the speed-up of the cheapest option is the product of; none without one."""
-    found = answer.cheapest
-    return waterfall(answer.today, found.outcome) if found and found.outcome else []
+    cheapest = answer.cheapest
+    return waterfall(answer.today, cheapest.outcome) if cheapest and cheapest.outcome else []
 
 
 def nothing(answer: Answer) -> str:
     """Say that nothing reaches the speed, and what comes nearest."""
     speed, how = answer.nearest or (0.0, "")
-    said = f"nothing in the catalogue reaches {number(answer.speed)} tokens/s"
-    return f"{said}; one user alone expects at most {number(speed)}, with {how or 'today'}"
+    sentence = f"nothing in the catalogue reaches {number(answer.speed)} tokens/s"
+    return f"{sentence}; one user alone expects at most {number(speed)}, with {how or 'today'}"
 
 
 MOST_SHOWN = {
@@ -226,15 +227,16 @@ def shown(answer: Answer, *, everything: bool) -> tuple[list[Option], dict[str, 
     """Return the options that a table shows, and how many of each trick it leaves out."""
     if everything:
         return answer.options, {}
-    kept: list[Option] = []
+    shown_options: list[Option] = []
     left: dict[str, int] = {}
     for trick in TRICKS:
-        options = [one for one in answer.options if one.trick == trick]
-        reached = [one for one in options if one.outcome is not None]
-        nearest = sorted(options, key=lambda one: -one.fastest)[:1]
-        few = reached[: MOST_SHOWN.get(trick, 1)] or nearest
-        few += [one for one in reached if one is answer.cheapest and one not in few]
-        kept += few
-        if len(options) > len(few):
-            left[trick] = len(options) - len(few)
-    return kept, left
+        options = [option for option in answer.options if option.trick == trick]
+        reached = [option for option in options if option.outcome is not None]
+        nearest = sorted(options, key=lambda option: -option.fastest)[:1]
+        first_options = reached[: MOST_SHOWN.get(trick, 1)] or nearest
+        cheapest = [option for option in reached if option is answer.cheapest]
+        first_options += [option for option in cheapest if option not in first_options]
+        shown_options += first_options
+        if len(options) > len(first_options):
+            left[trick] = len(options) - len(first_options)
+    return shown_options, left

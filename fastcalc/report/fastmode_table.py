@@ -44,7 +44,7 @@ TABLE = pick(
     "tokens_per_s_per_user_bound usd_per_mtok_output cost_multiple how",
     [
         *COLUMNS,
-        *(replace(one, heading=("tok/s", "a user")) for one in pick("tokens_per_s_per_user")),
+        *(replace(column, heading=("tok/s", "a user")) for column in pick("tokens_per_s_per_user")),
         Column("trick", heading=("", "trick"), format=_called),
         Column("how", heading=("how; what limits it next,", "or why it cannot"), format=_how),
     ],
@@ -55,7 +55,7 @@ TABLE = pick(
 def identity(answer: Answer) -> str:
     """Return the identity of batches, in the numbers of the smaller batch where it reaches."""
     law = "on fixed hardware, cost multiple x speed-up = batch ratio"
-    smaller = next(one for one in answer.options if one.trick == "smaller-batch")
+    smaller = next(option for option in answer.options if option.trick == "smaller-batch")
     if smaller.outcome is None:
         return f"{law}; here no batch is fast enough, whatever it costs"
     today, row = rows(answer, [smaller])
@@ -94,34 +94,42 @@ def drafts_needed(answer: Answer) -> str:
 
 
 def parts(
-    answer: Answer, options: Sequence[Option], left: dict[str, int], then: str, screen: Screen
+    answer: Answer,
+    options: Sequence[Option],
+    left: dict[str, int],
+    next_command: str,
+    screen: Screen,
 ) -> list[Part]:
     """Return the cheapest ways in a sentence, a table of what reaches the speed, and notes."""
-    reach = [one for one in options if one.outcome is not None]
+    reach = [option for option in options if option.outcome is not None]
     first = dict[str, Option]()
-    for one in reach:
-        first.setdefault(one.trick, one)
+    for option in reach:
+        first.setdefault(option.trick, option)
     leading = (answer.on_same_chips, answer.on_another_machine)
-    shown = [one for one in reach if one in leading or one is first[one.trick]]
-    named = _drawn(answer, shown)
+    shown = [option for option in reach if option in leading or option is first[option.trick]]
+    outcomes = _drawn(answer, shown)
     missed = dict.fromkeys(
-        TRICKS[one.trick] for one in options if one.trick not in first and not one.is_ruled_out
+        TRICKS[option.trick]
+        for option in options
+        if option.trick not in first and not option.is_ruled_out
     )
-    few = [f"cannot: {', '.join(missed)}; --wide says why"] if missed else []
-    few += [compare.prices(named, in_short=True)]
-    few += dict.fromkeys(line for one in named for line in one.warnings)
-    every, found = notes(answer, options, left), factors_of(answer)
+    short_notes = [f"cannot: {', '.join(missed)}; --wide says why"] if missed else []
+    short_notes += [compare.prices(outcomes, in_short=True)]
+    short_notes += dict.fromkeys(line for outcome in outcomes for line in outcome.warnings)
+    all_notes, waterfall = notes(answer, options, left), factors_of(answer)
     if screen.wide:
         table = record_tables.table(TABLE, rows(answer, options), screen.width, {"how": 0})
-        apart = factors.parts(found, screen.width) if found else []
-        under = screen.under_table(record_tables.with_mark(_KEY, table), few, every, then)
-        return [compare.heading(answer.today), "", _sentence(answer), table, *apart, under]
+        factor_parts = factors.parts(waterfall, screen.width) if waterfall else []
+        key = record_tables.with_mark(_KEY, table)
+        under = screen.under_table(key, short_notes, all_notes, next_command)
+        return [compare.heading(answer.today), "", _sentence(answer), table, *factor_parts, under]
     columns = [replace(o, heading=("", "how"), format="") if o.key == "how" else o for o in TABLE]
-    cells = [{**one, "how": _marked(one)} for one in rows(answer, shown)]
-    which = "That" if answer.cheapest in (None, _last(answer)) else "The first"
-    law = [f"{which} is {factors.product(found)}."] if found else []
+    cells = [{**record, "how": _marked(record)} for record in rows(answer, shown)]
+    subject = "That" if answer.cheapest in (None, _last(answer)) else "The first"
+    law = [f"{subject} is {factors.product(waterfall)}."] if waterfall else []
     table = record_tables.table(columns, cells, screen.width, {"how": 0})
-    under = screen.under_table(record_tables.with_mark(_KEY, table), few, every, then)
+    key = record_tables.with_mark(_KEY, table)
+    under = screen.under_table(key, short_notes, all_notes, next_command)
     return [_sentence(answer), *law, "", table, under]
 
 
@@ -133,7 +141,7 @@ _KEY = (
 
 
 def _drawn(answer: Answer, options: Sequence[Option]) -> list[Outcome]:
-    return [answer.today, *(one.outcome for one in options if one.outcome is not None)]
+    return [answer.today, *(option.outcome for option in options if option.outcome is not None)]
 
 
 def _sentence(answer: Answer) -> str:
@@ -154,10 +162,12 @@ def _sentence(answer: Answer) -> str:
 
 def _ways(answer: Answer) -> list[str]:
     """Return the cheapest way on today's kind of chip, then on another, each with its cost."""
-    same, other = answer.on_same_chips, answer.on_another_machine
+    on_same_chips, on_other_chips = answer.on_same_chips, answer.on_another_machine
     today = answer.today.scenario.hardware.id
-    first = f"on {today} {_way(answer, same)}" if same else f"no way on {today}"
-    return [first, f"on another machine {_way(answer, other)}"] if other else [first]
+    first = f"on {today} {_way(answer, on_same_chips)}" if on_same_chips else f"no way on {today}"
+    if not on_other_chips:
+        return [first]
+    return [first, f"on another machine {_way(answer, on_other_chips)}"]
 
 
 def _last(answer: Answer) -> Option | None:
@@ -172,15 +182,15 @@ def _way(answer: Answer, option: Option) -> str:
     cost, pricing = record["cost_multiple"], answer.today.scenario.pricing
     if cost is None or option.outcome is None:
         return f"{_called(record)}{how}, which has no price"
-    said = f"{_called(record)}{how} at {dollars(cost)} times the cost"
+    phrase = f"{_called(record)}{how} at {dollars(cost)} times the cost"
     low, high = record["cost_multiple_low"], record["cost_multiple_high"]
-    said += "" if low is None else f" ({number(low, 2)} to {number(high, 2)})"
+    phrase += "" if low is None else f" ({number(low, 2)} to {number(high, 2)})"
     chips = option.outcome.scenario.hardware, answer.today.scenario.hardware
     if chips[0].id == chips[1].id:
-        return said
+        return phrase
     basis = "cloud prices" if pricing.basis == "cloud" else "costs of ownership"
     hours = " over ".join(dollars(pricing.per_chip_hour(chip)) for chip in chips)
-    return f"{said}, by {basis} of {hours} $ a chip-hour"
+    return f"{phrase}, by {basis} of {hours} $ a chip-hour"
 
 
 def notes(answer: Answer, options: Sequence[Option], left: dict[str, int]) -> list[str]:
@@ -197,8 +207,8 @@ def notes(answer: Answer, options: Sequence[Option], left: dict[str, int]) -> li
         "fewer bits and smaller models (*) change the answers, drafts do not; what that is worth "
         "is not computed",
         compare.prices(drawn),
-        *dict.fromkeys(note for one in drawn for note in _formats(one)),
-        *dict.fromkeys(warning for one in drawn for warning in one.warnings),
+        *dict.fromkeys(note for outcome in drawn for note in _formats(outcome)),
+        *dict.fromkeys(warning for outcome in drawn for warning in outcome.warnings),
     ]
     if left:
         reported = ", ".join(f"{count} of {TRICKS[trick]}" for trick, count in left.items())
@@ -209,8 +219,8 @@ def notes(answer: Answer, options: Sequence[Option], left: dict[str, int]) -> li
 def _formats(outcome: Outcome) -> list[str]:
     """Return a note where the units of a chip say which formats run, as its engine does not."""
     scenario, model = outcome.scenario, outcome.scenario.model
-    asked = {scenario.weights, scenario.kv} - {None, model.weight_format, model.kv_format}
-    return format_notes(scenario.engine, scenario.hardware, *sorted(filter(None, asked)))
+    chosen_formats = {scenario.weights, scenario.kv} - {None, model.weight_format, model.kv_format}
+    return format_notes(scenario.engine, scenario.hardware, *sorted(filter(None, chosen_formats)))
 
 
 def _low_end(answer: Answer, options: Sequence[Option]) -> str:
@@ -218,8 +228,8 @@ def _low_end(answer: Answer, options: Sequence[Option]) -> str:
         return nothing(answer)
     _, *records = rows(answer, options)
     sure = [
-        f"{_called(record)} ({one.change})" if one.trick in MOST_SHOWN else _called(record)
-        for one, record in zip(options, records, strict=True)
+        f"{_called(record)} ({option.change})" if option.trick in MOST_SHOWN else _called(record)
+        for option, record in zip(options, records, strict=True)
         if record["low_end_reaches"]
     ]
     return (

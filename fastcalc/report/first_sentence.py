@@ -72,14 +72,16 @@ def first_sentence(outcomes: Sequence[Outcome]) -> str:
 
     outcomes : of one model
     """
-    every = [
+    all_runs = [
         [Run(record, outcome) for record in compare_records([outcome])] for outcome in outcomes
     ]
-    deployments = [held for runs in every if (held := [run for run in runs if run.record["fits"]])]
+    deployments = [
+        fitting for runs in all_runs if (fitting := [run for run in runs if run.record["fits"]])
+    ]
     if not deployments:
-        least = min(batch for outcome in outcomes for batch in outcome.scenario.batches)
-        return f"No chip here holds {outcomes[0].scenario.model.id} at batch {least:,}."
-    left_out = _left_out(every)
+        smallest = min(batch for outcome in outcomes for batch in outcome.scenario.batches)
+        return f"No chip here holds {outcomes[0].scenario.model.id} at batch {smallest:,}."
+    left_out = _left_out(all_runs)
     if len(deployments) == 1:
         return f"{_alone(deployments[0])}{left_out}"
     return f"{_fastest(deployments)} {_cheapest(deployments)}{left_out}"
@@ -91,12 +93,14 @@ def _left_out(every: Sequence[Sequence[Run]]) -> str:
         (runs[0].record["hardware"], [f"{run.record['batch']:,}" for run in runs if _is_short(run)])
         for runs in every
     ]
-    named = [f"{listed(few)} on {chip}" for chip, few in batches if few]
-    if not named:
+    chip_batches = [
+        f"{listed(left_batches)} on {chip}" for chip, left_batches in batches if left_batches
+    ]
+    if not chip_batches:
         return ""
-    more = len(named) - _MOST_NAMED
-    named[_MOST_NAMED:] = [f"some on {more:,} more"] * (more > 0)
-    return f" Left out for want of chips: batch {', '.join(named)}."
+    unnamed = len(chip_batches) - _MOST_NAMED
+    chip_batches[_MOST_NAMED:] = [f"some on {unnamed:,} more"] * (unnamed > 0)
+    return f" Left out for want of chips: batch {', '.join(chip_batches)}."
 
 
 def _is_short(run: Run) -> bool:
@@ -105,8 +109,8 @@ def _is_short(run: Run) -> bool:
 
 def _fastest_run(runs: Sequence[Run]) -> Run:
     """Return the fastest; of those that print the same speed, the largest batch."""
-    best = number(max(run.record["tokens_per_s_per_user"] for run in runs))
-    same = [run for run in runs if number(run.record["tokens_per_s_per_user"]) == best]
+    top_speed = number(max(run.record["tokens_per_s_per_user"] for run in runs))
+    same = [run for run in runs if number(run.record["tokens_per_s_per_user"]) == top_speed]
     return max(same, key=lambda run: run.record["batch"])
 
 
@@ -138,13 +142,13 @@ def _alone(runs: Sequence[Run]) -> str:
 
 def _fastest(deployments: Sequence[Sequence[Run]]) -> str:
     """Return the fastest row, against the fastest of the next fastest deployment."""
-    best, second, *_ = sorted(
+    fastest, second, *_ = sorted(
         map(_fastest_run, deployments), key=lambda run: -run.record["tokens_per_s_per_user"]
     )
-    ratio = independent_ratio(over=best.speed, under=second.speed)
+    ratio = independent_ratio(over=fastest.speed, under=second.speed)
     return (
-        f"Fastest: {best.name} at {best.batch}, {number(float(best.speed.expected))} tokens/s a "
-        f"user, {times(ratio)} {second.name} at {second.batch}."
+        f"Fastest: {fastest.name} at {fastest.batch}, {number(float(fastest.speed.expected))} "
+        f"tokens/s a user, {times(ratio)} {second.name} at {second.batch}."
     )
 
 
@@ -158,8 +162,8 @@ def _cheapest(deployments: Sequence[Sequence[Run]]) -> str:
         return "No price is known."
     cheapest, *dearer = sorted(map(_cheapest_run, priced), key=lambda run: run.cost.expected)
     sentence = f"Cheapest: {cheapest.name} at {cheapest.batch}, ${dollars(cheapest.price)}/Mtok"
-    best = _fastest_run([_fastest_run(runs) for runs in deployments]).outcome
-    against = next((run for run in dearer if run.outcome is best), next(iter(dearer), None))
+    fastest = _fastest_run([_fastest_run(runs) for runs in deployments]).outcome
+    against = next((run for run in dearer if run.outcome is fastest), next(iter(dearer), None))
     if against is None:
         return f"{sentence}{_by_prices_of([cheapest])}; no other has a price."
     costs = "costs" if against.record["chips"] == 1 else "cost"

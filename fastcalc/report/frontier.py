@@ -82,12 +82,12 @@ def columns(records: Sequence[Record], *, wide: bool = False) -> list[Column]:
     """Return the columns of a table of rows; formats where there are several, or fewer bits."""
     several = len(set(map(_formats, records))) > 1
     several = several or any(record["is_narrowed"] for record in records)
-    every = [replace(one, drop_priority=0) for one in _EVERY] if wide else _COLUMNS
+    every = [replace(column, drop_priority=0) for column in _EVERY] if wide else _COLUMNS
     return [column for column in every if several or column.key != "formats"]
 
 
 def parts(
-    points: Sequence[FrontierPoint], refused: Sequence[str], then: str, screen: Screen
+    points: Sequence[FrontierPoint], refused: Sequence[str], next_command: str, screen: Screen
 ) -> list[Part]:
     """Return which chip is cheapest up to which speed, some points or all, and notes."""
     shown = list(points)
@@ -96,13 +96,15 @@ def parts(
         steps = np.linspace(logs[0], logs[-1], _FEW)[:, None]
         shown = [points[at] for at in np.unique(np.argmin(np.abs(logs - steps), axis=1))]
     drawn, records = outcomes(points), rows(shown)
-    warnings = dict.fromkeys(line for one in drawn for line in one.warnings)
-    some = [f"{len(shown)} of {len(points):,} points; --wide has all"] * (len(shown) < len(points))
-    few = [*some, compare.prices(drawn, in_short=True), *refused, *warnings]
-    every = [_TRIED, compare.prices(drawn), *refused, *warnings]
+    warnings = dict.fromkeys(line for outcome in drawn for line in outcome.warnings)
+    has_more = len(shown) < len(points)
+    count_note = [f"{len(shown)} of {len(points):,} points; --wide has all"] * has_more
+    short_notes = [*count_note, compare.prices(drawn, in_short=True), *refused, *warnings]
+    all_notes = [_TRIED, compare.prices(drawn), *refused, *warnings]
     table = record_tables.table(columns(records, wide=screen.wide), records, screen.width)
     key = _KEY + _CHANGED * any(record["is_narrowed"] for record in records)
-    under = screen.under_table(record_tables.with_mark(key, table), few, every, then)
+    key = record_tables.with_mark(key, table)
+    under = screen.under_table(key, short_notes, all_notes, next_command)
     return [_verdict(points), "", overview.heading(drawn), table, under]
 
 
@@ -110,22 +112,22 @@ def _verdict(points: Sequence[FrontierPoint]) -> str:
     slow, fast = points[0], points[-1]
     gives = "gives" if slow.outcome.placement.layout.chips == 1 else "give"
     model = slow.outcome.scenario.model.id
-    said = f"{model}: {_named(slow)} {gives} each user {_offer(slow)} a million output tokens"
+    sentence = f"{model}: {_named(slow)} {gives} each user {_offer(slow)} a million output tokens"
     if len(points) == 1:
-        return f"{said}, and nothing tried is faster or cheaper."
-    said += f", {_named(fast)} {_offer(fast)}"
+        return f"{sentence}, and nothing tried is faster or cheaper."
+    sentence += f", {_named(fast)} {_offer(fast)}"
     runs = [
-        (chip, list(some))
-        for chip, some in groupby(points, lambda one: one.outcome.scenario.hardware.id)
+        (chip, list(chip_points))
+        for chip, chip_points in groupby(points, lambda point: point.outcome.scenario.hardware.id)
     ]
     if len(runs) == 1:
-        return f"{said}."
+        return f"{sentence}."
     if len(runs) > _MOST_RUNS:
-        return f"{said}; between them {listed(list(dict(runs)))} take turns."
+        return f"{sentence}; between them {listed(list(dict(runs)))} take turns."
     reach = [
         f"{chip} to {number(edge(before, after))}" for (chip, before), (_, after) in pairwise(runs)
     ]
-    return f"{said}; cheapest is {', '.join(reach)} tokens/s, {runs[-1][0]} beyond."
+    return f"{sentence}; cheapest is {', '.join(reach)} tokens/s, {runs[-1][0]} beyond."
 
 
 _MOST_RUNS = 5
