@@ -62,7 +62,7 @@ class ChartAxis:
     @classmethod
     def over(cls, label: str, values: Sequence[Floats], base: int = 10) -> "ChartAxis":
         """Return the axis that holds all values, with some room alongside them."""
-        every = np.concatenate([np.ravel(one) for one in values])
+        every = np.concatenate([np.ravel(array) for array in values])
         low, high = float(every.min()), float(every.max())
         if not base:
             return cls(label, 0.0, high * 1.05, 0)
@@ -78,8 +78,8 @@ class ChartAxis:
     @cached_property
     def ticks(self) -> list[float]:
         """Round values to write along it, seven at most; the middle where none lies inside."""
-        for found in self._rows():
-            inside = [one for one in found if self.low * 0.9999 <= one <= self.high * 1.0001]
+        for row in self._rows():
+            inside = [tick for tick in row if self.low * 0.9999 <= tick <= self.high * 1.0001]
             if 0 < len(inside) <= 7:
                 return inside
         return inside or [(self.low + self.high) / 2.0]
@@ -88,7 +88,7 @@ class ChartAxis:
         """Return rows of round values, the densest first."""
         if not self.base:
             unit = 10.0 ** np.floor(np.log10(self.high))
-            steps = [unit * one for one in (0.1, 0.2, 0.5, 1.0, 2.0)]
+            steps = [unit * factor for factor in (0.1, 0.2, 0.5, 1.0, 2.0)]
             return [[step * place for place in range(int(self.high / step) + 1)] for step in steps]
         ends = (np.log(end) / np.log(self.base) for end in (self.low, self.high))
         first, last = (int(np.floor(end)) for end in ends)
@@ -99,7 +99,10 @@ class ChartAxis:
         if self.base == 2:
             return rows
         leads = ((1, 1.5, 2, 3, 4, 5, 6, 7, 8), (1, 2, 3, 5), (1, 2, 5), (1, 3))
-        return [*([lead * 10.0**p for p in powers for lead in some] for some in leads), *rows]
+        return [
+            *([lead * 10.0**p for p in powers for lead in row] for row in leads),
+            *rows,
+        ]
 
 
 def written(value: float) -> str:
@@ -152,9 +155,9 @@ def axes(
     series: Sequence[Series], across: str, upward: str, bases: tuple[int, int] = (10, 10)
 ) -> tuple[ChartAxis, ChartAxis]:
     """Return the axes that hold some series."""
-    heights = [height for one in series for height in one.heights]
+    heights = [height for line in series for height in line.heights]
     return (
-        ChartAxis.over(across, [one.x for one in series], bases[0]),
+        ChartAxis.over(across, [line.x for line in series], bases[0]),
         ChartAxis.over(upward, heights, bases[1]),
     )
 
@@ -168,7 +171,9 @@ def luminance(colour: str) -> float:
     (1.0, 0.0)
     """
     parts = (int(colour[place : place + 2], 16) / 255.0 for place in (1, 3, 5))
-    linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
@@ -195,35 +200,38 @@ def apart(
     >>> apart([(0, 10, 50), (0, 12, 50)], 12, 20)
     [8, 20]
     """
-    order = sorted(range(len(labels)), key=lambda one: labels[one][1])
-    found = [float(middle) for _, middle, _ in labels]
+    order = sorted(range(len(labels)), key=lambda place: labels[place][1])
+    heights = [float(middle) for _, middle, _ in labels]
 
-    def near(place: int, others: Sequence[int]) -> list[float]:
+    def near(place: int, candidates: Sequence[int]) -> list[float]:
         left, _, width = labels[place]
         return [
-            found[other]
-            for other in others
-            if labels[other][0] < left + width and left < labels[other][0] + labels[other][2]
+            heights[candidate]
+            for candidate in candidates
+            if labels[candidate][0] < left + width
+            and left < labels[candidate][0] + labels[candidate][2]
         ]
 
     for index, place in enumerate(order):
-        found[place] = max([found[place], *(one + line for one in near(place, order[:index]))])
+        heights[place] = max(
+            [heights[place], *(height + line for height in near(place, order[:index]))]
+        )
     for index, place in reversed([*enumerate(order)]):
         above = near(place, order[index + 1 :])
-        found[place] = min([found[place], top, *(one - line for one in above)])
-    return found
+        heights[place] = min([heights[place], top, *(height - line for height in above)])
+    return heights
 
 
-def named_end(panel: Panel, one: Series) -> int:
+def named_end(panel: Panel, series: Series) -> int:
     """Return the end at which a series is named, 0 or -1: the right one unless others are there."""
-    shares = panel.across.share(one.x), panel.upward.share(one.y)
+    shares = panel.across.share(series.x), panel.upward.share(series.y)
     ends = sorted((0, -1), key=lambda end: (-float(shares[0][end]), end))
     points = [
-        np.stack((panel.across.share(other.x), panel.upward.share(other.y)))
-        for other in panel.series
-        if other is not one and other.style in ("line", "points")
+        np.stack((panel.across.share(neighbour.x), panel.upward.share(neighbour.y)))
+        for neighbour in panel.series
+        if neighbour is not series and neighbour.style in ("line", "points")
     ]
-    if one.style == "area" or not points:
+    if series.style == "area" or not points:
         return ends[0]
     x, y = np.concatenate(points, axis=1)
     for end in ends:

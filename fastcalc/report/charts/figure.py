@@ -62,23 +62,25 @@ def figure(chart: Chart, width: float | None = None, *, is_dark: bool = False) -
         plots = min(4.2, 0.75 * wide) if rows == 1 else (2.2 if chart.is_one else 2.9) * rows
         plots = 1.0 + 0.42 * len(chart.bars) if chart.bars else plots
         high = 0.5 + 0.15 * len(_notes(chart, wide)) + plots
-        made = Figure((wide, high), facecolor=ground)
-        setattr(made, "_repr_png_", partial(png, made))  # noqa: B010  (notebooks look for it)
+        drawing = Figure((wide, high), facecolor=ground)
+        setattr(drawing, "_repr_png_", partial(png, drawing))  # noqa: B010  (notebooks look for it)
         if chart.bars:
-            _bars(made, chart.bars, DARK if is_dark else COLOURS, ink)
+            _bars(drawing, chart.bars, DARK if is_dark else COLOURS, ink)
         for place, panel in enumerate(chart.panels):
-            plot = made.add_subplot(rows, columns, place + 1)
+            plot = drawing.add_subplot(rows, columns, place + 1)
             _axes(plot, panel, ink, 2 if chart.is_one else 1)
-            for one in panel.series:
-                _series(plot, panel, one, (DARK if is_dark else COLOURS)[one.colour % MOST], ink)
+            for series in panel.series:
+                _series(
+                    plot, panel, series, (DARK if is_dark else COLOURS)[series.colour % MOST], ink
+                )
             if not chart.is_one:
                 continue
             is_last, is_first = place + columns >= len(chart.panels), place % columns == 0
             plot.set_xlabel(panel.across.label if is_last else "")
             plot.set_ylabel(panel.upward.label if is_first else "")
             plot.tick_params(labelbottom=is_last, labelleft=is_first)
-        _arranged(made, chart, ink)
-    return made
+        _arranged(drawing, chart, ink)
+    return drawing
 
 
 def ending_of(file: Path | None) -> str | None:
@@ -89,9 +91,9 @@ def ending_of(file: Path | None) -> str | None:
     _demand()
     from matplotlib.figure import Figure
 
-    known = sorted(Figure().canvas.get_supported_filetypes())
-    if ending not in known:
-        raise InputError(f"-o {shown(file)} ends in none of {', '.join(known)} or txt")
+    endings = sorted(Figure().canvas.get_supported_filetypes())
+    if ending not in endings:
+        raise InputError(f"-o {shown(file)} ends in none of {', '.join(endings)} or txt")
     return ending
 
 
@@ -105,10 +107,10 @@ def _demand() -> None:
         ) from None
 
 
-def png(made: "Figure") -> bytes:
+def png(drawing: "Figure") -> bytes:
     """Return a figure as the bytes of a PNG."""
     stream = BytesIO()
-    save(made, stream, "png")
+    save(drawing, stream, "png")
     return stream.getvalue()
 
 
@@ -118,14 +120,16 @@ def _notes(chart: Chart, wide: float) -> list[str]:
     return textwrap.wrap(" · ".join(dict.fromkeys(chart.notes)), max(letters, 20))
 
 
-def save(made: "Figure", file: Any, kind: str) -> None:
+def save(drawing: "Figure", file: Any, kind: str) -> None:
     """Write a figure to an open file by an ending of matplotlib, the same bytes each time."""
     import matplotlib as mpl
 
     dated = {"svg": "Date", "svgz": "Date", "pdf": "CreationDate"}
     unsaid = {dated[kind]: None} if kind in dated else None
     with mpl.rc_context(_STYLE):
-        made.savefig(file, format=kind, dpi=150, facecolor=made.get_facecolor(), metadata=unsaid)
+        drawing.savefig(
+            file, format=kind, dpi=150, facecolor=drawing.get_facecolor(), metadata=unsaid
+        )
 
 
 def _axes(plot: "Axes", panel: Panel, ink: str, step: int) -> None:
@@ -145,58 +149,63 @@ def _axes(plot: "Axes", panel: Panel, ink: str, step: int) -> None:
     plot.set_title(panel.title, loc="left", fontsize=9.0)
 
 
-def _series(plot: "Axes", panel: Panel, one: Series, colour: str, ink: str) -> None:
-    mark, many = MARKS[one.colour % MOST], len(one.x) > 20
-    if one.low is not None and one.high is not None:
+def _series(plot: "Axes", panel: Panel, series: Series, colour: str, ink: str) -> None:
+    mark, is_dense = MARKS[series.colour % MOST], len(series.x) > 20
+    if series.low is not None and series.high is not None:
         look: dict[str, Any] = {"alpha": 0.18, "linewidth": 0.0}
-        if one.style == "area":
+        if series.style == "area":
             look = {"alpha": 0.9, "linewidth": 0.6, "edgecolor": plot.get_facecolor()}
-        if len(one.x) == 1:
-            plot.vlines(one.x, one.low, one.high, colors=colour, linewidth=6.0, alpha=look["alpha"])
-        plot.fill_between(one.x, one.low, one.high, facecolor=colour, **look)
-    if one.style == "bound":
-        plot.plot(one.x, one.y, color=colour if one.name else ink, linewidth=1.1, dashes=(4, 2))
-    elif one.style == "line":
-        size = 2.8 if many else 4.5
-        plot.plot(one.x, one.y, color=colour, linewidth=1.7, marker=mark, markersize=size)
-    elif one.style == "points":
-        look = {"markersize": 3.0 if many else 5.5, "alpha": 0.6 if many else 1.0}
-        spots = panel.across.share(one.x), panel.upward.share(one.y)
+        if len(series.x) == 1:
+            plot.vlines(
+                series.x, series.low, series.high, colors=colour, linewidth=6.0, alpha=look["alpha"]
+            )
+        plot.fill_between(series.x, series.low, series.high, facecolor=colour, **look)
+    if series.style == "bound":
+        plot.plot(
+            series.x, series.y, color=colour if series.name else ink, linewidth=1.1, dashes=(4, 2)
+        )
+    elif series.style == "line":
+        size = 2.8 if is_dense else 4.5
+        plot.plot(series.x, series.y, color=colour, linewidth=1.7, marker=mark, markersize=size)
+    elif series.style == "points":
+        look = {"markersize": 3.0 if is_dense else 5.5, "alpha": 0.6 if is_dense else 1.0}
+        spots = panel.across.share(series.x), panel.upward.share(series.y)
         grid = np.round(np.stack(spots) * _SPOTS)
         # What another covers is left out: markers are most of a file.
-        kept = np.sort(np.unique(grid, axis=1, return_index=True)[1])
+        places = np.sort(np.unique(grid, axis=1, return_index=True)[1])
         plot.plot(
-            *(one.x[kept], one.y[kept], mark),
+            *(series.x[places], series.y[places], mark),
             color=colour,
-            markeredgewidth=0.0 if many else 0.8,
+            markeredgewidth=0.0 if is_dense else 0.8,
             **look,
         )
 
 
-def _arranged(made: "Figure", chart: Chart, ink: str) -> None:
+def _arranged(drawing: "Figure", chart: Chart, ink: str) -> None:
     """Give the title, the notes and labels at the ends of lines the room that they take."""
-    wide, high = made.get_size_inches() * 72.0
+    wide, high = drawing.get_size_inches() * 72.0
     letter = _LETTER * 9.0
     title = textwrap.wrap(chart.title, max(int((wide - 24.0) / (0.66 * 10.5)), 20))
     notes = _notes(chart, wide / 72.0)
     top, bottom = 12.0 + 15.0 * len(title), 8.0 + 11.0 * len(notes)
     head: dict[str, Any] = {"va": "top", "fontsize": 10.5, "weight": "bold"}
-    made.text(12.0 / wide, 1.0 - 8.0 / high, "\n".join(title), **head)
-    made.text(12.0 / wide, 6.0 / high, "\n".join(notes), va="bottom", fontsize=8.0, alpha=0.85)
+    drawing.text(12.0 / wide, 1.0 - 8.0 / high, "\n".join(title), **head)
+    drawing.text(12.0 / wide, 6.0 / high, "\n".join(notes), va="bottom", fontsize=8.0, alpha=0.85)
     labelled = (
         []
         if chart.is_one
         else [
-            [one.name for one in panel.series if _is_labelled(panel, one)] for panel in chart.panels
+            [series.name for series in panel.series if _is_labelled(panel, series)]
+            for panel in chart.panels
         ]
     )
-    texts = [name for names in labelled for name in names] + [one.says for one in chart.bars]
+    texts = [name for names in labelled for name in names] + [bar.says for bar in chart.bars]
     room = max((14.0 + len(text) * letter for text in texts), default=14.0)
-    plots = made.get_axes()
+    plots = drawing.get_axes()
     left = 16.0 + 1.1 * letter * (max((len(bar.name) for bar in chart.bars), default=0) or 9)
     titled = max((panel.title.count("\n") + bool(panel.title) for panel in chart.panels), default=2)
     several = len(plots) > 1
-    made.subplots_adjust(
+    drawing.subplots_adjust(
         left=left / wide,
         right=1.0 - room / wide,
         top=1.0 - (top + 4.0 + 12.0 * titled) / high,
@@ -209,29 +218,29 @@ def _arranged(made: "Figure", chart: Chart, ink: str) -> None:
             _labels(plot, panel, ink)
 
 
-def _is_labelled(panel: Panel, one: Series) -> bool:
+def _is_labelled(panel: Panel, series: Series) -> bool:
     """Return whether a series is named at its end: bounds are where they are no chip's own line."""
-    named = {each.name for each in panel.series if each.style == "line"}
-    return bool(one.name) and one.name.removeprefix("bound of ") not in named - {one.name}
+    lines = {line.name for line in panel.series if line.style == "line"}
+    return bool(series.name) and series.name.removeprefix("bound of ") not in lines - {series.name}
 
 
 def _labels(plot: "Axes", panel: Panel, ink: str) -> None:
     box = plot.get_window_extent()
     points = 72.0 / plot.figure.dpi
-    shown = [one for one in panel.series if _is_labelled(panel, one)]
+    shown = [series for series in panel.series if _is_labelled(panel, series)]
     ends = [
         (
-            float(panel.across.share(one.x[named_end(panel, one)])) * box.width * points,
-            float(panel.upward.share(one.y[named_end(panel, one)])) * box.height * points,
-            len(one.name) * _LETTER * 8.5,
+            float(panel.across.share(series.x[named_end(panel, series)])) * box.width * points,
+            float(panel.upward.share(series.y[named_end(panel, series)])) * box.height * points,
+            len(series.name) * _LETTER * 8.5,
         )
-        for one in shown
+        for series in shown
     ]
-    for one, (x, y, _), height in zip(
+    for series, (x, y, _), height in zip(
         shown, ends, apart(ends, 8.5 * _LINE, box.height * points), strict=True
     ):
         plot.annotate(
-            one.name,
+            series.name,
             (x / points / box.width, y / points / box.height),
             (7.0, height - y),
             xycoords="axes fraction",
@@ -244,11 +253,11 @@ def _labels(plot: "Axes", panel: Panel, ink: str) -> None:
         )
 
 
-def _bars(made: "Figure", bars: Sequence[Bar], colours: Sequence[str], ink: str) -> None:
+def _bars(drawing: "Figure", bars: Sequence[Bar], colours: Sequence[str], ink: str) -> None:
     """Draw parts of wholes; what is too narrow for its name stands in the key below."""
-    plot = made.add_subplot(1, 1, 1)
+    plot = drawing.add_subplot(1, 1, 1)
     places = range(len(bars))
-    wide = made.get_size_inches()[0] * 72.0 * 0.65
+    wide = drawing.get_size_inches()[0] * 72.0 * 0.65
     for place, bar in enumerate(bars):
         left = 0.0
         plot.barh(place, 1.0, color="none", edgecolor=ink, linewidth=0.5, height=0.62)
@@ -273,18 +282,20 @@ def _bars(made: "Figure", bars: Sequence[Bar], colours: Sequence[str], ink: str)
     plot.set_xlabel("of what may be filled")
     plot.spines[["bottom", "left"]].set_visible(False)
     plot.tick_params(length=0)
-    _key(made, plot, bars, colours)
+    _key(drawing, plot, bars, colours)
 
 
-def _key(made: "Figure", plot: "Axes", bars: Sequence[Bar], colours: Sequence[str]) -> None:
+def _key(drawing: "Figure", plot: "Axes", bars: Sequence[Bar], colours: Sequence[str]) -> None:
     from matplotlib.patches import Patch
 
-    named = {name: colour for bar in bars for name, colour, _ in bar.parts}
+    colour_of = {name: colour for bar in bars for name, colour, _ in bar.parts}
     plot.legend(
-        handles=[Patch(color=colours[colour % MOST], label=name) for name, colour in named.items()],
+        handles=[
+            Patch(color=colours[colour % MOST], label=name) for name, colour in colour_of.items()
+        ],
         loc="lower left",
         bbox_to_anchor=(0.0, 1.0),
-        ncols=len(named) if made.get_size_inches()[0] > 6.0 else 3,
+        ncols=len(colour_of) if drawing.get_size_inches()[0] > 6.0 else 3,
         frameon=False,
         fontsize=8.5,
         borderaxespad=0.2,

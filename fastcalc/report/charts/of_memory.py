@@ -13,25 +13,25 @@ def memory(locations: Sequence[Location]) -> Chart:
     """Return what fills each memory of a chip, for each placed scenario that fits."""
     bars = [
         Bar(
-            f"{one.scenario.hardware.id} {name}",
-            f"{100 * sum(share for _, share in held):.0f} % of {size(whole)}",
-            [(NAMES[kind], KINDS.index(kind), share) for kind, share in held],
+            f"{location.scenario.hardware.id} {name}",
+            f"{100 * sum(share for _, share in shares):.0f} % of {size(usable)}",
+            [(NAMES[kind], KINDS.index(kind), share) for kind, share in shares],
         )
-        for one in locations
-        if one.fits
-        for name, whole, held in filled(one)
+        for location in locations
+        if location.fits
+        for name, usable, shares in filled(location)
     ]
-    held: dict[str, None] = {}
+    drawn: dict[str, None] = {}
     unfit: dict[str, None] = {}
-    for one in locations:
-        batch = min(one.scenario.batches)
-        chips = f"{one.placement.layout.chips:,} x {one.scenario.hardware.id}"
-        if one.fits:
-            held[f"{chips} at batch {batch:,}"] = None
+    for location in locations:
+        batch = min(location.scenario.batches)
+        chips = f"{location.placement.layout.chips:,} x {location.scenario.hardware.id}"
+        if location.fits:
+            drawn[f"{chips} at batch {batch:,}"] = None
             continue
-        least = one.min_chips[one.scenario.batches.index(batch)]
-        takes = f"that takes {least:,} chips" if least else "no number of chips does"
+        min_chips = location.min_chips[location.scenario.batches.index(batch)]
+        takes = f"that takes {min_chips:,} chips" if min_chips else "no number of chips does"
         unfit[f"{chips} cannot hold batch {batch:,}: {takes}"] = None
-    every = f"each bar is one chip of {', '.join(held)}; its whole is what may be filled"
+    every = f"each bar is one chip of {', '.join(drawn)}; its whole is what may be filled"
     title = f"What lives where: {locations[0].scenario.model.name}"
-    return Chart(title, (), bars, [*([every] if held else []), *unfit])
+    return Chart(title, (), bars, [*([every] if drawn else []), *unfit])

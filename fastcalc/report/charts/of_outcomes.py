@@ -21,19 +21,19 @@ def speed(outcomes: Sequence[Outcome]) -> Chart:
     """Return the speed of each user against batch, with its range and its bound."""
     series: list[Series] = []
     for place, (name, outcome) in _drawn(outcomes):
-        held, batch = outcome.estimate.fits, outcome.estimate.batch
-        tips = [f"{name}, batch {one:,.0f}" for one in batch[held]]
-        series += ranged(name, place, batch[held], speeds_of(outcome, held), tips)
+        fits, batch = outcome.estimate.fits, outcome.estimate.batch
+        tips = [f"{name}, batch {size:,.0f}" for size in batch[fits]]
+        series += ranged(name, place, batch[fits], speeds_of(outcome, fits), tips)
     title = _of(outcomes, "Speed of each user")
     across = "batch (sequences decoded together)"
     return of_speeds(title, series, across, 2, [*_left_out(outcomes), *unsure(outcomes)])
 
 
-def speeds_of(outcome: Outcome, some: Any) -> tuple[Any, Any, Any, Any]:
+def speeds_of(outcome: Outcome, places: Any) -> tuple[Any, Any, Any, Any]:
     """Return speed, bound, and both ends of the range where it has one, of some batches. [1/s]"""
     estimate = outcome.estimate
     every = (estimate.speed, estimate.bound, estimate.low, estimate.high)
-    speed, bound, low, high = (None if one is None else one[some] for one in every)
+    speed, bound, low, high = (None if rates is None else rates[places] for rates in every)
     return speed, bound, low, high
 
 
@@ -44,15 +44,15 @@ def ranged(
     middle, bound, low, high = speeds
     assert middle is not None
     assert bound is not None
-    said = [
-        f"{tip}: {number(each)} tokens/s, bound {number(most)}"
-        for tip, each, most in zip(tips, middle, bound, strict=True)
+    speed_tips = [
+        f"{tip}: {number(rate)} tokens/s, bound {number(limit)}"
+        for tip, rate, limit in zip(tips, middle, bound, strict=True)
     ]
     wide = _wide(x)
     line = np.broadcast_to(bound, wide.shape)
     return (
         Series(f"bound of {unmarked(name)}", wide, line, place, "bound"),
-        Series(name, x, middle, place, "line", low, high, said),
+        Series(name, x, middle, place, "line", low, high, speed_tips),
     )
 
 
@@ -60,16 +60,18 @@ def of_speeds(
     title: str, series: Sequence[Series], across: str, base: int, notes: Sequence[str]
 ) -> Chart:
     """Return a chart of speeds over what has a logarithm to a base, with bounds not far above."""
-    top = max(float(np.max(edge)) for one in series if one.style == "line" for edge in one.heights)
-    seen = [one for one in series if one.style == "line" or one.y.max() < _FAR * top]
-    axis, upward = axes(seen, across, "output tokens/s of each user", (base, 10))
+    top = max(
+        float(np.max(edge)) for line in series if line.style == "line" for edge in line.heights
+    )
+    drawn = [line for line in series if line.style == "line" or line.y.max() < _FAR * top]
+    axis, upward = axes(drawn, across, "output tokens/s of each user", (base, 10))
     far = [
-        f"{one.name}: {number(float(one.y.max()))} tokens/s, far above"
-        for one in series
-        if one not in seen
+        f"{line.name}: {number(float(line.y.max()))} tokens/s, far above"
+        for line in series
+        if line not in drawn
     ]
-    said = ["band: 80 % range; dashed: the bound, which no software exceeds", *far, *notes]
-    return Chart(title, [Panel("", axis, upward, seen)], (), said)
+    all_notes = ["band: 80 % range; dashed: the bound, which no software exceeds", *far, *notes]
+    return Chart(title, [Panel("", axis, upward, drawn)], (), all_notes)
 
 
 _FAR = 30.0
@@ -87,13 +89,13 @@ def price(outcomes: Sequence[Outcome]) -> Chart:
     for place, (name, outcome) in _drawn(outcomes):
         if outcome.usd is None:
             continue
-        held, batch = outcome.estimate.fits, outcome.estimate.batch
-        usd = outcome.usd[1][held]
+        fits, batch = outcome.estimate.fits, outcome.estimate.batch
+        usd = outcome.usd[1][fits]
         tips = [
-            f"{name}, batch {one:,.0f}, ${dollars(cost)}/Mtok"
-            for one, cost in zip(batch[held], usd, strict=True)
+            f"{name}, batch {size:,.0f}, ${dollars(cost)}/Mtok"
+            for size, cost in zip(batch[fits], usd, strict=True)
         ]
-        series += ranged(name, place, usd, speeds_of(outcome, held), tips)
+        series += ranged(name, place, usd, speeds_of(outcome, fits), tips)
     title = _of(outcomes, "Speed and price")
     if not series:
         return Chart(title, notes=["no chip here has a price"])
@@ -102,9 +104,9 @@ def price(outcomes: Sequence[Outcome]) -> Chart:
 
 def of_prices(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """Yield what drawn prices rest on that nothing published determines, each once."""
-    priced = [one for one in outcomes if one.usd is not None]
-    some = [one for one in priced if max(one.scenario.batches) > 1]
-    batching = (note for one in some for note in batching_notes(one.placement.machine))
+    priced = [outcome for outcome in outcomes if outcome.usd is not None]
+    batched = [outcome for outcome in priced if max(outcome.scenario.batches) > 1]
+    batching = (note for outcome in batched for note in batching_notes(outcome.placement.machine))
     yield from dict.fromkeys([*unsure(priced), *batching])
 
 
@@ -113,12 +115,12 @@ PRICE = "$/Mtok output, at the speed expected"
 
 def roofline(outcomes: Sequence[Outcome]) -> Chart:
     """Return the rooflines of chips, and the passes under them: FLOP/s against FLOP a byte."""
-    series = [one for place, each in _drawn(outcomes) for one in _passes(place, *each)]
+    series = [line for place, drawn in _drawn(outcomes) for line in _passes(place, *drawn)]
     across = axes(series, "arithmetic intensity, FLOP for each byte read", "")[0]
     chips: dict[str, str] = {}
     for place, (name, outcome) in _drawn(outcomes):
         work, count = outcome.estimate.bound_pass.work, outcome.placement.layout.chips
-        moved, peak = (float(np.max(one)) / count for one in (work.bandwidth, work.flop_rate))
+        moved, peak = (float(np.max(rate)) / count for rate in (work.bandwidth, work.flop_rate))
         chips[name] = f"{unmarked(name)} {prefixed(moved, 'B/s')} and {prefixed(peak, 'FLOP/s')}"
         ridge = min(max(peak / moved, across.low), across.high)
         x = np.unique([across.low, ridge, across.high])
@@ -136,24 +138,27 @@ def roofline(outcomes: Sequence[Outcome]) -> Chart:
 
 def _passes(place: int, name: str, outcome: Outcome) -> Iterator[Series]:
     estimate, chips = outcome.estimate, outcome.placement.layout.chips
-    held, work = estimate.fits, estimate.bound_pass.work
-    found = [(f"{name}", "decode", estimate.step.seconds, work)]
+    fits, work = estimate.fits, estimate.bound_pass.work
+    passes = [(f"{name}", "decode", estimate.step.seconds, work)]
     if outcome.scenario.batches[0] == 1:
         prompt = estimate.passes.bound(outcome.scenario.traffic.computed_prompt, decode=0.0)
         mark = f" {UNDETERMINED}" * any(undetermined_notes(outcome.placement.machine))
         label = f"{unmarked(name)}, prefill{mark}"
-        found.append((label, "prefill", estimate.ttft[:1], prompt.work))
-    for label, what, seconds, done in found:
-        some = held if what == "decode" else held[:1]
-        flops, moved = (np.broadcast_to(one, some.shape)[some] for one in (done.flops, done.bytes))
-        rate = flops / np.broadcast_to(seconds, some.shape)[some] / chips / 1e12
+        passes.append((label, "prefill", estimate.ttft[:1], prompt.work))
+    for label, phase, seconds, bound in passes:
+        is_drawn = fits if phase == "decode" else fits[:1]
+        flops, moved = (
+            np.broadcast_to(amounts, is_drawn.shape)[is_drawn]
+            for amounts in (bound.flops, bound.bytes)
+        )
+        rate = flops / np.broadcast_to(seconds, is_drawn.shape)[is_drawn] / chips / 1e12
         tips = [
-            f"{label}, batch {batch:,.0f}: {number(each)} TFLOP/s at {number(ratio)} FLOP a byte"
-            for batch, each, ratio in zip(
-                estimate.batch[: some.size][some], rate, flops / moved, strict=True
+            f"{label}, batch {batch:,.0f}: {number(reached)} TFLOP/s at {number(ratio)} FLOP a byte"
+            for batch, reached, ratio in zip(
+                estimate.batch[: is_drawn.size][is_drawn], rate, flops / moved, strict=True
             )
         ]
-        style: Style = "line" if what == "decode" else "points"
+        style: Style = "line" if phase == "decode" else "points"
         yield Series(label, flops / moved, rate, place, style, tips=tips)
 
 
@@ -165,18 +170,18 @@ def step(outcomes: Sequence[Outcome]) -> Chart:
     for (*_, parts), total in zip(every, totals, strict=True):
         for part, spent in parts.items():
             shares[part] = max(shares.get(part, 0.0), float(np.max(spent / total)))
-    large = [one for one in shares if shares[one] >= _SMALL]
-    order = sorted(large, key=lambda one: -shares[one])[: MOST - 1]
-    tallest, panels = [float(one.max()) for one in totals], []
+    large = [component for component in shares if shares[component] >= _SMALL]
+    order = sorted(large, key=lambda component: -shares[component])[: MOST - 1]
+    tallest, panels = [float(total.max()) for total in totals], []
     shared = max(tallest) < _ALIKE * min(tallest)
     for (name, outcome, parts), total in zip(every, totals, strict=True):
         batch = outcome.estimate.batch[outcome.estimate.fits]
         series, below = [], np.zeros(batch.shape)
         wide = _wide(batch)
         drawn = {
-            one: parts[one]
-            for one in order
-            if one in parts and np.max(parts[one] / total) >= _SMALL
+            component: parts[component]
+            for component in order
+            if component in parts and np.max(parts[component] / total) >= _SMALL
         }
         drawn[_OTHERS] = total - sum(drawn.values())
         for part, spent in drawn.items():
@@ -188,7 +193,7 @@ def step(outcomes: Sequence[Outcome]) -> Chart:
                 f"{part}, batch {b:,.0f}: {number(t)} ms" for b, t in zip(batch, spent, strict=True)
             ]
             middle = (below + top) / 2.0
-            at, low, high = (np.broadcast_to(one, wide.shape) for one in (middle, below, top))
+            at, low, high = (np.broadcast_to(edge, wide.shape) for edge in (middle, below, top))
             series.append(Series(part, wide, at, colour, "area", low, high, tips))
             below = top
         layout = outcome.placement.layout
@@ -211,20 +216,23 @@ _ALIKE = 8.0
 
 def _components(outcome: Outcome) -> dict[str, Floats]:
     """Return the time of each component at the batches that fit. [ms]"""
-    held = outcome.estimate.fits
-    found: dict[str, Floats] = {}
-    for one in outcome.estimate.step.components:
-        spent = np.broadcast_to(one.seconds, held.shape)[held] * 1e3
-        found[one.name] = found.get(one.name, 0.0) + spent
-    return found
+    fits = outcome.estimate.fits
+    seconds_by_name: dict[str, Floats] = {}
+    for component in outcome.estimate.step.components:
+        spent = np.broadcast_to(component.seconds, fits.shape)[fits] * 1e3
+        seconds_by_name[component.name] = seconds_by_name.get(component.name, 0.0) + spent
+    return seconds_by_name
 
 
 def _drawn(outcomes: Sequence[Outcome]) -> list[tuple[int, tuple[str, Outcome]]]:
-    models = {one.scenario.model.id for one in outcomes}
-    held = [one for one in outcomes if one.estimate.fits.any()][:MOST]
-    names = [marked_name(one, f"{one.scenario.model.id} on " * (len(models) > 1)) for one in held]
+    models = {outcome.scenario.model.id for outcome in outcomes}
+    fitting = [outcome for outcome in outcomes if outcome.estimate.fits.any()][:MOST]
+    names = [
+        marked_name(outcome, f"{outcome.scenario.model.id} on " * (len(models) > 1))
+        for outcome in fitting
+    ]
     places = {name: place for place, name in enumerate(dict.fromkeys(names))}
-    return [(places[name], (name, one)) for name, one in zip(names, held, strict=True)]
+    return [(places[name], (name, outcome)) for name, outcome in zip(names, fitting, strict=True)]
 
 
 def marked_name(outcome: Outcome, start: str = "") -> str:
@@ -248,7 +256,7 @@ def unsure(outcomes: Sequence[Outcome], *, of_prompts: bool = False) -> Iterator
 def _left_out(outcomes: Sequence[Outcome]) -> Iterator[str]:
     drawable = [outcome for outcome in outcomes if outcome.estimate.fits.any()]
     is_cut = len(drawable) > MOST
-    most = {
+    largest = {
         f"{outcome.placement.layout.chips:,} {outcome.scenario.hardware.id}": (
             outcome.placement.max_batch
         )
@@ -256,14 +264,14 @@ def _left_out(outcomes: Sequence[Outcome]) -> Iterator[str]:
         if not outcome.estimate.fits.all() and no_place(outcome) is None
     }
     yield from (f"not drawn: {note}" for note in map(no_place, outcomes) if note is not None)
-    if most:
-        said = ", ".join(f"{batch:,} on {chips}" for chips, batch in most.items())
-        yield f"largest batches: {said}; --chips makes room for more"
+    if largest:
+        reason = ", ".join(f"{batch:,} on {chips}" for chips, batch in largest.items())
+        yield f"largest batches: {reason}; --chips makes room for more"
     if is_cut:
         yield f"the first {MOST} of {len(drawable)} are drawn; --on names the chips to draw"
 
 
-def _of(outcomes: Sequence[Outcome], what: str) -> str:
+def _of(outcomes: Sequence[Outcome], subject: str) -> str:
     traffic = outcomes[0].scenario.traffic
-    models = ", ".join(dict.fromkeys(one.scenario.model.name for one in outcomes))
-    return f"{what}: {models}, prompt {traffic.prompt:,.0f}, output {traffic.output:,.0f} tokens"
+    models = ", ".join(dict.fromkeys(outcome.scenario.model.name for outcome in outcomes))
+    return f"{subject}: {models}, prompt {traffic.prompt:,.0f}, output {traffic.output:,.0f} tokens"

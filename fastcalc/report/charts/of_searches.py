@@ -23,87 +23,90 @@ ALIKE = 1.5
 """Factor within which a prediction is drawn as good. [1]"""
 
 
-def frontiers(placed: Sequence[Scenario], max_chips: int) -> Chart:
+def frontiers(scenarios: Sequence[Scenario], max_chips: int) -> Chart:
     """Return speed against price of each chip's best points: what each chip has alone.
 
     Of more chips than a chart tells apart, those with most points that no other chip beats.
     """
     chips: dict[str, list[Scenario]] = defaultdict(list)
-    for scenario in placed:
+    for scenario in scenarios:
         chips[scenario.hardware.id].append(scenario)
-    best = {name: search.frontier(own, max_chips=max_chips) for name, own in chips.items()}
-    best = {name: points for name, points in best.items() if points}
-    drawn = _leading(best)
+    by_chip = {
+        name: search.frontier(of_chip, max_chips=max_chips) for name, of_chip in chips.items()
+    }
+    by_chip = {name: points for name, points in by_chip.items() if points}
+    drawn = _leading(by_chip)
     series: list[Series] = []
     for place, name in enumerate(drawn):
-        points = best[name]
+        points = by_chip[name]
         tips = [
-            f"{one.outcome.placement.layout.chips:,} x {name}, batch {one.batch:,}, "
-            f"${dollars(one.usd)}/Mtok"
-            for one in points
+            f"{point.outcome.placement.layout.chips:,} x {name}, batch {point.batch:,}, "
+            f"${dollars(point.usd)}/Mtok"
+            for point in points
         ]
-        rows = zip(*(speeds_of(one.outcome, one.index) for one in points), strict=True)
+        rows = zip(*(speeds_of(point.outcome, point.index) for point in points), strict=True)
         middle, bound, *ends = (None if None in row else np.array(row) for row in rows)
-        most = bound if bound is None else np.maximum.accumulate(bound)  # for less, too
-        usd = np.array([one.usd for one in points])
-        series += ranged(marked_name(points[0].outcome), place, usd, (middle, most, *ends), tips)
-    scenario = placed[0]
+        bounds = bound if bound is None else np.maximum.accumulate(bound)  # for less, too
+        usd = np.array([point.usd for point in points])
+        series += ranged(marked_name(points[0].outcome), place, usd, (middle, bounds, *ends), tips)
+    scenario = scenarios[0]
     title = (
         f"Speed and price: {scenario.model.name}, prompt {scenario.traffic.prompt:,.0f}, output "
         f"{scenario.traffic.output:,.0f} tokens"
     )
     notes = ["each point is a layout and a batch that no other of its chip beats in both"]
-    notes += of_prices([one.outcome for name in drawn for one in best[name]])
-    if len(drawn) < len(best):
+    notes += of_prices([point.outcome for name in drawn for point in by_chip[name]])
+    if len(drawn) < len(by_chip):
         notes += [
-            f"drawn are {len(drawn)} of {len(best)} chips: those with "
+            f"drawn are {len(drawn)} of {len(by_chip)} chips: those with "
             f"{'most ' * (len(drawn) == MOST)}points that no other chip beats; "
             "--on names the chips to draw"
         ]
     return of_speeds(title, series, PRICE, 10, notes)
 
 
-def _leading(best: Mapping[str, Sequence[search.FrontierPoint]]) -> list[str]:
+def _leading(by_chip: Mapping[str, Sequence[search.FrontierPoint]]) -> list[str]:
     """Return the chips to draw, in order: all, or at most `MOST` that lead where all compete."""
-    if len(best) <= MOST:
-        return list(best)
-    owners = [name for name, points in best.items() for _ in points]
-    every = [point for points in best.values() for point in points]
+    if len(by_chip) <= MOST:
+        return list(by_chip)
+    owners = [name for name, points in by_chip.items() for _ in points]
+    every = [point for points in by_chip.values() for point in points]
     speed, usd = np.array([(point.speed, point.usd) for point in every]).T
     unbeaten = search.undominated(gain=speed, cost=usd)
     counts = Counter(owners[place] for place in np.flatnonzero(unbeaten))
     leading = {name for name, _ in counts.most_common(MOST)}
-    return [name for name in best if name in leading]
+    return [name for name in by_chip if name in leading]
 
 
 def accuracy(predictions: Sequence[Prediction]) -> Chart:
     """Return predicted against measured rates, a plot for each class; times are one over them."""
     parts: dict[str, list[Prediction]] = defaultdict(list)
-    for one in predictions:
-        parts[one.part].append(one)
-    names = sorted(parts, key=lambda one: -len(parts[one]))
+    for prediction in predictions:
+        parts[prediction.part].append(prediction)
+    names = sorted(parts, key=lambda name: -len(parts[name]))
     values = {}
-    for name, found in parts.items():
-        pairs = np.array([(one.point.value, one.expected) for one in found])
-        is_time = np.array([one.point.is_time for one in found])[:, None]
+    for name, in_class in parts.items():
+        pairs = np.array([(prediction.point.value, prediction.expected) for prediction in in_class])
+        is_time = np.array([prediction.point.is_time for prediction in in_class])[:, None]
         values[name] = np.where(is_time, 1.0 / pairs, pairs).T
-    every = np.concatenate([np.ravel(one) for one in values.values()])
+    every = np.concatenate([np.ravel(rates) for rates in values.values()])
     across, upward = (
-        ChartAxis.over(f"{what}, tokens/s", [every]) for what in ("measured", "predicted")
+        ChartAxis.over(f"{kind}, tokens/s", [every]) for kind in ("measured", "predicted")
     )
     ends = np.array([across.low, across.high])
     panels = []
     for place, name in enumerate(names):
-        own, (x, y) = parts[name], values[name]
-        good = sum(one.factor <= ALIKE for one in own) / len(own)
+        in_class, (x, y) = parts[name], values[name]
+        good = sum(prediction.factor <= ALIKE for prediction in in_class) / len(in_class)
         tips = [
-            f"{one.point.id}: {one.point.model} on {one.point.hardware}, {one.point.metric} "
-            f"{number(one.point.value)} measured, {number(one.expected)} predicted"
-            for one in own
+            f"{point.id}: {point.model} on {point.hardware}, {point.metric} {number(point.value)} "
+            f"measured, {number(prediction.expected)} predicted"
+            for prediction in in_class
+            for point in [prediction.point]
         ]
         line = Series("", ends, ends, MOST - 1, "bound", ends / ALIKE, ends * ALIKE)
         points = Series(name, x, y, place % (MOST - 1), "points", tips=tips)
-        title = f"{name}\n{len(own):,} points, {100 * good:.0f} % in band"
+        title = f"{name}\n{len(in_class):,} points, {100 * good:.0f} % in band"
         panels.append(Panel(title, across, upward, [line, points]))
     notes = [
         f"band: within a factor of {ALIKE:g}; above the line is predicted too fast",

@@ -49,21 +49,21 @@ def document(outcomes: Sequence[Outcome], command: str) -> str:
             f"{len(records):,} rows are more than the {MOST_ROWS} of a page; compare fewer, or "
             "write csv or xlsx"
         )
-    models = ", ".join(dict.fromkeys(one.scenario.model.name for one in outcomes))
-    chips = ", ".join(dict.fromkeys(one.scenario.hardware.id for one in outcomes))
+    models = ", ".join(dict.fromkeys(outcome.scenario.model.name for outcome in outcomes))
+    chips = ", ".join(dict.fromkeys(outcome.scenario.hardware.id for outcome in outcomes))
     drawn = (of_outcomes.speed, of_outcomes.price, of_outcomes.roofline, of_outcomes.step)
-    held = any(one.estimate.fits.any() for one in outcomes)
-    charts, said = "", list[str]()
-    for chart in (make(outcomes) for make in (*drawn, of_memory.memory) if held):
-        fresh = [one for one in chart.notes if one not in said]  # of all, said once
+    has_fit = any(outcome.estimate.fits.any() for outcome in outcomes)
+    charts, notes_given = "", list[str]()
+    for chart in (make(outcomes) for make in (*drawn, of_memory.memory) if has_fit):
+        fresh = [note for note in chart.notes if note not in notes_given]  # of all, said once
         charts += "".join(figures(replace(chart, notes=fresh)))
-        said += chart.notes
+        notes_given += chart.notes
     filled = {
         "title": escape(f"{models} on {chips}"),
         "style": _style(charts),
         "script": _text("report.js"),
         "marks": MARKS,
-        "verdict": "".join(f"<p>{escape(one)}</p>" for one in _verdict(outcomes)),
+        "verdict": "".join(f"<p>{escape(sentence)}</p>" for sentence in _verdict(outcomes)),
         "about": escape(compare.heading(outcomes[0])),
         "command": escape(command),
         "table": _table(records),
@@ -91,8 +91,8 @@ def _text(name: str) -> str:
 
 def _style(charts: str) -> str:
     rules = [
-        "".join(f"--c{place}:{colour};" for place, colour in enumerate(some))
-        for some in (COLOURS, DARK)
+        "".join(f"--c{place}:{colour};" for place, colour in enumerate(palette))
+        for palette in (COLOURS, DARK)
     ]
     classes = "".join(f".c{place}{{--c:var(--c{place})}}" for place in range(len(COLOURS)))
     # The policy refuses style attributes, so each width of a bar is a class.
@@ -105,7 +105,7 @@ def _style(charts: str) -> str:
 
 
 def _verdict(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    for _, group in groupby(outcomes, lambda one: one.scenario.model.id):
+    for _, group in groupby(outcomes, lambda outcome: outcome.scenario.model.id):
         members = list(group)
         yield first_sentence(members)
         fitting = [record for record in compare_records(members) if record["fits"]]
@@ -131,8 +131,9 @@ def _name(column: Column) -> str:
 
 def _table(records: Sequence[Record]) -> str:
     head, chosen = [], []
-    shown = [*pick("model"), *_FIRST] if len({one["model"] for one in records}) > 1 else _FIRST
-    columns = [*shown, *(one for one in COLUMNS if one not in shown)]
+    has_models = len({record["model"] for record in records}) > 1
+    shown = [*pick("model"), *_FIRST] if has_models else _FIRST
+    columns = [*shown, *(column for column in COLUMNS if column not in shown)]
     for place, column in enumerate(columns):
         away = "" if column in shown else " hidden"
         unit = "" if column.unit in ("text", "count", "yes or no", "list") else f", {column.unit}"
@@ -157,8 +158,8 @@ def _cells(record: Record, columns: Sequence[Column], shown: int) -> Iterator[st
     """Yield the cells of a row, each with its value in full; those beyond some are not shown."""
     for place, column in enumerate(columns):
         value, away = record[column.key], "" if place < shown else " hidden"
-        many = value if isinstance(value, list) else [value]
-        full = "; ".join("" if one is None else str(one) for one in many)
+        words = value if isinstance(value, list) else [value]
+        full = "; ".join("" if word is None else str(word) for word in words)
         text = full
         if not isinstance(value, list):
             text = record_tables.row([column], record)[column.key]
@@ -168,20 +169,22 @@ def _cells(record: Record, columns: Sequence[Column], shown: int) -> Iterator[st
 
 def _explained(outcomes: Sequence[Outcome]) -> Iterator[str]:
     left = _MOST_EXPLAINED
-    for one in outcomes:
+    for outcome in outcomes:
         if left <= 0:
             yield "<p>Other rows are taken apart by --explain.</p>"
             return
-        left -= len(one.scenario.batches)
-        name = f"{one.scenario.model.id} on {one.scenario.hardware.id}"
-        body = "".join(_as_html(explain.explanation_parts([one])))
+        left -= len(outcome.scenario.batches)
+        name = f"{outcome.scenario.model.id} on {outcome.scenario.hardware.id}"
+        body = "".join(_as_html(explain.explanation_parts([outcome])))
         yield f"<details><summary>{escape(name)}, step by step</summary>{body}</details>"
 
 
 def _as_html(parts: Iterable[Part]) -> Iterator[str]:
     for part in parts:
         if isinstance(part, TextTable):
-            heads = "".join(f"<th>{escape(' '.join(one).strip())}</th>" for one in part.headings)
+            heads = "".join(
+                f"<th>{escape(' '.join(lines).strip())}</th>" for lines in part.headings
+            )
             rows = "".join(
                 f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>"
                 for row in part.rows
@@ -209,20 +212,21 @@ def _premises(outcomes: Sequence[Outcome]) -> Iterator[str]:
         f"{100 * pricing.utilization:g} % of the hours paid for.</p>"
     )
     rows = []
-    for chip in {one.scenario.hardware.id: one.scenario.hardware for one in outcomes}.values():
+    chips = {outcome.scenario.hardware.id: outcome.scenario.hardware for outcome in outcomes}
+    for chip in chips.values():
         origin = pricing.origin(chip)
-        said: list[Any] = [chip.id, record_tables.FORMATS["USD"](pricing.per_chip_hour(chip))]
+        cells: list[Any] = [chip.id, record_tables.FORMATS["USD"](pricing.per_chip_hour(chip))]
         since = f"{origin.date or ''} {origin.confidence or ''}".strip() if origin else "given"
-        rows.append([str(one or "") for one in (*said, since, origin and origin.note)])
-    heads = [(one,) for one in ("chip", "$ an hour", "date, confidence", "note")]
+        rows.append([str(cell or "") for cell in (*cells, since, origin and origin.note)])
+    heads = [(heading,) for heading in ("chip", "$ an hour", "date, confidence", "note")]
     yield from _as_html([TextTable(heads, rows)])
 
 
 def _sources(outcomes: Sequence[Outcome]) -> Iterator[str]:
     entries: dict[str, Any] = {}
-    for one in outcomes:
+    for outcome in outcomes:
         for kind in ("hardware", "model", "engine"):
-            entry = getattr(one.scenario, kind)
+            entry = getattr(outcome.scenario, kind)
             entries[f"{kind} {entry.id}"] = entry
     for name, entry in entries.items():
         lines = []

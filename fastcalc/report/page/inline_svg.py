@@ -42,23 +42,25 @@ def figures(chart: Chart) -> Iterator[str]:
     """Yield a figure of a page for each plot of a chart, or one of its bars."""
     about = chart.title.partition(":")[0]  # the page says of which model
     notes = "".join(f"<li>{escape(note)}</li>" for note in dict.fromkeys(chart.notes))
-    said = f'<ul class="notes">{notes}</ul>' if notes else ""
+    note_list = f'<ul class="notes">{notes}</ul>' if notes else ""
     if chart.bars:
-        yield _figure(about, _bars(chart.bars), said)
+        yield _figure(about, _bars(chart.bars), note_list)
     for place, panel in enumerate(chart.panels):
         title = ", ".join(filter(None, (about, panel.title)))
-        yield _figure(title, _plot(panel, title), said if place == len(chart.panels) - 1 else "")
+        yield _figure(
+            title, _plot(panel, title), note_list if place == len(chart.panels) - 1 else ""
+        )
 
 
-def _figure(title: str, drawn: str, said: str) -> str:
-    return f"<figure><figcaption>{escape(title)}</figcaption>{drawn}{said}</figure>"
+def _figure(title: str, drawn: str, note_list: str) -> str:
+    return f"<figure><figcaption>{escape(title)}</figcaption>{drawn}{note_list}</figure>"
 
 
 def _plot(panel: Panel, title: str) -> str:
-    labels = [one for one in panel.series if one.name and one.style != "bound"]
-    right = _WIDE - max((10.0 + _LETTER * len(one.name) for one in labels), default=10.0)
+    labels = [series for series in panel.series if series.name and series.style != "bound"]
+    right = _WIDE - max((10.0 + _LETTER * len(series.name) for series in labels), default=10.0)
     body = "".join(_grid(panel, right))
-    body += "".join(part for one in panel.series for part in _series(panel, one, right))
+    body += "".join(part for series in panel.series for part in _series(panel, series, right))
     body += "".join(_labels(panel, labels, right))
     return (
         f'<svg viewBox="0 0 {_WIDE:.0f} {_HIGH:.0f}" role="group" tabindex="0" '
@@ -89,7 +91,7 @@ def _grid(panel: Panel, right: float) -> Iterator[str]:
         yield f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{written(tick)}</text>'
     yield f'<path class="axis" d="M{_LEFT} {_TOP}V{floor}H{right:.1f}"/>'
     middle = (_LEFT + right) / 2.0
-    across, upward = (escape(one.label) for one in (panel.across, panel.upward))
+    across, upward = (escape(axis.label) for axis in (panel.across, panel.upward))
     yield f'<text x="{middle:.1f}" y="{_HIGH - 8}" text-anchor="middle">{across}</text>'
     yield (
         f'<text transform="translate(12 {(_TOP + floor) / 2:.0f})rotate(-90)" '
@@ -97,22 +99,22 @@ def _grid(panel: Panel, right: float) -> Iterator[str]:
     )
 
 
-def _series(panel: Panel, one: Series, right: float) -> Iterator[str]:
-    colour = f"c{one.colour % MOST}"
-    x, y = _across(panel, one.x, right), _up(panel, one.y)
-    if one.low is not None and one.high is not None:
-        low, high = _up(panel, one.low), _up(panel, one.high)
+def _series(panel: Panel, series: Series, right: float) -> Iterator[str]:
+    colour = f"c{series.colour % MOST}"
+    x, y = _across(panel, series.x, right), _up(panel, series.y)
+    if series.low is not None and series.high is not None:
+        low, high = _up(panel, series.low), _up(panel, series.high)
         wide = x if x.size > 1 else x + np.array([-_BAR, _BAR])
         low, high = (np.broadcast_to(edge, wide.shape) for edge in (low, high))
         edge = [*_pairs(wide, high), *reversed(_pairs(wide, low))]
-        kind = "area" if one.style == "area" else "band"
+        kind = "area" if series.style == "area" else "band"
         yield f'<polygon class="{kind} {colour}" points="{" ".join(edge)}"/>'
-    if one.style in ("line", "bound"):
-        yield f'<polyline class="{one.style} {colour}" points="{" ".join(_pairs(x, y))}"/>'
-    for left, top, tip in zip(x, y, one.tips, strict=False):
+    if series.style in ("line", "bound"):
+        yield f'<polyline class="{series.style} {colour}" points="{" ".join(_pairs(x, y))}"/>'
+    for left, top, tip in zip(x, y, series.tips, strict=False):
         yield (
-            f'<use class="point {"spot" if one.style == "area" else colour}" '
-            f'href="#m{one.colour % MOST}" x="{left:.1f}" y="{top:.1f}">'
+            f'<use class="point {"spot" if series.style == "area" else colour}" '
+            f'href="#m{series.colour % MOST}" x="{left:.1f}" y="{top:.1f}">'
             f"<title>{escape(tip)}</title></use>"
         )
 
@@ -124,18 +126,18 @@ def _pairs(x: Floats, y: Floats) -> list[str]:
 def _labels(panel: Panel, labels: Sequence[Series], right: float) -> Iterator[str]:
     ends = [
         (
-            float(_across(panel, one.x[named_end(panel, one)], right)),
-            float(_up(panel, one.y[named_end(panel, one)])),
-            _LETTER * len(one.name),
+            float(_across(panel, series.x[named_end(panel, series)], right)),
+            float(_up(panel, series.y[named_end(panel, series)])),
+            _LETTER * len(series.name),
         )
-        for one in labels
+        for series in labels
     ]
-    for one, (x, _, _), y in zip(labels, ends, apart(ends, _LINE, _HIGH - _BOTTOM), strict=True):
-        yield f'<text class="name" x="{x + 7:.1f}" y="{y + 4:.1f}">{escape(one.name)}</text>'
+    for series, (x, _, _), y in zip(labels, ends, apart(ends, _LINE, _HIGH - _BOTTOM), strict=True):
+        yield f'<text class="name" x="{x + 7:.1f}" y="{y + 4:.1f}">{escape(series.name)}</text>'
 
 
 def _bars(bars: Sequence[Bar]) -> str:
-    named = {name: colour for bar in bars for name, colour, _ in bar.parts}
+    colour_of = {name: colour for bar in bars for name, colour, _ in bar.parts}
     rows = []
     for bar in bars:
         parts = "".join(
@@ -148,6 +150,7 @@ def _bars(bars: Sequence[Bar]) -> str:
             f"<span>{escape(bar.says)}</span></div>"
         )
     key = "".join(
-        f'<li><i class="c{colour % MOST}"></i>{escape(name)}</li>' for name, colour in named.items()
+        f'<li><i class="c{colour % MOST}"></i>{escape(name)}</li>'
+        for name, colour in colour_of.items()
     )
     return f'{"".join(rows)}<ul class="key">{key}</ul>'
