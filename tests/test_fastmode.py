@@ -547,3 +547,30 @@ def test_a_lower_speed_has_a_larger_batch_and_one_user_is_one(fastcalc):
     assert "tokens/s for its one user, to" in words(text)
     assert any(line.startswith("larger batch ") for line in text.splitlines())
     assert "smaller batch" not in text
+
+
+def test_a_start_that_memory_limits_says_which_speed_was_asked_for(fastcalc):
+    """Two H100 hold 20 users of Llama 3.1 70B, who get more than 20 tokens/s; eight hold more."""
+    request = ["fastmode", "llama-3.1-70b", "--to-speed", "40", "--smaller", "none", "--from-speed"]
+    text = words(fastcalc(*request, "20").out)
+    start = "for each of 20 users, all that memory holds (20.0 was asked for), to 40.0"
+    assert start in text
+    held = json.loads(
+        fastcalc("fit", "llama-3.1-70b", "--on", "h100-sxm", "--chips", "2", "--format", "json").out
+    )
+    assert held["records"][0]["max_batch"] == 20
+    note = "not the 20.0 asked for: the memory of two h100-sxm holds no more than 20"
+    assert note in words(fastcalc(*request, "20", "--notes").out)
+    assert "asked for" not in words(fastcalc(*request, "20", "--chips", "8", "--notes").out)
+
+
+def test_what_is_tried_is_said_where_more_chips_would_be_cheaper(fastcalc):
+    """64 MI355X cost less than the 72 GB300 of a row: other chips are tried up to eight, it says."""
+    speed = ["--on", "h200-sxm", "--batch", "256", "--speedup", "2.5", "--smaller", "none"]
+    text = words(fastcalc("fastmode", "deepseek-r1", *speed, "--notes").out)
+    assert "the cheapest tried (--notes)" in text
+    assert "tried: up to 64 h200-sxm; of other chips as many as today's 8," in text
+    rows = json.loads(fastcalc("fastmode", "deepseek-r1", *speed, "--format", "json").out)[
+        "records"
+    ]
+    assert {row["chips"] for row in rows if row["hardware"] == "mi355x"} == {8}

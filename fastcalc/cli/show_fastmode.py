@@ -50,7 +50,7 @@ def run(request: Fastmode) -> CommandAnswer:
     smaller = options.names(request.smaller, "--smaller")
     words = {"family": None, "none": [], "all": catalogue.names("models")}
     smaller_models = words.get(smaller[0], smaller) if len(smaller) == 1 else smaller
-    answer = tricks(start, speed, catalogue, smaller_models)
+    answer = replace(tricks(start, speed, catalogue, smaller_models), asked_start=slow)
     if not answer.reached and request.written_as != "table":
         extra = partial(fastmode.alongside, answer)
         return no_answer([fastmode.nothing(answer)], fastmode.KEYS, fastmode_table.TABLE, extra)

@@ -10,12 +10,13 @@ from fastcalc.core.scenario import Outcome
 from fastcalc.report import compare, factors, record_tables
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.fastmode import COLUMNS, MOST_SHOWN, factors_of, nothing, rows
-from fastcalc.report.numbers_as_text import dollars, number, parameters
+from fastcalc.report.numbers_as_text import counted, dollars, number, parameters
 from fastcalc.report.records import Record
 from fastcalc.search.tricks import Answer, Option
 from fastcalc.search.tricks.lighter_passes import PUBLISHED
 from fastcalc.search.tricks.option import TRICKS
 from fastcalc.search.tricks.smaller_models import Shrunk
+from fastcalc.search.tricks.start import WAFERS, most_chips
 
 
 def _how(record: Record) -> str:
@@ -115,7 +116,8 @@ def parts(
     )
     short_notes = [f"cannot: {', '.join(missed)}; --wide says why"] if missed else []
     short_notes += [compare.prices(outcomes, in_short=True)]
-    short_notes += dict.fromkeys(line for outcome in outcomes for line in outcome.warnings)
+    warnings = dict.fromkeys(line for outcome in outcomes for line in outcome.warnings)
+    short_notes += [*warnings, *_start(answer)]
     all_notes, waterfall = notes(answer, options, left), factors_of(answer)
     if screen.wide:
         table = record_tables.table(TABLE, rows(answer, options), screen.width, {"how": 0})
@@ -134,10 +136,33 @@ def parts(
 
 
 _KEY = (
-    "key: each row is at the largest batch expected to reach the speed; cost: an output token's "
-    "over today's; smaller model: the largest that reaches it; *: another model or fewer bits "
-    "change the answers, so such a row leads only where its model or format is named"
+    "key: each row is the cheapest tried (--notes), at its largest batch expected to reach the "
+    "speed; cost: an output token's over today's; smaller model: the largest that reaches it; *: another "
+    "model or fewer bits change the answers, so such a row leads only where its model or format is named"
 )
+
+
+def _tried(answer: Answer) -> str:
+    """Say how many chips are tried, and which batches."""
+    chips, today = answer.today.placement.layout.chips, answer.today.scenario.hardware.id
+    return (
+        f"tried: up to {most_chips(answer.today):,} {today}; of other chips as many as today's "
+        f"{chips:,}, as a fast link joins or as the model needs; of SRAM machines {WAFERS} times "
+        "as many as it needs; batches with as many users on each replica"
+    )
+
+
+def _start(answer: Answer) -> list[str]:
+    """Say why today's users are faster than was asked: no more of them fit in memory."""
+    asked, place = answer.asked_start, answer.today.placement
+    batch, speed = answer.today.scenario.batches[0], number(float(answer.today.estimate.speed[0]))
+    if asked is None or batch < place.max_batch or speed == number(asked):
+        return []
+    chips = counted(place.layout.chips, answer.today.scenario.hardware.id)
+    return [
+        f"today's users get {speed} tokens/s, not the {number(asked)} asked for: the memory of "
+        f"{chips} holds no more than {batch:,}; --chips starts from more"
+    ]
 
 
 def _drawn(answer: Answer, options: Sequence[Option]) -> list[Outcome]:
@@ -148,6 +173,8 @@ def _sentence(answer: Answer) -> str:
     today, batch = answer.today, answer.today.scenario.batches[0]
     speed, chips = float(today.estimate.speed[0]), today.placement.layout.chips
     users = "its one user" if batch == 1 else f"each of {batch:,} users"
+    if _start(answer):
+        users += f", all that memory holds ({number(answer.asked_start or 0.0)} was asked for)"
     begun = (
         f"{today.scenario.model.id} on {chips:,} {today.scenario.hardware.id}, "
         f"{number(speed)} tokens/s for {users}, to {number(answer.speed)} "
@@ -199,6 +226,8 @@ def notes(answer: Answer, options: Sequence[Option], left: dict[str, int]) -> li
     published = ", ".join(f"{count}: {tokens}" for count, tokens in PUBLISHED.items())
     lines = [
         identity(answer),
+        *_start(answer),
+        _tried(answer),
         _low_end(answer, options),
         drafts_needed(answer),
         "the speculation row takes the tokens a pass that are published for DeepSeek-R1 with its "

@@ -34,6 +34,7 @@ class Answer:
     shorter, thinner : hypothetical smaller shapes that reach the speed at today's batch and chips
     kept : those that keep today's model, or one that was named, and its formats
     nearest : where nothing reaches it, the fastest that there is for one user [1/s], and what it is
+    asked_start : the speed that today's users were to have, where it was asked for [1/s]
     """
 
     today: Outcome
@@ -46,6 +47,7 @@ class Answer:
     shorter: Shrunk | None
     thinner: Shrunk | None
     nearest: tuple[float, str] | None
+    asked_start: float | None = None
 
     @property
     def cheapest(self) -> Option | None:

@@ -19,8 +19,8 @@ from fastcalc.search.tricks.option import Option, in_order, option_of
 
 SRAM_KINDS = ("wafer", "lpu", "rdu")  # sold for the speed of memory on the chip
 DATACENTER = ("datacenter", "tpu", "npu")  # classes that may take the place of today's
-_MORE = 8  # times today's chips, up to which more are tried
-_WAFERS = 64  # times the fewest chips of an SRAM machine that hold it are tried
+MORE = 8  # times today's chips, up to which more are tried
+WAFERS = 64  # times the fewest chips of an SRAM machine that hold it are tried
 Entry = TypeVar("Entry")
 
 
@@ -150,7 +150,7 @@ class Base:
             return []
         most = max(fewest, self.layout.chips, space.site.chips_joined)
         if space.site.machine.is_spatial:
-            most = fewest * _WAFERS
+            most = fewest * WAFERS
         found = space.up_to(most)
         if space.scenario.hardware is self.scenario.hardware:
             copies = space.cuts(self.layout.chips)
@@ -167,7 +167,7 @@ class Base:
     def beyond_today(self, space: Space) -> list[Layout]:
         """Return layouts of more than today's chips, up to eight times as many or a link domain."""
         today = self.layout.chips
-        most = max(_MORE * today, link_domain(self.scenario.hardware))
+        most = most_chips(self.today)
         return [layout for layout in space.up_to(most) if layout.chips > today]
 
     def on_todays_chips(self) -> list[Option]:
@@ -191,6 +191,11 @@ class Base:
             is_newer = (chip.released or "")[:4] > today
             chips.append(("newer-hardware" if is_newer else "other-hardware", chip))
         return in_order([self.option(trick, chip.id, self.on(chip)) for trick, chip in chips])
+
+
+def most_chips(today: Outcome) -> int:
+    """Return up to how many of today's kind of chip are tried. [1]"""
+    return max(MORE * today.placement.layout.chips, link_domain(today.scenario.hardware))
 
 
 def with_model(scenario: Scenario, model: Model) -> Scenario:
