@@ -137,8 +137,9 @@ def parts(
 
 _KEY = (
     "key: each row is the cheapest tried (--notes), at its largest batch expected to reach the "
-    "speed; cost: an output token's over today's; smaller model: the largest that reaches it; *: another "
-    "model or fewer bits change the answers, so such a row leads only where its model or format is named"
+    "speed; cost: an output token's over today's; smaller model: the largest that reaches it; "
+    "*: another model or fewer bits change the answers, so such a row leads only where its model "
+    "or format is named"
 )
 
 
