@@ -272,7 +272,8 @@ def _pipeline(
         pass_time=pass_time,
         hops=hops.seconds,
         stages=work.stages,
-        slowest=slowest_stage(work, chip, software, known_parts),
+        # One stage is the pass to the last bit.
+        slowest=np.minimum(slowest_stage(work, chip, software, known_parts), pass_time),
         streams=work.in_flight,
         overhead=work.sequences * software.stage_overhead,
     )
