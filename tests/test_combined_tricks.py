@@ -308,7 +308,7 @@ def test_no_layout_with_a_host_costs_less_or_is_faster_than_the_least(scenario):
     chip = of_chip(scenario.hardware, scenario.engine, scenario.pricing, scenario.memory)
     model = of_model(scenario.work, scenario.traffic)
     arrays = (type(one)(*(np.array([float(n)]) for n in one)) for one in (model, chip))
-    ask = partial(least_of, *arrays, drafts=0.0, kept=1.0)
+    ask = partial(least_of, *arrays, drafts=0.0, tokens=1.0)
     space = Space(scenario)
     for layout in space.holding(space.layouts(1, 2, 4)):
         placed = space.site.place(layout)

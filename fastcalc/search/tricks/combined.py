@@ -40,7 +40,7 @@ class _OnLayouts(NamedTuple):
 
     layouts: list[Layout]
     batch: Floats
-    each: Floats
+    user_speeds: Floats
 
 
 class ModelOnChip:
@@ -56,33 +56,32 @@ class ModelOnChip:
     ) -> None:
         self.changes, self.scenario, self.layouts = changes, scenario, layouts
         self.in_fewest_bits = in_fewest_bits
-        one = scenario
-        self.chip = of_chip(one.hardware, one.engine, one.pricing, one.memory)
-        self.model = of_model(one.work, one.traffic)
+        self.chip = of_chip(scenario.hardware, scenario.engine, scenario.pricing, scenario.memory)
+        self.model = of_model(scenario.work, scenario.traffic)
 
     @cached_property
-    def placed(self) -> _OnLayouts | None:
+    def on_layouts(self) -> _OnLayouts | None:
         """Where it lives; None where no layout holds it, or it cannot be asked for."""
         if self.in_fewest_bits:
-            found = narrowest(self.scenario)
-            if not found:
+            narrowed = narrowest(self.scenario)
+            if not narrowed:
                 return None
-            ((words, self.scenario),) = found
+            ((words, self.scenario),) = narrowed
             self.changes = (*self.changes[:-1], words)
         space = Space(self.scenario)
         try:
             layouts = self.layouts(space)
         except InputError:  # requests too long for the model, no memory of a name
             return None
-        held = space.holding(layouts)
-        return _OnLayouts(held, *by_octaves(space, held, steps=_STEPS)) if held else None
+        holding = space.holding(layouts)
+        return _OnLayouts(holding, *by_octaves(space, holding, steps=_STEPS)) if holding else None
 
     def with_drafts(self, drafts: int) -> tuple[str, Scenario]:
         """Return what is changed in words, and the scenario, with some drafts or none."""
         if not drafts:
             return " + ".join(self.changes), self.scenario
-        words, found = drafting(self.scenario, drafts)
-        return " + ".join((*self.changes, words)), found
+        words, drafted = drafting(self.scenario, drafts)
+        return " + ".join((*self.changes, words)), drafted
 
 
 class _Way(NamedTuple):
@@ -104,36 +103,43 @@ class _Way(NamedTuple):
 
     def hopes(self, speed: float) -> Floats:
         """Return the least that each layout may cost: verifying drafts takes no less time."""
-        found = self.on_chip.placed
-        if found is None:
+        on_layouts = self.on_chip.on_layouts
+        if on_layouts is None:
             return np.array([inf])
-        each = _KEPT[self.drafts] * found.each
-        return least_usd(found.layouts, found.batch, each, speed) * self.on_chip.chip.hour
+        user_speeds = _KEPT[self.drafts] * on_layouts.user_speeds
+        return (
+            least_usd(on_layouts.layouts, on_layouts.batch, user_speeds, speed)
+            * self.on_chip.chip.hour
+        )
 
 
 def _ways(base: Base) -> list[_Way]:
     """Return today's chips and other ones, with each model."""
-    today, others = base.scenario, (*base.rivals, *base.sram_machines)
+    today, hardware = base.scenario, (*base.rivals, *base.sram_machines)
     places: list[tuple[tuple[str, ...], Scenario]] = []
-    for chip, scenario in [((), today), *(((one.id,), base.on(one)) for one in others)]:
-        places.append((chip, scenario))
+    for changes, scenario in [((), today), *(((chip.id,), base.on(chip)) for chip in hardware)]:
+        places.append((changes, scenario))
         for model in base.smaller:
-            places.append(((*chip, model.id), with_model(scenario, model)))
-    found = [
-        ModelOnChip((*changes, *more), scenario, base.deployments, in_fewest_bits=bool(more))
+            places.append(((*changes, model.id), with_model(scenario, model)))
+    on_chips = [
+        ModelOnChip(
+            (*changes, *narrowing), scenario, base.deployments, in_fewest_bits=bool(narrowing)
+        )
         for changes, scenario in places
-        for more in ((), ("fewest bits",))
+        for narrowing in ((), ("fewest bits",))
     ]
-    models = OfModel(*np.array([one.model for one in found], dtype=float).T)
-    chips = OfChip(*np.array([one.chip for one in found], dtype=float).T)
+    models = OfModel(*np.array([pair.model for pair in on_chips], dtype=float).T)
+    chips = OfChip(*np.array([pair.chip for pair in on_chips], dtype=float).T)
     narrow = zip(models, in_fewest_bits(models, chips), strict=True)
-    is_narrow = np.array([one.in_fewest_bits for one in found])
-    models = OfModel(*(np.where(is_narrow, few, own) for own, few in narrow))
+    is_narrow = np.array([pair.in_fewest_bits for pair in on_chips])
+    models = OfModel(
+        *(np.where(is_narrow, narrow_size, today_size) for today_size, narrow_size in narrow)
+    )
     ways = []
-    for drafts, kept in _KEPT.items():
-        usd, most = least(models, chips, drafts=drafts, kept=kept, speed=base.speed)
-        each = zip(usd.tolist(), most.tolist(), found, strict=True)
-        ways += [_Way(*one, drafts) for one in each]
+    for drafts, tokens in _KEPT.items():
+        usd, fastest = least(models, chips, drafts=drafts, tokens=tokens, speed=base.speed)
+        bounds = zip(usd.tolist(), fastest.tolist(), on_chips, strict=True)
+        ways += [_Way(*bound, drafts) for bound in bounds]
     return ways
 
 
@@ -143,50 +149,52 @@ def combinations(base: Base) -> list[Option]:
     And the cheapest of all that keep today's model, and of those that keep its formats, too.
     """
     ways: dict[tuple[int, bool], list[_Way]] = defaultdict(list)
-    same, whole = list[_Way](), list[_Way]()
-    for one in sorted(_ways(base), key=lambda one: one.usd):
-        is_priced = bool(one.on_chip.chip.is_priced)
-        ways[one.tricks, is_priced].append(one)
-        if is_priced and one.tricks in COUNTS:
-            same += [one] * (one.on_chip.scenario.model is base.scenario.model)
-            whole += [one] * one.keeps_answers(base)
-    found, why_not = [], "no combination of so many reaches it"
+    same_model, same_formats = list[_Way](), list[_Way]()
+    for way in sorted(_ways(base), key=lambda way: way.usd):
+        is_priced = bool(way.on_chip.chip.is_priced)
+        ways[way.tricks, is_priced].append(way)
+        if is_priced and way.tricks in COUNTS:
+            same_model += [way] * (way.on_chip.scenario.model is base.scenario.model)
+            same_formats += [way] * way.keeps_answers(base)
+    options, why_not = [], "no combination of so many reaches it"
     for count, name in COUNTS.items():
         option = _cheapest(base, ways[count, True]) or _cheapest(base, ways[count, False])
         is_out = base.keeps_model and count == max(COUNTS)
         none = Option(name, "", why_not=why_not, tricks=count, is_ruled_out=is_out)
-        found.append(option or none)
-    for kept in (_cheapest(base, same), _cheapest(base, whole)):
-        if kept and all((one.trick, one.change) != (kept.trick, kept.change) for one in found):
-            found.append(kept)
-    return sorted(found, key=lambda one: one.tricks)
+        options.append(option or none)
+    for chosen in (_cheapest(base, same_model), _cheapest(base, same_formats)):
+        if chosen and all(
+            (option.trick, option.change) != (chosen.trick, chosen.change) for option in options
+        ):
+            options.append(chosen)
+    return sorted(options, key=lambda option: option.tricks)
 
 
 def _cheapest(base: Base, ways: list[_Way]) -> Option | None:
     """Return the cheapest of some ways, which are in order of the least that they may cost."""
-    best, option, hopes = inf, None, list[tuple[float, int]]()
-    for place, bound in enumerate(chain((one.usd for one in ways), [inf])):
+    lowest, option, hopes = inf, None, list[tuple[float, int]]()
+    for place, bound in enumerate(chain((way.usd for way in ways), [inf])):
         # Ways whose octaves promise less than any that follow are searched first.
-        while hopes and hopes[0][0] <= min(bound, best):
+        while hopes and hopes[0][0] <= min(bound, lowest):
             way = ways[heappop(hopes)[1]]
-            found = _search(base, way, best)
-            best, option = found if found else (best, option)
-        if bound >= best or place == len(ways):
+            searched = _search(base, way, lowest)
+            lowest, option = searched if searched else (lowest, option)
+        if bound >= lowest or place == len(ways):
             return option
         hope = float(ways[place].hopes(base.speed).min())
-        if hope < best:
+        if hope < lowest:
             heappush(hopes, (hope, place))
     return option
 
 
 def _search(base: Base, way: _Way, below: float) -> tuple[float, Option] | None:
     """Return what a way costs and comes to, if less than what is known."""
-    found = way.on_chip.placed
-    if found is None:
+    on_layouts = way.on_chip.on_layouts
+    if on_layouts is None:
         return None
-    few = [found.layouts[row] for row in np.flatnonzero(way.hopes(base.speed) < below)]
+    hopeful = [on_layouts.layouts[row] for row in np.flatnonzero(way.hopes(base.speed) < below)]
     change, scenario = way.on_chip.with_drafts(way.drafts)
-    outcome = cheapest(Space(scenario), few, base.speed, below).outcome
+    outcome = cheapest(Space(scenario), hopeful, base.speed, below).outcome
     if outcome is None:
         return None
     hour = float(way.on_chip.chip.hour) * outcome.placement.layout.chips
@@ -197,16 +205,19 @@ def _search(base: Base, way: _Way, below: float) -> tuple[float, Option] | None:
 
 def nearest(base: Base) -> tuple[float, str]:
     """Return the highest speed of one user over all combinations, and which it is. [1/s]"""
-    most, how = 0.0, ""
-    for way in sorted(_ways(base), key=lambda one: -one.fastest):
-        if way.fastest <= most:
+    highest, how = 0.0, ""
+    for way in sorted(_ways(base), key=lambda way: -way.fastest):
+        if way.fastest <= highest:
             break
-        found = way.on_chip.placed
-        if found is not None and _KEPT[way.drafts] * float(found.each[:, 0].max()) > most:
+        on_layouts = way.on_chip.on_layouts
+        if (
+            on_layouts is not None
+            and _KEPT[way.drafts] * float(on_layouts.user_speeds[:, 0].max()) > highest
+        ):
             words, scenario = way.on_chip.with_drafts(way.drafts)
             space = Space(scenario)
-            held = space.holding(found.layouts)
-            if held:
-                alone = speeds(space.site.place_all(held, axes=1), scenario.traffic, 1.0)
-                most, how = max((most, how), (float(alone.max()), words))
-    return most, how
+            holding = space.holding(on_layouts.layouts)
+            if holding:
+                alone = speeds(space.site.place_all(holding, axes=1), scenario.traffic, 1.0)
+                highest, how = max((highest, how), (float(alone.max()), words))
+    return highest, how

@@ -32,7 +32,7 @@ class OfModel(NamedTuple):
 
     depth, heads : layers, and what ranks of a tensor-parallel group divide, infinity for any [1]
     linear, weights : parameters that each pass reads and multiplies [1], and their bytes
-    cache, held, element : read for each sequence, kept for it, and of one element [byte]
+    cache, reserved, element : read for each sequence, kept for it, and of one element [byte]
     flops : of a token [FLOP]
     """
 
@@ -41,7 +41,7 @@ class OfModel(NamedTuple):
     linear: ArrayLike
     weights: ArrayLike
     cache: ArrayLike
-    held: ArrayLike
+    reserved: ArrayLike
     element: ArrayLike
     flops: ArrayLike
 
@@ -82,7 +82,7 @@ def of_model(work: Workload, traffic: Traffic) -> OfModel:
         linear=linear,
         weights=work.dense.bytes + work.small.bytes + work.head.bytes,
         cache=float(work.cache_read_bytes(traffic.context, spread=traffic.spread)),
-        held=float(work.cache_bytes(traffic.reserved)),
+        reserved=float(work.cache_bytes(traffic.reserved)),
         element=number_format(work.kv_format, cache=True).cache_bytes,
         flops=float(flops + work.attention_flops(traffic.context, spread=traffic.spread)),
     )
@@ -109,9 +109,9 @@ def of_chip(chip: Hardware, engine: Engine, pricing: Pricing, memory: MemoryChoi
         crossing=2.0 * latency * is_staged,
         overhead=float(software.sequence_overhead) * is_staged,
         domain=link_domain(chip) if is_staged else 1.0,
-        bandwidth=share * sum(one.bandwidth.si for one in memories),
+        bandwidth=share * sum(tier.bandwidth.si for tier in memories),
         peak=own_peak + cores,
-        memory=float(software.memory_fraction) * sum(one.capacity.si for one in memories),
+        memory=float(software.memory_fraction) * sum(tier.capacity.si for tier in memories),
         weight=min((number_format(name).bytes for name in listed.weights), default=_WIDEST),
         element=min((number_format(name, cache=True).cache_bytes for name in caches), default=inf),
     )
@@ -121,11 +121,13 @@ def in_fewest_bits(model: OfModel, chip: OfChip) -> OfModel:
     """Return what numbers of a model are at least in the fewest bits that are run on a chip."""
     share = np.minimum(chip.element / model.element, 1.0)
     weights = np.minimum(model.weights, model.linear * chip.weight)
-    return model._replace(weights=weights, cache=model.cache * share, held=model.held * share)
+    return model._replace(
+        weights=weights, cache=model.cache * share, reserved=model.reserved * share
+    )
 
 
 def least(
-    model: OfModel, chip: OfChip, *, drafts: float, kept: float, speed: float
+    model: OfModel, chip: OfChip, *, drafts: float, tokens: float, speed: float
 ) -> tuple[Floats, Floats]:
     r"""Return the least that a million tokens cost at a speed, and the most that a user gets.
 
@@ -134,31 +136,33 @@ def least(
     least :math:`a \max(1/m, q/(t-a)) + q`, where the caches of :math:`m` sequences fill a chip.
     Infinite dollars where no group is fast enough. [USD], [1/s]
     """
-    model = OfModel(*(np.asarray(each)[:, np.newaxis] for each in model))
-    on = OfChip(*(np.asarray(each)[:, np.newaxis] for each in chip))
+    model = OfModel(*(np.asarray(column)[:, np.newaxis] for column in model))
+    on = OfChip(*(np.asarray(column)[:, np.newaxis] for column in chip))
     ranks = np.minimum(on.domain, model.heads)
-    few = 2.0 ** np.arange(np.ceil(np.log2(ranks.max())) + 1.0)
-    many = np.minimum(2.0 * few - 1.0, ranks)
+    smallest = 2.0 ** np.arange(np.ceil(np.log2(ranks.max())) + 1.0)
+    largest = np.minimum(2.0 * smallest - 1.0, ranks)
     # A drafted token is one more layer, which reads and waits as others do.
     longer = 1.0 + on.staged * drafts / model.depth
-    rows = np.where(on.staged > 0.0, (drafts + longer) / longer, kept)
-    time = kept / speed / longer * (1.0 + _ROUNDING)
-    fixed = model.depth * (on.floor + on.crossing * (few > 1.0))
-    filled = model.held / on.memory
-    cost, longest = np.zeros(many.shape), np.zeros(many.shape)
+    rows = np.where(on.staged > 0.0, (drafts + longer) / longer, tokens)
+    time = tokens / speed / longer * (1.0 + _ROUNDING)
+    fixed = model.depth * (on.floor + on.crossing * (smallest > 1.0))
+    filled = model.reserved / on.memory
+    cost, longest = np.zeros(largest.shape), np.zeros(largest.shape)
     for read, work, rate in (
         (model.weights * on.staged, model.cache, on.bandwidth),
         (0.0 * model.weights, rows * model.flops, on.peak),
     ):
-        alone, each = fixed + read / (many * rate), few * on.overhead + work / rate
-        single = alone + on.staged * (on.overhead + work / (many * rate))
+        alone, seconds_each = fixed + read / (largest * rate), smallest * on.overhead + work / rate
+        single = alone + on.staged * (on.overhead + work / (largest * rate))
         left = np.where(single <= time, np.maximum(time - alone, 1e-300), np.nan)
-        waited = alone * np.maximum(filled, on.staged * each / left)
-        taken = np.where(on.staged > 0.0, waited + each, np.maximum(waited, each))
-        cost, longest = np.maximum(cost, taken), np.maximum(longest, single)
-    is_group = few <= ranks
-    cost = np.where(is_group & ~np.isnan(cost), cost * longer / kept, inf).min(axis=1)
+        waited = alone * np.maximum(filled, on.staged * seconds_each / left)
+        token_seconds = np.where(
+            on.staged > 0.0, waited + seconds_each, np.maximum(waited, seconds_each)
+        )
+        cost, longest = np.maximum(cost, token_seconds), np.maximum(longest, single)
+    is_group = smallest <= ranks
+    cost = np.where(is_group & ~np.isnan(cost), cost * longer / tokens, inf).min(axis=1)
     with np.errstate(divide="ignore"):
-        speeds = np.where(is_group, kept / (longer * longest), 0.0).max(axis=1)
+        speeds = np.where(is_group, tokens / (longer * longest), 0.0).max(axis=1)
     usd = usd_per_million(usd_per_hour=chip.hour, seconds=cost, tokens=1.0)
     return usd * (1.0 - _ROUNDING), speeds * (1.0 + _ROUNDING)

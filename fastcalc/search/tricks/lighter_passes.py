@@ -47,8 +47,8 @@ def narrower(scenario: Scenario) -> Iterator[tuple[str, Scenario]]:
     listed, today = formats_run(engine, hardware).weights, _workload(scenario).weight_bytes
     sizes = {name: _workload(replace(scenario, weights=name)).weight_bytes for name in listed}
     weights = [name for name, size in sizes.items() if size < today]
-    own = scenario.kv or default_cache(scenario.model, engine, scenario.weights)
-    caches = narrower_caches(engine, hardware, own)
+    cache_format = scenario.kv or default_cache(scenario.model, engine, scenario.weights)
+    caches = narrower_caches(engine, hardware, cache_format)
     for kv in caches:
         yield f"kv {kv}", replace(scenario, kv=kv)
     for name in weights:
@@ -60,8 +60,8 @@ def narrower(scenario: Scenario) -> Iterator[tuple[str, Scenario]]:
 def narrowest(scenario: Scenario) -> list[tuple[str, Scenario]]:
     """Return a scenario in the fewest bits that chip and engine run, if fewer than it has."""
 
-    def size(one: tuple[str, Scenario]) -> tuple[float, float]:
-        work = _workload(one[1])
+    def size(named_scenario: tuple[str, Scenario]) -> tuple[float, float]:
+        work = _workload(named_scenario[1])
         return work.weight_bytes, work.cache_bytes_per_token
 
     return sorted(narrower(scenario), key=size)[:1]

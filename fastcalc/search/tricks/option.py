@@ -49,27 +49,33 @@ TRICKS = {
 """Kinds of tricks in the order they are shown, as people call them."""
 
 
-def option_of(trick: str, change: str, found: Reach, speed: float) -> Option:
+def option_of(trick: str, change: str, reach: Reach, speed: float) -> Option:
     """Return an option from a search: its point, or why it found none."""
-    if found.outcome is not None:
-        return Option(trick, change, found.outcome)
-    why_not = f"batch 1 expects {found.fastest:,.0f} tokens/s"
-    if not found.is_placed:
+    if reach.outcome is not None:
+        return Option(trick, change, reach.outcome)
+    why_not = f"batch 1 expects {reach.fastest:,.0f} tokens/s"
+    if not reach.is_placed:
         why_not = "no layout holds it"
-    elif found.bound < speed:
-        why_not = f"the bound is {found.bound:,.0f} tokens/s"
-    return Option(trick, change, why_not=why_not, fastest=found.fastest)
+    elif reach.bound < speed:
+        why_not = f"the bound is {reach.bound:,.0f} tokens/s"
+    return Option(trick, change, why_not=why_not, fastest=reach.fastest)
 
 
 def in_order(options: list[Option]) -> list[Option]:
     """Return options from cheap to dear, few tricks first, then the unpriced, then what cannot."""
 
-    def key(one: Option) -> tuple[bool, bool, float, int, float]:
-        return one.outcome is None, one.usd is None, one.usd or 0.0, one.tricks, -one.fastest
+    def key(option: Option) -> tuple[bool, bool, float, int, float]:
+        return (
+            option.outcome is None,
+            option.usd is None,
+            option.usd or 0.0,
+            option.tricks,
+            -option.fastest,
+        )
 
     return sorted(options, key=key)
 
 
 def best(options: list[Option]) -> Option | None:
     """Return the first in order that has a point, or None."""
-    return next((one for one in in_order(options) if one.outcome is not None), None)
+    return next((option for option in in_order(options) if option.outcome is not None), None)

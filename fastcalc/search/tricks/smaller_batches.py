@@ -58,23 +58,23 @@ class Curve:
         if not len(paid):
             return None
         first, last = int(paid[0]), int(paid[-1])
-        least, most = int(self.starts[first]), int(self.starts[last])
+        fewest, largest = int(self.starts[first]), int(self.starts[last])
         if first:
-            least = self._turn(int(self.starts[first - 1]), least, cost)
+            fewest = self._turn(int(self.starts[first - 1]), fewest, cost)
         if last + 1 < len(self.starts):
-            most = self._turn(int(self.starts[last + 1]), most, cost)
-        return least, most
+            largest = self._turn(int(self.starts[last + 1]), largest, cost)
+        return fewest, largest
 
     def _turn(self, missed: int, paid: int, cost: float) -> int:
         """Return the first start on the way from one that costs more to one that does not."""
         while abs(paid - missed) > 1:
-            tried = np.unique(np.linspace(missed, paid, _TRIED).round()).astype(np.int64)
-            found = curve(self.space.scenario, self.chips, tried, self.speedup)
-            assert found is not None, "the chips hold what is between"
+            starts = np.unique(np.linspace(missed, paid, _TRIED).round()).astype(np.int64)
+            between = curve(self.space.scenario, self.chips, starts, self.speedup)
+            assert between is not None, "the chips hold what is between"
             way = 1 if paid > missed else -1
-            tried, is_paid = tried[::way], (found.multiple <= cost)[::way]
+            starts, is_paid = starts[::way], (between.multiple <= cost)[::way]
             first = int(np.argmax(is_paid))
-            missed, paid = int(tried[first - 1]), int(tried[first])
+            missed, paid = int(starts[first - 1]), int(starts[first])
         return paid
 
 
@@ -87,34 +87,36 @@ def curve(scenario: Scenario, chips: int, starts: Batches, speedup: float) -> Cu
     layouts = space.cuts(chips)
     if not layouts:
         return None
-    placed, traffic = space.site.place_all(layouts, axes=1), scenario.traffic
-    most = np.broadcast_to(np.asarray(placed.max_batch), (len(layouts), 1))
-    each = speeds(placed, traffic, np.minimum(starts, most).astype(float))
-    each = np.where(starts <= most, each, 0.0)
-    now, rows = each.max(axis=0), each.argmax(axis=0)
+    placements, traffic = space.site.place_all(layouts, axes=1), scenario.traffic
+    max_batch = np.broadcast_to(np.asarray(placements.max_batch), (len(layouts), 1))
+    user_speeds = speeds(placements, traffic, np.minimum(starts, max_batch).astype(float))
+    user_speeds = np.where(starts <= max_batch, user_speeds, 0.0)
+    now, rows = user_speeds.max(axis=0), user_speeds.argmax(axis=0)
     goals = now * speedup * (1.0 - 1e-12)
     # No user is faster at a larger batch: an end lies between two neighbours of the starts.
-    held = np.sum(each[:, np.newaxis, :] >= goals[:, np.newaxis], axis=2) * (now > 0.0)
-    low, high = (np.append([0, *starts], starts[-1] + 1)[held + more] for more in (0, 1))
-    few = largest_reaching(partial(speeds, placed, traffic), goals, low, np.minimum(high, most + 1))
-    quick = speeds(placed, traffic, np.maximum(few, 1).astype(float))
-    best = (few * quick).argmax(axis=0)
+    reaching = np.sum(user_speeds[:, np.newaxis, :] >= goals[:, np.newaxis], axis=2) * (now > 0.0)
+    low, high = (np.append([0, *starts], starts[-1] + 1)[reaching + offset] for offset in (0, 1))
+    batches = largest_reaching(
+        partial(speeds, placements, traffic), goals, low, np.minimum(high, max_batch + 1)
+    )
+    quick = speeds(placements, traffic, np.maximum(batches, 1).astype(float))
+    best_rows = (batches * quick).argmax(axis=0)
     ends = np.arange(len(starts))
-    batch = np.where(now > 0.0, few[best, ends], 0)
-    alone = speeds(placed, traffic, 1.0)[:, 0]
+    batch = np.where(now > 0.0, batches[best_rows, ends], 0)
+    alone = speeds(placements, traffic, 1.0)[:, 0]
     step = Schedule(space.site.place(layouts[int(alone.argmax())]), traffic, np.ones(1)).decode
     return Curve(
         space,
         chips,
         speedup,
         # What goes one after another: launches, messages, hops.
-        float(sum(np.sum(one.by_limiter()[3]) for one in step.components)),
+        float(sum(np.sum(component.by_limiter()[3]) for component in step.components)),
         starts,
         np.where(now > 0.0, now, np.nan),
         [layouts[row] for row in rows],
         batch,
-        np.where(batch > 0, quick[best, ends], np.nan),
-        [layouts[row] for row in best],
+        np.where(batch > 0, quick[best_rows, ends], np.nan),
+        [layouts[row] for row in best_rows],
         float(alone.max()),
     )
 
@@ -143,17 +145,19 @@ def study(scenarios: Sequence[Scenario], chips: int, speedup: float) -> Study | 
 
     The first is in native formats, and floors are tried on it.
     """
-    spaces = [Space(one) for one in scenarios]
-    held = [(one, layouts) for one in spaces if (layouts := one.cuts(chips))]
-    if not held or held[0][0] is not spaces[0]:
+    spaces = [Space(scenario) for scenario in scenarios]
+    holding = [(space, layouts) for space in spaces if (layouts := space.cuts(chips))]
+    if not holding or holding[0][0] is not spaces[0]:
         return None
-    most = max(float(np.max(one.site.place_all(cut).max_batch)) for one, cut in held)
-    octaves = 2.0 ** (np.arange(np.log2(most) * _STARTS + 1) / _STARTS)
-    starts = np.unique(np.append(np.round(octaves), most)).astype(np.int64)
-    engines = [curve(one.scenario, chips, starts, speedup) for one, _ in held]
-    floors = [curve(textbook(scenarios[0], one), chips, starts, speedup) for one in FLOORS.tolist()]
-    known = [[one for one in some if one is not None] for some in (engines, floors)]
-    return Study(chips, speedup, *known)
+    max_batch = max(float(np.max(space.site.place_all(cut).max_batch)) for space, cut in holding)
+    octaves = 2.0 ** (np.arange(np.log2(max_batch) * _STARTS + 1) / _STARTS)
+    starts = np.unique(np.append(np.round(octaves), max_batch)).astype(np.int64)
+    engines = [curve(space.scenario, chips, starts, speedup) for space, _ in holding]
+    floors = [
+        curve(textbook(scenarios[0], floor), chips, starts, speedup) for floor in FLOORS.tolist()
+    ]
+    drawn = [[line for line in curves if line is not None] for curves in (engines, floors)]
+    return Study(chips, speedup, *drawn)
 
 
 def engines_of(catalogue: Catalogue, hardware: Hardware) -> list[Engine]:
@@ -172,11 +176,11 @@ def engines_of(catalogue: Catalogue, hardware: Hardware) -> list[Engine]:
 
 def textbook(scenario: Scenario, floor: float) -> Scenario:
     """Return a scenario under software that reaches every peak and pays so long a step. [s]"""
-    each = {"decode_layer_floor": f"{floor / scenario.work.depth * 1e6!r} us"}
+    parameters = {"decode_layer_floor": f"{floor / scenario.work.depth * 1e6!r} us"}
     engine = Engine(
         id="textbook",
         name="Textbook step with a floor",
         fitted_on="nothing; every byte and FLOP at the data sheet's rate, and a floor",
-        parameters=Parameters.model_validate(each),
+        parameters=Parameters.model_validate(parameters),
     )
     return replace(scenario, engine=engine, engine_is_borrowed=False)

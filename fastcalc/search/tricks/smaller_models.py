@@ -36,8 +36,8 @@ class Shrunk:
 
 def fewer_layers(base: Base) -> Shrunk | None:
     """Return today's shape with as many of its layers as reach the speed; None if not even one."""
-    model, most = base.scenario.model, int(base.today.placement.work.layers)
-    return _largest(base, [_with_layers(model, count / most) for count in range(1, most)])
+    model, layers = base.scenario.model, int(base.today.placement.work.layers)
+    return _largest(base, [_with_layers(model, count / layers) for count in range(1, layers)])
 
 
 def thinner_layers(base: Base) -> Shrunk | None:
@@ -49,11 +49,11 @@ def thinner_layers(base: Base) -> Shrunk | None:
 
 def _largest(base: Base, shapes: list[Model]) -> Shrunk | None:
     """Return the last of some shapes, from small to large, that reaches the speed."""
-    asked = replace(base.scenario, batches=(base.batch,), sharding=sharding(base.layout))
+    served = replace(base.scenario, batches=(base.batch,), sharding=sharding(base.layout))
 
     def is_slow(model: Model) -> bool:
         try:
-            outcome = solve(replace(asked, model=model))
+            outcome = solve(replace(served, model=model))
         except InputError:  # fewer layers than pipeline stages
             return False
         return not (outcome.estimate.fits[0] and outcome.estimate.speed[0] >= base.speed)
@@ -69,9 +69,9 @@ def _with_layers(model: Model, share: float) -> Model:
     update: dict[str, Any] = {"hypothetical": True}
     if model.is_minimal:  # only totals are known
         for key in ("total_parameters", "active_parameters", "kv_bytes_per_token"):
-            known = getattr(model, key)
-            if known is not None:
-                update[key] = known.model_copy(update={"si": known.si * share})
+            quantity = getattr(model, key)
+            if quantity is not None:
+                update[key] = quantity.model_copy(update={"si": quantity.si * share})
         update["layers"] = max(round((model.layers or 1) * share), 1)
     else:
         update["blocks"] = [

@@ -35,7 +35,9 @@ class Factor:
         """False for the layout or the batch that is there already."""
         if self.trick not in ("layout", "batch"):
             return True
-        places = [(one.placement.layout, one.scenario.batches) for one in (self.before, self.after)]
+        places = [
+            (point.placement.layout, point.scenario.batches) for point in (self.before, self.after)
+        ]
         return places[0] != places[1]
 
     @property
@@ -70,47 +72,49 @@ def waterfall(today: Outcome, end: Outcome) -> list[Factor]:
         joined.append(step)
         after = end if step.trick == "batch" else _point(step.scenario, today, end)
         if after is not None:
-            weakest = max(joined, key=lambda one: EVIDENCE.index(one.evidence))
-            words = zip(*((one.trick, one.change) for one in joined), strict=True)
+            weakest = max(joined, key=lambda change: EVIDENCE.index(change.evidence))
+            words = zip(*((part.trick, part.change) for part in joined), strict=True)
             trick, change = map(" + ".join, words)
             factors.append(Factor(trick, change, before, after, weakest.evidence, weakest.source))
             before, joined = after, []
-    return [one for one in factors if one.changes_anything]
+    return [factor for factor in factors if factor.changes_anything]
 
 
 def _steps(today: Outcome, end: Outcome) -> Iterator[_Step]:
     """Yield what is changed, one thing after another; the batch is last, even where it stays."""
     last, software = end.scenario, _software(end)
-    one = replace(today.scenario, kv=today.placement.work.kv_format, sharding=Sharding())
-    if last.hardware.id != one.hardware.id:
+    scenario = replace(today.scenario, kv=today.placement.work.kv_format, sharding=Sharding())
+    if last.hardware.id != scenario.hardware.id:
         borrowed = last.engine_is_borrowed
-        one = replace(one, hardware=last.hardware, engine=last.engine, engine_is_borrowed=borrowed)
-        yield _Step("machine", last.hardware.id, one, *software)
-    if last.model.id != one.model.id:
-        one, model = replace(one, model=last.model, weights=None, kv=None), last.model
+        scenario = replace(
+            scenario, hardware=last.hardware, engine=last.engine, engine_is_borrowed=borrowed
+        )
+        yield _Step("machine", last.hardware.id, scenario, *software)
+    if last.model.id != scenario.model.id:
+        scenario, model = replace(scenario, model=last.model, weights=None, kv=None), last.model
         rests = ("assumed", f"the shape of {model.id} is not published")
         is_known = not model.hypothetical and model.confidence not in ("low", "memory")
         if is_known and model.sources:
             rests = ("published", next(iter(model.sources.values())).title)
-        yield _Step("model", model.id, one, *rests)
-    asked, done = one.work, end.placement.work
-    if (asked.weight_format, asked.kv_format) != (done.weight_format, done.kv_format):
-        one = replace(one, weights=last.weights, kv=last.kv)
+        yield _Step("model", model.id, scenario, *rests)
+    work, end_work = scenario.work, end.placement.work
+    if (work.weight_format, work.kv_format) != (end_work.weight_format, end_work.kv_format):
+        scenario = replace(scenario, weights=last.weights, kv=last.kv)
         rate = (
             f"rates that {last.hardware.id} prints; what fewer bits do to answers is not computed"
         )
-        words = f"{done.weight_format}, kv {done.kv_format}"
-        yield _Step("bits", words, one, "published", rate)
+        words = f"{end_work.weight_format}, kv {end_work.kv_format}"
+        yield _Step("bits", words, scenario, "published", rate)
     drafts = last.traffic.speculation
-    if drafts != one.traffic.speculation:
-        one = replace(one, traffic=last.traffic)
+    if drafts != scenario.traffic.speculation:
+        scenario = replace(scenario, traffic=last.traffic)
         words = f"{drafts.drafted:g} drafted, {drafts.tokens_per_pass:g} tokens a pass"
-        kept = f"as published for {DRAFTED_BY}: {PUBLISHED_BY}"
+        assumption = f"as published for {DRAFTED_BY}: {PUBLISHED_BY}"
         is_its_own = last.model.id == DRAFTED_BY
-        rests = ("published", PUBLISHED_BY) if is_its_own else ("assumed", kept)
-        yield _Step("drafts", words, one, *rests)
+        rests = ("published", PUBLISHED_BY) if is_its_own else ("assumed", assumption)
+        yield _Step("drafts", words, scenario, *rests)
     layout = end.placement.layout
-    fixed = replace(one, sharding=sharding(layout))
+    fixed = replace(scenario, sharding=sharding(layout))
     yield _Step("layout", str(layout) or "one chip", fixed, *software)
     yield _Step("batch", f"{last.batches[0]:,}", last, *software)
 
@@ -126,9 +130,9 @@ def _point(scenario: Scenario, today: Outcome, end: Outcome) -> Outcome | None:
         layouts.insert(0, sharding(today.placement.layout))
     for layout in [scenario.sharding] if scenario.sharding.names_ranks else layouts:
         with suppress(InputError):  # a layout that this model or chip cannot have
-            found = solve(best_cut(replace(scenario, sharding=layout)))
-            if found.fits:
-                return found
+            outcome = solve(best_cut(replace(scenario, sharding=layout)))
+            if outcome.fits:
+                return outcome
     return None
 
 
