@@ -191,5 +191,7 @@ EXAMPLES: dict[str, Callable[[], tuple[str, str | bytes]]] = {
     "EN006": lambda: child("decode_layer_floor: {value: 200 us, source: own}"),
     "EN007": lambda: ("vllm", put(VLLM, ("engine: young", "engine: yuong"))),
     "EN009": lambda: gpu((r"below: [\d.]+", "below: 20")),
+    "EN010": lambda: gpu((r"(?s)(decode-moe: \{below:) [\d.]+", r"\1 4.4")),
+    "EN011": lambda: gpu((r"ada, hopper, cdna3", "ada, ada, cdna3")),
     "EN008": lambda: gpu((r"\bcdna3\b", "cdna-3")),
 }  # fmt: skip

@@ -4,7 +4,7 @@ import re
 
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS as DECLARED
 from tests.helpers import ROOT, every
-from tests.rule_examples import put, value
+from tests.rule_examples import child, put, value
 from tests.test_check import faults
 
 CHIP, CORES, MODEL, EXPERTS, PICKS, WINDOWS = (
@@ -241,23 +241,23 @@ def test_four_bits_run_two_or_about_three_times_as_fast_as_eight(
 
 # A value of a parameter of engines; values that some engine has, with room, and those that none has.
 PARAMETERS = [
-    ("bandwidth_fraction", ("0.3", "1"), ("0.29",)),
+    ("bandwidth_fraction", ("0.4", "0.98"), ("0.39", "0.99")),
     ("bandwidth_per_core", ("1 GB/s", "100 GB/s"), ("0.99 GB/s", "100.1 GB/s")),
-    ("compute_fraction", ("0.1", "1"), ("0.09",)),
+    ("compute_fraction", ("0.1", "0.98"), ("0.09", "0.99")),
     ("compute_per_core", ("0.1 TFLOP/s", "100 TFLOP/s"), ("0.09 TFLOP/s", "101 TFLOP/s")),
     ("grouped_gemm_fraction", ("0.05", "1"), ("0.04",)),
-    ("block_gemm_fraction", ("0.1", "1"), ("0.09",)),
+    ("block_gemm_fraction", ("0.1", "0.98"), ("0.09", "0.99")),
     ("narrow_expert_width", ("8", "512"), ("7", "513")),
     ("dequantization_operations", ("0.25", "16"), ("0.2", "16.5")),
-    ("link_fraction", ("0.1", "1"), ("0.09",)),
-    ("collective_latency", ("0.2 us", "500 us"), ("0.19 us", "501 us")),
-    ("rank_wait", ("0.2 us", "500 us"), ("0.19 us", "501 us")),
-    ("decode_layer_floor", ("2 us", "2 ms"), ("1.9 us", "2.1 ms")),
-    ("prefill_layer_floor", ("2 us", "2 ms"), ("1.9 us", "2.1 ms")),
+    ("link_fraction", ("0.1", "0.98"), ("0.09", "0.99")),
+    ("collective_latency", ("1 us", "150 us"), ("0.9 us", "151 us")),
+    ("rank_wait", ("1 us", "150 us"), ("0.9 us", "151 us")),
+    ("decode_layer_floor", ("4 us", "2 ms"), ("3.9 us", "2.1 ms")),
+    ("prefill_layer_floor", ("4 us", "2 ms"), ("3.9 us", "2.1 ms")),
     ("expert_layer_extra", ("0.05", "8"), ("0.04", "8.1")),
     ("latent_layer_extra", ("0.05", "4"), ("0.04", "4.1")),
-    ("sequence_overhead", ("0.2 us", "20 ms"), ("0.19 us", "20.1 ms")),
-    ("stage_overhead", ("0.2 us", "20 ms"), ("0.19 us", "20.1 ms")),
+    ("sequence_overhead", ("0.5 us", "5 ms"), ("0.49 us", "5.1 ms")),
+    ("stage_overhead", ("0.5 us", "5 ms"), ("0.49 us", "5.1 ms")),
     ("request_overhead", ("0.1 ms", "2 s"), ("0.09 ms", "2.1 s")),
     ("expert_correlation", ("0.4", "1"), ("0.39",)),
     ("expert_imbalance", ("1", "4"), ("4.1",)),
@@ -265,10 +265,10 @@ PARAMETERS = [
     ("cache_fraction", ("0.6", "1"), ("0.59",)),
     ("prompt_chunk", ("64", "1000000"), ("63", "1000001")),
     ("minimum_rows", ("1", "512"), ("513",)),
-    ("max_sequences", ("16", "100000"), ("15", "100001")),
+    ("max_sequences", ("16", "16384"), ("15", "16385")),
     ("host_bandwidth_fraction", ("0.3", "1"), ("0.29",)),
     ("host_link_fraction", ("0.3", "1"), ("0.29",)),
-    ("host_layer_overhead", ("2 us", "2 ms"), ("1.9 us", "2.1 ms")),
+    ("host_layer_overhead", ("4 us", "2 ms"), ("3.9 us", "2.1 ms")),
 ]  # fmt: skip
 
 
@@ -284,3 +284,45 @@ def test_parameters_that_no_engine_has_are_doubted(tmp_path_factory, name, fine,
 def test_parameters_without_an_edge_here_have_those_of_their_type():
     shares = {"exchange_gathers", "short_sums"}
     assert {name for name, _, _ in PARAMETERS} == {*DECLARED} - shares
+
+
+RANGES = [
+    # decode, decode-moe and unseen; parts within 0.7 and 1.6 times the whole
+    (1.5, 2.3, 1.5, False),
+    (1.5, 2.5, 1.5, True),
+    (3.0, 2.18, 3.0, False),
+    (3.3, 2.18, 3.3, True),
+    (1.5, 1.5, 2.5, True),
+    (1.5, 1.1, 1.5, False),
+    (1.5, 1.5, 1.04, True),
+]
+
+
+@every("decode,experts,unseen,is_doubtful", RANGES)
+def test_ranges_go_together(tmp_path_factory, decode, experts, unseen, is_doubtful):
+    rows = {"decode": decode, "decode-moe": experts, "unseen": unseen}
+    ranges = "".join(
+        f"  {key}: {{below: {at}, above: 1.2, basis: x}}\n" for key, at in rows.items()
+    )
+    engine = f"id: mine\nname: Mine\nfitted_on: mine\nranges:\n{ranges}"
+    found = {fault.rule for fault in faults(tmp_path_factory.mktemp("ranges"), "mine", engine)}
+    assert ("EN010" in found) == is_doubtful
+
+
+DATES = [
+    ("2026-11", False),
+    ("2026-12", True),
+    ("2022-01", False),
+    ("2021-12", True),
+    ("soon", True),
+]
+
+
+@every("month,is_doubtful", [*DATES, (None, True)])
+def test_an_engine_says_when_it_was_fitted(tmp_path_factory, month, is_doubtful):
+    """The month of the engine that it extends is not its own."""
+    floor = "decode_layer_floor: {value: 60 us, source: own}"
+    line = f'date: "{month}"' if month else "aliases: [ours]"
+    text = put(child(floor)[1], ('date: "2026-11"', line))
+    found = faults(tmp_path_factory.mktemp("dates"), "child", text, strict=True)
+    assert ("EN003" in {fault.rule for fault in found}) == is_doubtful

@@ -72,10 +72,10 @@ def _declared(parameter: Parameter) -> Any:
     return field(default=parameter.neutral, metadata={"declared": parameter})
 
 
-PER_LAYER = (2e-6, 2e-3)  # a layer's launches take so long [s]
-PER_EXCHANGE = (2e-7, 5e-4)  # one exchange between chips [s]
-PER_SEQUENCE = (2e-7, 2e-2)  # what a host does for a sequence in a step [s]
-SHARE = (0.1, 1.0)  # of a peak or a link that software reaches
+PER_LAYER = (4e-6, 2e-3)  # a layer's launches take so long [s]
+PER_EXCHANGE = (1e-6, 1.5e-4)  # one exchange between chips [s]
+PER_SEQUENCE = (5e-7, 5e-3)  # what a host does for a sequence in a step [s]
+SHARE = (0.1, 0.98)  # of a peak or a link that software reaches; all of it is a bound
 LARGE_SHARE = (0.6, 1.0)  # of a memory's capacity
 
 
@@ -84,7 +84,7 @@ class DeclaredParameters(Generic[Value]):
     """Every parameter, in the order in which files are written."""
 
     bandwidth_fraction: Value = rate(
-        Fraction, "Share of printed bandwidth that long reads reach.", plausible=(0.3, 1.0)
+        Fraction, "Share of printed bandwidth that long reads reach.", plausible=(0.4, 0.98)
     )
     bandwidth_per_core: Value = rate(
         Bandwidth, "What one core keeps in flight.", inf, plausible=(1e9, 1e11)
@@ -166,7 +166,9 @@ class DeclaredParameters(Generic[Value]):
     minimum_rows: Value = cost(
         Count, "Rows that a product computes at least.", 1.0, plausible=(1, 512)
     )
-    max_sequences: Value = choice(Count, "Sequences in a step, at most.", inf, plausible=(16, 1e5))
+    max_sequences: Value = choice(
+        Count, "Sequences in a step, at most.", inf, plausible=(16, 16384)
+    )
     host_bandwidth_fraction: Value = rate(
         Fraction,
         "Share of the printed bandwidth that reads of a host's memory reach.",

@@ -8,6 +8,7 @@ from fastcalc.catalogue.reader import Path_
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.lint.dates import day
 from fastcalc.lint.document import Sheet, WrittenNumber
 from fastcalc.lint.rule import Findings, Setting, rule
 from fastcalc.lint.words import amount
@@ -57,15 +58,21 @@ def bands_are_bands(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("EN003", strict=True)
-def fits_have_dates(sheet: Sheet, _: Setting) -> Findings:
-    """An engine that does not say when it was fitted.
+def fits_have_dates(sheet: Sheet, setting: Setting) -> Findings:
+    """An engine that does not say when it was fitted, or says when it cannot have been.
 
     Engines change every month; a profile two years old predicts another program.
     Seen: vidur's profiles against vLLM 0.9.1: 700 % off (issue 60).
-    Instead: Write 'date:'.
+    Instead: Write 'date:' of the software that was measured.
     """
-    if sheet.numbers and not sheet.at("date"):
+    if not any(sheet.states(number.path) for number in sheet.numbers.values()):
+        return
+    if not sheet.states(("date",)):
         yield ("id",), "no 'date' says when this was fitted"
+        return
+    fitted = day(str(sheet.at("date")))
+    if not fitted or fitted.year < 2022 or fitted > setting.today:
+        yield ("date",), f"'{shown(str(sheet.at('date')))}' is no month from 2022 to now"
 
 
 @rule("EN004")
@@ -116,6 +123,63 @@ def ranges_are_plausible(sheet: Sheet, _: Setting) -> Findings:
                     ("ranges", name, side),
                     f"{factor:g} times {side}; engines have up to {_WIDEST:g}",
                 )
+
+
+_PARTS = (0.7, 1.6)  # of the whole's factor: parts of shipped engines have 0.75 to 1.53 of it
+
+
+@rule("EN010")
+def ranges_go_together(sheet: Sheet, _: Setting) -> Findings:
+    """A range far from that of the whole which it is a part of.
+
+    A kind of model or chip is a part of all points; what is unseen is not far outside them all.
+    Seen: 'above: 2.66' of all decode points, of which no kind has more than 1.71.
+    Instead: Fit again, or take the factor from the points that were left out.
+    """
+    ranges = sheet.at("ranges")
+    ranges = ranges if isinstance(ranges, dict) else {}
+    wholes = [name for name in ranges if name in ("decode", "prefill", "served")]
+    for name in ranges:
+        parts_of = (
+            wholes
+            if name == "unseen"
+            else [whole for whole in wholes if name.startswith(f"{whole}-")]
+        )
+        for side in ("below", "above") if parts_of else ():
+            factor, *factors = (sheet.at("ranges", at, side) for at in (name, *parts_of))
+            if not all(isinstance(number, (int, float)) for number in (factor, *factors)):
+                continue
+            low, high = _PARTS[0] * min(factors), _PARTS[1] * max(factors)
+            if not low <= factor <= high:
+                has = f"{factor:g} times {side}, where {' and '.join(parts_of)} have"
+                yield ("ranges", name, side), f"{has} {min(factors):g} to {max(factors):g}"
+
+
+def _lists(sheet: Sheet) -> Iterator[tuple[Path_, list[object]]]:
+    """Yield every list of names, and where it stands."""
+    yield ("fitted_architectures",), sheet.at("fitted_architectures")
+    for key, names in (
+        ("formats", ("architectures", "weights", "caches")),
+        ("instead", ("kinds",)),
+    ):
+        rows = sheet.at(key)
+        for index in range(len(rows) if isinstance(rows, list) else 0):
+            for name in names:
+                yield (key, index, name), sheet.at(key, index, name)
+
+
+@rule("EN011")
+def names_stand_once(sheet: Sheet, _: Setting) -> Findings:
+    """A name that stands twice in a list.
+
+    One of the two was to be another name, which is missing now.
+    Seen: 'architectures: [ada, ada, cdna3]' for [ada, hopper, cdna3].
+    Instead: Write the other one, or leave it out.
+    """
+    for path, names in _lists(sheet):
+        for index, name in enumerate(names if isinstance(names, list) else ()):
+            if name in names[:index]:
+                yield (*path, index), f"'{shown(str(name))}' stands here twice"
 
 
 _ROOM = 1.25  # of the parent's band: a fit of other software may end a little outside
