@@ -52,8 +52,8 @@ def run(request: Fastmode) -> CommandAnswer:
     smaller_models = words.get(smaller[0], smaller) if len(smaller) == 1 else smaller
     answer = replace(tricks(start, speed, catalogue, smaller_models), asked_start=slow)
     if not answer.reached and request.written_as != "table":
-        extra = partial(fastmode.alongside, answer)
-        return no_answer([fastmode.nothing(answer)], fastmode.KEYS, fastmode_table.TABLE, extra)
+        extra, reason = partial(fastmode.alongside, answer), fastmode.no_option_reaches(answer)
+        return no_answer([reason], fastmode.KEYS, fastmode_table.TABLE, extra)
     outcomes = [
         answer.today,
         *(option.outcome for option in answer.options if option.outcome is not None),

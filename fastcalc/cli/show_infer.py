@@ -32,7 +32,7 @@ def run(request: Infer) -> CommandAnswer:
         lambda: [report.record(inverse, region) for region in inverse.regions],
         lambda: (report.TABLE, inverse.regions),
         lambda: report.alongside(inverse, points),
-        reasons=[] if inverse.minimal else [report.none(inverse, points)],
+        reasons=[] if inverse.minimal else [report.no_consistent_service(inverse, points)],
         code=0 if inverse.minimal else 1,
     )
 

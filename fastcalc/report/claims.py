@@ -26,7 +26,7 @@ COLUMNS = (
     words("id", lambda judged: judged.claim.id),
     words("verdict", lambda judged: judged.verdict),
     numbers("value", lambda judged: shown(judged.check) if judged.check else "-"),
-    numbers("expected", lambda judged: wanted(judged.check) if judged.check else "-"),
+    numbers("expected", lambda judged: expected_text(judged.check) if judged.check else "-"),
     words("claim", lambda judged: judged.claim.claim),
 )
 
@@ -149,7 +149,7 @@ def shown(tested: Tested, max_listed: int = _FEW) -> str:
     return f"{text} {tested.unit}".strip()
 
 
-def wanted(tested: Tested, signs: dict[str, str] = _SIGNS) -> str:
+def expected_text(tested: Tested, signs: dict[str, str] = _SIGNS) -> str:
     """Return what a claim says its value is."""
     comparison = tested.check.comparison
     texts = [digits(value) for value in tested.expected]
@@ -223,7 +223,7 @@ def _of_test(tested: Tested, book: Claims) -> Iterator[tuple[str, str]]:
         low, high = (_end(value, tested.unit) for value in tested.ends)
         unit = tested.unit if np.isfinite(tested.ends[1]) else ""
         yield "over all", f"{low} to {f'{high} {unit}'.strip()} over the ranges of the premises"
-    expected = f"{wanted(tested, _WORDS)} {tested.unit}".strip()
+    expected = f"{expected_text(tested, _WORDS)} {tested.unit}".strip()
     expectation = tested.check.expected
     enough = "; the claim says may, so that one case is enough" * tested.check.may
     yield "expected", f"{expected}{within}{_range(expectation)}{_origin(expectation, book)}{enough}"

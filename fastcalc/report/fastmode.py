@@ -204,7 +204,7 @@ def factors_of(answer: Answer) -> list[Factor]:
     return waterfall(answer.today, cheapest.outcome) if cheapest and cheapest.outcome else []
 
 
-def nothing(answer: Answer) -> str:
+def no_option_reaches(answer: Answer) -> str:
     """Say that nothing reaches the speed, and what comes nearest."""
     speed, how = answer.nearest or (0.0, "")
     sentence = f"nothing in the catalogue reaches {number(answer.speed)} tokens/s"

@@ -9,7 +9,7 @@ from fastcalc.core.formats_run import format_notes
 from fastcalc.core.scenario import Outcome
 from fastcalc.report import compare, factors, record_tables
 from fastcalc.report.console import Part, Screen
-from fastcalc.report.fastmode import COLUMNS, MOST_SHOWN, factors_of, nothing, rows
+from fastcalc.report.fastmode import COLUMNS, MOST_SHOWN, factors_of, no_option_reaches, rows
 from fastcalc.report.numbers_as_text import counted, dollars, number, parameters
 from fastcalc.report.records import Record
 from fastcalc.search.tricks import Answer, Option
@@ -155,14 +155,14 @@ def _tried(answer: Answer) -> str:
 
 def _start(answer: Answer) -> list[str]:
     """Say why today's users are faster than was asked: no more of them fit in memory."""
-    asked, place = answer.asked_start, answer.today.placement
+    wanted_speed, place = answer.asked_start, answer.today.placement
     batch, speed = answer.today.scenario.batches[0], number(float(answer.today.estimate.speed[0]))
-    if asked is None or batch < place.max_batch or speed == number(asked):
+    if wanted_speed is None or batch < place.max_batch or speed == number(wanted_speed):
         return []
     chips = counted(place.layout.chips, answer.today.scenario.hardware.id)
     return [
-        f"today's users get {speed} tokens/s, not the {number(asked)} asked for: the memory of "
-        f"{chips} holds no more than {batch:,}; --chips starts from more"
+        f"today's users get {speed} tokens/s, not the {number(wanted_speed)} asked for: the memory "
+        f"of {chips} holds no more than {batch:,}; --chips starts from more"
     ]
 
 
@@ -184,7 +184,7 @@ def _sentence(answer: Answer) -> str:
     if answer.cheapest is None and answer.reached:
         return f"{begun}: only with fewer bits or another model, which change the answers."
     if answer.cheapest is None:
-        return f"{begun}: {nothing(answer)}."
+        return f"{begun}: {no_option_reaches(answer)}."
     return f"{begun}: {'; '.join(_ways(answer))}."
 
 
@@ -255,7 +255,7 @@ def _formats(outcome: Outcome) -> list[str]:
 
 def _low_end(answer: Answer, options: Sequence[Option]) -> str:
     if not answer.reached:
-        return nothing(answer)
+        return no_option_reaches(answer)
     _, *records = rows(answer, options)
     sure = [
         f"{_called(record)} ({option.change})" if option.trick in MOST_SHOWN else _called(record)

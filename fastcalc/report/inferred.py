@@ -120,7 +120,7 @@ def parts(inverse: Inverse, points: int, screen: Screen) -> list[Part]:
 
 def _verdict(inverse: Inverse, points: int) -> str:
     if not inverse.minimal:
-        return f"{none(inverse, points)}."
+        return f"{no_consistent_service(inverse, points)}."
 
     def named(region: Region) -> str:
         edge = " (at the edge of what was tried)" if region.at_edge else ""
@@ -134,7 +134,7 @@ def _verdict(inverse: Inverse, points: int) -> str:
     return f"To explain the fast tier, {'; '.join(clauses)}."
 
 
-def none(inverse: Inverse, points: int) -> str:
+def no_consistent_service(inverse: Inverse, points: int) -> str:
     """Say that nothing fits, and what was tried."""
     return (
         f"None of {points:,} services tried is consistent with these speeds and prices within "
