@@ -39,7 +39,8 @@ def rows(
             low=point["tokens_per_s_per_user_low"],
             base=answer.today,
             command=command(option.outcome) if option.outcome else None,
-            changes_answers=option.outcome is not None and option not in (start, *answer.kept),
+            changes_answers=option.outcome is not None
+            and option not in (start, *answer.same_answers),
         )
         record = {**plainly(values(_BEFORE, trial)), **point, **values(_AFTER, trial)}
         record |= plainly(values((*_RANGE, *_LAST), trial))

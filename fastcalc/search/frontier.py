@@ -126,10 +126,10 @@ def edge(before: Sequence[FrontierPoint], after: Sequence[FrontierPoint]) -> flo
     before, after : points of two runs, the first of which ends where the other begins
     """
     ends = before[-1].speed, after[0].speed
-    own, rival = (_between(points, *ends) for points in (before, after))
+    curve, rival = (_between(points, *ends) for points in (before, after))
     wins = [
         speed
-        for speed, usd in own[:, own[0] < after[0].speed].T
+        for speed, usd in curve[:, curve[0] < after[0].speed].T
         if usd < np.min(rival[1, rival[0] >= speed], initial=np.inf)
     ]
     return float(max(wins, default=ends[0]))
@@ -137,17 +137,17 @@ def edge(before: Sequence[FrontierPoint], after: Sequence[FrontierPoint]) -> flo
 
 def _between(points: Sequence[FrontierPoint], low: float, high: float) -> Floats:
     """Return speeds and dollars of the layouts of points at the batches between two speeds."""
-    found = [np.empty((2, 0))]
+    curves = [np.empty((2, 0))]
     for point in {id(point.outcome): point for point in points}.values():
-        placed, traffic = point.outcome.placement, point.outcome.scenario.traffic
-        most, least = largest_batches(placed, traffic, np.array([low, high])).tolist()
-        if most:
-            batch = np.unique(np.linspace(max(least, 1), most, _EDGE).round())
-            each = speeds(placed, traffic, batch)
+        placement, traffic = point.outcome.placement, point.outcome.scenario.traffic
+        largest, smallest = largest_batches(placement, traffic, np.array([low, high])).tolist()
+        if largest:
+            batch = np.unique(np.linspace(max(smallest, 1), largest, _EDGE).round())
+            user_speeds = speeds(placement, traffic, batch)
             # The chips cost the same an hour at any batch.
             hour = point.usd * point.batch * point.speed
-            found.append(np.stack([each, hour / (batch * each)]))
-    return np.concatenate(found, axis=1)
+            curves.append(np.stack([user_speeds, hour / (batch * user_speeds)]))
+    return np.concatenate(curves, axis=1)
 
 
 def placeable(scenarios: Sequence[Scenario], max_chips: int) -> tuple[list[Scenario], list[str]]:

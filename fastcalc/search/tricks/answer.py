@@ -32,7 +32,7 @@ class Answer:
     options : in the order of `fastcalc.search.tricks.option.TRICKS`, the cheapest first
     drafts, tokens, acceptance : and what they need at today's batch [1]
     shorter, thinner : hypothetical smaller shapes that reach the speed at today's batch and chips
-    kept : those that keep today's model, or one that was named, and its formats
+    same_answers : those that keep today's model, or one that was named, and its formats
     nearest : where nothing reaches it, the fastest that there is for one user [1/s], and what it is
     asked_start : the speed that today's users were to have, where it was asked for [1/s]
     """
@@ -40,7 +40,7 @@ class Answer:
     today: Outcome
     speed: float
     options: list[Option]
-    kept: list[Option]
+    same_answers: list[Option]
     drafts: Floats
     tokens: Floats
     acceptance: Floats
@@ -52,17 +52,17 @@ class Answer:
     @property
     def cheapest(self) -> Option | None:
         """The cheapest that reaches the speed and keeps the answers as they are."""
-        return best(self.kept)
+        return best(self.same_answers)
 
     @property
     def on_same_chips(self) -> Option | None:
         """The cheapest of those on today's kind of chip."""
-        return best([option for option in self.kept if self._is_on_todays(option)])
+        return best([option for option in self.same_answers if self._is_on_todays(option)])
 
     @property
     def on_another_machine(self) -> Option | None:
         """The cheapest of those on another kind of chip."""
-        return best([option for option in self.kept if not self._is_on_todays(option)])
+        return best([option for option in self.same_answers if not self._is_on_todays(option)])
 
     def _is_on_todays(self, option: Option) -> bool:
         today = self.today.scenario.hardware.id
@@ -71,7 +71,7 @@ class Answer:
     @property
     def reached(self) -> list[Option]:
         """The options that reach the speed."""
-        return [one for one in self.options if one.outcome is not None]
+        return [option for option in self.options if option.outcome is not None]
 
 
 def fastmode(
@@ -86,23 +86,23 @@ def fastmode(
     """
     outcome = solve(best_cut(today))
     if not outcome.fits:
-        needed, most = outcome.min_chips[0], outcome.placement.max_batch
+        needed, max_batch = outcome.min_chips[0], outcome.placement.max_batch
         count, model, chip = outcome.placement.layout.chips, today.model.id, today.hardware.id
         plural, verb = ("s", "") if count > 1 else ("", "s")
-        what = f"batch {today.batches[0]:,} of {model} does not fit {count} chip{plural} of {chip}"
-        more = f"; write --chips {needed}" if needed and needed > count else ""
-        raise InputError(f"{what}, which hold{verb} {most:,}{more}")
+        fault = f"batch {today.batches[0]:,} of {model} does not fit {count} chip{plural} of {chip}"
+        hint = f"; write --chips {needed}" if needed and needed > count else ""
+        raise InputError(f"{fault}, which hold{verb} {max_batch:,}{hint}")
     base = Base(outcome, speed, catalogue, smaller)
     drafts, tokens, acceptance = passes.needed_drafts(base)
     options = base.on_todays_chips() + base.on_other_machines()
     options += [*in_order(passes.fewer_bits(base)), passes.speculation(base)]
     options += [*models.smaller_models(base), *combinations(base)]
-    options.sort(key=lambda one: list(TRICKS).index(one.trick))
+    options.sort(key=lambda option: list(TRICKS).index(option.trick))
     return Answer(
         today=outcome,
         speed=speed,
         options=options,
-        kept=[option for option in options if base.keeps_answers(option)],
+        same_answers=[option for option in options if base.keeps_answers(option)],
         drafts=drafts,
         tokens=tokens,
         acceptance=acceptance,
@@ -118,19 +118,21 @@ def start_at_speed(scenario: Scenario, speed: float) -> Scenario | None:
     Chips that the scenario names are kept. None where no layout that people run reaches the speed.
     """
     space = Space(scenario)
-    asked, chips = locate(replace(scenario, batches=(1,))), scenario.sharding.chips
-    layouts = [asked.placement.layout]
+    location, chips = locate(replace(scenario, batches=(1,))), scenario.sharding.chips
+    layouts = [location.placement.layout]
     if chips is None and not scenario.sharding.names_ranks:
-        few = (layout for layout in asked.site.default_layouts if layout.chips <= MOST_CHIPS)
-        layouts += [layout for layout in few if is_run(asked.site, layout)]
+        small_enough = (
+            layout for layout in location.site.default_layouts if layout.chips <= MOST_CHIPS
+        )
+        layouts += [layout for layout in small_enough if is_run(location.site, layout)]
         layouts.sort(key=lambda layout: layout.chips)
     elif not scenario.sharding.names_ranks:
         layouts = space.cuts(chips or 1) or layouts
-    placed = space.site.place_all(layouts, axes=1)
+    placements = space.site.place_all(layouts, axes=1)
     goals = np.full((len(layouts), 1), speed * (1.0 - ROUNDING))
-    each = partial(speeds, placed, scenario.traffic)
-    batches = largest_reaching(each, goals, 0, np.asarray(placed.max_batch) + 1)[:, 0]
-    best = int(((batches > 0) if chips is None else batches).argmax())
-    if not batches[best]:
+    speeds_at = partial(speeds, placements, scenario.traffic)
+    batches = largest_reaching(speeds_at, goals, 0, np.asarray(placements.max_batch) + 1)[:, 0]
+    chosen = int(((batches > 0) if chips is None else batches).argmax())
+    if not batches[chosen]:
         return None
-    return replace(scenario, batches=(int(batches[best]),), sharding=sharding(layouts[best]))
+    return replace(scenario, batches=(int(batches[chosen]),), sharding=sharding(layouts[chosen]))

@@ -59,10 +59,12 @@ class Base:
         if option.outcome is None:
             return False
         scenario, today = option.outcome.scenario, self.scenario
-        own = (today.weights, today.kv) if scenario.model is today.model else (None, None)
-        weights = (own[0], *scenario.model.also_published)
+        own_formats = (today.weights, today.kv) if scenario.model is today.model else (None, None)
+        weights = (own_formats[0], *scenario.model.also_published)
         return (
-            self.may_take(scenario.model) and scenario.weights in weights and scenario.kv == own[1]
+            self.may_take(scenario.model)
+            and scenario.weights in weights
+            and scenario.kv == own_formats[1]
         )
 
     @property
@@ -95,8 +97,8 @@ class Base:
     def rivals(self) -> list[Hardware]:
         """Datacenter chips with a price that run layer after layer, today's left out."""
         pricing, today = self.scenario.pricing, self.scenario.hardware.id
-        priced = (one for one in self.chips if pricing.per_chip_hour(one) is not None)
-        return [one for one in priced if one.id != today and class_of(one) in DATACENTER]
+        priced = (chip for chip in self.chips if pricing.per_chip_hour(chip) is not None)
+        return [chip for chip in priced if chip.id != today and class_of(chip) in DATACENTER]
 
     def on(self, hardware: Hardware) -> Scenario:
         """Return the same service on another chip, under the chosen engine where it fits."""
@@ -115,16 +117,16 @@ class Base:
         """Return what another machine or model comes to, or why it cannot be."""
         try:
             space = Space(scenario)
-            found = self.search(space, self.deployments(space))
+            reach = self.search(space, self.deployments(space))
         except InputError as error:
             return Option(trick, change, why_not=str(error))
-        return option_of(trick, change, found, self.speed)
+        return option_of(trick, change, reach, self.speed)
 
     @cached_property
     def sram_machines(self) -> list[Hardware]:
         """Machines that are sold for their memory on the chip, today's left out."""
         today = self.scenario.hardware.id
-        return [one for one in self.chips if one.kind in SRAM_KINDS and one.id != today]
+        return [chip for chip in self.chips if chip.kind in SRAM_KINDS and chip.id != today]
 
     @cached_property
     def smaller(self) -> list[Model]:
@@ -132,12 +134,14 @@ class Base:
         today, active = self.scenario.model.id, self.today.placement.work.active_parameters
         if self.models is None:
             names = self.catalogue.names("models")
-            family = [one for one in names if family_of(one) == family_of(today) and one != today]
-            found = readable(self.catalogue.model, family)
+            family = [
+                name for name in names if family_of(name) == family_of(today) and name != today
+            ]
+            models = readable(self.catalogue.model, family)
         else:
-            found = (self.catalogue.model(name) for name in self.models)
-        sizes = [(workload(model).active_parameters, model) for model in found]
-        smaller = sorted((one for one in sizes if one[0] < active), key=lambda one: -one[0])
+            models = (self.catalogue.model(name) for name in self.models)
+        sizes = [(workload(model).active_parameters, model) for model in models]
+        smaller = sorted((pair for pair in sizes if pair[0] < active), key=lambda pair: -pair[0])
         return [model for _, model in smaller]
 
     def deployments(self, space: Space) -> list[Layout]:
@@ -148,38 +152,38 @@ class Base:
         fewest = space.fewest_chips
         if fewest is None:
             return []
-        most = max(fewest, self.layout.chips, space.site.chips_joined)
+        max_chips = max(fewest, self.layout.chips, space.site.chips_joined)
         if space.site.machine.is_spatial:
-            most = fewest * WAFERS
-        found = space.up_to(most)
+            max_chips = fewest * WAFERS
+        layouts = space.up_to(max_chips)
         if space.scenario.hardware is self.scenario.hardware:
             copies = space.cuts(self.layout.chips)
-            more = self.beyond_today(space)
-            found = list(dict.fromkeys([self.layout, *found, *copies, *more]))
-        return found
+            beyond = self.beyond_today(space)
+            layouts = list(dict.fromkeys([self.layout, *layouts, *copies, *beyond]))
+        return layouts
 
     def up_to_today(self) -> list[Layout]:
         """Return the other layouts of today's chips, with copies of the weights, and of fewer."""
         chips = self.layout.chips
-        found = dict.fromkeys([*self.space.up_to(chips), *self.space.cuts(chips)])
-        return [layout for layout in found if layout != self.layout]
+        layouts = dict.fromkeys([*self.space.up_to(chips), *self.space.cuts(chips)])
+        return [layout for layout in layouts if layout != self.layout]
 
     def beyond_today(self, space: Space) -> list[Layout]:
         """Return layouts of more than today's chips, up to eight times as many or a link domain."""
         today = self.layout.chips
-        most = most_chips(self.today)
-        return [layout for layout in space.up_to(most) if layout.chips > today]
+        max_chips = most_chips(self.today)
+        return [layout for layout in space.up_to(max_chips) if layout.chips > today]
 
     def on_todays_chips(self) -> list[Option]:
         """Return today's chips at the largest batch that will do, cut otherwise, and more."""
-        options, others = [], self.up_to_today()
-        tried = (("smaller-batch", [self.layout]), ("other-layout", others))
-        for trick, layouts in (*tried, ("more-chips", self.beyond_today(self.space))):
-            found = self.search(self.space, layouts)
-            cut = found.outcome.placement.layout if found.outcome else None
+        options, other_layouts = [], self.up_to_today()
+        searches = (("smaller-batch", [self.layout]), ("other-layout", other_layouts))
+        for trick, layouts in (*searches, ("more-chips", self.beyond_today(self.space))):
+            reach = self.search(self.space, layouts)
+            cut = reach.outcome.placement.layout if reach.outcome else None
             change = "" if cut is None or cut == self.layout else str(cut) or "one chip"
-            options.append(option_of(trick, change, found, self.speed))
-        if not others:
+            options.append(option_of(trick, change, reach, self.speed))
+        if not other_layouts:
             options[1] = Option("other-layout", "", why_not="there is none")
         return options
 
