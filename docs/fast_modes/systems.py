@@ -260,7 +260,7 @@ def verdicts(book: Book) -> Words:
 def _told(one: Judged) -> list[str]:
     check = one.conclusion if one.verdict == "misleading" else one.check
     assert check is not None, "only external claims have no test"
-    return [one.claim.id, one.claim.claim, claim_text.shown(check), claim_text.wanted(check)]
+    return [one.claim.id, one.claim.claim, claim_text.shown(check), claim_text.expected_text(check)]
 
 
 def _by_article(book: Book) -> str:
