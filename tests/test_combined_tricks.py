@@ -374,7 +374,8 @@ def test_where_nothing_reaches_the_nearest_is_said(fastcalc):
 
 
 def test_smaller_models_may_be_named(fastcalc):
-    asked = ("fastmode", "llama-3.1-8b", "--smaller", "qwen3-4b", "--format", "json")
+    asked = ("fastmode", "llama-3.1-8b", "--smaller", "qwen3-4b", "--speedup", "2")
+    asked += ("--format", "json")
     rows = json.loads(fastcalc(*asked).out)["records"]
     assert [one["model"] for one in rows if one["trick"] == "smaller-model"] == ["qwen3-4b"]
     wrong = fastcalc("fastmode", "llama-3.1-8b", "--smaller", "nothing")

@@ -280,12 +280,14 @@ def test_chips_that_no_link_joins_are_not_laid_out_together(catalogue):
 
 
 def test_no_chip_gains_by_a_link_beyond_the_domain_left_out(catalogue):
-    """16 chips cut one way, and as serves best: slower without the link, or not at all."""
+    """16 chips in stages, and 32 with experts over all: slower without the link, or not at all."""
+    stages, _ = CASES["links"]
+    experts = ("qwen3-30b-a3b", None, {"sharding": Sharding(tp=2, ep=32, dp=16)}, None)
     for chip in chips(catalogue):
         if chip.links.scale_out is None:
             continue
         less = chip.model_copy(update={"links": chip.links.model_copy(update={"scale_out": None})})
-        for case in CASES["links"]:
+        for case in (stages, experts):
             left_out = answers(catalogue, less, *case)
             if left_out is not None:
                 ratio = left_out / answers(catalogue, chip, *case)

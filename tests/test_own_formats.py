@@ -1,5 +1,7 @@
 """What a model is published in: its first release, and official ones in fewer bits."""
 
+import json
+
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.own_formats import narrows_weights
 from tests.helpers import outcome, words
@@ -35,6 +37,11 @@ def test_a_plan_in_official_fp8_leads_without_a_star(capsys, monkeypatch):
 
     asked = ("plan", "glm-4.7", "--on", "h200-sxm", "--tpot", "30ms", "--rate", "1/s")
     text = words(run(*asked, capsys=capsys, monkeypatch=monkeypatch).out)
-    title, table = text.split(" - key: ")[0].split("plan chip")
-    assert "fewer bits than it is published in" not in title
-    assert "h200-sxm fp8 bf16" in table.partition("fewer bits *")[0]
+    assert "fewer bits than it is published in" not in text.split("plan chip")[0]
+    written = run(*asked, "--format", "json", capsys=capsys, monkeypatch=monkeypatch).out
+    first = json.loads(written)["records"][0]
+    assert (first["hardware"], first["weight_format"], first["kv_format"]) == (
+        "h200-sxm",
+        "fp8",
+        "bf16",
+    )

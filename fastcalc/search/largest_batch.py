@@ -62,13 +62,15 @@ def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float
         least_usd(candidates, batches, user_speeds, speed),
         float(user_speeds[:, 0].max()),
     )
-    for place in np.argsort(usd_at_least, kind="stable").tolist():
+    # Copies of a layout cost the same but for rounding: the fewest chips come first, and stay.
+    chips = np.array([layout.chips for layout in candidates])
+    for place in np.lexsort((chips, usd_at_least.astype(np.float32))).tolist():
         if usd_at_least[place] * hour >= lowest_usd:
             break
         layout = candidates[place]
         scale = float(usd_per_million(usd_per_hour=hour * layout.chips, seconds=1.0, tokens=1.0))
         total, batch = _closest(space.site.place(layout), traffic, speed, lowest_usd / scale)
-        if batch and scale / total < lowest_usd:
+        if batch and scale / total < lowest_usd * (1.0 - ROUNDING):
             lowest_usd, point = scale / total, (layout, batch)
     if point is not None:
         return Reach(space.at(*point), fastest)
