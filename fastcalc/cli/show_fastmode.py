@@ -38,13 +38,7 @@ def run(request: Fastmode) -> CommandAnswer:
     slow = request.from_speed
     start = best_cut(scenario) if slow is None else start_at_speed(scenario, slow)
     if start is None:
-        chips, where = scenario.sharding.chips, scenario.hardware.id
-        where = f"{chips} chips of {where}" if chips else where
-        reason = (
-            f"no batch of {scenario.model.id} on {where} is expected to give each user {slow:g} "
-            "tokens/s, so there is no point to start from"
-        )
-        return no_answer([reason], fastmode.KEYS, fastmode_table.TABLE)
+        return no_answer([_no_start(scenario, slow)], fastmode.KEYS, fastmode_table.TABLE)
     today = float(solve(start).estimate.speed[0])
     speed = request.to_speed or today * (request.speedup or SPEEDUP)
     smaller = options.names(request.smaller, "--smaller")
@@ -54,13 +48,9 @@ def run(request: Fastmode) -> CommandAnswer:
     if not answer.reached and request.written_as != "table":
         extra, reason = partial(fastmode.alongside, answer), fastmode.no_option_reaches(answer)
         return no_answer([reason], fastmode.KEYS, fastmode_table.TABLE, extra)
-    outcomes = [
-        answer.today,
-        *(option.outcome for option in answer.options if option.outcome is not None),
-    ]
-    shown_options, left = fastmode.shown(
-        answer, everything=request.everything or request.written_as == "markdown"
-    )
+    outcomes = [answer.today, *(option.outcome for option in answer.options if option.outcome)]
+    everything = request.everything or request.written_as == "markdown"
+    shown_options, left = fastmode.shown(answer, everything=everything)
 
     def page(screen: Screen) -> list[Part]:
         next_command = _next(request, comparison, answer, shown_options)
@@ -78,6 +68,16 @@ def run(request: Fastmode) -> CommandAnswer:
         lambda: {**fastmode.alongside(answer), "assumptions": records.assumptions(outcomes)},
         (line for outcome in outcomes for line in outcome.warnings),
         code=0 if answer.reached else 1,
+    )
+
+
+def _no_start(scenario: Scenario, speed: float | None) -> str:
+    """Return the sentence for a speed that no batch is expected to give."""
+    chips, where = scenario.sharding.chips, scenario.hardware.id
+    where = f"{chips} chips of {where}" if chips else where
+    return (
+        f"no batch of {scenario.model.id} on {where} is expected to give each user {speed:g} "
+        "tokens/s, so there is no point to start from"
     )
 
 

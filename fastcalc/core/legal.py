@@ -235,9 +235,14 @@ class LegalLayouts:
                 f"{layout.pp} chips; state links.scale_out in a file that extends it, or add "
                 "copies with --dp",
             )
+        self._check_experts(layout)
+        return layout
+
+    def _check_experts(self, layout: Layout) -> None:
         if layout.ep > 1 and not self.work.experts:
             raise LayoutError(
-                "ep without experts", f"--ep {layout.ep}: {model.id} has no routed experts"
+                "ep without experts",
+                f"--ep {layout.ep}: {self.work.model.id} has no routed experts",
             )
         if layout.width % layout.ep or max(layout.ep, layout.tp) % min(layout.ep, layout.tp):
             raise LayoutError(
@@ -245,7 +250,6 @@ class LegalLayouts:
                 f"--ep {layout.ep} does not suit tp {layout.tp} x dp {layout.dp}: it divides their "
                 "product and is a multiple or a divisor of tp",
             )
-        return layout
 
 
 @lru_cache(maxsize=512)

@@ -69,17 +69,15 @@ def measurements(record: Record, options: Mapping[str, str], names: Names) -> li
         notes="; ".join(filter(None, words)),
         line=record.line,
     )
-    return [
-        measurement
-        if isinstance(measurement, str)
-        else replace(
-            point,
-            metric=measurement[0],
-            value=measurement[1],
-            notes=f"kind={measurement[2]}; {point.notes}",
-        )
-        for measurement in _metrics(record, load)
-    ]
+    results: list[Point | str] = []
+    for measurement in _metrics(record, load):
+        if not isinstance(measurement, str):
+            metric, value, kind = measurement
+            notes = f"kind={kind}; {point.notes}"
+            results.append(replace(point, metric=metric, value=value, notes=notes))
+        else:
+            results.append(measurement)
+    return results
 
 
 def _metrics(record: Record, load: Load) -> Iterator[tuple[str, float, str] | str]:

@@ -156,8 +156,20 @@ def check_document(document: Document, kind: Kind | None, setting: Setting) -> I
     is_broken = bool(faults or document.faults)
     subject = sheet(document, kind, entry, parent)
     marks = {document.mark(path) for path in unfilled}
+    plausible = [
+        fault
+        for fault in _implausible(document, kind, subject, setting)
+        # Of a place-holder it is enough to say that it is one.
+        if fault.rule == "PV014" or (fault.line, fault.column) not in marks
+    ]
+    yield from _excuse(document, plausible, setting, is_broken=is_broken)
+
+
+def _implausible(
+    document: Document, kind: Kind, subject: Sheet, setting: Setting
+) -> Iterator[Fault]:
+    """Yield what the rules find in one document, but for what a parent's own check says."""
     scopes = {"always", "strict"} if setting.strict else {"always"}
-    plausible = []
     for id_, rule in sorted(RULES.items()):
         finder = rule.finds if kind in rule.kinds and rule.scope in scopes else None
         for where, message in finder(subject, setting) if finder else ():
@@ -166,14 +178,10 @@ def check_document(document: Document, kind: Kind | None, setting: Setting) -> I
                 path = (*path, "value") if (*path, "value") in document.values else path
             else:
                 path, sentence = where, message
-            if _is_of_parent(id_, path, subject):
-                continue
-            mark = document.mark(path, key=rule.at_key)
-            # Of a place-holder it is enough to say that it is one.
-            if id_ == "PV014" or mark not in marks:
+            if not _is_of_parent(id_, path, subject):
+                mark = document.mark(path, key=rule.at_key)
                 sentence = " ".join(sentence.split())
-                plausible.append(Fault(id_, document.file, *mark, sentence, rule.severity))
-    yield from _excuse(document, plausible, setting, is_broken=is_broken)
+                yield Fault(id_, document.file, *mark, sentence, rule.severity)
 
 
 def _parent(document: Document, kind: Kind, catalogue: Catalogue) -> Sheet | None:

@@ -1,6 +1,6 @@
 """Charts as text: letters in a frame, a legend, and bars of letters."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -83,13 +83,10 @@ def plot(
         lines.append(f"{ticks.get(place, ''):>{margin}} {drawn['side']}{row}".rstrip())
     lines.append(" " * (margin + 1) + drawn["corner"] + drawn["rule"] * columns)
     axis = panel.across
-    inside = [name for name, at in (marks or {}).items() if axis.low <= at <= axis.high]
-    if marks and inside:
-        under = [" "] * (margin + 2 + columns)
-        for place, name in enumerate(inside):
-            at = margin + 2 + _place(panel.across, marks[name], columns)
-            under[at] = letter_of(place).upper()
-        lines.append("".join(under).rstrip())
+    inside = {name: at for name, at in (marks or {}).items() if axis.low <= at <= axis.high}
+    if inside:
+        places = [margin + 2 + _place(axis, at, columns) for at in inside.values()]
+        lines.append(_capitals(places, margin + 2 + columns))
     lines.append(_scale(panel.across, columns, margin + 2))
     lines.append(panel.across.label.rjust(margin + 2 + columns).rstrip())
     lines += [f"  {letter}  {series.name}" for letter, series in lettered]
@@ -101,6 +98,14 @@ def plot(
     if any(series.style == "line" and series.low is not None for series in panel.series):
         lines += [f"  {drawn['band']}  range"]
     return [*lines, *(f"  {letter_of(place).upper()}  {name}" for place, name in enumerate(inside))]
+
+
+def _capitals(places: Sequence[int], width: int) -> str:
+    """Return a line with a capital letter at each place."""
+    line = [" "] * width
+    for index, place in enumerate(places):
+        line[place] = letter_of(index).upper()
+    return "".join(line).rstrip()
 
 
 def letter_of(place: int) -> str:

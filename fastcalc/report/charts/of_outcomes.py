@@ -189,9 +189,7 @@ def step(outcomes: Sequence[Outcome]) -> Chart:
                 continue
             top = below + spent
             colour = MOST - 1 if part == _OTHERS else order.index(part)
-            tips = [
-                f"{part}, batch {b:,.0f}: {number(t)} ms" for b, t in zip(batch, spent, strict=True)
-            ]
+            tips = _tips(part, batch, spent)
             middle = (below + top) / 2.0
             at, low, high = (np.broadcast_to(edge, wide.shape) for edge in (middle, below, top))
             series.append(Series(part, wide, at, colour, "area", low, high, tips))
@@ -201,12 +199,13 @@ def step(outcomes: Sequence[Outcome]) -> Chart:
         upward = ChartAxis.over("ms of a decode step", totals if shared else [total], 0)
         across, _ = axes(series, "batch (sequences decoded together)", "", (2, 0))
         panels.append(Panel(title.rstrip(), across, upward, series))
-    return Chart(
-        _of(outcomes, "Time of a decode step"),
-        panels,
-        (),
-        [*_left_out(outcomes), *unsure(outcomes)],
-    )
+    notes = [*_left_out(outcomes), *unsure(outcomes)]
+    return Chart(_of(outcomes, "Time of a decode step"), panels, (), notes)
+
+
+def _tips(part: str, batch: Floats, milliseconds: Floats) -> list[str]:
+    pairs = zip(batch, milliseconds, strict=True)
+    return [f"{part}, batch {users:,.0f}: {number(spent)} ms" for users, spent in pairs]
 
 
 _OTHERS = "all others"
