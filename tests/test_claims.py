@@ -508,7 +508,7 @@ def test_a_number_that_is_not_there_is_one_sentence(tmp_path, fastcalc, field):
     path.write_text(yaml.safe_dump(one_claim(check=asks(2), reason=f"It is {field}.")))
     ran = fastcalc("claims", path, "--explain", "x")
     assert (ran.code, ran.out) == (2, "")
-    assert "reason of claim x" in ran.err
+    assert re.search(r"\.yaml:\d+:\d+: reason of claim x", ran.err)
     assert ran.err.count("\n") == 1
 
 

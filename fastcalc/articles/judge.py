@@ -124,11 +124,12 @@ def meets(values: Floats, check: Check, expected: ArrayLike) -> Bools:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """A claim with its tests run."""
+    """A claim with its tests run; ``place`` says where a part of it stands in its file."""
 
     claim: Claim
     check: Tested | None
     conclusion: Tested | None
+    place: Callable[..., str]
 
     @property
     def verdict(self) -> Verdict:
@@ -187,7 +188,7 @@ def judge(
             check = getattr(claim, key)
             where = partial(place, claim.id, key)
             ran[key] = run(catalogue, check, where, read) if check else None
-        judged.append(Judged(claim, **ran))
+        judged.append(Judged(claim, **ran, place=partial(place, claim.id)))
     return judged
 
 

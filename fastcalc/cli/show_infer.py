@@ -13,7 +13,7 @@ from fastcalc.report import inferred as report
 from fastcalc.written import shown
 
 _POINTS = Limit(1000, 4_000_000, is_whole=True)
-_TOLERANCE = Limit(1e-6, 0.99)
+_TOLERANCE = Limit(1e-6, 0.5)
 
 
 def run(request: Infer) -> CommandAnswer:

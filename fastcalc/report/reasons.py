@@ -33,18 +33,19 @@ def reason(judged: Judged) -> str:
     Raises InputError for what there is not.
     """
 
+    def no(what: str) -> InputError:
+        return InputError(f"{judged.place('reason')}: reason of claim {judged.claim.id}: {what}")
+
     def filled(field: re.Match[str]) -> str:
         is_conclusion, name, keys, digits, percent = field.groups()
         tested = judged.conclusion if is_conclusion else judged.check
         if tested is None:
-            raise InputError(f"reason of claim {judged.claim.id}: {field[0]} has no test")
+            raise no(f"{field[0]} has no test")
         numbers = _Numbers(tested)
         try:
             listed = numbers.of(name, re.findall(r"\[([^\]]*)\]", keys))
         except (LookupError, ValueError) as error:
-            raise InputError(
-                f"reason of claim {judged.claim.id}: there is no '{shown(field[0])}'"
-            ) from error
+            raise no(f"there is no '{shown(field[0])}'") from error
         texts = [
             cell if isinstance(cell, str) else _text(cell, int(digits or _DIGITS), bool(percent))
             for cell in listed
