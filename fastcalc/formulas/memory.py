@@ -55,13 +55,13 @@ def largest_batch(*, usable: ArrayLike, weights: ArrayLike, cache_per_sequence: 
     weights : weights held there, :math:`W` [byte]
     cache_per_sequence : cache of one sequence with all tokens it may reach, :math:`M` [byte]
 
-    A whole number, 0 where nothing fits. Source: https://jax-ml.github.io/scaling-book/inference/.
+    A whole number, 0 where nothing fits and beyond all use without a cache. Source: https://jax-ml.github.io/scaling-book/inference/.
 
     >>> float(largest_batch(usable=72e9, weights=16e9, cache_per_sequence=0.25e9))
     224.0
     """
     free = np.maximum(floats(usable) - weights, 0.0)
-    return np.floor(free / np.maximum(cache_per_sequence, 1e-300))
+    return np.floor(free / np.maximum(cache_per_sequence, 1e-200))
 
 
 def chips_for_capacity(*, needed: ArrayLike, usable_per_chip: ArrayLike) -> Array:
