@@ -1,5 +1,7 @@
 """Limits that a hand can compute, and figures that a reader will check."""
 
+from math import inf
+
 import pytest
 
 from fastcalc.catalogue.schema import Hardware, Model
@@ -130,7 +132,7 @@ def test_44_gb_holds_22_billion_at_16_bits_and_44_at_8():
         assert chips_for_capacity(needed=weights + 1, usable_per_chip=44e9) == 2
     assert largest_batch(usable=44e9, weights=44e9, cache_per_sequence=1) == 0
     # A model without a cache on many chips: endless, and still a number.
-    assert 1e100 < largest_batch(usable=1e16, weights=0.0, cache_per_sequence=0.0) < np.inf
+    assert 1e100 < largest_batch(usable=1e16, weights=0.0, cache_per_sequence=0.0) < inf
 
 
 @pytest.mark.parametrize(
