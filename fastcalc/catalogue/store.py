@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 from fastcalc.catalogue.difference import Change, changed, extended
 from fastcalc.catalogue.faults import refuse
 from fastcalc.catalogue.folders import shipped_folder as shipped
+from fastcalc.catalogue.once import once
 from fastcalc.catalogue.reader import Document, read
 from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model
 from fastcalc.catalogue.stand_ins import service
@@ -180,7 +181,9 @@ class Catalogue:
                 f"names are looked up by file: call it {entry.id}.yaml, or write 'id: {path.stem}'"
             )
         entry = self._supposing(entry, document, schema) if self.changes else entry
-        return entry.inheriting(self._stated_by(stated, kind)) if stated.at("extends") else entry
+        if not stated.at("extends"):
+            return entry
+        return _inheriting(entry, tuple(self._stated_by(stated, kind).items()))
 
     def _stated_by(self, document: Document, kind: Kind) -> dict[str, str]:
         """Return the id of the entry that states each key which a document itself does not."""
@@ -224,9 +227,9 @@ class Catalogue:
                 chain.append(read(path))
         joined = chain.pop()
         if isinstance(joined.at("memory"), dict):  # by name, as a list that joins none
-            joined = extended(joined, _NO_MEMORY)
+            joined = _extended(joined, _NO_MEMORY)
         while chain:
-            joined = extended(chain.pop(), joined)
+            joined = _extended(chain.pop(), joined)
         return joined
 
     def parent(self, document: Document, kind: Kind) -> Document | None:
@@ -320,6 +323,15 @@ class Catalogue:
                 state = path.stat()
                 paths |= dict.fromkeys(_aliases(path, state.st_mtime_ns, state.st_size), path)
         return paths
+
+
+_extended = once(extended)
+
+
+@once
+def _inheriting(entry: AnyEntry, stated_by: tuple[tuple[str, str], ...]) -> AnyEntry:
+    """Return the same entry for the same files, so that what rests on it is kept, too."""
+    return entry.inheriting(dict(stated_by))
 
 
 def files_in(folder: Path) -> list[Path]:
