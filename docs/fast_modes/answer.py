@@ -135,12 +135,13 @@ def _settled(found: Inverse) -> Words:
         """Return in which of some numbers the modes differ, as whoever knows them sees."""
         return tuple(name in region.own for name in names)
 
-    def told(names: Sequence[str]) -> int:
+    def kinds(names: Sequence[str]) -> int:
+        """Return how many explanations some numbers tell apart."""
         return len({shown(names, region) for region in minimal})
 
-    best = max(combinations(COUNTED, 2), key=told)
+    best = max(combinations(COUNTED, 2), key=kinds)
     named = " and ".join(COUNTED[name] for name in best)
-    apart = "tell these apart" if told(best) == len(minimal) else "narrow it down most"
+    apart = "tell these apart" if kinds(best) == len(minimal) else "narrow it down most"
     known: dict[tuple[bool, ...], list[Region]] = {}
     for region in found.regions:
         if region.is_found:

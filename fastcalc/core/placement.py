@@ -111,7 +111,7 @@ def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> tuple
     ranks = machine.ranks  # of a chip, each with a part of its own
     return (
         floats(dense / layout.tp * ranks),
-        floats((small + work.ends.small.bytes + has_head * work.head.bytes) / layout.tp * ranks),
+        floats((small + work.last_norm.bytes + has_head * work.head.bytes) / layout.tp * ranks),
         floats(routed * share * ranks),
         floats(has_embedding * work.embedding.bytes / layout.tp * ranks),
     )

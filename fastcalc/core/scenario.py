@@ -12,12 +12,13 @@ from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chosen_layouts import chosen_layouts
 from fastcalc.core.defaults_used import default_notes
+from fastcalc.core.entry_notes import engine_notes, inherited_notes, limit_notes, model_notes
 from fastcalc.core.estimate import Estimate, evaluate
 from fastcalc.core.host import WRITTEN
 from fastcalc.core.layout import Layout, LayoutError
 from fastcalc.core.legal import domain_notes
 from fastcalc.core.machine import machine
-from fastcalc.core.machine_class import class_of, engine_of_class
+from fastcalc.core.machine_class import engine_of_class
 from fastcalc.core.overflow import overflow_notes, overflows
 from fastcalc.core.placement import Placement, Site
 from fastcalc.core.practice import practice_notes
@@ -26,7 +27,7 @@ from fastcalc.core.schedule import Schedule
 from fastcalc.core.split import Split, memories_used
 from fastcalc.core.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.traffic import Traffic
-from fastcalc.core.undetermined import batching_notes, is_assumed, undetermined_notes
+from fastcalc.core.undetermined import batching_notes, undetermined_notes
 from fastcalc.core.workload import Workload, workload
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import ArrayLike, Floats
@@ -347,7 +348,7 @@ def _warnings(outcome: Location) -> Iterable[str]:
     hardware, engine, model = scenario.hardware, scenario.engine, scenario.model
     for entry in (hardware, model, engine):
         yield from entry.what_if.values()
-    yield from _inherited_notes(scenario)
+    yield from inherited_notes(hardware, scenario.pricing)
     yield from domain_notes(hardware)
     if (host := scenario.memory.host) is not None:
         yield from host.what_if.values()
@@ -356,7 +357,7 @@ def _warnings(outcome: Location) -> Iterable[str]:
         typed = host.memory if host.id == WRITTEN else ()
         if chip_link and any(memory.link and memory.link.si > chip_link.si for memory in typed):
             yield f"the link to the host is limited to the {chip_link.text} of {hardware.id}'s own"
-    yield from _engine_notes(scenario)
+    yield from engine_notes(hardware, engine, is_borrowed=scenario.engine_is_borrowed)
     if outcome.usd_per_hour is None:
         yield (
             f"{hardware.id} has no {scenario.pricing.basis} price, so $ are empty; give one with "
@@ -371,50 +372,5 @@ def _warnings(outcome: Location) -> Iterable[str]:
     if outcome.usd_per_hour is not None and max(scenario.batches) > 1:
         yield from batching_notes(outcome.placement.machine)
     yield from (f"{entry.id} is hypothetical" for entry in (hardware, model) if entry.hypothetical)
-    yield from _model_warnings(outcome)
-
-
-_OF_A_CHIP = ("memory", "peak", "vector", "cores", "ranks", "fabric", "links", "power", "price")
-"""Keys of a chip's file that answers rest on."""
-
-
-def _inherited_notes(scenario: Scenario) -> Iterable[str]:
-    """Yield which numbers of a chip are those of another, which its file extends."""
-    hardware, keys = scenario.hardware, dict[str, list[str]]()
-    for key in _OF_A_CHIP:
-        is_given = key == "price" and hardware.id in scenario.pricing.user_prices
-        if key in hardware.inherited and not is_given:
-            keys.setdefault(hardware.inherited[key], []).append(key)
-    for parent, names in keys.items():
-        yield f"{hardware.id}: {', '.join(names)} as of {parent}, which its file extends"
-
-
-def _engine_notes(scenario: Scenario) -> Iterable[str]:
-    """Yield which engine a chip has that none was fitted on, why, and what is another chip's."""
-    hardware, engine = scenario.hardware, scenario.engine
-    is_fitted = hardware.architecture in engine.fitted_architectures
-    if is_fitted or is_assumed(engine) or not (engine.ranges or scenario.engine_is_borrowed):
-        return
-    is_default = engine.id == engine_of_class(hardware)[0]
-    title = f", the default of class {class_of(hardware)}," if is_default else ""
-    yield (
-        f"{hardware.id}: {engine.id}{title} was not fitted on {hardware.architecture or 'it'}: its "
-        "floors are other chips', its range is wider"
-    )
-
-
-def _model_warnings(outcome: Location) -> Iterable[str]:
-    model, work = outcome.scenario.model, outcome.placement.work
-    if model.confidence in ("low", "memory"):
-        yield f"the shape of {model.id} is of confidence '{model.confidence}'"
-    if model.is_minimal:
-        yield f"{model.id} publishes no heads: FLOPs of attention are left out"
-        if model.hidden_size is None and outcome.placement.layout.chips > 1:
-            yield f"{model.id} publishes no hidden size: bytes on the links are left out"
-        if work.experts and model.experts is None:
-            yield f"{model.id} publishes no experts: all active parameters are taken as routed"
-    limit = outcome.placement.machine.software.max_sequences
-    per_replica = max(outcome.scenario.batches) / outcome.placement.layout.dp
-    if per_replica > limit:
-        name = outcome.scenario.engine.id
-        yield f"a batch beyond {limit:,.0f} sequences a replica exceeds {name}'s default limit"
+    yield from model_notes(outcome.placement)
+    yield from limit_notes(outcome.placement, max(scenario.batches))

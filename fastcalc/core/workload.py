@@ -7,7 +7,7 @@ multi-token-prediction layers and no vision tower.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property
 from math import inf
 
 import numpy as np
@@ -81,10 +81,11 @@ class Workload:
     largest_layer_bytes: float
     kinds: tuple[tuple[float, "Workload"], ...] = ()
 
-    @property
-    def ends(self) -> "Workload":
-        """What belongs to no layer: head, embedding and the norm before the head."""
-        return _ends(self)
+    @cached_property
+    def last_norm(self) -> Weights:
+        """Norms of no layer: the one before the head."""
+        in_layers = self.norm_parameters if self.kinds else 0.0
+        return replace(self.small, parameters=max(self.small.parameters - in_layers, 0.0))
 
     @property
     def norm_parameters(self) -> float:
@@ -354,25 +355,6 @@ def _layers(
         ),
         state_elements=sum(count * layer.state for count, layer in runs),
         largest_layer_bytes=max(_layer_bytes(layer, matrices, experts_in) for _, layer in runs),
-    )
-
-
-@lru_cache(maxsize=512)
-def _ends(work: Workload) -> Workload:
-    in_layers = work.norm_parameters if work.kinds else 0.0
-    nothing = replace(work.dense, parameters=0.0)
-    return replace(
-        work,
-        dense=nothing,
-        small=replace(work.small, parameters=max(work.small.parameters - in_layers, 0.0)),
-        routed=nothing,
-        expert_biases=nothing,
-        expert_layers=0.0,
-        latent_layers=0.0,
-        depth=0.0,
-        caches=(),
-        state_elements=0.0,
-        kinds=(),
     )
 
 

@@ -11,7 +11,7 @@ from fastcalc.evidence.point import COUNTS, NUMBERS, Point
 _NAMES = tuple(field.name for field in fields(Point))
 
 
-class _Texts:
+class _PackedTexts:
     """A column of texts, of which many are alike."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class _Counts:
         return self.values[index] or None
 
 
-class _Numbers:
+class _PackedNumbers:
     """A column of numbers; None is NaN, which no cell may hold."""
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class PackedPoints(Sequence[Point]):
             return self._ids
         if name == "line" or name in COUNTS:
             return _Counts()
-        return _Numbers() if name in NUMBERS else _Texts()
+        return _PackedNumbers() if name in NUMBERS else _PackedTexts()
 
     def __len__(self) -> int:
         return len(self._ids)

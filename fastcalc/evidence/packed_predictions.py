@@ -3,7 +3,7 @@
 from array import array
 from collections.abc import Iterator, Sequence
 from math import nan
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 
@@ -24,7 +24,7 @@ class PackedPredictions(Sequence[Prediction]):
     def __init__(self, points: Sequence[Point]) -> None:
         self._points, self.predicted = points, 0
         self._numbers = {name: np.full(len(points), nan) for name in _NUMBERS}
-        self._words: list[dict[str, object]] = []
+        self._words: list[dict[str, Any]] = []
         self._places: dict[tuple[object, ...], int] = {}
         self._codes = array("i", [-1]) * len(points)
         self._index = array("i")
@@ -66,5 +66,7 @@ class PackedPredictions(Sequence[Prediction]):
     def _at(self, place: int) -> Prediction:
         numbers = {name: column.item(place) for name, column in self._numbers.items()}
         # A bound alone has no range.
-        fields = {name: None if number != number else number for name, number in numbers.items()}
-        return Prediction(self._points[place], **self._words[self._codes[place]], **fields)  # type: ignore[arg-type]
+        fields: dict[str, Any] = {
+            name: None if number != number else number for name, number in numbers.items()
+        }
+        return Prediction(self._points[place], **self._words[self._codes[place]], **fields)

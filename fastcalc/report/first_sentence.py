@@ -19,7 +19,7 @@ _MOST_NAMED = 4
 """Chips whose batches are named as left out."""
 
 
-class Run(NamedTuple):
+class TableRow(NamedTuple):
     """A deployment at one batch: a row of the table that fits."""
 
     record: Record
@@ -55,7 +55,7 @@ class Run(NamedTuple):
         return Ranged(usd, usd * expected / high, usd * expected / low)
 
 
-def _by_prices_of(runs: Sequence[Run]) -> str:
+def _by_prices_of(runs: Sequence[TableRow]) -> str:
     """Return whose price it is where a chip's file takes it from the one that it extends."""
     scenarios = [run.outcome.scenario for run in runs if run.price is not None]
     parents = dict.fromkeys(
@@ -73,7 +73,7 @@ def first_sentence(outcomes: Sequence[Outcome]) -> str:
     outcomes : of one model
     """
     all_runs = [
-        [Run(record, outcome) for record in compare_records([outcome])] for outcome in outcomes
+        [TableRow(record, outcome) for record in compare_records([outcome])] for outcome in outcomes
     ]
     deployments = [
         fitting for runs in all_runs if (fitting := [run for run in runs if run.record["fits"]])
@@ -87,7 +87,7 @@ def first_sentence(outcomes: Sequence[Outcome]) -> str:
     return f"{_fastest(deployments)} {_cheapest(deployments)}{left_out}"
 
 
-def _left_out(every: Sequence[Sequence[Run]]) -> str:
+def _left_out(every: Sequence[Sequence[TableRow]]) -> str:
     """Name the batches that more chips than those of the table hold."""
     batches = [
         (runs[0].record["hardware"], [f"{run.record['batch']:,}" for run in runs if _is_short(run)])
@@ -103,22 +103,22 @@ def _left_out(every: Sequence[Sequence[Run]]) -> str:
     return f" Left out for want of chips: batch {', '.join(chip_batches)}."
 
 
-def _is_short(run: Run) -> bool:
+def _is_short(run: TableRow) -> bool:
     return not run.record["fits"] and run.record["min_chips"] is not None
 
 
-def _fastest_run(runs: Sequence[Run]) -> Run:
+def _fastest_run(runs: Sequence[TableRow]) -> TableRow:
     """Return the fastest; of those that print the same speed, the largest batch."""
     top_speed = number(max(run.record["tokens_per_s_per_user"] for run in runs))
     same = [run for run in runs if number(run.record["tokens_per_s_per_user"]) == top_speed]
     return max(same, key=lambda run: run.record["batch"])
 
 
-def _cheapest_run(runs: Sequence[Run]) -> Run:
+def _cheapest_run(runs: Sequence[TableRow]) -> TableRow:
     return min(runs, key=lambda run: (run.price, -run.record["tokens_per_s_per_user"]))
 
 
-def _alone(runs: Sequence[Run]) -> str:
+def _alone(runs: Sequence[TableRow]) -> str:
     fastest = _fastest_run(runs)
     low, high = map(float, fastest.speed[1:])
     within = "range undetermined" if isnan(low) else f"{number(low)} to {number(high)}"
@@ -140,7 +140,7 @@ def _alone(runs: Sequence[Run]) -> str:
     )
 
 
-def _fastest(deployments: Sequence[Sequence[Run]]) -> str:
+def _fastest(deployments: Sequence[Sequence[TableRow]]) -> str:
     """Return the fastest row, against the fastest of the next fastest deployment."""
     fastest, second, *_ = sorted(
         map(_fastest_run, deployments), key=lambda run: -run.record["tokens_per_s_per_user"]
@@ -152,7 +152,7 @@ def _fastest(deployments: Sequence[Sequence[Run]]) -> str:
     )
 
 
-def _cheapest(deployments: Sequence[Sequence[Run]]) -> str:
+def _cheapest(deployments: Sequence[Sequence[TableRow]]) -> str:
     """Return the cheapest row, and what the fastest, or else the next cheapest, costs next to it.
 
     That one stands at the batch at which it is cheapest itself.

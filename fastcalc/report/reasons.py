@@ -41,7 +41,7 @@ def reason(judged: Judged) -> str:
         tested = judged.conclusion if is_conclusion else judged.check
         if tested is None:
             raise no(f"{field[0]} has no test")
-        numbers = _Numbers(tested)
+        numbers = _TestedNumbers(tested)
         try:
             listed = numbers.of(name, re.findall(r"\[([^\]]*)\]", keys))
         except (LookupError, ValueError) as error:
@@ -65,7 +65,7 @@ def _text(value: float, digits: int, is_share: bool) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class _Numbers:
+class _TestedNumbers:
     """What a sentence may name of a test."""
 
     tested: Tested

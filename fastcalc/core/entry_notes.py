@@ -1,0 +1,61 @@
+"""What a reader must know of the files behind an answer: another chip's numbers, what is unpublished."""
+
+from collections.abc import Iterator
+
+from fastcalc.catalogue.schema import Engine, Hardware
+from fastcalc.core.machine_class import class_of, engine_of_class
+from fastcalc.core.placement import Placement
+from fastcalc.core.pricing import Pricing
+from fastcalc.core.undetermined import is_assumed
+
+_OF_A_CHIP = ("memory", "peak", "vector", "cores", "ranks", "fabric", "links", "power", "price")
+"""Keys of a chip's file that answers rest on."""
+
+
+def inherited_notes(hardware: Hardware, pricing: Pricing) -> Iterator[str]:
+    """Yield which numbers of a chip are those of another, which its file extends."""
+    keys = dict[str, list[str]]()
+    for key in _OF_A_CHIP:
+        is_given = key == "price" and hardware.id in pricing.user_prices
+        if key in hardware.inherited and not is_given:
+            keys.setdefault(hardware.inherited[key], []).append(key)
+    for parent, names in keys.items():
+        yield f"{hardware.id}: {', '.join(names)} as of {parent}, which its file extends"
+
+
+def engine_notes(hardware: Hardware, engine: Engine, *, is_borrowed: bool) -> Iterator[str]:
+    """Yield which engine a chip has that none was fitted on, why, and what is another chip's."""
+    is_fitted = hardware.architecture in engine.fitted_architectures
+    if is_fitted or is_assumed(engine) or not (engine.ranges or is_borrowed):
+        return
+    is_default = engine.id == engine_of_class(hardware)[0]
+    title = f", the default of class {class_of(hardware)}," if is_default else ""
+    yield (
+        f"{hardware.id}: {engine.id}{title} was not fitted on {hardware.architecture or 'it'}: its "
+        "floors are other chips', its range is wider"
+    )
+
+
+def model_notes(placement: Placement) -> Iterator[str]:
+    """Yield what a model does not publish of its shape, and what is left out for it."""
+    work = placement.work
+    model = work.model
+    if model.confidence in ("low", "memory"):
+        yield f"the shape of {model.id} is of confidence '{model.confidence}'"
+    if model.is_minimal:
+        yield f"{model.id} publishes no heads: FLOPs of attention are left out"
+        if model.hidden_size is None and placement.layout.chips > 1:
+            yield f"{model.id} publishes no hidden size: bytes on the links are left out"
+        if work.experts and model.experts is None:
+            yield f"{model.id} publishes no experts: all active parameters are taken as routed"
+
+
+def limit_notes(placement: Placement, batch: int) -> Iterator[str]:
+    """Yield that an engine takes fewer sequences by default, where it does.
+
+    batch : the largest [1]
+    """
+    limit = placement.machine.software.max_sequences
+    if batch / placement.layout.dp > limit:
+        name = placement.machine.engine.id
+        yield f"a batch beyond {limit:,.0f} sequences a replica exceeds {name}'s default limit"
