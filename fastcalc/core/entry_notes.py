@@ -1,4 +1,4 @@
-"""What a reader must know of the files behind an answer: another chip's numbers, what is unpublished."""
+"""What a reader must know of the files behind an answer: what they inherit, and leave out."""
 
 from collections.abc import Iterator
 
