@@ -21,11 +21,11 @@ from benchmarks.peers.answer import SPAN, rate
 from benchmarks.startup import executable
 from benchmarks.table import figure, markdown, ratio
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.columns import COLUMNS
-from fastcalc.core.layout import Layout
+from fastcalc.core.placement.layout import Layout
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario, engine_for
 from fastcalc.core.traffic import Traffic
+from fastcalc.records.columns import COLUMNS
 from fastcalc.search.plan.candidates import candidates, deployments
 from fastcalc.search.plan.decide import decide
 from fastcalc.search.plan.decision import REASONS

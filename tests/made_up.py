@@ -3,11 +3,11 @@
 from typing import Any
 
 from fastcalc.catalogue.schema import Engine, Hardware, Model
-from fastcalc.core.layout import Layout
-from fastcalc.core.machine import machine
-from fastcalc.core.placement import Placement, Site
-from fastcalc.core.tier import OWN_MEMORY, MemoryChoice
-from fastcalc.core.workload import workload
+from fastcalc.core.chip.machine import machine
+from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
+from fastcalc.core.model.workload import workload
+from fastcalc.core.placement.layout import Layout
+from fastcalc.core.placement.placement import Placement, Site
 
 
 def chip(**changes: Any) -> Hardware:

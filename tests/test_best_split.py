@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from fastcalc.core.best_split import best_split
-from fastcalc.core.split import IN_LAYERS, READ, Costs, Split
-from fastcalc.core.tier import KINDS
+from fastcalc.core.chip.tier import KINDS
+from fastcalc.core.placement.best_split import best_split
+from fastcalc.core.placement.split import IN_LAYERS, READ, Costs, Split
 
 POINTS = 5
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastcalc.core.columns import pick
-from fastcalc.core.layout import Layout
-from fastcalc.core.legal import common_heads
+from fastcalc.core.placement.layout import Layout
+from fastcalc.core.placement.legal import common_heads
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import site_of
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
+from fastcalc.records.columns import pick
 from fastcalc.search import frontier
 from fastcalc.search.plan.candidates import candidates
 from fastcalc.search.plan.decide import decide

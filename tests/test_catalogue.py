@@ -14,8 +14,8 @@ from fastcalc.catalogue.reader import read
 from fastcalc.catalogue.schema import Engine, Hardware, Model, Quantity
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
 from fastcalc.catalogue.store import Catalogue, load, shipped
-from fastcalc.core.rates import fastest_rate, working_rate
-from fastcalc.core.workload import workload
+from fastcalc.core.chip.rates import fastest_rate, working_rate
+from fastcalc.core.model.workload import workload
 from fastcalc.errors import InputError
 from tests import made_up
 from tests.helpers import ROOT, every

@@ -2,8 +2,8 @@
 
 import random
 
-from fastcalc.core.layout import Layout
-from fastcalc.core.practice import copies_run_by_people
+from fastcalc.core.placement.layout import Layout
+from fastcalc.core.placement.practice import copies_run_by_people
 from fastcalc.core.scenario import Sharding
 from tests.helpers import outcome, run
 from tests.test_overflow import records

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fastcalc.core.columns import pick
+from fastcalc.records.columns import pick
 from fastcalc.report import dictionary, record_tables
 from fastcalc.report.records import KEYS
 from tests.helpers import run

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from fastcalc.core.chip.tier import MemoryChoice
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario, Sharding, solve
 from fastcalc.core.smaller_batch import speeds
-from fastcalc.core.tier import MemoryChoice
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.search import Space
 from fastcalc.search.tricks.combined import COUNTS, combinations, nearest

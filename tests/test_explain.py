@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fastcalc.catalogue.schema import Engine
 from fastcalc.core.estimate import evaluate
-from fastcalc.core.placement import Site
+from fastcalc.core.placement.placement import Site
 from fastcalc.core.scenario import Outcome, Scenario, solve
 from fastcalc.explain import explain
 from fastcalc.explain.explained import MEANINGS

@@ -6,8 +6,8 @@ import pytest
 
 from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.formats_run import format_notes, formats_run
-from fastcalc.core.rates import working_rate
+from fastcalc.core.chip.formats_run import format_notes, formats_run
+from fastcalc.core.chip.rates import working_rate
 from fastcalc.core.scenario import Scenario, engine_for
 from fastcalc.core.traffic import Traffic
 from fastcalc.search.tricks.lighter_passes import narrower

@@ -6,7 +6,7 @@ from fastcalc.catalogue.schema.hardware import Price
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.catalogue.units import parse_quantity
 from fastcalc.cli.requests import chips_of
-from fastcalc.core.tier import OWN_MEMORY
+from fastcalc.core.chip.tier import OWN_MEMORY
 from tests.helpers import every, run
 from tests.test_catalogue import quantities
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fastcalc.catalogue.schema import Model
 from fastcalc.catalogue.store import load
-from fastcalc.core.workload import workload
+from fastcalc.core.model.workload import workload
 from fastcalc.errors import InputError
 from fastcalc.importers.huggingface import import_model, slug, yaml_text
 from fastcalc.importers.huggingface.families import ALIASES, FAMILIES

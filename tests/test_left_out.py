@@ -13,11 +13,11 @@ from fastcalc.catalogue.chip_defaults import MEDIANS
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.schema.quantities import Entry, Quantity, QuantityReader
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.layout import Layout, LayoutError
+from fastcalc.core.chip.tier import MemoryChoice
+from fastcalc.core.placement.layout import Layout, LayoutError
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario, Sharding, engine_for, solve
-from fastcalc.core.schedule import Schedule
-from fastcalc.core.tier import MemoryChoice
+from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic import Traffic
 from fastcalc.report import records
 from tests import made_up

@@ -5,10 +5,10 @@ from math import inf
 import pytest
 
 from fastcalc.catalogue.schema import Hardware, Model
-from fastcalc.core.component import LIMITERS
+from fastcalc.core.model.workload import workload
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Sharding, warnings_of
-from fastcalc.core.workload import workload
+from fastcalc.core.step.component import LIMITERS
 from fastcalc.formulas.memory import chips_for_capacity, largest_batch
 from fastcalc.formulas.roofline import critical_batch
 from tests import made_up

@@ -9,9 +9,9 @@ import pytest
 
 from fastcalc.catalogue.schema import Model
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.layers import CacheGroup
+from fastcalc.core.model.layers import CacheGroup
+from fastcalc.core.model.workload import Workload, checkpoint_parameters, workload
 from fastcalc.core.scenario import Sharding
-from fastcalc.core.workload import Workload, checkpoint_parameters, workload
 from fastcalc.errors import InputError
 from tests.helpers import ROOT, every, outcome
 

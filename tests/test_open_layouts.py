@@ -11,9 +11,9 @@ import pytest
 
 from fastcalc.catalogue.schema import Hardware, Model
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.layout import Layout
+from fastcalc.core.model.workload import workload
+from fastcalc.core.placement.layout import Layout
 from fastcalc.core.scenario import Sharding
-from fastcalc.core.workload import workload
 from fastcalc.errors import InputError
 from fastcalc.evidence.deployments import Deployment, Deployments
 from fastcalc.evidence.own_engine import fit_own

@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 import pytest
 
+from fastcalc.core.chip.tier import MemoryChoice
 from fastcalc.core.overflow import batch_without_host, overflows
-from fastcalc.core.tier import MemoryChoice
 from fastcalc.report.records import compare_records
 from tests import made_up
 from tests.helpers import outcome, run

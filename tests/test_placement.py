@@ -4,15 +4,15 @@ import itertools
 
 import pytest
 
-from fastcalc.core.layout import Layout, Layouts
-from fastcalc.core.legal import slots
-from fastcalc.core.machine import machine
-from fastcalc.core.placement import Site
-from fastcalc.core.practice import _run_of, copies_run_by_people, run_by_people
+from fastcalc.core.chip.machine import machine
+from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
+from fastcalc.core.model.workload import workload
+from fastcalc.core.placement.layout import Layout, Layouts
+from fastcalc.core.placement.legal import slots
+from fastcalc.core.placement.placement import Site
+from fastcalc.core.placement.practice import _run_of, copies_run_by_people, run_by_people
 from fastcalc.core.scenario import Sharding
-from fastcalc.core.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.traffic import Traffic
-from fastcalc.core.workload import workload
 from fastcalc.errors import InputError
 from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers, largest_batch
 from fastcalc.search.plan.candidates import layouts_of

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from fastcalc.catalogue.chip_defaults import MEDIANS
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.estimate import SITE_FACTOR
-from fastcalc.core.layout import Layout
+from fastcalc.core.placement.layout import Layout
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario, Sharding, engine_for, solve
-from fastcalc.core.schedule import Schedule
+from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.formulas.waiting import prompt_wait_percentile, slot_wait_percentile

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.host import memory_choice
-from fastcalc.core.layout import Layout
+from fastcalc.core.chip.host import memory_choice
+from fastcalc.core.placement.layout import Layout
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.traffic import Traffic

@@ -8,15 +8,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fastcalc.catalogue.schema import Engine, Hardware, Model
-from fastcalc.core.bound import bound_step
+from fastcalc.core.chip.machine import machine
+from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.core.estimate import evaluate
-from fastcalc.core.machine import machine
-from fastcalc.core.pass_work import PassInput
-from fastcalc.core.placement import Placement, Site
-from fastcalc.core.schedule import Schedule
-from fastcalc.core.tier import OWN_MEMORY
+from fastcalc.core.model.workload import workload
+from fastcalc.core.placement.placement import Placement, Site
+from fastcalc.core.step.bound import bound_step
+from fastcalc.core.step.pass_work import PassInput
+from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic import Speculation, Traffic
-from fastcalc.core.workload import workload
 from tests import strategies
 
 TINY = 1e-9

@@ -3,7 +3,7 @@
 import pytest
 
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.layout import Layout, LayoutError
+from fastcalc.core.placement.layout import Layout, LayoutError
 from fastcalc.core.scenario import Sharding
 from tests import made_up
 from tests.helpers import outcome

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fastcalc.catalogue.schema import Model
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.estimate import evaluate
-from fastcalc.core.layout import Layout
+from fastcalc.core.placement.layout import Layout
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario, engine_for, solve
 from fastcalc.core.smaller_batch import cost_multiples, largest_batches, speeds

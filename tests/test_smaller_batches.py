@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fastcalc.core.best_cut import best_cut
-from fastcalc.core.layout import Layout
+from fastcalc.core.placement.layout import Layout
 from fastcalc.core.scenario import Scenario, Sharding, solve
 from fastcalc.core.smaller_batch import speeds
 from fastcalc.core.traffic import Traffic

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fastcalc.core.scenario import Sharding
-from fastcalc.core.schedule import Schedule
+from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic import Speculation, Traffic
 from tests.helpers import outcome, run, words
 

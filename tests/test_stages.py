@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from fastcalc.catalogue.schema import Model
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.chip.tier import KINDS as KINDS_OF_BYTES
+from fastcalc.core.chip.tier import MemoryChoice
 from fastcalc.core.estimate import evaluate
-from fastcalc.core.layout import Layout
-from fastcalc.core.legal import slots
-from fastcalc.core.placement import Placement, stored_weights
-from fastcalc.core.tier import KINDS as KINDS_OF_BYTES
-from fastcalc.core.tier import MemoryChoice
+from fastcalc.core.placement.layout import Layout
+from fastcalc.core.placement.legal import slots
+from fastcalc.core.placement.placement import Placement, stored_weights
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas.pipeline import heaviest_stage
 from tests import made_up, strategies, test_tiers

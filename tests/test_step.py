@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from fastcalc.catalogue.schema import Engine
-from fastcalc.core.layout import Layout
-from fastcalc.core.schedule import Schedule
+from fastcalc.core.model.workload import workload
+from fastcalc.core.placement.layout import Layout
+from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic import Speculation, Traffic
-from fastcalc.core.workload import workload
 from fastcalc.formulas.counting import attention_flops, latent_attention_matrices
 from fastcalc.formulas.experts import distinct_experts, other_ranks
 from fastcalc.formulas.memory import attended_tokens

@@ -11,13 +11,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core import columns
-from fastcalc.core.evaluated_points import CodedColumn, EvaluatedPoints, places
-from fastcalc.core.layout import Layout
+from fastcalc.core.placement.layout import Layout
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario, Sharding, default_cache, engine_for, solve
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
+from fastcalc.records import columns
+from fastcalc.records.evaluated_points import CodedColumn, EvaluatedPoints, places
 from fastcalc.search.sweep.axes import Axes, Ranks, four_bits, grids
 from fastcalc.search.sweep.blocks import WORKERS, in_order, solve_all
 from fastcalc.search.sweep.grid import BLOCK, Grid, Requests, solve_grid

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from fastcalc.catalogue.schema import Engine, Hardware, Memory, Model
 from fastcalc.catalogue.schema.engines import merged
+from fastcalc.core.chip.host import memory_choice
+from fastcalc.core.chip.tier import KINDS, OWN_MEMORY, MemoryChoice, own_tiers
 from fastcalc.core.estimate import evaluate
-from fastcalc.core.host import memory_choice
-from fastcalc.core.host_use import HOST
-from fastcalc.core.layout import Layout
+from fastcalc.core.placement.layout import Layout
+from fastcalc.core.placement.split import Split, split
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, by_layout, locate, solve
-from fastcalc.core.split import Split, split
-from fastcalc.core.tier import KINDS, OWN_MEMORY, MemoryChoice, own_tiers
+from fastcalc.core.step.host_use import HOST
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
 from fastcalc.formulas.roofline import time_over_tiers

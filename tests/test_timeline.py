@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from fastcalc.core.estimate import evaluate
-from fastcalc.core.layout import Layout
+from fastcalc.core.model.workload import workload
+from fastcalc.core.placement.layout import Layout
 from fastcalc.core.scenario import Sharding
-from fastcalc.core.schedule import FIRST, Schedule
+from fastcalc.core.step.schedule import FIRST, Schedule
 from fastcalc.core.timeline import Timeline, prefill, token_in_traffic
 from fastcalc.core.traffic import Speculation, Traffic
-from fastcalc.core.workload import workload
 from fastcalc.evidence.deployments import Deployment
 from fastcalc.evidence.kinds import Columns, saturated
 from fastcalc.evidence.point import COLUMNS, Point

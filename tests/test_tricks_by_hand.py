@@ -3,7 +3,7 @@
 import pytest
 
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.layout import Layout
+from fastcalc.core.placement.layout import Layout
 from fastcalc.core.scenario import Scenario, engine_for
 from fastcalc.core.traffic import Traffic
 from fastcalc.search import Space, cheapest

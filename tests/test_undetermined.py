@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from fastcalc.core.columns import pick
+from fastcalc.records.columns import pick
 from fastcalc.report import record_tables
 from fastcalc.report.records import compare_records
 from tests.helpers import outcome, run_once, words

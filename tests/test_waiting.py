@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.layout import Layout
-from fastcalc.core.placement import Placement
+from fastcalc.core.placement.layout import Layout
+from fastcalc.core.placement.placement import Placement
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas.waiting import (

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fastcalc.catalogue.json_schema import as_text
-from fastcalc.core.columns import Column
+from fastcalc.records.columns import Column
 from fastcalc.report.dictionary import COMMANDS
 from fastcalc.report.records import SCHEMA
 from fastcalc.written import to_markdown

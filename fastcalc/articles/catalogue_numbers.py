@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from fastcalc.catalogue.schema import Model, Quantity
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.workload import workload
+from fastcalc.core.model.workload import workload
 from fastcalc.errors import InputError
 from fastcalc.written import shown
 

@@ -15,9 +15,9 @@ from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.rates import working_rate
+from fastcalc.core.chip.rates import working_rate
+from fastcalc.core.model.workload import Workload, workload
 from fastcalc.core.smaller_batch import Batches, cost_multiples, largest_reaching
-from fastcalc.core.workload import Workload, workload
 from fastcalc.errors import InputError
 from fastcalc.formulas.experts import distinct_experts, other_ranks
 from fastcalc.formulas.memory import largest_batch

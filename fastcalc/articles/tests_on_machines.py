@@ -11,11 +11,11 @@ from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.best_cut import best_cut
-from fastcalc.core.component import Step
-from fastcalc.core.machine_class import engine_of_class
+from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.core.pricing import PriceBasis, Pricing
 from fastcalc.core.ratios import Ranged, independent_ratio
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, solve
+from fastcalc.core.step.component import Step
 from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.formulas.roofline import critical_batch

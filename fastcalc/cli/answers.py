@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastcalc.cli import output
 from fastcalc.cli.flags import Output, OutputFile
-from fastcalc.core.columns import Column
+from fastcalc.records.columns import Column
 from fastcalc.report import console, record_tables
 from fastcalc.report.records import SCHEMA, Record
 from fastcalc.written import json_text, to_csv

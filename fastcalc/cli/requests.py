@@ -15,11 +15,11 @@ from fastcalc.cli.commands.evaluation import Compare, FitMemory
 from fastcalc.cli.flags import Flags, HostMemory, OwnFolders, Prices, declared
 from fastcalc.cli.number_lists import numbers
 from fastcalc.cli.speculate import speculation
-from fastcalc.core.host import memory_choice
-from fastcalc.core.machine import tier_position
+from fastcalc.core.chip.host import memory_choice
+from fastcalc.core.chip.machine import tier_position
+from fastcalc.core.chip.tier import MemoryChoice, PlaceFor, own_tiers
 from fastcalc.core.pricing import PriceBasis, Pricing
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, by_layout, engine_for
-from fastcalc.core.tier import MemoryChoice, PlaceFor, own_tiers
 from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.written import shown

@@ -19,7 +19,7 @@ from fastcalc.cli.commands.services import Decide
 from fastcalc.cli.decide_options import checked
 from fastcalc.cli.flags import declared
 from fastcalc.cli.requests import catalogue, chips_of, typed
-from fastcalc.core.tier import OWN_MEMORY
+from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.errors import InputError
 from fastcalc.report import decided as report
 from fastcalc.report import decision_map as maps

@@ -7,7 +7,7 @@ from fastcalc.cli import options
 from fastcalc.cli.answers import CommandAnswer
 from fastcalc.cli.commands.services import Infer
 from fastcalc.cli.requests import catalogue, chips_of, pricing_of
-from fastcalc.core.tier import OWN_MEMORY
+from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.errors import InputError
 from fastcalc.report import inferred as report
 from fastcalc.written import shown

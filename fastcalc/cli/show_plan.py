@@ -12,7 +12,7 @@ from fastcalc.cli import options, output, requests
 from fastcalc.cli.answers import CommandAnswer, no_answer
 from fastcalc.cli.commands.search import FindPlans
 from fastcalc.cli.speculate import speculations
-from fastcalc.core.formats_run import four_bits
+from fastcalc.core.chip.formats_run import four_bits
 from fastcalc.core.scenario import check_context
 from fastcalc.errors import InputError
 from fastcalc.report import commands, plan_table

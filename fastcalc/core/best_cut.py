@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from fastcalc.core.practice import copies_run_by_people
+from fastcalc.core.placement.practice import copies_run_by_people
 from fastcalc.core.scenario import Scenario, Sharding, check_traffic, site_of
-from fastcalc.core.schedule import Schedule
+from fastcalc.core.step.schedule import Schedule
 
 
 def best_cut(scenario: Scenario) -> Scenario:

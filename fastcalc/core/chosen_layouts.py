@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from fastcalc.core.estimate import evaluate
-from fastcalc.core.layout import Layout, LayoutError
-from fastcalc.core.placement import Placements, Site
-from fastcalc.core.practice import copies_run_by_people
+from fastcalc.core.placement.layout import Layout, LayoutError
+from fastcalc.core.placement.placement import Placements, Site
+from fastcalc.core.placement.practice import copies_run_by_people
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas.types import Bools, Floats, Ints
 

@@ -4,8 +4,8 @@ from math import inf
 
 from fastcalc.catalogue.chip_defaults import MEDIANS, Default, defaults_of
 from fastcalc.catalogue.schema import Hardware
-from fastcalc.core.legal import link_domain
-from fastcalc.core.placement import Placement
+from fastcalc.core.placement.legal import link_domain
+from fastcalc.core.placement.placement import Placement
 from fastcalc.core.pricing import Pricing
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from fastcalc.catalogue.schema import Engine, Hardware
-from fastcalc.core.machine_class import class_of, engine_of_class
-from fastcalc.core.placement import Placement
+from fastcalc.core.chip.machine_class import class_of, engine_of_class
+from fastcalc.core.placement.placement import Placement
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.undetermined import is_assumed
 

@@ -10,12 +10,12 @@ from fastcalc.catalogue.chip_defaults import completed
 from fastcalc.catalogue.schema import Hardware, SpeedRange
 from fastcalc.catalogue.schema.engines import BORROWED, OFFLOAD
 from fastcalc.core import timeline
-from fastcalc.core.bound import Bound
-from fastcalc.core.component import LIMITERS, Step
-from fastcalc.core.machine_class import engine_of_class, range_group
-from fastcalc.core.placement import AnyPlacement
+from fastcalc.core.chip.machine_class import engine_of_class, range_group
+from fastcalc.core.placement.placement import AnyPlacement
 from fastcalc.core.ratios import Ranged
-from fastcalc.core.schedule import Schedule
+from fastcalc.core.step.bound import Bound
+from fastcalc.core.step.component import LIMITERS, Step
+from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas import money
 from fastcalc.formulas.types import ArrayLike, Bools, Floats, floats, where

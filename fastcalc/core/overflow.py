@@ -3,7 +3,7 @@
 import numpy as np
 
 from fastcalc.core.estimate import Estimate, evaluate
-from fastcalc.core.placement import AnyPlacement
+from fastcalc.core.placement.placement import AnyPlacement
 from fastcalc.formulas.memory import largest_batch
 from fastcalc.formulas.types import Array, Bools, floats
 

@@ -10,25 +10,25 @@ import numpy as np
 
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.chip.host import WRITTEN
+from fastcalc.core.chip.machine import machine
+from fastcalc.core.chip.machine_class import engine_of_class
+from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.chosen_layouts import chosen_layouts
 from fastcalc.core.defaults_used import default_notes
 from fastcalc.core.entry_notes import engine_notes, inherited_notes, limit_notes, model_notes
 from fastcalc.core.estimate import Estimate, evaluate
-from fastcalc.core.host import WRITTEN
-from fastcalc.core.layout import Layout, LayoutError
-from fastcalc.core.legal import domain_notes
-from fastcalc.core.machine import machine
-from fastcalc.core.machine_class import engine_of_class
+from fastcalc.core.model.workload import Workload, workload
 from fastcalc.core.overflow import overflow_notes, overflows
-from fastcalc.core.placement import Placement, Site
-from fastcalc.core.practice import practice_notes
+from fastcalc.core.placement.layout import Layout, LayoutError
+from fastcalc.core.placement.legal import domain_notes
+from fastcalc.core.placement.placement import Placement, Site
+from fastcalc.core.placement.practice import practice_notes
+from fastcalc.core.placement.split import Split, memories_used
 from fastcalc.core.pricing import Pricing
-from fastcalc.core.schedule import Schedule
-from fastcalc.core.split import Split, memories_used
-from fastcalc.core.tier import OWN_MEMORY, MemoryChoice
+from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic import Traffic
 from fastcalc.core.undetermined import batching_notes, undetermined_notes
-from fastcalc.core.workload import Workload, workload
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import ArrayLike, Floats
 

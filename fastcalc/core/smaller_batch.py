@@ -6,8 +6,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from fastcalc.core.placement import AnyPlacement, Placement
-from fastcalc.core.schedule import Schedule
+from fastcalc.core.placement.placement import AnyPlacement, Placement
+from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas.types import ArrayLike, Floats
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fastcalc.core.pass_work import PassWork
-from fastcalc.core.schedule import DECODE, FIRST, PREFILL, PROMPTS, Schedule
+from fastcalc.core.step.pass_work import PassWork
+from fastcalc.core.step.schedule import DECODE, FIRST, PREFILL, PROMPTS, Schedule
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats, where
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from fastcalc.catalogue.schema import Engine
-from fastcalc.core.machine import Machine
+from fastcalc.core.chip.machine import Machine
 
 RESTS_ON_PREFILL = (
     "ttft_ms",

@@ -7,7 +7,7 @@ import numpy as np
 
 from fastcalc.catalogue.schema.engines import UNSEEN
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.machine_class import range_group
+from fastcalc.core.chip.machine_class import range_group
 from fastcalc.evidence.deployments import Deployments
 from fastcalc.evidence.parameters import ParameterFamily, family_of
 from fastcalc.evidence.predict import gather

@@ -7,15 +7,15 @@ from typing import TypeVar, cast
 
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue, Kind
-from fastcalc.core.host import memory_choice
-from fastcalc.core.layout import Layout
-from fastcalc.core.legal import MOST_CHIPS
-from fastcalc.core.machine import machine
-from fastcalc.core.machine_class import engine_of_class
-from fastcalc.core.placement import Placement, Site
+from fastcalc.core.chip.host import memory_choice
+from fastcalc.core.chip.machine import machine
+from fastcalc.core.chip.machine_class import engine_of_class
+from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
+from fastcalc.core.model.workload import Workload, workload
+from fastcalc.core.placement.layout import Layout
+from fastcalc.core.placement.legal import MOST_CHIPS
+from fastcalc.core.placement.placement import Placement, Site
 from fastcalc.core.scenario import Sharding, default_cache
-from fastcalc.core.tier import OWN_MEMORY, MemoryChoice
-from fastcalc.core.workload import Workload, workload
 from fastcalc.errors import InputError
 from fastcalc.evidence.point import Point
 

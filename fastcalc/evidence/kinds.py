@@ -6,9 +6,9 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from fastcalc.core import timeline
-from fastcalc.core.placement import Placement
-from fastcalc.core.schedule import Schedule
-from fastcalc.core.tier import PlaceFor
+from fastcalc.core.chip.tier import PlaceFor
+from fastcalc.core.placement.placement import Placement
+from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.timeline import Timeline
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.formulas.types import Array, ArrayLike, Floats, Ints, floats

@@ -7,7 +7,7 @@ from math import ceil
 
 import numpy as np
 
-from fastcalc.core.placement import Placement
+from fastcalc.core.placement.placement import Placement
 from fastcalc.core.traffic import Speculation
 from fastcalc.errors import InputError
 from fastcalc.evidence.deployments import Deployment, Deployments, UnpredictableError

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
 from fastcalc.catalogue.schema.quantities import Fraction
-from fastcalc.core.machine import EngineParameters
+from fastcalc.core.chip.machine import EngineParameters
 from fastcalc.errors import InputError
 from fastcalc.evidence.parameters import Node
 from fastcalc.evidence.stacked import StackedPoints

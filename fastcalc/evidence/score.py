@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from fastcalc.core.chip.machine_class import class_of
 from fastcalc.core.estimate import range_of
-from fastcalc.core.machine_class import class_of
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.stacked import StackedPoints
 from fastcalc.formulas.types import Floats

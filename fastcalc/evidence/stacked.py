@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastcalc.core.machine import Chip, EngineParameters
-from fastcalc.core.pass_work import PassWork
-from fastcalc.core.spatial import spatial_pass
-from fastcalc.core.step import expected_step
+from fastcalc.core.chip.machine import Chip, EngineParameters
+from fastcalc.core.step.pass_work import PassWork
+from fastcalc.core.step.spatial import spatial_pass
+from fastcalc.core.step.step import expected_step
 from fastcalc.evidence.deployments import Deployment
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.predict import Batch

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from fastcalc.core.component import Component
+from fastcalc.core.step.component import Component
 from fastcalc.core.traffic import Traffic
 from fastcalc.explain.context import PassContext
 from fastcalc.explain.explained import component

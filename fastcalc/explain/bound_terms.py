@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from fastcalc.core.bound import NARROWEST_ACTIVATION_BYTES, Bound
-from fastcalc.core.component import Component
-from fastcalc.core.pass_work import FLOPS_PER_PARAMETER
-from fastcalc.core.schedule import Schedule
-from fastcalc.core.tier import Tier
+from fastcalc.core.chip.tier import Tier
+from fastcalc.core.step.bound import NARROWEST_ACTIVATION_BYTES, Bound
+from fastcalc.core.step.component import Component
+from fastcalc.core.step.pass_work import FLOPS_PER_PARAMETER
+from fastcalc.core.step.schedule import Schedule
 from fastcalc.explain.attention import cache_read, looked_back
 from fastcalc.explain.explained import component
 from fastcalc.explain.numbers import Numbers

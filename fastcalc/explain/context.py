@@ -1,12 +1,12 @@
 """What the formulas of one pass have in common: its work, its machine and the rates it reaches."""
 
-from fastcalc.core.chip_work import chip_work
-from fastcalc.core.component import Component
-from fastcalc.core.host_use import offload_options, offloaded_pass, part_of, tier_rates
-from fastcalc.core.machine import FED_BITS, Product, read_first
-from fastcalc.core.pass_work import ACTIVATION_BYTES, FLOPS_PER_PARAMETER, PassWork
-from fastcalc.core.schedule import Schedule
-from fastcalc.core.split import READ
+from fastcalc.core.chip.machine import FED_BITS, Product, read_first
+from fastcalc.core.placement.split import READ
+from fastcalc.core.step.chip_work import chip_work
+from fastcalc.core.step.component import Component
+from fastcalc.core.step.host_use import offload_options, offloaded_pass, part_of, tier_rates
+from fastcalc.core.step.pass_work import ACTIVATION_BYTES, FLOPS_PER_PARAMETER, PassWork
+from fastcalc.core.step.schedule import Schedule
 from fastcalc.explain.numbers import Numbers
 from fastcalc.explain.terms import (
     Equation,

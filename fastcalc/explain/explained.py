@@ -5,8 +5,8 @@ from dataclasses import dataclass, fields, replace
 from math import isfinite
 from typing import Any, TypeVar
 
-from fastcalc.core.component import Component
 from fastcalc.core.scenario import Outcome
+from fastcalc.core.step.component import Component
 from fastcalc.explain.terms import Equation, Origin, equation, number, overlap, scalar
 
 Formula = TypeVar("Formula", bound=Callable[..., list[Equation]])

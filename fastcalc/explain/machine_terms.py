@@ -1,7 +1,7 @@
 """Sweeps over the regions of a wafer, hops between wafers, and what hosts and far memories do."""
 
-from fastcalc.core.component import Component
-from fastcalc.core.pass_work import ACTIVATION_BYTES
+from fastcalc.core.step.component import Component
+from fastcalc.core.step.pass_work import ACTIVATION_BYTES
 from fastcalc.explain.attention import cache_moved, looked_back
 from fastcalc.explain.context import PassContext
 from fastcalc.explain.explained import component

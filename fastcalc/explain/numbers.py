@@ -4,9 +4,9 @@ from math import inf, isfinite
 
 from fastcalc.catalogue.schema import Engine, Hardware, Quantity
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
-from fastcalc.core.machine import read_first
-from fastcalc.core.placement import AnyPlacement
-from fastcalc.core.tier import Tier
+from fastcalc.core.chip.machine import read_first
+from fastcalc.core.chip.tier import Tier
+from fastcalc.core.placement.placement import AnyPlacement
 from fastcalc.explain.terms import Origin, Term, number, scalar, total
 from fastcalc.formulas.types import ArrayLike
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from fastcalc.core import timeline
-from fastcalc.core.bound import Bound
-from fastcalc.core.component import Step
 from fastcalc.core.scenario import Outcome
-from fastcalc.core.schedule import Schedule
+from fastcalc.core.step.bound import Bound
+from fastcalc.core.step.component import Step
+from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.timeline import Timeline
 from fastcalc.explain import machine_terms, serial, weights  # noqa: F401 (they register components)
 from fastcalc.explain.bound_terms import BoundContext, components

@@ -1,7 +1,7 @@
 """Time that no width shortens: launches, collectives, hops, waits and the host's own."""
 
-from fastcalc.core.component import Component
-from fastcalc.core.step import KnownParts, slowest_stage
+from fastcalc.core.step.component import Component
+from fastcalc.core.step.step import KnownParts, slowest_stage
 from fastcalc.explain.context import PassContext
 from fastcalc.explain.explained import component
 from fastcalc.explain.terms import Equation, Term, equation, largest, named, number, scalar

@@ -2,8 +2,8 @@
 
 from math import inf
 
-from fastcalc.core.component import Component
-from fastcalc.core.machine import PACKED_ROWS
+from fastcalc.core.chip.machine import PACKED_ROWS
+from fastcalc.core.step.component import Component
 from fastcalc.explain.context import PassContext
 from fastcalc.explain.explained import component
 from fastcalc.explain.terms import Equation, Term, equation, largest, named, number, scalar

@@ -13,9 +13,9 @@ from fastcalc.cli import show_sweep
 from fastcalc.cli.answers import CommandAnswer, screen, write
 from fastcalc.cli.options import choice
 from fastcalc.cli.output import kept_notes, whole
-from fastcalc.core.columns import NEEDS_FIT, Columns, flat, pick
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import Array
+from fastcalc.records.columns import NEEDS_FIT, Columns, flat, pick
 from fastcalc.report import console, record_tables
 from fastcalc.report.dictionary import meanings, type_of
 from fastcalc.report.numbers_as_text import many

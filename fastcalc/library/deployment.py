@@ -7,10 +7,10 @@ from typing import Any
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.cli.requests import scenarios
 from fastcalc.core.estimate import Estimate
-from fastcalc.core.pass_work import AttentionWork
-from fastcalc.core.placement import Placement
+from fastcalc.core.placement.placement import Placement
 from fastcalc.core.scenario import Outcome, solve
-from fastcalc.core.schedule import Schedule
+from fastcalc.core.step.pass_work import AttentionWork
+from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import ArrayLike, floats

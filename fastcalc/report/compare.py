@@ -6,12 +6,12 @@ from itertools import groupby
 
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.chosen_layouts import layouts_of
-from fastcalc.core.columns import pick
 from fastcalc.core.defaults_used import power_notes
 from fastcalc.core.estimate import SITE_FACTOR
-from fastcalc.core.layout import Layout
+from fastcalc.core.placement.layout import Layout
 from fastcalc.core.pricing import USD_PER_KWH, YEARS, Pricing
 from fastcalc.core.scenario import Location, Outcome
+from fastcalc.records.columns import pick
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, Title
 from fastcalc.report.memories import lives

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from fastcalc.core.columns import Column, values
 from fastcalc.core.undetermined import batching_notes, is_assumed, undetermined_notes
 from fastcalc.formulas.money import usd_per_million
+from fastcalc.records.columns import Column, values
 from fastcalc.report import record_tables, records
 from fastcalc.report.chart import plot
 from fastcalc.report.charts.drawing import Panel, Series, axes

@@ -14,9 +14,9 @@ from fastcalc.articles.agent_run import (
     window_tokens,
 )
 from fastcalc.articles.choice import PARAMETERS, BreakEven, Choice, Contender, WinnerMap
-from fastcalc.core.columns import Column, values
 from fastcalc.formulas.agents import amdahl, time_to_success
 from fastcalc.formulas.types import floats
+from fastcalc.records.columns import Column, values
 from fastcalc.report import decision_map, record_tables
 from fastcalc.report.console import Notes, Part, Screen
 from fastcalc.report.decision_verdict import (

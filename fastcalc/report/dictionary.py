@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from fastcalc.core.columns import COLUMNS, Column
+from fastcalc.records.columns import COLUMNS, Column
 from fastcalc.report import curve, decided, fastmode, fit, inferred, plan
 
 COMMANDS: dict[str, tuple[Column, ...]] = {

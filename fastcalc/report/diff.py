@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from fastcalc.catalogue.schema import Engine, Hardware, Model, Quantity
-from fastcalc.core.columns import Column
+from fastcalc.records.columns import Column
 from fastcalc.report.console import Notes, Part, TextTable
 from fastcalc.report.entries import model_record, offers_of, walk
 from fastcalc.report.numbers_as_text import number

@@ -5,10 +5,10 @@ from typing import Any, get_args
 
 from fastcalc.catalogue.schema import Engine, Hardware, Memory, Model, Quantity
 from fastcalc.catalogue.schema.hardware import RateFormat
-from fastcalc.core.columns import Column
-from fastcalc.core.machine_class import ENGINES
-from fastcalc.core.workload import Workload, checkpoint_parameters, workload
+from fastcalc.core.chip.machine_class import ENGINES
+from fastcalc.core.model.workload import Workload, checkpoint_parameters, workload
 from fastcalc.formulas.roofline import critical_batch
+from fastcalc.records.columns import Column
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, TextTable, Title
 from fastcalc.report.numbers_as_text import number, parameters, prefixed, size

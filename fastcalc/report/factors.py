@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from math import prod
 
-from fastcalc.core.columns import Column, values
+from fastcalc.records.columns import Column, values
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, Title
 from fastcalc.report.numbers_as_text import dollars, number

@@ -5,10 +5,10 @@ from dataclasses import asdict
 from types import SimpleNamespace
 from typing import Any
 
-from fastcalc.core import columns
-from fastcalc.core.columns import Column, values
 from fastcalc.core.ratios import independent_ratio
 from fastcalc.core.scenario import Outcome
+from fastcalc.records import columns
+from fastcalc.records.columns import Column, values
 from fastcalc.report import records
 from fastcalc.report.factors import factor_records, multiple
 from fastcalc.report.numbers_as_text import number

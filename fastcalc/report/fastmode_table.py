@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import isnan
 
-from fastcalc.core.columns import Column, pick
-from fastcalc.core.formats_run import format_notes
+from fastcalc.core.chip.formats_run import format_notes
 from fastcalc.core.scenario import Outcome
+from fastcalc.records.columns import Column, pick
 from fastcalc.report import compare, factors, record_tables
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.fastmode import COLUMNS, MOST_SHOWN, factors_of, no_option_reaches, rows

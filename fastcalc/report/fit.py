@@ -7,9 +7,9 @@ from itertools import groupby
 from operator import itemgetter
 from types import SimpleNamespace
 
-from fastcalc.core.columns import NEEDS_FIT, Column, pick, values
+from fastcalc.core.placement.split import near
 from fastcalc.core.scenario import Location
-from fastcalc.core.split import near
+from fastcalc.records.columns import NEEDS_FIT, Column, pick, values
 from fastcalc.report import record_tables
 from fastcalc.report.compare import why
 from fastcalc.report.console import Part, Screen, TextTable

@@ -6,9 +6,9 @@ from itertools import groupby, pairwise
 
 import numpy as np
 
-from fastcalc.core.columns import Column, pick
 from fastcalc.core.own_formats import is_narrowed
 from fastcalc.core.scenario import Outcome
+from fastcalc.records.columns import Column, pick
 from fastcalc.report import compare, overview, record_tables
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.numbers_as_text import counted, dollars, listed, number

@@ -10,7 +10,7 @@ import numpy as np
 
 from fastcalc.articles.inverse import ENOUGH, SEED, Inverse, Region
 from fastcalc.articles.two_tiers import BOX, COMPUTE_REACH, SIDES, Side
-from fastcalc.core.columns import Column, values
+from fastcalc.records.columns import Column, values
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, Screen
 from fastcalc.report.numbers_as_text import number, stable

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from fastcalc.core.evaluated_points import host_use
+from fastcalc.core.chip.tier import KINDS
+from fastcalc.core.placement.split import split
 from fastcalc.core.scenario import Location, Outcome
-from fastcalc.core.split import split
-from fastcalc.core.tier import KINDS
 from fastcalc.formulas.types import Array
+from fastcalc.records.evaluated_points import host_use
 
 NAMES = dict(
     zip(KINDS, ("dense weights", "head", "experts", "KV cache", "embeddings"), strict=True)

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from fastcalc.core.columns import pick
-from fastcalc.core.machine_class import engine_of_class
+from fastcalc.core.chip.machine_class import engine_of_class
+from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.core.scenario import Outcome
-from fastcalc.core.tier import OWN_MEMORY
+from fastcalc.records.columns import pick
 from fastcalc.report import record_tables
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.first_sentence import first_sentence

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from math import inf
 from types import SimpleNamespace
 
-from fastcalc.core import columns
-from fastcalc.core.columns import Column, pick, values
 from fastcalc.core.estimate import site_power
 from fastcalc.core.undetermined import undetermined_keys
+from fastcalc.records import columns
+from fastcalc.records.columns import Column, pick, values
 from fastcalc.report import records
 from fastcalc.report.commands import Typed, compare_command
 from fastcalc.report.record_tables import ends

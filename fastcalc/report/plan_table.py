@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fastcalc.core.columns import Column, pick
-from fastcalc.core.layout import Layout
 from fastcalc.core.own_formats import own_formats
+from fastcalc.core.placement.layout import Layout
+from fastcalc.records.columns import Column, pick
 from fastcalc.report import record_tables
 from fastcalc.report.commands import Typed, compare_command
 from fastcalc.report.console import Part, Screen, Title

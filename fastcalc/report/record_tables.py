@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from fastcalc.core.columns import Column
+from fastcalc.records.columns import Column
 from fastcalc.report.console import TextTable
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.written import to_markdown

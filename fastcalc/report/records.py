@@ -9,12 +9,12 @@ import numpy as np
 
 from fastcalc.catalogue.chip_defaults import defaults_of
 from fastcalc.catalogue.schema import Model
-from fastcalc.core import columns
 from fastcalc.core.estimate import SITE_FACTOR
-from fastcalc.core.evaluated_points import CodedColumn, EvaluatedPoints, places
 from fastcalc.core.overflow import overflows
 from fastcalc.core.pricing import USD_PER_KWH, YEARS
 from fastcalc.core.scenario import Outcome, Scenario
+from fastcalc.records import columns
+from fastcalc.records.evaluated_points import CodedColumn, EvaluatedPoints, places
 
 SCHEMA = "fastcalc/1"
 Record = dict[str, Any]

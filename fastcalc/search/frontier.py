@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastcalc.core.layout import Layout
+from fastcalc.core.placement.layout import Layout
 from fastcalc.core.scenario import Outcome, Scenario
 from fastcalc.core.smaller_batch import largest_batches, speeds
 from fastcalc.errors import InputError

@@ -6,11 +6,11 @@ from math import inf
 
 import numpy as np
 
-from fastcalc.core.layout import Layout
-from fastcalc.core.placement import Placement
+from fastcalc.core.placement.layout import Layout
+from fastcalc.core.placement.placement import Placement
 from fastcalc.core.scenario import Outcome
-from fastcalc.core.schedule import Schedule
 from fastcalc.core.smaller_batch import ROUNDING, speeds
+from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas.money import usd_per_million
 from fastcalc.formulas.types import ArrayLike, Floats

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fastcalc.core import timeline
-from fastcalc.core.placement import Placement
+from fastcalc.core.placement.placement import Placement
 from fastcalc.core.scenario import Outcome
-from fastcalc.core.schedule import Schedule
+from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas.types import ArrayLike, Floats
 

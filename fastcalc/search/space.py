@@ -5,9 +5,9 @@ from functools import cached_property
 
 import numpy as np
 
-from fastcalc.core.layout import Layout
-from fastcalc.core.placement import Site
-from fastcalc.core.practice import MOST_STAGES, copies_run_by_people, run_by_people
+from fastcalc.core.placement.layout import Layout
+from fastcalc.core.placement.placement import Site
+from fastcalc.core.placement.practice import MOST_STAGES, copies_run_by_people, run_by_people
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, check_traffic, site_of, solve
 
 _WHOLE = 64  # chips that pipeline whole layers, up to which every number is tried

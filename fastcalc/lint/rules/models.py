@@ -50,7 +50,7 @@ def _counted(sheet: Sheet) -> Iterator[tuple[WrittenNumber, float]]:
     if sheet.entry is None or sheet.entry.is_minimal or not number:
         return
     # Counting needs numpy, which a check of hardware alone does without.
-    from fastcalc.core.workload import checkpoint_parameters
+    from fastcalc.core.model.workload import checkpoint_parameters
 
     if ours := float(checkpoint_parameters(sheet.entry)):
         yield number, ours
@@ -92,7 +92,7 @@ def shape_gives_label(sheet: Sheet, _: Setting) -> Findings:
     match = _LABEL.search(label) if isinstance(label, str) else None
     if sheet.entry is None or sheet.entry.is_minimal or not (total or match):
         return
-    from fastcalc.core.workload import checkpoint_parameters, workload
+    from fastcalc.core.model.workload import checkpoint_parameters, workload
 
     core, checkpoint = workload(sheet.entry).total_parameters, sheet.si("published.checkpoint")
     tower = sheet.si("vision_parameters") or 0.0
@@ -145,7 +145,7 @@ def active_is_published(sheet: Sheet, _: Setting) -> Findings:
     published = sheet.numbers.get("published.active")
     if sheet.entry is None or sheet.entry.is_minimal or not published:
         return
-    from fastcalc.core.workload import workload
+    from fastcalc.core.model.workload import workload
 
     ours = float(workload(sheet.entry).active_parameters)
     table = float(sheet.entry.hidden_size or 0) * float(sheet.entry.vocabulary or 0)

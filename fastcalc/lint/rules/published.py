@@ -70,7 +70,7 @@ def names_say_the_size(sheet: Sheet, _: Setting) -> Findings:
 
 def _parameters(sheet: Sheet) -> list[float]:
     """Return a model's parameters, all and active, as counted and as published. [1]"""
-    from fastcalc.core.workload import workload
+    from fastcalc.core.model.workload import workload
 
     counted = workload(sheet.entry)
     names = ("published.checkpoint", "published.total", "published.active")
@@ -184,7 +184,7 @@ def bytes_are_published(sheet: Sheet, _: Setting) -> Findings:
     size = sheet.numbers.get("published.checkpoint_bytes")
     if sheet.entry is None or sheet.entry.is_minimal or not size:
         return
-    from fastcalc.core.workload import checkpoint_parameters, workload
+    from fastcalc.core.model.workload import checkpoint_parameters, workload
 
     counted = workload(sheet.entry)
     outside = checkpoint_parameters(sheet.entry) - counted.total_parameters

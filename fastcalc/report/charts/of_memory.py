@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from fastcalc.core.chip.tier import KINDS
 from fastcalc.core.scenario import Location
-from fastcalc.core.tier import KINDS
 from fastcalc.report.charts.drawing import Bar, Chart
 from fastcalc.report.memories import NAMES, filled
 from fastcalc.report.numbers_as_text import size

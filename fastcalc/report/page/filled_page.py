@@ -12,9 +12,9 @@ from string import Template
 from typing import Any
 
 from fastcalc import __version__
-from fastcalc.core.columns import COLUMNS, Column, pick
 from fastcalc.core.scenario import Outcome
 from fastcalc.errors import InputError
+from fastcalc.records.columns import COLUMNS, Column, pick
 from fastcalc.report import compare, explain, record_tables
 from fastcalc.report.charts import of_memory, of_outcomes
 from fastcalc.report.charts.drawing import COLOURS, DARK

@@ -7,13 +7,13 @@ import numpy as np
 
 from fastcalc.catalogue.formats import number_format, weight_formats
 from fastcalc.catalogue.schema import Engine, Hardware, Model
-from fastcalc.core.formats_run import formats_run, narrower_caches
-from fastcalc.core.layout import Layout
-from fastcalc.core.placement import Site
-from fastcalc.core.practice import MOST_STAGES, run_by_people
+from fastcalc.core.chip.formats_run import formats_run, narrower_caches
+from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
+from fastcalc.core.placement.layout import Layout
+from fastcalc.core.placement.placement import Site
+from fastcalc.core.placement.practice import MOST_STAGES, run_by_people
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario, default_cache
-from fastcalc.core.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.formulas.types import Floats
 from fastcalc.search.sweep.grid import Grid

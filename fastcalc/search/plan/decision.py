@@ -4,8 +4,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from fastcalc.core.layout import Layout
 from fastcalc.core.own_formats import is_narrowed, narrows_cache, narrows_weights, own_formats
+from fastcalc.core.placement.layout import Layout
 from fastcalc.core.scenario import Outcome, Scenario, solve
 from fastcalc.formulas.money import HOURS_PER_YEAR
 from fastcalc.search.plan.service import Service

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fastcalc.core.evaluated_points import EvaluatedPoints
-from fastcalc.core.layout import Layout, Layouts
-from fastcalc.core.placement import Placements
+from fastcalc.core.placement.layout import Layout, Layouts
+from fastcalc.core.placement.placement import Placements
 from fastcalc.formulas.types import Floats
+from fastcalc.records.evaluated_points import EvaluatedPoints
 from fastcalc.search.frontier import undominated
 from fastcalc.search.plan.queues import Queues, needed
 from fastcalc.search.plan.service import NEAR, Service

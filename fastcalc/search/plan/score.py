@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from fastcalc.core.estimate import site_power
-from fastcalc.core.evaluated_points import EvaluatedPoints
 from fastcalc.core.overflow import overflows
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.timeline import prompts_together
 from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints
+from fastcalc.records.evaluated_points import EvaluatedPoints
 from fastcalc.search.plan.pools import Pool, can_be_apart, pools, transfer_seconds
 from fastcalc.search.plan.queues import Queues, Slots, needed
 from fastcalc.search.plan.service import Service

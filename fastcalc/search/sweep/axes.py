@@ -10,12 +10,12 @@ import numpy as np
 
 from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.schema import Engine, Hardware, Model
+from fastcalc.core.chip.formats_run import four_bits
+from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.chosen_layouts import layouts_of
-from fastcalc.core.formats_run import four_bits
-from fastcalc.core.layout import LayoutError
+from fastcalc.core.placement.layout import LayoutError
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario, Sharding, site_of
-from fastcalc.core.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
 from fastcalc.search.sweep.grid import Grid

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from fastcalc.core.columns import Columns
+from fastcalc.records.columns import Columns
 from fastcalc.search.sweep.grid import Grid, solve_grid
 
 WORKERS = 2  # numpy lets go of the interpreter while it computes, which feeds two threads

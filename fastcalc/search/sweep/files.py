@@ -5,9 +5,9 @@ from typing import Any, BinaryIO, Protocol, TextIO
 
 import numpy as np
 
-from fastcalc.core.columns import NEEDS_FIT, WHOLE, Columns
-from fastcalc.core.evaluated_points import CodedColumn
 from fastcalc.errors import InputError
+from fastcalc.records.columns import NEEDS_FIT, WHOLE, Columns
+from fastcalc.records.evaluated_points import CodedColumn
 from fastcalc.written import csv_cell, csv_line, to_json, visible
 
 FORMATS = ("csv", "json", "parquet")

@@ -13,12 +13,10 @@ from typing import Any
 import numpy as np
 
 from fastcalc.core.chosen_layouts import chosen_layouts, layouts_of
-from fastcalc.core.columns import COLUMNS, Column, Columns, values
 from fastcalc.core.estimate import Estimate, evaluate
-from fastcalc.core.evaluated_points import CodedColumn, EvaluatedPoints, places
-from fastcalc.core.layout import Layout, Layouts
 from fastcalc.core.overflow import batch_without_host, overflow_note, overflows
-from fastcalc.core.placement import Placements, Site
+from fastcalc.core.placement.layout import Layout, Layouts
+from fastcalc.core.placement.placement import Placements, Site
 from fastcalc.core.scenario import (
     Location,
     Scenario,
@@ -28,6 +26,8 @@ from fastcalc.core.scenario import (
     warnings_of,
 )
 from fastcalc.formulas.types import Floats, Ints
+from fastcalc.records.columns import COLUMNS, Column, Columns, values
+from fastcalc.records.evaluated_points import CodedColumn, EvaluatedPoints, places
 from fastcalc.search.sweep.request_lists import OpenRequests, Requests
 
 BLOCK = 65_536  # points: half a megabyte an array, which the caches of a core can hold

@@ -8,7 +8,7 @@ import numpy as np
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.best_cut import best_cut
-from fastcalc.core.practice import is_run
+from fastcalc.core.placement.practice import is_run
 from fastcalc.core.scenario import Outcome, Scenario, locate, solve
 from fastcalc.core.smaller_batch import ROUNDING, largest_reaching, speeds
 from fastcalc.errors import InputError

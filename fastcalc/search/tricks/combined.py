@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastcalc.core.layout import Layout
+from fastcalc.core.placement.layout import Layout
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.smaller_batch import speeds
 from fastcalc.errors import InputError

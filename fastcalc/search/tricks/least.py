@@ -11,13 +11,13 @@ import numpy as np
 from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware
-from fastcalc.core.formats_run import formats_run
-from fastcalc.core.legal import common_heads, link_domain
-from fastcalc.core.machine import parameters_on
+from fastcalc.core.chip.formats_run import formats_run
+from fastcalc.core.chip.machine import parameters_on
+from fastcalc.core.chip.tier import MemoryChoice
+from fastcalc.core.model.workload import Workload
+from fastcalc.core.placement.legal import common_heads, link_domain
 from fastcalc.core.pricing import Pricing
-from fastcalc.core.tier import MemoryChoice
 from fastcalc.core.traffic import Traffic
-from fastcalc.core.workload import Workload
 from fastcalc.formulas.counting import linear_flops
 from fastcalc.formulas.money import usd_per_million
 from fastcalc.formulas.types import ArrayLike, Floats

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from fastcalc.core.formats_run import formats_run, narrower_caches
+from fastcalc.core.chip.formats_run import formats_run, narrower_caches
+from fastcalc.core.model.workload import Workload, workload
 from fastcalc.core.scenario import Scenario, default_cache
 from fastcalc.core.traffic import Speculation
-from fastcalc.core.workload import Workload, workload
 from fastcalc.formulas.speculation import acceptance_needed
 from fastcalc.formulas.types import Floats
 from fastcalc.search.largest_batch import needed_tokens

@@ -11,11 +11,11 @@ import numpy as np
 
 from fastcalc.catalogue.schema import Engine, Hardware, Parameters
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.layout import Layout
-from fastcalc.core.machine import parameters_on
+from fastcalc.core.chip.machine import parameters_on
+from fastcalc.core.placement.layout import Layout
 from fastcalc.core.scenario import Scenario, engine_for
-from fastcalc.core.schedule import Schedule
 from fastcalc.core.smaller_batch import Batches, largest_reaching, speeds
+from fastcalc.core.step.schedule import Schedule
 from fastcalc.formulas.types import Floats
 from fastcalc.search import Space
 from fastcalc.search.tricks.start import readable

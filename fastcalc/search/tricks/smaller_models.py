@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fastcalc.catalogue.schema import DenseFFN, MixtureOfExperts, Model
+from fastcalc.core.model.workload import workload
 from fastcalc.core.scenario import solve
-from fastcalc.core.workload import workload
 from fastcalc.errors import InputError
 from fastcalc.search.space import sharding
 from fastcalc.search.tricks.option import Option

@@ -8,11 +8,11 @@ from typing import TypeVar
 
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.layout import Layout
-from fastcalc.core.legal import link_domain
-from fastcalc.core.machine_class import class_of, engine_of_class
+from fastcalc.core.chip.machine_class import class_of, engine_of_class
+from fastcalc.core.model.workload import workload
+from fastcalc.core.placement.layout import Layout
+from fastcalc.core.placement.legal import link_domain
 from fastcalc.core.scenario import Outcome, Scenario, Sharding
-from fastcalc.core.workload import workload
 from fastcalc.errors import InputError
 from fastcalc.search import Reach, Space, cheapest
 from fastcalc.search.tricks.option import Option, in_order, option_of

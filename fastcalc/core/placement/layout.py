@@ -10,6 +10,9 @@ import numpy as np
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import Ints
 
+HOST_CHIPS = 8
+"""Chips of one host; a larger link domain joins several."""
+
 
 class LayoutError(InputError):
     """A layout that a chip or a model cannot have.

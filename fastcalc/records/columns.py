@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from fastcalc.core.component import LIMITERS
-from fastcalc.core.evaluated_points import CodedColumn
+from fastcalc.core.step.component import LIMITERS
 from fastcalc.formulas.types import Array
+from fastcalc.records.evaluated_points import CodedColumn
 
 Columns = dict[str, Any]
 """By key: text, a number, an array that broadcasts with the others, or `CodedColumn`."""

@@ -6,14 +6,14 @@ from functools import cached_property
 
 import numpy as np
 
-from fastcalc.core.chip_work import ChipWork
-from fastcalc.core.component import Step
-from fastcalc.core.host_use import OffloadOptions, offload_options, on_host
-from fastcalc.core.machine import Machine
-from fastcalc.core.pass_work import PassWork
-from fastcalc.core.spatial import spatial_pass
-from fastcalc.core.split import Costs, Split, lost
-from fastcalc.core.step import KnownParts, expected_step, seconds_by_split
+from fastcalc.core.chip.machine import Machine
+from fastcalc.core.placement.split import Costs, Split, lost
+from fastcalc.core.step.chip_work import ChipWork
+from fastcalc.core.step.component import Step
+from fastcalc.core.step.host_use import OffloadOptions, offload_options, on_host
+from fastcalc.core.step.pass_work import PassWork
+from fastcalc.core.step.spatial import spatial_pass
+from fastcalc.core.step.step import KnownParts, expected_step, seconds_by_split
 from fastcalc.formulas.types import Array, ArrayLike
 
 

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastcalc.core.chip_work import ChipWork
-from fastcalc.core.component import Component, idle
-from fastcalc.core.machine import Chip, EngineParameters, read_first
-from fastcalc.core.pass_work import ACTIVATION_BYTES, PassWork
-from fastcalc.core.split import IN_LAYERS, READ, Costs, Split, summed
-from fastcalc.core.tier import Tier
+from fastcalc.core.chip.machine import Chip, EngineParameters, read_first
+from fastcalc.core.chip.tier import Tier
+from fastcalc.core.placement.split import IN_LAYERS, READ, Costs, Split, summed
+from fastcalc.core.step.chip_work import ChipWork
+from fastcalc.core.step.component import Component, idle
+from fastcalc.core.step.pass_work import ACTIVATION_BYTES, PassWork
 from fastcalc.formulas.roofline import achieved_bandwidth
 from fastcalc.formulas.types import Array, ArrayLike, floats
 

@@ -9,24 +9,24 @@ from functools import cached_property, reduce
 
 import numpy as np
 
-from fastcalc.core.best_split import best_split
-from fastcalc.core.bound import Bound, bound_step
-from fastcalc.core.chip_work import ChipWork
-from fastcalc.core.component import Component, Step
-from fastcalc.core.host_use import tier_rates
-from fastcalc.core.open_pass import OpenPass
-from fastcalc.core.pass_work import (
+from fastcalc.core.chip.tier import PlaceFor
+from fastcalc.core.placement.best_split import best_split
+from fastcalc.core.placement.placement import AnyPlacement
+from fastcalc.core.placement.split import Split, split
+from fastcalc.core.step.bound import Bound, bound_step
+from fastcalc.core.step.chip_work import ChipWork
+from fastcalc.core.step.component import Component, Step
+from fastcalc.core.step.host_use import tier_rates
+from fastcalc.core.step.open_pass import OpenPass
+from fastcalc.core.step.pass_work import (
     AttentionWork,
     PassInput,
     PassWork,
     count_layer_passes,
     count_pass,
 )
-from fastcalc.core.placement import AnyPlacement
-from fastcalc.core.spatial import spatial_pass
-from fastcalc.core.split import Split, split
-from fastcalc.core.step import expected_step, in_layers, layer_seconds
-from fastcalc.core.tier import PlaceFor
+from fastcalc.core.step.spatial import spatial_pass
+from fastcalc.core.step.step import expected_step, in_layers, layer_seconds
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas import serving
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats

@@ -6,7 +6,8 @@ cut layers into pipeline stages. Chips whose layers each have a region pipeline 
 
 `LegalLayouts.check` says what is legal where a user names it. By default a deployment has groups of
 powers of two, replicas beyond them inside the domain, then stages; of so many chips, the same with
-replicas of dense models, and stages anywhere. What searches offer says `fastcalc.core.practice`.
+replicas of dense models, and stages anywhere. `fastcalc.core.placement.practice` says what searches
+offer.
 """
 
 from collections.abc import Iterator
@@ -17,9 +18,9 @@ from math import ceil, floor, gcd
 from fastcalc.catalogue.chip_defaults import completed
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Hardware, LinearAttention
-from fastcalc.core.layout import Layout, LayoutError
-from fastcalc.core.machine import Machine
-from fastcalc.core.workload import Workload
+from fastcalc.core.chip.machine import Machine
+from fastcalc.core.model.workload import Workload
+from fastcalc.core.placement.layout import Layout, LayoutError
 
 EXPERT_TENSOR_CHIPS = 8
 """Chips of a tensor-parallel group beyond which a mixture of experts takes attention replicas."""

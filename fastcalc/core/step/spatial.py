@@ -5,13 +5,13 @@ from math import inf
 
 import numpy as np
 
-from fastcalc.core.chip_work import touched_experts
-from fastcalc.core.component import Component, Step
-from fastcalc.core.host_use import LEAST, tier_rates
-from fastcalc.core.machine import Chip, EngineParameters, Reached, reached
-from fastcalc.core.pass_work import ACTIVATION_BYTES, PassWork
-from fastcalc.core.split import READ, Costs, Split, summed
-from fastcalc.core.tier import Tier
+from fastcalc.core.chip.machine import Chip, EngineParameters, Reached, reached
+from fastcalc.core.chip.tier import Tier
+from fastcalc.core.placement.split import READ, Costs, Split, summed
+from fastcalc.core.step.chip_work import touched_experts
+from fastcalc.core.step.component import Component, Step
+from fastcalc.core.step.host_use import LEAST, tier_rates
+from fastcalc.core.step.pass_work import ACTIVATION_BYTES, PassWork
 from fastcalc.formulas.pipeline import spatial_step
 from fastcalc.formulas.roofline import time_of
 from fastcalc.formulas.types import Array, ArrayLike, floats, where

@@ -9,13 +9,13 @@ from math import inf
 
 import numpy as np
 
-from fastcalc.core.component import Component, Step, is_nothing, largest_of
-from fastcalc.core.layout import AnyLayout, Layout
-from fastcalc.core.machine import Machine
-from fastcalc.core.pass_work import FLOPS_PER_PARAMETER, PassInput
-from fastcalc.core.placement import AnyPlacement, once_a_layout
-from fastcalc.core.tier import Tier
-from fastcalc.core.workload import Workload
+from fastcalc.core.chip.machine import Machine
+from fastcalc.core.chip.tier import Tier
+from fastcalc.core.model.workload import Workload
+from fastcalc.core.placement.layout import AnyLayout, Layout
+from fastcalc.core.placement.placement import AnyPlacement, once_a_layout
+from fastcalc.core.step.component import Component, Step, is_nothing, largest_of
+from fastcalc.core.step.pass_work import FLOPS_PER_PARAMETER, PassInput
 from fastcalc.formulas.network import all_reduce_bytes
 from fastcalc.formulas.roofline import time_of, time_over_tiers
 from fastcalc.formulas.types import Array, ArrayLike, Ints, floats, where

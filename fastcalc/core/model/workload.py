@@ -15,7 +15,7 @@ import numpy as np
 from fastcalc.catalogue.formats import FORMATS, NumberFormat, number_format, weight_formats
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Block, LatentAttention, MixtureOfExperts, Model
-from fastcalc.core.layers import CacheGroup, LayerCount, count_layer
+from fastcalc.core.model.layers import CacheGroup, LayerCount, count_layer
 from fastcalc.formulas import counting
 from fastcalc.formulas.memory import attended_tokens, cache_bytes_per_layer
 from fastcalc.formulas.types import Array, ArrayLike

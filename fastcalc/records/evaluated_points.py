@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from fastcalc.core.estimate import Estimate
-from fastcalc.core.host_use import HOST
-from fastcalc.core.layout import Layout, Layouts
-from fastcalc.core.placement import AnyPlacement, Site
+from fastcalc.core.model.workload import Workload
+from fastcalc.core.placement.layout import Layout, Layouts
+from fastcalc.core.placement.placement import AnyPlacement, Site
+from fastcalc.core.placement.split import memories_used, near
 from fastcalc.core.scenario import Scenario
-from fastcalc.core.schedule import Schedule
-from fastcalc.core.split import memories_used, near
+from fastcalc.core.step.host_use import HOST
+from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic import Traffic
 from fastcalc.core.undetermined import undetermined_keys
-from fastcalc.core.workload import Workload
 from fastcalc.formulas.types import ArrayLike, Floats, Ints
 
 

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastcalc.core.component import GROUPED_PRODUCTS, Component, idle, is_nothing, scaled
-from fastcalc.core.machine import Chip, EngineParameters, Reached, reached
-from fastcalc.core.pass_work import PassWork
+from fastcalc.core.chip.machine import Chip, EngineParameters, Reached, reached
+from fastcalc.core.step.component import GROUPED_PRODUCTS, Component, idle, is_nothing, scaled
+from fastcalc.core.step.pass_work import PassWork
 from fastcalc.formulas.experts import distinct_experts, narrow_share
 from fastcalc.formulas.types import ArrayLike, floats
 

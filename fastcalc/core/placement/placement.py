@@ -8,11 +8,11 @@ from typing import Generic, TypeAlias, TypeVar
 
 import numpy as np
 
-from fastcalc.core.layout import AnyLayout, Layout, Layouts
-from fastcalc.core.legal import MOST_CHIPS, LegalLayouts, slots
-from fastcalc.core.machine import Machine
-from fastcalc.core.tier import KINDS
-from fastcalc.core.workload import Workload
+from fastcalc.core.chip.machine import Machine
+from fastcalc.core.chip.tier import KINDS
+from fastcalc.core.model.workload import Workload
+from fastcalc.core.placement.layout import AnyLayout, Layout, Layouts
+from fastcalc.core.placement.legal import MOST_CHIPS, LegalLayouts, slots
 from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers, largest_batch
 from fastcalc.formulas.pipeline import heaviest_stage
 from fastcalc.formulas.types import Array, ArrayLike, floats

@@ -23,11 +23,10 @@ from functools import lru_cache
 
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Hardware, Model
-from fastcalc.core.layout import Layout
-from fastcalc.core.legal import LegalLayouts
-from fastcalc.core.machine import Machine
-from fastcalc.core.pass_work import HOST_CHIPS
-from fastcalc.core.workload import Workload
+from fastcalc.core.chip.machine import Machine
+from fastcalc.core.model.workload import Workload
+from fastcalc.core.placement.layout import HOST_CHIPS, Layout
+from fastcalc.core.placement.legal import LegalLayouts
 
 MOST_STAGES = 16
 """Pipeline stages of the deepest deployment that is offered."""

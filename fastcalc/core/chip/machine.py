@@ -13,9 +13,9 @@ from fastcalc.catalogue.formats import NumberFormat, number_format
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware, Parameters
 from fastcalc.catalogue.schema.engine_parameters import DeclaredParameters
-from fastcalc.core.rates import fastest_rate, working_rate
-from fastcalc.core.tier import KINDS, MemoryChoice, Tier, own_tiers
-from fastcalc.core.workload import Workload
+from fastcalc.core.chip.rates import fastest_rate, working_rate
+from fastcalc.core.chip.tier import KINDS, MemoryChoice, Tier, own_tiers
+from fastcalc.core.model.workload import Workload
 from fastcalc.errors import InputError
 from fastcalc.formulas.roofline import achieved_bandwidth, achieved_compute
 from fastcalc.formulas.types import Array, ArrayLike, where

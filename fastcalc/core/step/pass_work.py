@@ -10,23 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from fastcalc.core.component import is_nothing
-from fastcalc.core.layout import AnyLayout
-from fastcalc.core.legal import link_domain
-from fastcalc.core.machine import Machine
-from fastcalc.core.placement import AnyPlacement, once_a_layout, stage_share
-from fastcalc.core.split import Split
+from fastcalc.core.chip.machine import Machine
+from fastcalc.core.model.workload import Workload
+from fastcalc.core.placement.layout import HOST_CHIPS, AnyLayout
+from fastcalc.core.placement.legal import link_domain
+from fastcalc.core.placement.placement import AnyPlacement, once_a_layout, stage_share
+from fastcalc.core.placement.split import Split
+from fastcalc.core.step.component import is_nothing
 from fastcalc.core.traffic import Traffic
-from fastcalc.core.workload import Workload
 from fastcalc.formulas.experts import other_ranks, rank_unevenness
 from fastcalc.formulas.network import shared_link
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
 FLOPS_PER_PARAMETER = 2.0
 ACTIVATION_BYTES = 2.0
-
-HOST_CHIPS = 8
-"""Chips of one host; a larger link domain joins several."""
 
 
 class AttentionWork:

@@ -6,9 +6,9 @@ from functools import cached_property, reduce
 
 import numpy as np
 
-from fastcalc.core.machine import Machine
-from fastcalc.core.placement import AnyPlacement, stored_weights
-from fastcalc.core.tier import KINDS, Tier
+from fastcalc.core.chip.machine import Machine
+from fastcalc.core.chip.tier import KINDS, Tier
+from fastcalc.core.placement.placement import AnyPlacement, stored_weights
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Ints, floats
 
 READ = KINDS[:4]

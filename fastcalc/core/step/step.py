@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastcalc.core.chip_work import ChipWork, chip_work, unpacking
-from fastcalc.core.component import Component, Step, idle, is_nothing, total_of
-from fastcalc.core.host_use import FAR, HOST, OffloadOptions, offload_options, offloaded_pass
-from fastcalc.core.machine import Chip, EngineParameters
-from fastcalc.core.pass_work import ACTIVATION_BYTES, PassWork
-from fastcalc.core.split import Split
+from fastcalc.core.chip.machine import Chip, EngineParameters
+from fastcalc.core.placement.split import Split
+from fastcalc.core.step.chip_work import ChipWork, chip_work, unpacking
+from fastcalc.core.step.component import Component, Step, idle, is_nothing, total_of
+from fastcalc.core.step.host_use import FAR, HOST, OffloadOptions, offload_options, offloaded_pass
+from fastcalc.core.step.pass_work import ACTIVATION_BYTES, PassWork
 from fastcalc.formulas.network import all_reduce_bytes, all_reduce_shots, exchange_bytes
 from fastcalc.formulas.pipeline import heaviest_stage, pipelined_step
 from fastcalc.formulas.types import Array, ArrayLike, floats, where

@@ -1,0 +1,1 @@
+"""A chip and what an engine makes of it: rates, memories, what it computes in."""

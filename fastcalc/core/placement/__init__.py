@@ -1,0 +1,1 @@
+"""How chips share a model: layouts, what fits, and what lives in which memory."""

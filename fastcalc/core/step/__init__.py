@@ -1,0 +1,1 @@
+"""What a pass over a model takes: its work, its components, its time and its bound."""

@@ -1,0 +1,1 @@
+"""What answers are made of: columns by name, from points that were evaluated."""
