@@ -27,7 +27,7 @@ from fastcalc.core.scenario import Scenario, engine_for
 from fastcalc.core.traffic import Traffic
 from fastcalc.records.columns import COLUMNS
 from fastcalc.search.plan.candidates import candidates, deployments
-from fastcalc.search.plan.decide import decide
+from fastcalc.search.plan.cheapest_plans import decide
 from fastcalc.search.plan.decision import REASONS
 from fastcalc.search.plan.service import Objective, Service
 from fastcalc.search.sweep.blocks import keep_freed_memory

@@ -14,13 +14,13 @@ from typing import Any
 from typer.models import ArgumentInfo
 
 import fastcalc
-from fastcalc.articles.claim_file import read_claims
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import show_validate
 from fastcalc.cli.app import COMMANDS
 from fastcalc.cli.commands.measurements import Validate
 from fastcalc.cli.flags import declared
 from fastcalc.core.pricing import Pricing
+from fastcalc.evidence.claims.claim_file import read_claims
 from fastcalc.evidence.score import Group
 from fastcalc.evidence.shipped import shipped as evidence
 from fastcalc.evidence.validate import validate_shipped

@@ -18,7 +18,7 @@ from fastcalc.errors import InputError
 from fastcalc.records.columns import pick
 from fastcalc.search import frontier
 from fastcalc.search.plan.candidates import candidates
-from fastcalc.search.plan.decide import decide
+from fastcalc.search.plan.cheapest_plans import decide
 from fastcalc.search.sweep.grid import Grid, Requests, solve_grid
 from tests.strategies import examples
 from tests.test_plan import apart, met_of, scenario, services, together

@@ -16,15 +16,15 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastcalc.articles import premium, tests_on_machines
-from fastcalc.articles.claim_file import read_claims
-from fastcalc.articles.judge import MEANING, judge, meets
-from fastcalc.articles.registry import TESTS
-from fastcalc.articles.tests_by_arithmetic import with_fixing
 from fastcalc.catalogue.schema.claims import Check, Input
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import show_claims
 from fastcalc.errors import InputError
+from fastcalc.evidence.claims import premium, tests_on_machines
+from fastcalc.evidence.claims.claim_file import read_claims
+from fastcalc.evidence.claims.judge import MEANING, judge, meets
+from fastcalc.evidence.claims.registry import TESTS
+from fastcalc.evidence.claims.tests_by_arithmetic import with_fixing
 from fastcalc.report.break_evens import break_even
 from fastcalc.report.reasons import FIELD, reason
 from tests.helpers import ROOT, loaded, run_once, words

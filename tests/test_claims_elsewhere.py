@@ -5,9 +5,9 @@ import re
 import pytest
 
 import fastcalc
-from fastcalc.articles.claim_file import read_claims
-from fastcalc.articles.judge import judge
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.evidence.claims.claim_file import read_claims
+from fastcalc.evidence.claims.judge import judge
 from fastcalc.report.break_evens import break_even
 from tests.helpers import run_once
 

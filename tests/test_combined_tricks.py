@@ -18,19 +18,19 @@ from fastcalc.core.scenario import Scenario, Sharding, solve
 from fastcalc.core.smaller_batch import speeds
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.search import Space
-from fastcalc.search.tricks.combined import COUNTS, combinations, nearest
-from fastcalc.search.tricks.least import least as least_of
-from fastcalc.search.tricks.least import of_chip, of_model
-from fastcalc.search.tricks.lighter_passes import (
+from fastcalc.search.fastmode.combined import COUNTS, combinations, nearest
+from fastcalc.search.fastmode.least import least as least_of
+from fastcalc.search.fastmode.least import of_chip, of_model
+from fastcalc.search.fastmode.lighter_passes import (
     PUBLISHED,
     fewer_bits,
     narrower,
     narrowest,
     speculation,
 )
-from fastcalc.search.tricks.smaller_models import smaller_models
-from fastcalc.search.tricks.start import Base, with_model
-from fastcalc.search.tricks.waterfall import waterfall
+from fastcalc.search.fastmode.smaller_models import smaller_models
+from fastcalc.search.fastmode.start import Base, with_model
+from fastcalc.search.fastmode.waterfall import waterfall
 from tests import made_up
 from tests.helpers import run
 from tests.strategies import examples, scaled

@@ -11,10 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastcalc.articles.agent_run import Terms, prospect, routed, run_of, window_speed, window_tokens
-from fastcalc.articles.choice import PARAMETERS, Choice, Contender
 from fastcalc.catalogue.stand_ins import service, services
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.services.decide.agent_run import (
+    Terms,
+    prospect,
+    routed,
+    run_of,
+    window_speed,
+    window_tokens,
+)
+from fastcalc.services.decide.choice import PARAMETERS, Choice, Contender
 from tests.helpers import run, words
 from tests.strategies import examples
 

@@ -12,11 +12,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fastcalc.articles import inverse
-from fastcalc.articles.two_tiers import SIDES, SoldTiers, machines
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.pricing import Pricing
-from fastcalc.search.tricks import smaller_batches
+from fastcalc.search.fastmode import smaller_batches
+from fastcalc.services.infer import inverse
+from fastcalc.services.infer.two_tiers import SIDES, SoldTiers, machines
 from tests.helpers import ROOT, by_hand, run, words
 
 FOLDER = ROOT / "docs" / "fast_modes"

@@ -18,12 +18,12 @@ from fastcalc.core.scenario import Scenario, Sharding, engine_for, solve
 from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.search import Space
+from fastcalc.search.fastmode import fastmode, start_at_speed
+from fastcalc.search.fastmode.lighter_passes import PUBLISHED, narrower, needed_drafts
+from fastcalc.search.fastmode.option import TRICKS
+from fastcalc.search.fastmode.smaller_models import family_of, fewer_layers, smaller_models
+from fastcalc.search.fastmode.start import Base
 from fastcalc.search.space import sharding
-from fastcalc.search.tricks import fastmode, start_at_speed
-from fastcalc.search.tricks.lighter_passes import PUBLISHED, narrower, needed_drafts
-from fastcalc.search.tricks.option import TRICKS
-from fastcalc.search.tricks.smaller_models import family_of, fewer_layers, smaller_models
-from fastcalc.search.tricks.start import Base
 from tests.helpers import run_once, words
 from tests.strategies import scaled
 

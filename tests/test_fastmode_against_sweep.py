@@ -7,7 +7,7 @@ import random
 import pytest
 
 import fastcalc as library
-from fastcalc.search.tricks.lighter_passes import PUBLISHED
+from fastcalc.search.fastmode.lighter_passes import PUBLISHED
 from tests.helpers import run
 from tests.strategies import scaled
 

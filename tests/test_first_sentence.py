@@ -10,7 +10,7 @@ import pytest
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.report.numbers_as_text import WORDS, counted, dollars, number
-from fastcalc.search.tricks.option import TRICKS
+from fastcalc.search.fastmode.option import TRICKS
 from tests.helpers import Ran, run, words
 from tests.strategies import scaled
 

@@ -10,7 +10,7 @@ from fastcalc.core.chip.formats_run import format_notes, formats_run
 from fastcalc.core.chip.rates import working_rate
 from fastcalc.core.scenario import Scenario, engine_for
 from fastcalc.core.traffic import Traffic
-from fastcalc.search.tricks.lighter_passes import narrower
+from fastcalc.search.fastmode.lighter_passes import narrower
 
 ENTRIES = Catalogue()
 CHIPS = [ENTRIES.hardware(name) for name in ENTRIES.names("hardware")]

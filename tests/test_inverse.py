@@ -11,9 +11,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from fastcalc.articles import inverse
-from fastcalc.articles.inverse import COMBINATIONS, Region, invert
-from fastcalc.articles.two_tiers import (
+from fastcalc.report.infer import _deciding
+from fastcalc.services.infer import inverse
+from fastcalc.services.infer.inverse import COMBINATIONS, Region, invert
+from fastcalc.services.infer.two_tiers import (
     BOX,
     SIDES,
     TRICKS,
@@ -22,7 +23,6 @@ from fastcalc.articles.two_tiers import (
     fast_tier,
     slow_tier,
 )
-from fastcalc.report import inferred
 from tests.helpers import run, words
 
 CHIPS = ChipArrays(
@@ -259,7 +259,7 @@ def test_what_is_printed_is_stable_over_seeds(monkeypatch, seed):
     first = invert(published, CHIPS, **asked)
     monkeypatch.setattr(inverse, "SEED", seed)
     other = invert(published, CHIPS, **asked)
-    assert inferred._deciding(first) == inferred._deciding(other)
+    assert _deciding(first) == _deciding(other)
     for one, two in zip(first.regions, other.regions, strict=True):
         if len(one.weights) < 100:
             continue

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fastcalc.articles.claim_file import read_claims
-from fastcalc.articles.judge import judge
 from fastcalc.catalogue.store import Catalogue, shipped
 from fastcalc.cli.show_validate import of_file
 from fastcalc.errors import InputError
+from fastcalc.evidence.claims.claim_file import read_claims
+from fastcalc.evidence.claims.judge import judge
 from fastcalc.importers.huggingface import import_model
 from fastcalc.importers.json_places import json_marks
 from tests.helpers import ROOT, run

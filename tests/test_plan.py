@@ -23,7 +23,7 @@ from fastcalc.errors import InputError
 from fastcalc.formulas.waiting import prompt_wait_percentile, slot_wait_percentile
 from fastcalc.report.rounding import rounded_down, rounded_up
 from fastcalc.search.plan.candidates import cache_choices, candidates, layouts_of, weight_choices
-from fastcalc.search.plan.decide import decide
+from fastcalc.search.plan.cheapest_plans import decide
 from fastcalc.search.plan.score import score
 from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.grid import Grid, Requests

@@ -15,7 +15,7 @@ from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.traffic import Traffic
 from fastcalc.search.plan.candidates import layouts_of
-from fastcalc.search.plan.decide import decide
+from fastcalc.search.plan.cheapest_plans import decide
 from fastcalc.search.plan.queues import Queues, Slots, needed
 from fastcalc.search.plan.score import score
 from fastcalc.search.plan.service import Service

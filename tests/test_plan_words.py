@@ -19,7 +19,7 @@ from fastcalc.report.console import Screen
 from fastcalc.report.plan_notes import reported
 from fastcalc.report.plan_table import parts as plan_parts
 from fastcalc.search.plan.candidates import candidates, deployments
-from fastcalc.search.plan.decide import decide
+from fastcalc.search.plan.cheapest_plans import decide
 from fastcalc.search.plan.service import Service
 from tests.helpers import outcome, run_once, words
 

@@ -12,7 +12,7 @@ from fastcalc.core.scenario import Scenario, Sharding, solve
 from fastcalc.core.smaller_batch import speeds
 from fastcalc.core.traffic import Traffic
 from fastcalc.search import Space
-from fastcalc.search.tricks.smaller_batches import curve, study, textbook
+from fastcalc.search.fastmode.smaller_batches import curve, study, textbook
 from tests import made_up
 from tests.helpers import run
 

@@ -7,10 +7,10 @@ from fastcalc.core.placement.layout import Layout
 from fastcalc.core.scenario import Scenario, engine_for
 from fastcalc.core.traffic import Traffic
 from fastcalc.search import Space, cheapest
+from fastcalc.search.fastmode.smaller_batches import engines_of
+from fastcalc.search.fastmode.smaller_models import fewer_layers, smaller_models
+from fastcalc.search.fastmode.start import Base, family_of
 from fastcalc.search.plan.candidates import cache_choices, weight_choices
-from fastcalc.search.tricks.smaller_batches import engines_of
-from fastcalc.search.tricks.smaller_models import fewer_layers, smaller_models
-from fastcalc.search.tricks.start import Base, family_of
 from tests import made_up
 from tests.helpers import outcome
 

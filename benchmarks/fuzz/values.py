@@ -4,9 +4,9 @@ from collections.abc import Callable
 from functools import lru_cache
 from random import Random
 
-from fastcalc.articles.judge import MEANING
 from fastcalc.catalogue.formats import FORMATS
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.evidence.claims.judge import MEANING
 
 LISTS = ("LIST", "NAMES", "CHIPS", "CHIPS|all", "VERDICTS")
 """Metavars of flags that take several values separated by commas."""

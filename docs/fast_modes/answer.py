@@ -6,10 +6,10 @@ from itertools import combinations
 from book import FAST, FASTER, PREMIUM, SLOW, SOLD, Book, Words, span, table
 from sources import address, measured
 
-from fastcalc.articles.inverse import Inverse, Region, invert
-from fastcalc.articles.two_tiers import SIDES, TRICKS, SoldTiers, machines
 from fastcalc.core.pricing import Pricing
 from fastcalc.report.numbers_as_text import number, stable
+from fastcalc.services.infer.inverse import Inverse, Region, invert
+from fastcalc.services.infer.two_tiers import SIDES, TRICKS, SoldTiers, machines
 
 POINTS = 1 << 20
 """Services that are tried, as ``fastcalc infer`` does. [1]"""

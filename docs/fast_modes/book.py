@@ -5,19 +5,19 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
 
-from fastcalc.articles.claim_file import read_claims
-from fastcalc.articles.judge import Judged, Tested, judge
 from fastcalc.catalogue.store import AnyEntry, Catalogue, Kind
 from fastcalc.core.best_cut import best_cut
 from fastcalc.core.pricing import PriceBasis, Pricing
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, engine_for, solve
 from fastcalc.core.traffic import Traffic
+from fastcalc.evidence.claims.claim_file import read_claims
+from fastcalc.evidence.claims.judge import Judged, Tested, judge
 from fastcalc.report.break_evens import digits
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.reasons import reason
 from fastcalc.search import Reach, Space, cheapest
-from fastcalc.search.tricks.lighter_passes import narrowest
-from fastcalc.search.tricks.smaller_batches import Study, engines_of, study
+from fastcalc.search.fastmode.lighter_passes import narrowest
+from fastcalc.search.fastmode.smaller_batches import Study, engines_of, study
 from fastcalc.written import to_markdown
 
 Words = dict[str, str]

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from book import EVEN, FAST, FASTER, PREMIUM, SLOW, Book, Words, is_even, table
 
-from fastcalc.articles.judge import MEANING
+from fastcalc.evidence.claims.judge import MEANING
 from fastcalc.formulas.agents import busy_sessions, chain_success, time_to_success
 from fastcalc.formulas.break_even import break_even_check, break_even_fix
 from fastcalc.report.numbers_as_text import number

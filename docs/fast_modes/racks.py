@@ -22,8 +22,8 @@ from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario, solve
 from fastcalc.formulas.money import usd_per_million
 from fastcalc.report.numbers_as_text import number
-from fastcalc.search.tricks.lighter_passes import PUBLISHED, drafting
-from fastcalc.search.tricks.smaller_batches import MEASURED, Curve, curve
+from fastcalc.search.fastmode.lighter_passes import PUBLISHED, drafting
+from fastcalc.search.fastmode.smaller_batches import MEASURED, Curve, curve
 
 DRAFTS = 2
 """Tokens that the helper guesses ahead: as many as pay when several users share a machine. [1]"""

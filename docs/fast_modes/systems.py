@@ -21,14 +21,14 @@ from book import (
 from tricks import GPT
 from wafers import DENSE, SPREAD, at_context, bits, sized
 
-from fastcalc.articles.judge import MEANING, Judged
 from fastcalc.core.pricing import PriceBasis
+from fastcalc.evidence.claims.judge import MEANING, Judged
 from fastcalc.formulas.money import batch_ratio
 from fastcalc.report import claims as claim_text
 from fastcalc.report.break_evens import digits
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.report.reasons import reason
-from fastcalc.search.tricks.smaller_batches import curve
+from fastcalc.search.fastmode.smaller_batches import curve
 
 SWAPS = (
     ("llama-3.1-405b", 16, 64),

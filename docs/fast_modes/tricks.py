@@ -25,10 +25,10 @@ from book import (
     users,
 )
 
-from fastcalc.articles.judge import MEANING
 from fastcalc.core.best_cut import best_cut
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Outcome, solve
+from fastcalc.evidence.claims.judge import MEANING
 from fastcalc.formulas.money import batch_ratio, usd_per_million
 from fastcalc.report import curve as report
 from fastcalc.report import factors, record_tables
@@ -39,11 +39,11 @@ from fastcalc.report.fastmode import factors_of
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.report.record_tables import heading
 from fastcalc.search import frontier
+from fastcalc.search.fastmode import Option, fastmode, start_at_speed
+from fastcalc.search.fastmode.option import TRICKS, best
+from fastcalc.search.fastmode.smaller_batches import Curve
+from fastcalc.search.fastmode.smaller_batches import curve as curve_of
 from fastcalc.search.frontier import FrontierPoint
-from fastcalc.search.tricks import Option, fastmode, start_at_speed
-from fastcalc.search.tricks.option import TRICKS, best
-from fastcalc.search.tricks.smaller_batches import Curve
-from fastcalc.search.tricks.smaller_batches import curve as curve_of
 
 OLD = "h100-sxm"
 

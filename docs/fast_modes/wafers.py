@@ -2,10 +2,10 @@
 
 from book import EVEN, LONG, RACK, SHORT, SLOW, Book, Words, counted, first, price, speed, table
 
-from fastcalc.articles.catalogue_numbers import number_of
 from fastcalc.catalogue.formats import number_format
 from fastcalc.core.estimate import site_power
 from fastcalc.core.scenario import Outcome
+from fastcalc.evidence.claims.catalogue_numbers import number_of
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.search import Space, cheapest
 from fastcalc.search.space import chip_counts

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from fastcalc.articles.choice import OF_OPTIONS, OF_TASKS, PARAMETERS, Contender, Variable
 from fastcalc.catalogue.stand_ins import service, services
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import options
@@ -15,6 +14,7 @@ from fastcalc.cli.commands.services import Decide
 from fastcalc.cli.requests import scenarios
 from fastcalc.core.scenario import Outcome, solve
 from fastcalc.errors import InputError
+from fastcalc.services.decide.choice import OF_OPTIONS, OF_TASKS, PARAMETERS, Contender, Variable
 from fastcalc.written import shown
 
 PROMPT = 1000

@@ -1,12 +1,12 @@
 """``fastcalc claims``: what articles say, and what the numbers say of it."""
 
-from fastcalc.articles.claim_file import read_claims
-from fastcalc.articles.judge import MEANING, judge
 from fastcalc.catalogue.store import nearest
 from fastcalc.cli import options, output, requests
 from fastcalc.cli.answers import CommandAnswer
 from fastcalc.cli.commands.measurements import JudgeClaims
 from fastcalc.errors import InputError
+from fastcalc.evidence.claims.claim_file import read_claims
+from fastcalc.evidence.claims.judge import MEANING, judge
 from fastcalc.report import claims as report
 from fastcalc.report import console
 from fastcalc.written import shown

@@ -4,15 +4,6 @@ import shlex
 from dataclasses import replace
 from typing import Any, cast
 
-from fastcalc.articles.choice import (
-    PARAMETERS,
-    Axis,
-    Choice,
-    Contender,
-    Objective,
-    axis,
-    winner_map,
-)
 from fastcalc.cli import decide_options, options
 from fastcalc.cli.answers import CommandAnswer
 from fastcalc.cli.commands.services import Decide
@@ -21,8 +12,17 @@ from fastcalc.cli.flags import declared
 from fastcalc.cli.requests import catalogue, chips_of, typed
 from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.errors import InputError
-from fastcalc.report import decided as report
+from fastcalc.report import decide as report
 from fastcalc.report import decision_map as maps
+from fastcalc.services.decide.choice import (
+    PARAMETERS,
+    Axis,
+    Choice,
+    Contender,
+    Objective,
+    axis,
+    winner_map,
+)
 from fastcalc.written import shown
 
 ACROSS, UP = 61, 8

@@ -15,10 +15,10 @@ from fastcalc.core.scenario import Scenario, locate, solve
 from fastcalc.errors import InputError
 from fastcalc.report import curve, fastmode, fastmode_table, records
 from fastcalc.report.console import Part, Screen
-from fastcalc.search.tricks import Answer, Option, start_at_speed
-from fastcalc.search.tricks import fastmode as tricks
-from fastcalc.search.tricks.lighter_passes import narrowest
-from fastcalc.search.tricks.smaller_batches import engines_of, study
+from fastcalc.search.fastmode import Answer, Option, start_at_speed
+from fastcalc.search.fastmode import fastmode as tricks
+from fastcalc.search.fastmode.lighter_passes import narrowest
+from fastcalc.search.fastmode.smaller_batches import engines_of, study
 from fastcalc.written import shown
 
 SPEEDUP = 2.5

@@ -1,7 +1,5 @@
 """``fastcalc infer``: which services two speeds and two prices are consistent with."""
 
-from fastcalc.articles.inverse import invert
-from fastcalc.articles.two_tiers import SoldTiers, machines
 from fastcalc.catalogue.limits import LIMITS, Limit
 from fastcalc.cli import options
 from fastcalc.cli.answers import CommandAnswer
@@ -9,7 +7,9 @@ from fastcalc.cli.commands.services import Infer
 from fastcalc.cli.requests import catalogue, chips_of, pricing_of
 from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.errors import InputError
-from fastcalc.report import inferred as report
+from fastcalc.report import infer as report
+from fastcalc.services.infer.inverse import invert
+from fastcalc.services.infer.two_tiers import SoldTiers, machines
 from fastcalc.written import shown
 
 _POINTS = Limit(1000, 4_000_000, is_whole=True)

@@ -19,7 +19,7 @@ from fastcalc.report import commands, plan_table
 from fastcalc.report import plan as report
 from fastcalc.report.numbers_as_text import many
 from fastcalc.search.plan.candidates import candidates, deployments
-from fastcalc.search.plan.decide import decide
+from fastcalc.search.plan.cheapest_plans import decide
 from fastcalc.search.plan.service import Objective, Service
 from fastcalc.search.sweep.grid import Grid
 from fastcalc.written import shown

@@ -5,8 +5,8 @@ from dataclasses import replace
 from itertools import pairwise
 from math import inf
 
-from fastcalc.articles.judge import Judged, Tested
-from fastcalc.articles.premises import Flip, Outcome
+from fastcalc.evidence.claims.judge import Judged, Tested
+from fastcalc.evidence.claims.premises import Flip, Outcome
 from fastcalc.formulas.types import Bools
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.records import Record

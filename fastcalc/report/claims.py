@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from fastcalc.articles.judge import DEPENDS, MEANING, Judged, Tested
 from fastcalc.catalogue.schema.claims import Claims, Input
+from fastcalc.evidence.claims.judge import DEPENDS, MEANING, Judged, Tested
 from fastcalc.report import record_tables
 from fastcalc.report.break_evens import break_even, crossings, digits, spaced
 from fastcalc.report.console import Notes, Part, TextTable, render, word_list

@@ -18,7 +18,7 @@ from fastcalc.report.console import Notes, Part, Title
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.record_tables import numbers
 from fastcalc.report.records import Record, plainly
-from fastcalc.search.tricks.smaller_batches import Curve, Study
+from fastcalc.search.fastmode.smaller_batches import Curve, Study
 
 _CHART = 80
 """Characters in a line of the chart at most."""

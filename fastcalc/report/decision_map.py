@@ -2,10 +2,10 @@
 
 from string import ascii_uppercase
 
-from fastcalc.articles.choice import PARAMETERS, Choice, WinnerMap
 from fastcalc.report.console import TextTable
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.records import Record, plainly
+from fastcalc.services.decide.choice import PARAMETERS, Choice, WinnerMap
 
 _VALUES = {"total": "usd", "cost": "usd", "time": "s", "window": "minus_tokens"}
 

@@ -4,12 +4,12 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fastcalc.articles.choice import BreakEven, Choice, Contender
 from fastcalc.catalogue.stand_ins import service
 from fastcalc.report.numbers_as_text import dollars, number
+from fastcalc.services.decide.choice import BreakEven, Choice, Contender
 
 if TYPE_CHECKING:
-    from fastcalc.report.decided import Row
+    from fastcalc.report.decide import Row
 
 
 def winner(decision: Choice) -> Contender | None:

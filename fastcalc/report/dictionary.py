@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from fastcalc.records.columns import COLUMNS, Column
-from fastcalc.report import curve, decided, fastmode, fit, inferred, plan
+from fastcalc.report import curve, decide, fastmode, fit, infer, plan
 
 COMMANDS: dict[str, tuple[Column, ...]] = {
     "compare, frontier, sweep": COLUMNS,
@@ -12,8 +12,8 @@ COMMANDS: dict[str, tuple[Column, ...]] = {
     "plan": plan.COLUMNS,
     "fastmode": fastmode.COLUMNS,
     "fastmode --curve": curve.COLUMNS,
-    "decide": decided.COLUMNS,
-    "infer": inferred.COLUMNS,
+    "decide": decide.COLUMNS,
+    "infer": infer.COLUMNS,
 }
 
 

@@ -8,7 +8,7 @@ from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, Title
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.report.records import Record, plainly
-from fastcalc.search.tricks.waterfall import Factor
+from fastcalc.search.fastmode.waterfall import Factor
 
 
 def multiple(record: Record) -> str:

@@ -13,9 +13,9 @@ from fastcalc.report import records
 from fastcalc.report.factors import factor_records, multiple
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.records import Record, compare_records, plain, plainly
-from fastcalc.search.tricks import Answer, Option
-from fastcalc.search.tricks.option import TRICKS
-from fastcalc.search.tricks.waterfall import Factor, waterfall
+from fastcalc.search.fastmode import Answer, Option
+from fastcalc.search.fastmode.option import TRICKS
+from fastcalc.search.fastmode.waterfall import Factor, waterfall
 
 Command = Callable[[Outcome], str | None]
 """Returns the command that prints a point again, or None where there is none."""

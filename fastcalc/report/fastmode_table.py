@@ -12,11 +12,11 @@ from fastcalc.report.console import Part, Screen
 from fastcalc.report.fastmode import COLUMNS, MOST_SHOWN, factors_of, no_option_reaches, rows
 from fastcalc.report.numbers_as_text import counted, dollars, number, parameters
 from fastcalc.report.records import Record
-from fastcalc.search.tricks import Answer, Option
-from fastcalc.search.tricks.lighter_passes import PUBLISHED
-from fastcalc.search.tricks.option import TRICKS
-from fastcalc.search.tricks.smaller_models import Shrunk
-from fastcalc.search.tricks.start import WAFERS, most_chips
+from fastcalc.search.fastmode import Answer, Option
+from fastcalc.search.fastmode.lighter_passes import PUBLISHED
+from fastcalc.search.fastmode.option import TRICKS
+from fastcalc.search.fastmode.smaller_models import Shrunk
+from fastcalc.search.fastmode.start import WAFERS, most_chips
 
 
 def _how(record: Record) -> str:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from math import isinf
 from typing import TypeAlias
 
-from fastcalc.articles.judge import Judged, Tested
-from fastcalc.articles.premises import Moved
 from fastcalc.errors import InputError
+from fastcalc.evidence.claims.judge import Judged, Tested
+from fastcalc.evidence.claims.premises import Moved
 from fastcalc.report.break_evens import digits
 from fastcalc.report.numbers_as_text import number, parameters
 from fastcalc.written import shown

@@ -8,9 +8,9 @@ from fastcalc.catalogue.schema import DenseFFN, MixtureOfExperts, Model
 from fastcalc.core.model.workload import workload
 from fastcalc.core.scenario import solve
 from fastcalc.errors import InputError
+from fastcalc.search.fastmode.option import Option
+from fastcalc.search.fastmode.start import Base, family_of, with_model
 from fastcalc.search.space import sharding
-from fastcalc.search.tricks.option import Option
-from fastcalc.search.tricks.start import Base, family_of, with_model
 
 
 def smaller_models(base: Base) -> list[Option]:

@@ -1,6 +1,6 @@
 """What each trick for fast inference buys and costs, from one serving point."""
 
-from fastcalc.search.tricks.answer import Answer, fastmode, start_at_speed
-from fastcalc.search.tricks.option import Option
+from fastcalc.search.fastmode.answer import Answer, fastmode, start_at_speed
+from fastcalc.search.fastmode.option import Option
 
 __all__ = ["Answer", "Option", "fastmode", "start_at_speed"]

@@ -6,14 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
 
-from fastcalc.articles.agent_run import (
-    Prospect,
-    Terms,
-    included,
-    window_speed,
-    window_tokens,
-)
-from fastcalc.articles.choice import PARAMETERS, BreakEven, Choice, Contender, WinnerMap
 from fastcalc.formulas.agents import amdahl, time_to_success
 from fastcalc.formulas.types import floats
 from fastcalc.records.columns import Column, values
@@ -29,6 +21,14 @@ from fastcalc.report.decision_verdict import (
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plainly
+from fastcalc.services.decide.agent_run import (
+    Prospect,
+    Terms,
+    included,
+    window_speed,
+    window_tokens,
+)
+from fastcalc.services.decide.choice import PARAMETERS, BreakEven, Choice, Contender, WinnerMap
 
 _MOST_FLIPS = 4
 """Break-evens that a first screen has room for."""

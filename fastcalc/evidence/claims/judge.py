@@ -7,14 +7,14 @@ from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
-from fastcalc.articles.catalogue_numbers import number_of
-from fastcalc.articles.finding import Finding
-from fastcalc.articles.premises import Explored, Moved, Outcome, explore
-from fastcalc.articles.registry import COUNTS, TESTS
 from fastcalc.catalogue.reader import Document
 from fastcalc.catalogue.schema.claims import EXPECTED, Check, Claim, Input
 from fastcalc.catalogue.store import AnyEntry, Catalogue, Kind
 from fastcalc.errors import InputError, placed
+from fastcalc.evidence.claims.catalogue_numbers import number_of
+from fastcalc.evidence.claims.finding import Finding
+from fastcalc.evidence.claims.premises import Explored, Moved, Outcome, explore
+from fastcalc.evidence.claims.registry import COUNTS, TESTS
 from fastcalc.formulas.types import ArrayLike, Bools, Floats
 
 Verdict = Literal["supported", "conditional", "misleading", "refuted", "undetermined", "external"]

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from fastcalc.articles.inverse import ENOUGH, SEED, Inverse, Region
-from fastcalc.articles.two_tiers import BOX, COMPUTE_REACH, SIDES, Side
 from fastcalc.records.columns import Column, values
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, Screen
 from fastcalc.report.numbers_as_text import number, stable
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plain, plainly
+from fastcalc.services.infer.inverse import ENOUGH, SEED, Inverse, Region
+from fastcalc.services.infer.two_tiers import BOX, COMPUTE_REACH, SIDES, Side
 
 _NEAR = 0.025
 """Chances that differ less are not told apart, whatever the sample."""

@@ -11,9 +11,9 @@ from fastcalc.core.scenario import Scenario, default_cache
 from fastcalc.core.traffic import Speculation
 from fastcalc.formulas.speculation import acceptance_needed
 from fastcalc.formulas.types import Floats
+from fastcalc.search.fastmode.option import Option, in_order
+from fastcalc.search.fastmode.start import Base
 from fastcalc.search.largest_batch import needed_tokens
-from fastcalc.search.tricks.option import Option, in_order
-from fastcalc.search.tricks.start import Base
 
 PUBLISHED = {1: 1.92, 2: 2.58, 3: 2.82, 4: 2.99, 5: 3.01}
 """Tokens a pass yields by drafts: DeepSeek-R1 with its own multi-token-prediction layer on eight

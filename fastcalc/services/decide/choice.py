@@ -6,7 +6,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fastcalc.articles.agent_run import (
+from fastcalc.catalogue.limits import LIMITS, Limit
+from fastcalc.formulas.types import ArrayLike, Floats, Ints, floats
+from fastcalc.services.decide.agent_run import (
     Prospect,
     Run,
     Terms,
@@ -15,8 +17,6 @@ from fastcalc.articles.agent_run import (
     run_of,
     window_tokens,
 )
-from fastcalc.catalogue.limits import LIMITS, Limit
-from fastcalc.formulas.types import ArrayLike, Floats, Ints, floats
 
 Objective = Literal["total", "time", "cost", "window"]
 Numbers = Mapping[str, Any]

@@ -5,7 +5,6 @@ from typing import Literal, NamedTuple, cast
 
 import numpy as np
 
-from fastcalc.articles.finding import Finding, finding
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware, Model
@@ -18,6 +17,7 @@ from fastcalc.core.scenario import Outcome, Scenario, Sharding, solve
 from fastcalc.core.step.component import Step
 from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
+from fastcalc.evidence.claims.finding import Finding, finding
 from fastcalc.formulas.roofline import critical_batch
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 from fastcalc.written import shown

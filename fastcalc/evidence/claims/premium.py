@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastcalc.articles.finding import Finding, FindingRows, finding
 from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Hardware
@@ -19,6 +18,7 @@ from fastcalc.core.chip.rates import working_rate
 from fastcalc.core.model.workload import Workload, workload
 from fastcalc.core.smaller_batch import Batches, cost_multiples, largest_reaching
 from fastcalc.errors import InputError
+from fastcalc.evidence.claims.finding import Finding, FindingRows, finding
 from fastcalc.formulas.experts import distinct_experts, other_ranks
 from fastcalc.formulas.memory import largest_batch
 from fastcalc.formulas.network import all_reduce_bytes, exchange_bytes

@@ -8,10 +8,10 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from fastcalc.articles import premium
-from fastcalc.articles import tests_by_arithmetic as arithmetic
-from fastcalc.articles import tests_on_machines as machines
-from fastcalc.articles.finding import Finding
+from fastcalc.evidence.claims import premium
+from fastcalc.evidence.claims import tests_by_arithmetic as arithmetic
+from fastcalc.evidence.claims import tests_on_machines as machines
+from fastcalc.evidence.claims.finding import Finding
 from fastcalc.formulas import agents as tasks
 from fastcalc.formulas import break_even, pipeline, serving, speculation, waiting
 from fastcalc.formulas.types import Array, Floats, floats

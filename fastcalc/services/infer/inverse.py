@@ -11,7 +11,8 @@ from itertools import combinations
 
 import numpy as np
 
-from fastcalc.articles.two_tiers import (
+from fastcalc.formulas.types import Bools, Floats
+from fastcalc.services.infer.two_tiers import (
     BOX,
     SIDES,
     TRICKS,
@@ -21,7 +22,6 @@ from fastcalc.articles.two_tiers import (
     fast_tier,
     slow_tier,
 )
-from fastcalc.formulas.types import Bools, Floats
 
 CHUNK = 1 << 18
 SEED = 20260215

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from fastcalc.core.best_cut import best_cut
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, solve
 from fastcalc.errors import InputError
+from fastcalc.search.fastmode.lighter_passes import DRAFTED_BY, PUBLISHED_BY
 from fastcalc.search.space import sharding
-from fastcalc.search.tricks.lighter_passes import DRAFTED_BY, PUBLISHED_BY
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,13 +14,13 @@ from fastcalc.core.smaller_batch import ROUNDING, largest_reaching, speeds
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import Floats
 from fastcalc.search import Space
+from fastcalc.search.fastmode import lighter_passes as passes
+from fastcalc.search.fastmode import smaller_models as models
+from fastcalc.search.fastmode.combined import combinations, nearest
+from fastcalc.search.fastmode.option import TRICKS, Option, best, in_order
+from fastcalc.search.fastmode.smaller_models import Shrunk
+from fastcalc.search.fastmode.start import Base
 from fastcalc.search.space import sharding
-from fastcalc.search.tricks import lighter_passes as passes
-from fastcalc.search.tricks import smaller_models as models
-from fastcalc.search.tricks.combined import combinations, nearest
-from fastcalc.search.tricks.option import TRICKS, Option, best, in_order
-from fastcalc.search.tricks.smaller_models import Shrunk
-from fastcalc.search.tricks.start import Base
 
 MOST_CHIPS = 1024  # of a deployment that is looked for to serve users at a speed today
 
@@ -29,7 +29,7 @@ MOST_CHIPS = 1024  # of a deployment that is looked for to serve users at a spee
 class Answer:
     """What each trick comes to, from a serving point of one batch. [1/s]
 
-    options : in the order of `fastcalc.search.tricks.option.TRICKS`, the cheapest first
+    options : in the order of `fastcalc.search.fastmode.option.TRICKS`, the cheapest first
     drafts, tokens, acceptance : and what they need at today's batch [1]
     shorter, thinner : hypothetical smaller shapes that reach the speed at today's batch and chips
     same_answers : those that keep today's model, or one that was named, and its formats

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
-from fastcalc.articles.registry import TESTS
 from fastcalc.catalogue.faults import Fault, in_order, refuse
 from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.reader import Document, Path_, read
 from fastcalc.catalogue.schema.claims import Check, Claims, Input
 from fastcalc.catalogue.validation import validate
+from fastcalc.evidence.claims.registry import TESTS
 from fastcalc.written import shown
 
 SHIPPED = "claims.yaml"

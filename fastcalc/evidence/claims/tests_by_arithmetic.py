@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from fastcalc.articles.finding import Finding, finding
 from fastcalc.errors import InputError
+from fastcalc.evidence.claims.finding import Finding, finding
 from fastcalc.formulas import agents as tasks
 from fastcalc.formulas import break_even, choosing, waiting
 from fastcalc.formulas.memory import chips_for_capacity

@@ -18,7 +18,7 @@ from fastcalc.core.smaller_batch import Batches, largest_reaching, speeds
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.formulas.types import Floats
 from fastcalc.search import Space
-from fastcalc.search.tricks.start import readable
+from fastcalc.search.fastmode.start import readable
 
 
 @dataclass(frozen=True, eq=False)

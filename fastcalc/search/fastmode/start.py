@@ -15,7 +15,7 @@ from fastcalc.core.placement.legal import link_domain
 from fastcalc.core.scenario import Outcome, Scenario, Sharding
 from fastcalc.errors import InputError
 from fastcalc.search import Reach, Space, cheapest
-from fastcalc.search.tricks.option import Option, in_order, option_of
+from fastcalc.search.fastmode.option import Option, in_order, option_of
 
 SRAM_KINDS = ("wafer", "lpu", "rdu")  # sold for the speed of memory on the chip
 DATACENTER = ("datacenter", "tpu", "npu")  # classes that may take the place of today's
