@@ -102,7 +102,11 @@ def _is_input(name: str, case: Case) -> bool:
     One in a folder that it names may be replaced: a fit in a folder of engines, say.
     """
     before = ["", *case.words]
-    given = [word for last, word in zip(before, case.words, strict=False) if last not in _OUT]
+    given = [
+        word
+        for last, word in zip(before, case.words, strict=False)
+        if last not in _OUT and not word.startswith(_OUT)
+    ]
     places = [word.rpartition("=")[2].removeprefix("./").rstrip("/") for word in given]
     return name in places
 
