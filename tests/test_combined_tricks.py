@@ -3,7 +3,6 @@
 import json
 import os
 from dataclasses import replace
-from functools import partial
 from math import inf, prod
 from types import SimpleNamespace
 
@@ -12,15 +11,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from fastcalc.core.chip.tier import MemoryChoice
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario, Sharding, solve
 from fastcalc.core.smaller_batch import speeds
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.search import Space
 from fastcalc.search.fastmode.combined import COUNTS, combinations, nearest
-from fastcalc.search.fastmode.least import least as least_of
-from fastcalc.search.fastmode.least import of_chip, of_model
 from fastcalc.search.fastmode.lighter_passes import (
     PUBLISHED,
     fewer_bits,
@@ -262,62 +258,6 @@ def test_every_row_of_one_trick_is_the_cheapest_of_a_full_sweep(base):
         if outcome is not None:
             assert seconds(outcome) == pytest.approx(best, rel=1e-9), (trick, change)
             assert float(outcome.estimate.speed[0]) >= base.speed * (1.0 - 1e-9)
-
-
-@st.composite
-def with_hosts(draw):
-    """A model on chips that share a host of some hundred megabytes."""
-    size, rate, link = (draw(st.floats(low, 10 * low)) for low in (0.05, 10.0, 5.0))
-    cores = draw(st.sampled_from([None, "0.1 TFLOP/s", "5 TFLOP/s"]))
-    more = {"peak": {"bf16": cores}} if cores else {}
-    shared = made_up.chip(
-        id="made-up-host",
-        kind="host",
-        memory=[
-            {
-                "name": "DRAM",
-                "capacity": f"{size:.3f} GB",
-                "bandwidth": f"{rate:.3f} GB/s",
-                "where": "host",
-                "link": f"{link:.3f} GB/s",
-                "shared_by": draw(st.sampled_from([1, 2, 8])),
-            }
-        ],
-        **more,
-    )
-    engine = made_up.engine(
-        decode_layer_floor=f"{draw(st.floats(0.0, 100.0)):.2f} us",
-        compute_fraction=draw(st.floats(0.2, 1.0)),
-        bandwidth_fraction=draw(st.floats(0.2, 1.0)),
-    )
-    links = {"scale_up": {"bandwidth": "50 GB/s", "domain": 4}}
-    return Scenario(
-        draw(chips("a", links=links)),
-        draw(models("m")),
-        engine,
-        (1,),
-        Traffic(100.0, 100.0, 150.0),
-        memory=MemoryChoice(shared, draw(st.sampled_from([None, "stream"]))),
-    )
-
-
-@examples(15)
-@given(with_hosts())
-def test_no_layout_with_a_host_costs_less_or_is_faster_than_the_least(scenario):
-    """Else what is best would not be searched."""
-    chip = of_chip(scenario.hardware, scenario.engine, scenario.pricing, scenario.memory)
-    model = of_model(scenario.work, scenario.traffic)
-    arrays = (type(one)(*(np.array([float(n)]) for n in one)) for one in (model, chip))
-    ask = partial(least_of, *arrays, drafts=0.0, tokens=1.0)
-    space = Space(scenario)
-    for layout in space.holding(space.layouts(1, 2, 4)):
-        placed = space.site.place(layout)
-        batch = np.unique(np.geomspace(1.0, placed.max_batch, 9).round())
-        for users, speed in zip(batch, speeds(placed, scenario.traffic, batch), strict=True):
-            usd, fastest = ask(speed=float(speed))
-            taken = float(chip.hour) * layout.chips / 3600.0 / (users * speed) * 1e6
-            assert usd[0] <= taken * (1.0 + 1e-9)
-            assert speed <= fastest[0] * (1.0 + 1e-9)
 
 
 @examples(4)

@@ -18,11 +18,18 @@ import numpy as np
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.smaller_batch import speeds
+from fastcalc.core.step.least import (
+    ChipSupply,
+    ModelDemand,
+    chip_supply,
+    in_fewest_bits,
+    least_chip_seconds,
+    model_demand,
+)
 from fastcalc.errors import InputError
 from fastcalc.formulas.money import usd_per_million
 from fastcalc.formulas.types import Floats
 from fastcalc.search import Space, cheapest
-from fastcalc.search.fastmode.least import OfChip, OfModel, in_fewest_bits, least, of_chip, of_model
 from fastcalc.search.fastmode.lighter_passes import PUBLISHED, drafting, narrowest
 from fastcalc.search.fastmode.option import Option
 from fastcalc.search.fastmode.start import Base, with_model
@@ -44,7 +51,10 @@ class _OnLayouts(NamedTuple):
 
 
 class ModelOnChip:
-    """A model on a kind of chip, in its own bits or in the fewest that chip and engine run."""
+    """A model on a kind of chip, in its own bits or in the fewest that chip and engine run.
+
+    An hour of a chip without a price counts as a dollar.
+    """
 
     def __init__(
         self,
@@ -56,8 +66,11 @@ class ModelOnChip:
     ) -> None:
         self.changes, self.scenario, self.layouts = changes, scenario, layouts
         self.in_fewest_bits = in_fewest_bits
-        self.chip = of_chip(scenario.hardware, scenario.engine, scenario.pricing, scenario.memory)
-        self.model = of_model(scenario.work, scenario.traffic)
+        self.chip = chip_supply(scenario.hardware, scenario.engine, scenario.memory)
+        self.model = model_demand(scenario.work, scenario.traffic)
+        price = scenario.pricing.per_chip_hour(scenario.hardware)
+        self.is_priced = price is not None
+        self.usd_per_hour = (price or 1.0) / scenario.pricing.utilization
 
     @cached_property
     def on_layouts(self) -> _OnLayouts | None:
@@ -109,7 +122,7 @@ class _Way(NamedTuple):
         user_speeds = _KEPT[self.drafts] * on_layouts.user_speeds
         return (
             least_usd(on_layouts.layouts, on_layouts.batch, user_speeds, speed)
-            * self.on_chip.chip.hour
+            * self.on_chip.usd_per_hour
         )
 
 
@@ -128,16 +141,20 @@ def _ways(base: Base) -> list[_Way]:
         for changes, scenario in places
         for narrowing in ((), ("fewest bits",))
     ]
-    models = OfModel(*np.array([pair.model for pair in on_chips], dtype=float).T)
-    chips = OfChip(*np.array([pair.chip for pair in on_chips], dtype=float).T)
+    models = ModelDemand(*np.array([pair.model for pair in on_chips], dtype=float).T)
+    chips = ChipSupply(*np.array([pair.chip for pair in on_chips], dtype=float).T)
     narrow = zip(models, in_fewest_bits(models, chips), strict=True)
     is_narrow = np.array([pair.in_fewest_bits for pair in on_chips])
-    models = OfModel(
+    models = ModelDemand(
         *(np.where(is_narrow, narrow_size, today_size) for today_size, narrow_size in narrow)
     )
+    hours = np.array([pair.usd_per_hour for pair in on_chips])
     ways = []
     for drafts, tokens in _KEPT.items():
-        usd, fastest = least(models, chips, drafts=drafts, tokens=tokens, speed=base.speed)
+        seconds, fastest = least_chip_seconds(
+            models, chips, drafts=drafts, tokens=tokens, speed=base.speed
+        )
+        usd = usd_per_million(usd_per_hour=hours, seconds=seconds, tokens=1.0)
         bounds = zip(usd.tolist(), fastest.tolist(), on_chips, strict=True)
         ways += [_Way(*bound, drafts) for bound in bounds]
     return ways
@@ -151,7 +168,7 @@ def combinations(base: Base) -> list[Option]:
     ways: dict[tuple[int, bool], list[_Way]] = defaultdict(list)
     same_model, same_formats = list[_Way](), list[_Way]()
     for way in sorted(_ways(base), key=lambda way: way.usd):
-        is_priced = bool(way.on_chip.chip.is_priced)
+        is_priced = way.on_chip.is_priced
         ways[way.tricks, is_priced].append(way)
         if is_priced and way.tricks in COUNTS:
             same_model += [way] * (way.on_chip.scenario.model is base.scenario.model)
@@ -197,7 +214,7 @@ def _search(base: Base, way: _Way, below: float) -> tuple[float, Option] | None:
     outcome = cheapest(Space(scenario), hopeful, base.speed, below).outcome
     if outcome is None:
         return None
-    hour = float(way.on_chip.chip.hour) * outcome.placement.layout.chips
+    hour = way.on_chip.usd_per_hour * outcome.placement.layout.chips
     tokens = outcome.estimate.total[0]
     usd = float(usd_per_million(usd_per_hour=hour, seconds=1.0, tokens=tokens))
     return usd, Option(COUNTS[way.tricks], change, outcome, tricks=way.tricks)

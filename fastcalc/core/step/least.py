@@ -1,0 +1,202 @@
+"""The least time of a chip that a token may take and the most that a user may get, on any layout.
+
+Closed formulas over thousands of models on chips at once, which say what need not be searched. An
+engine's rates and floors are in them, so they are closer than the bound (`bound.py` alongside).
+"""
+
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+
+from fastcalc.catalogue.formats import number_format
+from fastcalc.catalogue.once import once
+from fastcalc.catalogue.schema import Engine, Hardware
+from fastcalc.core.chip.formats_run import formats_run
+from fastcalc.core.chip.machine import parameters_on
+from fastcalc.core.chip.tier import MemoryChoice
+from fastcalc.core.model.workload import Workload
+from fastcalc.core.placement.legal import common_heads, link_domain
+from fastcalc.core.traffic import Traffic
+from fastcalc.formulas.counting import linear_flops
+from fastcalc.formulas.types import ArrayLike, Floats
+
+_ROUNDING = 1e-9
+
+_WIDEST = 4.0  # bytes of the widest numbers that weights are kept in
+
+
+class ModelDemand(NamedTuple):
+    """What a token of a model takes of any chip: numbers, or as many arrays.
+
+    depth, heads : layers, and what ranks of a tensor-parallel group divide, infinity for any [1]
+    dense, head : parameters of layers that each pass reads and multiplies, and of the head [1]
+    layer_weights, head_weights : bytes of the former, and of the head and all norms [byte]
+    cache, reserved, element : read for each sequence, kept for it, and of one element [byte]
+    layer_flops, head_flops : of a token [FLOP]
+    """
+
+    depth: ArrayLike
+    heads: ArrayLike
+    dense: ArrayLike
+    head: ArrayLike
+    layer_weights: ArrayLike
+    head_weights: ArrayLike
+    cache: ArrayLike
+    reserved: ArrayLike
+    element: ArrayLike
+    layer_flops: ArrayLike
+    head_flops: ArrayLike
+
+
+class ChipSupply(NamedTuple):
+    """What a chip gives under an engine: numbers, or as many arrays.
+
+    staged : 1 where layers run one after another at an engine's rates, else 0
+    floor, crossing : of a layer, and what a tensor-parallel group adds to it [s]
+    ranks : cores that each run as a device of their own, or 1 for the chip itself [1]
+    overhead, domain : of each sequence on the host [s], and ranks of such a group at most [1]
+    bandwidth, peak, memory : of one rank, the memory that an engine fills. [byte/s, FLOP/s, byte]
+    weight, element : of its narrowest formats for weights and cache [byte]
+    """
+
+    staged: ArrayLike
+    floor: ArrayLike
+    crossing: ArrayLike
+    ranks: ArrayLike
+    overhead: ArrayLike
+    domain: ArrayLike
+    bandwidth: ArrayLike
+    peak: ArrayLike
+    memory: ArrayLike
+    weight: ArrayLike
+    element: ArrayLike
+
+
+@once
+def model_demand(work: Workload, traffic: Traffic) -> ModelDemand:
+    """Return what a token of a model in its formats takes of any chip for some traffic."""
+    in_layers = work.dense.parameters + work.routed.parameters * work.active_share
+    attention = work.attention_flops(traffic.context, spread=traffic.spread)
+    return ModelDemand(
+        depth=work.depth,
+        heads=common_heads(work) or inf,
+        dense=work.dense.parameters,
+        head=work.head.parameters,
+        layer_weights=work.dense.bytes,
+        head_weights=work.small.bytes + work.head.bytes,
+        cache=float(work.cache_read_bytes(traffic.context, spread=traffic.spread)),
+        reserved=float(work.cache_bytes(traffic.reserved)),
+        element=number_format(work.kv_format, cache=True).cache_bytes,
+        layer_flops=float(linear_flops(parameters=in_layers) + attention),
+        head_flops=float(linear_flops(parameters=work.head.parameters)),
+    )
+
+
+@once
+def chip_supply(chip: Hardware, engine: Engine, memory: MemoryChoice) -> ChipSupply:
+    """Return what a chip gives at most: with a host, all of that on top, as if for it alone."""
+    software = parameters_on(engine, chip)
+    is_staged = chip.execution == "sequential" and not engine.is_bound
+    ranks = chip.ranks.si if chip.ranks and chip.execution == "sequential" else 1.0
+    listed = formats_run(engine, chip)
+    caches = {*listed.caches, *engine.cache_formats.values()}
+    host = memory.host
+    memories = (*chip.memory, *(host.memory if host else ()))
+    share = float(software.bandwidth_fraction) if is_staged and len(memories) == 1 else 1.0
+    cores = max(rate.si for rate in host.peak.values()) if host else 0.0
+    own_peak = float(software.compute_fraction) * max(rate.si for rate in chip.peak.values())
+    latency = float(software.collective_latency) + float(software.rank_wait)
+    return ChipSupply(
+        staged=float(is_staged),
+        floor=float(software.decode_layer_floor),
+        crossing=2.0 * latency * is_staged,
+        overhead=float(software.sequence_overhead) * is_staged,
+        ranks=ranks,
+        domain=ranks * link_domain(chip) if is_staged else 1.0,
+        bandwidth=share * sum(tier.bandwidth.si for tier in memories) / ranks,
+        peak=(own_peak + cores) / ranks,
+        memory=float(software.memory_fraction) * sum(tier.capacity.si for tier in memories) / ranks,
+        weight=min((number_format(name).bytes for name in listed.weights), default=_WIDEST),
+        element=min((number_format(name, cache=True).cache_bytes for name in caches), default=inf),
+    )
+
+
+def in_fewest_bits(model: ModelDemand, chip: ChipSupply) -> ModelDemand:
+    """Return what numbers of a model are at least in the fewest bits that are run on a chip."""
+    share = np.minimum(chip.element / model.element, 1.0)
+    return model._replace(
+        layer_weights=np.minimum(model.layer_weights, model.dense * chip.weight),
+        head_weights=np.minimum(model.head_weights, model.head * chip.weight),
+        cache=model.cache * share,
+        reserved=model.reserved * share,
+    )
+
+
+class _PassOfOneKind(NamedTuple):
+    """What a pass reads, or multiplies: of all sequences together, of each, and at which rate."""
+
+    shared: ArrayLike
+    of_each: ArrayLike
+    rate: ArrayLike
+
+
+def _reading(model: ModelDemand, supply: ChipSupply, drafted_layers: ArrayLike) -> _PassOfOneKind:
+    """Return what a pass reads on a group of ranks; regions read while others compute. [byte]"""
+    weights = model.layer_weights * (1.0 + drafted_layers) + model.head_weights
+    caches = model.cache * (1.0 + drafted_layers)
+    return _PassOfOneKind(supply.staged * weights, caches, supply.bandwidth)
+
+
+def _computing(
+    model: ModelDemand, supply: ChipSupply, rows: ArrayLike, drafted_layers: ArrayLike
+) -> _PassOfOneKind:
+    """Return what a pass multiplies for some tokens of each sequence. [FLOP]"""
+    flops = (rows + drafted_layers) * model.layer_flops + rows * model.head_flops
+    return _PassOfOneKind(0.0 * model.layer_weights, flops, supply.peak)
+
+
+def least_chip_seconds(
+    model: ModelDemand, chip: ChipSupply, *, drafts: float, tokens: float, speed: float
+) -> tuple[Floats, Floats]:
+    r"""Return the least time of a chip for a token at a speed, and the most that a user gets.
+
+    A group of :math:`r` ranks has at least :math:`a` to wait for or read in a pass, and :math:`q/r`
+    to do for each sequence. If the speed leaves a pass the time :math:`t`, a sequence takes a rank
+    at least :math:`a \max(1/m, q/(t-a)) + q`, where the caches of :math:`m` fill a rank. Infinite
+    where no group is fast enough. [s], [1/s]
+
+    model, chip : numbers of as many pairs, in arrays of one dimension
+    drafts, tokens : tokens drafted before a pass, and those that it yields [1]
+    speed : tokens a second that every user is to get [1/s]
+    """
+    model = ModelDemand(*(np.asarray(column)[:, np.newaxis] for column in model))
+    supply = ChipSupply(*(np.asarray(column)[:, np.newaxis] for column in chip))
+    ranks = np.minimum(supply.domain, model.heads)
+    smallest = 2.0 ** np.arange(np.ceil(np.log2(ranks.max())) + 1.0)
+    largest = np.minimum(2.0 * smallest - 1.0, ranks)
+    # A drafted token is one more layer, which reads and waits as others do, without the head.
+    is_staged, drafted_layers = supply.staged > 0.0, supply.staged * drafts / model.depth
+    rows = np.where(is_staged, 1.0 + drafts, tokens)
+    waits = model.depth * (1.0 + drafted_layers)
+    fixed = waits * (supply.floor + supply.crossing * (smallest > 1.0))
+    seconds, longest = np.zeros(largest.shape), np.zeros(largest.shape)
+    for shared, of_each, rate in (
+        _reading(model, supply, drafted_layers),
+        _computing(model, supply, rows, drafted_layers),
+    ):
+        alone = fixed + shared / (largest * rate)
+        seconds_each = smallest * supply.overhead + of_each / rate
+        single = alone + supply.staged * (supply.overhead + of_each / (largest * rate))
+        time = np.where(single <= tokens / speed * (1.0 + _ROUNDING), tokens / speed, np.nan)
+        left = np.maximum(time * (1.0 + _ROUNDING) - alone, 1e-300)
+        waited = alone * np.maximum(
+            model.reserved / supply.memory, supply.staged * seconds_each / left
+        )
+        pass_seconds = np.where(is_staged, waited + seconds_each, np.maximum(waited, seconds_each))
+        seconds, longest = np.maximum(seconds, pass_seconds), np.maximum(longest, single)
+    per_token = seconds / (tokens * supply.ranks)
+    least = np.where((smallest <= ranks) & ~np.isnan(seconds), per_token, inf).min(axis=1)
+    with np.errstate(divide="ignore"):
+        speeds = np.where(smallest <= ranks, tokens / longest, 0.0).max(axis=1)
+    return least * (1.0 - _ROUNDING), speeds * (1.0 + _ROUNDING)
