@@ -68,6 +68,7 @@ def _broken(case: Case, outcome: Outcome, base: int) -> Iterator[str]:
 
 
 _OUT = ("-o", "--out")
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def _streams(case: Case, outcome: Outcome) -> Iterator[str]:
@@ -157,13 +158,14 @@ def _json(case: Case, outcome: Outcome) -> Iterator[str]:
 
 
 def _csv(case: Case, outcome: Outcome) -> Iterator[str]:
-    rows = list(csv.reader(io.StringIO(outcome.out), strict=True))
-    if len({len(row) for row in rows}) > 1:
+    widths, formulas = set(), set()
+    for row in csv.reader(io.StringIO(outcome.out), strict=True):  # a sweep may print gigabytes
+        widths.add(len(row))
+        formulas |= {cell for cell in row if cell.startswith(_FORMULAS)}
+    if len(widths) > 1:
         yield f"CSV rows of different widths: {case.words[0]}"
-    for cell in {cell for row in rows for cell in row}:
-        if cell[:1] in ("=", "+", "-", "@", "\t", "\r") and not _NUMBER.fullmatch(cell):
-            yield f"a cell that a spreadsheet takes for a formula: {case.words[0]}"
-            return
+    if not all(map(_NUMBER.fullmatch, formulas)):
+        yield f"a cell that a spreadsheet takes for a formula: {case.words[0]}"
 
 
 def _refusal(case: Case, outcome: Outcome, run: Run) -> Iterator[str]:
@@ -174,8 +176,9 @@ def _refusal(case: Case, outcome: Outcome, run: Run) -> Iterator[str]:
     name = case.culprit.rpartition("/")[2]
     is_named = name in last[0]
     is_placed = not case.is_placed or re.search(rf"{re.escape(name)}:\d+", last[0])
-    # That a model does not fit is an answer about a chip.
-    if (is_named and is_placed) or re.search("nothing fits|does not fit", last[0]):
+    # These are answers about a chip, whichever file it is from.
+    of_chip = "nothing fits|does not fit|has no cloud price|is no textbook step"
+    if (is_named and is_placed) or re.search(of_chip, last[0]):
         return
     as_meant: dict[str, Any] = {case.culprit: case.meant}
     if run(replace(case, files={**case.files, **as_meant})).code == 2:
