@@ -2,13 +2,20 @@
 
 import random
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 from hypothesis import settings
 from hypothesis import strategies as st
 
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
+from fastcalc.catalogue.schema.models import (
+    AnyAttention,
+    Attention,
+    CompressedAttention,
+    LatentAttention,
+    LinearAttention,
+)
 
 GB, TB, TERA = 1e9, 1e12, 1e12
 
@@ -86,54 +93,76 @@ def hardware(draw: st.DrawFn, *, spatial: bool | None = None) -> Hardware:
     return Hardware.model_validate(entry)
 
 
-def _attention(roll: Dice) -> dict[str, Any]:
-    kind = roll.choice(["gqa", "mla", "compressed", "linear"])
-    if kind == "gqa":
-        kv, window = roll.choice([1, 4, 8]), roll.choice([None, 128, 4096])
-        return {
-            "kind": "gqa",
-            "heads": roll.choice([1, 2, 8]) * kv,
-            "kv_heads": kv,
-            "head_dim": roll.choice([64, 128]),
-            **({"window": window} if window else {}),
-        }
-    if kind == "mla":
-        indexer = roll.choice(
-            [
-                None,
-                {"heads": 32, "head_dim": 128, "top_k": 2048},
-                {"heads": 32, "head_dim": 128, "top_k": 64, "shared": True},
-            ]
-        )
-        return {
-            "kind": "mla",
-            "heads": 32,
-            "q_rank": 768,
-            "kv_rank": 512,
-            "nope_dim": 128,
-            "rope_dim": 64,
-            "value_dim": 128,
-            **({"indexer": indexer} if indexer else {}),
-        }
-    if kind == "compressed":
-        return {
-            "kind": "compressed",
-            "heads": 32,
-            "head_dim": 256,
-            "q_rank": 512,
-            "output_groups": 4,
-            "output_rank": 512,
-            "window": 128,
-            "compression": 4,
-            "indexer": {"heads": 16, "head_dim": 128, "top_k": 256},
-        }
+def _heads(roll: Dice, kind: str) -> dict[str, Any]:
+    kv = roll.choice([1, 4, 8])
+    window = roll.choice([None, 128, 4096])
     return {
-        "kind": roll.choice(["gated-deltanet", "kda", "mamba2"]),
+        "heads": kv if kind == "mha" else roll.choice([1, 2, 8]) * kv,
+        "kv_heads": kv,
+        "head_dim": roll.choice([64, 128]),
+        **({"window": window} if window else {}),
+    }
+
+
+def _latent(roll: Dice, _: str) -> dict[str, Any]:
+    indexer = roll.choice(
+        [
+            None,
+            {"heads": 32, "head_dim": 128, "top_k": 2048},
+            {"heads": 32, "head_dim": 128, "top_k": 64, "shared": True},
+        ]
+    )
+    return {
+        "heads": 32,
+        "q_rank": 768,
+        "kv_rank": 512,
+        "nope_dim": 128,
+        "rope_dim": 64,
+        "value_dim": 128,
+        **({"indexer": indexer} if indexer else {}),
+    }
+
+
+def _compressed(roll: Dice, _: str) -> dict[str, Any]:
+    return {
+        "heads": 32,
+        "head_dim": 256,
+        "q_rank": 512,
+        "output_groups": 4,
+        "output_rank": 512,
+        "window": 128,
+        "compression": 4,
+        "indexer": {"heads": 16, "head_dim": 128, "top_k": 256},
+    }
+
+
+def _linear(roll: Dice, kind: str) -> dict[str, Any]:
+    return {
         "key_heads": 16,
         "value_heads": 32,
         "key_dim": 128,
         "value_dim": 128,
+        "full_rank_gate": kind == "kda" and roll.either(),
     }
+
+
+SHAPES: dict[type, Callable[[Dice, str], dict[str, Any]]] = {
+    Attention: _heads,
+    LatentAttention: _latent,
+    CompressedAttention: _compressed,
+    LinearAttention: _linear,
+}
+ATTENTIONS: dict[str, type] = {
+    kind: attention
+    for attention in get_args(get_args(AnyAttention)[0])
+    for kind in get_args(attention.model_fields["kind"].annotation)
+}
+"""Every kind of attention that a model may have, and the class of the schema that holds it."""
+
+
+def _attention(roll: Dice) -> dict[str, Any]:
+    kind = roll.choice(list(ATTENTIONS))
+    return {"kind": kind, **SHAPES[ATTENTIONS[kind]](roll, kind)}
 
 
 @st.composite

@@ -14,8 +14,9 @@ from fastcalc.catalogue.schema import Engine
 from fastcalc.core.estimate import evaluate
 from fastcalc.core.placement.placement import Site
 from fastcalc.core.scenario import Outcome, Scenario, solve
+from fastcalc.core.step.component import Component
 from fastcalc.explain import explain
-from fastcalc.explain.explained import MEANINGS
+from fastcalc.explain import explained as parts
 from tests import strategies
 from tests.helpers import run
 from tests.test_properties import place, traffics
@@ -238,7 +239,7 @@ def check(estimate, rows):
     for index, row in enumerate(rows):
         for each in (row.decode, row.first):
             for part in each.parts:
-                assert part.component.name in MEANINGS
+                assert "not explained" not in part.meaning, part.component.name
                 assert part.equations
                 assert part.equations[-1].name == "time"
                 for one in part.equations:
@@ -289,3 +290,10 @@ def test_the_bound_over_a_link_is_explained_by_the_link(fastcalc):
 @given(strategies.hardware(), strategies.models(), traffics)
 def test_terms_of_the_bound_come_to_what_the_bound_says(chip, model, traffic):
     check(*explained(chip, model, IDEAL, traffic))
+
+
+def test_a_component_that_nothing_explains_has_its_work_over_its_rate():
+    part = parts.explained(None, Component("new", bytes=6e9, bandwidth=3e12))
+    assert part.meaning == "not explained: its work over its rates"
+    (line,) = part.equations
+    assert (line.name, line.result.value) == ("time", 0.002)  # 6 GB at 3 TB/s

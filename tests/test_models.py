@@ -13,6 +13,7 @@ from fastcalc.core.model.layers import CacheGroup
 from fastcalc.core.model.workload import Workload, checkpoint_parameters, workload
 from fastcalc.core.scenario import Sharding
 from fastcalc.errors import InputError
+from tests import strategies
 from tests.helpers import ROOT, every, outcome
 
 NAMES = Catalogue().names("models")
@@ -382,3 +383,10 @@ def test_biases_and_norms_by_hand():
     matrices = 4 * 8 * 4 + 2 * 8 * 10 + 10 * 8
     vectors = 2 * 2 * 8 + 16 + (10 + 8) + 3 * 4 + 8
     assert workload(model).total_parameters == matrices + vectors
+
+
+def test_every_kind_of_attention_of_the_schema_is_drawn():
+    undrawn = [
+        kind for kind, schema in strategies.ATTENTIONS.items() if schema not in strategies.SHAPES
+    ]
+    assert not undrawn, f"tests/strategies.py has no shapes for {undrawn}"

@@ -11,7 +11,7 @@ from fastcalc.explain.terms import Equation, Origin, equation, number, overlap, 
 
 Formula = TypeVar("Formula", bound=Callable[..., list[Equation]])
 
-MEANINGS: dict[str, str] = {}  # of each component of a step
+_MEANINGS: dict[str, str] = {}  # of each component of a step
 _FORMULAS: dict[str, Callable[..., list[Equation]]] = {}
 
 
@@ -22,7 +22,7 @@ def component(name: str, meaning: str) -> Callable[[Formula], Formula]:
     """
 
     def register(formula: Formula) -> Formula:
-        MEANINGS[name], _FORMULAS[name] = meaning, formula
+        _MEANINGS[name], _FORMULAS[name] = meaning, formula
         return formula
 
     return register
@@ -35,6 +35,11 @@ class ExplainedPart:
     component: Component
     equations: tuple[Equation, ...]
     is_hidden: bool = False
+
+    @property
+    def meaning(self) -> str:
+        """What the component is; one that nothing explains has its work and its rates alone."""
+        return _MEANINGS.get(self.component.name, "not explained: its work over its rates")
 
     @property
     def seconds(self) -> float:
@@ -100,10 +105,10 @@ def plain(component: Component) -> Component:
 
 def explained(context: object, part: Component, *, is_hidden: bool = False) -> ExplainedPart:
     """Return a component of a pass with its formulas: of work there is, at a rate there is."""
-    equations_of_part = _FORMULAS[part.name](context, part)
+    formula = _FORMULAS.get(part.name)
     equations = [
         candidate
-        for candidate in equations_of_part
+        for candidate in (formula(context, part) if formula else [])
         if candidate.result.value != 0.0 and isfinite(candidate.result.value)
     ]
     if not equations or equations[-1].name != "time":

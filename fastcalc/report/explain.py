@@ -8,7 +8,7 @@ import numpy as np
 from fastcalc.core.scenario import Outcome
 from fastcalc.core.undetermined import undetermined_keys
 from fastcalc.explain import explain, fitting
-from fastcalc.explain.explained import MEANINGS, Explained, ExplainedPart, Explanation
+from fastcalc.explain.explained import Explained, ExplainedPart, Explanation
 from fastcalc.explain.terms import Equation, Number, Origin
 from fastcalc.report import console
 from fastcalc.report.numbers_as_text import number, prefixed
@@ -91,7 +91,7 @@ def _pass_parts(row: Explanation, forward_pass: Explained) -> Iterable[console.P
         yield "rates reached"
         yield console.Listing([_line(equation) for equation in forward_pass.rates])
     for part in forward_pass.parts:
-        yield f"{part.component.name}: {MEANINGS[part.component.name]}"
+        yield f"{part.component.name}: {part.meaning}"
         yield console.Listing([_line(equation) for equation in part.equations])
     yield f"together, and the {_ANSWERS[forward_pass.answer.name]}"
     # In milliseconds, with the digits that the comparison prints.
@@ -214,7 +214,7 @@ def _record(row: Explanation, forward_pass: Explained) -> Record:
         "components": [
             {
                 "component": part.component.name,
-                "meaning": MEANINGS[part.component.name],
+                "meaning": part.meaning,
                 # Nothing of a kind is null.
                 **{k: plain(float(getattr(part.component, v))) or None for k, v in _WORK.items()},
                 "seconds": plain(float(part.component.seconds)),
