@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 
 from fastcalc.core.chip.tier import KINDS
 from fastcalc.core.placement.best_split import best_split
-from fastcalc.core.placement.split import IN_LAYERS, READ, Costs, Split
+from fastcalc.core.placement.split import IN_LAYERS, READ, Costs, Split, least_lost
 
 POINTS = 5
 
@@ -86,6 +86,19 @@ def test_hardly_any_split_takes_less_than_the_one_that_is_taken(count, share):
         least = np.array([least_by_scipy(sizes, room, costs, point) for point in range(POINTS)])
         assert np.all(seconds >= least * (1 - 1e-9))
         assert np.all(seconds <= least * (1 + share))
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_a_linear_program_loses_no_less_than_the_least(count):
+    """Of two memories and no turns of a host's cores it loses just that."""
+    chance = np.random.default_rng(29 * count)
+    for repeat in range(6):
+        sizes, room, costs = case(chance, count, gains=repeat % 2 == 1)
+        least = sum(costs.cells[0]) + least_lost([costs], sizes, room)
+        by_scipy = np.array([least_by_scipy(sizes, room, costs, point) for point in range(POINTS)])
+        assert np.all(least <= by_scipy * (1 + 1e-9))
+        if count == 2 and costs.place is None:
+            assert least == pytest.approx(by_scipy, rel=1e-9)
 
 
 def test_kinds_that_gain_nothing_and_nothing_to_place_stay_near():

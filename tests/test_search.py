@@ -3,6 +3,7 @@
 import itertools
 from dataclasses import replace
 from functools import partial
+from math import inf
 
 import numpy as np
 import pytest
@@ -11,11 +12,18 @@ from hypothesis import strategies as st
 
 from fastcalc.catalogue.schema import Model
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.chip.tier import MemoryChoice
 from fastcalc.core.estimate import evaluate
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario, engine_for, solve
-from fastcalc.core.smaller_batch import cost_multiples, largest_batches, speeds
+from fastcalc.core.smaller_batch import (
+    cost_multiples,
+    largest_batches,
+    speeds,
+    speeds_at_most,
+    speeds_by_memory,
+)
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.search import (
     Space,
@@ -182,6 +190,35 @@ def test_the_largest_batches_of_two_memories_by_hand():
     assert largest_batches(placement, traffic, exact).tolist() == [1, 3, 9, 10, 109]
 
 
+@pytest.mark.parametrize(
+    ("model", "chip", "host"),
+    [
+        ("deepseek-r1", "mi300x", "ddr5-2ch-nvme"),
+        ("llama-3.1-8b", "wse-3", "ddr5-2ch-nvme"),
+        ("gpt-oss-120b", "l4", "grace-480gb"),  # its cores gain on the chip
+        ("llama-3.3-70b", "sn40l", "ddr5-2ch-nvme"),
+    ],
+)
+@pytest.mark.parametrize("drafts", [0.0, 3.0])
+def test_users_are_no_faster_than_at_most(model, chip, host, drafts):
+    """Where bytes live is searched for, and takes no less than the least that any place takes."""
+    traffic = Traffic(1000.0, 1000.0, 1500.0, speculation=Speculation(1.0 + drafts / 2, drafts))
+    memory = MemoryChoice(ENTRIES.hardware(host))
+    space = Space(scenario(model, chip, traffic=traffic, memory=memory))
+    layouts = space.layouts(1, 4, 16, 64)[::5]
+    batch, highest = by_octaves(space, layouts, speeds_at=speeds_at_most)
+    placement = space.site.place_all(layouts, axes=1)
+    assert np.all(speeds(placement, traffic, batch) <= highest)
+
+
+def test_batches_that_need_no_host_are_as_fast_among_others():
+    space = two_memories("100 GB")
+    placement, traffic = space.site.place(Layout()), space.scenario.traffic
+    batch = np.arange(1.0, 21.0)
+    together = speeds(placement, traffic, batch)
+    assert speeds_by_memory(placement, traffic, batch).tolist() == together.tolist()
+
+
 def test_no_draft_takes_a_user_beyond_the_bound():
     """A token of 0.01 ms is computed 100,000 times a second, however many a pass yields."""
     bound = made_up.engine().model_copy(update={"is_bound": True})
@@ -237,7 +274,7 @@ def test_more_speed_never_costs_less(chip, model, engine, traffic, share, speedu
     space = Space(Scenario(chip, model, engine, (1,), traffic))
     assume(space.fewest_chips is not None and space.fewest_chips <= 64)
     layouts = space.layouts(space.fewest_chips)
-    alone = cheapest(space, layouts, 0.0).fastest
+    alone = cheapest(space, layouts, inf).fastest
     slow, fast = (
         cheapest(space, layouts, alone * share * times).outcome for times in (1.0, speedup)
     )

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fastcalc.core.placement.placement import AnyPlacement, Placement
-from fastcalc.core.step.schedule import Schedule
+from fastcalc.core.step.schedule import Schedule, fits_near
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas.types import ArrayLike, Floats
 
@@ -29,8 +29,33 @@ def speeds(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> Float
 
     Batches broadcast with the layouts of the placement.
     """
-    batches = np.atleast_1d(np.asarray(batch, dtype=np.float64))
-    seconds = Schedule(placement, traffic, batches).decode.seconds
+    return _speeds(Schedule(placement, traffic, _floats(batch)).decode.seconds, traffic)
+
+
+def speeds_at_most(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> Floats:
+    """Return no less than what `speeds` returns, where bytes may live in several memories. [1/s]
+
+    Much sooner, for where they live is not searched for.
+    """
+    return _speeds(Schedule(placement, traffic, _floats(batch)).least_decode, traffic)
+
+
+def speeds_by_memory(placement: Placement, traffic: Traffic, batch: Floats) -> Floats:
+    """Return what `speeds` returns of one layout, sooner where some batches need no host. [1/s]"""
+    needs_more = ~fits_near(placement, batch)
+    if not needs_more.any() or needs_more.all():
+        return speeds(placement, traffic, batch)
+    user_speeds = np.empty_like(batch)
+    for part in (needs_more, ~needs_more):
+        user_speeds[part] = speeds(placement, traffic, batch[part])
+    return user_speeds
+
+
+def _floats(batch: ArrayLike) -> Floats:
+    return np.atleast_1d(np.asarray(batch, dtype=np.float64))
+
+
+def _speeds(seconds: ArrayLike, traffic: Traffic) -> Floats:
     return np.asarray(traffic.speculation.tokens_per_pass / seconds, dtype=np.float64)
 
 

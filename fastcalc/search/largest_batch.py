@@ -1,15 +1,15 @@
 """The cheapest layout at which every user still gets a speed."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
 
 from fastcalc.core.placement.layout import Layout
-from fastcalc.core.placement.placement import Placement
+from fastcalc.core.placement.placement import Placement, Placements
 from fastcalc.core.scenario import Outcome
-from fastcalc.core.smaller_batch import ROUNDING, speeds
+from fastcalc.core.smaller_batch import ROUNDING, speeds, speeds_at_most, speeds_by_memory
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas.money import usd_per_million
@@ -20,14 +20,24 @@ _GRID = 1024  # batches tried at once: a thousand take little longer than one
 _STEPS = 4  # batches to an octave that say what a layout may come to
 
 
-def by_octaves(space: Space, layouts: Sequence[Layout], *, steps: int = 1) -> tuple[Floats, Floats]:
-    """Return batches of layouts up to the most each holds, and speeds of users there. [1], [1/s]"""
+def by_octaves(
+    space: Space,
+    layouts: Sequence[Layout],
+    *,
+    steps: int = 1,
+    speeds_at: Callable[[Placements, Traffic, Floats], Floats] = speeds,
+) -> tuple[Floats, Floats]:
+    """Return batches of layouts up to the most each holds, and speeds of users there. [1], [1/s]
+
+    steps : batches to an octave [1]
+    speeds_at : what gives the speeds, or some that are no lower
+    """
     placement = space.site.place_all(layouts, axes=1)
     max_batch = np.broadcast_to(placement.max_batch, (len(layouts), 1))
     octaves = int(max_batch.max()).bit_length()
     batches = np.unique(np.round(2.0 ** (np.arange(octaves * steps + 1) / steps)))
     batch = np.minimum(batches, max_batch)
-    return batch, speeds(placement, space.scenario.traffic, batch)
+    return batch, speeds_at(placement, space.scenario.traffic, batch)
 
 
 @dataclass(frozen=True)
@@ -57,11 +67,8 @@ def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float
     candidates = space.holding(list(layouts))
     if not candidates:
         return Reach(None)
-    batches, user_speeds = by_octaves(space, candidates, steps=_STEPS)
-    usd_at_least, fastest = (
-        least_usd(candidates, batches, user_speeds, speed),
-        float(user_speeds[:, 0].max()),
-    )
+    batches, user_speeds = by_octaves(space, candidates, steps=_STEPS, speeds_at=speeds_at_most)
+    usd_at_least = least_usd(candidates, batches, user_speeds, speed)
     # Copies of a layout cost the same but for rounding: the fewest chips come first, and stay.
     chips = np.array([layout.chips for layout in candidates])
     for place in np.lexsort((chips, usd_at_least.astype(np.float32))).tolist():
@@ -73,13 +80,14 @@ def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float
         if batch and scale / total < lowest_usd * (1.0 - ROUNDING):
             lowest_usd, point = scale / total, (layout, batch)
     if point is not None:
-        return Reach(space.at(*point), fastest)
-    slow = [candidates[place] for place in np.flatnonzero(usd_at_least == inf)]
-    if not slow:
-        return Reach(None, fastest)
-    alone = Schedule(space.site.place_all(slow, axes=1), traffic, np.ones(1))
-    bound = traffic.speculation.tokens_per_pass / alone.bound().seconds
-    return Reach(None, fastest, float(np.max(bound)))
+        return Reach(space.at(*point))
+    alone = Schedule(space.site.place_all(candidates, axes=1), traffic, np.ones(1))
+    user_speeds, bounds = (
+        traffic.speculation.tokens_per_pass / np.broadcast_to(seconds, (len(candidates), 1))
+        for seconds in (alone.decode.seconds, alone.bound().seconds)
+    )
+    is_slow = user_speeds < speed * (1.0 - ROUNDING)
+    return Reach(None, float(user_speeds.max()), float(bounds[is_slow].max(initial=0.0)))
 
 
 def least_usd(
@@ -109,13 +117,17 @@ def _closest(
     batch is of no interest.
     """
     replicas = placement.layout.dp
+    goal = speed * (1.0 - ROUNDING)
     low, high = 0, int(placement.max_batch) // replicas + replicas
     highest = (0.0, 0)
     while True:
         places = np.unique(np.round(np.geomspace(low + 1, high - 1, _GRID)))
         batches = _even(places, replicas)
-        reached = speeds(placement, traffic, batches)
-        count = int(np.count_nonzero(reached >= speed * (1.0 - ROUNDING)))
+        if len(placement.machine.tiers) > 1:  # up to the first that is too slow wherever bytes live
+            hopeful = speeds_at_most(placement, traffic, batches) >= goal
+            batches = batches[: np.count_nonzero(hopeful) + 1]
+        reached = speeds_by_memory(placement, traffic, batches)
+        count = int(np.count_nonzero(reached >= goal))
         if not count:
             return 0.0, 0
         totals = batches * reached

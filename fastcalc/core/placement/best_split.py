@@ -103,13 +103,18 @@ def _best(before: Split, seconds_before: Array, fills: Split, spent: Array) -> t
     fills, spent : several, along a first dimension, and what passes take with each [s]
     """
     lowest = np.min(spent, axis=0)
-    first = np.argmax(spent <= lowest * (1.0 + _TIE), axis=0)[np.newaxis]
     is_better = lowest < seconds_before * (1.0 - _TIE)
-    shares = {}
-    for kind, old in before.shares.items():
-        candidates = (np.broadcast_to(share, spent.shape) for share in fills.shares[kind])
-        new = (np.take_along_axis(share, first, 0)[0] for share in candidates)
-        shares[kind] = [floats(np.where(is_better, *pair)) for pair in zip(new, old, strict=True)]
+    if not is_better.any():
+        return before, np.minimum(lowest, seconds_before)
+    first = np.argmax(spent <= lowest * (1.0 + _TIE), axis=0)[np.newaxis]
+
+    def chosen(share: Array, old: Array) -> Array:
+        if share is old:
+            return old
+        new = np.take_along_axis(np.broadcast_to(share, spent.shape), first, 0)[0]
+        return floats(np.where(is_better, new, old))
+
+    shares = {kind: [*map(chosen, fills.shares[kind], old)] for kind, old in before.shares.items()}
     return replace(before, shares=shares), np.minimum(lowest, seconds_before)
 
 
@@ -143,11 +148,11 @@ def _fills(
         starts = np.moveaxis(np.tensordot(places < its, stacked, 1), 1, 0)
         widths = np.moveaxis(np.tensordot(places == its, stacked, 1), 1, 0)
         shares = dict(split.shares)
-        for kind, start, width in zip(kinds, starts, widths, strict=False):
+        spread = _spread(starts[: len(kinds)], widths[: len(kinds)], usable)
+        for place, kind in enumerate(kinds):
             shares[kind] = list(split.shares[kind])
-            spread = _spread(start, width, usable)
             for memory, share in zip(memories, spread, strict=True):
-                shares[kind][memory] = parts[kind] * share
+                shares[kind][memory] = parts[kind] * share[place]
         yield replace(split, shares=shares)
 
 
@@ -165,7 +170,7 @@ def _spread(start: Array, width: Array, usable: Sequence[Array]) -> list[Array]:
         filled = np.where(is_rounding, 1.0, np.maximum(1.0 - beyond, 0.0))
         shares.append(filled - before)
         before = filled
-    return [*shares, 1.0 - before]
+    return [*shares, np.broadcast_to(1.0 - before, start.shape)]
 
 
 @lru_cache

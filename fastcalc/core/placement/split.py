@@ -1,6 +1,6 @@
 """What lives where: the share of each kind of bytes in each memory of a chip, and what it takes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
@@ -121,6 +121,56 @@ class Costs:
         if IN_LAYERS[0] in kinds:
             spent = spent + self.turn * self.layers * split.in_layers(self.place)
         return spent
+
+
+def least_lost(
+    ways: Sequence[Costs], sizes: Mapping[str, ArrayLike], rooms: Sequence[ArrayLike]
+) -> Array:
+    """Return no more than what a pass loses by what does not live in its first memory. [s]
+
+    What finds no room in a memory and those before it goes at least one farther. Each step on is
+    taken by the bytes that lose least there, which is the least that it may cost: G. B. Dantzig,
+    "Discrete-variable extremum problems," Operations Research 5, 1957 (the fractional knapsack).
+    Turns of a host's cores are left out.
+
+    ways : what the pass takes of each kind in each memory, in each of its ways
+    sizes : bytes of each kind on the fullest chip [byte]
+    rooms : what each memory holds [byte]
+    """
+    kind_bytes = [sizes[kind] for kind in READ]
+    return reduce(np.minimum, (_least_lost(costs, kind_bytes, rooms) for costs in ways))
+
+
+def _least_lost(costs: Costs, kind_bytes: Sequence[ArrayLike], rooms: Sequence[ArrayLike]) -> Array:
+    farthest, *nearer = reversed(costs.cells[1:])
+    from_here_on = [farthest]
+    for cells in nearer:
+        from_here_on.append([*map(np.minimum, cells, from_here_on[-1])])
+    lost, before, beyond = floats(0.0), costs.cells[0], sum(kind_bytes)
+    for cells, room in zip(reversed(from_here_on), rooms, strict=False):
+        beyond = beyond - room
+        lost = lost + _lightest([*map(np.subtract, cells, before)], kind_bytes, beyond)
+        before = cells
+    return lost
+
+
+def _lightest(
+    seconds: Sequence[ArrayLike], kind_bytes: Sequence[ArrayLike], moved: ArrayLike
+) -> Array:
+    """Return the least that it takes to move at least so many bytes. [s]
+
+    seconds, kind_bytes : what each kind takes if all of it moves [s], and its bytes [byte]
+    moved : bytes that move [byte]
+    """
+    columns = np.broadcast_arrays(moved, *seconds, *kind_bytes)
+    all_seconds, all_bytes = np.split(np.stack(columns[1:]), 2)
+    order = np.argsort(all_seconds / np.maximum(all_bytes, 1.0), axis=0)
+    all_seconds, all_bytes = (
+        np.take_along_axis(column, order, 0) for column in (all_seconds, all_bytes)
+    )
+    ahead = np.cumsum(all_bytes, axis=0) - all_bytes
+    shares = np.clip((columns[0] - ahead) / np.maximum(all_bytes, 1.0), 0.0, 1.0)
+    return floats(np.sum(np.where(all_seconds < 0.0, 1.0, shares) * all_seconds, axis=0))
 
 
 def near(machine: Machine, split: Split | None, kind: str) -> ArrayLike:

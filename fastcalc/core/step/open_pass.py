@@ -7,14 +7,21 @@ from functools import cached_property
 import numpy as np
 
 from fastcalc.core.chip.machine import Machine
-from fastcalc.core.placement.split import Costs, Split, lost
+from fastcalc.core.chip.tier import KINDS
+from fastcalc.core.placement.split import Costs, Split, least_lost, lost
 from fastcalc.core.step.chip_work import ChipWork
-from fastcalc.core.step.component import Step
-from fastcalc.core.step.host_use import OffloadOptions, offload_options, on_host
+from fastcalc.core.step.component import Step, total_of
+from fastcalc.core.step.host_use import on_host
 from fastcalc.core.step.pass_work import PassWork
-from fastcalc.core.step.spatial import spatial_pass
-from fastcalc.core.step.step import KnownParts, expected_step, seconds_by_split
-from fastcalc.formulas.types import Array, ArrayLike
+from fastcalc.core.step.spatial import spatial_costs, spatial_pass
+from fastcalc.core.step.step import (
+    STAGE_WAIT,
+    KnownParts,
+    expected_step,
+    layer_seconds,
+    seconds_by_split,
+)
+from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 class OpenPass:
@@ -52,11 +59,11 @@ class OpenPass:
         return any(np.any(lost(kind.work_time, host_seconds) < 0.0) for kind, host_seconds in pairs)
 
     @cached_property
-    def _offload(self) -> OffloadOptions:
-        """How chips that run layer after layer may use memories beyond the first."""
-        machine, parts = self.machine, self._known.parts
-        return offload_options(
-            self.work, machine.tiers, self.chips, machine.chip, machine.software, parts
+    def _opened(self) -> KnownParts:
+        """The same where chips that run layer after layer may use memories beyond the first."""
+        machine = self.machine
+        return self._known.opened(
+            self.work, machine.tiers, self.chips, machine.chip, machine.software
         )
 
     @property
@@ -65,7 +72,8 @@ class OpenPass:
 
         None of machines with regions: a sweep takes the longer, the more these hold.
         """
-        return () if self.machine.is_spatial else self._offload.open
+        offload = None if self.machine.is_spatial else self._opened.offload
+        return () if offload is None else offload.open
 
     @cached_property
     def seconds(self) -> Callable[[Split], Array]:
@@ -73,8 +81,33 @@ class OpenPass:
         if self.machine.is_spatial:
             return lambda split: self.step(split).seconds
         chip, software = self.machine.chip, self.machine.software
-        known_parts = self._known._replace(offload=self._offload)
-        return seconds_by_split(self.work, chip, software, known_parts)
+        return seconds_by_split(self.work, chip, software, self._opened)
+
+    def seconds_of_layers(self, split: Split | None) -> Array:
+        """Return what it takes on chips that run layer after layer, the host's work apart. [s]
+
+        split : where its bytes live; None where all are in the one memory of the chip
+        """
+        chip, software = self.machine.chip, self.machine.software
+        known_parts = self._known if split is None else self._opened
+        return layer_seconds(self.work, chip, software, known_parts, split)
+
+    def least_seconds(self, sizes: dict[str, Array]) -> Array:
+        """Return no more than it takes, wherever its bytes live. [s]
+
+        sizes : bytes of each kind on the fullest chip [byte]
+        """
+        machine, chips = self.machine, self.chips
+        rooms = machine.usable(chips)
+        if machine.is_spatial:
+            nowhere = {kind: [floats(0.0)] * len(rooms) for kind in KINDS}
+            floor = self.step(Split(machine.tiers, chips, sizes, nowhere)).seconds
+            costs = spatial_costs(self.work, machine.tiers, chips, machine.chip, machine.software)
+            return floor + least_lost([costs], sizes, rooms)
+        near = self.step(None)
+        passed = total_of(part.seconds for part in near.components if part.name != STAGE_WAIT)
+        least = floats(passed + least_lost(self.costs, sizes, rooms))
+        return least if self.gains else np.maximum(least, near.seconds)
 
     def step(self, split: Split | None) -> Step:
         """Return what the engine is expected to take for it.
@@ -86,5 +119,4 @@ class OpenPass:
             work = replace(work, split=split)
         if self.machine.is_spatial:
             return spatial_pass(work, chip, software)
-        offload = None if split is None else self._offload
-        return expected_step(work, chip, software, self._known._replace(offload=offload))
+        return expected_step(work, chip, software, self._known if split is None else self._opened)

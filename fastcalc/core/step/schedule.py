@@ -26,14 +26,27 @@ from fastcalc.core.step.pass_work import (
     count_pass,
 )
 from fastcalc.core.step.spatial import spatial_pass
-from fastcalc.core.step.step import expected_step, in_layers, layer_seconds
+from fastcalc.core.step.step import expected_step, in_layers
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas import serving
-from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
+from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats, floats
 
 DECODE, PROMPTS, FIRST, PREFILL = "decode", "prompts", "first", "prefill"
 """A pass that decodes, with what is drafted for it; what the prompts in a pass add to it; a pass
 with a chunk of one request's prompt; a pass of prompts alone."""
+
+_ROUNDING = 1e-9
+
+
+def fits_near(placement: AnyPlacement, batch: ArrayLike) -> Bools:
+    """Return whether weights and caches of a batch fit the fastest memory alone.
+
+    placement : a workload on a layout
+    batch : sequences of the whole deployment [1]
+    """
+    room = placement.machine.usable(placement.layout.chips)[0]
+    cache = placement.sequences(batch) * placement.cache_per_chip
+    return np.asarray(placement.weights_per_chip + cache <= room)
 
 
 class Schedule:
@@ -164,12 +177,9 @@ class Schedule:
         is_own = tier.where == "chip" if machine.is_spatial else tier.is_near
         if is_own and len(machine.tiers) == 1:
             return None
-        if is_own and not machine.place:
-            cache = self.placement.sequences(self.batch) * self.placement.cache_per_chip
-            near = machine.usable(self.placement.layout.chips)[0]
-            fits = np.all(self.placement.weights_per_chip + cache <= near)
-            if fits and not any(open_pass.gains for open_pass in self._placed_for):
-                return None
+        all_near = is_own and not machine.place and np.all(fits_near(self.placement, self.batch))
+        if all_near and not any(open_pass.gains for open_pass in self._placed_for):
+            return None
         passes = [open_pass.costs for open_pass in self._placed_for if open_pass.costs]
         start = split(self.placement, self.batch)
         return best_split(start, self.placement, self._seconds_placed_for, passes)
@@ -232,6 +242,19 @@ class Schedule:
         # The bound is a bound: rounding, or an engine of all ones, must not step over it.
         missing = np.maximum(bound.seconds - step.seconds, 0.0)
         return step.then(Component("up to the bound", count=1.0, seconds_each=missing))
+
+    @cached_property
+    def least_decode(self) -> Array:
+        """No more than the time of `decode`, without a search for where bytes live. [s]"""
+        machine, drafted = self.machine, self.traffic.speculation.drafted
+        is_open = len(machine.tiers) > 1 and machine.tiers[0].is_near and not machine.place
+        if self.is_bound or not is_open:
+            return self.decode.seconds
+        sizes = split(self.placement, self.batch).sizes
+        least = self._decoding.least_seconds(sizes)
+        if self._drafts and not (machine.is_spatial or self._decoding.gains):
+            least = least + drafted * self.drafted_layer(None)
+        return np.maximum(least * (1.0 - _ROUNDING), self.decode_bound.seconds)
 
     @cached_property
     def mixed(self) -> Step:
@@ -310,10 +333,11 @@ class Schedule:
         return (Component("drafting", count=drafted, seconds_each=self.drafted_layer(self.split)),)
 
     @cached_property
-    def _drafted_kinds(self) -> list[PassWork]:
-        """The pass of a drafted token through a layer of each kind."""
+    def _drafted_kinds(self) -> list[OpenPass]:
+        """The pass of a drafted token through a layer of each kind, wherever its bytes live."""
         rows = self._rows(self.streams, self.expert_sequences, 0.0, verified=1.0)
-        return [layer for _, layer in count_layer_passes(rows, self.in_flight)]
+        chips, layers = self.placement.layout.chips, count_layer_passes(rows, self.in_flight)
+        return [OpenPass(self.machine, chips, layer) for _, layer in layers]
 
     def drafted_layer(self, split: Split | None) -> Array:
         """Return what a drafted token takes: a layer of the slowest kind, attention and all. [s]
@@ -331,8 +355,8 @@ class Schedule:
             rows = self._rows(self.streams, self.expert_sequences, 0.0, verified=1.0)
             plain = count_pass(self.placement, rows, self.in_flight, split)
             return floats(self.expected(plain).seconds / work.depth)
+        near_head = in_layers(split)
         times = (
-            layer_seconds(layer, machine.chip, machine.software, in_layers(split)) / layer.depth
-            for layer in self._drafted_kinds
+            layer.seconds_of_layers(near_head) / layer.work.depth for layer in self._drafted_kinds
         )
         return floats(reduce(np.maximum, times))

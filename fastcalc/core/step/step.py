@@ -7,7 +7,7 @@ read of the weights they share (`overlapped_time`); that of prompt rows is added
 measured prefill asks.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fastcalc.core.chip.machine import Chip, EngineParameters
+from fastcalc.core.chip.tier import Tier
 from fastcalc.core.placement.split import Split
 from fastcalc.core.step.chip_work import ChipWork, chip_work, unpacking
 from fastcalc.core.step.component import Component, Step, idle, is_nothing, total_of
@@ -24,17 +25,22 @@ from fastcalc.formulas.network import all_reduce_bytes, all_reduce_shots, exchan
 from fastcalc.formulas.pipeline import heaviest_stage, pipelined_step
 from fastcalc.formulas.types import Array, ArrayLike, floats, where
 
+STAGE_WAIT = "stage wait"
+"""The component that is the wait for micro-batches ahead in a pipeline."""
+
 
 class KnownParts(NamedTuple):
     """What of a pass does not depend on where its bytes live.
 
     parts : what the chip reads and multiplies, all in its first memory
     overheads : floors, messages and what sequences cost
+    layers : the same of each of the pass's `layer_passes`
     offload : how it may use memories beyond the first; None where all is in the one there is
     """
 
     parts: ChipWork
     overheads: tuple[Component, ...]
+    layers: tuple["KnownParts", ...] = ()
     offload: OffloadOptions | None = None
 
     @classmethod
@@ -55,10 +61,30 @@ class KnownParts(NamedTuple):
             _exchange(work, chip, software),
             Component("sequences", count=work.sequences, seconds_each=software.sequence_overhead),
         )
+        layers = tuple(cls.of(layer, chip, software) for _, layer in work.layer_passes or ())
+        known_parts = cls(parts, overheads, layers)
         if work.split is None:
-            return cls(parts, overheads)
-        tiers, chips = work.split.tiers, work.split.chips
-        return cls(parts, overheads, offload_options(work, tiers, chips, chip, software, parts))
+            return known_parts
+        return known_parts.opened(work, work.split.tiers, work.split.chips, chip, software)
+
+    def opened(
+        self,
+        work: PassWork,
+        tiers: Sequence[Tier],
+        chips: ArrayLike,
+        chip: Chip,
+        software: EngineParameters,
+    ) -> "KnownParts":
+        """Return the same of the pass where its bytes may live in several memories.
+
+        work : of which they are
+        tiers, chips : the memories, and chips of the deployment [1]
+        chip, software : what a chip prints, and what the engine makes of it
+        """
+        passes = zip(self.layers, work.layer_passes or (), strict=True)
+        layers = (parts.opened(layer, tiers, chips, chip, software) for parts, (_, layer) in passes)
+        offload = offload_options(work, tiers, chips, chip, software, self.parts)
+        return self._replace(layers=tuple(layers), offload=offload)
 
     def besides(self, chip: Chip) -> ArrayLike:
         """Return what the pass takes apart from the kinds of bytes that it reads. [s]"""
@@ -98,7 +124,7 @@ def expected_step(
 
 def _through(split: Split | None, chip: Chip, known_parts: KnownParts) -> Step:
     """Return a pass through all layers, one stage after another."""
-    parts, overheads, offload = known_parts
+    parts, overheads, _, offload = known_parts
     elsewhere: tuple[Component, ...] = (idle(FAR), idle(HOST))
     if split is not None and offload is not None:
         offloaded = offloaded_pass(split, offload)
@@ -112,15 +138,20 @@ def _through(split: Split | None, chip: Chip, known_parts: KnownParts) -> Step:
 
 
 def layer_seconds(
-    work: PassWork, chip: Chip, software: EngineParameters, split: Split | None
+    work: PassWork,
+    chip: Chip,
+    software: EngineParameters,
+    known_parts: KnownParts,
+    split: Split | None,
 ) -> Array:
     """Return what a pass takes through some layers alone. [s]
 
+    work : the work of the pass
+    chip, software : what a chip prints, and what the engine makes of it
+    known_parts : what does not depend on where bytes live
     split : where bytes live; None where all are in the one memory of the chip
     """
-    alone = replace(work, split=split)
-    passed = _through(split, chip, KnownParts.of(alone, chip, software))
-    return passed.seconds - _own(work, software)
+    return _through(split, chip, known_parts).seconds - _own(work, software)
 
 
 def in_layers(split: Split | None) -> Split | None:
@@ -155,8 +186,11 @@ def slowest_stage(
         fullest, last = (part * (layers - per_sequence) for part in (work.fullest, work.last))
     else:
         near_head = in_layers(work.split)
-        times = [layer_seconds(layer, chip, software, near_head) for _, layer in work.layer_passes]
-        counts = [count for count, _ in work.layer_passes]
+        counts, layer_works = zip(*work.layer_passes, strict=True)
+        times = [
+            layer_seconds(layer, chip, software, layer_parts, near_head)
+            for layer, layer_parts in zip(layer_works, known_parts.layers, strict=True)
+        ]
         heaviest = partial(heaviest_stage, amounts=times, counts=counts, stages=work.stages)
         fullest, last = (heaviest(layers=part * sum(counts)) for part in (work.fullest, work.last))
     # Kinds priced apart may take longer than together, but no stage longer than all of them.
@@ -253,7 +287,7 @@ def _pipeline(
 ) -> tuple[Component, Component]:
     """Return the hops between pipeline stages, and the wait for the micro-batches ahead."""
     if isinstance(work.stages, int) and work.stages == 1:
-        return idle("stage hops"), idle("stage wait")
+        return idle("stage hops"), idle(STAGE_WAIT)
     crossings = work.stages - 1.0
     link = where(work.hops_are_inside, chip.link, chip.link_out)
     hops = Component(
@@ -277,4 +311,4 @@ def _pipeline(
         streams=work.in_flight,
         overhead=work.sequences * software.stage_overhead,
     )
-    return hops, Component("stage wait", count=1.0, seconds_each=pipelined - alone)
+    return hops, Component(STAGE_WAIT, count=1.0, seconds_each=pipelined - alone)

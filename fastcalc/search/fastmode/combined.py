@@ -17,7 +17,7 @@ import numpy as np
 
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.scenario import Scenario
-from fastcalc.core.smaller_batch import speeds
+from fastcalc.core.smaller_batch import speeds, speeds_at_most
 from fastcalc.core.step.least import (
     ChipSupply,
     ModelDemand,
@@ -43,7 +43,7 @@ _STEPS = 8  # batches to an octave that say what a place may come to
 
 
 class _OnLayouts(NamedTuple):
-    """A scenario on the layouts that hold it: tokens a second of each user by batch."""
+    """A scenario on the layouts that hold it: what users get at most by batch. [1/s]"""
 
     layouts: list[Layout]
     batch: Floats
@@ -87,7 +87,10 @@ class ModelOnChip:
         except InputError:  # requests too long for the model, no memory of a name
             return None
         holding = space.holding(layouts)
-        return _OnLayouts(holding, *by_octaves(space, holding, steps=_STEPS)) if holding else None
+        if not holding:
+            return None
+        octaves = by_octaves(space, holding, steps=_STEPS, speeds_at=speeds_at_most)
+        return _OnLayouts(holding, *octaves)
 
     def with_drafts(self, drafts: int) -> tuple[str, Scenario]:
         """Return what is changed in words, and the scenario, with some drafts or none."""
