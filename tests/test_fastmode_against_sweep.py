@@ -16,8 +16,8 @@ CHIPS = ("a100-sxm-80gb", "h100-sxm", "h200-sxm", "b200", "mi300x", "mi325x", "m
 """Eight to a fast link: of a dense model on up to eight, people run tensor-parallel groups."""
 MODELS = ("llama-3.1-8b", "qwen3-14b", "qwen3-32b")
 GROUPS = "1,2,4,8"
-LAST = 600
-"""Batches up to it are swept: no layout holds more of such long prompts at such speeds."""
+LAST_BATCHES = (600, 2400, 9600)
+"""Batches up to one of these are swept: the first at which nothing reaches the speed any more."""
 
 
 @pytest.fixture
@@ -29,11 +29,14 @@ def fastmode(capsys, monkeypatch):
     return call
 
 
-def cheapest(records, speed):
-    """Return the least price at a speed of all that fits, or None."""
-    held = [row for row in records if row["fits"] and row["tokens_per_s_per_user"] >= speed]
-    assert not any(row["batch"] == LAST for row in held)
-    return min((row["usd_per_mtok_output"] for row in held), default=None)
+def reaching(speed, *names, **request):
+    """Return the rows of a sweep over every batch that fit and reach a speed."""
+    for last in LAST_BATCHES:
+        swept = library.sweep(*names, batch=f"1..{last}+1", **request)
+        rows = [row for row in swept if row["fits"] and row["tokens_per_s_per_user"] >= speed]
+        if all(row["batch"] < last for row in rows):
+            return rows
+    raise AssertionError(f"batch {last} reaches the speed, so a larger one may")
 
 
 @pytest.mark.parametrize("seed", range(REQUESTS))
@@ -46,11 +49,9 @@ def test_a_row_is_the_cheapest_of_every_layout_and_batch_of_a_sweep(seed, fastmo
     request += ["--chips", 1, "--batch", chance.choice([1, 2])]
     document = fastmode(*request, "--speedup", chance.choice([0.9, 1.2, 1.5, 2.5, 4]))
     speed = document["target"]["tokens_per_s_per_user"] * (1.0 - 1e-9)
-    swept = library.sweep(model, on=",".join(CHIPS), tp=GROUPS, batch=f"1..{LAST}+1", **traffic)
+    swept = reaching(speed, model, on=",".join(CHIPS), tp=GROUPS, **traffic)
     drafts = ",".join(f"{kept}/{count}" for count, kept in PUBLISHED.items())
-    drafted = library.sweep(
-        model, on=chip, tp=GROUPS, batch=f"1..{LAST}+1", speculate=drafts, **traffic
-    )
+    drafted = reaching(speed, model, on=chip, tp=GROUPS, speculate=drafts, **traffic)
     on_today = [row for row in swept if row["hardware"] == chip]
     expected = {
         ("smaller-batch", chip): [row for row in on_today if row["chips"] == 1],
@@ -73,7 +74,7 @@ def test_a_row_is_the_cheapest_of_every_layout_and_batch_of_a_sweep(seed, fastmo
             for row in document["records"]
             if row["trick"] == trick and change in (None, row["change"])
         )
-        best = cheapest(list(records), speed)
+        best = min((row["usd_per_mtok_output"] for row in records), default=None)
         assert row["reaches"] == (best is not None), (trick, where)
         if best is not None:
             assert row["usd_per_mtok_output"] == pytest.approx(best, rel=1e-9), (trick, where)
