@@ -13,6 +13,12 @@ from tests import helpers
 
 gc.set_threshold(100_000, 20, 20)  # what is kept lives long, and is looked through each time
 
+if sys.platform == "win32":  # these need bash, signals, pipes or symbolic links
+    collect_ignore = [
+        f"test_{name}.py"
+        for name in ("action", "check_fuzz", "cli", "ends", "fuzz", "new", "places", "readme")
+    ] + ["test_sweep_files.py"]
+
 for name, count in {"quick": 40, "thorough": 800}.items():
     settings.register_profile(
         name,
