@@ -5,7 +5,7 @@ nobody has published how a closed model's servers pay it, so the same step is ta
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -92,11 +92,7 @@ class Case:
         bandwidth = self.hardware.memory[0].bandwidth.si * server.bandwidth_share
         work, share = self.work, self.chips * server.compute_share
         sequence = _each_sequence(work, self.context)
-        # Attention multiplies in the format of the cache, which latent caches keep at 16 bits.
-        matrices, attention = (
-            working_rate(self.hardware, stored).peak * share
-            for stored in (work.dense.format, number_format(work.kv_format, cache=True))
-        )
+        matrices, attention = (peak * share for peak in self._peaks)
         weights = work.weight_bytes - work.embedding.bytes - work.routed.bytes + 0.0 * batch
         if work.experts:
             touched = distinct_experts(
@@ -133,6 +129,20 @@ class Case:
         slow_batches, fast_batches = largest_reaching(speed_at, goals, 0, end)
         return slow_batches, fast_batches, cost_multiples(speed_at, slow_batches, fast_batches)
 
+    @cached_property
+    def _peaks(self) -> tuple[float, float]:
+        """What a chip multiplies matrices at, and attention. [FLOP/s]"""
+        # Attention multiplies in the format of the cache, which latent caches keep at 16 bits.
+        formats = self.work.dense.format, number_format(self.work.kv_format, cache=True)
+        matrices, attention = (working_rate(self.hardware, stored).peak for stored in formats)
+        return matrices, attention
+
+    @cached_property
+    def _destinations(self) -> Array:
+        """Other ranks that the experts of one token live on. [1]"""
+        work = self.work
+        return other_ranks(ranks=self.chips, experts=work.experts, active=work.active_experts)
+
     def _link(self, batch: Floats) -> Floats:
         link, width = self.hardware.links.scale_up, self.work.hidden
         assert link is not None, "a machine of several chips states its link"
@@ -141,9 +151,7 @@ class Case:
             sent = exchange_bytes(
                 tokens=batch / self.chips,
                 hidden=width,
-                destinations=other_ranks(
-                    ranks=self.chips, experts=self.work.experts, active=self.work.active_experts
-                ),
+                destinations=self._destinations,
             )
             crossing = time_of(work=self.work.expert_layers * sent, rate=link.bandwidth.si)
             return np.asarray(crossing)
