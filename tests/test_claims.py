@@ -231,10 +231,10 @@ def test_break_evens_in_words(judged):
     assert "conclusion, other: refuted below 0.7487, supported up to 0.7562" in break_even(
         judged["60"]
     ), "0.9 / 6.3^0.1 and 0.9 / 5.7^0.1"
-    # DeepSeek-R1 on a rack at 65,536 tokens, a floor of 68.9 us: 61 x 68.9 = 4.20 ms. 44 users read
+    # DeepSeek-R1 on a rack at 65,536 tokens, a floor of 69.0 us: 61 x 69.0 = 4.21 ms. 44 users read
     # 509 GB of weights and 0.47 ms of caches in the rest of 5.88 ms, and 700 compute in that of
     # 15.4 ms at 0.016 ms each: 700 / 44 x 65 / 170 is 6.
-    assert "21.1 to 68.9 us a layer, in 11 of 13 cases" in break_even(judged["4"])
+    assert "21 to 69 us a layer, in 11 of 13 cases" in break_even(judged["4"])
     assert break_even(judged["1"]) == break_even(judged["46"]) == "none"
     assert "lead: supported in part below 0.06001 s" in break_even(judged["70"]), "0.1 s less 40 ms"
     assert "streams: supported up to 8, refuted from 9 on" in break_even(judged["29"])
@@ -547,7 +547,6 @@ MULTIPLES = {
     "8 h100-sxm, glm-4.7, 8k, fp8": (2.1, 3.2, None, None),
     "8 h100-sxm, glm-4.7, 64k, fp8": (1.2, 2.9, None, None),
     "8 h100-sxm, llama-3.1-70b, 8k, fp8": (1.5, None, None, None),
-    "8 h100-sxm, llama-3.1-70b, 8k, bf16": (6.3, None, None, None),
     "72 gb200, glm-4.7, 64k, fp8": (1.1, 2.0, 24, None),
     "72 gb200, deepseek-r1, 8k, fp8": (1.2, 1.8, 5.8, None),
     "72 gb200, deepseek-r1, 64k, fp8": (1.2, 1.8, 4.8, None),
@@ -599,11 +598,22 @@ def test_the_cost_multiple_by_brute_force(book):
     software = premium.Software(*(inputs[name] for name in premium.Software._fields))
     given = {"catalogue": Catalogue(), "served": served, "software": software}
     (value,) = premium.cost_multiples_of(**given, slow=65.0, fast=170.0)
-    (case,) = premium.cases(Catalogue(), served, 0.9)
-    server = premium.server_of(software)
-    step = {batch: float(case.step(np.array([batch]), server)[0]) for batch in range(1, 1200)}
+    (case,) = premium.cases(Catalogue(), served)
+    step = dict(
+        enumerate(case.step(np.arange(1.0, 1200.0), premium.engine_of(software)).seconds, 1)
+    )
     many, few = (max(b for b in step if 1 / step[b] >= speed) for speed in (65, 170))
     assert value == pytest.approx(step[few] / few / (step[many] / many))
+
+
+def test_eight_chips_reduce_what_each_holds_twice_a_layer():
+    """A hundred tokens of Llama-3.1-70B: 160 times 2 x 7/8 x 100 x 8192 x 2 bytes at 450 GB/s."""
+    served = premium.Served(["llama-3.1-70b"], ["h100-sxm"], 8.0, 8192.0, ["native"])
+    (case,) = premium.cases(Catalogue(), served)
+    step = case.step(np.array([100.0]), premium.engine_of(premium.Software(0.0, 1.0, 1.0, 0.9)))
+    message = 100 * 8192 * 2
+    assert step.sending == pytest.approx(160 * 2 * 7 / 8 * message / 450e9)
+    assert step.weights == pytest.approx(69.5e9 * 2 / (8 * 3.35e12), rel=0.01)
 
 
 @pytest.mark.parametrize(("share", "saved"), [(0.7, 0.0), (0.4, 0.25), (0.3, 0.45)])

@@ -99,8 +99,6 @@ def cost_multiples(speeds_at: Speeds, before: Batches, after: Batches) -> Floats
     The chips stay, so the multiple times the ratio of the speeds is the ratio of the batches.
     Infinite where either batch is 0.
     """
-    totals = [
-        batch * speeds_at(batch)
-        for batch in (np.maximum(batches, 1.0) for batches in (before, after))
-    ]
+    batches = np.maximum(np.stack([before, after]), 1.0)
+    totals = batches * speeds_at(batches)
     return np.where((before > 0) & (after > 0), totals[0] / totals[1], np.inf)

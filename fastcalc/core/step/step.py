@@ -52,13 +52,14 @@ class KnownParts(NamedTuple):
         same : of another pass that decodes the same sequences, with prompts or without
         """
         parts = chip_work(work, chip, software, same)
+        all_reduce, exchange = messages(work, chip, software)
         overheads = (
             _floor(work, software),
-            _all_reduce(work, chip, software),
+            all_reduce,
             Component(
                 "rank wait", count=2.0 * work.depth * (work.tp > 1), seconds_each=software.rank_wait
             ),
-            _exchange(work, chip, software),
+            exchange,
             Component("sequences", count=work.sequences, seconds_each=software.sequence_overhead),
         )
         layers = tuple(cls.of(layer, chip, software) for _, layer in work.layer_passes or ())
@@ -234,6 +235,11 @@ def _floor(work: PassWork, software: EngineParameters) -> Component:
         count=where(is_prompt, layers, layers + latent),
         seconds_each=where(is_prompt, software.prefill_layer_floor, software.decode_layer_floor),
     )
+
+
+def messages(work: PassWork, chip: Chip, software: EngineParameters) -> tuple[Component, Component]:
+    """Return what chips of one stage send each other: all-reduces, and tokens to their experts."""
+    return _all_reduce(work, chip, software), _exchange(work, chip, software)
 
 
 def _all_reduce(work: PassWork, chip: Chip, software: EngineParameters) -> Component:

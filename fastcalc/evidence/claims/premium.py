@@ -4,159 +4,125 @@ The engines of the catalogue carry the floors they were fitted with. Here the fl
 nobody has published how a closed model's servers pay it, so the same step is taken with several.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.limits import LIMITS
-from fastcalc.catalogue.schema import Hardware
+from fastcalc.catalogue.once import once
+from fastcalc.catalogue.schema import Engine, Hardware
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.chip.rates import working_rate
+from fastcalc.core.chip.machine import Chip, EngineParameters, Machine, machine
+from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.core.model.workload import Workload, workload
+from fastcalc.core.placement.layout import Layout
+from fastcalc.core.placement.legal import EXPERT_TENSOR_CHIPS
+from fastcalc.core.placement.placement import Placement
 from fastcalc.core.smaller_batch import Batches, cost_multiples, largest_reaching
+from fastcalc.core.step.pass_work import AttentionWork, PassInput, PassWork, count_pass
+from fastcalc.core.step.textbook import TextbookStep, sending_seconds, textbook_step
+from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.evidence.claims.finding import Finding, FindingRows, finding
-from fastcalc.formulas.experts import distinct_experts, other_ranks
 from fastcalc.formulas.memory import largest_batch
-from fastcalc.formulas.network import all_reduce_bytes, exchange_bytes
-from fastcalc.formulas.roofline import time_of
 from fastcalc.formulas.types import Array, ArrayLike, Floats
-
-LARGEST_REDUCING_GROUP = 8
-"""Chips that cut every layer between them; more take attention replicas and exchange tokens."""
 
 PRICE = 6.0
 """What fast mode costs over standard, in all articles."""
 
-_HALVINGS = 14
+_ANY = Engine.model_validate({"id": "any", "name": "Any software", "fitted_on": "nothing"})
+
+_FLOORS = 128  # tried at once, twice: the place of a price is found to 1/16384 of its range
 
 
-class Server(NamedTuple):
-    """What software makes of a chip, a number for each of several.
-
-    Time for each layer that no bandwidth shortens, and shares of the peaks that it reaches.
-    [s, 1, 1]
-    """
-
-    floor: Array
-    bandwidth_share: Array
-    compute_share: Array
-
-
-class _Sequence(NamedTuple):
-    """What a token of one sequence takes: in matrices, in attention, and of its cache.
-
-    [FLOP, FLOP, byte]
-    """
-
-    matrices: float
-    attention: float
-    cache: float
-
-
-@lru_cache(maxsize=64)
-def _each_sequence(work: Workload, context: float) -> _Sequence:
-    attention, cache = work.attention_flops(context), work.cache_read_bytes(context)
-    return _Sequence(float(work.flops_per_token), float(attention), float(cache))
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
-    """A model in its formats on some chips, with the share that it may fill of their memory. [1]"""
+    """A model in its formats on some chips, taken as one chip so many times as large and as fast.
 
+    machine, work : one of the chips, and what is served
+    chips : how many there are, which also send to each other [1]
+    context : tokens of each sequence [1]
+    """
+
+    machine: Machine
     work: Workload
-    hardware: Hardware
     chips: float
     context: float
-    usable: float
 
     @property
     def name(self) -> str:
         """What is served where."""
         served = f"{self.work.model.id}, {self.context / 1024:g}k, {self.work.weight_format}"
-        return f"{self.chips:g} {self.hardware.id}, {served}"
+        return f"{self.chips:g} {self.machine.hardware.id}, {served}"
 
-    @property
-    def largest(self) -> int:
-        """Sequences that fit. [1]"""
-        usable = self.chips * self.hardware.memory[0].capacity.si * self.usable
+    def largest(self, software: EngineParameters) -> int:
+        """Return the sequences that fit. [1]"""
+        usable = self.chips * self.machine.tier.capacity * software.memory_fraction
         cache = float(self.work.cache_bytes(self.context))
         weights = self.work.weight_bytes
         return int(largest_batch(usable=usable, weights=weights, cache_per_sequence=cache))
 
-    def terms(self, batch: Floats, server: Server) -> dict[str, Floats]:
-        """Return the terms of a decode step by name. [s]"""
-        bandwidth = self.hardware.memory[0].bandwidth.si * server.bandwidth_share
-        work, share = self.work, self.chips * server.compute_share
-        sequence = _each_sequence(work, self.context)
-        matrices, attention = (peak * share for peak in self._peaks)
-        weights = work.weight_bytes - work.embedding.bytes - work.routed.bytes + 0.0 * batch
-        if work.experts:
-            touched = distinct_experts(
-                experts=work.experts, active=work.active_experts, tokens=batch
-            )
-            weights = weights + work.routed.bytes * touched / work.experts
-        computing = time_of(work=sequence.matrices, rate=matrices)
-        computing += time_of(work=sequence.attention, rate=attention)
-        return {
-            "weights": time_of(work=weights, rate=self.chips * bandwidth),
-            "cache": time_of(work=batch * sequence.cache, rate=self.chips * bandwidth),
-            "compute": batch * computing,
-            "link": self._link(batch),
-            "floor": work.layers * server.floor + 0.0 * batch,
-        }
+    @cached_property
+    def layout(self) -> Layout:
+        """Chips that cut every layer between them; more have attention replicas, and exchange."""
+        chips = int(self.chips)
+        if chips <= EXPERT_TENSOR_CHIPS or not self.work.experts:
+            return Layout(tp=chips)
+        return Layout(dp=chips, ep=chips)
 
-    def step(self, batch: Floats, server: Server) -> Floats:
-        """Return the time of a decode step: reading hides computing or is hidden by it. [s]"""
-        term = self.terms(batch, server)
-        busy = np.maximum(term["weights"] + term["cache"], term["compute"])
-        return np.asarray(busy + term["link"] + term["floor"])
+    @cached_property
+    def _together(self) -> Chip:
+        """All chips as one."""
+        chip = self.machine.chip
+        rates = ("bandwidth", "dense", "head", "routed", "attention")
+        return replace(chip, **{name: self.chips * getattr(chip, name) for name in rates})
 
-    def batches(self, server: Server, slow: float, fast: float) -> tuple[Batches, Batches, Floats]:
+    def _decode(self, layout: Layout) -> Callable[[Floats], PassWork]:
+        """Return what counts a pass that decodes some sequences on a layout of the chips."""
+        traffic = Traffic(prompt=self.context, output=0.0, context=self.context)
+        placement = Placement(self.machine, self.work, layout, self.context)
+        attention = AttentionWork(placement, traffic)
+
+        def count(batch: Floats) -> PassWork:
+            rows = PassInput(attention, batch / layout.dp, batch)
+            return count_pass(placement, rows, in_flight=1.0)
+
+        return count
+
+    @cached_property
+    def _decode_together(self) -> Callable[[Floats], PassWork]:
+        """What counts a pass on the chips as one."""
+        return self._decode(Layout())
+
+    @cached_property
+    def _sending_each(self) -> ArrayLike:
+        """What chips take to send each other for one sequence, at the rate of their links. [s]"""
+        work = self._decode(self.layout)(np.ones(1))
+        return sending_seconds(work, self.machine.chip, EngineParameters())
+
+    def step(self, batch: Floats, software: EngineParameters) -> TextbookStep:
+        """Return a decode step of some sequences."""
+        step = textbook_step(self._decode_together(batch), self._together, software)
+        return step._replace(sending=batch * self._sending_each)
+
+    def batches(
+        self, software: EngineParameters, slow: float, fast: float
+    ) -> tuple[Batches, Batches, Floats]:
         """Return the largest batches at two speeds, and what a token costs at the fast one. [1]
 
         0 and infinity where a speed is out of reach; one of each for each software.
         """
 
         def speed_at(batch: Floats) -> Floats:
-            return 1.0 / self.step(batch, server)
+            return 1.0 / self.step(batch, software).seconds
 
-        end = int(min(self.largest, LIMITS["sequences"].maximum)) + 1
-        goals = np.array([slow, fast])[:, np.newaxis] + 0.0 * server.floor
+        end = int(min(self.largest(software), LIMITS["sequences"].maximum)) + 1
+        goals = np.array([slow, fast])[:, np.newaxis] + 0.0 * software.decode_layer_floor
         slow_batches, fast_batches = largest_reaching(speed_at, goals, 0, end)
         return slow_batches, fast_batches, cost_multiples(speed_at, slow_batches, fast_batches)
-
-    @cached_property
-    def _peaks(self) -> tuple[float, float]:
-        """What a chip multiplies matrices at, and attention. [FLOP/s]"""
-        # Attention multiplies in the format of the cache, which latent caches keep at 16 bits.
-        formats = self.work.dense.format, number_format(self.work.kv_format, cache=True)
-        matrices, attention = (working_rate(self.hardware, stored).peak for stored in formats)
-        return matrices, attention
-
-    @cached_property
-    def _destinations(self) -> Array:
-        """Other ranks that the experts of one token live on. [1]"""
-        work = self.work
-        return other_ranks(ranks=self.chips, experts=work.experts, active=work.active_experts)
-
-    def _link(self, batch: Floats) -> Floats:
-        link, width = self.hardware.links.scale_up, self.work.hidden
-        assert link is not None, "a machine of several chips states its link"
-        assert width is not None, "the shape of the model is known"
-        if self.chips > LARGEST_REDUCING_GROUP:
-            sent = exchange_bytes(
-                tokens=batch / self.chips,
-                hidden=width,
-                destinations=self._destinations,
-            )
-            crossing = time_of(work=self.work.expert_layers * sent, rate=link.bandwidth.si)
-            return np.asarray(crossing)
-        sent = all_reduce_bytes(ranks=self.chips, message=2.0 * batch * width) / self.chips
-        return np.asarray(time_of(work=2.0 * self.work.layers * sent, rate=link.bandwidth.si))
 
 
 class Served(NamedTuple):
@@ -170,7 +136,7 @@ class Served(NamedTuple):
 
 
 class Software(NamedTuple):
-    """What `Server` holds, of all floors that are compared, and the usable share of a memory."""
+    """Layer floors and shares of the peaks, of each software, and the usable share of a memory."""
 
     floors: ArrayLike
     bandwidth_shares: ArrayLike
@@ -178,7 +144,7 @@ class Software(NamedTuple):
     usable: float
 
 
-def cases(catalogue: Catalogue, served: Served, usable: float) -> list[Case]:
+def cases(catalogue: Catalogue, served: Served) -> list[Case]:
     """Return the cases; in 8 bits caches are too, unless they are latent."""
     count = np.zeros(len(served.models))
     chips, contexts, _ = np.broadcast_arrays(served.chips, served.contexts, count)
@@ -186,30 +152,47 @@ def cases(catalogue: Catalogue, served: Served, usable: float) -> list[Case]:
         raise InputError("contexts and chips are at least 1")
     served_cases = []
     rows = zip(served.models, served.machines, served.weights, chips, contexts, strict=True)
-    for model, machine, weights, number, context in rows:
+    for model, name, weights, number, context in rows:
         entry = catalogue.model(model)
         caches = "fp8" if weights == "fp8" and not workload(entry).latent_layers else None
         work = workload(entry, None if weights == "native" else weights, caches)
-        hardware = catalogue.hardware(machine)
-        served_cases.append(Case(work, hardware, float(number), float(context), usable))
+        unit = machine(_whole(catalogue.hardware(name)), _ANY, work, OWN_MEMORY)
+        served_cases.append(_case(unit, work, float(number), float(context)))
     return served_cases
 
 
-def server_of(software: Software) -> Server:
-    """Return all software that is compared."""
-    server = Server(*np.broadcast_arrays(np.atleast_1d(software.floors), *software[1:3]))
-    shares = (server.bandwidth_share, server.compute_share, software.usable)
-    if np.any(server.floor < 0) or any(np.any(np.asarray(share) <= 0) for share in shares):
+@once
+def _whole(chip: Hardware) -> Hardware:
+    """Return a chip that is one device, whatever its cores run as."""
+    return chip.model_copy(update={"ranks": None})
+
+
+_case = lru_cache(maxsize=256)(Case)  # what a case has counted is the same for every software
+
+
+def engine_of(software: Software) -> EngineParameters:
+    """Return all software that is compared, as engines that cost nothing else."""
+    floors, bandwidth_shares, compute_shares = np.broadcast_arrays(
+        np.atleast_1d(software.floors), *software[1:3]
+    )
+    shares = (bandwidth_shares, compute_shares, software.usable)
+    if np.any(floors < 0) or any(np.any(np.asarray(share) <= 0) for share in shares):
         raise InputError("floors are at least 0, shares above 0")
-    return server
+    return EngineParameters(
+        bandwidth_fraction=bandwidth_shares,
+        compute_fraction=compute_shares,
+        decode_layer_floor=floors,
+        memory_fraction=software.usable,
+    )
 
 
 def cost_multiples_of(
     *, catalogue: Catalogue, served: Served, software: Software, slow: float, fast: float
 ) -> Array:
     """Return the cost multiple of a faster user speed for every case and floor. [1]"""
-    server, served_cases = server_of(software), cases(catalogue, served, software.usable)
-    return np.concatenate([case.batches(server, slow, fast)[2] for case in served_cases])
+    engine = engine_of(software)
+    multiples = [case.batches(engine, slow, fast)[2] for case in cases(catalogue, served)]
+    return np.concatenate(multiples)
 
 
 def cost_table(
@@ -219,10 +202,10 @@ def cost_table(
     table: list[tuple[str, ...]] = []
     values: list[float] = []
     prices: list[float] = []
-    server = server_of(software)
-    for case in cases(catalogue, served, software.usable):
+    engine = engine_of(software)
+    for case in cases(catalogue, served):
         cells = []
-        for slow_batch, fast_batch, value in zip(*case.batches(server, slow, fast), strict=True):
+        for slow_batch, fast_batch, value in zip(*case.batches(engine, slow, fast), strict=True):
             values.append(value)
             never = f"{fast if slow_batch else slow:g}: never"
             cells.append(
@@ -230,11 +213,12 @@ def cost_table(
                 if slow_batch and fast_batch
                 else never
             )
-        at = _floor_for(case, Server(*(numbers[-1:] for numbers in server)), slow, fast)
+        at = _floor_for(case, _one_of(engine, -1), slow, fast)
         prices += [1e6 * at] if np.isfinite(at) else []
         table.append((case.name, *cells, f"{1e6 * at:.3g} us" if np.isfinite(at) else "-"))
     reached = [value for value in values if np.isfinite(value)] or [float("inf")]
-    heads = [f"{floor * 1e6:g} us" if floor else "no floor" for floor in server.floor]
+    floors = np.atleast_1d(software.floors)
+    heads = [f"{floor * 1e6:g} us" if floor else "no floor" for floor in floors]
     price_range = (
         f"{PRICE:g}x lies at {min(prices):.3g} to {max(prices):.3g} us" if prices else "none"
     )
@@ -251,43 +235,44 @@ def cost_table(
     )
 
 
-def _floor_for(case: Case, server: Server, slow: float, fast: float) -> float:
+def _floor_for(case: Case, software: EngineParameters, slow: float, fast: float) -> float:
     """Return the floor from which a token costs `PRICE` times as much; nan where any does. [s]"""
-
-    def is_dearer(floor: float) -> bool:
-        _, _, (multiple,) = case.batches(server._replace(floor=np.array([floor])), slow, fast)
-        return bool(multiple >= PRICE)
-
     low, high = 0.0, 1.0 / fast / case.work.layers
-    if is_dearer(low):
-        return float("nan")
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if is_dearer(middle) else (middle, high)
-    return high
+    for _ in range(2):
+        floors = np.linspace(low, high, _FLOORS + 1)
+        with_floors = replace(software, decode_layer_floor=floors)
+        multiples = case.batches(with_floors, slow, fast)[2]
+        first = int(np.argmax(multiples >= PRICE))  # at the last, the fast speed is out of reach
+        if first == 0:
+            return float("nan")
+        low, high = floors[first - 1 : first + 1]
+    return float(high)
 
 
 def saving_by_flops(
     *, catalogue: Catalogue, served: Served, software: Software, slow: float, fast: float
 ) -> Finding:
     """Return the share of the time saved by a smaller batch that fewer FLOPs account for."""
-    case = cases(catalogue, served, software.usable)[0]
-    server = Server(*(numbers[:1] for numbers in server_of(software)))
-    batch = np.array(case.batches(server, slow, fast)[:2], float)[:, 0]
+    case, engine = cases(catalogue, served)[0], _one_of(engine_of(software), 0)
+    batch = np.array(case.batches(engine, slow, fast)[:2], float)[:, 0]
     if not batch.all():
         raise InputError(f"{case.name} does not reach both speeds")
-    term, step = case.terms(batch, server), case.step(batch, server)
-    # Reading hides computing: FLOPs shorten the step by what they stood out beyond the reading.
-    reading = term["weights"] + term["cache"]
-    beyond = np.maximum(term["compute"] - reading, 0.0)
-    saved = float(step[0] - step[1])
+    step = case.step(batch, engine)
+    beyond, seconds = step.beyond_reading, step.seconds
+    terms = np.broadcast_arrays(step.caches, step.weights, step.computing, step.waiting)
     return finding(
-        (beyond[0] - beyond[1]) / saved,
+        (beyond[0] - beyond[1]) / float(seconds[0] - seconds[1]),
         ("batch at the slow speed", batch[0]),
         ("batch at the fast speed", batch[1]),
         *(
-            (f"{name}, {speed} speed", float(term[name][place]) * 1e3, "ms")
-            for name in ("cache", "weights", "compute", "floor")
+            (f"{name}, {speed} speed", float(times[place]) * 1e3, "ms")
+            for name, times in zip(("cache", "weights", "compute", "floor"), terms, strict=True)
             for place, speed in enumerate(("slow", "fast"))
         ),
     )
+
+
+def _one_of(engine: EngineParameters, place: int) -> EngineParameters:
+    """Return one software of several."""
+    varied = ("bandwidth_fraction", "compute_fraction", "decode_layer_floor")
+    return replace(engine, **{name: np.asarray(getattr(engine, name))[place] for name in varied})

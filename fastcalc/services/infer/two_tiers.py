@@ -10,13 +10,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.schema import Hardware
+from fastcalc.core.chip.rates import working_rate
+from fastcalc.core.chip.tier import own_tiers
 from fastcalc.core.pricing import Pricing
+from fastcalc.core.step.pass_work import FLOPS_PER_PARAMETER
+from fastcalc.core.step.textbook import TextbookStep
 from fastcalc.core.traffic import LIKELY_ACCEPTANCE
 from fastcalc.errors import InputError
 from fastcalc.formulas.experts import distinct_experts
 from fastcalc.formulas.money import usd_per_million
-from fastcalc.formulas.roofline import time_of
 from fastcalc.formulas.speculation import draft_length
 from fastcalc.formulas.types import Array, Bools, Floats
 
@@ -25,6 +29,8 @@ USABLE = 0.9
 
 COMPUTE_REACH = 0.7
 """Share of its arithmetic peak that a chip reaches."""
+
+_WEIGHTS = "fp8"  # a byte for each parameter of the box
 
 Values = Mapping[str, Floats]
 """What a service hides, by the names of `BOX`."""
@@ -115,16 +121,16 @@ def machines(chips: Sequence[Hardware], pricing: Pricing) -> ChipArrays:
     """Return chips as arrays; those without a textbook step, or a price, are refused."""
     rows = []
     for chip in chips:
-        rate, usd = chip.rate("fp8") or chip.rate("bf16"), pricing.per_chip_hour(chip)
-        if chip.execution == "spatial" or rate is None:
+        usd = pricing.per_chip_hour(chip)
+        if chip.execution == "spatial":
             raise InputError(f"--on {chip.id}: its step is no textbook step; leave it out")
         if usd is None:
             raise InputError(
                 f"--on {chip.id} has no {pricing.basis} price, so no cost; leave it out, or give "
                 f"--price {chip.id}=USD"
             )
-        memory = chip.memory[0]
-        rows.append((memory.bandwidth.si, memory.capacity.si, rate.si, usd))
+        memory, rate = own_tiers(chip)[0], working_rate(chip, number_format(_WEIGHTS))
+        rows.append((memory.bandwidth, memory.capacity, rate.peak, usd))
     bandwidth, capacity, rates, prices = np.array(rows, dtype=float).T
     return ChipArrays(tuple(chip.id for chip in chips), bandwidth, capacity, rates, prices)
 
@@ -170,17 +176,17 @@ def _tier(
     place = chip.astype(int)
     tokens = batch * (1.0 + draft_length(yielded=yielded, acceptance=LIKELY_ACCEPTANCE))
     touched = distinct_experts(experts=values["sparsity"], active=1.0, tokens=tokens)
-    cache = batch * values["cache"]
-    reading = time_of(
-        work=values["active"] * touched + cache,
-        rate=chips * chip_kinds.bandwidth[place] * values["reach"],
+    cache, flops = batch * values["cache"], FLOPS_PER_PARAMETER * values["active"] * tokens
+    bandwidth = chips * chip_kinds.bandwidth[place] * values["reach"]
+    step = TextbookStep(
+        weights=values["active"] * touched / bandwidth,
+        caches=cache / bandwidth,
+        computing=flops / (chips * chip_kinds.rate[place] * COMPUTE_REACH),
+        sending=0.0,  # a part of the floor
+        waiting=values["floor"],
     )
-    computing = time_of(
-        work=2.0 * values["active"] * tokens, rate=chips * chip_kinds.rate[place] * COMPUTE_REACH
-    )
-    step = np.maximum(reading, computing) + values["floor"]
-    cost = usd_per_million(
-        usd_per_hour=chips * chip_kinds.usd[place], seconds=step, tokens=batch * yielded
-    )
+    usd_per_hour = chips * chip_kinds.usd[place]
+    cost = usd_per_million(usd_per_hour=usd_per_hour, seconds=step.seconds, tokens=batch * yielded)
     stored = values["active"] * values["sparsity"] + cache
-    return ServedTier(yielded / step, cost, stored <= USABLE * chips * chip_kinds.memory[place])
+    usable = USABLE * chips * chip_kinds.memory[place]
+    return ServedTier(yielded / step.seconds, cost, stored <= usable)
