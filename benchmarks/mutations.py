@@ -24,8 +24,9 @@ from typing import Any
 import yaml
 
 from benchmarks.blind_mutations import drawn
+from fastcalc.catalogue.folders import shipped_folder
+from fastcalc.catalogue.kinds import Kind
 from fastcalc.catalogue.reader import scan
-from fastcalc.catalogue.store import Kind, shipped
 from fastcalc.lint.document import WrittenNumber, sheet
 from fastcalc.lint.rule import Setting
 from fastcalc.lint.run import check_document
@@ -251,7 +252,9 @@ def blind(seed: int, count: int = 100) -> Iterator[tuple[Kind, str, str, bool]]:
     kinds: tuple[Kind, ...] = ("models", "engines", "hardware")
     with tempfile.TemporaryDirectory() as scratch:
         for kind in kinds:
-            files = {path.stem: scan(path).data for path in sorted(shipped(kind).glob("*.yaml"))}
+            files = {
+                path.stem: scan(path).data for path in sorted(shipped_folder(kind).glob("*.yaml"))
+            }
             folder = Path(scratch, kind)
             folder.mkdir()
             for mistake, name, data, path in drawn(files, seed, count):
@@ -286,7 +289,7 @@ def main() -> None:
         print_blind(seed, missed="--missed" in sys.argv)
         return
     arguments = [one for one in sys.argv[1:] if one != "--missed"]
-    score, alarms, files = run(Path(arguments[0]) if arguments else shipped("hardware"))
+    score, alarms, files = run(Path(arguments[0]) if arguments else shipped_folder("hardware"))
     print("| mistake | on | slip | misread | unknown |")
     print("|---|---|---|---|---|")
     for (kind, on), columns in score.counts.items():

@@ -9,8 +9,8 @@ from math import isfinite
 import numpy as np
 import pytest
 
+from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.limits import LIMITS
-from fastcalc.catalogue.store import shipped
 from fastcalc.cli import show_check
 from tests.helpers import ROOT, run
 
@@ -118,7 +118,7 @@ def test_a_benchmark_number_out_of_range(value, fastcalc, tmp_path):
 )
 def test_an_engine_value_out_of_range(old, new, said, fastcalc, tmp_path):
     path = tmp_path / "mine.yaml"
-    text = (shipped("engines") / "mlx.yaml").read_text().replace("id: mlx", "id: mine")
+    text = (shipped_folder("engines") / "mlx.yaml").read_text().replace("id: mlx", "id: mine")
     path.write_text(re.sub(old, new, text, count=1))
     line = 1 + text.count("\n", 0, re.search(old, text).start())
     ran = fastcalc("compare", "--engine", path)

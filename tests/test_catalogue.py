@@ -9,11 +9,12 @@ import pytest
 
 from fastcalc.catalogue.difference import change
 from fastcalc.catalogue.faults import Fault, refuse
+from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.reader import read
 from fastcalc.catalogue.schema import Engine, Hardware, Model, Quantity
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
-from fastcalc.catalogue.store import Catalogue, load, shipped
+from fastcalc.catalogue.store import Catalogue, load
 from fastcalc.core.chip.rates import fastest_rate, working_rate
 from fastcalc.core.model.workload import workload
 from fastcalc.errors import InputError
@@ -21,7 +22,7 @@ from tests import made_up
 from tests.helpers import ROOT, every
 
 KINDS = {"hardware": Hardware, "models": Model, "engines": Engine}
-FILES = [(kind, path) for kind in KINDS for path in sorted(shipped(kind).glob("*.yaml"))]
+FILES = [(kind, path) for kind in KINDS for path in sorted(shipped_folder(kind).glob("*.yaml"))]
 
 
 def quantities(entry: object):
@@ -341,7 +342,7 @@ def test_mixtures_have_the_average_of_a_file(name, bits):
 def test_a_file_is_parsed_once_and_read_each_time(tmp_path):
     """Rewritten with as many letters in the same instant it is another file all the same."""
     path = tmp_path / "mine.yaml"
-    text = (shipped("engines") / "groq.yaml").read_text().replace("id: groq", "id: mine")
+    text = (shipped_folder("engines") / "groq.yaml").read_text().replace("id: groq", "id: mine")
     path.write_text(text)
     before = Catalogue().engine(str(path))
     assert Catalogue().engine(str(path)) is before

@@ -11,8 +11,8 @@ import pytest
 
 from benchmarks.blind_mutations import drawn, leaves
 from fastcalc.catalogue.faults import Fault
+from fastcalc.catalogue.kinds import kind_of
 from fastcalc.catalogue.reader import scan
-from fastcalc.catalogue.store import kind_of
 from fastcalc.lint import silicon
 from fastcalc.lint.rule import RULES, Setting
 from fastcalc.lint.run import Report, check, check_document

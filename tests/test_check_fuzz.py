@@ -18,9 +18,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fastcalc.catalogue.folders import shipped_folder
+from fastcalc.catalogue.kinds import kind_of
 from fastcalc.catalogue.reader import read, scan
 from fastcalc.catalogue.schema import Engine, Hardware, Model
-from fastcalc.catalogue.store import kind_of, load, shipped
+from fastcalc.catalogue.store import load
 from fastcalc.errors import InputError
 from fastcalc.lint.rule import RULES, Setting
 from fastcalc.lint.run import check_document
@@ -32,7 +34,7 @@ SHARE = settings(max_examples=max(CASES // 5, 1))
 CPU_SECONDS = 20.0  # far above what any case takes, far below what one that explodes would
 SCRATCH = Path(tempfile.mkdtemp(prefix="fastcalc-fuzz-"))
 TEXTS = [
-    path.read_text() for kind in ("hardware", "models", "engines") for path in shipped(kind).glob("*.yaml")
+    path.read_text() for kind in ("hardware", "models", "engines") for path in shipped_folder(kind).glob("*.yaml")
 ]  # fmt: skip
 
 KEYS = st.sampled_from(

@@ -9,9 +9,10 @@ from pydantic import BaseModel
 
 from fastcalc.catalogue.difference import change, changed
 from fastcalc.catalogue.folders import shipped_folder
+from fastcalc.catalogue.kinds import SCHEMAS
 from fastcalc.catalogue.reader import read
 from fastcalc.catalogue.schema import Quantity
-from fastcalc.catalogue.store import SCHEMAS, Catalogue
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.catalogue.units import dimension_of
 from fastcalc.catalogue.validation import dotted
 from fastcalc.cli.show_entries import find

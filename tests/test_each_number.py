@@ -10,9 +10,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from fastcalc.catalogue.kinds import Kind
 from fastcalc.catalogue.schema import Engine, Hardware
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
-from fastcalc.catalogue.store import Catalogue, Kind
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.core.scenario import Scenario, Sharding, locate, solve
 from fastcalc.errors import InputError

@@ -8,8 +8,9 @@ import pytest
 import fastcalc
 from fastcalc.catalogue import store
 from fastcalc.catalogue.folders import names
+from fastcalc.catalogue.kinds import SCHEMAS
 from fastcalc.catalogue.reader import read
-from fastcalc.catalogue.store import SCHEMAS, Catalogue
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
 from fastcalc.lint import run
 from fastcalc.lint.run import check

@@ -9,10 +9,11 @@ from functools import cache
 
 import pytest
 
+from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.json_schema import as_text, json_schema, meanings
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.skeleton import skeleton
-from fastcalc.catalogue.store import Catalogue, load, shipped
+from fastcalc.catalogue.store import Catalogue, load
 from fastcalc.cli import completion
 from fastcalc.lint.run import check
 from tests.helpers import ROOT, every, loaded, run
@@ -20,7 +21,9 @@ from tests.helpers import ROOT, every, loaded, run
 KINDS = {"hardware": Hardware, "model": Model, "engine": Engine}
 FOLDERS = {"hardware": "hardware", "models": "model", "engines": "engine"}
 FILES = [
-    (kind, path) for folder, kind in FOLDERS.items() for path in shipped(folder).glob("*.yaml")
+    (kind, path)
+    for folder, kind in FOLDERS.items()
+    for path in shipped_folder(folder).glob("*.yaml")
 ] + [("claims", ROOT / "evidence" / "claims.yaml")]
 
 schema_of = cache(json_schema)

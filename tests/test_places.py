@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fastcalc.catalogue.store import Catalogue, shipped
+from fastcalc.catalogue.folders import shipped_folder
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli.show_validate import of_file
 from fastcalc.errors import InputError
 from fastcalc.evidence.claims.claim_file import read_claims
@@ -94,15 +95,15 @@ def write_csv(data: object) -> str:
 RUNS = {"hardware": "h100-sxm", "model": "llama-3.1-8b", "tp": "1", "weights": "bf16"}
 SEEDS: dict[str, tuple[str, str, Callable, Callable, Callable]] = {
     "hardware": (
-        "chip.yaml", (shipped("hardware") / "h100-sxm.yaml").read_text(), read_yaml, write_yaml,
+        "chip.yaml", (shipped_folder("hardware") / "h100-sxm.yaml").read_text(), read_yaml, write_yaml,
         lambda path: Catalogue().hardware(str(path)),
     ),
     "model": (
-        "model.yaml", (shipped("models") / "deepseek-r1.yaml").read_text(), read_yaml, write_yaml,
+        "model.yaml", (shipped_folder("models") / "deepseek-r1.yaml").read_text(), read_yaml, write_yaml,
         lambda path: Catalogue().model(str(path)),
     ),
     "engine": (
-        "engine.yaml", (shipped("engines") / "llama-cpp.yaml").read_text(), read_yaml, write_yaml,
+        "engine.yaml", (shipped_folder("engines") / "llama-cpp.yaml").read_text(), read_yaml, write_yaml,
         lambda path: Catalogue().engine(str(path)),
     ),
     "configuration": (
@@ -283,7 +284,7 @@ def fastcalc(capsys, monkeypatch):
 @pytest.fixture
 def own(tmp_path) -> Path:
     """A folder with a chip in a file of another name."""
-    text = (shipped("hardware") / "h100-sxm.yaml").read_text()
+    text = (shipped_folder("hardware") / "h100-sxm.yaml").read_text()
     folder = tmp_path / "own"
     folder.mkdir()
     text = re.sub(r"(?m)^aliases:.*\n", "", text).replace("id: h100-sxm\n", "id: mychip\n")
@@ -320,7 +321,7 @@ def test_a_broken_file_hides_no_other(own, fastcalc):
 
 def test_an_engine_is_not_read_as_a_model(fastcalc, tmp_path):
     path = tmp_path / "mine.yaml"
-    text = (shipped("engines") / "ideal.yaml").read_text()
+    text = (shipped_folder("engines") / "ideal.yaml").read_text()
     path.write_text(re.sub(r"(?m)^fitted_on:.*\n", "", text))
     assert f"{path}:2:1: 'fitted_on' is missing" in fastcalc("show", path).err
     said = f"{path}:2:1: this is a file of engines, where one of models is asked for"

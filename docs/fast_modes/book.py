@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
 
-from fastcalc.catalogue.store import AnyEntry, Catalogue, Kind
+from fastcalc.catalogue.kinds import Kind
+from fastcalc.catalogue.store import AnyEntry, Catalogue
 from fastcalc.core.best_cut import best_cut
 from fastcalc.core.pricing import PriceBasis, Pricing
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, engine_for, solve

@@ -1,7 +1,7 @@
 """Entries by what differs: a file that extends another, and a what-if from the command line."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -15,6 +15,7 @@ from fastcalc.written import shown
 
 _NEVER_INHERITED = {"id", "name", "aliases"}
 _REPLACED_WHOLE = {"ranges"}  # residuals of one fit
+_NO_MEMORY = Document("", {"memory": []})
 _WRITTEN = re.compile(r"(?:([^:=]+):)?([^:=]+)=(.+)")
 _POSITION = re.compile(r"\[([0-9]+)\]")
 
@@ -110,6 +111,17 @@ def _position(members: list[Any], word: str) -> int:
     return next(
         (labels.index(word) for labels in (names, positions) if word in labels), len(members)
     )
+
+
+def joined(chain: Sequence[Document]) -> list[Document]:
+    """Return documents, each of which extends the next, with everything that they take from it."""
+    *documents, last = chain
+    if isinstance(last.at("memory"), dict):  # by name, as a list that joins none
+        last = extended(last, _NO_MEMORY)
+    wholes = [last]
+    for document in reversed(documents):
+        wholes.insert(0, extended(document, wholes[0]))
+    return wholes
 
 
 @once

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import cast, get_args
 
 from fastcalc.catalogue.difference import change
+from fastcalc.catalogue.kinds import Kind
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Engine, Hardware, Model
-from fastcalc.catalogue.store import Catalogue, Kind
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import options, output
 from fastcalc.cli.commands.evaluation import Compare, FitMemory
 from fastcalc.cli.flags import Flags, HostMemory, OwnFolders, Prices, declared

@@ -1,6 +1,6 @@
 """``fastcalc claims``: what articles say, and what the numbers say of it."""
 
-from fastcalc.catalogue.store import nearest
+from fastcalc.catalogue.names import nearest
 from fastcalc.cli import options, output, requests
 from fastcalc.cli.answers import CommandAnswer
 from fastcalc.cli.commands.measurements import JudgeClaims

@@ -5,8 +5,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
 
+from fastcalc.catalogue.kinds import SCHEMAS, Kind
+from fastcalc.catalogue.names import nearest
 from fastcalc.catalogue.schema import Engine, Hardware, Model
-from fastcalc.catalogue.store import SCHEMAS, Catalogue, Kind, nearest
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import options, output, requests
 from fastcalc.cli.answers import CommandAnswer, page
 from fastcalc.cli.commands.catalogue import DiffEntries, ListEntries, ShowEntry

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field, replace
 from math import gcd, prod
 from typing import TypeVar, cast
 
+from fastcalc.catalogue.kinds import Kind
 from fastcalc.catalogue.schema import Engine, Hardware, Model
-from fastcalc.catalogue.store import Catalogue, Kind
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.host import memory_choice
 from fastcalc.core.chip.machine import machine
 from fastcalc.core.chip.machine_class import engine_of_class

@@ -8,8 +8,9 @@ import re
 from functools import cache
 from pathlib import PurePosixPath
 
+from fastcalc.catalogue.names import files_in
 from fastcalc.catalogue.reader import read
-from fastcalc.catalogue.store import Catalogue, files_in
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
 
 

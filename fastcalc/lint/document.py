@@ -13,9 +13,9 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
+from fastcalc.catalogue.kinds import SCHEMAS, Kind
 from fastcalc.catalogue.reader import Document, Path_
 from fastcalc.catalogue.schema.quantities import Quantity, QuantityReader
-from fastcalc.catalogue.store import SCHEMAS, Kind
 from fastcalc.catalogue.units import QuantityError
 from fastcalc.catalogue.validation import dotted
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from fastcalc.catalogue.faults import Fault, in_order
 from fastcalc.catalogue.folders import shipped_folder
+from fastcalc.catalogue.kinds import SCHEMAS, Kind, is_of_another_program, kind_of
 from fastcalc.catalogue.reader import Document, Path_, scan
-from fastcalc.catalogue.store import SCHEMAS, Catalogue, Kind, is_of_another_program, kind_of
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.catalogue.validation import validate
 from fastcalc.errors import InputError
 from fastcalc.lint import rules
@@ -144,7 +145,7 @@ def check_document(document: Document, kind: Kind | None, setting: Setting) -> I
         return
     try:
         catalogue = Catalogue({kind: (Path(document.file).parent,)})
-        parent, document = _parent(document, kind, catalogue), catalogue.whole(document, kind)
+        document, *bases = catalogue.lineage(document, kind)
     except InputError as error:
         sentence = str(error).removeprefix(f"{document.place('extends')}: ")
         yield Fault("ST023", document.file, *document.mark(("extends",)), sentence)
@@ -154,6 +155,9 @@ def check_document(document: Document, kind: Kind | None, setting: Setting) -> I
     entry, faults = validate(document, SCHEMAS[kind])
     yield from faults
     is_broken = bool(faults or document.faults)
+    parent = None
+    for base in reversed(bases):
+        parent = sheet(base, kind, parent=parent)
     subject = sheet(document, kind, entry, parent)
     marks = {document.mark(path) for path in unfilled}
     plausible = [
@@ -182,11 +186,6 @@ def _implausible(
                 mark = document.mark(path, key=rule.at_key)
                 sentence = " ".join(sentence.split())
                 yield Fault(id_, document.file, *mark, sentence, rule.severity)
-
-
-def _parent(document: Document, kind: Kind, catalogue: Catalogue) -> Sheet | None:
-    base = catalogue.parent(document, kind)
-    return sheet(base, kind, parent=_parent(base, kind, catalogue)) if base else None
 
 
 def _is_of_parent(rule: str, path: Path_, subject: Sheet) -> bool:

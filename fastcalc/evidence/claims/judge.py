@@ -7,9 +7,10 @@ from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
+from fastcalc.catalogue.kinds import Kind
 from fastcalc.catalogue.reader import Document
 from fastcalc.catalogue.schema.claims import EXPECTED, Check, Claim, Input
-from fastcalc.catalogue.store import AnyEntry, Catalogue, Kind
+from fastcalc.catalogue.store import AnyEntry, Catalogue
 from fastcalc.errors import InputError, placed
 from fastcalc.evidence.claims.catalogue_numbers import number_of
 from fastcalc.evidence.claims.finding import Finding

@@ -1,0 +1,150 @@
+"""Names to files: ids, aliases and paths, in the user's own folders and the shipped ones."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import lru_cache
+from pathlib import Path
+
+from fastcalc.catalogue.folders import shipped_folder
+from fastcalc.catalogue.kinds import SINGULAR, Kind
+from fastcalc.catalogue.reader import read
+from fastcalc.catalogue.stand_ins import service
+from fastcalc.errors import InputError
+from fastcalc.written import shown
+
+LONGEST_NAME = 255  # bytes of one part of a path on the common file systems
+
+
+@dataclass(frozen=True)
+class Names:
+    """The folders that names are looked up in, the user's own before the shipped ones."""
+
+    user_folders: dict[Kind, tuple[Path, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for kind, folders in self.user_folders.items():
+            for folder in folders:
+                if not os.path.isdir(folder):
+                    content = f"it should hold {kind} as YAML files"
+                    raise InputError(f"{folder} is not a folder; {content}")
+
+    def folders(self, kind: Kind) -> list[Path]:
+        """Return the folders of a kind in the order they are searched."""
+        return [*self.user_folders.get(kind, ()), shipped_folder(kind)]
+
+    def names(self, kind: Kind) -> list[str]:
+        """Return every id of a kind, sorted, without opening a file."""
+        return sorted({path.stem for folder in self.folders(kind) for path in files_in(folder)})
+
+    def mentioning(self, kind: Kind, words: Iterable[str]) -> list[str]:
+        """Return the ids whose files hold one of some words, sorted, without parsing them."""
+        needles = [word.encode() for word in words]
+        mentions: dict[str, bool] = {}
+        for folder in self.folders(kind):
+            for path in files_in(folder):
+                if path.stem not in mentions:
+                    text = path.read_bytes()
+                    mentions[path.stem] = any(word in text for word in needles)
+        return sorted(name for name, is_mentioned in mentions.items() if is_mentioned)
+
+    def knows(self, name: str, kind: Kind) -> bool:
+        """Return whether a kind has an entry of this id or alias."""
+        if is_too_long(name):
+            return False
+        return self._named(name, kind) is not None or name.lower() in self._by_alias(kind)
+
+    def owner(self, name: str, kind: Kind) -> str | None:
+        """Return the id of the entry that a name finds, or None."""
+        path = None
+        if not is_too_long(name):
+            path = self._named(name, kind) or self._by_alias(kind).get(name.lower())
+        return path.stem if path else None
+
+    def known(self, kind: Kind) -> frozenset[str]:
+        """Return every id and alias of a kind in lower case."""
+        return frozenset((*map(str.lower, self.names(kind)), *self._by_alias(kind)))
+
+    def find(self, name: str, kind: Kind) -> Path:
+        """Return the file of an id, an alias or a path.
+
+        Raises InputError with the names that are near, where there is none.
+        """
+        if is_too_long(name):
+            limit = f"any name of {SINGULAR[kind]} or file"
+            raise InputError(f"'{shown(name)}' is longer than {limit}")
+        if name.endswith((".yaml", ".yml")) or "/" in name or "\\" in name:
+            if os.path.exists(name):
+                return Path(name)
+            if kind != "models":
+                raise InputError(f"{name}: there is no such file")
+            from fastcalc.importers.huggingface import missing_file  # it may be a name on a hub
+
+            last = name.rsplit("/", 1)[-1].lower()
+            in_catalogue = f"; the catalogue has '{last}'" if self.knows(last, kind) else ""
+            raise InputError(missing_file(name) + in_catalogue)
+        if path := self._named(name, kind):
+            return path
+        aliases = self._by_alias(kind)
+        if name.lower() in aliases:
+            return aliases[name.lower()]
+        if kind == "models" and (unpublished := service(name)):
+            raise InputError(unpublished.refusal)
+        near = nearest(name, [*self.names(kind), *aliases])
+        hint = f"did you mean {' or '.join(near)}?" if near else f"'fastcalc list {kind}' names all"
+        places: dict[Kind, str] = {"hardware": "--on", "models": "MODEL", "engines": "--engine"}
+        elsewhere = (
+            f"; {name} is among the {sibling_kind}: it goes with {flag}"
+            for sibling_kind, flag in places.items()
+            if sibling_kind != kind and self._named(name, sibling_kind)
+        )
+        sentence = f"no {SINGULAR[kind]} is called '{shown(name)}'; {hint}"
+        raise InputError(sentence + next(elsewhere, ""))
+
+    def _named(self, name: str, kind: Kind) -> Path | None:
+        paths = (folder / f"{name}.yaml" for folder in self.folders(kind))
+        return next((path for path in paths if name and path.is_file()), None)
+
+    def _by_alias(self, kind: Kind) -> dict[str, Path]:
+        """Return the files of all ids and aliases in lower case, the user's own first."""
+        paths: dict[str, Path] = {}
+        for folder in reversed(self.folders(kind)):
+            for path in files_in(folder):
+                state = path.stat()
+                paths |= dict.fromkeys(_aliases(path, state.st_mtime_ns, state.st_size), path)
+        return paths
+
+
+def files_in(folder: Path) -> list[Path]:
+    """Return the entries of a folder, sorted; a pipe called like one would be waited for."""
+    return sorted(path for path in folder.glob("*.yaml") if os.path.isfile(path))
+
+
+def is_too_long(name: str) -> bool:
+    """Return whether no file system has a file of such a name."""
+    return max(map(len, os.fsencode(name).split(b"/"))) + len(".yaml") > LONGEST_NAME
+
+
+@lru_cache(maxsize=4096)  # a file of measurements may hold thousands of names that nobody knows
+def _aliases(path: Path, changed: int, size: int) -> Iterable[str]:  # noqa: ARG001  (the key)
+    """Return an entry's names in lower case; a broken neighbour has its file's alone."""
+    try:
+        data = read(path).data
+    except InputError:
+        return [path.stem]
+    listed = data.get("aliases")
+    names = [data.get("id", path.stem), *(listed if isinstance(listed, list) else [])]
+    return [path.stem.lower(), *(str(name).lower() for name in names)]
+
+
+def nearest(name: str, names: Iterable[str]) -> list[str]:
+    """Return up to three known names that look like one, or that hold it."""
+    distinct, lowered = list(dict.fromkeys(names)), name.lower()
+    near = get_close_matches(lowered, distinct, n=3, cutoff=0.5)
+    near += [
+        candidate
+        for candidate in distinct
+        if lowered and lowered in candidate and candidate not in near
+    ]
+    return near[:3]
