@@ -187,11 +187,10 @@ EXAMPLES: dict[str, Callable[[], tuple[str, str | bytes]]] = {
     "EN002": lambda: gpu((r"band: \[0.78, 0.93\]", "band: [0.93, 0.78]")),
     "EN003": lambda: gpu((r"^date: .*\n", "")),
     "EN004": lambda: gpu((FLOOR, "decode_layer_floor: {value: 41 ms")),
-    "EN005": lambda: gpu((r"(?s)^ranges:.*", "")),
+    "EN005": lambda: gpu((r"(?s)^range_widths:.*", "")),
     "EN006": lambda: child("decode_layer_floor: {value: 200 us, source: own}"),
     "EN007": lambda: ("vllm", put(VLLM, ("engine: young", "engine: yuong"))),
     "EN009": lambda: gpu((r"below: [\d.]+", "below: 20")),
-    "EN010": lambda: gpu((r"(?s)(decode-moe: \{below:) [\d.]+", r"\1 4.4")),
-    "EN011": lambda: gpu((r"ada, hopper, cdna3", "ada, ada, cdna3")),
+    "EN010": lambda: gpu((r"ada, hopper, cdna3", "ada, ada, cdna3")),
     "EN008": lambda: gpu((r"\bcdna3\b", "cdna-3")),
 }  # fmt: skip

@@ -238,7 +238,7 @@ def engines(draw: st.DrawFn) -> Engine:
             "fitted_architectures": ["hopper"],
             "parameters": kept,
             "ranges": {
-                "decode-dense": {"below": 1.5, "above": 1.3, "basis": "x"},
+                "decode": {"below": 1.5, "above": 1.3, "basis": "x"},
                 "unseen": {"below": 2.0, "above": 1.6, "basis": "x"},
             },
         }

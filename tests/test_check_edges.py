@@ -286,27 +286,23 @@ def test_parameters_without_an_edge_here_have_those_of_their_type():
     assert {name for name, _, _ in PARAMETERS} == {*DECLARED} - shares
 
 
-RANGES = [
-    # decode, decode-moe and unseen; parts within 0.7 and 1.6 times the whole
-    (1.5, 2.3, 1.5, False),
-    (1.5, 2.5, 1.5, True),
-    (3.0, 2.18, 3.0, False),
-    (3.3, 2.18, 3.3, True),
-    (1.5, 1.5, 2.5, True),
-    (1.5, 1.1, 1.5, False),
-    (1.5, 1.5, 1.04, True),
+WIDTHS = [
+    # half of 0.2, 0.3, 0.2 and 1, and twice 0.3, 0.5, 0.3 and 1.75
+    ("decode", 0.25, (0.09, 0.61)),
+    ("prefill", 0.43, (0.14, 1.1)),
+    ("served", 0.17, (0.09, 0.61)),
+    ("unseen", 1.9, (3.6,)),
 ]
 
 
-@every("decode,experts,unseen,is_doubtful", RANGES)
-def test_ranges_go_together(tmp_path_factory, decode, experts, unseen, is_doubtful):
-    rows = {"decode": decode, "decode-moe": experts, "unseen": unseen}
-    ranges = "".join(
-        f"  {key}: {{below: {at}, above: 1.2, basis: x}}\n" for key, at in rows.items()
-    )
-    engine = f"id: mine\nname: Mine\nfitted_on: mine\nranges:\n{ranges}"
-    found = {fault.rule for fault in faults(tmp_path_factory.mktemp("ranges"), "mine", engine)}
-    assert ("EN010" in found) == is_doubtful
+@every("name,fine,doubtful", WIDTHS)
+def test_widths_of_ranges_that_no_sources_give_are_doubted(tmp_path_factory, name, fine, doubtful):
+    usual = {key: width for key, width, _ in WIDTHS}
+    for width in (fine, *doubtful):
+        numbers = "".join(f"{key}: {at}, " for key, at in {**usual, name: width}.items())
+        engine = f"id: mine\nname: Mine\nfitted_on: mine\nrange_widths: {{{numbers}basis: x}}\n"
+        found = {fault.rule for fault in faults(tmp_path_factory.mktemp("widths"), "mine", engine)}
+        assert ("EN009" in found) == (width in doubtful), width
 
 
 DATES = [

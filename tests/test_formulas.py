@@ -23,6 +23,9 @@ FUNCTIONS = [
 ]
 
 PUBLISHED = [
+    # At the bound a range is as wide as stated; e^3 below it, the root of 1 + 3 times as wide.
+    ("half_width", {"at_bound": 0.2, "slowdown": 1.0}, 0.2, 1e-12),
+    ("half_width", {"at_bound": 0.2, "slowdown": math.e**3}, 0.4, 1e-12),
     # 1 + 1/2 + 1/4 + 1/8 tokens of three drafts accepted half of the time.
     ("acceptance_needed", {"yielded": 1.875, "drafted": 3}, 0.5, 1e-12),
     # Two drafts that are all kept: three tokens.

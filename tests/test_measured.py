@@ -19,7 +19,6 @@ from fastcalc.evidence import left_out
 from fastcalc.evidence import validate as evidence_validate
 from fastcalc.evidence.calibrate import fit_of
 from fastcalc.evidence.deployments import Deployments, UnpredictableError
-from fastcalc.evidence.engine_files import _with_ranges
 from fastcalc.evidence.own_engine import MovableValues, fit_own
 from fastcalc.evidence.parameters import Node, family_of
 from fastcalc.evidence.point import COLUMNS, Point
@@ -27,7 +26,6 @@ from fastcalc.evidence.predict import gather, rule_of
 from fastcalc.evidence.regression import Fit
 from fastcalc.evidence.score import Group, predictions_of
 from fastcalc.evidence.shipped import shipped
-from fastcalc.evidence.speed_ranges import Interval, interval, stretch_of
 from fastcalc.evidence.stacked import rows_of
 from fastcalc.evidence.validate import Validation, validate
 from fastcalc.report.validation import _weak
@@ -307,24 +305,6 @@ def test_runs_twice_as_slow_are_met_by_an_engine_of_ones_own():
     assert 0 < len(fit.nodes) <= 10
 
 
-@pytest.mark.parametrize(("sources", "degrees"), [(1, 1), (2, 1)])
-def test_a_range_of_few_sources_is_that_of_students_t(sources, degrees):
-    """With one degree of freedom nine tenths lie below tan(0.4 pi) = 3.0777; of a normal, 1.2816.
-
-    A new source is off by its own deviation and by that of the mean of the others.
-    """
-    residuals = np.array([-0.1, 0.2, 0.1, 0.3])
-    stretch = stretch_of(residuals, np.arange(4) % sources)
-    by_hand = math.tan(0.4 * math.pi) / 1.2815516 * math.sqrt(1 + 1 / sources)
-    assert stretch == pytest.approx(by_hand, rel=1e-6)
-
-
-def test_no_range_is_narrower_than_a_twentieth():
-    found = interval(np.zeros(20), np.arange(20) % 5, stretch=0.01)
-    assert (found.below, found.above) == (1.05, 1.05)
-    assert (found.count, found.sources) == (20, 5)
-
-
 def test_a_source_left_out_is_met_worse_than_the_others_it_disagrees_with():
     """One source alone cannot be left out; of two, each is predicted by a fit on the other.
 
@@ -342,31 +322,6 @@ def test_a_source_left_out_is_met_worse_than_the_others_it_disagrees_with():
     assert both.left_out.median_factor > 1.5 * both.after.median_factor
 
 
-def test_a_range_from_many_sources_holds_four_fifths():
-    """Normal residuals of 200 sources: 80 % lie within 1.2816 deviations."""
-    random = np.random.default_rng(1)
-    residuals = random.normal(0.0, 0.2, 4000)
-    found = interval(residuals, np.arange(4000) % 200)
-    assert math.log(found.above) == pytest.approx(1.2816 * 0.2, rel=0.08)
-    assert math.log(found.below) == pytest.approx(1.2816 * 0.2, rel=0.08)
-
-
-def test_a_range_is_stretched_until_it_holds_four_fifths_of_left_out_points():
-    """Of twenty sources, each off by a factor of its own, the ranges of the others hold sixteen."""
-    count, held = 20, 0.8
-    offs = np.random.default_rng(3).normal(0.0, 0.3, count)
-    residuals, sources = np.repeat(offs, 50), np.repeat(np.arange(count), 50)
-    stretch = stretch_of(residuals, sources)
-    inside = []
-    for source in range(count):
-        others = interval(residuals[sources != source], sources[sources != source], stretch)
-        own = offs[source]
-        inside.append(-math.log(others.below) <= own <= math.log(others.above))
-    assert np.mean(inside) == held
-    # With 1 in its place the ranges would be wider than that takes: this sample is even.
-    assert stretch == pytest.approx(0.80, abs=0.01)
-
-
 @pytest.mark.parametrize(
     ("changes", "engine"),
     [
@@ -382,13 +337,6 @@ def test_early_and_odd_points_are_predicted_with_young_kernels(changes, engine):
     point = replace(shipped().points[0], hardware="h200-sxm", engine="vllm", chips=8, tp=8)
     point = replace(point, weights="", kv="", **changes)
     assert Deployments(Catalogue()).of(point).engine.id == engine
-
-
-def test_few_sources_widen_a_range():
-    residuals = np.linspace(-0.2, 0.2, 90)
-    few, many = interval(residuals, np.arange(90) % 3), interval(residuals, np.arange(90) % 30)
-    assert few.below > many.below
-    assert few.above > many.above
 
 
 def test_overridden_values_hold_before_inherited_ones():
@@ -665,10 +613,3 @@ def test_an_engine_of_ones_own_is_not_called_like_one_that_it_extends(tmp_path, 
     assert found.code == 2
     assert "vllm is an engine of the catalogue already" in found.err
     assert not target.exists()
-
-
-def test_a_range_of_unseen_chips_says_that_architectures_were_left_out():
-    span = Interval(below=1.5, above=1.4, count=20, sources=3)
-    text = _with_ranges("ranges:\n  decode: {}\n", {"decode": span, "unseen": span})
-    assert '"20 points of 3 sources left out of the fit"' in text
-    assert '"20 points of 3 architectures left out of the fit"' in text

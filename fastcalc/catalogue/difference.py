@@ -14,7 +14,7 @@ from fastcalc.errors import InputError
 from fastcalc.written import shown
 
 _NEVER_INHERITED = {"id", "name", "aliases"}
-_REPLACED_WHOLE = {"ranges"}  # residuals of one fit
+_REPLACED_WHOLE = {"ranges", "fitted_kinds"}  # what one fit rests on
 _NO_MEMORY = Document("", {"memory": []})
 _WRITTEN = re.compile(r"(?:([^:=]+):)?([^:=]+)=(.+)")
 _POSITION = re.compile(r"\[([0-9]+)\]")

@@ -6,6 +6,7 @@ from fastcalc.catalogue.schema import Engine, Hardware
 from fastcalc.core.chip.machine_class import class_of, engine_of_class
 from fastcalc.core.placement.placement import Placement
 from fastcalc.core.pricing import Pricing
+from fastcalc.core.speed_range import is_fitted_kind
 from fastcalc.core.undetermined import is_assumed
 
 _OF_A_CHIP = ("memory", "peak", "vector", "cores", "ranks", "fabric", "links", "power", "price")
@@ -30,9 +31,10 @@ def engine_notes(hardware: Hardware, engine: Engine, *, is_borrowed: bool) -> It
         return
     is_default = engine.id == engine_of_class(hardware)[0]
     title = f", the default of class {class_of(hardware)}," if is_default else ""
+    wider = "" if is_fitted_kind(engine, hardware) else ", its range is wider"
     yield (
         f"{hardware.id}: {engine.id}{title} was not fitted on {hardware.architecture or 'it'}: its "
-        "floors are other chips', its range is wider"
+        f"floors are other chips'{wider}"
     )
 
 

@@ -7,12 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from fastcalc.catalogue.chip_defaults import completed
-from fastcalc.catalogue.schema import Hardware, SpeedRange
-from fastcalc.catalogue.schema.engines import BORROWED, OFFLOAD
+from fastcalc.catalogue.schema import Hardware
 from fastcalc.core import timeline
-from fastcalc.core.chip.machine_class import engine_of_class, range_group
 from fastcalc.core.placement.placement import AnyPlacement
 from fastcalc.core.ratios import Ranged
+from fastcalc.core.speed_range import speed_range
 from fastcalc.core.step.bound import Bound
 from fastcalc.core.step.component import LIMITERS, Step
 from fastcalc.core.step.schedule import Schedule
@@ -129,14 +128,16 @@ class Estimate:
 
     @cached_property
     def _range(self) -> tuple[ArrayLike, ArrayLike] | None:
+        slowdown = self.bound / self.speed
         near, far = (
-            range_of(self.placement, is_offloaded=is_offloaded) for is_offloaded in (False, True)
+            speed_range(self.placement, slowdown=slowdown, is_offloaded=is_offloaded)
+            for is_offloaded in (False, True)
         )
         if near is None or far is None:
             return None
         split = self.passes.split
         reads = np.asarray(False) if split is None else split.reads_host
-        return where(reads, far.below, near.below), where(reads, far.above, near.above)
+        return where(reads, far[0], near[0]), where(reads, far[1], near[1])
 
     @property
     def low(self) -> Floats | None:
@@ -226,21 +227,3 @@ def evaluate(placement: AnyPlacement, *, batch: ArrayLike, traffic: Traffic) -> 
         Arrays of the shape of ``batch``, at least one element.
     """
     return Estimate(Schedule(placement, traffic, floats(batch)))
-
-
-def range_of(
-    placement: AnyPlacement, phase: str = "decode", *, is_offloaded: bool = False
-) -> SpeedRange | None:
-    """Return the speed range for this class of chip and model, or None for the bound itself.
-
-    placement : a workload on a layout
-    phase : ``decode``, ``prefill`` or ``served``
-    is_offloaded : whether any of the model is on a host
-    """
-    engine, hardware = placement.machine.engine, placement.machine.hardware
-    if is_offloaded:
-        return engine.range_of(OFFLOAD)
-    if hardware.architecture in engine.fitted_architectures:
-        group = range_group(hardware, placement.work.experts > 0)
-        return engine.range_of(f"{phase}-{group}", phase)
-    return engine.range_of(BORROWED) if engine_of_class(hardware)[1] else engine.range_of()

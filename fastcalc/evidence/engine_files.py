@@ -1,27 +1,23 @@
 """Fitted values back into engine files, line by line, so that comments and order stay."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from fastcalc.catalogue.schema import Engine, Quantity
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
-from fastcalc.catalogue.schema.engines import BORROWED, OFFLOAD, UNSEEN
 from fastcalc.evidence.calibrate import Calibration
 from fastcalc.evidence.own_engine import OwnFit
 from fastcalc.evidence.parameters import FIT, Node
-from fastcalc.evidence.speed_ranges import Interval
 from fastcalc.written import to_json
 
 DIGITS = 4  # of fitted values
 COMMAND = "'fastcalc calibrate'"  # how values of one's own came about
-_USUAL = "sources"
-_LEFT_OUT = {UNSEEN: "architectures"}  # in turn, where that is not sources
 _KEY = re.compile(r"^( *)([\w-]+):(.*)$")
 _VALUE = re.compile(r"(\{value: )([^,}]+)")
 
 
 def rewritten(text: str, engine: Engine, calibration: Calibration) -> str:
-    """Return an engine file with its fitted values, ranges and architectures renewed."""
+    """Return an engine file with its fitted values, its ranges and what it was fitted on."""
     values = {
         (node.group, node.name): (node, float(value))
         for node, value in zip(calibration.family.nodes, calibration.values, strict=True)
@@ -44,12 +40,28 @@ def rewritten(text: str, engine: Engine, calibration: Calibration) -> str:
                 line = _VALUE.sub(rf"\g<1>{in_unit(written, value)}", line, count=1)
         lines.append(line)
     renewed = "\n".join(lines) + "\n"
-    if engine.id in calibration.ranges:
-        renewed = _with_ranges(renewed, calibration.ranges[engine.id])
-        architectures = ", ".join(calibration.architectures[engine.id])
-        line = f"fitted_architectures: [{architectures}]"
-        renewed = re.sub(r"(?m)^fitted_architectures: .*$", line, renewed)
+    for name, learned in _learned(engine, calibration).items():
+        renewed = re.sub(rf"(?m)^{name}: .*$", f"{name}: {learned}", renewed)
     return renewed
+
+
+def _learned(engine: Engine, calibration: Calibration) -> dict[str, str]:
+    """Return what an engine was fitted on and its ranges, as its file has them."""
+    widths, kinds = calibration.widths, calibration.kinds[engine.id]
+    numbers = {name: f"{number:g}" for name, number in widths if name != "basis"}
+    return {
+        "fitted_architectures": _listed(calibration.architectures.get(engine.id, ())),
+        "fitted_kinds": _mapped({phase: _listed(names) for phase, names in kinds.items()}),
+        "range_widths": _mapped(numbers | {"basis": _quoted(widths.basis)}),
+    }
+
+
+def _listed(names: Iterable[str]) -> str:
+    return f"[{', '.join(names)}]"
+
+
+def _mapped(texts: Mapping[str, str]) -> str:
+    return f"{{{', '.join(f'{key}: {text}' for key, text in texts.items())}}}"
 
 
 def in_unit(written: Quantity, value: float) -> str:
@@ -57,19 +69,6 @@ def in_unit(written: Quantity, value: float) -> str:
     number, _, unit = written.text.partition(" ")
     scaled = value / written.si * float(number)
     return f"{scaled:.{DIGITS}g} {unit}".rstrip()
-
-
-def _with_ranges(text: str, ranges: Mapping[str, Interval]) -> str:
-    marks = (f"  {BORROWED}:", f"  {OFFLOAD}:")
-    untouched = [line for line in text.splitlines() if line.startswith(marks)]
-    lines = [
-        f"  {name}: {{below: {span.below:.2f}, above: {span.above:.2f}, basis: "
-        f'"{span.count} points of {span.sources} {_LEFT_OUT.get(name, _USUAL)} '
-        'left out of the fit"}'
-        for name, span in sorted(ranges.items())
-    ]
-    block = "ranges:\n" + "\n".join([*lines, *untouched]) + "\n"
-    return re.sub(r"(?m)^ranges:\n(?:^[ ]+.*\n?)+", lambda _: block, text)
 
 
 def own_engine(fit: OwnFit, *, name: str, measured: str, measured_on: str) -> str:

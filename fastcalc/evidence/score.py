@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from fastcalc.catalogue.schema.engines import Phase
 from fastcalc.core.chip.machine_class import class_of
-from fastcalc.core.estimate import range_of
+from fastcalc.core.speed_range import speed_range
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.stacked import StackedPoints
 from fastcalc.formulas.types import Floats
 
 TOLERANCE = 1.02  # a measurement above the bound by rounding is still within it
-PHASES = {
+PHASES: dict[str, Phase] = {
     "decode": "decode",
     "decode_batch1": "decode",
     "tpot": "decode",
@@ -37,7 +38,7 @@ class Prediction:
     point: Point
     engine_used: str
     machine: str
-    phase: str
+    phase: Phase
     has_experts: bool
     expected: float
     low: float | None
@@ -46,11 +47,19 @@ class Prediction:
     assumed: str | None = None
     typical: float = 1.0
 
+    @property
+    def slowdown(self) -> float:
+        """The bound over the expected speed. [1]"""
+        ratio = self.bound / self.expected
+        return 1.0 / ratio if self.point.is_time else ratio
+
     def within(self, below: float, above: float) -> "Prediction":
         """Return it with a range about the expected speed and the middle layout's."""
-        low, high = _span(
-            self.expected, self.bound, below, above, self.typical, is_time=self.point.is_time
-        )
+        below, above = below * max(1.0 / self.typical, 1.0), above * max(self.typical, 1.0)
+        if self.point.is_time:
+            low, high = max(self.expected / above, self.bound), self.expected * below
+        else:
+            low, high = self.expected / below, min(self.expected * above, self.bound)
         return replace(self, low=low, high=high)
 
     @property
@@ -121,6 +130,7 @@ def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[P
     expected = np.maximum(rows.seconds() if seconds is None else seconds, rows.bound)
     is_time = np.array([point.is_time for point in rows.points], dtype=bool)
     values = np.where(is_time, expected, rows.tokens / expected).tolist()
+    slowdowns = expected / rows.bound
     bounds = np.where(is_time, rows.bound, rows.tokens / rows.bound).tolist()
     typical = rows.typical.tolist()
     predictions: list[Prediction] = []
@@ -129,26 +139,17 @@ def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[P
         is_offloaded, hardware = batch.points[0].is_offloaded, batch.deployment.hardware
         machine = "offload" if is_offloaded else class_of(hardware)
         about = batch.deployment.engine.id, machine, phase, has_experts
-        speed = range_of(batch.placement, phase, is_offloaded=is_offloaded)
-        for point, assumed in zip(batch.points, batch.assumptions, strict=True):
+        slowdown = slowdowns[len(predictions) :][: len(batch.points)]
+        reach = speed_range(batch.placement, phase, slowdown=slowdown, is_offloaded=is_offloaded)
+        edges = np.broadcast_arrays(*reach, slowdown)[:2] if reach else ()
+        for place, (point, assumed) in enumerate(zip(batch.points, batch.assumptions, strict=True)):
             index = len(predictions)
             value, bound, middle = values[index], bounds[index], typical[index]
-            low = high = None
-            if speed:
-                edges = speed.below, speed.above
-                low, high = _span(value, bound, *edges, middle, is_time=point.is_time)
-            predictions.append(Prediction(point, *about, value, low, high, bound, assumed, middle))
+            prediction = Prediction(point, *about, value, None, None, bound, assumed, middle)
+            predictions.append(
+                prediction.within(*(edge.item(place) for edge in edges)) if edges else prediction
+            )
     return predictions
-
-
-def _span(
-    expected: float, bound: float, below: float, above: float, typical: float, *, is_time: bool
-) -> tuple[float, float]:
-    """Return low and high about an expected speed and about a typical one, within the bound."""
-    below, above = below * max(1.0 / typical, 1.0), above * max(typical, 1.0)
-    if is_time:
-        return max(expected / above, bound), expected * below
-    return expected / below, min(expected * above, bound)
 
 
 def groups_of(predictions: Sequence[Prediction]) -> list[Group]:

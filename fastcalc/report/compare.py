@@ -11,6 +11,7 @@ from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.pricing import USD_PER_KWH, YEARS, Pricing
 from fastcalc.core.scenario import Location, Outcome
+from fastcalc.core.speed_range import range_note
 from fastcalc.records.columns import pick
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, Title
@@ -157,6 +158,11 @@ def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
         users = [scenario.hardware.id for scenario in scenarios if scenario.engine.id == name]
         fitted = " ".join(engine.fitted_on.split())
         yield f"engine {name} ({', '.join(dict.fromkeys(users))}): fitted on {fitted}"
+    chips_of_range = dict[str, dict[str, None]]()
+    for scenario in scenarios:
+        if basis := range_note(scenario.engine, scenario.hardware):
+            chips_of_range.setdefault(basis, {})[scenario.hardware.id] = None
+    yield from (f"80 % range ({', '.join(ids)}): {basis}" for basis, ids in chips_of_range.items())
     for outcome in outcomes:
         chip, near = outcome.scenario.hardware.id, outcome.scenario.memory.host is None
         sentences = (*(lives(outcome) if near else ()), *_alone(outcome), *_prefix(outcome))

@@ -83,7 +83,7 @@ def grounds(scenarios: Sequence[Scenario]) -> Record:
     return {
         "rates": "tokens_per_s_* and usd_per_mtok_output are decode alone, usd_per_mtok_input is "
         "prefill; usd_per_mtok_total, joules_per_token and served_tokens_per_s_total hold both",
-        "range": "low to high is an 80 % range",
+        "range": "low to high holds four in five measurements, of sources that no fit has seen",
         "utilization": pricing.utilization,
         "prices": prices,
         "ownership": {"years": YEARS, "usd_per_kwh": USD_PER_KWH, "site_factor": SITE_FACTOR},

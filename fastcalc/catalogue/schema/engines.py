@@ -14,26 +14,40 @@ from fastcalc.catalogue.schema.quantities import (
     Source,
 )
 
+HalfWidth = Annotated[float, Field(gt=0.0, le=3.0)]
+
+Phase = Literal["decode", "prefill", "served"]
+"""What a range is of: decoding, prompts and first tokens, or traffic with both."""
+
+
+class RangeWidths(Entry):
+    """80 % ranges as learned: half-widths in the logarithm, of what is expected at its bound.
+
+    unseen : how many times as wide where nobody measured the engine on that kind of chip
+    """
+
+    decode: HalfWidth
+    prefill: HalfWidth
+    served: HalfWidth
+    unseen: Annotated[float, Field(ge=1.0, le=10.0)]
+    basis: str
+
+    def of(self, phase: Phase) -> float:
+        """Return the half-width of a phase at the bound. [1]"""
+        return {"decode": self.decode, "prefill": self.prefill, "served": self.served}[phase]
+
 
 class SpeedRange(Entry):
-    """An 80 % range around an expected speed: ``expected / below`` to ``expected * above``."""
+    """An 80 % range as stated: ``expected / below`` to ``expected * above``."""
 
     below: Annotated[float, Field(ge=1.0, le=100.0)]
     above: Annotated[float, Field(ge=1.0, le=100.0)]
     basis: str
 
 
-UNSEEN = "unseen"  # chips that an engine was not fitted on, and all that has no other range
-BORROWED = "borrowed"  # kinds of machine that no engine was fitted on
-OFFLOAD = "offload"  # part of the model lives on a host
-Ranges = dict[
-    Annotated[
-        str, Field(pattern=r"^(decode|prefill|served)(-[a-z]+)?$|^(unseen|borrowed|offload)$")
-    ],
-    SpeedRange,
-]
-"""Ranges by what is predicted, and of that by class of machine (``decode-apple``) or kind of model
-(``decode-moe``, ``decode-dense``)."""
+Ranges = dict[Literal["decode", "prefill", "served", "unseen", "offload"], SpeedRange]
+"""Ranges that are stated, by what is predicted: they hold in place of those learned. ``unseen`` is
+all that has no other, ``offload`` a model of which part lives on a host."""
 
 
 if TYPE_CHECKING:  # what code takes from a file, it takes by name
@@ -93,20 +107,21 @@ class Engine(Entry):
     fitted_on: str
     is_bound: bool = False
     fitted_architectures: list[Identifier] = []
+    fitted_kinds: dict[Phase, list[str]] = {}
     cache_formats: dict[FormatName, CacheFormatName] = {}
     formats: list[FormatsRun] = []
     parameters: Parameters = Field(default_factory=Parameters)
     architectures: dict[Identifier, Parameters] = {}
     instead: list[Instead] = []
+    range_widths: RangeWidths | None = None
     ranges: Ranges | None = None
     notes: list[str] = []
     excused: Excuses = {}
 
-    def range_of(self, *names: str) -> SpeedRange | None:
-        """Return the first range of some names that there is, else that of what is not seen."""
-        if self.ranges is None:
-            return None
-        return next((self.ranges[name] for name in (*names, UNSEEN) if name in self.ranges), None)
+    def stated_range(self, name: Phase | Literal["offload"]) -> SpeedRange | None:
+        """Return the range that the file states of something, or of all that has no other."""
+        ranges = self.ranges or {}
+        return ranges.get(name) or ranges.get("unseen")
 
     def on(self, *groups: str | None) -> Parameters:
         """Return the parameters for a chip of some kind and architecture, the latter's last."""

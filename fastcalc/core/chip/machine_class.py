@@ -37,14 +37,3 @@ def engine_of_class(hardware: Hardware) -> tuple[str, bool]:
     if kind in ENGINES:
         return ENGINES[kind], ENGINES[kind] == YOUNG
     return ENGINES["wafer" if hardware.execution == "spatial" else "datacenter"], True
-
-
-def range_group(hardware: Hardware, has_experts: bool) -> str:
-    """Return which ranges of an engine a chip has: its class's, or its kind of model's.
-
-    Chips of datacenters have them for dense models and for routed experts.
-    """
-    kind = class_of(hardware)
-    if kind in ("consumer", "apple", "unified"):
-        return kind
-    return "moe" if has_experts else "dense"

@@ -1,0 +1,133 @@
+"""80 % ranges: what they are learned from, and how wide they are."""
+
+import math
+
+import numpy as np
+import pytest
+
+from fastcalc.catalogue.schema import Engine
+from fastcalc.catalogue.schema.engines import RangeWidths
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.evidence.score import Prediction
+from fastcalc.evidence.shipped import shipped
+from fastcalc.evidence.speed_ranges import learned, ranged
+from fastcalc.evidence.validate import validate
+from tests.helpers import outcome
+from tests.test_measured import point
+
+KINDS = {"vllm": {phase: ["datacenter"] for phase in ("decode", "prefill", "served")}}
+E3 = math.e**3  # of a bound so many times as fast, ranges are the root of 1 + 3 = twice as wide
+
+
+def missed(by, source="aa", *, phase="decode", machine="datacenter", slowdown=1.0):
+    """A speed of 100 tokens/s, expected so much too fast in the logarithm."""
+    measured = point(id=f"{source}-001", metric="tokens_per_s_per_user", value=100.0)
+    expected = 100.0 * math.exp(by)
+    return Prediction(
+        measured, "vllm", machine, phase, False, expected, None, None, slowdown * expected
+    )
+
+
+def one_each(phase, widths, **where):
+    """A point of each of some sources; the sign of its error does not count."""
+    return [
+        missed((-1) ** number * width, f"s{number}", phase=phase, **where)
+        for number, width in enumerate(widths)
+    ]
+
+
+PROMPTS_AND_TRAFFIC = [*one_each("prefill", [0.5] * 5), *one_each("served", [0.2] * 5)]
+
+
+def test_widths_are_quantiles_of_sources_by_phase():
+    """Nine sources: 0.8 x 10 / 9 of them is 8 of 9, halfway between the eighth and the ninth."""
+    decoded = one_each("decode", np.arange(1, 10) / 10)
+    widths = learned([*decoded, *PROMPTS_AND_TRAFFIC], KINDS)
+    assert (widths.decode, widths.prefill, widths.served) == (0.85, 0.5, 0.2)
+    assert widths.unseen == 1.0
+    assert widths.basis == "19 points of 9 sources that no engine was fitted on"
+
+
+def test_a_source_weighs_as_the_root_of_its_points():
+    """Sixteen points weigh four, as four sources of one do: 0.8 x 6 / 5 x 8 = 7.68 of 8.
+
+    The middle of the last weight lies at 7.5, so its width it is.
+    """
+    many = [missed(0.1, "many") for _ in range(16)]
+    few = one_each("decode", [0.2, 0.3, 0.4, 0.5])
+    assert learned([*many, *few, *PROMPTS_AND_TRAFFIC], KINDS).decode == 0.5
+    # Weighing alike the sixteen would be 0.96 x 20 = 19.2 of 20: between 0.4 and 0.5.
+    assert learned([*many, *few[:2], *PROMPTS_AND_TRAFFIC], KINDS).decode == 0.3
+
+
+def test_errors_far_below_the_bound_need_less_width_at_it():
+    decoded = one_each("decode", [0.6] * 5, slowdown=E3)
+    assert learned([*decoded, *PROMPTS_AND_TRAFFIC], KINDS).decode == pytest.approx(0.3)
+
+
+def test_other_kinds_of_chip_say_how_many_times_as_wide():
+    """Errors of 0.6 and 1.0 where the phases have 0.3 and 0.5."""
+    unseen = [
+        *one_each("decode", [0.6] * 5, machine="tpu"),
+        *one_each("prefill", [1.0] * 5, machine="tpu"),
+    ]
+    seen = [*one_each("decode", [0.3] * 5), *PROMPTS_AND_TRAFFIC]
+    widths = learned([*seen, *unseen], KINDS)
+    assert (widths.decode, widths.prefill, widths.unseen) == (0.3, 0.5, 2.0)
+
+
+def test_widths_learned_from_some_sources_hold_four_fifths_of_others():
+    """Of normal errors 80 % lie within 1.2816 deviations."""
+    random = np.random.default_rng(1)
+    decoded, others = (one_each("decode", random.normal(0.0, 0.2, 4000)) for _ in range(2))
+    widths = learned([*decoded, *PROMPTS_AND_TRAFFIC], KINDS)
+    assert widths.decode == pytest.approx(1.2816 * 0.2, rel=0.05)
+    held = [abs(math.log(prediction.bias)) <= widths.decode for prediction in others]
+    assert np.mean(held) == pytest.approx(0.8, abs=0.02)
+
+
+WIDTHS = RangeWidths(decode=0.2, prefill=0.4, served=0.1, unseen=2.0, basis="made up")
+
+
+def test_a_range_is_as_wide_both_ways_and_ends_at_the_bound():
+    prediction = ranged(missed(0.0, slowdown=E3), WIDTHS, unseen=False)
+    assert (prediction.low, prediction.high) == pytest.approx(
+        (100 / math.exp(0.4), 100 * math.exp(0.4))
+    )
+    wide = ranged(missed(0.0, slowdown=E3), WIDTHS, unseen=True)
+    assert wide.low == pytest.approx(100 / math.exp(0.8))
+    near = ranged(missed(0.0, slowdown=1.1), WIDTHS, unseen=False)
+    assert near.high == pytest.approx(110.0)
+
+
+def engine(**stated):
+    return Engine.model_validate(
+        {"id": "mine", "name": "", "fitted_on": "", "range_widths": WIDTHS.model_dump(), **stated}
+    )
+
+
+def test_compare_takes_the_width_of_its_kind_of_chip_or_what_is_stated():
+    stated = {"unseen": {"below": 3.0, "above": 1.01, "basis": "made up"}}
+    for under, multiple in (
+        (engine(fitted_kinds={"decode": ["datacenter"]}), 1.0),
+        (engine(fitted_kinds={"decode": ["apple"], "served": ["datacenter"]}), 2.0),
+    ):
+        found = outcome("llama-3.1-8b", "h100-sxm", engine=under, batch=(8,)).estimate
+        slowdown = float(found.bound[0] / found.speed[0])
+        half = 0.2 * multiple * math.sqrt(1 + math.log(slowdown))
+        assert float(found.low[0]) == pytest.approx(found.speed[0] / math.exp(half))
+    found = outcome("llama-3.1-8b", "h100-sxm", engine=engine(ranges=stated), batch=(8,)).estimate
+    assert float(found.speed[0] / found.low[0]) == pytest.approx(3.0)
+
+
+def test_the_shipped_widths_are_learned_from_what_no_engine_was_fitted_on():
+    """As `fastcalc calibrate` writes them, but for the fourth digit of fitted values."""
+    catalogue, evidence = Catalogue(), shipped()
+    apart = [measured for measured in evidence.points if evidence.is_held_apart(measured)]
+    assert not any(evidence.is_fitted(held) or held.is_offloaded for held in apart)
+    kinds = {name: catalogue.engine(name).fitted_kinds for name in catalogue.names("engines")}
+    widths = learned(validate(apart, catalogue).predictions, kinds)
+    written = catalogue.engine("gpu").range_widths
+    for name, width in written:
+        expected = width if name == "basis" else pytest.approx(width, rel=0.01)
+        assert getattr(widths, name) == expected
