@@ -71,8 +71,9 @@ On {points:,} points of {sources} sources the median factor is {median:.2f}, 90 
 within {most:.2f}, and {share:.0f} % lie in their range. {unseen:,} of them are each predicted by
 a fit that has not seen its source; the other {seen}, of SRAM machines, are what their engines
 were set from. Set aside are {aside:,} points of {aside_sources} sources, as no engine was fitted
-on them: median {aside_median:.2f}, 90 % within {aside_most:.2f}, {aside_share:.0f} % in range. What
-a point is, and how it is predicted: [measured points](evidence.md). Your own:
+on them: median {aside_median:.2f}, 90 % within {aside_most:.2f}, {aside_share:.0f} % in range.
+[Ranges](method.md#ranges) are learned from the latter, so they are wider than most points of the
+former need. What a point is, and how it is predicted: [measured points](evidence.md). Your own:
 `fastcalc validate my-runs.csv`.
 """
 TRUST = """Every speed is held against published measurements.
@@ -82,8 +83,9 @@ has not seen its source: off by a factor of {median:.2f} in the median, 90 % wit
 {share:.0f} % inside their range, {above} above the bound. Those {seen} are of SRAM machines, wafers
 among them: their engines are set from these few speeds, none left out, so the factor flatters.
 - **Set aside**, as no engine was fitted on them: {aside:,} points of {aside_sources} sources, off
-by {aside_median:.2f} in the median, 90 % within {aside_most:.2f}, {aside_share:.0f} % inside their
-range; and {host} with part of the model on a host, off by {host_median:.2f}.
+by {aside_median:.2f} in the median, 90 % within {aside_most:.2f}, {aside_share:.0f} % inside the
+ranges that are [learned from them](docs/method.md#ranges); and {host} with part of the model on a
+host, off by {host_median:.2f}.
 
 Closest is "{closest}" (90 % within {best:.2f}), furthest "{furthest}" ({worst:.2f}); of {chips}
 chips, {alone} rest on one source. [By class, chip and model](docs/accuracy.md).

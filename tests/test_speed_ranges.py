@@ -40,24 +40,22 @@ PROMPTS_AND_TRAFFIC = [*one_each("prefill", [0.5] * 5), *one_each("served", [0.2
 
 
 def test_widths_are_quantiles_of_sources_by_phase():
-    """Nine sources: 0.8 x 10 / 9 of them is 8 of 9, halfway between the eighth and the ninth."""
+    """Nine sources: 0.83 of them is 7.47, and the middle of the eighth lies at 7.5."""
     decoded = one_each("decode", np.arange(1, 10) / 10)
     widths = learned([*decoded, *PROMPTS_AND_TRAFFIC], KINDS)
-    assert (widths.decode, widths.prefill, widths.served) == (0.85, 0.5, 0.2)
+    assert (widths.decode, widths.prefill, widths.served) == (0.797, 0.5, 0.2)
     assert widths.unseen == 1.0
     assert widths.basis == "19 points of 9 sources that no engine was fitted on"
 
 
 def test_a_source_weighs_as_the_root_of_its_points():
-    """Sixteen points weigh four, as four sources of one do: 0.8 x 6 / 5 x 8 = 7.68 of 8.
+    """Sixteen points weigh four: 0.83 of eight is 6.64, and the middle of 0.4 lies at 6.5.
 
-    The middle of the last weight lies at 7.5, so its width it is.
+    Weighing alike, it would be 16.6 of 20, where 0.2 lies at 16.5: 0.21.
     """
     many = [missed(0.1, "many") for _ in range(16)]
     few = one_each("decode", [0.2, 0.3, 0.4, 0.5])
-    assert learned([*many, *few, *PROMPTS_AND_TRAFFIC], KINDS).decode == 0.5
-    # Weighing alike the sixteen would be 0.96 x 20 = 19.2 of 20: between 0.4 and 0.5.
-    assert learned([*many, *few[:2], *PROMPTS_AND_TRAFFIC], KINDS).decode == 0.3
+    assert learned([*many, *few, *PROMPTS_AND_TRAFFIC], KINDS).decode == 0.414
 
 
 def test_errors_far_below_the_bound_need_less_width_at_it():
@@ -76,14 +74,14 @@ def test_other_kinds_of_chip_say_how_many_times_as_wide():
     assert (widths.decode, widths.prefill, widths.unseen) == (0.3, 0.5, 2.0)
 
 
-def test_widths_learned_from_some_sources_hold_four_fifths_of_others():
-    """Of normal errors 80 % lie within 1.2816 deviations."""
+def test_widths_learned_from_some_sources_hold_as_much_of_others():
+    """Of normal errors 83 % lie within 1.3722 deviations: a little more than the 80 % promised."""
     random = np.random.default_rng(1)
     decoded, others = (one_each("decode", random.normal(0.0, 0.2, 4000)) for _ in range(2))
     widths = learned([*decoded, *PROMPTS_AND_TRAFFIC], KINDS)
-    assert widths.decode == pytest.approx(1.2816 * 0.2, rel=0.05)
+    assert widths.decode == pytest.approx(1.3722 * 0.2, rel=0.05)
     held = [abs(math.log(prediction.bias)) <= widths.decode for prediction in others]
-    assert np.mean(held) == pytest.approx(0.8, abs=0.02)
+    assert np.mean(held) == pytest.approx(0.83, abs=0.02)
 
 
 WIDTHS = RangeWidths(decode=0.2, prefill=0.4, served=0.1, unseen=2.0, basis="made up")

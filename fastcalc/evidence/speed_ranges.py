@@ -12,6 +12,12 @@ from fastcalc.formulas.ranges import half_width
 from fastcalc.formulas.types import Array, Floats
 
 INSIDE = 0.8  # share of measurements that a range should hold
+
+LEARNED_AT = 0.83
+"""Share of points by which widths are learned: a little more than ranges should hold. Each of three
+sets that was scored before anything was learned from it lay in its ranges less often than promised,
+and on halves of the sources the interval score is the same from 0.80 to 0.83."""
+
 _DECIMALS = 3  # of widths
 
 FittedKinds = Mapping[str, Mapping[Phase, Collection[str]]]
@@ -65,14 +71,9 @@ def _needed_at_bound(prediction: Prediction) -> float:
 
 
 def _quantile(numbers: Floats, sources: Array) -> float:
-    """Return what 80 % of the numbers of another source lie below, by those of some sources.
-
-    Of n sources it is the quantile at 0.8 (n + 1) / n, a source weighing as the root of its points:
-    J. Lei et al., "Distribution-free predictive inference for regression," JASA 113, 2018.
-    """
-    names, inverse, counts = np.unique(sources, return_inverse=True, return_counts=True)
+    """Return what the share `LEARNED_AT` lies below, a source weighing as the root of its own."""
+    _, inverse, counts = np.unique(sources, return_inverse=True, return_counts=True)
     weights = 1.0 / np.sqrt(counts[inverse])
     order = np.argsort(numbers)
     reached = np.cumsum(weights[order]) - weights[order] / 2.0
-    share = INSIDE * (len(names) + 1) / len(names)
-    return float(np.interp(share * weights.sum(), reached, numbers[order]))
+    return float(np.interp(LEARNED_AT * weights.sum(), reached, numbers[order]))

@@ -165,7 +165,8 @@ def _notes(validation: Validation, aside: Shipped | None) -> list[str]:
     return [
         f"set aside, as no engine was fitted on them: {total.count:,} points of {total.sources} "
         f"sources, median {total.median_factor:.2f}, 90 % within {total.p90_factor:.2f}, "
-        f"{100 * total.coverage:.0f} % in range; --wide has their classes and the worst points",
+        f"{100 * total.coverage:.0f} % in the ranges learned from them; --wide has their classes "
+        "and the worst points",
         "SRAM machines: their engines are set from these few speeds, not fitted, so none is left "
         "out there and the factor flatters",
         f"{len(aside.suspect.predictions)} points are not believed and not counted; their reasons "
