@@ -11,22 +11,19 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from typer.models import ArgumentInfo
-
 import fastcalc
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.cli import show_validate
-from fastcalc.cli.app import COMMANDS
-from fastcalc.cli.commands.measurements import Validate
-from fastcalc.cli.flags import declared
+from fastcalc.commands import COMMANDS, request_of
+from fastcalc.commands import validate as show_validate
 from fastcalc.core.pricing import Pricing
 from fastcalc.evidence.claims.claim_file import read_claims
 from fastcalc.evidence.score import Group
 from fastcalc.evidence.shipped import shipped as evidence
 from fastcalc.evidence.validate import validate_shipped
 from fastcalc.library.answer_table import Table
-from fastcalc.library.functions import flags_of
 from fastcalc.report.numbers_as_text import number, parameters, prefixed, size
+from fastcalc.requests.fields import declared
+from fastcalc.requests.measurements import Validate
 from fastcalc.written import to_markdown
 
 DOCS = Path(__file__).resolve().parent
@@ -106,12 +103,12 @@ def commands() -> str:
     """Return the page on all commands and flags."""
     parts = [COMMANDS_PAGE]
     for name in COMMANDS:
-        flags = flags_of(name)
+        flags = request_of(name)
         sections: dict[str, list[list[str]]] = {}
         for field, (annotation, heading) in declared(flags).items():
             shown = annotation.__metadata__[0]
-            heading = "Arguments" if isinstance(shown, ArgumentInfo) else heading
-            if not getattr(shown, "hidden", False):
+            heading = "Arguments" if shown.is_argument else heading
+            if not shown.is_hidden:
                 default = getattr(flags, field, None)
                 stands = (
                     ""
@@ -139,12 +136,11 @@ def _in_order(sections: dict[str, list[list[str]]]) -> Iterable[tuple[str, list[
 
 
 def _names(field: str, shown: Any) -> str:
-    names = [one for one in getattr(shown, "param_decls", None) or () if one.startswith("-")]
     *words, last = (shown.metavar or "").split("|")
     metavar = f"{', '.join(words)} or {last}" if words else last
-    if isinstance(shown, ArgumentInfo):
+    if shown.is_argument:
         return metavar
-    return f"{', '.join(names) or '--' + field.replace('_', '-')} {metavar}".strip()
+    return f"{', '.join(shown.names) or '--' + field.replace('_', '-')} {metavar}".strip()
 
 
 def catalogue() -> str:

@@ -6,8 +6,9 @@ Run ``python docs/stub.py`` after a change of flags; a test says when it is due.
 from inspect import Parameter, signature
 from pathlib import Path
 
-from fastcalc.cli.flags import declared
-from fastcalc.library.functions import FUNCTIONS, flags_of
+from fastcalc.commands import request_of
+from fastcalc.library.functions import FUNCTIONS
+from fastcalc.requests.fields import declared
 
 FILE = Path(__file__).resolve().parent.parent / "fastcalc" / "__init__.pyi"
 HEAD = '''"""How fast, at what price and on how many chips a language model runs."""
@@ -36,7 +37,7 @@ def stub() -> str:
 
 
 def _function(name: str) -> str:
-    flags = declared(flags_of(name))
+    flags = declared(request_of(name))
     lines = []
     for one in signature(FUNCTIONS[name]).parameters.values():
         if one.kind is Parameter.KEYWORD_ONLY and "    *,\n" not in lines and not _is_open(lines):

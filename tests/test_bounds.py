@@ -11,7 +11,7 @@ import pytest
 
 from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.limits import LIMITS
-from fastcalc.cli import show_check
+from fastcalc.commands import check as show_check
 from tests.helpers import ROOT, run
 
 HEAD, ROW = (ROOT / "evidence/measured.csv").read_text().split("\n")[:2]

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from fastcalc.catalogue.schema.claims import Check, Input
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.cli import show_claims
+from fastcalc.commands import claims as show_claims
 from fastcalc.errors import InputError
 from fastcalc.evidence.claims import premium, tests_on_machines
 from fastcalc.evidence.claims.claim_file import read_claims

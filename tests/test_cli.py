@@ -12,16 +12,15 @@ from importlib import import_module
 
 import pytest
 import typer
-from typer.models import OptionInfo
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import _usage_error
-from fastcalc.cli.app import COMMANDS
-from fastcalc.cli.commands.catalogue import ShowEntry
-from fastcalc.cli.commands.evaluation import Compare, FitMemory
-from fastcalc.cli.commands.search import Fastmode, FindPlans
-from fastcalc.cli.flags import declared
+from fastcalc.commands import COMMANDS, request_of
 from fastcalc.errors import InputError
+from fastcalc.requests.catalogue import ShowEntry
+from fastcalc.requests.evaluation import Compare, FitMemory
+from fastcalc.requests.fields import declared
+from fastcalc.requests.search import Fastmode, FindPlans
 from tests.helpers import run, words
 
 CONTRACT = (
@@ -396,7 +395,7 @@ def test_a_folder_for_a_file_and_an_output_that_is_a_folder(fastcalc, tmp_path):
 def test_a_file_that_may_not_be_written_is_not_replaced(fastcalc, tmp_path, monkeypatch):
     kept = tmp_path / "kept.csv"
     kept.write_text("mine")
-    monkeypatch.setattr("fastcalc.cli.output.os.access", lambda _, mode: mode != os.W_OK)
+    monkeypatch.setattr("fastcalc.commands.output.os.access", lambda _, mode: mode != os.W_OK)
     ran = fastcalc("compare", "-o", kept)
     assert ran.code == 2
     assert "may not be written" in ran.err
@@ -557,16 +556,12 @@ def test_chips_without_a_memory_that_is_named_are_left_out(command, fastcalc):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_shows_every_flag_once(command, fastcalc):
-    path, _ = COMMANDS[command]
-    module, _, name = path.partition(".")
-    flags = getattr(import_module(f"fastcalc.cli.commands.{module}"), name)
     shown = re.findall(r"^  (?:-\w, )?--([a-z-]+)", fastcalc(command, "--help").out, re.M)
     names = {"everything": "all"}
     expected = [
         names.get(flag, flag).replace("_", "-")
-        for flag, (annotation, _) in declared(flags).items()
-        if isinstance(shown_as := annotation.__metadata__[0], OptionInfo)
-        if not shown_as.hidden
+        for flag, (annotation, _) in declared(request_of(command)).items()
+        if not ((setting := annotation.__metadata__[0]).is_argument or setting.is_hidden)
     ]
     assert sorted(shown) == sorted([*expected, "help"])
 

@@ -15,7 +15,7 @@ from fastcalc.catalogue.schema import Quantity
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.catalogue.units import dimension_of
 from fastcalc.catalogue.validation import dotted
-from fastcalc.cli.show_entries import find
+from fastcalc.commands.entries import find
 from fastcalc.errors import InputError
 from fastcalc.report.entries import walk
 from tests.helpers import run as run_here

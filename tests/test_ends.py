@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from fastcalc.cli import output
+from fastcalc.commands import output
 from tests.helpers import ROOT, run
 
 FASTCALC = f"{sys.executable} -m fastcalc"

@@ -5,7 +5,7 @@ import pytest
 from fastcalc.catalogue.schema.hardware import Price
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.catalogue.units import parse_quantity
-from fastcalc.cli.requests import chips_of
+from fastcalc.commands.loading import chips_of
 from fastcalc.core.chip.tier import OWN_MEMORY
 from tests.helpers import every, run
 from tests.test_catalogue import quantities

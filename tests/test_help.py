@@ -5,17 +5,15 @@ import shlex
 import shutil
 
 import pytest
-from typer.models import OptionInfo
 
-from fastcalc.cli.app import COMMANDS
-from fastcalc.cli.flags import declared
-from fastcalc.library.functions import flags_of
+from fastcalc.commands import COMMANDS, request_of
+from fastcalc.requests.fields import declared
 from tests.helpers import ROOT, run, run_once
 
 ONWARDS = "new check list show diff fit plan compare frontier fastmode validate report plot".split()
 """Commands in the order in which their answers lead to each other."""
 
-EXAMPLES = [(name, one) for name in COMMANDS for one in flags_of(name).examples]
+EXAMPLES = [(name, one) for name in COMMANDS for one in request_of(name).examples]
 
 
 @pytest.fixture
@@ -67,9 +65,9 @@ def test_a_word_has_one_meaning():
     lists |= {"chips", "tp", "pp", "ep", "dp", "max_chips", "format", "objective", "notes", "wide"}
     meanings: dict[str, set[str]] = {}
     for command in COMMANDS:
-        for name, (annotation, _) in declared(flags_of(command)).items():
+        for name, (annotation, _) in declared(request_of(command)).items():
             shown = annotation.__metadata__[0]
-            if isinstance(shown, OptionInfo) and not shown.hidden and name not in lists:
+            if not (shown.is_argument or shown.is_hidden) and name not in lists:
                 meanings.setdefault(name, set()).add(shown.help)
     several = {name for name, some in meanings.items() if len(some) > 1}
     assert several == {"explain"}  # of a row, a rule or a claim

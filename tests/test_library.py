@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import fastcalc as fc
-from fastcalc.cli.app import COMMANDS
-from fastcalc.cli.flags import declared
-from fastcalc.library.functions import FUNCTIONS, flags_of, parameters, request
+from fastcalc.commands import COMMANDS, request_of
+from fastcalc.library.functions import FUNCTIONS, parameters, request
+from fastcalc.requests.fields import declared
 from tests.helpers import ROOT
 from tests.helpers import run as run_here
 
@@ -25,8 +25,8 @@ def run(capsys, monkeypatch):
 @pytest.mark.parametrize("command", FUNCTIONS)
 def test_a_value_of_another_type_is_refused_by_the_arguments_name(command):
     """Of every argument; a truth is no number, though Python counts with it."""
-    positional, by_name = parameters(flags_of(command))
-    kinds = {name: str(one[0].__args__[0]) for name, one in declared(flags_of(command)).items()}
+    positional, by_name = parameters(request_of(command))
+    kinds = {name: str(one[0].__args__[0]) for name, one in declared(request_of(command)).items()}
     for name in (*positional, *by_name):
         for wrong in (1, "yes") if "bool" in kinds[name] else (True, b"8", 1j, [True], object()):
             with pytest.raises(fc.InputError, match=f"^{name} (takes|is) .*, not "):
@@ -225,7 +225,7 @@ def required(name):
 @pytest.mark.parametrize("name", [one for one in fc.__all__ if one in COMMANDS])
 def test_none_is_not_given(name):
     names = required(name)
-    left_out = dict.fromkeys(parameters(flags_of(name))[1])
+    left_out = dict.fromkeys(parameters(request_of(name))[1])
     assert request(name, *names, **left_out) == request(name, *names)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.cli import show_validate
+from fastcalc.commands import validate as show_validate
 from fastcalc.errors import InputError
 from fastcalc.evidence import left_out
 from fastcalc.evidence import validate as evidence_validate

@@ -14,8 +14,8 @@ from fastcalc.catalogue.json_schema import as_text, json_schema, meanings
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.skeleton import skeleton
 from fastcalc.catalogue.store import Catalogue, load
-from fastcalc.cli import completion
 from fastcalc.lint.run import check
+from fastcalc.requests import offered
 from tests.helpers import ROOT, every, loaded, run
 
 KINDS = {"hardware": Hardware, "model": Model, "engine": Engine}
@@ -192,20 +192,20 @@ def test_diff(fastcalc, tmp_path):
 
 
 def test_the_shell_completes_names():
-    assert completion.models("llama-3.1-8") == ["llama-3.1-8b"]
-    assert completion.hardware("h100-sxm,wse-") == [
+    assert offered.models("llama-3.1-8") == ["llama-3.1-8b"]
+    assert offered.hardware("h100-sxm,wse-") == [
         f"h100-sxm,{name}" for name in Catalogue().names("hardware") if name.startswith("wse-")
     ]
-    assert "vllm" in completion.engines("")
-    assert completion.formats("bf16,nvf") == ["bf16,nvfp4"]
-    assert completion.hosts("ddr5-2") == ["ddr5-2ch", "ddr5-2ch-nvme"]
-    assert "h100-sxm" in completion.anything("h100")
+    assert "vllm" in offered.engines("")
+    assert offered.formats("bf16,nvf") == ["bf16,nvfp4"]
+    assert offered.hosts("ddr5-2") == ["ddr5-2ch", "ddr5-2ch-nvme"]
+    assert "h100-sxm" in offered.anything("h100")
 
 
 def test_own_folders_are_completed(monkeypatch, tmp_path):
     (tmp_path / "h199.yaml").write_text("")
     monkeypatch.setenv("FASTCALC_HARDWARE_DIR", str(tmp_path))
-    assert completion.hardware("h19") == ["h199"]
+    assert offered.hardware("h19") == ["h199"]
 
 
 COMPLETED = {

@@ -187,7 +187,7 @@ def test_a_wrong_request_gets_one_sentence(fastcalc, args, sentence):
 
 
 def test_a_terminal_is_no_place_for_a_page(fastcalc, monkeypatch):
-    monkeypatch.setattr("fastcalc.cli.show_report.is_terminal", lambda: True)
+    monkeypatch.setattr("fastcalc.commands.report.is_terminal", lambda: True)
     ran = fastcalc("report", "llama-3.1-8b")
     assert (ran.code, ran.out) == (2, "")
     assert "give -o report.html" in ran.err

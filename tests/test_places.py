@@ -15,9 +15,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.cli.show_validate import of_file
+from fastcalc.commands.validate import of_file
 from fastcalc.errors import InputError
 from fastcalc.evidence.claims.claim_file import read_claims
 from fastcalc.evidence.claims.judge import judge

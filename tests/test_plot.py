@@ -247,7 +247,7 @@ def test_a_terminal_has_legend_and_axes_and_no_line_too_long(fastcalc, kind, col
 
 
 def test_a_terminal_without_frames_gets_ascii(fastcalc, monkeypatch):
-    monkeypatch.setattr("fastcalc.cli.output.draws", lambda: False)
+    monkeypatch.setattr("fastcalc.commands.output.draws", lambda: False)
     assert fastcalc("plot", "speed", *ASKED).out.isascii()
 
 

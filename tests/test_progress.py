@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from fastcalc.cli import output, progress, show_check
+from fastcalc.commands import check as show_check
+from fastcalc.commands import output, progress
 from tests.helpers import run
 
 

@@ -11,7 +11,7 @@ from textwrap import dedent
 
 import pytest
 
-from fastcalc.cli.app import COMMANDS
+from fastcalc.commands import COMMANDS
 from tests.helpers import ROOT, by_hand, run, run_once, words
 
 README = (ROOT / "README.md").read_text()

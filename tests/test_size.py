@@ -6,7 +6,7 @@ from collections import namedtuple
 import pytest
 
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.cli import size
+from fastcalc.commands import size
 from fastcalc.core.scenario import engine_for
 from fastcalc.search.sweep.axes import Axes, grids
 from fastcalc.search.sweep.grid import BLOCK

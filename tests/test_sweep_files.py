@@ -13,9 +13,10 @@ import time
 import pytest
 
 from fastcalc.catalogue.limits import LIMITS
-from fastcalc.cli import progress, show_sweep
-from fastcalc.cli.number_lists import numbers
+from fastcalc.commands import progress
+from fastcalc.commands import sweep as show_sweep
 from fastcalc.errors import InputError
+from fastcalc.requests.number_lists import numbers
 from tests.helpers import ROOT, run, words
 
 ASKED = ("llama-3.1-70b", "gpt-oss-120b", "--on", "h100-sxm,wse-3,rtx-4090")

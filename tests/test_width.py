@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastcalc.cli import answers
+from fastcalc.commands import answer as answers
 from fastcalc.report.console import TextTable, render
 from fastcalc.report.record_tables import OPTIONAL, numbers, tables
 from fastcalc.report.record_tables import words as text_column

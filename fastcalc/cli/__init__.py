@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import cast
 
 from fastcalc.catalogue import inputs
-from fastcalc.cli import output, progress
+from fastcalc.commands import output, progress
 from fastcalc.errors import InputError
 from fastcalc.written import line
 

@@ -1,39 +1,14 @@
-"""The program: its commands, and where each is."""
+"""The program: a command for each request."""
 
 from collections.abc import Callable
 from functools import lru_cache
-from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.main import get_command
 
-from fastcalc.cli import output
 from fastcalc.cli.lazy_commands import Commands, SectionedCommand, as_function
-
-COMMANDS = {
-    "compare": ("evaluation.Compare", "show_compare.run"),
-    "sweep": ("search.Sweep", "show_sweep.run"),
-    "plan": ("search.FindPlans", "show_plan.run"),
-    "fit": ("evaluation.FitMemory", "show_fit.run"),
-    "fastmode": ("search.Fastmode", "show_fastmode.run"),
-    "decide": ("services.Decide", "show_decide.run"),
-    "infer": ("services.Infer", "show_infer.run"),
-    "frontier": ("search.Frontier", "show_frontier.run"),
-    "report": ("drawings.WriteReport", "show_report.run"),
-    "plot": ("drawings.Plot", "show_plot.run"),
-    "list": ("catalogue.ListEntries", "show_entries.run_list"),
-    "show": ("catalogue.ShowEntry", "show_entries.run_show"),
-    "check": ("catalogue.CheckFiles", "show_check.run"),
-    "validate": ("measurements.Validate", "show_validate.run"),
-    "calibrate": ("measurements.Calibrate", "show_calibrate.run"),
-    "claims": ("measurements.JudgeClaims", "show_claims.run"),
-    "new": ("catalogue.NewEntry", "show_new.run_new"),
-    "schema": ("catalogue.PrintSchema", "show_new.run_schema"),
-    "diff": ("catalogue.DiffEntries", "show_entries.run_diff"),
-    "import": ("catalogue.ImportModel", "show_import.run"),
-}
-"""The flags of every command and what answers them, in the order of ``--help``."""
+from fastcalc.commands import COMMANDS, output, request_of
 
 
 @lru_cache(maxsize=64)
@@ -54,11 +29,9 @@ def program(only: str | None = None) -> typer.Typer:
     )
     app.callback()(_main)
     for name in [only] if only in COMMANDS else COMMANDS:
-        flags, run = COMMANDS[name]
-        module, _, group = flags.partition(".")
-        flags_class = getattr(import_module(f"fastcalc.cli.commands.{module}"), group)
-        app.command(name, cls=SectionedCommand, epilog="\n".join(flags_class.examples))(
-            as_function(flags_class, run, has_flags=only not in ("-h", "--help", "--version"))
+        request = request_of(name)
+        app.command(name, cls=SectionedCommand, epilog="\n".join(request.examples))(
+            as_function(name, request, has_flags=only not in ("-h", "--help", "--version"))
         )
     return app
 

@@ -2,46 +2,63 @@
 
 from collections.abc import Callable
 from functools import partial
-from importlib import import_module
 from inspect import Parameter, Signature
-from typing import Any
+from typing import Annotated, Any, get_args
 
+from typer import Argument, Option
 from typer.core import TyperCommand, TyperGroup
 
 from fastcalc.catalogue.inputs import remember
-from fastcalc.cli.flags import Flags, declared
+from fastcalc.commands import answer_to
+from fastcalc.requests.fields import Request, declared
 
 
-def as_function(flags: type[Flags], run: str, *, has_flags: bool = True) -> Callable[..., Any]:
-    """Return what typer makes a command of: it builds the flags and runs what answers them.
+def as_function(name: str, kind: type[Request], *, has_flags: bool = True) -> Callable[..., Any]:
+    """Return what typer makes a command of: it builds the request and has it answered.
 
-    ``run`` is a module and a function, imported when the command runs. Without flags it can be
-    listed, but not run.
+    Without flags it can be listed, but not run.
     """
 
     def command(**typed: Any) -> Any:
-        module, _, function = run.partition(".")
-        request: Any = flags(**typed)
-        for value in (typed[name] for name in typed if name != "out"):
+        request: Any = kind(**typed)
+        for value in (typed[field] for field in typed if field != "out"):
             for typed_value in value if isinstance(value, list) else [value]:
                 remember(typed_value)
-        answer = getattr(import_module(f"fastcalc.cli.{module}"), function)(request)
-        if answer is None or isinstance(answer, int):
-            return answer
-        from fastcalc.cli.answers import write
+        given = answer_to(name, request)
+        if given is None or isinstance(given, int):
+            return given
+        from fastcalc.commands.answer import write
 
-        return write(request, answer)
+        return write(request, given)
 
-    parameters = []
-    for name, (annotation, heading) in (declared(flags) if has_flags else {}).items():
-        annotation.__metadata__[0].rich_help_panel = heading
-        default = getattr(flags, name, Parameter.empty)
-        parameters.append(
-            Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+    parameters = [
+        Parameter(
+            field,
+            Parameter.KEYWORD_ONLY,
+            default=getattr(kind, field, Parameter.empty),
+            annotation=_annotation(annotation, heading),
         )
+        for field, (annotation, heading) in (declared(kind) if has_flags else {}).items()
+    ]
     described: Any = command
-    described.__doc__, described.__signature__ = flags.__doc__, Signature(parameters)
+    described.__doc__, described.__signature__ = kind.__doc__, Signature(parameters)
     return command
+
+
+def _annotation(annotation: Any, heading: str) -> Any:
+    """Return the annotation of a field as typer reads it."""
+    type_, setting = get_args(annotation)
+    shown: dict[str, Any] = {
+        "metavar": setting.metavar,
+        "help": setting.help,
+        "hidden": setting.is_hidden,
+        "envvar": setting.variable,
+        "parser": setting.parser,
+        "autocompletion": setting.completion,
+        "rich_help_panel": heading,
+    }
+    kind = Argument if setting.is_argument else partial(Option, *setting.names)
+    return Annotated[type_, kind(**shown)]
 
 
 class SectionedCommand(TyperCommand):

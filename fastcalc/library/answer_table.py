@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from fastcalc.cli import show_sweep
-from fastcalc.cli.answers import CommandAnswer, screen, write
-from fastcalc.cli.options import choice
-from fastcalc.cli.output import kept_notes, whole
+from fastcalc.commands import sweep
+from fastcalc.commands.answer import CommandAnswer, screen, write
+from fastcalc.commands.output import kept_notes, whole
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import Array
 from fastcalc.records.columns import NEEDS_FIT, Columns, flat, pick
@@ -20,6 +19,7 @@ from fastcalc.report import console, record_tables
 from fastcalc.report.dictionary import meanings, type_of
 from fastcalc.report.numbers_as_text import many
 from fastcalc.report.records import Record, plainly
+from fastcalc.requests.readers import choice
 
 _SHOWN = "model hardware chips batch tokens_per_s_per_user tokens_per_s_total limiter"
 
@@ -210,7 +210,7 @@ class SweptTable(Table):
     def save(self, file: str | Path) -> None:
         """Write a csv, json or parquet file by its ending; points are computed anew."""
         with kept_notes():
-            show_sweep.run(replace(self._flags, out=Path(file), format=None))
+            sweep.run(replace(self._flags, out=Path(file), format=None))
 
 
 class ArraySink:

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 from fastcalc.catalogue.limits import LIMITS
-from fastcalc.cli.requests import scenarios
+from fastcalc.commands.loading import scenarios
 from fastcalc.core.estimate import Estimate
 from fastcalc.core.placement.placement import Placement
 from fastcalc.core.scenario import Outcome, solve

@@ -2,20 +2,16 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib import import_module
 from inspect import Parameter, Signature
 from numbers import Real
 from pathlib import Path
 from typing import Any, get_args
 
-from typer.models import ArgumentInfo
-
 from fastcalc import _FUNCTIONS as NAMES
-from fastcalc.cli import output, show_sweep
-from fastcalc.cli.app import COMMANDS
-from fastcalc.cli.flags import Flags, declared
+from fastcalc.commands import answer_to, output, request_of, sweep
 from fastcalc.errors import InputError
 from fastcalc.library.answer_table import ArraySink, SweptTable, Table
+from fastcalc.requests.fields import Request, declared
 from fastcalc.written import shown
 
 OF_THE_TERMINAL = ("out", "format", "notes", "wide", "anyway", "everything")
@@ -25,15 +21,8 @@ MOST_POINTS = 5_000_000
 """SweptTable of a sweep that are in memory together, some 400 bytes each."""
 
 
-def flags_of(command: str) -> type[Flags]:
-    """Return the flags of a command."""
-    module, _, name = COMMANDS[command][0].partition(".")
-    flags: type[Flags] = getattr(import_module(f"fastcalc.cli.commands.{module}"), name)
-    return flags
-
-
 def _function(command: str) -> Callable[..., Table]:
-    flags = flags_of(command)
+    flags = request_of(command)
     positional, keyword_only = parameters(flags)
 
     def ask(*names: Any, **arguments: Any) -> Table:
@@ -42,9 +31,7 @@ def _function(command: str) -> Callable[..., Table]:
             filled_flags = request(command, *names, **arguments)
             if command == "sweep":
                 return _swept(filled_flags, messages)
-            module, _, run = COMMANDS[command][1].partition(".")
-            answer = getattr(import_module(f"fastcalc.cli.{module}"), run)(filled_flags)
-            return Table(filled_flags, answer, messages)
+            return Table(filled_flags, answer_to(command, filled_flags), messages)
 
     function: Any = ask
     function.__name__ = function.__qualname__ = command
@@ -58,15 +45,15 @@ def _function(command: str) -> Callable[..., Table]:
 
 def request(command: str, *names: Any, **arguments: Any) -> Any:
     """Return the flags of a command as the command line would make them, or raise what is wrong."""
-    flags = flags_of(command)
+    flags = request_of(command)
     return flags(**_bound(command, *parameters(flags), names, arguments))
 
 
-def parameters(flags: type[Flags]) -> tuple[dict[str, Parameter], dict[str, Parameter]]:
+def parameters(flags: type[Request]) -> tuple[dict[str, Parameter], dict[str, Parameter]]:
     """Return what a function takes by position, and by name."""
     positional, keyword_only = {}, {}
     for name, (annotation, _) in declared(flags).items():
-        is_argument = isinstance(annotation.__metadata__[0], ArgumentInfo)
+        is_argument = annotation.__metadata__[0].is_argument
         default = getattr(flags, name, Parameter.empty)
         if is_argument:
             several = "list" in str(get_args(annotation)[0])
@@ -85,7 +72,7 @@ def _bound(
     names: tuple[Any, ...],
     arguments: Mapping[str, Any],
 ) -> dict[str, Any]:
-    declared_ = declared(flags_of(command))
+    declared_ = declared(request_of(command))
     several = [
         name for name, parameter in positional.items() if parameter.kind is Parameter.VAR_POSITIONAL
     ]
@@ -158,7 +145,7 @@ def _described(value: Any) -> str:
 
 
 def _swept(flags: Any, messages: Sequence[str]) -> SweptTable:
-    grids, skipped = show_sweep.combinations(flags)
+    grids, skipped = sweep.combinations(flags)
     points = sum(grid.size for grid in grids)
     if points > MOST_POINTS:
         raise InputError(
@@ -166,11 +153,11 @@ def _swept(flags: Any, messages: Sequence[str]) -> SweptTable:
             "file with 'fastcalc sweep', or ask for fewer"
         )
     sink = ArraySink()
-    show_sweep.fill(sink, grids, skipped, lambda _: None)
+    sweep.fill(sink, grids, skipped, lambda _: None)
     return SweptTable(flags, sink.columns, sink.premises, messages)
 
 
-def document(flags: type[Flags]) -> str:
+def document(flags: type[Request]) -> str:
     """Return the docstring of a function: the command's, and a line for each argument."""
     positional, keyword_only = parameters(flags)
     summary, *paragraphs = (

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from fastcalc.cli import show_report
-from fastcalc.cli.commands.drawings import WriteReport
+from fastcalc.commands import report as show_report
+from fastcalc.requests.drawings import WriteReport
 from tests.helpers import contrast
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")

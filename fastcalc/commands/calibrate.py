@@ -1,0 +1,76 @@
+"""``fastcalc calibrate``: engines fitted on measurements, the shipped ones or one's own."""
+
+import os
+import re
+from dataclasses import replace
+from datetime import date
+from functools import partial
+from pathlib import Path
+
+from fastcalc.catalogue.folders import shipped_folder
+from fastcalc.commands import loading, output
+from fastcalc.commands.answer import page
+from fastcalc.commands.validate import points_of
+from fastcalc.errors import InputError
+from fastcalc.evidence import left_out
+from fastcalc.evidence.calibrate import Calibration, calibrate
+from fastcalc.evidence.engine_files import own_engine, rewritten
+from fastcalc.evidence.own_engine import fit_own
+from fastcalc.evidence.score import groups_of
+from fastcalc.evidence.shipped import shipped
+from fastcalc.evidence.validate import Validation
+from fastcalc.report import calibration as report
+from fastcalc.requests.measurements import Calibrate
+
+_DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?", re.ASCII)
+
+
+def run(request: Calibrate) -> None:
+    """Fit the shipped engines into a folder, or one engine on a file of measurements."""
+    catalogue, path = loading.catalogue(request), request.path
+    file_options = request.file_options()
+    if path is None:
+        if any(file_options.values()):
+            raise InputError("give a file of measurements; the shipped evidence needs no options")
+        folder = request.out
+        if folder is not None and not os.path.isdir(folder):
+            raise InputError(f"-o {folder} is not a folder; the engines go into its folder engines")
+        fitted = calibrate(shipped(), catalogue)
+        validation = Validation(fitted.left_out, (), groups_of(fitted.left_out))
+        parts = partial(report.shipped_parts, fitted, validation)
+        page(replace(request, out=None), lambda screen: parts(screen.width))
+        if folder is not None:
+            _write(fitted, folder)
+        return
+    base = catalogue.engine(file_options.get("engine") or "vllm")
+    measured = points_of(catalogue, path, file_options)
+    name = "our-engine" if request.out is None else request.out.stem.lower()
+    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
+        raise InputError(
+            f"-o {request.out}: an engine is called after its file, in lower case letters, digits, "
+            "'.', '-' and '_'; for example our-vllm.yaml"
+        )
+    if catalogue.knows(name, "engines"):
+        raise InputError(
+            f"-o {request.out}: {name} is an engine of the catalogue already; call the file "
+            f"something else, for example our-{name}.yaml"
+        )
+    fit = fit_own(measured.points, catalogue, base, str(path), file_options.get("engine"))
+    dates = [point.date for point in measured.points if _DATE.fullmatch(point.date)]
+    dates = dates or [date.today().isoformat()]
+    text = own_engine(fit, name=name, measured=path.name, measured_on=max(dates))
+    output.write(text, request.out)
+    output.warn(report.own_lines(fit, path.name))
+
+
+def _write(calibration: Calibration, folder: Path) -> None:
+    for kind in ("engines", "evidence", "docs"):
+        (folder / kind).mkdir(exist_ok=True)
+    for engine in calibration.family.engines.values():
+        source = shipped_folder("engines") / f"{engine.id}.yaml"
+        text = rewritten(source.read_text(encoding="utf-8"), engine, calibration)
+        output.write(text, folder / "engines" / f"{engine.id}.yaml", rewrite=True)
+    output.write(left_out.to_csv(calibration.left_out), folder / "evidence" / "left_out.csv")
+    output.write(
+        report.values_page(calibration), folder / "docs" / "fitted-values.md", rewrite=True
+    )

@@ -1,0 +1,76 @@
+"""``fastcalc compare``: scenarios to a table or to records."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from fastcalc.commands.answer import CommandAnswer, later
+from fastcalc.commands.loading import DEFAULT_MODELS, is_all, scenarios
+from fastcalc.commands.next_commands import follow_up, report_on
+from fastcalc.core.scenario import Outcome, solve
+from fastcalc.errors import InputError
+from fastcalc.report import compare, overview, records
+from fastcalc.report.console import Part, Screen
+from fastcalc.requests.evaluation import Compare
+
+_KINDS = ("speed", "price", "roofline", "step")
+
+_MOST_CHIPS = 4
+"""Of what is next where all were compared."""
+
+
+def run(request: Compare) -> CommandAnswer:
+    """Evaluate a comparison and write it in a format."""
+    if request.explain and request.written_as not in ("table", "json", "html"):
+        raise InputError(
+            f"--explain is no flat record: --format {request.written_as} cannot hold it; use json"
+        )
+    outcomes = [solve(scenario) for scenario in scenarios(request)]
+    steps: list[Part] = []
+    notes: dict[str, Any] = {"assumptions": records.assumptions(outcomes)}
+    if request.explain:
+        from fastcalc.report import explain
+
+        if request.written_as == "table":
+            steps = explain.explanation_parts(outcomes)
+        elif request.written_as == "json":
+            notes["explanations"] = explain.explanation_records(outcomes)
+
+    def page(screen: Screen) -> list[Part]:
+        next_command = _next(request, outcomes)
+        if screen.wide or request.explain:
+            return compare.parts(outcomes, steps, next_command, screen.width)
+        return overview.parts(outcomes, compare.notes(outcomes), next_command, screen)
+
+    # Else there is nothing to draw.
+    is_held = any(outcome.estimate.fits.any() for outcome in outcomes)
+    return CommandAnswer(
+        page,
+        lambda: records.compare_records(outcomes),
+        lambda: (compare.MARKDOWN, records.compare_records(outcomes)),
+        lambda: notes,
+        (warning for outcome in outcomes for warning in outcome.warnings),
+        charts={
+            **{kind: later(f"charts.of_outcomes.{kind}", outcomes) for kind in _KINDS if is_held},
+            "memory": later("charts.of_memory.memory", outcomes),
+        },
+        as_html=lambda file: later(
+            "page.filled_page.document", outcomes, report_on(request, request.on, file)
+        )(),
+    )
+
+
+def _next(request: Compare, outcomes: Sequence[Outcome]) -> str:
+    """Return what comes next: every deployment of the chips; without a price or draft, a report."""
+    from fastcalc.requests.search import Frontier  # records need no next command
+
+    has_all = is_all(request.on)
+    priced = [outcome for outcome in outcomes if outcome.usd is not None]
+    is_searched = priced and not request.speculate and (has_all or len(priced) == len(outcomes))
+    shown = priced if is_searched else outcomes
+    ids = dict.fromkeys(outcome.scenario.hardware.id for outcome in shown)
+    on = ",".join([*ids][:_MOST_CHIPS]) if has_all else request.on
+    if not is_searched:
+        return report_on(request, on)
+    return follow_up(
+        request, Frontier, "frontier", (request.models or DEFAULT_MODELS)[0], "--on", on
+    )

@@ -1,0 +1,184 @@
+"""``fastcalc decide``: options of speed, price and accuracy, who wins, and what flips it."""
+
+import shlex
+from dataclasses import replace
+from typing import Any, cast
+
+from fastcalc.commands import decide_options
+from fastcalc.commands.answer import CommandAnswer
+from fastcalc.commands.decide_options import checked
+from fastcalc.commands.loading import catalogue, chips_of
+from fastcalc.commands.next_commands import typed
+from fastcalc.core.chip.tier import OWN_MEMORY
+from fastcalc.errors import InputError
+from fastcalc.report import decide as report
+from fastcalc.report import decision_map as maps
+from fastcalc.requests import readers
+from fastcalc.requests.fields import declared
+from fastcalc.requests.services import Decide
+from fastcalc.services.decide.choice import (
+    PARAMETERS,
+    Axis,
+    Choice,
+    Contender,
+    Objective,
+    axis,
+    winner_map,
+)
+from fastcalc.written import shown
+
+ACROSS, UP = 61, 8
+"""Points of a map along its axes: the characters and lines that it takes. [1]"""
+
+_TO_ALL = (
+    *("steps", "accuracy", "tokens", "cached", "tools", "retries", "best-of", "round-trip-ms"),
+    *("check", "repair", "sessions", "look-away", "come-back", "hour", "hours", "budget"),
+)
+"""Keys of parameters that flags give to all options."""
+_FLAGS = {"tools": "tool-seconds", "check": "check-seconds", "repair": "repair-seconds"}
+"""Those of other names."""
+_NOT_REPEATED = ("options", "map", "notes", "out", "format")
+
+
+def run(request: Decide) -> CommandAnswer:
+    """Decide between options and write it in a format."""
+    entries = catalogue(request)
+    readers.share(request.utilization, "--utilization")  # whether or not a machine is rented
+    if request.on is not None:
+        chips_of(entries, request.on, OWN_MEMORY)  # wrong names are refused, whoever uses them
+    contenders, remarks, warned = decide_options.parsed(request, entries)
+    counts_input = bool(request.prompt) or any(
+        contender.numbers.get("prompt") for contender in contenders
+    )
+    listed, uncounted = _levelled(contenders, counts_input=counts_input)
+    window = None
+    if request.window_ms is not None:
+        window = (
+            readers.number(request.window_ms, "--window-ms", PARAMETERS["hour"].limit, 10) / 1e3
+        )
+    decision = Choice(listed, _shared(request), _objective(request, window), window)
+    drawn = None if request.map is None else winner_map(decision, *_axes(request.map, decision))
+    sure = [
+        contender.name
+        for contender in listed
+        if "accuracy" not in contender.numbers and not contender.routes
+    ]
+    if sure and request.accuracy == 1.0 and window is None:
+        uncounted.insert(
+            0, f"accuracy of {', '.join(sure)} is not given: every answer is taken as right"
+        )
+    notes = [*uncounted, *report.notes(decision), *remarks, *dict.fromkeys(warned)]
+    next_command = _next(request, decision)
+    return CommandAnswer(
+        lambda screen: report.parts(decision, drawn, notes, next_command, screen),
+        lambda: maps.records(decision, drawn) if drawn else report.records(decision),
+        lambda: (report.columns(decision), report.rows(decision)),
+        lambda: {
+            "objective": decision.objective,
+            "break_even": report.flip_records(decision),
+            **({"options": report.records(decision)} if drawn else {}),
+        },
+        [*uncounted, *warned],
+    )
+
+
+def _shared(request: Decide) -> dict[str, Any]:
+    numbers: dict[str, Any] = {
+        "prompt": float(request.prompt or 0),
+        "judge": decide_options.judge(request.judge, "--judge"),
+        "is_serial": request.serial,
+    }
+    for key in _TO_ALL:
+        name, parameter = _FLAGS.get(key, key), PARAMETERS[key]
+        value = getattr(request, name.replace("-", "_"))
+        if value is not None:
+            numbers[parameter.field] = checked(value, parameter, f"--{name}") * parameter.scale
+    return numbers
+
+
+def _objective(request: Decide, window: float | None) -> Objective:
+    if window is not None:
+        if request.objective is not None:
+            raise InputError("--window-ms asks for what fits the gap; leave --objective out")
+        return "window"
+    if request.objective is None:
+        return "time" if request.hour is None else "total"
+    objective = readers.choice(request.objective, "--objective", ("total", "time", "cost"))
+    if objective == "total" and request.hour is None:
+        raise InputError("--objective total adds a user's time: give its worth with --hour USD")
+    return cast(Objective, objective)
+
+
+def _levelled(listed: list[Contender], *, counts_input: bool) -> tuple[list[Contender], list[str]]:
+    """Return options of which none has the first token or the input counted unless all have."""
+    notes = []
+    for field, label in (("lead", "time to first token"), ("input_price", "price of input")):
+        plain = [contender for contender in listed if contender.routes is None]
+        lacking = [contender.name for contender in plain if field not in contender.numbers]
+        if not lacking:
+            continue
+        listed = [
+            replace(
+                contender,
+                numbers={key: number for key, number in contender.numbers.items() if key != field},
+            )
+            for contender in listed
+        ]
+        if field == "lead" or counts_input:
+            partly = f"{label} of {', '.join(lacking)} is not given: counted for none"
+            nowhere = f"{label} is not given and not counted"
+            notes.append(partly if len(lacking) < len(plain) else nowhere)
+    return listed, notes
+
+
+def _axes(text: str, decision: Choice) -> tuple[Axis, Axis]:
+    parts = readers.names(text, "--map")
+    if len(parts) != 2:
+        raise InputError(
+            f"--map '{shown(text)}' is not two axes; write for example tools=0..30,accuracy=0.6..1"
+        )
+    across, up = (
+        _axis(part, decision, points) for part, points in zip(parts, (ACROSS, UP), strict=True)
+    )
+    if across.name == up.name:
+        raise InputError(f"--map has {shown(across.name)} on both axes; name two")
+    return across, up
+
+
+def _axis(text: str, decision: Choice, points: int) -> Axis:
+    name, _, ends = text.partition("=")
+    name, low, high = name.strip(), *(end.strip() for end in ends.partition("..")[::2])
+    owner, _, key = name.rpartition(".")
+    key = readers.choice(key, "--map", tuple(PARAMETERS))
+    mixes = [option.name for option in decision.options if option.routes]
+    plain = [option for option in decision.options if not option.routes]
+    owners = mixes if key == "share" else [option.name for option in plain]
+    if (owner or key == "share" or key == "speed") and owner not in owners:
+        example = f"{owners[0]}.{key}" if owners else "a mix: both=to=spark,else=opus,share=0.7"
+        raise InputError(
+            f"--map {shown(name)}: no option here has that; write for example {example}"
+        )
+    field = PARAMETERS[key].field
+    if not owner and all(field in option.numbers for option in plain):
+        raise InputError(
+            f"--map {key}: every option gives its own; write for example {owners[0]}.{key}"
+        )
+    if not low or not high:
+        raise InputError(f"--map '{shown(text)}' has no two ends; write for example {key}=0.5..1")
+    first, last = (decide_options.read_number(end, key, f"--map {name}") for end in (low, high))
+    if not first < last:
+        raise InputError(f"--map {shown(text)} goes nowhere; write the smaller end first")
+    return axis(name, first, last, points)
+
+
+def _next(request: Decide, decision: Choice) -> str:
+    """Return a command that draws the map of what flips the verdict soonest, or shows all of it."""
+    words = ["fastcalc", "decide", *(request.options or decide_options.DEFAULTS)]
+    for name in declared(Decide):
+        value = getattr(request, name)
+        if name not in _NOT_REPEATED and value != getattr(Decide, name):
+            words += typed(name, f"{value:g}" if isinstance(value, float) else value)
+    if request.map is not None or request.window_ms is not None:
+        return shlex.join([*words, "--notes"])
+    plain = [option.name for option in decision.options if option.routes is None]
+    return shlex.join([*words, "--map", f"tools=0..30,{plain[-1]}.accuracy=0.5..1"])

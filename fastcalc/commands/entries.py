@@ -1,0 +1,126 @@
+"""``fastcalc list``, ``show`` and ``diff``: the catalogue as people and as programs read it."""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import cast
+
+from fastcalc.catalogue.kinds import SCHEMAS, Kind
+from fastcalc.catalogue.names import nearest
+from fastcalc.catalogue.schema import Engine, Hardware, Model
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.commands import loading, next_commands, output
+from fastcalc.commands.answer import CommandAnswer, page
+from fastcalc.errors import InputError
+from fastcalc.report import console, diff, entries, records
+from fastcalc.requests import readers
+from fastcalc.requests.catalogue import DiffEntries, ListEntries, ShowEntry
+from fastcalc.requests.evaluation import Compare, FitMemory
+from fastcalc.requests.fields import Request
+from fastcalc.written import json_text, shown
+
+_Entry = Hardware | Model | Engine
+_WRITTEN: dict[type, tuple[Callable[..., records.Record], Callable[..., list[console.Part]]]] = {
+    Hardware: (entries.hardware_record, entries.hardware_parts),
+    Model: (entries.model_record, entries.model_parts),
+    Engine: (entries.engine_record, entries.engine_parts),
+}
+"""How an entry is written: as a record, and as a page."""
+
+
+def run_list(request: ListEntries) -> CommandAnswer:
+    """List one kind of entry in a format; return 1 if a file is left out because it is broken."""
+    kind = cast(Kind, readers.choice(request.kind, "list", tuple(entries.LISTED)))
+    catalogue = loading.catalogue(request)
+    load = _loaders(catalogue)[kind]
+    loaded: list[_Entry] = []
+    broken = []
+    for name in catalogue.names(kind):
+        try:
+            loaded.append(load(name))
+        except InputError as error:
+            broken.append(str(error))
+    if not loaded:
+        raise InputError(*dict.fromkeys(broken))
+    for schema_kind in SCHEMAS:
+        catalogue.refuse_idle_changes(schema_kind, loaded)
+    return CommandAnswer(
+        lambda screen: entries.list_parts(loaded, kind, screen.width),
+        lambda: [_WRITTEN[type(entry)][0](entry) for entry in loaded],
+        lambda: entries.listed(kind, loaded),
+        reasons=[f"left out: {reason}" for reason in broken],
+        code=1 if broken else 0,
+    )
+
+
+def _loaders(catalogue: Catalogue) -> dict[Kind, Callable[[str], _Entry]]:
+    return {"hardware": catalogue.hardware, "models": catalogue.model, "engines": catalogue.engine}
+
+
+def run_show(request: ShowEntry) -> None:
+    """Show one entry in a format."""
+    catalogue = loading.catalogue(request)
+    entry = find(catalogue, request.name)
+    for kind in SCHEMAS:
+        catalogue.refuse_idle_changes(kind, [entry])
+    formats = (request.weights, request.kv) if isinstance(entry, Model) else ()
+    if not formats and (request.weights or request.kv):
+        raise InputError(f"--weights and --kv are of models; {entry.id} is none")
+    as_record, as_parts = _WRITTEN[type(entry)]
+    if request.written_as == "json":
+        output.write(json_text(as_record(entry, *formats)), request.out)
+    else:
+        parts = [*as_parts(entry, *formats), *next_of(request, [request.name], [entry])]
+        page(request, lambda _: parts)
+
+
+def run_diff(request: DiffEntries) -> CommandAnswer:
+    """Compare two entries of one kind in a format."""
+    catalogue = loading.catalogue(request)
+    left, right = find(catalogue, request.left), find(catalogue, request.right)
+    if type(left) is not type(right):
+        kinds = [type(entry).__name__.lower() for entry in (left, right)]
+        raise InputError(
+            f"{request.left} is of kind {kinds[0]} and {request.right} of kind {kinds[1]}; compare "
+            "two of one kind"
+        )
+    for kind in SCHEMAS:
+        catalogue.refuse_idle_changes(kind, [left, right])
+    return CommandAnswer(
+        lambda _: [
+            *diff.diff_parts(left, right),
+            *next_of(request, [request.left, request.right], [left, right]),
+        ],
+        lambda: diff.diff_records(left, right),
+        lambda: (diff.COLUMNS, diff.diff_records(left, right)),
+    )
+
+
+def next_of(request: Request, names: Sequence[str], listed: Sequence[_Entry]) -> list[console.Part]:
+    """Return what comes next of chips or models, by their names as typed."""
+    if any(isinstance(entry, Engine) or getattr(entry, "kind", "") == "host" for entry in listed):
+        return []
+    next_command = next_commands.follow_up(request, Compare, "compare", "--on", ",".join(names))
+    if isinstance(listed[0], Model):
+        next_command = next_commands.follow_up(request, FitMemory, "fit", *names)
+    return [console.Notes(next_command=next_command)]
+
+
+def find(catalogue: Catalogue, name: str) -> _Entry:
+    """Return the entry of a name, whatever its kind; a file's keys give its kind."""
+    if name.endswith((".yaml", ".yml")):
+        if not os.path.exists(name):
+            raise InputError(f"{name}: there is no such file")
+        return catalogue.of_any_kind(Path(name))
+    if catalogue.is_configuration(name) or "/" in name:
+        return catalogue.model(name)
+    loaders = _loaders(catalogue)
+    for kind, load in loaders.items():
+        if catalogue.knows(name, kind):
+            return load(name)
+    names = [candidate for kind in loaders for candidate in catalogue.names(kind)]
+    near = nearest(name, names)
+    hint = (
+        f"did you mean {' or '.join(near)}?" if near else "'fastcalc list hardware' names all chips"
+    )
+    raise InputError(f"nothing is called '{shown(name)}'; {hint}")

@@ -1,0 +1,165 @@
+"""``fastcalc fastmode``: every trick from one serving point to one speed."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.commands import loading, next_commands, output
+from fastcalc.commands.answer import CommandAnswer, no_answer
+from fastcalc.core.best_cut import best_cut
+from fastcalc.core.scenario import Scenario, locate, solve
+from fastcalc.errors import InputError
+from fastcalc.report import curve, fastmode, fastmode_table, records
+from fastcalc.report.console import Part, Screen
+from fastcalc.requests import readers
+from fastcalc.requests.evaluation import Compare
+from fastcalc.requests.search import Fastmode
+from fastcalc.search.fastmode import Answer, Option, start_at_speed
+from fastcalc.search.fastmode import fastmode as tricks
+from fastcalc.search.fastmode.lighter_passes import narrowest
+from fastcalc.search.fastmode.smaller_batches import engines_of, study
+from fastcalc.written import shown
+
+SPEEDUP = 2.5
+"""The speed-up asked for where none is given: that of the first fast mode on sale."""
+
+BATCH = 32
+"""The batch that is served where neither batch nor speed is given."""
+
+
+def run(request: Fastmode) -> CommandAnswer:
+    """Return every way to the speed; the answer is no if nothing reaches it."""
+    _check(request)
+    comparison = Compare.like(request, models=[request.model], batch=request.batch or str(BATCH))
+    scenario, catalogue = _scenario(comparison)
+    if request.curve:
+        return _curve(request, scenario, catalogue)
+    slow = request.from_speed
+    start = best_cut(scenario) if slow is None else start_at_speed(scenario, slow)
+    if start is None:
+        return no_answer([_no_start(scenario, slow)], fastmode.KEYS, fastmode_table.TABLE)
+    today = float(solve(start).estimate.speed[0])
+    speed = request.to_speed or today * (request.speedup or SPEEDUP)
+    smaller = readers.names(request.smaller, "--smaller")
+    words = {"family": None, "none": [], "all": catalogue.names("models")}
+    smaller_models = words.get(smaller[0], smaller) if len(smaller) == 1 else smaller
+    answer = replace(tricks(start, speed, catalogue, smaller_models), asked_start=slow)
+    if not answer.reached and request.written_as != "table":
+        extra, reason = partial(fastmode.alongside, answer), fastmode.no_option_reaches(answer)
+        return no_answer([reason], fastmode.KEYS, fastmode_table.TABLE, extra)
+    outcomes = [answer.today, *(option.outcome for option in answer.options if option.outcome)]
+    everything = request.everything or request.written_as == "markdown"
+    shown_options, left = fastmode.shown(answer, everything=everything)
+
+    def page(screen: Screen) -> list[Part]:
+        next_command = _next(request, comparison, answer, shown_options)
+        widened = replace(screen, wide=screen.wide or request.everything)
+        return fastmode_table.parts(answer, shown_options, left, next_command, widened)
+
+    return CommandAnswer(
+        page,
+        lambda: fastmode.rows(
+            answer,
+            answer.options,
+            lambda outcome: next_commands.command(comparison, outcome, answer.today),
+        ),
+        lambda: (fastmode_table.TABLE, fastmode.rows(answer, shown_options)),
+        lambda: {**fastmode.alongside(answer), "assumptions": records.assumptions(outcomes)},
+        (line for outcome in outcomes for line in outcome.warnings),
+        code=0 if answer.reached else 1,
+    )
+
+
+def _no_start(scenario: Scenario, speed: float | None) -> str:
+    """Return the sentence for a speed that no batch is expected to give."""
+    chips, where = scenario.sharding.chips, scenario.hardware.id
+    where = f"{chips} chips of {where}" if chips else where
+    return (
+        f"no batch of {scenario.model.id} on {where} is expected to give each user {speed:g} "
+        "tokens/s, so there is no point to start from"
+    )
+
+
+def _next(request: Fastmode, comparison: Compare, answer: Answer, shown: Sequence[Option]) -> str:
+    """Return a report on today's chips alongside those that would serve the same model so fast."""
+    today = answer.today.scenario
+    chips = [
+        option.outcome.scenario.hardware.id
+        for option in shown
+        if option.outcome and option.usd and option.outcome.scenario.model is today.model
+    ]
+    on = ",".join(list(dict.fromkeys([request.on, *chips]))[:3])
+    return next_commands.report_on(replace(comparison, batch=str(today.batches[0])), on)
+
+
+def _curve(request: Fastmode, scenario: Scenario, catalogue: Catalogue) -> CommandAnswer:
+    """Return what a smaller batch costs from every start, or that no cut of the chips holds any."""
+    chips = scenario.sharding.chips or locate(scenario).placement.layout.chips
+    engines = engines_of(catalogue, scenario.hardware)
+    if request.engine:
+        engines = [scenario.engine]
+    engines = [*engines, catalogue.engine("ideal")]
+    by_id = {engine.id: engine for engine in engines}
+    native = [replace(scenario, engine=engine) for engine in by_id.values()]
+    batch_study = study(
+        [
+            variant
+            for native_scenario in native
+            for variant in (native_scenario, *(narrow for _, narrow in narrowest(native_scenario)))
+        ],
+        chips,
+        request.speedup or SPEEDUP,
+    )
+    if batch_study is None:
+        where = f"{chips} chip{'s' if chips > 1 else ''} of {scenario.hardware.id}"
+        reason = f"no cut of {where} holds a sequence of {scenario.model.id}"
+        return no_answer([reason], curve.KEYS, [curve.START])
+    return CommandAnswer(
+        lambda screen: curve.parts(
+            batch_study, request.cost, screen.width, is_ascii=not request.out and not output.draws()
+        ),
+        lambda: curve.curve_records(batch_study),
+        lambda: (curve.table(batch_study, request.cost), curve.rows(batch_study)),
+        lambda: curve.alongside(batch_study),
+    )
+
+
+def _check(request: Fastmode) -> None:
+    positive = (
+        (request.from_speed, "--from-speed", 50),
+        (request.speedup, "--speedup", 2.5),
+        (request.to_speed, "--to-speed", 150),
+    )
+    for value, flag, example in positive:
+        if value is not None:
+            readers.number(value, flag, LIMITS["speed"], example)
+    readers.number(request.cost, "--cost", LIMITS["speed"], 6)
+    ends = {
+        "--batch": request.batch,
+        "--from-speed": request.from_speed,
+        "--to-speed": request.to_speed,
+    }
+    ranks = {f"--{name}": getattr(request, name) for name in ("tp", "pp", "ep", "dp")}
+    conflicting = [name for name, value in {**ends, **ranks}.items() if value is not None]
+    if request.curve and conflicting:
+        raise InputError(f"--curve tries every start and every cut: leave out {conflicting[0]}")
+    if request.from_speed is not None and request.batch:
+        raise InputError("--batch and --from-speed both say where to start; give one of them")
+    if request.speedup is not None and request.to_speed is not None:
+        raise InputError("--speedup and --to-speed both say where to go; give one of them")
+
+
+def _scenario(comparison: Compare) -> tuple[Scenario, Catalogue]:
+    chips, batch = readers.names(comparison.on, "--on"), comparison.batch
+    if comparison.on.strip() == "all":
+        raise InputError("--on all names every chip; fastmode starts from one")
+    if len(chips) > 1:
+        raise InputError(f"--on names {len(chips)} chips; fastmode starts from one")
+    if "," in batch or ".." in batch:
+        raise InputError(f"--batch {shown(batch)} names several batches; fastmode starts from one")
+    scenario = loading.scenarios(replace(comparison, price=None))[0]
+    catalogue = loading.catalogue(comparison)
+    pricing = replace(scenario.pricing, user_prices=loading.prices(comparison, catalogue))
+    return replace(scenario, pricing=pricing), catalogue

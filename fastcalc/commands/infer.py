@@ -1,0 +1,49 @@
+"""``fastcalc infer``: which services two speeds and two prices are consistent with."""
+
+from fastcalc.catalogue.limits import LIMITS, Limit
+from fastcalc.commands.answer import CommandAnswer
+from fastcalc.commands.loading import catalogue, chips_of, pricing_of
+from fastcalc.core.chip.tier import OWN_MEMORY
+from fastcalc.errors import InputError
+from fastcalc.report import infer as report
+from fastcalc.requests import readers
+from fastcalc.requests.services import Infer
+from fastcalc.services.infer.inverse import invert
+from fastcalc.services.infer.two_tiers import SoldTiers, machines
+from fastcalc.written import shown
+
+_POINTS = Limit(1000, 4_000_000, is_whole=True)
+_TOLERANCE = Limit(1e-6, 0.5)
+
+
+def run(request: Infer) -> CommandAnswer:
+    """Infer what a service may be and write it in a format; exits with 1 if nothing fits."""
+    speeds = _two(request.speeds, "--speeds", LIMITS["speed"])
+    prices = _two(request.prices, "--prices", LIMITS["dollars"])
+    if not speeds[0] < speeds[1]:
+        raise InputError(f"--speeds {request.speeds}: write the slow tier first, and a faster one")
+    tolerance = readers.number(request.tolerance, "--tolerance", _TOLERANCE, 0.15)
+    points = int(readers.number(request.points, "--points", _POINTS, 2_000_000))
+    chips = chips_of(catalogue(request), request.on, OWN_MEMORY)
+    chip_kinds = machines(chips, pricing_of(chips, request, utilization=1.0))
+    inverse = invert(SoldTiers(speeds, prices), chip_kinds, tolerance=tolerance, points=points)
+    return CommandAnswer(
+        lambda screen: report.parts(inverse, points, screen),
+        lambda: [report.record(inverse, region) for region in inverse.regions],
+        lambda: (report.TABLE, inverse.regions),
+        lambda: report.alongside(inverse, points),
+        reasons=[] if inverse.minimal else [report.no_consistent_service(inverse, points)],
+        code=0 if inverse.minimal else 1,
+    )
+
+
+def _two(text: str, flag: str, limit: Limit) -> tuple[float, float]:
+    parts = [part.strip() for part in text.split(",")]
+    try:
+        values = [float(part) for part in parts]
+    except ValueError:
+        values = []
+    if len(values) != 2:
+        raise InputError(f"{flag} '{shown(text)}' is not two numbers; write for example 65,170")
+    slow, fast = (readers.number(value, flag, limit, 65) for value in values)
+    return slow, fast

@@ -1,0 +1,191 @@
+"""Requests to scenarios: every text checked once, every file loaded once."""
+
+from dataclasses import replace
+from typing import cast, get_args
+
+from fastcalc.catalogue.difference import change
+from fastcalc.catalogue.kinds import Kind
+from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.schema import Engine, Hardware, Model
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.commands import output
+from fastcalc.core.chip.host import memory_choice
+from fastcalc.core.chip.machine import tier_position
+from fastcalc.core.chip.tier import MemoryChoice, PlaceFor, own_tiers
+from fastcalc.core.pricing import PriceBasis, Pricing
+from fastcalc.core.scenario import Scenario, Sharding, by_layout, engine_for
+from fastcalc.core.traffic import Traffic
+from fastcalc.errors import InputError
+from fastcalc.requests import readers
+from fastcalc.requests.evaluation import Compare
+from fastcalc.requests.groups import HostMemory, OwnFolders, Prices
+from fastcalc.requests.number_lists import numbers
+from fastcalc.requests.speculate import speculation
+from fastcalc.written import shown
+
+MOST_POINTS = 30_000
+"""Records that are in memory together, some 11 kB each, and take 0.1 ms each to write. [1]"""
+
+DEFAULT_MODELS = ("llama-3.1-70b",)
+
+
+def scenarios(request: Compare) -> list[Scenario]:
+    """Return the scenarios of each model on each chip, in the order typed."""
+    batches = numbers(request.batch, "--batch", LIMITS["sequences"])
+    traffic, entries = _traffic(request), catalogue(request)
+    memory = memory_of(entries, request)
+    models, chips = models_of(entries, request.models), chips_of(entries, request.on, memory)
+    points = len(models) * len(chips) * len(batches)
+    if points > MOST_POINTS:
+        raise InputError(
+            f"{points:,} points (models x chips x batches) are more than {MOST_POINTS:,}; name "
+            "fewer, or write them with 'fastcalc sweep', which keeps few of them in memory"
+        )
+    pricing = pricing_of(chips, request, utilization=request.utilization)
+    engines = engines_of(entries, chips, request.engine)
+    entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
+    sharding = Sharding(
+        **{
+            name: readers.ranks(getattr(request, name), f"--{name}")
+            for name in ("chips", "tp", "pp", "ep", "dp")
+        }
+    )
+    is_alone = all(chip.execution == "spatial" for chip in chips)
+    compared = [
+        Scenario(
+            hardware=chip,
+            model=model,
+            engine=engine,
+            batches=batches,
+            traffic=traffic,
+            weights=request.weights,
+            kv=request.kv,
+            sharding=(placed := sharding.on(chip, is_alone=is_alone)),
+            ignores_ranks=sharding.cuts_layers and not placed.cuts_layers,
+            pricing=pricing,
+            engine_is_borrowed=is_borrowed,
+            memory=memory,
+        )
+        for model in models
+        for chip, (engine, is_borrowed) in zip(chips, engines, strict=True)
+    ]
+    return [part for scenario in compared for part in by_layout(scenario)]
+
+
+def _traffic(request: Compare) -> Traffic:
+    context = request.prompt + request.output / 2 if request.context is None else request.context
+    hit = readers.share(request.prefix_hit, "--prefix-hit", zero=True)
+    drafts = speculation(request.speculate)
+    return Traffic(float(request.prompt), float(request.output), float(context), hit, drafts)
+
+
+def prices(request: Prices, entries: Catalogue) -> dict[str, float]:
+    """Return the user's own prices by id, of any chip that the catalogue knows. [USD/h]"""
+    pairs = (readers.price(text) for text in request.price or ())
+    return {entries.hardware(name).id: value for name, value in pairs}
+
+
+def models_of(entries: Catalogue, names: list[str] | None) -> list[Model]:
+    """Return the models that the user names, or the one taken where none is named."""
+    models: list[Model] = []
+    for name in names or DEFAULT_MODELS:
+        model = entries.model(name)
+        models += [] if model in models else [model]  # by another name
+        if entries.is_configuration(name):  # how it was read
+            output.warn([f"{model.id}: {note}" for note in model.notes])
+    entries.refuse_idle_changes("models", models)
+    return models
+
+
+def chips_of(entries: Catalogue, on: str, memory: MemoryChoice) -> list[Hardware]:
+    """Return the chips that the user names; ``all`` for the whole catalogue but its hosts.
+
+    Those without a memory of ``--place`` are left out, with a note, if others have it.
+
+    Raises InputError if a host is named, whose memory a chip may use and which is none itself.
+    """
+    if is_all(on):
+        every = (entries.hardware(name) for name in entries.names("hardware"))
+        chips = [chip for chip in every if chip.kind != "host"]
+    else:
+        chips = []
+        for name in readers.names(on, "--on"):
+            chip = entries.hardware(name)
+            chips += [] if chip in chips else [chip]
+            if chip.kind == "host":
+                raise InputError(
+                    f"--on {shown(name)}: this is a host, whose memory chips may use; name a chip, "
+                    f"and the host with --host {shown(name)}"
+                )
+    entries.refuse_idle_changes("hardware", [*chips, *([memory.host] if memory.host else [])])
+    missing: dict[str, str] = {}
+    for chip in chips:
+        tiers = (*own_tiers(chip), *(own_tiers(memory.host) if memory.host else ()))
+        try:
+            for _, name in memory.place:
+                tier_position(chip, tiers, name)
+        except InputError as error:
+            missing[chip.id] = str(error)
+    if len(missing) == len(chips):
+        raise InputError(next(iter(missing.values())))
+    output.warn([f"{text}; it is left out" for text in missing.values()])
+    return [chip for chip in chips if chip.id not in missing]
+
+
+def is_all(on: str) -> bool:
+    """Return whether every chip is meant; chips named alongside ``all`` are refused."""
+    names = readers.names(on, "--on")
+    has_all = "all" in [name.lower() for name in names]
+    if has_all and len(names) > 1:
+        raise InputError(
+            f"--on {shown(on)}: 'all' is the whole catalogue and stands alone; write --on all, or "
+            "name the chips without it"
+        )
+    return has_all
+
+
+def engines_of(
+    entries: Catalogue, chips: list[Hardware], name: str | None
+) -> list[tuple[Engine, bool]]:
+    """Return the engine of each chip and whether it is borrowed; each file is read once."""
+    if name is not None:
+        return [(entries.engine(name), False)] * len(chips)
+    engines: dict[tuple[str, str, str], tuple[Engine, bool]] = {}
+    # What the engine taken by default depends on.
+    classes = [(chip.kind, chip.execution, chip.market) for chip in chips]
+    for chip, machine_class in zip(chips, classes, strict=True):
+        if machine_class not in engines:
+            engines[machine_class] = engine_for(entries, chip)
+    return [engines[machine_class] for machine_class in classes]
+
+
+def pricing_of(chips: list[Hardware], request: Prices, *, utilization: float) -> Pricing:
+    """Return how an hour of each chip is priced."""
+    basis = readers.choice(request.price_basis, "--price-basis", ("cloud", "tco"))
+    share = readers.share(utilization, "--utilization")
+    usd_per_hour: dict[str, float] = {}
+    for text in request.price or ():
+        name, value = readers.price(text)
+        ids = [chip.id for chip in chips if name in (chip.id, *chip.aliases)]
+        if not ids:
+            compared = ", ".join(chip.id for chip in chips)
+            raise InputError(
+                f"--price names '{shown(name)}', which is not compared here; --on has {compared}"
+            )
+        usd_per_hour[ids[0]] = value
+    return Pricing(cast(PriceBasis, basis), share, usd_per_hour)
+
+
+def catalogue(request: OwnFolders) -> Catalogue:
+    """Return the catalogue with the user's own folders before the shipped ones."""
+    kinds: tuple[Kind, ...] = ("hardware", "models", "engines")
+    folders = {kind: tuple(getattr(request, f"{kind}_dir") or ()) for kind in kinds}
+    return Catalogue(folders, tuple(map(change, request.set or ())))
+
+
+def memory_of(entries: Catalogue, request: HostMemory) -> MemoryChoice:
+    """Return what the user asks of memory."""
+    goal = readers.choice(request.place_for, "--place-for", get_args(PlaceFor))
+    tier = getattr(request, "prefix_tier", None)
+    memory = memory_choice(entries, request.host, request.host_use, request.place, tier)
+    return replace(memory, place_for=cast(PlaceFor, goal))

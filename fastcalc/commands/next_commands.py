@@ -1,0 +1,77 @@
+"""What a user may type next: a request as a command again, and what follows from an answer."""
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from fastcalc.commands.loading import DEFAULT_MODELS, catalogue, is_all
+from fastcalc.core.scenario import Outcome, Sharding
+from fastcalc.requests import readers
+from fastcalc.requests.evaluation import Compare, FitMemory
+from fastcalc.requests.fields import Request, declared
+from fastcalc.requests.groups import HostMemory
+
+
+def command(request: Compare, outcome: Outcome, today: Outcome) -> str:
+    """Return the command that prints a point again; entries go by the names typed."""
+    from fastcalc.report.commands import Typed, compare_command
+
+    scenario, layout = today.scenario, outcome.placement.layout
+    names = {scenario.model.id: (request.models or list(DEFAULT_MODELS))[0]}
+    names[scenario.hardware.id] = readers.names(request.on, "--on")[0]
+    names |= {scenario.engine.id: request.engine} if request.engine else {}
+    sharding = Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp)
+    placed = replace(outcome.scenario, sharding=sharding)
+    return compare_command(placed, Typed(names, as_typed(request)))
+
+
+_ASKED = (
+    *("prompt", "output", "context", "prefix_hit", "prefix_tier", "batch", "speculate"),
+    *("weights", "kv", "engine", "chips", "tp", "pp", "ep", "dp"),
+    *("price_basis", "price", "utilization", "set"),
+)
+
+
+def follow_up(request: Request, kind: type[Request], *begun: str) -> str:
+    """Return a command of another kind with the flags of a request, those that it has itself."""
+    flag_values = {name: getattr(request, name, None) for name in _ASKED if name in declared(kind)}
+    words = [
+        word
+        for name, value in flag_values.items()
+        if value not in (None, getattr(type(request), name, None), getattr(kind, name))
+        for word in typed(name, value)
+    ]
+    return shlex.join(["fastcalc", *begun, *words, *as_typed(request)])
+
+
+def typed(name: str, value: object) -> Iterator[str]:
+    """Yield the words that give a flag a value, or each of several."""
+    for setting in value if isinstance(value, list) else [value]:
+        yield "--" + name.replace("_", "-")
+        yield from [] if setting is True else [str(setting)]
+
+
+def report_on(request: Compare, on: str, file: Path | None = None) -> str:
+    """Return the command that writes a report of a comparison, on some chips, to a file."""
+    from fastcalc.requests.drawings import WriteReport  # records need no next command
+
+    models = request.models or DEFAULT_MODELS
+    command = follow_up(request, WriteReport, "report", *models, "--on", on)
+    return f"{command} -o {shlex.quote(str(file or 'report.html'))}"
+
+
+def typed_as(request: Compare | FitMemory, chip: str) -> str:
+    """Return a chip's id as the user typed it, which may be a path."""
+    names = [] if is_all(request.on) else readers.names(request.on, "--on")
+    entries = catalogue(request)
+    return next((name for name in names if entries.hardware(name).id == chip), chip)
+
+
+def as_typed(request: Request) -> list[str]:
+    """Return the words on memory and the user's own folders, which any command may repeat."""
+    names = ("host", "host_use", "place", "hardware_dir", "models_dir", "engines_dir")
+    values = {name: getattr(request, name, None) for name in names}
+    if isinstance(request, HostMemory) and (request.host or request.place):
+        values["place_for"] = None if request.place_for == "served" else request.place_for
+    return [word for name, value in values.items() if value for word in typed(name, value)]

@@ -1,0 +1,208 @@
+"""``fastcalc plan``: the deployments that meet a service, the cheapest first."""
+
+import re
+from math import inf
+from typing import cast
+
+from fastcalc.catalogue.formats import number_format
+from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.schema import Hardware
+from fastcalc.catalogue.units import parse_quantity
+from fastcalc.commands import loading, next_commands, output
+from fastcalc.commands.answer import CommandAnswer, no_answer
+from fastcalc.core.chip.formats_run import four_bits
+from fastcalc.core.scenario import check_context
+from fastcalc.errors import InputError
+from fastcalc.report import commands, plan_table
+from fastcalc.report import plan as report
+from fastcalc.report.numbers_as_text import many
+from fastcalc.requests import readers
+from fastcalc.requests.search import FindPlans
+from fastcalc.requests.speculate import speculations
+from fastcalc.search.plan.candidates import candidates, deployments
+from fastcalc.search.plan.cheapest_plans import decide
+from fastcalc.search.plan.service import Objective, Service
+from fastcalc.search.sweep.grid import Grid
+from fastcalc.written import shown
+
+_RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:/(s|min|h))?")
+_SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
+
+
+def run(request: FindPlans) -> CommandAnswer:
+    """Search, write the plans, and return the exit code: 1 where there is none."""
+    readers.number(request.top, "--top", LIMITS["sequences"], 5)
+    service = _service(request)
+    decision = decide(_grids(request, service), service, shown=request.top)
+    if not decision.plans:
+        return no_answer(
+            [report.refusal(decision)],
+            report.KEYS,
+            plan_table.columns(service),
+            lambda: report.details(decision, _typed(request)),
+        )
+    plans, typed = decision.plans[: request.top], _typed(request)
+
+    return CommandAnswer(
+        lambda screen: plan_table.parts(decision, request.top, _phrase(request), typed, screen),
+        lambda: report.plan_records(plans, service, typed),
+        lambda: (plan_table.columns(service), report.unrounded(plans, service, commands.Typed())),
+        lambda: report.details(decision, typed),
+    )
+
+
+def _service(request: FindPlans) -> Service:
+    tpot, is_speed = _seconds(request.tpot, "--tpot"), False
+    if request.min_speed is not None:
+        readers.number(request.min_speed, "--min-speed", LIMITS["speed"], 50)
+        is_speed, tpot = 1.0 / request.min_speed < tpot, min(tpot, 1.0 / request.min_speed)
+    chips = readers.ranks(request.max_chips, "--max-chips")
+    ttft, rate, share = _seconds(request.ttft, "--ttft"), _rate(request.rate), None
+    if request.percentile is not None:
+        if request.ttft is None:
+            raise InputError("--percentile is of requests that meet --ttft; give that too, as 1s")
+        if not 50 <= request.percentile <= 99.99:
+            raise InputError(
+                f"--percentile {request.percentile:g} is not from 50 to 99.99; write for example 99"
+            )
+        share = request.percentile / 100.0
+    load, flag = request.load, "--load"
+    if request.utilization is not None:
+        load, flag = request.utilization, "--utilization"
+        output.warn(["plan --utilization is now --load, and goes in the next minor version"])
+    objective = readers.choice(request.objective, "--objective", ("usd", "watts", "chips"))
+    return Service(
+        prompt=float(request.prompt),
+        output=float(request.output),
+        ttft=ttft,
+        tpot=tpot,
+        rate=rate,
+        share=share,
+        max_chips=inf if chips is None else chips,
+        utilization=readers.share(load, flag),
+        is_speed=is_speed,
+        objective=cast(Objective, objective),
+        prefix_hit=readers.share(request.prefix_hit, "--prefix-hit", zero=True),
+        any_weights=request.weights is not None,
+        any_cache=request.kv is not None,
+    )
+
+
+def _grids(request: FindPlans, service: Service) -> list[Grid]:
+    entries = loading.catalogue(request)
+    (model, *_) = loading.models_of(entries, [request.model])
+    tokens = service.prompt + service.output
+    check_context(model, tokens, f"prompt + output = {tokens:,.0f} tokens")
+    memory = loading.memory_of(entries, request)
+    chips = loading.chips_of(entries, request.on, memory)
+    engines = loading.engines_of(entries, chips, request.engine)
+    entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
+    pricing = loading.pricing_of(chips, request, utilization=1.0)
+    choices = _formats(request, chips)
+    speculated = speculations(request.speculate)
+    scenarios = (
+        scenario
+        for chip, engine in zip(chips, engines, strict=True)
+        if chip.id in choices
+        for scenario in deployments(
+            model,
+            [(chip, *engine)],
+            **choices[chip.id],
+            speculations=speculated,
+            pricing=pricing,
+            memory=memory,
+            prefix_hit=service.prefix_hit,
+        )
+    )
+    grids = (
+        candidates(scenario, prompt=service.prompt, output=service.output) for scenario in scenarios
+    )
+    return [grid for grid in grids if grid is not None]
+
+
+def _formats(request: FindPlans, chips: list[Hardware]) -> dict[str, dict[str, list[str] | None]]:
+    """Return the weight and cache formats asked of each chip that has units for one of each."""
+    weights = readers.names_if_any(request.weights, "--weights")
+    kv = readers.names_if_any(request.kv, "--kv")
+    choices = {
+        chip.id: {"weights": _in_full(weights, chip), "kv": _in_full(kv, chip, cache=True)}
+        for chip in chips
+    }
+    runnable = {chip: choice for chip, choice in choices.items() if [] not in choice.values()}
+    if not runnable:
+        has_weights = any(choice["weights"] != [] for choice in choices.values())
+        flag = "--kv" if has_weights else "--weights"
+        raise InputError(
+            f"{flag} fp4: no chip of --on has units for that; name one that does, such as b200"
+        )
+    if len(runnable) < len(choices):
+        left_out = len(choices) - len(runnable)
+        output.warn(
+            [f"fp4: {left_out} of {len(choices)} chips have no units for it, and are left out"]
+        )
+    return runnable
+
+
+def _typed(request: FindPlans) -> commands.Typed:
+    """Return what a command must repeat: files by the paths typed, and folders."""
+    entries = loading.catalogue(request)
+    names = {entries.model(request.model).id: request.model}
+    if not loading.is_all(request.on):
+        typed = readers.names(request.on, "--on")
+        names |= {entries.hardware(name).id: name for name in typed}
+    names |= {entries.engine(request.engine).id: request.engine} if request.engine else {}
+    return commands.Typed(names, next_commands.as_typed(request))
+
+
+def _phrase(request: FindPlans) -> str:
+    tokens = many(request.output, "token")
+    cached = f" ({request.prefix_hit * 100:g} % cached)" if request.prefix_hit else ""
+    words = [f"{request.model}, prompts of {request.prompt:,}{cached} and outputs of {tokens}"]
+    of = f" for {request.percentile:g} % of requests" if request.percentile else ""
+    words += [f"TTFT up to {request.ttft}{of}"] if request.ttft else []
+    words += [f"TPOT up to {request.tpot}"] if request.tpot else []
+    words += [f"at least {request.min_speed:g} tokens/s a user"] if request.min_speed else []
+    rate, _, unit = (request.rate or "").partition("/")
+    noun = "request" if rate and float(rate) == 1 else "requests"
+    words += [f"{rate.strip()} {noun}/{unit.strip() or 's'}"] if rate else []
+    words += [f"at most {request.max_chips:,} chips"] if request.max_chips else []
+    return ", ".join(words)
+
+
+def _in_full(formats: list[str] | None, chip: Hardware, *, cache: bool = False) -> list[str] | None:
+    """Return formats with ``fp4`` as what the chip multiplies, left out where it cannot be."""
+    if formats is None:
+        return None
+    four = four_bits(chip)
+    if four is not None and cache and number_format(four).cache_bits is None:
+        four = None
+    names = (four if name == "fp4" else name for name in formats)
+    return list(dict.fromkeys(name for name in names if name is not None))
+
+
+def _seconds(text: str | None, flag: str) -> float:
+    if text is None:
+        return inf
+    try:
+        value = parse_quantity(text, "time")
+    except InputError:
+        value = 0.0
+    if value not in LIMITS["duration"]:
+        raise InputError(
+            f"{flag} '{shown(text, 40)}' is not a time with its unit {LIMITS['duration']}; "
+            "write for example 25ms or 1s"
+        )
+    return value
+
+
+def _rate(text: str | None) -> float | None:
+    if text is None:
+        return None
+    match = _RATE.fullmatch(text.strip())
+    rate = float(match[1]) / _SECONDS[match[2] or "s"] if match else 0.0
+    if rate not in LIMITS["speed"]:
+        raise InputError(
+            f"--rate '{shown(text, 40)}' is not a rate of requests {LIMITS['speed']} a second; "
+            "write for example 20/s or 300/min"
+        )
+    return rate

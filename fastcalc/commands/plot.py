@@ -1,0 +1,62 @@
+"""``fastcalc plot``: a chart to a file, or to the terminal."""
+
+from pathlib import Path
+
+from fastcalc.commands import loading, output
+from fastcalc.commands.answer import CommandAnswer, page
+from fastcalc.errors import InputError
+from fastcalc.report.chart import parts
+from fastcalc.report.charts import figure
+from fastcalc.requests import readers
+from fastcalc.requests.drawings import Plot
+from fastcalc.requests.evaluation import Compare, FitMemory
+from fastcalc.requests.measurements import Validate
+from fastcalc.requests.offered import CHARTS
+from fastcalc.requests.search import Frontier
+
+_WIDEST = 80
+
+
+def run(request: Plot) -> int:
+    """Draw a chart of a kind, and return the exit code: 1 if there is nothing to draw."""
+    kind = readers.choice(request.kind, "KIND", CHARTS)
+    width, ending = request.width, figure.ending_of(request.out)
+    if width is not None and not 3.0 <= width <= 40.0:
+        raise InputError(f"--width {width:g} is not 3 to 40 inches; write for example 8")
+    answer = _answer(kind, request)
+    if kind not in answer.charts:
+        output.warn([*(answer.reasons or ["nothing fits its chips: --chips makes room for more"])])
+        return 1
+    output.warn([*answer.reasons])
+    chart = answer.charts[kind]()
+    if ending is None:
+        is_ascii = request.out is None and not output.draws()
+        page(request, lambda screen: parts(chart, min(screen.width, _WIDEST), is_ascii=is_ascii))
+        return answer.code
+    drawing = figure.figure(chart, width, is_dark=request.dark)
+    assert request.out is not None
+    with output.whole(request.out) as draft:
+        figure.save(drawing, draft, ending)
+    return answer.code
+
+
+def _answer(kind: str, request: Plot) -> CommandAnswer:
+    from fastcalc.commands import compare, fit, frontier, validate
+
+    if kind == "validate":
+        path = _only(request, "file of measurements")
+        return validate.run(Validate.like(request, out=None, path=path and Path(path)))
+    if kind == "frontier":
+        model = _only(request, "model") or loading.DEFAULT_MODELS[0]
+        return frontier.run(Frontier.like(request, out=None, model=model))
+    if kind == "memory":
+        batch = request.batch if request.batch != Plot.batch else "1"
+        return fit.run(FitMemory.like(request, out=None, batch=batch))
+    return compare.run(Compare.like(request, out=None))
+
+
+def _only(request: Plot, noun: str) -> str | None:
+    names = request.models or []
+    if len(names) > 1:
+        raise InputError(f"plot {request.kind} draws one {noun}, not {len(names)}; name one")
+    return names[0] if names else None

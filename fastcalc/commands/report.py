@@ -1,0 +1,18 @@
+"""``fastcalc report``: a comparison as one HTML file."""
+
+from fastcalc.commands import compare
+from fastcalc.commands.answer import write
+from fastcalc.errors import InputError
+from fastcalc.report.console import is_terminal
+from fastcalc.requests.drawings import WriteReport
+from fastcalc.requests.evaluation import Compare
+
+
+def run(request: WriteReport) -> int:
+    """Write the page of a comparison to a file, or to a pipe."""
+    if request.out is None and is_terminal():
+        raise InputError("a report goes to a file: give -o report.html")
+    if request.out is not None and request.out.suffix.lower() not in (".html", ".htm", ""):
+        raise InputError(f"-o {request.out}: a report is HTML; end it in .html, or use compare")
+    comparison = Compare.like(request, format="html")
+    return write(comparison, compare.run(comparison))

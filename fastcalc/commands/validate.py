@@ -1,0 +1,85 @@
+"""``fastcalc validate``: predictions against measurements, whoever's they are."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.commands import loading, next_commands, progress
+from fastcalc.commands.answer import CommandAnswer, later
+from fastcalc.errors import InputError
+from fastcalc.evidence.points import Points
+from fastcalc.evidence.shipped import shipped
+from fastcalc.evidence.validate import Validation, validate, validate_shipped
+from fastcalc.importers.any_file import read
+from fastcalc.report import validation as report
+from fastcalc.requests.drawings import Plot
+from fastcalc.requests.measurements import Validate
+
+MISSED = 1
+
+
+def run(request: Validate) -> CommandAnswer:
+    """Score predictions and write them in a format; return 1 if their median is too far off."""
+    catalogue, limit = loading.catalogue(request), request.max_median_factor
+    file_options = request.file_options()
+    if limit is not None and not limit >= 1.0:
+        raise InputError(f"--max-median-factor {limit:g} is below 1, which nothing can reach")
+    shipped_scores = None
+    if request.path is None:
+        if any(file_options.values()):
+            raise InputError("give a file; the shipped evidence names its own hardware and engines")
+        shipped_scores = validate_shipped(shipped(), catalogue)
+        validation = Validation(
+            [*shipped_scores.fitted.predictions, *shipped_scores.set_aside.predictions],
+            [*shipped_scores.fitted.skipped, *shipped_scores.set_aside.skipped],
+            shipped_scores.fitted.groups,
+        )
+    else:
+        validation = of_file(catalogue, request.path, file_options)
+    median = next(group.median_factor for group in validation.groups if group.name == "all")
+    reasons = []
+    if limit is not None and median > limit:
+        reasons = [f"the median factor is {median:.3f}, above --max-median-factor {limit:g}"]
+
+    name, next_command = request.path.name if request.path else "", None
+    if not (request.hardware or request.model):  # words that a chart does not take
+        begun = "plot", "validate", *map(str, filter(None, [request.path]))
+        next_command = next_commands.follow_up(request, Plot, *begun)
+    return CommandAnswer(
+        lambda screen: report.parts(validation, name, shipped_scores, next_command, screen),
+        lambda: map(report.point_record, validation.predictions),
+        lambda: (report.SCORES, report.shown(validation.groups)),
+        extra=lambda: report.premises(validation),
+        charts={"validate": later("charts.of_searches.accuracy", validation.predictions)},
+        as_json=lambda: report.json_text(validation),
+        reasons=reasons,
+        code=MISSED if reasons else 0,
+    )
+
+
+def points_of(catalogue: Catalogue, path: Path, file_options: Mapping[str, str]) -> Points:
+    """Read a file of measurements, of an engine if that is named, or refuse all its faults."""
+    details = {key: value for key, value in file_options.items() if value and key != "engine"}
+    measured = read(path, catalogue=catalogue, options=details)
+    measured.demand()
+    return measured
+
+
+def of_file(catalogue: Catalogue, path: Path, file_options: Mapping[str, str]) -> Validation:
+    """Predict the points of a file; refuse one of which nothing can be predicted."""
+    measured = points_of(catalogue, path, file_options)
+    engine = catalogue.engine(file_options["engine"]) if file_options.get("engine") else None
+    count = len(measured.points)
+    result = validate(
+        measured.points,
+        catalogue,
+        engine=engine,
+        skipped=measured.skipped,
+        so_far=lambda points_done: progress.say(f"{points_done:,} of {count:,} points predicted"),
+    )
+    if not result.predictions:
+        reasons = dict.fromkeys(skip.reason for skip in result.skipped)
+        why = "; ".join(list(reasons)[:3]) or "it holds no point"
+        line = result.skipped[0].line if result.skipped else 1
+        raise InputError(f"{path}:{line}:1: nothing can be predicted: {why}")
+    return result

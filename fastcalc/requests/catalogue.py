@@ -1,0 +1,117 @@
+"""Requests of the commands about the files of the catalogue."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastcalc.requests import groups, offered
+from fastcalc.requests.fields import argument, flag
+
+_Entry = Annotated[
+    str,
+    argument(
+        "NAME",
+        "A chip, model or engine, a YAML file or a config.json.",
+        completion=offered.anything,
+    ),
+]
+
+
+def _kind(metavar: str) -> Any:
+    return argument(metavar, "What kind of file.")
+
+
+class ListEntries(groups.Output, groups.OwnFolders):
+    """List the catalogue: hardware, models or engines."""
+
+    examples = (
+        "fastcalc list hardware",
+        "fastcalc list models --format csv",
+    )
+
+    kind: Annotated[str, argument("hardware|models|engines", "What to list.")]
+
+
+class ShowEntry(groups.FormatOfEach, groups.Output, groups.OwnFolders):
+    """Show an entry with every number and its source."""
+
+    examples = (
+        "fastcalc show wse-3",
+        "fastcalc show llama-3.1-70b --format json",
+    )
+
+    name: _Entry
+    format: Annotated[str | None, groups.format_named("table|json")] = None
+
+
+class CheckFiles(groups.Output):
+    """Find what is wrong or doubtful in hardware, model and engine files.
+
+    Exits with 0 if they are clean, 1 if they have faults, 2 if the request is wrong.
+    """
+
+    examples = (
+        "fastcalc check my-chip.yaml",
+        "fastcalc check --explain HW041",
+    )
+
+    paths: Annotated[
+        list[Path] | None, argument("PATH", "YAML files and folders; the catalogue if none.")
+    ] = None
+    strict: Annotated[
+        bool, flag(None, "Let warnings count; ask every number for a source.", "--strict")
+    ] = False
+    skip_others: Annotated[
+        bool, flag(None, "Leave out YAML of other programs, as in folders.", "--skip-others")
+    ] = False
+    explain: Annotated[str | None, flag("RULE|all", "Say what a rule means.")] = None
+    format: Annotated[str | None, groups.format_named("text|json|github|sarif")] = None
+
+
+class NewEntry(groups.OutputFile):
+    """Print a commented file to fill in: hardware, model or engine."""
+
+    examples = (
+        "fastcalc new hardware my-new-chip",
+        "fastcalc new model my-model -o my-model.yaml",
+    )
+
+    kind: Annotated[str, _kind("hardware|model|engine")]
+    name: Annotated[str, argument("NAME", "Its id, such as my-chip.")]
+
+
+class PrintSchema(groups.OutputFile):
+    """Print the JSON Schema of a kind of file, for editors."""
+
+    examples = (
+        "fastcalc schema hardware",
+        "fastcalc schema model -o model.schema.json",
+    )
+
+    kind: Annotated[str, _kind("hardware|model|engine|claims")]
+
+
+class DiffEntries(groups.Output, groups.OwnFolders):
+    """Show two entries side by side, with ratios."""
+
+    examples = (
+        "fastcalc diff h100-sxm h200-sxm",
+        "fastcalc diff h100-sxm my-chip.yaml",
+    )
+
+    left: _Entry
+    right: _Entry
+
+
+class ImportModel(groups.OutputFile):
+    """Turn a Hugging Face config into a model YAML.
+
+    Nothing is downloaded. What was assumed stands under notes and on standard error.
+    """
+
+    examples = (
+        "fastcalc import config.json",
+        "fastcalc import config.json --id my-model -o my-model.yaml",
+    )
+
+    path: Annotated[str, argument("PATH", "A config.json, or a folder that holds one.")]
+    id: Annotated[str | None, flag("NAME", "The model's id; from PATH if not given.")] = None

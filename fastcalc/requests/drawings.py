@@ -1,0 +1,59 @@
+"""Requests of the commands that draw: `plot` and `report`."""
+
+from typing import Annotated
+
+from fastcalc.requests import groups, offered
+from fastcalc.requests.evaluation import Compare, Evaluated
+from fastcalc.requests.fields import Request, argument, flag
+
+
+class KindOfChart(Request):
+    """Arguments."""
+
+    kind: Annotated[
+        str,
+        argument(
+            "KIND",
+            "speed, price, roofline, frontier, step, validate or memory.",
+            completion=offered.charts,
+        ),
+    ]
+
+
+class Drawing(groups.OutputFile):
+    """Output."""
+
+    dark: Annotated[bool, flag(None, "Light lines on a dark ground.", "--dark")] = False
+    width: Annotated[float | None, flag("INCHES", "Width of the picture; 8 unless given.")] = None
+
+
+class Plot(KindOfChart, Evaluated, groups.Paid, Drawing, groups.OwnFolders):
+    """Draw a chart, in a file by its ending (svg, pdf, png, ...) or in the terminal.
+
+    Of models on chips: speed against batch, the roofline, the frontier of speed and price, the time
+    of a decode step by component, or what lives in which memory. Of measurements, such as a file in
+    place of the models: predicted against measured. Files need matplotlib.
+    """
+
+    examples = (
+        "fastcalc plot roofline llama-3.1-70b --on h100-sxm,gb200,wse-3",
+        "fastcalc plot frontier gpt-oss-120b --on h100-sxm,wse-3",
+    )
+
+    batch: str = "1..512x2"
+    max_chips: Annotated[int, flag("N", "Most chips of a deployment on the frontier.")] = 72
+
+
+class WriteReport(Evaluated, groups.Paid, groups.OutputFile, groups.OwnFolders):
+    """Write a comparison as one HTML file to send: the same as compare -o FILE.html.
+
+    What it says, its table (to sort, filter and choose columns of), charts, each step taken apart,
+    premises and sources; it asks nothing of anywhere, and prints well.
+    """
+
+    examples = (
+        "fastcalc report glm-4.7 --on h200-sxm,wse-3 -o report.html",
+        "fastcalc report llama-3.1-8b --on h100-sxm --batch 1..64x4 -o report.html",
+    )
+
+    batch: str = Compare.batch

@@ -1,0 +1,63 @@
+"""Requests of the commands that evaluate what is named: `compare` and `fit`."""
+
+from typing import Annotated
+
+from fastcalc.requests import groups
+from fastcalc.requests.fields import Request, flag
+
+
+class Decoding(Request):
+    """Traffic."""
+
+    batch: Annotated[str, flag("LIST", "Batches: 1,8,32 or 1..256x2 or 8..64+8.")] = "1"
+    speculate: Annotated[
+        str | None,
+        flag(
+            "TOKENS|AxN",
+            "Speculative decoding: tokens a pass (2.5), or acceptance x drafted tokens (0.8x3).",
+        ),
+    ] = None
+
+
+class Evaluated(
+    groups.ModelNames,
+    groups.RequestTokens,
+    groups.MeanContext,
+    Decoding,
+    groups.Placed,
+    groups.PrefixHits,
+):
+    """What `compare` and `fit` have in common."""
+
+
+class Compare(Evaluated, groups.Paid, groups.Written):
+    """Compare chips on models, batch by batch.
+
+    Speed, latency and dollars, the bound and the range, and what limits them.
+    """
+
+    examples = (
+        "fastcalc compare llama-3.1-70b --on h100-sxm,wse-3 --batch 1,8,64 --prompt 8k",
+        "fastcalc compare glm-4.7 --on gb200 --weights fp8 -o glm.csv",
+    )
+
+    batch: str = "1,8,32,128"
+    explain: Annotated[
+        bool, flag(None, "Take each step apart: every component, rate and source.", "--explain")
+    ] = False
+    format: Annotated[
+        str | None, groups.format_named("table|json|csv|markdown|html|xlsx|parquet")
+    ] = None
+
+
+class FitMemory(Evaluated, groups.Written):
+    """Say where models fit, and the largest batch.
+
+    Which memory, how many chips and why, and the largest batch there. Exits with 1 if no model
+    fits on any of the chips.
+    """
+
+    examples = (
+        "fastcalc fit deepseek-r1 --on h100-sxm,h200-sxm,wse-3",
+        "fastcalc fit gpt-oss-120b --on rtx-4090 --host ddr5-2ch",
+    )

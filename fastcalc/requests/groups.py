@@ -1,0 +1,265 @@
+"""The fields that requests share, each declared once, in groups that requests are composed of."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastcalc.requests import offered
+from fastcalc.requests.fields import Request, Setting, argument, declared, flag
+from fastcalc.requests.readers import file_of, format_of, kind_of, share_of, tokens_of
+
+
+class ModelNames(Request):
+    """Arguments."""
+
+    models: Annotated[
+        list[str] | None,
+        argument("MODEL", "Models: names, YAML files or config.json.", completion=offered.models),
+    ] = None
+
+
+class ModelName(Request):
+    """Arguments."""
+
+    model: Annotated[
+        str,
+        argument("MODEL", "A model: a name, YAML file or config.json.", completion=offered.models),
+    ]
+
+
+def _tokens(name: str, summary: str) -> Setting:
+    return flag("TOKENS", summary, parser=tokens_of(name))
+
+
+def a_share(name: str, summary: str, **settings: Any) -> Setting:
+    """Return what is shown of a flag that takes a share."""
+    return flag("SHARE", summary, parser=share_of(name), **settings)
+
+
+class RequestTokens(Request):
+    """Traffic."""
+
+    prompt: Annotated[int, _tokens("--prompt", "Prompt tokens of a request: 8k.")] = 1000
+    output: Annotated[int, _tokens("--output", "Output tokens of a request.")] = 1000
+
+
+class MeanContext(Request):
+    """Traffic."""
+
+    context: Annotated[
+        int | None, _tokens("--context", "Mean context in decode; prompt + output/2 unless given.")
+    ] = None
+
+
+class PrefixHits(Request):
+    """Traffic."""
+
+    prefix_hit: Annotated[
+        float, a_share("--prefix-hit", "Share of the prompt found in the prefix cache: 0.4 or 40%.")
+    ] = 0.0
+    prefix_tier: Annotated[
+        str | None, flag("MEMORY", "Memory that holds the prefix cache; in place unless given.")
+    ] = None
+
+
+def _format(name: str, summary: str) -> Setting:
+    return flag("FORMAT", summary, parser=format_of(name), completion=offered.formats)
+
+
+def formats_named(summary: str, metavar: str = "NAMES") -> Setting:
+    """Return what is shown of a flag that names formats."""
+    return flag(metavar, summary, completion=offered.formats)
+
+
+class FormatOfEach(Request):
+    """Formats."""
+
+    weights: Annotated[
+        str | None, _format("--weights", "Weight format; the model's own unless given.")
+    ] = None
+    kv: Annotated[str | None, _format("--kv", "KV cache format; the model's own unless given.")] = (
+        None
+    )
+
+
+class FormatsToTry(Request):
+    """Formats."""
+
+    weights: Annotated[str | None, formats_named("Weight formats to try: bf16,fp8.")] = None
+    kv: Annotated[str | None, formats_named("KV cache formats to try: bf16,fp8.")] = None
+
+
+class DraftsToTry(Request):
+    """Traffic."""
+
+    speculate: Annotated[
+        str | None, flag("LIST", "Ways to draft ahead, as of compare: none,2.5,0.8x3.")
+    ] = None
+
+
+def chips_named(summary: str, metavar: str = "CHIPS") -> Setting:
+    """Return what is shown of a flag that names chips."""
+    return flag(metavar, summary, completion=offered.hardware)
+
+
+class ChipNames(Request):
+    """Deployment."""
+
+    on: Annotated[str, chips_named("Hardware: names or YAML files, separated by commas.")] = (
+        "h100-sxm,gb200,wse-3"
+    )
+
+
+class AnyChips(Request):
+    """Deployment."""
+
+    on: Annotated[
+        str, chips_named("Hardware: names or YAML files, or the whole catalogue.", "CHIPS|all")
+    ] = ChipNames.on
+
+
+def engine_named(summary: str, metavar: str = "NAME") -> Setting:
+    """Return what is shown of a flag that names engines."""
+    return flag(metavar, summary, completion=offered.engines)
+
+
+class EngineName(Request):
+    """Deployment."""
+
+    engine: Annotated[str | None, engine_named("Engine; by kind of chip unless given.")] = None
+
+
+class ChipCount(Request):
+    """Deployment."""
+
+    chips: Annotated[
+        int | None, flag("N", "Chips; the fewest that hold the smallest batch unless given.")
+    ] = None
+
+
+class ParallelRanks(Request):
+    """Deployment."""
+
+    tp: Annotated[int | None, flag("N", "Tensor-parallel ranks.")] = None
+    pp: Annotated[int | None, flag("N", "Pipeline stages.")] = None
+    ep: Annotated[int | None, flag("N", "Ranks that share the experts.")] = None
+    dp: Annotated[int | None, flag("N", "Attention replicas.")] = None
+
+
+class HostMemory(Request):
+    """Memory."""
+
+    host: Annotated[
+        str | None,
+        flag(
+            "NAME|dram=SIZE@BANDWIDTH,...",
+            "A host: dram=256GiB@300GB/s,link=64GB/s,chips=N; cores multiply with compute=FLOP/s.",
+            completion=offered.hosts,
+        ),
+    ] = None
+    host_use: Annotated[
+        str | None, flag("stream|compute", "How it is used; the faster unless given.")
+    ] = None
+    place: Annotated[
+        str | None, flag("KIND=MEMORY,...", "What lives where: experts=host,kv=HBM3.")
+    ] = None
+    place_for: Annotated[
+        str, flag("served|decode", "What all else is placed for: requests, or decode alone.")
+    ] = "served"
+
+
+class Placed(FormatOfEach, ChipNames, EngineName, ChipCount, ParallelRanks, HostMemory):
+    """In which formats a model lives where."""
+
+
+class PriceBasisOnly(Request):
+    """Prices."""
+
+    price_basis: Annotated[str, flag("cloud|tco", "Cloud price, or cost of ownership.")] = "cloud"
+
+
+class Prices(PriceBasisOnly):
+    """Prices."""
+
+    price: Annotated[
+        list[str] | None, flag("CHIP=USD", "Price of a chip-hour, e.g. h100-sxm=2.10; repeatable.")
+    ] = None
+
+
+class PaidHours(Request):
+    """Prices."""
+
+    utilization: Annotated[
+        float, a_share("--utilization", "Share of the paid hours in which the machine serves.")
+    ] = 1.0
+
+
+class Paid(Prices, PaidHours):
+    """Prices."""
+
+
+class OutputFile(Request):
+    """Output."""
+
+    out: Annotated[
+        Path | None,
+        flag(
+            "FILE",
+            "Write to a file, whole or not at all; - is standard output.",
+            "-o",
+            "--out",
+            parser=file_of,
+        ),
+    ] = None
+
+
+def format_named(formats: str) -> Setting:
+    """Return what is shown of ``--format`` where a command writes some formats, its own first."""
+    return flag(formats, "Output format; by the ending of -o unless given.")
+
+
+class Output(OutputFile):
+    """Output."""
+
+    format: Annotated[str | None, format_named("table|json|csv|markdown|xlsx|parquet")] = None
+
+    def __post_init__(self) -> None:
+        """Refuse a format that the command does not write."""
+        assert self.written_as
+
+    @property
+    def written_as(self) -> str:
+        """The format to write: what is asked for, by name or by the ending of the file."""
+        shown, _ = declared(type(self))["format"]
+        formats = shown.__metadata__[0].metavar.split("|")
+        return kind_of(self.format, self.out, formats)
+
+
+class Reading(Request):
+    """Output."""
+
+    notes: Annotated[bool, flag(None, "Print every note.", "--notes")] = False
+    wide: Annotated[bool, flag(None, "Print every column and row.", "--wide")] = False
+
+
+def _folder(variable: str, kind: str) -> Setting:
+    return flag("FOLDER", f"Folder of your own {kind} YAMLs.", variable=variable)
+
+
+class OwnFolders(Request):
+    """Your own files."""
+
+    set: Annotated[
+        list[str] | None,
+        flag(
+            "PATH=VALUE",
+            "What if: memory.SRAM.capacity=60GB, or wse-3:price.cloud='20 USD/h'; repeatable.",
+        ),
+    ] = None
+
+    hardware_dir: Annotated[list[Path] | None, _folder("FASTCALC_HARDWARE_DIR", "hardware")] = None
+    models_dir: Annotated[list[Path] | None, _folder("FASTCALC_MODELS_DIR", "model")] = None
+    engines_dir: Annotated[list[Path] | None, _folder("FASTCALC_ENGINES_DIR", "engine")] = None
+
+
+class Written(Output, Reading, OwnFolders):
+    """What stands at the end of most commands."""

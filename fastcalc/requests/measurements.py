@@ -1,0 +1,87 @@
+"""Requests of the commands about the evidence: `validate`, `calibrate` and `claims`."""
+
+from pathlib import Path
+from typing import Annotated
+
+from fastcalc.requests import groups
+from fastcalc.requests.fields import argument, flag
+
+_Measured = Annotated[str | None, flag("NAME", "What a JSON file was measured on.")]
+
+
+class Measurements(groups.FormatOfEach, groups.ChipCount, groups.ParallelRanks):
+    """Measurements."""
+
+    path: Annotated[
+        Path | None,
+        argument(
+            "FILE",
+            "A CSV of measured points, or JSON of vllm bench serve or llama-bench; "
+            "the shipped evidence if none.",
+        ),
+    ] = None
+    hardware: _Measured = None
+    model: _Measured = None
+    engine: Annotated[str | None, groups.engine_named("Predict every point with this engine.")] = (
+        None
+    )
+
+    def file_options(self) -> dict[str, str]:
+        """Return what is said of a file of measurements, by the name of the flag."""
+        names = ("hardware", "model", "engine", "weights", "kv", "chips", "tp", "pp", "ep", "dp")
+        values = {name: getattr(self, name) for name in names}
+        return {name: str(value) for name, value in values.items() if value is not None}
+
+
+class Validate(Measurements, groups.Written):
+    """Show predictions against measurements: factor, bias and coverage by class of machine.
+
+    Chip, model and layout may be given for JSON files that do not name them.
+    """
+
+    examples = (
+        "fastcalc validate my-runs.csv",
+        "fastcalc validate my-runs.csv --engine vllm --max-median-factor 1.3",
+    )
+
+    max_median_factor: Annotated[
+        float | None, flag("X", "Exit with 1 if the median factor is above.")
+    ] = None
+
+
+class Calibrate(Measurements, groups.OutputFile, groups.OwnFolders):
+    """Fit an engine on measurements, and say how well.
+
+    Needs scipy. Without FILE the shipped engines are fitted again, and -o names the folder of
+    engines and evidence.
+    """
+
+    examples = (
+        "fastcalc calibrate my-runs.csv --engine vllm",
+        "fastcalc calibrate my-runs.csv -o our-vllm.yaml",
+    )
+
+    path: Annotated[
+        Path | None, argument("FILE", "Your measurements; the shipped evidence if none.")
+    ] = None
+    engine: Annotated[str | None, groups.engine_named("The engine to start from; vllm.")] = None
+
+
+class JudgeClaims(groups.Output, groups.OwnFolders):
+    """Test what articles say about fast inference.
+
+    The verdict on each claim, the number behind it, its formula and its source.
+    """
+
+    examples = (
+        "fastcalc claims --only refuted",
+        "fastcalc claims --explain 30",
+    )
+
+    path: Annotated[Path | None, argument("FILE", "A file of claims; the shipped one if none.")] = (
+        None
+    )
+    only: Annotated[str | None, flag("VERDICTS", "Claims of these verdicts, such as refuted.")] = (
+        None
+    )
+    explain: Annotated[str | None, flag("ID", "One claim in full, such as 30.")] = None

@@ -1,0 +1,201 @@
+"""Requests of the commands that search: `sweep`, `plan`, `fastmode` and `frontier`."""
+
+from typing import Annotated
+
+from fastcalc.requests import groups
+from fastcalc.requests.fields import Request, flag
+
+
+class ListedTraffic(groups.PrefixHits):
+    """Traffic."""
+
+    batch: Annotated[str, flag("LIST", "Sequences decoded together.")] = "1..256x2"
+    prompt: Annotated[str, flag("LIST", "Prompt tokens of a request.")] = "1000"
+    output: Annotated[str, flag("LIST", "Output tokens of a request.")] = "1000"
+    context: Annotated[
+        str | None, flag("LIST", "Mean context in decode; prompt + output/2 unless given.")
+    ] = None
+
+
+class ListedRanks(Request):
+    """Deployment."""
+
+    engine: Annotated[
+        str | None, groups.engine_named("Engines to try; by kind of chip unless given.", "NAMES")
+    ] = None
+    chips: Annotated[
+        str | None, flag("LIST", "Chips; without ranks the layout that serves each batch most.")
+    ] = None
+    tp: Annotated[str | None, flag("LIST", "Tensor-parallel ranks; 1 if others are given.")] = None
+    pp: Annotated[str | None, flag("LIST", "Pipeline stages.")] = None
+    ep: Annotated[str | None, flag("LIST", "Ranks that share the experts.")] = None
+    dp: Annotated[str | None, flag("LIST", "Attention replicas.")] = None
+
+
+class OutputOfPoints(groups.OutputFile):
+    """Output."""
+
+    format: Annotated[str | None, flag("csv|json|parquet", "By the ending of -o if left.")] = None
+    anyway: Annotated[
+        bool, flag(None, "Even beyond 10 minutes or what is free on the disk.", "--anyway")
+    ] = False
+
+
+class Sweep(
+    groups.ModelNames,
+    ListedTraffic,
+    groups.DraftsToTry,
+    groups.FormatsToTry,
+    groups.AnyChips,
+    ListedRanks,
+    groups.HostMemory,
+    groups.Paid,
+    OutputOfPoints,
+    groups.OwnFolders,
+):
+    """Evaluate every combination of lists: chips, formats, layouts, traffic, batches.
+
+    Numbers are lists and ranges: 1,8,32 or 1..1024x2 or 8..64+8, with 1k for a thousand. Records
+    have the keys of compare. What cannot be is left out and counted on standard error; what does
+    not fit its chips is kept, with fits false.
+    """
+
+    examples = (
+        "fastcalc sweep llama-3.1-70b --on h100-sxm,b200 --tp 1..8x2 --batch 1..64x8",
+        "fastcalc sweep llama-3.1-8b --on h100-sxm --weights bf16,fp8 -o points.csv",
+    )
+
+
+class ServiceLevel(Request):
+    """Service level."""
+
+    ttft: Annotated[str | None, flag("TIME", "Most time to the first token: 1s.")] = None
+    percentile: Annotated[
+        float | None,
+        flag("P", "Percent of requests that must meet --ttft, where they arrive at random: 99."),
+    ] = None
+    tpot: Annotated[str | None, flag("TIME", "Most time between two tokens: 25ms.")] = None
+    min_speed: Annotated[float | None, flag("TOK/S", "The same as a speed.")] = None
+    rate: Annotated[str | None, flag("N/s", "Requests to carry; one replica if left.")] = None
+
+
+class WantedPlans(Request):
+    """Search."""
+
+    max_chips: Annotated[int | None, flag("N", "Chips, all replicas together.")] = None
+    objective: Annotated[str, flag("usd|watts|chips", "What is to be least.")] = "usd"
+    load: Annotated[
+        float, groups.a_share("--load", "Share of its capacity a replica is given.")
+    ] = 1.0
+    utilization: Annotated[
+        float | None, groups.a_share("--utilization", "Now --load.", is_hidden=True)
+    ] = None
+    top: Annotated[int, flag("N", "Plans to show.")] = 5
+
+
+class FindPlans(
+    groups.ModelName,
+    groups.RequestTokens,
+    groups.PrefixHits,
+    groups.DraftsToTry,
+    ServiceLevel,
+    WantedPlans,
+    groups.FormatsToTry,
+    groups.AnyChips,
+    groups.EngineName,
+    groups.HostMemory,
+    groups.Prices,
+    groups.Written,
+):
+    """Find the cheapest deployment that meets a service level.
+
+    Over chips, formats, layouts, batches, prompts inside or apart; and why the others lose. Exits
+    with 1 if there is none, and says which limit to relax to what.
+    """
+
+    examples = (
+        "fastcalc plan llama-3.1-70b --prompt 4k --ttft 1s --tpot 25ms --rate 20/s",
+        "fastcalc plan llama-3.1-8b --on h100-sxm --min-speed 100 --objective chips",
+    )
+
+    on: str = "all"
+
+
+class FromAndTo(Request):
+    """Speed today and wanted."""
+
+    batch: Annotated[str | None, flag("N", "Sequences decoded together today.")] = None
+    from_speed: Annotated[
+        float | None, flag("TOKENS", "Tokens/s of each user today: solve for the batch.")
+    ] = None
+    speedup: Annotated[float | None, flag("X", "How many times faster; 2.5 unless given.")] = None
+    to_speed: Annotated[float | None, flag("TOKENS", "Tokens/s that each user is to get.")] = None
+
+
+class Fastmode(
+    groups.ModelName,
+    FromAndTo,
+    groups.RequestTokens,
+    groups.MeanContext,
+    groups.PrefixHits,
+    groups.Placed,
+    groups.Paid,
+    groups.Written,
+):
+    """Say what each trick for speed buys and costs, from today's batch.
+
+    Smaller batch, other and more chips, fewer bits, speculation, a smaller model, SRAM machines;
+    the cheapest two, three and four together; and what each gives of the cheapest way. Exits with
+    1 if nothing reaches the speed.
+    """
+
+    examples = (
+        "fastcalc fastmode gpt-oss-120b --on h100-sxm --batch 32 --speedup 2",
+        "fastcalc fastmode llama-3.1-70b --from-speed 20 --to-speed 40",
+    )
+
+    on: str = "h100-sxm"
+    place_for: str = "decode"
+    smaller: Annotated[
+        str, flag("family|all|none|MODELS", "Smaller models that may take its place.")
+    ] = "family"
+    everything: Annotated[
+        bool, flag(None, "Show every chip, format and model that was tried.", "--all")
+    ] = False
+    curve: Annotated[
+        bool, flag(None, "Show what a smaller batch costs from every starting batch.")
+    ] = False
+    cost: Annotated[float, flag("X", "Cost multiple to find on the curve.")] = 6.0
+
+
+class Frontier(
+    groups.ModelName,
+    groups.RequestTokens,
+    groups.MeanContext,
+    groups.PrefixHits,
+    groups.FormatsToTry,
+    groups.ChipNames,
+    groups.EngineName,
+    groups.HostMemory,
+    groups.Paid,
+    groups.Written,
+):
+    """Show user speed against $/Mtok: the points that no other beats.
+
+    Over the layouts that people run of up to --max-chips chips, at batches in powers of two and the
+    largest.
+    Exits with 1 if no chip has both a place and a price.
+    """
+
+    examples = (
+        "fastcalc frontier gpt-oss-120b --on h100-sxm,gb200,wse-3 --max-chips 8",
+        "fastcalc frontier llama-3.1-8b --on h100-sxm --max-chips 4 -o frontier.csv",
+    )
+
+    weights: Annotated[
+        str | None,
+        groups.formats_named("Weight formats to try; the model's own unless given.", "LIST"),
+    ] = None
+    kv: Annotated[str | None, groups.formats_named("KV cache formats to try.", "LIST")] = None
+    place_for: str = "decode"
+    max_chips: Annotated[int, flag("N", "Most chips of a deployment.")] = 72

@@ -1,0 +1,131 @@
+"""Requests of the commands about services and their users: `decide` and `infer`."""
+
+from typing import Annotated
+
+from fastcalc.requests import groups
+from fastcalc.requests.fields import Request, argument, flag
+from fastcalc.requests.readers import tokens_of
+
+
+class Steps(Request):
+    """Task."""
+
+    steps: Annotated[int, flag("N", "Steps of a run.")] = 1
+    accuracy: Annotated[float, flag("P", "Chance that an answer to a step is right.")] = 1.0
+    tokens: Annotated[int, flag("N", "Output tokens of a step.", parser=tokens_of("--tokens"))] = (
+        1000
+    )
+    prompt: Annotated[
+        int | None,
+        flag("TOKENS", "Prompt of a step, to count prefill.", parser=tokens_of("--prompt")),
+    ] = None
+    cached: Annotated[
+        float,
+        groups.a_share("--cached", "Share of it that a cache holds, at the option's cached-price."),
+    ] = 0.0
+    tool_seconds: Annotated[float, flag("S", "Seconds of tools in a step.")] = 0.0
+    retries: Annotated[
+        int,
+        flag(
+            "N",
+            "How often a step is redone that is found wrong at once; with 0 a failure is found at "
+            "the end, and the whole run is redone.",
+        ),
+    ] = 0
+    best_of: Annotated[int, flag("N", "Answers to a step, one of them taken.")] = 1
+    judge: Annotated[
+        str, flag("oracle|majority|SHARE", "Who picks the right one, and how reliably.")
+    ] = "oracle"
+    serial: Annotated[
+        bool, flag(None, "Answers come one after another, not at once.", "--serial")
+    ] = False
+    round_trip_ms: Annotated[float, flag("MS", "Way there and back of a call.")] = 0.0
+    window_ms: Annotated[float | None, flag("MS", "A gap in a conversation: what fits it.")] = None
+
+
+class UsersTime(Request):
+    """User."""
+
+    check_seconds: Annotated[float, flag("S", "Time that a user gives to each run.")] = 0.0
+    repair_seconds: Annotated[
+        float | None, flag("S", "Time to repair a failed run; run again unless given.")
+    ] = None
+    sessions: Annotated[int, flag("N", "Runs that a user has going side by side.")] = 1
+    look_away: Annotated[
+        float | None,
+        flag("S", "Waiting for a run after which a user does something else; never unless given."),
+    ] = None
+    come_back: Annotated[float, flag("S", "Time that coming back then takes.")] = 0.0
+    hour: Annotated[float | None, flag("USD", "What a user's hour is worth.")] = None
+    hours: Annotated[float, flag("H", "Hours of a month.")] = 160.0
+    budget: Annotated[float | None, flag("USD", "Dollars of a month; no limit unless given.")] = (
+        None
+    )
+    objective: Annotated[
+        str | None, flag("total|time|cost", "What is to be least; total with --hour, else time.")
+    ] = None
+
+
+class ModelsOnChips(Request):
+    """Deployment."""
+
+    on: Annotated[str | None, groups.chips_named("Of options that are models.")] = None
+    batch: Annotated[str | None, flag("LIST", "Batches of those; 1.")] = None
+
+
+class Decide(
+    Steps,
+    UsersTime,
+    groups.FormatOfEach,
+    ModelsOnChips,
+    groups.EngineName,
+    groups.ChipCount,
+    groups.PriceBasisOnly,
+    groups.PaidHours,
+    groups.Output,
+    groups.OwnFolders,
+):
+    """Decide between options of speed, price and accuracy: who wins, and what flips it.
+
+    An option is NAME=KEY=VALUE,...: opus=speed=65,price=25; a subscription, of which price is the
+    extra usage, max=speed=65,plan=200,quota=2e9,price=25; a model on chips,
+    glm=model=glm-4.7,on=wse-3; a mix, both=to=spark,else=opus,share=0.7; or the name of a service
+    or model.
+    """
+
+    examples = (
+        "fastcalc decide opus opus-fast --steps 10 --accuracy 0.9 --tool-seconds 4",
+        "fastcalc decide glm=model=glm-4.7,on=wse-3,batch=4 slow=speed=65,price=25",
+    )
+
+    options: Annotated[
+        list[str] | None, argument("OPTION", "Options; opus, opus-fast and spark if none.")
+    ] = None
+    map: Annotated[
+        str | None, flag("X=A..B,Y=C..D", "Who wins where: tools=0..30,spark.accuracy=0.6..1.")
+    ] = None
+    notes: Annotated[bool, flag(None, "Print every note and break-even.", "--notes")] = False
+
+
+class Infer(groups.Prices, groups.Output, groups.OwnFolders):
+    """Infer what two speeds and two prices of one service leave open.
+
+    Which combinations of a smaller batch, drafts, another machine and a higher markup are
+    consistent with them, and what would have to be published to tell them apart.
+    """
+
+    examples = (
+        "fastcalc infer --speeds 65,170 --prices 25,150",
+        "fastcalc infer --speeds 65,170 --prices 25,150 --format json",
+    )
+
+    speeds: Annotated[str, flag("SLOW,FAST", "Tokens a second of both tiers.")] = "65,170"
+    prices: Annotated[str, flag("SLOW,FAST", "USD of a million tokens out.")] = "25,150"
+    on: Annotated[str, groups.chips_named("Chips that may serve.")] = "h100-sxm,h200-sxm,b200,gb200"
+    tolerance: Annotated[
+        float, groups.a_share("--tolerance", "How far each number may be off.")
+    ] = 0.15
+    points: Annotated[int, flag("N", "Points of the box that are tried.")] = 1 << 20
+    wide: Annotated[
+        bool, flag(None, "Print every combination, and what each number may be.", "--wide")
+    ] = False

@@ -1,0 +1,62 @@
+"""What ``--speculate`` may say: tokens a pass, acceptance x drafted, or kept/drafted."""
+
+import re
+
+from fastcalc.catalogue.limits import LIMITS
+from fastcalc.core.traffic import Speculation
+from fastcalc.errors import InputError
+from fastcalc.requests import readers
+from fastcalc.written import shown
+
+_NUMBER = r"([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"
+_FORM = re.compile(rf"{_NUMBER}(?:\s*([x/])\s*{_NUMBER})?")
+_HINT = "write tokens a pass (2.5), acceptance x drafted tokens (0.8x3), or kept/drafted (2.5/3)"
+
+
+def speculation(text: str | None) -> Speculation:
+    """Return how decoding drafts ahead, of the forms that the module names; None for not at all.
+
+    >>> speculation("2.5/3")
+    Speculation(tokens_per_pass=2.5, drafted=3.0)
+    """
+    if text is None:
+        return Speculation()
+    match = _FORM.fullmatch(text.strip())
+    if match is None:
+        raise InputError(f"--speculate '{shown(text, 40)}' is not understood: {_HINT}")
+    first, form = float(match[1]), match[2]
+    if form is None:
+        return Speculation.keeping(_kept(first))
+    drafted = float(match[3])
+    if drafted not in LIMITS["drafts"]:
+        limit = LIMITS["drafts"]
+        raise InputError(
+            f"--speculate: {shown(match[3])} drafted tokens is not a whole number {limit}"
+        )
+    if form == "x":
+        if first not in LIMITS["share"]:
+            hint = f"; for tokens a pass write {match[1]}/{match[3]}" if first > 1.0 else ""
+            raise InputError(
+                f"--speculate: acceptance {first:g} is not above 0 and at most 1{hint}"
+            )
+        return Speculation.accepting(first, drafted)
+    if _kept(first) > drafted + 1.0:
+        raise InputError(
+            f"--speculate {shown(text)}: a pass keeps at most the drafted tokens and one more, "
+            f"{drafted + 1:g} here"
+        )
+    return Speculation(first, drafted)
+
+
+def speculations(text: str | None) -> tuple[Speculation, ...]:
+    """Return each way of drafting in a list, once: ``none``, or a form that `speculation` reads."""
+    names = readers.names("none" if text is None else text, "--speculate")
+    return tuple(dict.fromkeys(speculation(None if name == "none" else name) for name in names))
+
+
+def _kept(value: float) -> float:
+    limit = LIMITS["tokens a pass"]
+    if value not in limit:
+        hint = f"; for acceptance {value:g} write for example {value:g}x3" if 0 < value < 1 else ""
+        raise InputError(f"--speculate: {value:g} is not a number of tokens a pass {limit}{hint}")
+    return value
