@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.commands.validate import of_file
 from fastcalc.errors import InputError
