@@ -147,8 +147,7 @@ def test_a_first_layer_with_experts_shrinks_the_room_of_the_tables():
     assert before.max_batch < after.max_batch <= most_sequences(before, after)
 
 
-@strategies.examples(15)
-@given(
+with_a_host = given(
     grown_models(),
     strategies.hardware(spatial=False),
     test_tiers.hosts(),
@@ -156,6 +155,10 @@ def test_a_first_layer_with_experts_shrinks_the_room_of_the_tables():
     traffics,
     strategies.dice,
 )
+
+
+@strategies.examples(15)
+@with_a_host
 def test_nor_where_a_host_holds_a_part(pair, chip, host, engine, traffic, roll):
     """Each kind of bytes where it is asked to be: what is left open is placed only nearly best."""
     layout = deployment(roll, pair[0], is_spatial=False)
@@ -174,14 +177,7 @@ ON_HOST = tuple((kind, "host" if kind == "embedding" else "M") for kind in KINDS
 
 
 @strategies.examples(15)
-@given(
-    grown_models(),
-    strategies.hardware(spatial=False),
-    test_tiers.hosts(),
-    test_tiers.software(),
-    traffics,
-    strategies.dice,
-)
+@with_a_host
 def test_nor_where_bytes_go_where_requests_are_served_fastest(
     pair, chip, host, engine, traffic, roll
 ):

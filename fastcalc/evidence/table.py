@@ -96,6 +96,7 @@ class PointTable:
         wrong = wrong or wrong_layout(numbers, lambda: self.ranks_of(row["hardware"]))
         for name, message in wrong.items():
             self._add(line, self._column(line, names.index(name)), message)
+        # Of the row's texts those that are numbers are replaced, which a type checker does not see.
         return None if wrong else Point(**{**row, **numbers}, line=line)  # type: ignore[arg-type]
 
     def _wrong_length(self, line: int, cells: Sequence[str], names: Sequence[str]) -> None:
