@@ -129,6 +129,18 @@ def test_a_file_that_is_checked_opens_none_by_its_path(own, tmp_path, monkeypatc
     assert set(opened) <= {"mine.yaml"}
 
 
+@pytest.mark.parametrize("base", ["theirs", "theirs.yaml"])
+def test_a_file_extends_what_stands_alongside_it(tmp_path, base):
+    """Named by its path, its folder need not be a folder of entries; the catalogue's come first."""
+    folder = tmp_path / "chips"
+    folder.mkdir()
+    (folder / "mine.yaml").write_text(f"id: mine\nextends: {base}\nname: Mine\n")
+    (folder / "theirs.yaml").write_text("id: theirs\nextends: wse-3\nname: Theirs\n")
+    (folder / "wse-3.yaml").write_text("id: wse-3\n")
+    chip = Catalogue().hardware(str(folder / "mine.yaml"))
+    assert (chip.name, chip.memory) == ("Mine", Catalogue().hardware("wse-3").memory)
+
+
 def test_a_whole_disk_is_not_walked(tmp_path, monkeypatch):
     """A hundred folders that lead nowhere are as many files as are walked here."""
     monkeypatch.setattr(run, "MOST_WALKED", 100)

@@ -91,7 +91,9 @@ class Catalogue(Names):
 
     def _load(self, name: str, kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
         """Return the entry of a name, made once."""
-        path = self.find(name, kind)
+        return self._load_file(self.find(name, kind), kind, schema)
+
+    def _load_file(self, path: Path, kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
         if (path, kind) not in self._entries:
             self._entries[path, kind] = self._entry(path, read(path), kind, schema)
         entry: AnyEntry = self._entries[path, kind]
@@ -122,9 +124,9 @@ class Catalogue(Names):
         self, document: Document, faults: list[Fault], kind: Kind, schema: type[AnyEntry]
     ) -> InputError:
         """Return what is wrong with a document, or raise it of a file that it extends."""
-        if base := document.at("extends"):
+        if path := self._extended_by(document, kind):
             with placed(document.place, "extends"):
-                self._load(str(base), kind, schema)
+                self._load_file(path, kind, schema)
         return refuse(faults)
 
     def _supposing(self, entry: AnyEntry, document: Document, schema: type[AnyEntry]) -> AnyEntry:
@@ -158,14 +160,18 @@ class Catalogue(Names):
     def _extended_by(self, document: Document, kind: Kind) -> Path | None:
         """Return the file of the entry that a document extends, or None.
 
-        A file that comes from elsewhere opens none but the user's own and the catalogue's.
+        A file that comes from elsewhere opens none but those alongside it, the user's own and the
+        catalogue's.
         """
         base = str(document.at("extends") or "")
         with placed(document.place, "extends"):
             if "/" in base or "\\" in base:
                 hint = "write the id of an entry, or the name of a .yaml file of this folder"
                 raise InputError(f"'{shown(base)}' is a path, which extends does not take; {hint}")
-            return self.find(base, kind) if base else None
+            if not base or self.knows(base, kind) or is_too_long(base):
+                return self.find(base, kind) if base else None
+            alongside = Path(document.file).with_name(f"{base.removesuffix('.yaml')}.yaml")
+            return alongside if alongside.is_file() else self.find(base, kind)
 
     def refuse_idle_changes(self, kind: Kind, entries: Iterable[Entry]) -> None:
         """Refuse a change that none of some entries of a kind has a place for."""

@@ -1,7 +1,6 @@
 """Layers one after another: over stages of a pipeline, and over regions of a wafer."""
 
 from collections.abc import Sequence
-from functools import reduce
 
 import numpy as np
 
@@ -33,16 +32,12 @@ def heaviest_stage(
     >>> float(heaviest_stage(amounts=[1.0, 5.0], counts=[3, 58], stages=8, layers=8))
     40.0
     """
-    caps = [np.ceil(floats(count) / stages) for count in counts]
-
-    def bound(threshold: ArrayLike) -> Array:
-        heavier: ArrayLike = 0.0
-        for cap, amount in zip(caps, amounts, strict=True):
-            if amount is not threshold:
-                heavier = heavier + cap * np.maximum(amount - floats(threshold), 0.0)
-        return floats(heavier + layers * floats(threshold))
-
-    return reduce(np.minimum, map(bound, amounts))
+    thresholds = np.array(np.broadcast_arrays(*amounts, stages, layers)[:-2])
+    heavier: ArrayLike = 0.0
+    for count, amount in zip(counts, amounts, strict=True):
+        cap = np.ceil(floats(count) / stages)
+        heavier = heavier + cap * np.maximum(amount - thresholds, 0.0)
+    return floats((heavier + layers * thresholds).min(axis=0))
 
 
 def pipelined_step(
