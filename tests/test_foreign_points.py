@@ -199,6 +199,15 @@ def test_chips_and_ranks_that_disagree_are_said(catalogue):
     assert "8 chips cannot be tp 3: give --chips and --tp that agree" in said
 
 
+def test_cores_may_be_ranks(catalogue):
+    """Each of 12 Inferentia2 has two cores, and a core may take a rank."""
+    options = {"hardware": "inferentia-2", "chips": "12", "tp": "24"}
+    (point, *_) = served(catalogue, options).demand()
+    assert (point.chips, point.tp, point.pp, point.dp) == (12, 24, 1, 1)
+    wrong = fault(served(catalogue, {**options, "hardware": "h100-sxm"}))
+    assert "12 chips cannot be tp 24: give --chips and --tp that agree" in wrong
+
+
 def test_llama_bench_gives_a_point_a_test(catalogue):
     found = read(HERE / "llama-bench.json", catalogue=catalogue, options={})
     prompt, decode = found.demand()

@@ -1,7 +1,6 @@
 """A file of measurements, whoever wrote it."""
 
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +8,7 @@ from fastcalc.errors import InputError
 from fastcalc.evidence.point import COLUMNS
 from fastcalc.evidence.points import Points, points_in
 from fastcalc.evidence.text_files import lines_of, opened, text_in
+from fastcalc.importers.setup import ranks_in
 from fastcalc.written import shown
 
 if TYPE_CHECKING:
@@ -35,15 +35,4 @@ def read(path: Path, *, catalogue: "Catalogue", options: Mapping[str, str] | Non
                 f"{shown(path, 200)} is a CSV, whose rows name their own; leave out "
                 f"{', '.join(flags)}, which is for results of vllm bench serve and llama-bench"
             )
-        return points_in(str(path), lines_of(str(path), stream), _ranks_in(catalogue))
-
-
-def _ranks_in(catalogue: "Catalogue") -> Callable[[str], int | None]:
-    @cache
-    def ranks_of(name: str) -> int | None:
-        if name.lower() not in catalogue.known("hardware"):
-            return None
-        ranks = catalogue.hardware(name).ranks
-        return int(ranks.si) if ranks else 1
-
-    return ranks_of
+        return points_in(str(path), lines_of(str(path), stream), ranks_in(catalogue))

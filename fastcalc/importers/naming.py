@@ -12,6 +12,7 @@ from fastcalc.catalogue.names import files_in
 from fastcalc.catalogue.reader import read
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
+from fastcalc.importers.setup import ranks_in
 
 
 class Names:
@@ -21,6 +22,7 @@ class Names:
         self.catalogue = catalogue
         self.chip = cache(lambda text: chip_id(text, catalogue))
         self.model = cache(lambda text: model_id(text, catalogue))
+        self.ranks = ranks_in(catalogue)
 
 
 _NOISE = {

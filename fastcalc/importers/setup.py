@@ -1,12 +1,16 @@
 """What a foreign file leaves unsaid: the machine and the model of its measurements."""
 
-from collections.abc import Mapping
-from math import prod
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import cache
+from math import ceil, prod
+from typing import TYPE_CHECKING, Any
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.errors import InputError
 from fastcalc.written import shown
+
+if TYPE_CHECKING:
+    from fastcalc.catalogue.store import Catalogue
 
 WORDS = ("hardware", "model", "engine", "weights", "kv")
 LAYOUT = ("chips", "tp", "ep", "pp", "dp")
@@ -41,13 +45,18 @@ def _count(text: str) -> int | None:
     return int(text) if is_count and int(text) in LIMITS["chips"] else None
 
 
-def layout(options: Mapping[str, str]) -> dict[str, int | None]:
+def layout(options: Mapping[str, str], ranks: int = 1) -> dict[str, int | None]:
     """Return the layout that was said, completed where only one is possible; empty without any.
 
     Chips that are no multiple of what is said to share them are refused.
 
+    options : what the user said, by name
+    ranks : of a chip; its cores may take a rank each, or it may be one [1]
+
     >>> layout({"tp": "4"}), layout({"chips": "8", "tp": "4"})["pp"]
     ({'tp': 4, 'pp': 1, 'dp': 1, 'chips': 4, 'ep': None}, None)
+    >>> layout({"chips": "12", "tp": "24"}, ranks=2)
+    {'tp': 24, 'pp': 1, 'dp': 1, 'chips': 12, 'ep': None}
     """
     counts = {name: _count(options.get(name, "")) for name in LAYOUT}
     chips, ep = counts.pop("chips"), counts.pop("ep")
@@ -55,13 +64,27 @@ def layout(options: Mapping[str, str]) -> dict[str, int | None]:
     product = prod(stated)
     if chips is None and not stated:
         return {}
-    chips = chips or product
+    chips = chips or ceil(product / ranks)
+    sharing = chips if product == chips else chips * ranks
     words = " x ".join(f"{name} {count}" for name, count in counts.items() if count)
-    if chips % product or (len(stated) == len(counts) and chips != product):
+    if sharing % product or (len(stated) == len(counts) and sharing != product):
         raise Unsaid(f"{chips} chips cannot be {words}: give --chips and --tp that agree")
-    if chips == product:
+    if sharing == product:
         counts = {name: count or 1 for name, count in counts.items()}
     return {**counts, "chips": chips, "ep": ep}
+
+
+def ranks_in(catalogue: "Catalogue") -> Callable[[str], int | None]:
+    """Return what gives the ranks of a chip by its name, None where there is no such chip. [1]"""
+
+    @cache
+    def ranks_of(name: str) -> int | None:
+        if name.lower() not in catalogue.known("hardware"):
+            return None
+        ranks = catalogue.hardware(name).ranks
+        return int(ranks.si) if ranks else 1
+
+    return ranks_of
 
 
 def no_model(called: str) -> str:

@@ -151,7 +151,7 @@ def _setup(record: Record, options: Mapping[str, str], names: Names) -> dict[str
         options.get("model") or names.model(stated.get("model", "")) or names.model(called) or ""
     )
     stored = stated["weights"] if "weights" in stated else checkpoint_format(called)
-    machine = layout(stated)
+    machine = layout(stated, names.ranks(hardware) or 1)
     chip = shown(stated.get("hardware", ""))
     no_chip = (
         f"no chip of the catalogue is '{chip}'" if chip else "the file does not name the hardware"
