@@ -1,0 +1,146 @@
+"""Stages of open load against what is expected: a request's mean time, the most that is carried.
+
+``python -m benchmarks.load`` takes the stages of ``evidence/load.csv`` whose prefixes were not
+cached; of others nobody has published how many tokens were. At so many arrivals a second as many
+requests are in flight as arrive while one is served (J. D. C. Little, "A proof for the queuing
+formula L = lambda W," Operations Research 9, 1961); a server is overloaded beyond what the largest
+batch serves.
+"""
+
+import argparse
+import csv
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.table import factor, figure, markdown
+from fastcalc.catalogue.folders import shipped_folder
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.chip.machine import machine
+from fastcalc.core.chip.tier import OWN_MEMORY
+from fastcalc.core.estimate import Estimate, evaluate
+from fastcalc.core.placement.layout import Layout
+from fastcalc.core.placement.placement import Placement
+from fastcalc.core.scenario import Scenario
+from fastcalc.core.traffic import Traffic
+
+
+class Stage(NamedTuple):
+    """A stage of constant load.
+
+    run : the stages of one server share it
+    tp, sequences : ranks, and sequences in a step at most [1]
+    prompt, output : mean tokens of a request [1]
+    rate, carried : requests asked for and served a second [1/s]
+    seconds : mean time of a request, from its arrival to its last token [s]
+    is_stable : whether the server kept up
+    """
+
+    id: str
+    run: str
+    hardware: str
+    model: str
+    engine: str
+    tp: int
+    sequences: int
+    prompt: float
+    output: float
+    rate: float
+    carried: float
+    seconds: float
+    is_stable: bool
+
+
+def stages() -> list[Stage]:
+    """Read the stages without prefix caching, in order."""
+    path = shipped_folder("evidence") / "load.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        return [
+            Stage(
+                id=row["id"],
+                run=row["url"].rpartition("/")[0],
+                hardware=row["hardware"],
+                model=row["model"],
+                engine=row["engine"],
+                tp=int(row["tp"]),
+                sequences=int(row["max_num_seqs"]),
+                prompt=float(row["input_mean"]),
+                output=float(row["output_mean"]),
+                rate=float(row["rate_req_s"]),
+                carried=float(row["achieved_req_s"]),
+                seconds=float(row["e2e_mean_ms"]) / 1e3,
+                is_stable=row["regime"] == "stable",
+            )
+            for row in csv.DictReader(file)
+            if row["prefix_caching"] == "off"
+        ]
+
+
+def estimate_of(stage: Stage, catalogue: Catalogue) -> Estimate:
+    """Return what the server of a stage does at each batch up to its largest."""
+    traffic = Traffic(stage.prompt, stage.output, stage.prompt + stage.output / 2.0)
+    hardware, engine = catalogue.hardware(stage.hardware), catalogue.engine(stage.engine)
+    work = Scenario(hardware, catalogue.model(stage.model), engine, (1,), traffic).work
+    server = machine(hardware, engine, work, OWN_MEMORY)
+    server = replace(server, software=replace(server.software, max_sequences=stage.sequences))
+    placement = Placement(server, work, Layout(stage.tp, 1, 1, 1), traffic.longest)
+    largest = min(float(stage.sequences), float(placement.max_batch))
+    return evaluate(placement, batch=np.arange(1.0, largest + 1.0), traffic=traffic)
+
+
+def most_carried(estimate: Estimate) -> float:
+    """Return the requests a second that the best batch serves. [1/s]"""
+    return float((estimate.served / estimate.traffic.output).max())
+
+
+def request_seconds(estimate: Estimate, rate: float) -> float | None:
+    """Return a request's mean time at some arrivals a second; None where too many arrive. [s]
+
+    estimate : of batches that grow
+    rate : arrivals [1/s]
+    """
+    answer = np.asarray(estimate.traffic.output) - 1.0
+    seconds = estimate.ttft + answer * estimate.tpot_in_traffic
+    arrivals = estimate.batch / seconds
+    if rate > arrivals.max():
+        return None
+    return float(np.interp(rate, np.maximum.accumulate(arrivals), seconds))
+
+
+def table(scored: Iterable[Stage], catalogue: Catalogue) -> str:
+    """Return measured and expected times of stages that are stable, and what each run carries."""
+    lines: list[Sequence[str]] = []
+    for _, members in groupby(scored, key=lambda stage: stage.run):
+        of_run = list(members)
+        for stage in of_run:
+            if stage.is_stable:
+                estimate = estimate_of(stage, catalogue)
+                seconds = request_seconds(estimate, stage.rate)
+                lines.append(_line(stage, f"at {stage.rate:g}/s [ms]", 1e3, stage.seconds, seconds))
+        busiest = max(of_run, key=lambda stage: stage.carried)
+        most = most_carried(estimate_of(busiest, catalogue))
+        lines.append(_line(busiest, "most carried [1/s]", 1.0, busiest.carried, most))
+    return markdown(("stage", "load", "measured", "expected", "factor"), lines, left=2)
+
+
+def _line(
+    stage: Stage, load: str, unit: float, measured: float, expected: float | None
+) -> list[str]:
+    if expected is None:
+        return [stage.id, load, figure(measured * unit), "overloaded", ""]
+    off = f"{factor(expected, measured):.2f}"
+    return [stage.id, load, figure(measured * unit), figure(expected * unit), off]
+
+
+def main() -> None:
+    """Print the table."""
+    argparse.ArgumentParser(prog="python -m benchmarks.load", description=__doc__).parse_args()
+    sys.stdout.write(f"{table(stages(), Catalogue())}\n")
+
+
+if __name__ == "__main__":
+    main()
