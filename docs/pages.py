@@ -238,7 +238,7 @@ def validated() -> Table:
 
 def trust() -> str:
     """Return the README's few lines on how far to trust a number."""
-    groups = validated().premises["groups"]
+    groups = validated().details["groups"]
     classes = [one for one in _of(groups, "part") if one["n"] >= FEW]
     closest = min(classes, key=lambda one: one["p90_factor"])
     furthest = max(classes, key=lambda one: one["p90_factor"])
@@ -346,7 +346,7 @@ def _scores(groups: Sequence[Any]) -> dict[str, float]:
 def accuracy() -> str:
     """Return the page on how far predictions are from measurements."""
     table = validated()
-    groups = table.premises["groups"]
+    groups = table.details["groups"]
     weak = [
         one
         for one in _of(groups, "hardware", "model")

@@ -11,7 +11,9 @@ import pytest
 
 import fastcalc as fc
 from fastcalc.commands import COMMANDS, request_of
+from fastcalc.library.answer_table import MOST_ROWS
 from fastcalc.library.functions import FUNCTIONS, parameters, request
+from fastcalc.report.records import PREMISES
 from fastcalc.requests.fields import declared
 from tests.helpers import ROOT
 from tests.helpers import run as run_here
@@ -117,8 +119,54 @@ def test_columns_are_arrays_with_nan_where_nothing_fits():
     for one in (table, swept):
         assert np.isfinite(one["tokens_per_s_per_user"]).tolist() == [True, False]
         assert one["limiter"][1] == "capacity"
-    with pytest.raises(KeyError):
-        table["speed"]
+    for one in (table, swept):
+        with pytest.raises(KeyError, match="did you mean tpot_ms"):
+            one["tpot"]
+
+
+@pytest.mark.parametrize("command", CASES)
+def test_a_slice_is_a_table_of_some_rows(command, tmp_path):
+    table = CASES[command]()
+    part = table[1:3]
+    assert isinstance(part, fc.Table)
+    assert part.records == table.records[1:3]
+    assert (part.keys, part.notes, part.premises) == (table.keys, table.notes, table.premises)
+    assert len(str(part).splitlines()) >= len(part)
+    part.save(tmp_path / "part.csv")
+    assert len((tmp_path / "part.csv").read_text().splitlines()) == 1 + len(part)
+
+
+@pytest.mark.parametrize("command", CASES)
+def test_premises_have_the_same_keys_for_every_command(command):
+    table = CASES[command]()
+    assert tuple(table.premises) == PREMISES
+    assert not set(table.details) & {*PREMISES, "assumptions"}
+    # What JSON has alongside the records is in one or the other.
+    if command.startswith(("compare", "plan", "frontier", "fastmode", "sweep")):
+        assert table.premises["prices"]["h100-sxm"]["basis"] in ("given", "cloud")
+
+
+def test_a_file_of_json_says_which_version_wrote_it(tmp_path):
+    for command in (
+        "compare llama-3.1-8b --on h100-sxm,wse-3 --batch 1,8 --price h100-sxm=2",
+        "sweep llama-3.1-8b --on h100-sxm --batch 1,100000 --tp 1,2",
+    ):
+        CASES[command]().save(tmp_path / "table.json")
+        assert json.loads((tmp_path / "table.json").read_text())["version"] == fc.__version__
+
+
+def test_a_notebook_gets_the_headline_and_the_key_of_the_page():
+    table = fc.fit("llama-3.1-8b", on="h100-sxm")
+    page, html = " ".join(str(table).split()), table._repr_html_()
+    headline = html.partition("<caption>")[2].partition("</caption>")[0]
+    assert page.startswith(headline)
+    assert "<p>key: the largest batch that these chips hold" in html
+
+
+def test_a_notebook_gets_no_million_rows():
+    html = fc.sweep("llama-3.1-8b", on="h100-sxm", batch=range(1, 301))._repr_html_()
+    assert html.count("<tr>") == 1 + MOST_ROWS
+    assert f"the first {MOST_ROWS} rows" in html
 
 
 def test_a_notebook_gets_a_table_without_markup_of_names(tmp_path):
@@ -143,6 +191,7 @@ def test_frames():
     assert isinstance(frame, pandas.DataFrame)
     assert list(frame["batch"]) == [1, 8, 32, 128]
     assert len(frame[frame.fits]) == 4
+    assert frame.attrs["units"]["tpot_ms"] == "ms"
 
 
 def test_without_pandas_a_frame_is_refused_in_a_sentence(monkeypatch):
@@ -277,7 +326,7 @@ def test_the_price_of_output_is_of_decode_alone():
     """Chip-hours over decode tokens, however long the prompts; the total has both."""
     table = fc.compare("llama-3.1-70b", on="h100-sxm", batch=8, prompt=30_000, output=100)
     (one,) = table
-    said = table.premises["assumptions"]["rates"].replace(", ", "; ").split("; ")
+    said = table.premises["rates"].replace(", ", "; ").split("; ")
     assert "tokens_per_s_* and usd_per_mtok_output are decode alone" in said
     assert "prompts priced apart" in str(table)
     output = one["usd_per_hour"] / (3600 * one["tokens_per_s_total"]) * 1e6

@@ -45,8 +45,12 @@ def records_schema() -> str:
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "What fastcalc prints with --format json",
         "type": "object",
-        "required": ["schema", "records"],
-        "properties": {"schema": {"const": SCHEMA}, "records": records},
+        "required": ["schema", "version", "records"],
+        "properties": {
+            "schema": {"const": SCHEMA},
+            "version": {"type": "string"},
+            "records": records,
+        },
         "definitions": kinds,
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"

@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fastcalc import __version__
 from fastcalc.commands import output
 from fastcalc.records.columns import Column
 from fastcalc.report import console, record_tables
@@ -16,6 +17,9 @@ from fastcalc.written import json_text, to_csv
 if TYPE_CHECKING:
     from fastcalc.report.charts.drawing import Chart
 
+
+HEAD = {"schema": SCHEMA, "version": __version__}
+"""What a JSON document of records begins with."""
 
 Page = Callable[[console.Screen], Iterable[console.Part]]
 
@@ -104,7 +108,7 @@ def write(request: Output, answer: CommandAnswer) -> int:
     elif kind == "json" and answer.as_json is not None:
         output.write(answer.as_json(), request.out)
     elif kind == "json":
-        document = {"schema": SCHEMA, "records": list(answer.records()), **answer.extra()}
+        document = {**HEAD, "records": list(answer.records()), **answer.extra()}
         output.write(json_text(document), request.out)
     elif kind == "csv":
         output.write(to_csv(map(answer.cells, answer.records()), answer.keys), request.out)

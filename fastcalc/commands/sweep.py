@@ -12,6 +12,7 @@ import numpy as np
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.commands import loading, output, progress
+from fastcalc.commands.answer import HEAD
 from fastcalc.commands.size import foresee
 from fastcalc.errors import InputError
 from fastcalc.report import records
@@ -104,7 +105,7 @@ def _axes(request: Sweep) -> Axes:
 def _sink(kind: str, file: Path | None) -> Iterator[Sink]:
     text: dict[str, Callable[[Any], Sink]] = {
         "csv": CSVSink,
-        "json": lambda stream: JSONSink(stream, records.SCHEMA),
+        "json": lambda stream: JSONSink(stream, HEAD),
     }
     if file is None:
         with output.standard_output() as stream:

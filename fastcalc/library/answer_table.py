@@ -4,11 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from html import escape
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from fastcalc.catalogue.names import nearest
 from fastcalc.commands import sweep
 from fastcalc.commands.answer import CommandAnswer, screen, write
 from fastcalc.commands.output import kept_notes, whole
@@ -18,8 +20,13 @@ from fastcalc.records.columns import NEEDS_FIT, Columns, flat, pick
 from fastcalc.report import console, record_tables
 from fastcalc.report.dictionary import meanings, type_of
 from fastcalc.report.numbers_as_text import many
-from fastcalc.report.records import Record, plainly
+from fastcalc.report.records import PREMISES, Record, plainly
+from fastcalc.requests.groups import Output
 from fastcalc.requests.readers import choice
+from fastcalc.written import shown
+
+MOST_ROWS = 200
+"""Of a table in a notebook: a sweep has millions."""
 
 _SHOWN = "model hardware chips batch tokens_per_s_per_user tokens_per_s_total limiter"
 
@@ -32,8 +39,8 @@ class Table(Sequence[Record]):
     """An answer: a sequence of records, whose columns are arrays.
 
     ``table[0]`` is a record, ``table["tpot_ms"]`` an array of numbers (nan where a key has no
-    value) or truths, or of objects where values are words. Printed it is the page of the command
-    line, in a notebook a table.
+    value) or truths, or of objects where values are words; ``table[:5]`` is a table of those rows
+    alone. Printed it is the page of the command line, in a notebook a table.
     """
 
     def __init__(self, flags: Any, answer: CommandAnswer, messages: Sequence[str] = ()) -> None:
@@ -51,8 +58,18 @@ class Table(Sequence[Record]):
 
     @cached_property
     def premises(self) -> Record:
-        """What stands alongside the records in JSON: traffic, prices with their dates, engines."""
-        return self._answer.extra()
+        """What the records rest on: traffic, prices with their dates, engines.
+
+        The keys are those of every command; what it has no such thing of is None.
+        """
+        assumptions = self._answer.extra().get("assumptions", {})
+        return {key: assumptions.get(key) for key in PREMISES}
+
+    @cached_property
+    def details(self) -> Record:
+        """What the command alone has to say alongside its records."""
+        extra = self._answer.extra()
+        return {key: extra[key] for key in extra if key != "assumptions"}
 
     @cached_property
     def notes(self) -> list[str]:
@@ -72,13 +89,12 @@ class Table(Sequence[Record]):
         return {key: dictionary[key].unit for key in self.keys if key in dictionary}
 
     def column(self, key: str) -> Array:
-        """Return the values of a key, or a KeyError.
+        """Return the values of a key, or a KeyError with the nearest keys there are.
 
         Truths are bool, and counts whole numbers, or floats where one is missing; other numbers
         are floats, and words objects.
         """
-        if key not in self.keys:
-            raise KeyError(key)
+        self._demand(key)
         values = [record[key] for record in self.records]
         type_ = type_of(key, values)
         if type_ in (int, bool) and all(isinstance(value, type_) for value in values):
@@ -89,14 +105,40 @@ class Table(Sequence[Record]):
         objects[:] = values
         return objects
 
+    def _demand(self, key: str) -> None:
+        if key not in self.keys:
+            near = nearest(key, self.keys)
+            hint = f"did you mean {' or '.join(near)}?" if near else "table.keys lists all"
+            raise KeyError(f"no column is called '{shown(key)}'; {hint}")
+
     @overload
     def __getitem__(self, index: int) -> Record: ...
     @overload
     def __getitem__(self, index: str) -> Array: ...
     @overload
-    def __getitem__(self, index: slice) -> list[Record]: ...
+    def __getitem__(self, index: slice) -> "Table": ...
     def __getitem__(self, index: Any) -> Any:
-        return self.column(index) if isinstance(index, str) else self.records[index]
+        if isinstance(index, str):
+            return self.column(index)
+        return self._rows(index) if isinstance(index, slice) else self.records[index]
+
+    def _rows(self, index: slice) -> "Table":
+        """Return some rows as a table of their own, in the columns of a notebook."""
+        records = self.records[index]
+        columns, rows = self._answer.rows()
+        chosen: Sequence[Any] = list(rows)
+        is_aligned = len(chosen) == len(self)  # a command may show fewer rows than it has records
+        chosen = chosen[index] if is_aligned else records
+        columns = columns if is_aligned else record_tables.of_keys(self.keys)
+        answer = CommandAnswer(
+            lambda screen: [record_tables.table(columns, chosen, screen.width)],
+            lambda: records,
+            lambda: (columns, chosen),
+            self._answer.extra,
+            keys=self.keys,
+            code=self._answer.code,
+        )
+        return Table(Output(), answer, self.notes)
 
     def __len__(self) -> int:
         return len(self.records)
@@ -105,14 +147,19 @@ class Table(Sequence[Record]):
         return iter(self.records)
 
     def to_pandas(self) -> "DataFrame":
-        """Return the records as a frame, or an InputError where pandas is not installed."""
+        """Return the records as a frame, with their units in ``attrs``.
+
+        Raises InputError if pandas is not installed.
+        """
         try:
             from pandas import DataFrame
         except ImportError as error:
             raise InputError(
                 "a frame needs pandas: python -m pip install pandas; records and columns do not"
             ) from error
-        return DataFrame({key: self.column(key) for key in self.keys})
+        frame = DataFrame({key: self.column(key) for key in self.keys})
+        frame.attrs["units"] = self.units
+        return frame
 
     def save(self, file: str | Path) -> None:
         """Write a file in the format of its ending: csv, json, md, xlsx, parquet or txt.
@@ -154,10 +201,32 @@ class Table(Sequence[Record]):
     def _repr_html_(self) -> str:
         columns, rows = self._answer.rows()
         head = "".join(f"<th>{escape(record_tables.heading(column))}</th>" for column in columns)
-        body = (record_tables.row(columns, record).values() for record in rows)
+        shown_rows = list(islice(rows, MOST_ROWS + 1))
+        body = (record_tables.row(columns, record).values() for record in shown_rows[:MOST_ROWS])
         lines = ("".join(f"<td>{escape(cell)}</td>" for cell in cells) for cells in body)
         table = "".join(f"<tr>{line}</tr>" for line in lines)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{table}</tbody></table>"
+        headline, key = self._headline_and_key()
+        more = [f"the first {MOST_ROWS} rows; table.records has all"] * (
+            len(shown_rows) > MOST_ROWS
+        )
+        caption = f"<caption>{escape(headline)}</caption>" if headline else ""
+        below = "".join(f"<p>{escape(line)}</p>" for line in [*key, *more])
+        return (
+            f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{table}</tbody></table>{below}"
+        )
+
+    def _headline_and_key(self) -> tuple[str, list[str]]:
+        """Return what stands above the table of a page, and what its signs mean."""
+        if self._answer.parts is None:
+            return (self.notes or [""])[0], []
+        parts = list(self._answer.parts(screen(self._flags)))
+        titles = [
+            f"{part.name}: {part.sentence}" if isinstance(part, console.Title) else part
+            for part in parts
+            if isinstance(part, (console.Title, str))
+        ]
+        lines = [line for part in parts if isinstance(part, console.Notes) for line in part.lines]
+        return next(filter(None, titles), ""), [line for line in lines if line.startswith("key: ")]
 
 
 class SweptTable(Table):
@@ -179,7 +248,7 @@ class SweptTable(Table):
                     plainly(dict(zip(columns, row, strict=True)))
                     for row in zip(*(column.tolist() for column in columns.values()), strict=True)
                 ],
-                rows=lambda: (pick(_SHOWN), self.records),
+                rows=lambda: (pick(_SHOWN), self[: MOST_ROWS + 1].records),
                 extra=lambda: premises,
                 warnings=[f"{many(n, 'combination')} left out: {why}" for why, n in left_out],
                 keys=tuple(columns),
@@ -195,9 +264,21 @@ class SweptTable(Table):
 
     def column(self, key: str) -> Array:
         """Return the values of a key, or a KeyError; of the types that `Table.column` has."""
+        self._demand(key)
         values = self._columns[key]
         is_count = type_of(key, ()) is int and values.dtype.kind == "f"
         return values.astype(int) if is_count and not np.isnan(values).any() else values
+
+    def _rows(self, index: slice) -> Table:
+        """Return some points as a table of their own."""
+        columns = {key: column[index] for key, column in self._columns.items()}
+        points = SweptTable(self._flags, columns, self._answer.extra(), self._messages)
+        answer = replace(
+            points._answer,
+            parts=lambda screen: [record_tables.table(pick(_SHOWN), points.records, screen.width)],
+            rows=lambda: (pick(_SHOWN), points.records),
+        )
+        return Table(Output(), answer, self._messages)
 
     def __len__(self) -> int:
         return len(next(iter(self._columns.values())))

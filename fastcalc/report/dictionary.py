@@ -1,6 +1,7 @@
 """What the keys of every command's records mean."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
 from fastcalc.records.columns import COLUMNS, Column
@@ -17,7 +18,8 @@ COMMANDS: dict[str, tuple[Column, ...]] = {
 }
 
 
-def meanings() -> dict[str, Column]:
+@cache
+def meanings() -> Mapping[str, Column]:
     """Return the column of each key, of the first command that has it."""
     columns = [column for columns_of_command in COMMANDS.values() for column in columns_of_command]
     return {column.key: column for column in reversed(columns)}

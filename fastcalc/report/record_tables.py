@@ -8,7 +8,7 @@ from typing import Any
 from fastcalc.records.columns import Column
 from fastcalc.report.console import TextTable
 from fastcalc.report.numbers_as_text import dollars, number
-from fastcalc.written import to_markdown
+from fastcalc.written import csv_cell, to_markdown
 
 Row = Mapping[str, str]
 """Cells by the keys of their columns."""
@@ -43,6 +43,18 @@ def _of_a_table(
 
 words, numbers = partial(_of_a_table, "text"), partial(_of_a_table, "count")
 """Columns that no record has: a heading, a bar between its lines, and what makes a cell."""
+
+
+def of_keys(keys: Iterable[str]) -> list[Column]:
+    """Return a column for each key of records, headed by it."""
+    return [Column(key, heading=("", key), format=partial(_any_cell, key)) for key in keys]
+
+
+def _any_cell(key: str, record: Mapping[str, Any]) -> str:
+    value = record[key]
+    if isinstance(value, float):
+        return number(value)
+    return "-" if value is None else csv_cell(value)
 
 
 def row(columns: Iterable[Column], record: Any) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Blocks of columns to files: CSV, JSON, or Parquet with pyarrow."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO, Protocol, TextIO
 
 import numpy as np
@@ -41,9 +41,10 @@ class CSVSink(Sink):
 class JSONSink:
     """One document in the form of ``compare``, a record for each point."""
 
-    def __init__(self, stream: TextIO, schema: str) -> None:
+    def __init__(self, stream: TextIO, head: Mapping[str, str]) -> None:
         self.stream, self.between = stream, "\n"
-        stream.write('{\n  "schema": ' + to_json(schema) + ',\n  "records": [')
+        lines = (f"  {to_json(key)}: {to_json(text)},\n" for key, text in head.items())
+        stream.write("{\n" + "".join(lines) + '  "records": [')
 
     def write(self, columns: Columns, shape: tuple[int, ...]) -> None:
         """Take the points of a block."""
