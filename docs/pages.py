@@ -91,11 +91,9 @@ WEAK_PLACES = """## Where it is weak
 
 Chips and models whose median is off by more than {weak}, or of which there are fewer than three
 points. Of these {of}, {few} rest on a single source, whose way of measuring nobody can tell from
-the chip. Known causes: routed experts in the first months of a chip or an architecture; TPU
-v7, which is twice as fast as `young` kernels; public speeds of SRAM machines, which hide
-speculation; software of another year than an engine's, which moves a floor by 1.5 to 2.
-[What was scored once,
-unseen](evidence.md#what-is-shipped) stands apart.
+the chip. Known causes: routed experts in the first months of a chip or an architecture;
+public speeds of SRAM machines, which hide speculation; software of another year than an engine's,
+which moves a floor by 1.5 to 2. [What was scored once, unseen](evidence.md#what-is-shipped) stands apart.
 """
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from fastcalc.catalogue.schema.engines import Phase, RangeWidths
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.chip.machine_class import YOUNG
+from fastcalc.core.chip.machine_class import NARROWLY_FITTED
 from fastcalc.evidence.deployments import Deployments
 from fastcalc.evidence.parameters import ParameterFamily, family_of
 from fastcalc.evidence.point import Point
@@ -87,11 +87,11 @@ def _predicted(rows: StackedPoints, residuals: Floats) -> list[Prediction]:
 
 
 def _fitted_sources(rows: StackedPoints) -> FittedSources:
-    """Return who was fitted on what; kernels in their first months foretell none on other chips."""
+    """Return who was fitted on what, by engines whose fit foretells anything."""
     sources = defaultdict[tuple[str, Phase, str], set[str]](set)
     for prediction in predictions_of(rows):
         key = prediction.engine_used, prediction.phase, prediction.machine
-        if prediction.engine_used != YOUNG:
+        if prediction.engine_used not in NARROWLY_FITTED:
             sources[key].add(prediction.point.source_key)
     return sources
 

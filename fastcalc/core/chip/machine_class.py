@@ -5,6 +5,10 @@ from fastcalc.catalogue.schema import Hardware
 YOUNG = "young"
 """The engine of chips that no other was fitted on."""
 
+NARROWLY_FITTED = (YOUNG, "tpu")
+"""Engines that foretell little of other chips and servers: kernels in their first months, and the
+recipes of one publisher."""
+
 ENGINES = {
     "datacenter": "vllm",
     "consumer": "llama-cpp",
@@ -14,7 +18,7 @@ ENGINES = {
     "lpu": "groq",
     "rdu": "sambanova",
     "npu": YOUNG,
-    "tpu": YOUNG,
+    "tpu": "tpu",
 }
 """The engine taken for a class of machine where none is named."""
 
@@ -35,5 +39,5 @@ def engine_of_class(hardware: Hardware) -> tuple[str, bool]:
     """Return the engine for a chip's class, and whether it is borrowed from another class."""
     kind = class_of(hardware)
     if kind in ENGINES:
-        return ENGINES[kind], ENGINES[kind] == YOUNG
+        return ENGINES[kind], ENGINES[kind] in NARROWLY_FITTED
     return ENGINES["wafer" if hardware.execution == "spatial" else "datacenter"], True
