@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import exp, log
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -68,7 +69,8 @@ def gain_of(pairs: Sequence[Pair], seed: int = 1) -> Gain:
     seed : of the sources drawn
     """
     gains, counts = [], []
-    for _, group in groupby(sorted(pairs), key=lambda pair: pair.source):
+    by_name = attrgetter("source")
+    for _, group in groupby(sorted(pairs, key=by_name), key=by_name):
         errors = [abs(log(pair.before)) - abs(log(pair.after)) for pair in group]
         gains.append(float(np.mean(errors)))
         counts.append(len(errors))

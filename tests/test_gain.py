@@ -26,6 +26,12 @@ def test_a_source_weighs_as_the_root_of_its_points():
     assert (gain.better, gain.worse) == (1, 1)
 
 
+def test_a_source_with_points_of_two_classes_is_one():
+    """Its points gain and lose alike, so it gains nothing."""
+    gain = gain_of([Pair("prefill", "a", 2.0, 1.0), Pair("served, dense", "a", 1.0, 2.0)])
+    assert (gain.gain, gain.better, gain.worse) == (1.0, 0, 0)
+
+
 def test_an_interval_holds_both_when_two_sources_disagree():
     """Of two sources drawn twice, a quarter of the draws is either one alone: beyond 5 % each."""
     gain = gain_of([Pair("part", "a", 2.0, 1.0), Pair("part", "b", 1.0, 2.0)])
