@@ -93,7 +93,8 @@ Chips and models whose median is off by more than {weak}, or of which there are 
 points. Of these {of}, {few} rest on a single source, whose way of measuring nobody can tell from
 the chip. Known causes: routed experts in the first months of a chip or an architecture;
 public speeds of SRAM machines, which hide speculation; software of another year than an engine's,
-which moves a floor by 1.5 to 2. [What was scored once, unseen](evidence.md#what-is-shipped) stands apart.
+which moves a floor by 1.5 to 2. [What was scored once,
+unseen](evidence.md#what-is-shipped) stands apart.
 """
 
 
