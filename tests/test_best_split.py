@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from fastcalc.core.chip.tier import KINDS
+from fastcalc.core.model.kinds import IN_LAYERS, KINDS, READ
 from fastcalc.core.placement.best_split import best_split
-from fastcalc.core.placement.split import IN_LAYERS, READ, Costs, Split, least_lost
+from fastcalc.core.placement.split import Costs, Split, least_lost
 
 POINTS = 5
 

@@ -75,8 +75,9 @@ def test_no_step_is_faster_than_light(chip, model, engine, traffic):
     passes = Schedule(placement, traffic, BATCHES)
     replicas = 1 if placement.machine.is_spatial else placement.layout.dp
     for prompt in (0.0, traffic.computed_prompt):
+        decode = passes.decode_work()
         work = replace(
-            passes.decode_work(),
+            decode,
             sequences=BATCHES,
             expert_tokens=BATCHES
             * placement.layout.expert_shards
@@ -84,10 +85,12 @@ def test_no_step_is_faster_than_light(chip, model, engine, traffic):
             * traffic.speculation.verified,
             prompt=prompt,
             expert_prompt=prompt,
-            prompt_flops=placement.work.attention_flops(
-                traffic.prompt_context, spread=traffic.prompt_spread, prompt=True
-            )
-            / placement.layout.tp,
+            prompt_flops=decode.prompt_flops._replace(
+                kv=placement.work.attention_flops(
+                    traffic.prompt_context, spread=traffic.prompt_spread, prompt=True
+                )
+                / placement.layout.tp
+            ),
         )
         everyone = PassInput(
             attention=passes.attention,

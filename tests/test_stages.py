@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from fastcalc.catalogue.schema import Model
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.chip.tier import KINDS as KINDS_OF_BYTES
 from fastcalc.core.chip.tier import MemoryChoice
 from fastcalc.core.estimate import evaluate
+from fastcalc.core.model.kinds import KINDS as KINDS_OF_BYTES
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.legal import slots
 from fastcalc.core.placement.placement import Placement, stored_weights

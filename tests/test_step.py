@@ -420,7 +420,7 @@ def test_a_recurrent_state_is_read_and_written():
     made = passes(made_up.blocks(blocks=[block]), Layout(tp=2))
     state = made.placement.work.state_bytes
     assert state > 3 * 4 * 16 * 16 * 4 - 1
-    assert made.decode_work().cache_bytes == pytest.approx(2 * state / 2)
+    assert made.decode_work().bytes.kv == pytest.approx(2 * state / 2)
 
 
 @pytest.mark.parametrize("layout", [Layout(), Layout(dp=2), Layout(tp=2)])

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from fastcalc.catalogue.schema import Engine, Hardware, Memory, Model
 from fastcalc.catalogue.schema.engines import merged
 from fastcalc.core.chip.host import memory_choice
-from fastcalc.core.chip.tier import KINDS, OWN_MEMORY, MemoryChoice, own_tiers
+from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice, own_tiers
 from fastcalc.core.estimate import evaluate
+from fastcalc.core.model.kinds import KINDS
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.split import Split, split
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, by_layout, locate, solve

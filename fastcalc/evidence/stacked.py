@@ -120,21 +120,29 @@ def _piles(batches: Sequence[Batch], is_spatial: bool) -> list[Pile]:
             (joinable if is_plain else alone).append(pile)
     if not joinable:
         return alone
-    work, chip, software = (_joined(joinable, name) for name in ("work", "chip", "software"))
+    counts = [pile.point.size for pile in joinable]
+    work, chip, software = (
+        _joined([getattr(pile, name) for pile in joinable], counts)
+        for name in ("work", "chip", "software")
+    )
     point = np.concatenate([pile.point for pile in joinable])
     times = np.concatenate([pile.times for pile in joinable])
     return [*alone, Pile(work, chip, software, point, times, is_spatial)]
 
 
-def _joined(piles: Sequence[Pile], name: str) -> Any:
-    first, counts = getattr(piles[0], name), [pile.point.size for pile in piles]
-
-    def column(field: str) -> Floats:
-        parts = [getattr(getattr(pile, name), field) for pile in piles]
-        if not any(map(np.ndim, parts)):
-            return np.repeat(np.asarray(parts, float), counts)
-        wide = map(np.broadcast_to, parts, counts)
-        return np.concatenate(list(wide)).astype(float, copy=False)
-
-    names = (field.name for field in fields(first) if field.name not in ("split", "layer_passes"))
-    return replace(first, **{field: column(field) for field in names})
+def _joined(records: Sequence[Any], counts: Sequence[int]) -> Any:
+    """Return records of one type as one of arrays, in which each fills so many places."""
+    first = records[0]
+    if first is None:
+        return None
+    if isinstance(first, tuple):
+        return type(first)(*(_joined(column, counts) for column in zip(*records, strict=True)))
+    if isinstance(first, (PassWork, Chip, EngineParameters)):
+        names = [field.name for field in fields(first)]
+        columns = ([getattr(record, name) for record in records] for name in names)
+        joined = (_joined(column, counts) for column in columns)
+        return replace(first, **dict(zip(names, joined, strict=True)))
+    if not any(map(np.ndim, records)):
+        return np.repeat(np.asarray(records, float), counts)
+    wide = map(np.broadcast_to, records, counts)
+    return np.concatenate(list(wide)).astype(float, copy=False)

@@ -13,11 +13,11 @@ from fastcalc.formulas.memory import attended_tokens
 
 @component("attention", "the caches of the decoded sequences, read once each")
 def _attention(context: PassContext, part: Component) -> list[Equation]:
-    pass_work, ranks = context.pass_work, scalar(context.pass_work.tp)
+    pass_work, ranks = context.pass_work, scalar(context.pass_work.tp.ranks)
     read = cache_moved(context.numbers, context.traffic, ranks) * context.on_chip
-    cache = equation("cache", pass_work.cache_bytes, "B", read)
+    cache = equation("cache", pass_work.bytes.kv, "B", read)
     looked = looked_back(context.numbers, context.traffic, ranks) * context.on_chip
-    flops = equation("FLOPs a token", pass_work.attention_flops, "FLOP", looked)
+    flops = equation("FLOPs a token", pass_work.flops.kv, "FLOP", looked)
     return [
         cache,
         equation("bytes", part.bytes, "B", context.sequences * cache.answer * context.near("kv")),
@@ -31,10 +31,10 @@ def _attention(context: PassContext, part: Component) -> list[Equation]:
 def _prompt_attention(context: PassContext, part: Component) -> list[Equation]:
     pass_work = context.pass_work
     looked = (
-        looked_back(context.numbers, context.traffic, scalar(pass_work.tp), is_prompt=True)
+        looked_back(context.numbers, context.traffic, scalar(pass_work.tp.ranks), is_prompt=True)
         * context.on_chip
     )
-    flops = equation("FLOPs a token", pass_work.prompt_flops, "FLOP", looked)
+    flops = equation("FLOPs a token", pass_work.prompt_flops.kv, "FLOP", looked)
     return [
         flops,
         equation(

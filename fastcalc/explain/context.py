@@ -1,7 +1,7 @@
 """What the formulas of one pass have in common: its work, its machine and the rates it reaches."""
 
 from fastcalc.core.chip.machine import FED_BITS, Product, read_first
-from fastcalc.core.placement.split import READ
+from fastcalc.core.model.kinds import READ
 from fastcalc.core.step.chip_work import chip_work
 from fastcalc.core.step.component import Component
 from fastcalc.core.step.host_use import offload_options, offloaded_pass, part_of, tier_rates
@@ -31,8 +31,9 @@ class PassContext:
         self.seconds: dict[str, float] = {}
         self.bandwidth = number(self.machine.software.bandwidth(self.chip), "B/s")
         self.fed = self.numbers.over_cores("compute_per_core")
-        self.shards, self.on_chip = number(pass_work.shards), number(float(self.machine.ranks))
-        self.tp = number(scalar(pass_work.tp) / self.machine.ranks)
+        self.shards = number(pass_work.exchange.ranks)
+        self.on_chip = number(float(self.machine.ranks))
+        self.tp = number(scalar(pass_work.tp.ranks) / self.machine.ranks)
         self.two = number(FLOPS_PER_PARAMETER)
         self.sequences = number(pass_work.sequences)
         self.decoded = self.sequences * pass_work.verified
@@ -46,7 +47,7 @@ class PassContext:
             )
             self.offloaded = offloaded_pass(pass_work.split, options)
         # Where layers have regions, prompts are spread over all chips.
-        self.everywhere = number(pass_work.stages if self.machine.is_spatial else 1.0)
+        self.everywhere = number(pass_work.pipeline.stages if self.machine.is_spatial else 1.0)
 
     def rates(self) -> tuple[Equation, ...]:
         """Return the bandwidth that is reached of each memory, and how fast cores are fed."""

@@ -11,9 +11,7 @@ from fastcalc.explain.terms import Equation, equation, largest, named, number, t
 @component("layer sweeps", "a token crosses the layers one after another, each in its region")
 def _sweeps(context: PassContext, part: Component) -> list[Equation]:
     pass_work, numbers = context.pass_work, context.numbers
-    cache = equation(
-        "cache", pass_work.cache_bytes, "B", cache_moved(numbers, context.traffic, 1.0)
-    )
+    cache = equation("cache", pass_work.bytes.kv, "B", cache_moved(numbers, context.traffic, 1.0))
     stored = (
         numbers.stored("dense") * context.in_region("dense")
         + numbers.stored("small", "head") * context.in_region("head")
@@ -22,7 +20,7 @@ def _sweeps(context: PassContext, part: Component) -> list[Equation]:
     )
     moved = named("read in a sweep", "B", stored)
     looked = looked_back(numbers, context.traffic, 1.0)
-    flops = equation("FLOPs a token", pass_work.attention_flops, "FLOP", looked)
+    flops = equation("FLOPs a token", pass_work.flops.kv, "FLOP", looked)
     # All experts of each region.
     products = (
         (numbers.parameters("dense"), context.reached("dense")),

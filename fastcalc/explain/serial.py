@@ -14,7 +14,7 @@ def _floors(context: PassContext, part: Component) -> list[Equation]:
         context.pass_work,
         scalar(context.pass_work.prompt) > 0.0,
     )
-    experts = numbers.setting("expert_layer_extra") * pass_work.expert_layers
+    experts = numbers.setting("expert_layer_extra") * pass_work.routing.layers
     layers = numbers.counted(pass_work.depth, "layers one after another") + experts
     if not has_prompt:
         layers += numbers.setting("latent_layer_extra") * pass_work.latent_layers
@@ -27,11 +27,8 @@ def _floors(context: PassContext, part: Component) -> list[Equation]:
 
 @component("all-reduce", "two sums a layer over the tensor-parallel ranks")
 def _all_reduce(context: PassContext, part: Component) -> list[Equation]:
-    pass_work, chips, is_inside = (
-        context.pass_work,
-        scalar(context.pass_work.tp_chips),
-        scalar(context.pass_work.tp_is_inside) > 0.0,
-    )
+    pass_work, group = context.pass_work, context.pass_work.tp
+    chips, is_inside = scalar(group.chips), scalar(group.is_inside) > 0.0
     reductions = number(2.0) * pass_work.depth
     message = named("message", "B", context.message())
     shots = round(scalar(part.count) / (2.0 * scalar(pass_work.depth))) if scalar(part.count) else 0
@@ -41,7 +38,7 @@ def _all_reduce(context: PassContext, part: Component) -> list[Equation]:
     return [
         message,
         equation("sent", part.sent, "B", sent),
-        context.linked(part, is_inside=is_inside, share=pass_work.link_share),
+        context.linked(part, is_inside=is_inside, share=group.link_share),
         equation("exchanges", part.count, "", reductions * shots),
         equation("each", part.seconds_each, "s", _exchange_latency(context, is_inside=is_inside)),
     ]
@@ -63,26 +60,25 @@ def _exchange_latency(context: PassContext, *, is_inside: bool) -> Term:
 
 @component("expert exchange", "tokens sent to the ranks of their experts and back")
 def _exchange(context: PassContext, part: Component) -> list[Equation]:
-    pass_work, is_inside = context.pass_work, scalar(context.pass_work.exchange_is_inside) > 0.0
+    pass_work, exchange = context.pass_work, context.pass_work.exchange
+    is_inside = scalar(exchange.is_inside) > 0.0
     experts, missed = context.numbers.work.experts, number(1.0)
     for picked in range(int(context.numbers.work.active_experts)):
         missed = missed * (1.0 - experts / context.shards / (experts - picked))
     visits = (context.shards - 1.0) * (1.0 - missed)
-    layers = number(scalar(pass_work.expert_layers) * scalar(pass_work.exchanges))
+    layers = number(scalar(pass_work.routing.layers) * scalar(exchange.happens))
     # A byte an element on the way out, two on the way back.
     tokens = context.decoded + pass_work.prompt
-    visited = equation("ranks visited", pass_work.destinations, "", visits)
+    visited = equation("ranks visited", exchange.destinations, "", visits)
     gathers = context.numbers.setting("exchange_gathers")
     reached = visited.answer
-    if gathers.value and scalar(pass_work.is_one_host):
+    if gathers.value and scalar(exchange.is_one_host):
         reached = reached + gathers * (context.shards - 1.0 - reached)
-    sent = (
-        layers * number(3.0, "B") * tokens * context.hidden * reached * scalar(pass_work.crossing)
-    )
+    sent = layers * number(3.0, "B") * tokens * context.hidden * reached * scalar(exchange.crossing)
     return [
         visited,
         equation("sent", part.sent, "B", sent),
-        context.linked(part, is_inside=is_inside, share=pass_work.exchange_link_share),
+        context.linked(part, is_inside=is_inside, share=exchange.link_share),
         equation("exchanges", part.count, "", 2.0 * layers),
         equation("each", part.seconds_each, "s", _exchange_latency(context, is_inside=is_inside)),
     ]
@@ -98,8 +94,8 @@ def _sequences(context: PassContext, part: Component) -> list[Equation]:
 
 @component("stage hops", "activations sent from one pipeline stage to the next")
 def _stage_hops(context: PassContext, part: Component) -> list[Equation]:
-    crossings = number(context.pass_work.stages) - 1.0
-    is_inside = scalar(context.pass_work.hops_are_inside) > 0.0
+    pipeline = context.pass_work.pipeline
+    crossings, is_inside = number(pipeline.stages) - 1.0, scalar(pipeline.is_inside) > 0.0
     exchange = context.numbers.setting("collective_latency")
     is_exchange = is_inside and exchange.value >= scalar(context.chip.hop_inside)
     return [
@@ -121,7 +117,7 @@ def _stage_wait(context: PassContext, part: Component) -> list[Equation]:
     passed = number(sum(context.seconds.values()) - hops, "s")
     stage, flowing = (
         _slowest_stage(context),
-        min(scalar(pass_work.in_flight), scalar(pass_work.stages)),
+        min(scalar(pass_work.in_flight), scalar(pass_work.pipeline.stages)),
     )
     turn = stage.answer
     if flowing > 1.0:
@@ -140,7 +136,8 @@ def _slowest_stage(context: PassContext) -> Equation:
     spent = {part.name: number(part.seconds, "s") for part in passed}
     head, sequences = spent.pop("head and norms"), spent.pop("sequences")
     layers = number(sum(part.value for part in spent.values()), "s")
-    stages = largest(pass_work.fullest * layers, pass_work.last * layers + head)
+    pipeline = pass_work.pipeline
+    stages = largest(pipeline.fullest * layers, pipeline.last * layers + head)
     return equation("slowest stage", seconds, "s", stages + sequences)
 
 

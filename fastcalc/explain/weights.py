@@ -21,7 +21,8 @@ def _head(context: PassContext, part: Component) -> list[Equation]:
 
 @component("routed experts", "the experts that the tokens of the pass pick, read once each")
 def _routed(context: PassContext, part: Component) -> list[Equation]:
-    distinct, width = _distinct(context), scalar(context.pass_work.expert_width)
+    distinct, routing = _distinct(context), context.pass_work.routing
+    width = scalar(routing.width)
     stored = context.numbers.stored("routed", "expert_biases")
     read, near = stored * distinct.answer * _imbalance(context), context.near("experts")
     flops = _routed_flops(context, number(context.pass_work.expert_tokens))
@@ -31,7 +32,7 @@ def _routed(context: PassContext, part: Component) -> list[Equation]:
             "bytes",
             part.bytes,
             "B",
-            read * near / (number(context.pass_work.experts) * context.shards / context.on_chip),
+            read * near / (number(routing.experts) * context.shards / context.on_chip),
         ),
         equation("FLOPs", part.flops, "FLOP", flops * near),
         context.rate(part, "routed", context.numbers.setting("grouped_gemm_fraction")),
@@ -48,8 +49,8 @@ def _routed(context: PassContext, part: Component) -> list[Equation]:
 def _unpacking(context: PassContext, part: Component) -> list[Equation]:
     pass_work, chip, numbers = context.pass_work, context.chip, context.numbers
     distinct = _distinct(context)
-    routed = numbers.parameters("routed") * (distinct.answer / pass_work.experts)
-    has_head = scalar(chip.head_is_packed) * scalar(pass_work.head_weights) > 0.0
+    routed = numbers.parameters("routed") * (distinct.answer / pass_work.routing.experts)
+    has_head = scalar(chip.head_is_packed) * scalar(pass_work.weights.head) > 0.0
     widened = (
         number(chip.dense_is_packed)
         * (numbers.parameters("dense") / context.tp)
@@ -59,7 +60,7 @@ def _unpacking(context: PassContext, part: Component) -> list[Equation]:
         * (routed * context.on_chip / context.shards)
         * context.here("experts")
     )
-    has_routed = scalar(chip.routed_is_packed) * scalar(pass_work.routed_weights) > 0.0
+    has_routed = scalar(chip.routed_is_packed) * scalar(pass_work.weights.experts) > 0.0
     weights = named("weights", "", widened)
     flops = numbers.setting("dequantization_operations") * weights.answer
     return [
@@ -118,21 +119,16 @@ def _read(context: PassContext, part: Component, where: str, *kinds: str) -> lis
 
 
 def _routed_flops(context: PassContext, tokens: Term) -> Term:
-    passed = tokens * context.two * context.numbers.parameters("routed") * context.pass_work.active
-    return (
-        passed
-        * _imbalance(context)
-        / (number(context.pass_work.experts) * context.shards / context.on_chip)
-    )
+    routing = context.pass_work.routing
+    passed = tokens * context.two * context.numbers.parameters("routed") * routing.active
+    copies = number(routing.experts) * context.shards / context.on_chip
+    return passed * _imbalance(context) / copies
 
 
 def _distinct(context: PassContext) -> Equation:
-    numbers, pass_work, picked = (
-        context.numbers,
-        context.pass_work,
-        number(context.pass_work.active),
-    )
-    experts = numbers.counted(pass_work.experts, "experts in a layer")
+    numbers, pass_work = context.numbers, context.pass_work
+    picked = number(pass_work.routing.active)
+    experts = numbers.counted(pass_work.routing.experts, "experts in a layer")
     # Tokens that meet in one copy of the experts pick alike.
     alike = (number(pass_work.expert_tokens) + pass_work.expert_prompt) ** numbers.setting(
         "expert_correlation"
@@ -142,7 +138,7 @@ def _distinct(context: PassContext) -> Equation:
 
 
 def _imbalance(context: PassContext) -> Term:
-    uneven = scalar(context.pass_work.unevenness)
+    uneven = scalar(context.pass_work.routing.unevenness)
     if not uneven:
         return number(1.0)
     return number(1.0) + uneven * (context.numbers.setting("expert_imbalance") - 1.0)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from fastcalc.core.chip.tier import KINDS
+from fastcalc.core.model.kinds import KINDS
 from fastcalc.core.placement.split import split
 from fastcalc.core.scenario import Location, Outcome
 from fastcalc.formulas.types import Array

@@ -6,7 +6,8 @@ from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.schema.quantities import QuantityReader
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.catalogue.units import QuantityError
-from fastcalc.core.chip.tier import KINDS, OWN_MEMORY, HostUse, MemoryChoice
+from fastcalc.core.chip.tier import OWN_MEMORY, HostUse, MemoryChoice
+from fastcalc.core.model.kinds import KINDS
 from fastcalc.errors import InputError
 from fastcalc.written import shown
 

@@ -14,7 +14,8 @@ from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware, Parameters
 from fastcalc.catalogue.schema.engine_parameters import DeclaredParameters
 from fastcalc.core.chip.rates import fastest_rate, working_rate
-from fastcalc.core.chip.tier import KINDS, MemoryChoice, Tier, own_tiers
+from fastcalc.core.chip.tier import MemoryChoice, Tier, own_tiers
+from fastcalc.core.model.kinds import KINDS
 from fastcalc.core.model.workload import Workload
 from fastcalc.errors import InputError
 from fastcalc.formulas.roofline import achieved_bandwidth, achieved_compute

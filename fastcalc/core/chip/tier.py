@@ -10,10 +10,6 @@ from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Hardware, Memory
 from fastcalc.formulas.types import ArrayLike
 
-KINDS = ("dense", "head", "experts", "kv", "embedding")
-"""What is placed: matrices that every token passes, the output head with all norms and routers,
-routed experts, the cache, and the table of input embeddings."""
-
 HostUse = Literal["stream", "compute"]
 """Read over the link and multiplied on the chip, or multiplied where they are."""
 

@@ -17,8 +17,9 @@ from itertools import combinations, permutations
 
 import numpy as np
 
+from fastcalc.core.model.kinds import IN_LAYERS, READ
 from fastcalc.core.placement.placement import AnyPlacement
-from fastcalc.core.placement.split import IN_LAYERS, READ, Costs, Split, lost
+from fastcalc.core.placement.split import Costs, Split, lost
 from fastcalc.formulas.types import Array, Ints, floats
 
 _TIE = 1e-12

@@ -9,7 +9,7 @@ from typing import Generic, TypeAlias, TypeVar
 import numpy as np
 
 from fastcalc.core.chip.machine import Machine
-from fastcalc.core.chip.tier import KINDS
+from fastcalc.core.model.kinds import KINDS
 from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.layout import AnyLayout, Layout, Layouts
 from fastcalc.core.placement.legal import MOST_CHIPS, LegalLayouts, slots

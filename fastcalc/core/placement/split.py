@@ -7,15 +7,10 @@ from functools import cached_property, reduce
 import numpy as np
 
 from fastcalc.core.chip.machine import Machine
-from fastcalc.core.chip.tier import KINDS, Tier
+from fastcalc.core.chip.tier import Tier
+from fastcalc.core.model.kinds import IN_LAYERS, KINDS, READ
 from fastcalc.core.placement.placement import AnyPlacement, stored_weights
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Ints, floats
-
-READ = KINDS[:4]
-"""Kinds of bytes that a pass reads."""
-
-IN_LAYERS = ("dense", "experts", "kv")
-"""Those of every layer, for which a chip and the cores of a host take turns."""
 
 
 def lost(near: ArrayLike, far: ArrayLike) -> Array:

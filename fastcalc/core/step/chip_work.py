@@ -65,36 +65,36 @@ def chip_work(
         rows = np.maximum(tokens, rates.least_rows * (tokens > 0.0))
         dense = Component(
             "dense weights",
-            bytes=work.dense_bytes,
+            bytes=work.bytes.dense,
             bandwidth=rates.bandwidth,
-            flops=rows * work.dense_flops,
+            flops=rows * work.flops.dense,
             flop_rate=rates.dense,
         )
         head = Component(
             "head and norms",
-            bytes=work.head_bytes,
+            bytes=work.bytes.head,
             bandwidth=rates.bandwidth,
-            flops=rows * work.head_flops,
+            flops=rows * work.flops.head,
             flop_rate=rates.head,
         )
         # Caches are read once for all tokens of a sequence.
         attention = Component(
             "attention",
-            bytes=work.sequences * work.cache_bytes,
+            bytes=work.sequences * work.bytes.kv,
             bandwidth=rates.bandwidth,
-            flops=tokens * work.attention_flops,
+            flops=tokens * work.flops.kv,
             flop_rate=rates.attention,
         )
     else:
         dense, head, _, attention = same.kinds
     operations = software.dequantization_operations
     widened = (
-        operations * chip.dense_is_packed * work.dense_weights,
-        operations * chip.head_is_packed * work.head_weights,
-        operations * chip.routed_is_packed * work.routed_weights * touched,
+        operations * chip.dense_is_packed * work.weights.dense,
+        operations * chip.head_is_packed * work.weights.head,
+        operations * chip.routed_is_packed * work.weights.experts * touched,
     )
     # The fullest rank counts, where experts are spread.
-    uneven = 1.0 + work.unevenness * (software.expert_imbalance - 1.0)
+    uneven = 1.0 + work.routing.unevenness * (software.expert_imbalance - 1.0)
     routed = _routed(work, rates, software, touched, uneven)
     return ChipWork(
         (dense, head, routed, attention), widened, _prompt(work, rates, uneven), touched
@@ -103,15 +103,16 @@ def chip_work(
 
 def touched_experts(work: PassWork, software: EngineParameters) -> ArrayLike:
     """Return the share of the routed weights that the tokens of a pass read. [1]"""
-    if is_nothing(work.expert_layers):
+    routing = work.routing
+    if is_nothing(routing.layers):
         return 1.0
     distinct = distinct_experts(
-        experts=work.experts,
-        active=work.active,
+        experts=routing.experts,
+        active=routing.active,
         tokens=floats(work.expert_tokens + work.expert_prompt),
         correlation=software.expert_correlation,
     )
-    return distinct / work.experts
+    return distinct / routing.experts
 
 
 def _routed(
@@ -122,14 +123,14 @@ def _routed(
     uneven: ArrayLike,
 ) -> Component:
     """Return the experts that are picked."""
-    if is_nothing(work.routed_bytes):
+    if is_nothing(work.bytes.experts):
         return idle("routed experts")
     return Component(
         "routed experts",
-        bytes=work.routed_bytes * touched * uneven,
+        bytes=work.bytes.experts * touched * uneven,
         bandwidth=rates.bandwidth
-        * narrow_share(width=work.expert_width, half=software.narrow_expert_width),
-        flops=work.expert_tokens * work.routed_flops * uneven,
+        * narrow_share(width=work.routing.width, half=software.narrow_expert_width),
+        flops=work.expert_tokens * work.flops.experts * uneven,
         flop_rate=rates.routed,
         norm=GROUPED_PRODUCTS,
     )
@@ -150,22 +151,22 @@ def _prompt(
     if is_nothing(work.prompt):
         return idle("prompt: dense"), idle("prompt: experts"), idle("prompt: attention")
     experts = idle("prompt: experts")
-    if not is_nothing(work.routed_flops):
+    if not is_nothing(work.prompt_flops.experts):
         experts = Component(
             "prompt: experts",
-            flops=work.expert_prompt * work.routed_flops * uneven,
+            flops=work.expert_prompt * work.prompt_flops.experts * uneven,
             flop_rate=rates.prompt_routed,
         )
     return (
         Component(
             "prompt: dense",
-            flops=work.prompt * (work.dense_flops + work.norm_flops),
+            flops=work.prompt * (work.prompt_flops.dense + work.prompt_flops.head),
             flop_rate=rates.prompt_dense,
         ),
         experts,
         Component(
             "prompt: attention",
-            flops=work.prompt * work.prompt_flops,
+            flops=work.prompt * work.prompt_flops.kv,
             flop_rate=rates.attention,
         ),
     )

@@ -10,7 +10,8 @@ import numpy as np
 
 from fastcalc.core.chip.machine import Chip, EngineParameters, read_first
 from fastcalc.core.chip.tier import Tier
-from fastcalc.core.placement.split import IN_LAYERS, READ, Costs, Split, summed
+from fastcalc.core.model.kinds import IN_LAYERS, READ
+from fastcalc.core.placement.split import Costs, Split, summed
 from fastcalc.core.step.chip_work import ChipWork
 from fastcalc.core.step.component import Component, idle
 from fastcalc.core.step.pass_work import ACTIVATION_BYTES, PassWork
@@ -65,8 +66,8 @@ def part_of(tier: Tier, chips: ArrayLike, work: PassWork) -> ArrayLike:
     """
     if tier.shared_by == 1.0:
         return 1.0
-    width = chips / np.asarray(work.stages)
-    readers = width * np.minimum(work.in_flight, work.stages)
+    stages = work.pipeline.stages
+    readers = chips / np.asarray(stages) * np.minimum(work.in_flight, stages)
     return np.minimum(np.ceil(np.asarray(chips) / tier.shared_by) / readers, 1.0)
 
 
@@ -251,16 +252,16 @@ def on_host(
     part, rows = part_of(tier, chips, work), work.sequences * work.verified
     bandwidth = tier.bandwidth * software.host_bandwidth_fraction * part
     read = (
-        work.dense_bytes,
-        work.head_bytes,
-        work.routed_bytes * touched,
-        work.sequences * work.cache_bytes,
+        work.bytes.dense,
+        work.bytes.head,
+        work.bytes.experts * touched,
+        work.sequences * work.bytes.kv,
     )
     products = (
-        work.tokens * work.dense_flops + work.prompt * work.norm_flops,
-        rows * work.head_flops,
-        (work.expert_tokens + work.expert_prompt) * work.routed_flops,
-        rows * work.attention_flops + work.prompt * work.prompt_flops,
+        work.tokens * work.flops.dense + work.prompt * work.prompt_flops.head,
+        rows * work.flops.head,
+        (work.expert_tokens + work.expert_prompt) * work.flops.experts,
+        rows * work.flops.kv + work.prompt * work.prompt_flops.kv,
     )
     assert tier.flop_rates is not None
     return OnHost(

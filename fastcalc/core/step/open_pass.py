@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from fastcalc.core.chip.machine import Machine
-from fastcalc.core.chip.tier import KINDS
+from fastcalc.core.model.kinds import KINDS
 from fastcalc.core.placement.split import Costs, Split, least_lost, lost
 from fastcalc.core.step.chip_work import ChipWork
 from fastcalc.core.step.component import Step, total_of

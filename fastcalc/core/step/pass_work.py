@@ -6,11 +6,12 @@ all batches of a scenario, or for thousands of measured points at once.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from fastcalc.core.chip.machine import Machine
+from fastcalc.core.model.kinds import Kinds
 from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.layout import HOST_CHIPS, AnyLayout
 from fastcalc.core.placement.legal import link_domain
@@ -82,91 +83,112 @@ class PassInput:
     verified: ArrayLike = 1.0
 
 
+class Routing(NamedTuple):
+    """The routed experts of a pass.
+
+    layers : layers that have any [1]
+    experts, active : experts in a layer and how many a token picks; 1 and 1 without any [1]
+    width : columns of a rank's slice of an expert, infinity where they are not known [1]
+    unevenness : how uneven ranks that hold different experts are, 1 for 128 experts over 8 [1]
+    """
+
+    layers: ArrayLike
+    experts: ArrayLike
+    active: ArrayLike
+    width: ArrayLike
+    unevenness: ArrayLike
+
+
+class TensorParallel(NamedTuple):
+    """The ranks that sum their parts of each layer.
+
+    ranks, chips : of the group, and the chips that they fill [1]
+    link_share : what a chip gets of its link in an all-reduce [1]
+    is_inside : 1 where all are in one link domain, else 0 [1]
+    """
+
+    ranks: ArrayLike
+    chips: ArrayLike
+    link_share: ArrayLike
+    is_inside: ArrayLike
+
+
+class Exchange(NamedTuple):
+    """The ranks that send tokens to each other's experts.
+
+    happens : 1 where replicas send any, else 0 [1]
+    ranks : over which one copy of the experts is spread [1]
+    destinations : other ranks that one token visits [1]
+    crossing : messages to another rank that leave a chip, over those that one of its ranks sends;
+        1 where a chip is one rank [1]
+    link_share : what a chip gets of its link [1]
+    is_inside, is_one_host : 1 where all are in one link domain, and where that ends at the host,
+        else 0 [1]
+    """
+
+    happens: ArrayLike
+    ranks: ArrayLike
+    destinations: ArrayLike
+    crossing: ArrayLike
+    link_share: ArrayLike
+    is_inside: ArrayLike
+    is_one_host: ArrayLike
+
+
+class Pipeline(NamedTuple):
+    """The stages that a pass goes through.
+
+    stages : how many there are [1]
+    fullest, last : share of all layers in the fullest and in the last, which has the head [1]
+    is_inside : 1 where all chips are in one link domain, else 0 [1]
+    """
+
+    stages: ArrayLike
+    fullest: ArrayLike
+    last: ArrayLike
+    is_inside: ArrayLike
+
+
 @dataclass(frozen=True, eq=False)
 class PassWork:
     """The work of one pass through all layers, on the chips of one replica.
 
-    dense_bytes, head_bytes, routed_bytes : weights on a chip, pipeline stages taken together:
-        matrices every token passes; head, norms, biases and routers; all routed experts [byte]
-    dense_flops, head_flops, norm_flops, routed_flops : FLOPs of one token on a chip; the head
-        serves decoded tokens, norms and routers prompt tokens, too [FLOP]
-    cache_bytes : cache that one sequence reads on a chip [byte]
-    attention_flops, prompt_flops : attention FLOPs of a decoded token and of a prompt token on a
-        chip [FLOP]
-    dense_weights, head_weights, routed_weights : weights on a chip that take a width below 16 bits,
-        as numbers [1]
-    experts, active : experts in a layer and how many a token picks; 1 and 1 without any [1]
-    depth, expert_layers, latent_layers : layers one after another, those with routed experts, those
-        with latent attention [1]
-    hidden, expert_width : width of a token between layers, 0 where it is not published; columns of
-        a rank's slice of an expert, infinity where they are not known [1]
-    sequences, verified, expert_tokens : sequences decoded on the replica, their tokens in this
-        pass, and the tokens that meet in one copy of the experts [1]
-    prompt, expert_prompt : prompt tokens on the replica, and those that meet in one copy of the
-        experts [1]
-    tp, shards : ranks of the tensor-parallel group, and ranks over which one copy of the experts is
-        spread [1]
-    tp_chips : chips that the ranks of the tensor-parallel group fill [1]
-    crossing : messages to another rank that leave a chip, over those that one of its ranks sends;
-        1 where a chip is one rank [1]
-    link_share, exchange_link_share : what a chip gets of its link in an all-reduce, and between
-        replicas [1]
-    exchanges : 1 where replicas send tokens to each other's experts, else 0 [1]
-    destinations : other ranks that one token visits [1]
-    tp_is_inside, exchange_is_inside, hops_are_inside : 1 where all ranks are in one link domain,
-        else 0 [1]
-    is_one_host : 1 where the link domain ends at the host, else 0 [1]
-    unevenness : how uneven ranks that hold different experts are, 1 for 128 experts over 8 [1]
-    stages, fullest, last : pipeline stages, and the share of all layers in the fullest and in the
-        last, which has the head [1]
+    bytes : weights on a chip, pipeline stages taken together, and the cache that one sequence reads
+        [byte]
+    flops, prompt_flops : of one decoded token and of one prompt token on a chip, which passes norms
+        and routers of the head alone [FLOP]
+    weights : weights on a chip that take a width below 16 bits, as numbers [1]
+    depth, latent_layers : layers one after another, and those with latent attention [1]
+    hidden : width of a token between layers, 0 where it is not published [1]
+    routing : its routed experts
+    tp, exchange, pipeline : the ranks that send each other messages
+    sequences, verified : sequences decoded on the replica, and tokens of each [1]
+    prompt : prompt tokens on the replica [1]
+    expert_tokens, expert_prompt : decoded and prompt tokens that meet in one copy of the experts
+        [1]
     in_flight : sequences of a replica that could be in different stages [1]
     split : where bytes live; None where all are in the one memory of the chip
     layer_passes : the same pass through one layer of each kind, wherever its bytes live; None where
         that says no more, as layers are alike or in one stage
     """
 
-    dense_bytes: ArrayLike
-    head_bytes: ArrayLike
-    routed_bytes: ArrayLike
-    dense_flops: ArrayLike
-    head_flops: ArrayLike
-    norm_flops: ArrayLike
-    routed_flops: ArrayLike
-    cache_bytes: ArrayLike
-    attention_flops: ArrayLike
-    prompt_flops: ArrayLike
-    dense_weights: ArrayLike
-    head_weights: ArrayLike
-    routed_weights: ArrayLike
-    experts: ArrayLike
-    active: ArrayLike
+    bytes: Kinds[ArrayLike]
+    flops: Kinds[ArrayLike]
+    prompt_flops: Kinds[ArrayLike]
+    weights: Kinds[ArrayLike]
     depth: ArrayLike
-    expert_layers: ArrayLike
     latent_layers: ArrayLike
     hidden: ArrayLike
-    expert_width: ArrayLike
-    sequences: ArrayLike
-    verified: ArrayLike
-    expert_tokens: ArrayLike
-    prompt: ArrayLike
-    expert_prompt: ArrayLike
-    tp: ArrayLike
-    shards: ArrayLike
-    tp_chips: ArrayLike
-    crossing: ArrayLike
-    link_share: ArrayLike
-    exchange_link_share: ArrayLike
-    exchanges: ArrayLike
-    destinations: ArrayLike
-    tp_is_inside: ArrayLike
-    exchange_is_inside: ArrayLike
-    hops_are_inside: ArrayLike
-    is_one_host: ArrayLike
-    unevenness: ArrayLike
-    stages: ArrayLike
-    fullest: ArrayLike
-    last: ArrayLike
-    in_flight: ArrayLike
+    routing: Routing
+    tp: TensorParallel
+    exchange: Exchange
+    pipeline: Pipeline
+    sequences: ArrayLike = 0.0
+    verified: ArrayLike = 1.0
+    prompt: ArrayLike = 0.0
+    expert_tokens: ArrayLike = 0.0
+    expert_prompt: ArrayLike = 0.0
+    in_flight: ArrayLike = 1.0
     split: Split | None = None
     layer_passes: "list[tuple[float, PassWork]] | None" = None
 
@@ -208,17 +230,19 @@ def _whole(
     placement: AnyPlacement, rows: PassInput, in_flight: ArrayLike, split: Split | None
 ) -> PassWork:
     layout, attention = placement.layout, rows.attention
-    tp, shards, ranks = layout.tp, layout.expert_shards, placement.machine.ranks
-    replicas = np.minimum(rows.prompt_replicas, shards / tp)
-    return PassWork(
-        **_of_layout(placement.machine, placement.work, layout),
-        cache_bytes=attention.cache_on_rank * ranks,
-        attention_flops=attention.decode_flops / tp * ranks,
-        prompt_flops=0.0 if is_nothing(rows.prompt) else attention.prompt_flops / tp * ranks,
+    tp, ranks = layout.tp, placement.machine.ranks
+    replicas = np.minimum(rows.prompt_replicas, layout.expert_shards / tp)
+    work = _of_layout(placement.machine, placement.work, layout)
+    prompt_attention = 0.0 if is_nothing(rows.prompt) else attention.prompt_flops / tp * ranks
+    return replace(
+        work,
+        bytes=work.bytes._replace(kv=attention.cache_on_rank * ranks),
+        flops=work.flops._replace(kv=attention.decode_flops / tp * ranks),
+        prompt_flops=work.prompt_flops._replace(kv=prompt_attention),
         sequences=rows.sequences,
         verified=rows.verified,
-        expert_tokens=rows.expert_sequences * rows.verified,
         prompt=rows.prompt,
+        expert_tokens=rows.expert_sequences * rows.verified,
         expert_prompt=rows.prompt * replicas,
         in_flight=in_flight,
         split=split,
@@ -226,49 +250,79 @@ def _whole(
 
 
 @once_a_layout
-def _of_layout(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str, Any]:
-    """Return what of a pass depends on the layout alone."""
-    tp, shards = layout.tp, layout.expert_shards
-    domain, links = link_domain(machine.hardware), machine.hardware.links
-    small, ranks = work.small.parameters, machine.ranks
+def _of_layout(machine: Machine, work: Workload, layout: AnyLayout) -> PassWork:
+    """Return what of a pass depends on the layout alone: that of no sequences."""
     # In chips: less than 1 where a chip has several groups, or copies of the experts.
-    group, holders = tp / ranks, shards / ranks
-    tp_chips, shard_chips = machine.chips_of(tp), machine.chips_of(shards)
-    return {
-        "dense_bytes": work.dense.bytes / group,
-        "head_bytes": (work.small.bytes + work.head.bytes) / group,
-        "routed_bytes": (work.routed.bytes + work.expert_biases.bytes) / holders,
-        "dense_flops": FLOPS_PER_PARAMETER * work.dense.parameters / group,
-        "head_flops": FLOPS_PER_PARAMETER * (small + work.head.parameters) / group,
-        "norm_flops": FLOPS_PER_PARAMETER * work.norm_parameters / group,
-        "routed_flops": FLOPS_PER_PARAMETER * work.active_share * work.routed.parameters / holders,
-        "dense_weights": work.dense.parameters / group,
-        "head_weights": work.head.parameters / group,
-        "routed_weights": work.routed.parameters / holders,
-        "experts": work.experts or 1.0,
-        "active": work.active_experts or 1.0,
-        "depth": work.depth,
-        "expert_layers": work.expert_layers,
-        "latent_layers": work.latent_layers,
-        "hidden": work.hidden or 0.0,
-        "expert_width": work.expert_width * layout.ep / shards,
-        "tp": tp,
-        "shards": shards,
-        "tp_chips": tp_chips,
-        "crossing": ranks * np.maximum(shards - ranks, 0.0) / np.maximum(shards - 1.0, 1.0),
-        "link_share": _link_share(machine, tp_chips),
-        "exchange_link_share": _link_share(machine, shard_chips),
-        "exchanges": 1.0 * (layout.dp > 1) * (layout.ep > 1) * (work.experts > 0),
-        "destinations": other_ranks(ranks=shards, experts=work.experts, active=work.active_experts),
-        "tp_is_inside": 1.0 * (tp_chips <= domain),
-        "exchange_is_inside": 1.0 * (shard_chips <= domain),
-        "hops_are_inside": 1.0 * ((layout.chips <= domain) | (links.scale_out is None)),
-        "is_one_host": 1.0 * (domain <= HOST_CHIPS),
-        "unevenness": rank_unevenness(ranks=layout.ep, experts=work.experts or 1.0),
-        "stages": layout.pp,
-        "fullest": stage_share(machine, work, layout),
-        "last": np.floor(work.layers / layout.pp) / work.layers,
-    }
+    group, holders = layout.tp / machine.ranks, layout.expert_shards / machine.ranks
+    small, head_weights = work.small.parameters, work.head.parameters
+    dense = FLOPS_PER_PARAMETER * work.dense.parameters / group
+    routed = FLOPS_PER_PARAMETER * work.active_share * work.routed.parameters / holders
+    return PassWork(
+        bytes=Kinds(
+            dense=work.dense.bytes / group,
+            head=(work.small.bytes + work.head.bytes) / group,
+            experts=(work.routed.bytes + work.expert_biases.bytes) / holders,
+            kv=0.0,
+        ),
+        flops=Kinds(dense, FLOPS_PER_PARAMETER * (small + head_weights) / group, routed, kv=0.0),
+        prompt_flops=Kinds(
+            dense, FLOPS_PER_PARAMETER * work.norm_parameters / group, routed, kv=0.0
+        ),
+        weights=Kinds(
+            dense=work.dense.parameters / group,
+            head=head_weights / group,
+            experts=work.routed.parameters / holders,
+            kv=0.0,
+        ),
+        depth=work.depth,
+        latent_layers=work.latent_layers,
+        hidden=work.hidden or 0.0,
+        routing=Routing(
+            layers=work.expert_layers,
+            experts=work.experts or 1.0,
+            active=work.active_experts or 1.0,
+            width=work.expert_width * layout.ep / layout.expert_shards,
+            unevenness=rank_unevenness(ranks=layout.ep, experts=work.experts or 1.0),
+        ),
+        tp=_tensor_parallel(machine, layout),
+        exchange=_exchange(machine, work, layout),
+        pipeline=_pipeline(machine, work, layout),
+    )
+
+
+def _tensor_parallel(machine: Machine, layout: AnyLayout) -> TensorParallel:
+    chips = machine.chips_of(layout.tp)
+    return TensorParallel(
+        ranks=layout.tp,
+        chips=chips,
+        link_share=_link_share(machine, chips),
+        is_inside=1.0 * (chips <= link_domain(machine.hardware)),
+    )
+
+
+def _exchange(machine: Machine, work: Workload, layout: AnyLayout) -> Exchange:
+    shards, ranks, domain = layout.expert_shards, machine.ranks, link_domain(machine.hardware)
+    chips = machine.chips_of(shards)
+    return Exchange(
+        happens=1.0 * (layout.dp > 1) * (layout.ep > 1) * (work.experts > 0),
+        ranks=shards,
+        destinations=other_ranks(ranks=shards, experts=work.experts, active=work.active_experts),
+        crossing=ranks * np.maximum(shards - ranks, 0.0) / np.maximum(shards - 1.0, 1.0),
+        link_share=_link_share(machine, chips),
+        is_inside=1.0 * (chips <= domain),
+        is_one_host=1.0 * (domain <= HOST_CHIPS),
+    )
+
+
+def _pipeline(machine: Machine, work: Workload, layout: AnyLayout) -> Pipeline:
+    hardware = machine.hardware
+    is_inside = (layout.chips <= link_domain(hardware)) | (hardware.links.scale_out is None)
+    return Pipeline(
+        stages=layout.pp,
+        fullest=stage_share(machine, work, layout),
+        last=np.floor(work.layers / layout.pp) / work.layers,
+        is_inside=1.0 * is_inside,
+    )
 
 
 def _link_share(machine: Machine, chips: ArrayLike) -> Array:

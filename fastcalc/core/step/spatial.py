@@ -7,7 +7,8 @@ import numpy as np
 
 from fastcalc.core.chip.machine import Chip, EngineParameters, Reached, reached
 from fastcalc.core.chip.tier import Tier
-from fastcalc.core.placement.split import READ, Costs, Split, summed
+from fastcalc.core.model.kinds import READ
+from fastcalc.core.placement.split import Costs, Split, summed
 from fastcalc.core.step.chip_work import touched_experts
 from fastcalc.core.step.component import Component, Step
 from fastcalc.core.step.host_use import LEAST, tier_rates
@@ -29,10 +30,10 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
     work : the work of the pass; its stages are the chips
     chip, software : what a chip prints, and what the engine makes of it
     """
-    chips = np.asarray(work.stages) * 1.0
+    chips = np.asarray(work.pipeline.stages) * 1.0
     rates = reached(chip, software)
     bandwidth, dense_rate = rates.bandwidth, rates.dense
-    moved = work.dense_bytes + work.head_bytes + work.routed_bytes + work.cache_bytes
+    moved: ArrayLike = sum(work.bytes)
     outside = shared = floats(0.0)
     if work.split is not None:
         moved, outside = _shared(work, work.split, software)
@@ -72,12 +73,13 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
 
 def _multiplied(work: PassWork, rates: Reached) -> Array:
     """Return the time to multiply one token with all regions, all experts of each, on one chip."""
-    all_experts = work.routed_flops * np.asarray(work.experts) / work.active
+    routing = work.routing
+    all_experts = work.flops.experts * np.asarray(routing.experts) / routing.active
     return (
-        time_of(work=work.dense_flops, rate=rates.dense)
-        + time_of(work=work.head_flops, rate=rates.head)
+        time_of(work=work.flops.dense, rate=rates.dense)
+        + time_of(work=work.flops.head, rate=rates.head)
         + time_of(work=all_experts, rate=rates.routed)
-        + time_of(work=work.attention_flops, rate=rates.attention)
+        + time_of(work=work.flops.kv, rate=rates.attention)
     )
 
 
@@ -103,24 +105,23 @@ def spatial_costs(
 
 def _read(work: PassWork, software: EngineParameters) -> tuple[ArrayLike, ...]:
     """Return what is read of each kind of `READ` outside of regions. [byte]"""
-    chips, streams = np.asarray(work.stages) * 1.0, np.asarray(work.sequences)
+    chips, streams = np.asarray(work.pipeline.stages) * 1.0, np.asarray(work.sequences)
     streams_per_chip = where(streams > 0.0, np.maximum(streams / chips, 1.0), 0.0)
     return (
-        work.dense_bytes,
-        work.head_bytes,
-        work.routed_bytes * touched_experts(work, software),
-        streams_per_chip * work.cache_bytes,
+        work.bytes.dense,
+        work.bytes.head,
+        work.bytes.experts * touched_experts(work, software),
+        streams_per_chip * work.bytes.kv,
     )
 
 
 def _shared(work: PassWork, split: Split, software: EngineParameters) -> tuple[Array, Array]:
     """Return the bytes that are in regions, and what is read of all others. [byte]"""
-    sizes = (work.dense_bytes, work.head_bytes, work.routed_bytes, work.cache_bytes)
     resident, moved = floats(0.0), floats(0.0)
     for place, tier in enumerate(split.tiers):
         shares = [split.shares[kind][place] for kind in READ]
         if tier.where == "chip":
-            resident = resident + summed(shares, sizes)
+            resident = resident + summed(shares, work.bytes)
         else:
             moved = moved + summed(shares, _read(work, software))
     return resident, moved
@@ -130,21 +131,21 @@ def _prompt(
     work: PassWork, chip: Chip, software: EngineParameters
 ) -> tuple[Component, Component, Component]:
     """Return the arithmetic of prompt tokens, spread over all chips."""
-    chips, prompt, rates = work.stages * 1.0, work.prompt, reached(chip, software)
+    chips, prompt, rates = work.pipeline.stages * 1.0, work.prompt, reached(chip, software)
     return (
         Component(
             "prompt: dense",
-            flops=prompt * (work.dense_flops + work.norm_flops),
+            flops=prompt * (work.prompt_flops.dense + work.prompt_flops.head),
             flop_rate=rates.dense * chips,
         ),
         Component(
             "prompt: experts",
-            flops=prompt * work.routed_flops,
+            flops=prompt * work.prompt_flops.experts,
             flop_rate=software.rate(chip, "routed") * chips * software.grouped_gemm_fraction,
         ),
         Component(
             "prompt: attention",
-            flops=prompt * work.prompt_flops,
+            flops=prompt * work.prompt_flops.kv,
             flop_rate=rates.attention * chips,
         ),
     )

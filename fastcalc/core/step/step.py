@@ -57,7 +57,9 @@ class KnownParts(NamedTuple):
             _floor(work, software),
             all_reduce,
             Component(
-                "rank wait", count=2.0 * work.depth * (work.tp > 1), seconds_each=software.rank_wait
+                "rank wait",
+                count=2.0 * work.depth * (work.tp.ranks > 1),
+                seconds_each=software.rank_wait,
             ),
             exchange,
             Component("sequences", count=work.sequences, seconds_each=software.sequence_overhead),
@@ -182,9 +184,10 @@ def slowest_stage(
     known_parts : what does not depend on where bytes live
     """
     layers, head = known_parts.layers_and_head(chip, work.split)
-    per_sequence = _own(work, software)
+    per_sequence, pipeline = _own(work, software), work.pipeline
+    shares = (pipeline.fullest, pipeline.last)
     if work.layer_passes is None:
-        fullest, last = (part * (layers - per_sequence) for part in (work.fullest, work.last))
+        fullest, last = (part * (layers - per_sequence) for part in shares)
     else:
         near_head = in_layers(work.split)
         counts, layer_works = zip(*work.layer_passes, strict=True)
@@ -192,8 +195,8 @@ def slowest_stage(
             layer_seconds(layer, chip, software, layer_parts, near_head)
             for layer, layer_parts in zip(layer_works, known_parts.layers, strict=True)
         ]
-        heaviest = partial(heaviest_stage, amounts=times, counts=counts, stages=work.stages)
-        fullest, last = (heaviest(layers=part * sum(counts)) for part in (work.fullest, work.last))
+        heaviest = partial(heaviest_stage, amounts=times, counts=counts, stages=pipeline.stages)
+        fullest, last = (heaviest(layers=part * sum(counts)) for part in shares)
     # Kinds priced apart may take longer than together, but no stage longer than all of them.
     return np.minimum(np.maximum(fullest, last + head) + per_sequence, layers + head)
 
@@ -221,7 +224,7 @@ def seconds_by_split(
 
 def _floor(work: PassWork, software: EngineParameters) -> Component:
     """Return launches, ramps and tails: a time per layer, larger without decode's graphs."""
-    layers = work.depth + software.expert_layer_extra * work.expert_layers
+    layers = work.depth + software.expert_layer_extra * work.routing.layers
     latent = software.latent_layer_extra * work.latent_layers
     if is_nothing(work.prompt):
         return Component(
@@ -247,38 +250,39 @@ def _all_reduce(work: PassWork, chip: Chip, software: EngineParameters) -> Compo
 
     Ranks of one chip sum in its memory, at the latency of an exchange; chips sum over their links.
     """
-    if isinstance(work.tp, int) and work.tp == 1:
+    ranks, chips, link_share, near = work.tp
+    if isinstance(ranks, int) and ranks == 1:
         return idle("all-reduce")
-    near = work.tp_is_inside
-    link = where(near, chip.link, chip.link_out) * software.link_fraction * work.link_share
+    link = where(near, chip.link, chip.link_out) * software.link_fraction * link_share
     message = work.tokens * work.hidden * ACTIVATION_BYTES
     latency = software.collective_latency + where(near, 0.0, chip.hop)
-    chips = work.tp_chips
     shots = all_reduce_shots(ranks=chips, message=message, bandwidth=link, latency=latency)
     return Component(
         "all-reduce",
         sent=2.0 * work.depth * all_reduce_bytes(ranks=chips, message=message, shots=shots),
         link=link,
-        count=2.0 * work.depth * np.maximum(shots, work.tp > 1),
+        count=2.0 * work.depth * np.maximum(shots, ranks > 1),
         seconds_each=latency,
     )
 
 
 def _exchange(work: PassWork, chip: Chip, software: EngineParameters) -> Component:
     """Return tokens sent to the ranks of their experts and back, between replicas."""
-    layers = work.expert_layers * work.exchanges
+    exchange = work.exchange
+    layers = work.routing.layers * exchange.happens
     if is_nothing(layers):
         return idle("expert exchange")
-    link = where(work.exchange_is_inside, chip.link, chip.link_out)
-    hop = where(work.exchange_is_inside, 0.0, chip.hop)
-    unvisited = work.shards - 1.0 - work.destinations
-    destinations = work.destinations + work.is_one_host * software.exchange_gathers * unvisited
+    link = where(exchange.is_inside, chip.link, chip.link_out)
+    hop = where(exchange.is_inside, 0.0, chip.hop)
+    gathers = exchange.is_one_host * software.exchange_gathers
+    unvisited = exchange.ranks - 1.0 - exchange.destinations
+    destinations = exchange.destinations + gathers * unvisited
     return Component(
         "expert exchange",
         sent=layers
         * exchange_bytes(tokens=work.tokens, hidden=work.hidden, destinations=destinations)
-        * work.crossing,
-        link=link * software.link_fraction * work.exchange_link_share,
+        * exchange.crossing,
+        link=link * software.link_fraction * exchange.link_share,
         count=2.0 * layers,
         seconds_each=software.collective_latency + hop,
     )
@@ -292,17 +296,18 @@ def _pipeline(
     pass_time: Array,
 ) -> tuple[Component, Component]:
     """Return the hops between pipeline stages, and the wait for the micro-batches ahead."""
-    if isinstance(work.stages, int) and work.stages == 1:
+    stages, is_inside = work.pipeline.stages, work.pipeline.is_inside
+    if isinstance(stages, int) and stages == 1:
         return idle("stage hops"), idle(STAGE_WAIT)
-    crossings = work.stages - 1.0
-    link = where(work.hops_are_inside, chip.link, chip.link_out)
+    crossings = stages - 1.0
+    link = where(is_inside, chip.link, chip.link_out)
     hops = Component(
         "stage hops",
         sent=crossings * work.tokens * work.hidden * ACTIVATION_BYTES,
         link=link * software.link_fraction,
         count=crossings,
         seconds_each=where(
-            work.hops_are_inside,
+            is_inside,
             np.maximum(chip.hop_inside, software.collective_latency),
             chip.hop,
         ),
@@ -311,7 +316,7 @@ def _pipeline(
     pipelined = pipelined_step(
         pass_time=pass_time,
         hops=hops.seconds,
-        stages=work.stages,
+        stages=stages,
         # One stage is the pass to the last bit.
         slowest=np.minimum(slowest_stage(work, chip, software, known_parts), pass_time),
         streams=work.in_flight,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from fastcalc.core.chip.tier import KINDS
+from fastcalc.core.model.kinds import KINDS
 from fastcalc.core.scenario import Location
 from fastcalc.report.charts.drawing import Bar, Chart
 from fastcalc.report.memories import NAMES, filled
