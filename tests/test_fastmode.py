@@ -414,6 +414,12 @@ def test_a_shape_with_fewer_layers_reaches_it_and_one_more_does_not():
         assert bool(solved.estimate.speed[0] >= speed) is reaches
 
 
+def test_a_shape_with_fewer_layers_than_stages_reaches_nothing():
+    """Of 80 layers in four stages at least four are left, and they take over 50 us each."""
+    today = solve(serving("llama-3.1-70b", batch=8, sharding=Sharding(tp=2, pp=4)))
+    assert fewer_layers(Base(today, 20_000.0, ENTRIES)) is None
+
+
 def test_closed_models_with_nothing_but_totals_have_answers_too(tmp_path):
     path = tmp_path / "closed.yaml"
     path.write_text(
@@ -426,9 +432,9 @@ def test_closed_models_with_nothing_but_totals_have_answers_too(tmp_path):
         Traffic(1000.0, 1000.0, 1500.0), sharding=Sharding(chips=8),
     )  # fmt: skip
     answer = faster(today, 1.5, smaller=[])
-    assert answer.shorter is not None
-    assert answer.shorter.active_parameters < 20e9
-    assert answer.thinner is None
+    assert answer.fewer_layers is not None
+    assert answer.fewer_layers.active_parameters < 20e9
+    assert answer.thinner_layers is None
 
 
 def test_a_start_at_a_speed_is_the_largest_batch_there():

@@ -14,7 +14,7 @@ from fastcalc.written import shown
 
 
 def run(request: JudgeClaims) -> CommandAnswer | None:
-    """Judge the claims of a file, or one of them, and write them in a format."""
+    """Return the verdict of each claim of a file, or write how one of them is computed."""
     only = [] if request.only is None else readers.names(request.only, "--only")
     verdicts = [readers.choice(word, "--only", tuple(MEANING)) for word in only]
     book, document = read_claims(request.path)

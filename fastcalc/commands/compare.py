@@ -19,7 +19,7 @@ _MOST_CHIPS = 4
 
 
 def run(request: Compare) -> CommandAnswer:
-    """Evaluate a comparison and write it in a format."""
+    """Return speed, latency and price of each model on each chip at each batch."""
     if request.explain and request.written_as not in ("table", "json", "html"):
         raise InputError(
             f"--explain is no flat record: --format {request.written_as} cannot hold it; use json"

@@ -41,7 +41,7 @@ _NOT_REPEATED = ("options", "map", "notes", "out", "format")
 
 
 def run(request: Decide) -> CommandAnswer:
-    """Decide between options and write it in a format."""
+    """Return what each option costs, and where one beats another."""
     entries = catalogue(request)
     readers.share(request.utilization, "--utilization")  # whether or not a machine is rented
     if request.on is not None:

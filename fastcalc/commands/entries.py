@@ -29,7 +29,7 @@ _WRITTEN: dict[type, tuple[Callable[..., records.Record], Callable[..., list[con
 
 
 def run_list(request: ListEntries) -> CommandAnswer:
-    """List one kind of entry in a format; return 1 if a file is left out because it is broken."""
+    """Return the entries of a kind; the answer is no if a file is left out because it is broken."""
     kind = cast(Kind, readers.choice(request.kind, "list", tuple(entries.LISTED)))
     catalogue = loading.catalogue(request)
     load = _loaders(catalogue)[kind]
@@ -58,7 +58,7 @@ def _loaders(catalogue: Catalogue) -> dict[Kind, Callable[[str], _Entry]]:
 
 
 def run_show(request: ShowEntry) -> None:
-    """Show one entry in a format."""
+    """Write one entry, number by number."""
     catalogue = loading.catalogue(request)
     entry = find(catalogue, request.name)
     for kind in SCHEMAS:
@@ -75,7 +75,7 @@ def run_show(request: ShowEntry) -> None:
 
 
 def run_diff(request: DiffEntries) -> CommandAnswer:
-    """Compare two entries of one kind in a format."""
+    """Return what differs between two entries of one kind."""
     catalogue = loading.catalogue(request)
     left, right = find(catalogue, request.left), find(catalogue, request.right)
     if type(left) is not type(right):

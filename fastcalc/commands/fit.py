@@ -11,7 +11,7 @@ from fastcalc.requests.search import FindPlans
 
 
 def run(request: FitMemory) -> CommandAnswer:
-    """Place the models, write where they go, and return the exit code."""
+    """Return where each model lives, or why nowhere."""
     locations = [
         location
         for scenario in scenarios(Compare.like(request))

@@ -18,7 +18,7 @@ from fastcalc.search import frontier, placeable
 
 
 def run(request: Frontier) -> CommandAnswer:
-    """Find the frontier, write it, and return the exit code: 1 if there is none."""
+    """Return what nothing beats in both speed and price; the answer is no if nothing fits."""
     comparison = Compare.like(request, models=[request.model], batch="1", weights=None, kv=None)
     readers.number(request.max_chips, "--max-chips", LIMITS["chips searched"], 72)
     placed, refused = placeable(_scenarios(request, comparison), request.max_chips)

@@ -17,7 +17,7 @@ _TOLERANCE = Limit(1e-6, 0.5)
 
 
 def run(request: Infer) -> CommandAnswer:
-    """Infer what a service may be and write it in a format; exits with 1 if nothing fits."""
+    """Return what a service may be, by its prices and speeds; the answer is no if nothing fits."""
     speeds = _two(request.speeds, "--speeds", LIMITS["speed"])
     prices = _two(request.prices, "--prices", LIMITS["dollars"])
     if not speeds[0] < speeds[1]:

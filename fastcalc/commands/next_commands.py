@@ -26,20 +26,27 @@ def command(request: Compare, outcome: Outcome, today: Outcome) -> str:
     return compare_command(placed, Typed(names, as_typed(request)))
 
 
-_ASKED = (
-    *("prompt", "output", "context", "prefix_hit", "prefix_tier", "batch", "speculate"),
-    *("weights", "kv", "engine", "chips", "tp", "pp", "ep", "dp"),
-    *("price_basis", "price", "utilization", "set"),
-)
+_NAMED_APART = ("on", "hardware_dir", "models_dir", "engines_dir")
+_HEADINGS_APART = ("Arguments", "Measurements", "Memory", "Output")
 
 
 def follow_up(request: Request, kind: type[Request], *begun: str) -> str:
-    """Return a command of another kind with the flags of a request, those that it has itself."""
-    flag_values = {name: getattr(request, name, None) for name in _ASKED if name in declared(kind)}
+    """Return a command of another kind with the flags of a request, those that it has itself.
+
+    begun : its first words, which name models and chips
+    """
+    shared = [
+        name
+        for name, (_, heading) in declared(kind).items()
+        if name in declared(type(request))
+        and heading not in _HEADINGS_APART
+        and name not in _NAMED_APART
+    ]
+    flag_values = {name: getattr(request, name) for name in shared}
     words = [
         word
         for name, value in flag_values.items()
-        if value not in (None, getattr(type(request), name, None), getattr(kind, name))
+        if value not in (None, getattr(type(request), name), getattr(kind, name))
         for word in typed(name, value)
     ]
     return shlex.join(["fastcalc", *begun, *words, *as_typed(request)])

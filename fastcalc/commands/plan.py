@@ -30,7 +30,7 @@ _SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 
 def run(request: FindPlans) -> CommandAnswer:
-    """Search, write the plans, and return the exit code: 1 where there is none."""
+    """Return the cheapest deployments that meet a service; the answer is no if none does."""
     readers.number(request.top, "--top", LIMITS["sequences"], 5)
     service = _service(request)
     decision = decide(_grids(request, service), service, shown=request.top)

@@ -19,7 +19,7 @@ MISSED = 1
 
 
 def run(request: Validate) -> CommandAnswer:
-    """Score predictions and write them in a format; return 1 if their median is too far off."""
+    """Return the scores of predictions; the answer is no if their median is too far off."""
     catalogue, limit = loading.catalogue(request), request.max_median_factor
     file_options = request.file_options()
     if limit is not None and not limit >= 1.0:

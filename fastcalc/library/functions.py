@@ -18,7 +18,7 @@ OF_THE_TERMINAL = ("out", "format", "notes", "wide", "anyway", "everything")
 """Flags that say how an answer is written, which a table does itself."""
 
 MOST_POINTS = 5_000_000
-"""SweptTable of a sweep that are in memory together, some 400 bytes each."""
+"""Points of a sweep that are in memory together, some 400 bytes each. [1]"""
 
 
 def _function(command: str) -> Callable[..., Table]:

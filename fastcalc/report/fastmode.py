@@ -191,8 +191,8 @@ def alongside(answer: Answer) -> dict[str, Any]:
         "smaller_shapes_at_todays_batch": {
             name: shape and plainly(asdict(shape))
             for name, shape in (
-                ("fewer_layers", answer.shorter),
-                ("thinner_layers", answer.thinner),
+                ("fewer_layers", answer.fewer_layers),
+                ("thinner_layers", answer.thinner_layers),
             )
         },
         "waterfall": factor_records(factors_of(answer)),

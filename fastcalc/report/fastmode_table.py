@@ -15,7 +15,7 @@ from fastcalc.report.records import Record
 from fastcalc.search.fastmode import Answer, Option
 from fastcalc.search.fastmode.lighter_passes import PUBLISHED
 from fastcalc.search.fastmode.option import TRICKS
-from fastcalc.search.fastmode.smaller_models import Shrunk
+from fastcalc.search.fastmode.smaller_models import SmallerShape
 from fastcalc.search.fastmode.start import WAFERS, most_chips
 
 
@@ -272,22 +272,18 @@ def _shapes(answer: Answer) -> str:
     today = answer.today.placement.work
     batch, chips = answer.today.scenario.batches[0], answer.today.placement.layout.chips
     reported = f"a hypothetical smaller model, at batch {batch:,} on today's {chips} chips: "
-    shorter, thinner = answer.shorter, answer.thinner
+    fewer, thinner = answer.fewer_layers, answer.thinner_layers
     deep = "no number of the same layers reaches it"
-    if shorter is not None:
-        deep = (
-            f"{_shape(shorter)} in {shorter.layers:.0f} of the {today.layers:.0f} layers reach it"
-        )
+    if fewer is not None:
+        deep = f"{_shape(fewer)} in {fewer.layers:.0f} of the {today.layers:.0f} layers reach it"
     wide = "with thinner feed-forward networks alone none does"
     if thinner is not None:
         wide = f"with thinner feed-forward networks alone {_shape(thinner)}"
     return f"{reported}{deep}; {wide}"
 
 
-def _shape(shrunk: Shrunk) -> str:
-    if shrunk.total_parameters > shrunk.active_parameters:
-        return (
-            f"{parameters(shrunk.active_parameters)} active of "
-            f"{parameters(shrunk.total_parameters)} parameters"
-        )
-    return f"{parameters(shrunk.active_parameters)} parameters"
+def _shape(shape: SmallerShape) -> str:
+    active = parameters(shape.active_parameters)
+    if shape.total_parameters > shape.active_parameters:
+        return f"{active} active of {parameters(shape.total_parameters)} parameters"
+    return f"{active} parameters"

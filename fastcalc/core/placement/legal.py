@@ -158,14 +158,13 @@ class LegalLayouts:
         if self.machine.is_spatial:
             yield from self._pipeline(chips)
             return
-        ranks = chips * self.machine.ranks
         for tp in self.doubled_groups:
-            for dp in range(1, ranks // tp + 1):
-                pp, left = divmod(ranks, tp * dp)
+            groups, left = divmod(chips * self.machine.ranks, tp)
+            for pp in range(min(self.most_stages, groups) if left == 0 else 0, 0, -1):
+                dp, left = divmod(groups, pp)
                 is_inside = dp == 1 or not self.work.experts or tp * dp <= self.domain
                 layout = self.counted(Layout(tp, pp, self.expert_ranks(tp, dp), dp))
-                is_whole = left == 0 and pp <= self.most_stages
-                if is_whole and is_inside and self.is_joined(layout):
+                if left == 0 and is_inside and self.is_joined(layout):
                     yield layout
 
     def _pipeline(self, chips: int) -> list[Layout]:

@@ -18,7 +18,7 @@ from fastcalc.search.fastmode import lighter_passes as passes
 from fastcalc.search.fastmode import smaller_models as models
 from fastcalc.search.fastmode.combined import combinations, nearest
 from fastcalc.search.fastmode.option import TRICKS, Option, best, in_order
-from fastcalc.search.fastmode.smaller_models import Shrunk
+from fastcalc.search.fastmode.smaller_models import SmallerShape
 from fastcalc.search.fastmode.start import Base
 from fastcalc.search.space import sharding
 
@@ -31,7 +31,8 @@ class Answer:
 
     options : in the order of `fastcalc.search.fastmode.option.TRICKS`, the cheapest first
     drafts, tokens, acceptance : and what they need at today's batch [1]
-    shorter, thinner : hypothetical smaller shapes that reach the speed at today's batch and chips
+    fewer_layers, thinner_layers : hypothetical smaller shapes that reach the speed at today's batch
+        and chips
     same_answers : those that keep today's model, or one that was named, and its formats
     nearest : where nothing reaches it, the fastest that there is for one user [1/s], and what it is
     asked_start : the speed that today's users were to have, where it was asked for [1/s]
@@ -44,8 +45,8 @@ class Answer:
     drafts: Floats
     tokens: Floats
     acceptance: Floats
-    shorter: Shrunk | None
-    thinner: Shrunk | None
+    fewer_layers: SmallerShape | None
+    thinner_layers: SmallerShape | None
     nearest: tuple[float, str] | None
     asked_start: float | None = None
 
@@ -106,8 +107,8 @@ def fastmode(
         drafts=drafts,
         tokens=tokens,
         acceptance=acceptance,
-        shorter=models.fewer_layers(base),
-        thinner=models.thinner_layers(base),
+        fewer_layers=models.fewer_layers(base),
+        thinner_layers=models.thinner_layers(base),
         nearest=None if best(options) else nearest(base),
     )
 

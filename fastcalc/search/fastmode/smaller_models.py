@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 from fastcalc.catalogue.schema import DenseFFN, MixtureOfExperts, Model
@@ -26,7 +27,7 @@ def smaller_models(base: Base) -> list[Option]:
 
 
 @dataclass(frozen=True)
-class Shrunk:
+class SmallerShape:
     """A hypothetical smaller shape that reaches a speed at today's batch and chips."""
 
     active_parameters: float
@@ -34,38 +35,39 @@ class Shrunk:
     layers: float
 
 
-def fewer_layers(base: Base) -> Shrunk | None:
+def fewer_layers(base: Base) -> SmallerShape | None:
     """Return today's shape with as many of its layers as reach the speed; None if not even one."""
     model, layers = base.scenario.model, int(base.today.placement.work.layers)
-    return _largest(base, [_with_layers(model, count / layers) for count in range(1, layers)])
+    return _largest(base, [_with_fewer_layers(model, count / layers) for count in range(1, layers)])
 
 
-def thinner_layers(base: Base) -> Shrunk | None:
+def thinner_layers(base: Base) -> SmallerShape | None:
     """Return today's shape with thinner feed-forward networks that reach the speed, if any do."""
     steps = 64
-    shapes = [_with_width(base.scenario.model, step / steps) for step in range(1, steps)]
+    shapes = [_with_thinner_ffn(base.scenario.model, step / steps) for step in range(1, steps)]
     return None if base.scenario.model.is_minimal else _largest(base, shapes)
 
 
-def _largest(base: Base, shapes: list[Model]) -> Shrunk | None:
+def _largest(base: Base, shapes: list[Model]) -> SmallerShape | None:
     """Return the last of some shapes, from small to large, that reaches the speed."""
     served = replace(base.scenario, batches=(base.batch,), sharding=sharding(base.layout))
 
-    def is_slow(model: Model) -> bool:
+    def speed(model: Model) -> float:
         try:
             outcome = solve(replace(served, model=model))
-        except InputError:  # fewer layers than pipeline stages
-            return False
-        return not (outcome.estimate.fits[0] and outcome.estimate.speed[0] >= base.speed)
+        except InputError:
+            return inf  # fewer layers than pipeline stages: smaller than what can be placed
+        return float(outcome.estimate.speed[0]) if outcome.estimate.fits[0] else 0.0
 
-    count = bisect_left(shapes, True, key=is_slow)
-    if not count:
+    count = bisect_left(shapes, True, key=lambda model: speed(model) < base.speed)
+    if not count or speed(shapes[count - 1]) == inf:
         return None
     work = workload(shapes[count - 1], base.scenario.weights, base.scenario.kv)
-    return Shrunk(work.active_parameters, work.total_parameters, work.layers)
+    return SmallerShape(work.active_parameters, work.total_parameters, work.layers)
 
 
-def _with_layers(model: Model, share: float) -> Model:
+def _with_fewer_layers(model: Model, share: float) -> Model:
+    """Return a model with a share of its layers, of what is known of them."""
     update: dict[str, Any] = {"hypothetical": True}
     if model.is_minimal:  # only totals are known
         for key in ("total_parameters", "active_parameters", "kv_bytes_per_token"):
@@ -81,7 +83,8 @@ def _with_layers(model: Model, share: float) -> Model:
     return model.model_copy(update=update)
 
 
-def _with_width(model: Model, share: float) -> Model:
+def _with_thinner_ffn(model: Model, share: float) -> Model:
+    """Return a model whose feed-forward networks have a share of their width."""
     blocks = []
     for block in model.blocks:
         ffn = block.ffn
