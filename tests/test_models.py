@@ -126,7 +126,7 @@ def test_active_parameters_agree_with_the_label(catalogue, row):
     conventions = [
         work.active_parameters,
         work.multiplied_parameters,
-        work.multiplied_parameters - work.head.parameters,
+        work.multiplied_parameters - work.weights.head.parameters,
     ]
     if row["id"] == "glm-5.3-flash":  # with its vision tower, as its notes say
         conventions.append(work.active_parameters + catalogue.model(row["id"]).vision_parameters.si)

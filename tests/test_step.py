@@ -491,10 +491,10 @@ def test_latent_attention_with_keys_and_values_of_different_widths():
     )
     assert found == matrices
     work = workload(latent_model())
-    assert work.dense.parameters == 4 * (matrices + 3 * 64 * 128)
+    assert work.weights.dense.parameters == 4 * (matrices + 3 * 64 * 128)
     # A gate as wide as the values of all heads.
     gated = workload(latent_model(output_gate=True))
-    assert gated.dense.parameters - work.dense.parameters == 4 * 64 * 80
+    assert gated.weights.dense.parameters - work.weights.dense.parameters == 4 * 64 * 80
     # Decode: scores over 32 elements and sums over 24. Prompts: scores over 24 and sums over 20.
     assert work.attention_flops(10.0) == 4 * 10 * 2 * 4 * (32 + 24)
     assert work.attention_flops(10.0, prompt=True) == 4 * 10 * 2 * 4 * (24 + 20)
@@ -506,7 +506,7 @@ def test_grouped_attention_with_keys_and_values_of_different_widths():
     attention = {"kind": "gqa", "heads": 4, "kv_heads": 2, "head_dim": 16, "value_dim": 24}
     block = {"count": 1, "attention": attention, "ffn": {"kind": "dense", "width": 128}}
     work = workload(made_up.blocks(blocks=[block]))
-    assert work.dense.parameters == 64 * 6 * 40 + 3 * 64 * 128
+    assert work.weights.dense.parameters == 64 * 6 * 40 + 3 * 64 * 128
     assert work.cache_bytes_per_token == 2 * 40 * 2
     assert work.attention_flops(10.0) == 10 * 2 * 4 * 40
     assert attention_flops(heads=4, key_dim=16, value_dim=24) == 2 * 4 * 40

@@ -66,7 +66,7 @@ def _memory(context: BoundContext, part: Component) -> list[Equation]:
     weights = {
         "dense": numbers.stored("dense"),
         "head": numbers.stored("small", "head"),
-        "experts": numbers.stored("routed", "expert_biases") * context.picked,
+        "experts": numbers.stored("experts", "expert_biases") * context.picked,
     }
     stored = named("weights", "B", total(weights.values()))
     cache = named("cache", "B", cache_read(numbers, context.traffic, 1.0))
@@ -100,7 +100,7 @@ def _compute(context: BoundContext, part: Component) -> list[Equation]:
     numbers = context.numbers
     dense, head, experts, attention = (context.peak(place) for place in range(4))
     decoded = context.decoded * context.kept
-    all_tokens, routed = decoded + context.prompt, numbers.parameters("routed") * context.picked
+    all_tokens, routed = decoded + context.prompt, numbers.parameters("experts") * context.picked
     products = (
         ("dense", all_tokens, numbers.parameters("dense"), dense),
         (

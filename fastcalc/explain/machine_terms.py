@@ -15,7 +15,7 @@ def _sweeps(context: PassContext, part: Component) -> list[Equation]:
     stored = (
         numbers.stored("dense") * context.in_region("dense")
         + numbers.stored("small", "head") * context.in_region("head")
-        + numbers.stored("routed", "expert_biases") * context.in_region("experts")
+        + numbers.stored("experts", "expert_biases") * context.in_region("experts")
         + cache.answer * context.in_region("kv")
     )
     moved = named("read in a sweep", "B", stored)
@@ -26,7 +26,7 @@ def _sweeps(context: PassContext, part: Component) -> list[Equation]:
         (numbers.parameters("dense"), context.reached("dense")),
         (numbers.parameters("small", "head"), context.reached("head")),
         (
-            numbers.parameters("routed"),
+            numbers.parameters("experts"),
             context.reached("routed") * numbers.setting("grouped_gemm_fraction"),
         ),
     )

@@ -15,10 +15,10 @@ _WEIGHTS = {
     "dense": "dense matrices",
     "small": "norms, biases, routers",
     "head": "output head",
-    "routed": "routed experts",
+    "experts": "routed experts",
     "expert_biases": "their biases",
 }
-"""What the weights of a workload are called."""
+"""What the parts of its weights are called."""
 
 
 class Numbers:
@@ -90,18 +90,20 @@ class Numbers:
                 return self._printed("latency of a hop", link.latency, "s")
         return number(value, "s")
 
-    def parameters(self, *kinds: str) -> Term:
-        """Return how many parameters of some kinds the model has. [1]"""
+    def parameters(self, *parts: str) -> Term:
+        """Return how many parameters of some parts the model has. [1]"""
         return total(
-            self.counted(getattr(self.work, kind).parameters, f"parameters: {_WEIGHTS[kind]}")
-            for kind in kinds
+            self.counted(
+                getattr(self.work.weights, part).parameters, f"parameters: {_WEIGHTS[part]}"
+            )
+            for part in parts
         )
 
-    def stored(self, *kinds: str) -> Term:
-        """Return the bytes of weights of some kinds: how many, times what each takes. [byte]"""
+    def stored(self, *parts: str) -> Term:
+        """Return the bytes of some parts of the weights: how many, times what each takes. [byte]"""
         return total(
-            self.parameters(kind) * number(getattr(self.work, kind).format.bytes, "B")
-            for kind in kinds
+            self.parameters(part) * number(getattr(self.work.weights, part).format.bytes, "B")
+            for part in parts
         )
 
     def counted(self, value: ArrayLike, name: str, unit: str = "") -> Term:

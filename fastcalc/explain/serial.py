@@ -143,7 +143,7 @@ def _slowest_stage(context: PassContext) -> Equation:
 
 @component("drafting", "tokens drafted before the pass, a layer each, of the slowest kind")
 def _drafting(context: PassContext, part: Component) -> list[Equation]:
-    if context.work.kinds or context.machine.is_spatial:
+    if context.work.layer_kinds or context.machine.is_spatial:
         return [named("each", "s", number(part.seconds_each, "s"))]
     plain = context.schedule.expected(context.schedule.decode_work(verified=1.0)).seconds
     return [equation("each", part.seconds_each, "s", number(plain, "s") / context.work.depth)]

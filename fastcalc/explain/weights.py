@@ -23,7 +23,7 @@ def _head(context: PassContext, part: Component) -> list[Equation]:
 def _routed(context: PassContext, part: Component) -> list[Equation]:
     distinct, routing = _distinct(context), context.pass_work.routing
     width = scalar(routing.width)
-    stored = context.numbers.stored("routed", "expert_biases")
+    stored = context.numbers.stored("experts", "expert_biases")
     read, near = stored * distinct.answer * _imbalance(context), context.near("experts")
     flops = _routed_flops(context, number(context.pass_work.expert_tokens))
     equations = [
@@ -49,7 +49,7 @@ def _routed(context: PassContext, part: Component) -> list[Equation]:
 def _unpacking(context: PassContext, part: Component) -> list[Equation]:
     pass_work, chip, numbers = context.pass_work, context.chip, context.numbers
     distinct = _distinct(context)
-    routed = numbers.parameters("routed") * (distinct.answer / pass_work.routing.experts)
+    routed = numbers.parameters("experts") * (distinct.answer / pass_work.routing.experts)
     has_head = scalar(chip.head_is_packed) * scalar(pass_work.weights.head) > 0.0
     widened = (
         number(chip.dense_is_packed)
@@ -120,7 +120,7 @@ def _read(context: PassContext, part: Component, where: str, *kinds: str) -> lis
 
 def _routed_flops(context: PassContext, tokens: Term) -> Term:
     routing = context.pass_work.routing
-    passed = tokens * context.two * context.numbers.parameters("routed") * routing.active
+    passed = tokens * context.two * context.numbers.parameters("experts") * routing.active
     copies = number(routing.experts) * context.shards / context.on_chip
     return passed * _imbalance(context) / copies
 

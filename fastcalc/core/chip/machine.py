@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from fastcalc.catalogue.chip_defaults import completed
-from fastcalc.catalogue.formats import NumberFormat, number_format
+from fastcalc.catalogue.formats import NumberFormat
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware, Parameters
 from fastcalc.catalogue.schema.engine_parameters import DeclaredParameters
@@ -223,9 +223,7 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
 
     Raises InputError if there is no memory of a name that is given.
     """
-    cache = number_format(work.kv_format, cache=True)
-    formats = (work.dense.format, work.head.format, work.routed.format, cache)
-    hardware = completed(hardware)
+    hardware, formats = completed(hardware), work.formats
     memory = replace(memory, host=memory.host and completed(memory.host))
     # One region after another has its own part of the rate.
     regions = work.layers if hardware.execution == "spatial" else 1.0

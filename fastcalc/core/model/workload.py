@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 
 from fastcalc.catalogue.formats import FORMATS, NumberFormat, number_format, weight_formats
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Block, LatentAttention, MixtureOfExperts, Model
+from fastcalc.core.model.kinds import Kinds
 from fastcalc.core.model.layers import CacheGroup, LayerCount, count_layer
 from fastcalc.formulas import counting
 from fastcalc.formulas.memory import attended_tokens, cache_bytes_per_layer
@@ -39,13 +41,28 @@ class Weights:
         return self.parameters * self.format.bytes
 
 
+class WeightsByPart(NamedTuple):
+    """The weights of a model.
+
+    dense : matrices that every token passes
+    small : norms, biases and routers
+    head, embedding : output head and input embedding; a tied one is counted in the first alone
+    experts, expert_biases : matrices and biases of all routed experts
+    """
+
+    dense: Weights
+    small: Weights
+    head: Weights
+    embedding: Weights
+    experts: Weights
+    expert_biases: Weights
+
+
 @dataclass(frozen=True, eq=False)
 class Workload:
     """A model in its formats, as sums.
 
-    dense, small, head, embedding, routed, expert_biases : matrices every token passes; norms,
-        biases and routers; output head; input embedding; matrices and biases of all routed experts.
-        A tied head is counted in ``head`` alone.
+    weights : of all layers, by part
     experts, active_experts : routed experts in a layer and how many a token picks; 0 without any
         [1]
     expert_layers, latent_layers, layers : layers with routed experts, with latent attention, and
@@ -56,18 +73,14 @@ class Workload:
     caches : caches that grow with the context
     state_elements : elements of recurrent state that a sequence keeps, whatever its length [1]
     largest_layer_bytes : weights of the heaviest layer [byte]
-    kinds : how many layers of each kind there are, and one of them; empty where nobody publishes it
+    layer_kinds : how many layers of each kind there are, and one of them; empty where nobody
+        publishes it
     """
 
     model: Model
     weight_format: str
     kv_format: str
-    dense: Weights
-    small: Weights
-    head: Weights
-    embedding: Weights
-    routed: Weights
-    expert_biases: Weights
+    weights: WeightsByPart
     experts: float
     active_experts: float
     expert_layers: float
@@ -79,36 +92,38 @@ class Workload:
     caches: tuple[CacheGroup, ...]
     state_elements: float
     largest_layer_bytes: float
-    kinds: tuple[tuple[float, "Workload"], ...] = ()
+    layer_kinds: tuple[tuple[float, "Workload"], ...] = ()
 
     @cached_property
     def last_norm(self) -> Weights:
         """Norms of no layer: the one before the head."""
-        in_layers = self.norm_parameters if self.kinds else 0.0
-        return replace(self.small, parameters=max(self.small.parameters - in_layers, 0.0))
+        in_layers = self.norm_parameters if self.layer_kinds else 0.0
+        small = self.weights.small
+        return replace(small, parameters=max(small.parameters - in_layers, 0.0))
 
     @property
     def norm_parameters(self) -> float:
         """Norms, biases and routers of the layers, which all tokens of a prompt pass. [1]"""
-        in_layers = sum(count * layer.small.parameters for count, layer in self.kinds)
-        return in_layers if self.kinds else self.small.parameters
+        if not self.layer_kinds:
+            return self.weights.small.parameters
+        return sum(count * layer.weights.small.parameters for count, layer in self.layer_kinds)
+
+    @cached_property
+    def bytes(self) -> Kinds[float]:
+        """Weights that passes read, by kind; there are no caches among them. [byte]"""
+        dense, small, head, _, experts, biases = (part.bytes for part in self.weights)
+        return Kinds(dense, small + head, experts + biases, kv=0.0)
 
     @property
-    def parts(self) -> tuple[Weights, ...]:
-        """All weights by kind."""
-        return (
-            self.dense,
-            self.small,
-            self.head,
-            self.embedding,
-            self.routed,
-            self.expert_biases,
-        )
+    def formats(self) -> Kinds[NumberFormat]:
+        """What each kind is stored in; small weights and biases are not what is multiplied."""
+        weights, cache = self.weights, number_format(self.kv_format, cache=True)
+        return Kinds(weights.dense.format, weights.head.format, weights.experts.format, cache)
 
     @property
     def total_parameters(self) -> float:
         """Parameters of the text core. [1]"""
-        return sum(part.parameters for part in self.parts)
+        return sum(part.parameters for part in self.weights)
 
     @property
     def active_share(self) -> float:
@@ -118,18 +133,18 @@ class Workload:
     @property
     def active_parameters(self) -> float:
         """Parameters one token touches, the whole embedding table counted. [1]"""
-        idle = (self.routed.parameters + self.expert_biases.parameters) * (1.0 - self.active_share)
-        return self.total_parameters - idle
+        experts = self.weights.experts.parameters + self.weights.expert_biases.parameters
+        return self.total_parameters - experts * (1.0 - self.active_share)
 
     @property
     def multiplied_parameters(self) -> float:
         """Parameters one token is multiplied with: no input embedding, which is a lookup. [1]"""
-        return self.active_parameters - self.embedding.parameters
+        return self.active_parameters - self.weights.embedding.parameters
 
     @property
     def weight_bytes(self) -> float:
         """Bytes of all weights. [byte]"""
-        return sum(part.bytes for part in self.parts)
+        return sum(part.bytes for part in self.weights)
 
     @property
     def flops_per_token(self) -> float:
@@ -273,12 +288,14 @@ def _minimal(model: Model, matrices: NumberFormat, kv_format: str) -> Workload:
         model=model,
         weight_format=matrices.id,
         kv_format=kv_format,
-        dense=Weights(total - routed, matrices),
-        small=none,
-        head=none,
-        embedding=none,
-        routed=Weights(routed, matrices),
-        expert_biases=none,
+        weights=WeightsByPart(
+            dense=Weights(total - routed, matrices),
+            small=none,
+            head=none,
+            embedding=none,
+            experts=Weights(routed, matrices),
+            expert_biases=none,
+        ),
         experts=float(model.experts or (total / active if routed else 0.0)),
         active_experts=float(model.active_experts or (1.0 if routed else 0.0)),
         expert_layers=float(model.layers) if routed else 0.0,
@@ -301,14 +318,17 @@ def _whole(
     at_16 = matrices if matrices.whole_file else FORMATS["bf16"]
     small = model.hidden_size * (1.0 + model.norm_bias) + model.other_parameters
     layers = _layers(model, model.blocks, matrices, experts_in, kv_format)
+    in_layers = layers.weights.small
     alone = (block.model_copy(update={"count": 1}) for block in model.blocks)
     one_of_each = [_layers(model, [block], matrices, experts_in, kv_format) for block in alone]
     return replace(
         layers,
-        small=replace(layers.small, parameters=layers.small.parameters + small),
-        head=Weights(table, at_16),
-        embedding=Weights(0.0 if model.tied_embeddings else table, at_16),
-        kinds=tuple(
+        weights=layers.weights._replace(
+            small=replace(in_layers, parameters=in_layers.parameters + small),
+            head=Weights(table, at_16),
+            embedding=Weights(0.0 if model.tied_embeddings else table, at_16),
+        ),
+        layer_kinds=tuple(
             (float(block.count), layer)
             for block, layer in zip(model.blocks, one_of_each, strict=True)
         ),
@@ -332,13 +352,15 @@ def _layers(
         model=model,
         weight_format=experts_in.id,
         kv_format=kv_format,
-        dense=Weights(sum(count * layer.dense for count, layer in runs), matrices),
-        small=Weights(sum(count * layer.small for count, layer in runs), FORMATS["bf16"]),
-        head=none,
-        embedding=none,
-        routed=Weights(sum(count * layer.routed for count, layer in runs), experts_in),
-        expert_biases=Weights(
-            sum(count * layer.expert_biases for count, layer in runs), FORMATS["bf16"]
+        weights=WeightsByPart(
+            dense=Weights(sum(count * layer.dense for count, layer in runs), matrices),
+            small=Weights(sum(count * layer.small for count, layer in runs), FORMATS["bf16"]),
+            head=none,
+            embedding=none,
+            experts=Weights(sum(count * layer.routed for count, layer in runs), experts_in),
+            expert_biases=Weights(
+                sum(count * layer.expert_biases for count, layer in runs), FORMATS["bf16"]
+            ),
         ),
         experts=float(first.experts) if isinstance(first, MixtureOfExperts) else 0.0,
         active_experts=float(first.active_experts) if isinstance(first, MixtureOfExperts) else 0.0,

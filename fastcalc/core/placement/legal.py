@@ -64,7 +64,7 @@ def slots(machine: Machine, work: Workload) -> float:
     """Return the layers to place; where they have regions, embedding and head take some, too."""
     if not machine.is_spatial:
         return work.layers
-    ends = work.embedding.bytes + work.head.bytes
+    ends = work.weights.embedding.bytes + work.weights.head.bytes
     return work.layers + ceil(ends / work.largest_layer_bytes)
 
 

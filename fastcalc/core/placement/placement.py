@@ -64,12 +64,12 @@ def _fullest(
 
     amount : what some layers have of it
     """
-    if len(work.kinds) < 2:
+    if len(work.layer_kinds) < 2:
         return floats(amount(work) * stage_share(machine, work, layout))
     ends = slots(machine, work) - work.layers  # which may be on any chip
     return heaviest_stage(
-        amounts=[amount(layer) for _, layer in work.kinds],
-        counts=[count + ends for count, _ in work.kinds],
+        amounts=[amount(layer) for _, layer in work.layer_kinds],
+        counts=[count + ends for count, _ in work.layer_kinds],
         stages=layout.pp,
         layers=_layers_per_stage(machine, work, layout),
     )
@@ -84,42 +84,41 @@ def _cache_on_chip(machine: Machine, work: Workload, layout: AnyLayout, tokens: 
 
 
 @once_a_layout
-def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> tuple[Array, ...]:
-    """Return the weights on the fullest chip: dense, head, experts and embedding. [byte]
+def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str, Array]:
+    """Return the weights on the fullest chip by kind, the table of embeddings one of them. [byte]
 
-    Norms, biases and routers are counted with the head, as a pass reads them. Where layers are
-    placed whole, each takes the room of the heaviest. Of layers of several kinds, each kind of
-    bytes is that of the stage that has most of it.
+    Where layers are placed whole, each takes the room of the heaviest. Of layers of several kinds,
+    each kind of bytes is that of the stage that has most of it.
     """
+    head, embedding = work.weights.head.bytes, work.weights.embedding.bytes
     if machine.is_spatial:
         room = _layers_per_stage(machine, work, layout) * work.largest_layer_bytes
-        experts = work.routed.bytes + work.expert_biases.bytes
-        kinds = (work.dense.bytes, work.small.bytes + work.head.bytes, experts)
-        return tuple(
-            floats(room * (kind / work.weight_bytes)) for kind in (*kinds, work.embedding.bytes)
-        )
+        sizes = work.bytes._asdict() | {"embedding": embedding}
+        shares = {kind: sizes[kind] / work.weight_bytes for kind in WEIGHT_KINDS}
+        return {kind: floats(room * share) for kind, share in shares.items()}
     experts = work.experts or 1.0
     share = np.ceil(experts / layout.ep) / experts * layout.ep / layout.expert_shards
     in_layers = partial(_fullest, machine, work, layout)
-    dense = in_layers(lambda layers: layers.dense.bytes)
-    small = in_layers(lambda layers: layers.norm_parameters * layers.small.format.bytes)
-    routed = in_layers(lambda layers: layers.routed.bytes + layers.expert_biases.bytes)
+    dense = in_layers(lambda layers: layers.bytes.dense)
+    norm_width = work.weights.small.format.bytes
+    small = in_layers(lambda layers: layers.norm_parameters * norm_width) + work.last_norm.bytes
+    routed = in_layers(lambda layers: layers.bytes.experts)
     # The first of several stages has the embedding and the last the head: the heavier one counts.
     is_whole = np.asarray(layout.pp == 1)
-    has_head = is_whole | (work.head.bytes >= work.embedding.bytes)
+    has_head = is_whole | (head >= embedding)
     has_embedding = is_whole | ~has_head
     ranks = machine.ranks  # of a chip, each with a part of its own
-    return (
-        floats(dense / layout.tp * ranks),
-        floats((small + work.last_norm.bytes + has_head * work.head.bytes) / layout.tp * ranks),
-        floats(routed * share * ranks),
-        floats(has_embedding * work.embedding.bytes / layout.tp * ranks),
-    )
+    return {
+        "dense": floats(dense / layout.tp * ranks),
+        "head": floats((small + has_head * head) / layout.tp * ranks),
+        "experts": floats(routed * share * ranks),
+        "embedding": floats(has_embedding * embedding / layout.tp * ranks),
+    }
 
 
 @once_a_layout
 def _weights_per_chip(machine: Machine, work: Workload, layout: AnyLayout) -> Array:
-    return floats(sum(stored_weights(machine, work, layout)))
+    return floats(sum(stored_weights(machine, work, layout).values()))
 
 
 @lru_cache(maxsize=512)
@@ -137,7 +136,7 @@ def _room(machine: Machine, work: Workload, layout: AnyLayout) -> tuple[ArrayLik
     if not place:
         return sum(usable), _weights_per_chip(machine, work, layout)
     free: ArrayLike = 0.0
-    for kind, size in zip(WEIGHT_KINDS, stored_weights(machine, work, layout), strict=True):
+    for kind, size in stored_weights(machine, work, layout).items():
         if kind in place:
             usable[place[kind]] = usable[place[kind]] - size
         else:
@@ -296,15 +295,12 @@ class Site(LegalLayouts):
         """
         work, tiers = self.work, range(len(self.machine.tiers))
         cache, usable = float(work.cache_bytes(self.reserved_tokens)), self.machine.usable(1)
-        experts = work.routed.bytes + work.expert_biases.bytes
-        kinds = (work.dense.bytes, work.small.bytes + work.head.bytes, experts)
-        sizes = dict(zip(KINDS, (*kinds, batch * cache, work.embedding.bytes), strict=True))
+        sizes = work.bytes._replace(kv=batch * cache)._asdict()
+        sizes["embedding"] = work.weights.embedding.bytes
+        place = self.machine.place
         pinned = [
-            (
-                sum(sizes[kind] for kind, at in self.machine.place.items() if at == tier),
-                [tier],
-            )
-            for tier in set(self.machine.place.values())
+            (sum(sizes[kind] for kind, at in place.items() if at == tier), [tier])
+            for tier in set(place.values())
         ]
         all_bytes = work.weight_bytes + batch * cache
         capacity = max(self._chips_for(*need) for need in [(all_bytes, tiers), *pinned])

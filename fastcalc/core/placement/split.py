@@ -206,9 +206,9 @@ def split(placement: AnyPlacement, batch: ArrayLike) -> Split:
     batch : sequences of the whole deployment [1]
     """
     machine, layout = placement.machine, placement.layout
-    dense, head, experts, table = stored_weights(machine, placement.work, layout)
-    cache = placement.sequences(batch) * placement.cache_per_chip
-    sizes = dict(zip(KINDS, (dense, head, experts, cache, table), strict=True))
+    sizes = stored_weights(machine, placement.work, layout) | {
+        "kv": placement.sequences(batch) * placement.cache_per_chip
+    }
     shares = {}
     for kind, size in sizes.items():
         position = machine.place.get(kind, 0) * (size > 0.0)  # nothing is near

@@ -11,6 +11,7 @@ import numpy as np
 
 from fastcalc.core.chip.machine import Machine
 from fastcalc.core.chip.tier import Tier
+from fastcalc.core.model.kinds import Kinds
 from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.layout import AnyLayout, Layout
 from fastcalc.core.placement.placement import AnyPlacement, once_a_layout
@@ -76,23 +77,29 @@ def bound_step(placement: AnyPlacement, rows: PassInput) -> Bound:
     machine, work, chips = placement.machine, placement.work, placement.layout.chips
     attention, decode = rows.attention, rows.sequences * rows.verified
     tokens = floats(decode + rows.prompt)
-    routed = (work.routed.bytes + work.expert_biases.bytes) * work.active_share
-    weights = work.dense.bytes + work.small.bytes + work.head.bytes + routed
-    moved = weights + rows.sequences * attention.cache
+    stored = work.bytes
+    read = Kinds[ArrayLike](
+        stored.dense,
+        stored.head,
+        stored.experts * work.active_share,
+        rows.sequences * attention.cache,
+    )
+    moved: ArrayLike = sum(read)
     capacities, bandwidths = _memory(machine, work, placement.layout)
     memory = time_over_tiers(work=moved, capacities=capacities, bandwidths=bandwidths)
-    memory = np.maximum(memory, _longest_pinned_read(placement, rows, routed))
+    memory = np.maximum(memory, _longest_pinned_read(placement, read))
     dense, head, experts, caches, either = _rates(machine, work, placement.layout)
+    weights = work.weights
     products = (
-        (tokens, work.dense.parameters, 1.0, dense),
-        (tokens, work.routed.parameters, work.active_share, experts),
-        (tokens, work.small.parameters, 1.0, either),  # norms run with either
-        (decode, work.head.parameters, 1.0, head),
+        (tokens, weights.dense, 1.0, dense),
+        (tokens, weights.experts, work.active_share, experts),
+        (tokens, weights.small, 1.0, either),  # norms run with either
+        (decode, weights.head, 1.0, head),
     )
     parts = [
-        (count * FLOPS_PER_PARAMETER * parameters * share, rate)
-        for count, parameters, share, rate in products
-        if parameters
+        (count * FLOPS_PER_PARAMETER * part.parameters * share, rate)
+        for count, part, share, rate in products
+        if part.parameters
     ]
     prompts = 0.0 if is_nothing(rows.prompt) else rows.prompt * attention.prompt_flops
     parts.append((decode * attention.decode_flops + prompts, caches))
@@ -135,21 +142,15 @@ def _bandwidth(tier: Tier, chips: Array) -> Array:
     return memory if tier.flop_rates else np.minimum(memory, chips * tier.link)
 
 
-def _longest_pinned_read(placement: AnyPlacement, rows: PassInput, routed: float) -> ArrayLike:
+def _longest_pinned_read(placement: AnyPlacement, read: Kinds[ArrayLike]) -> ArrayLike:
     """Return the longest that one memory takes to read what is asked to live in it. [s]"""
-    machine, work = placement.machine, placement.work
+    machine = placement.machine
     if not machine.place:
         return 0.0
-    read: dict[str, ArrayLike] = {
-        "dense": work.dense.bytes,
-        "head": work.small.bytes + work.head.bytes,
-        "experts": routed,
-        "kv": rows.sequences * rows.attention.cache,
-        "embedding": 0.0,
-    }
+    sizes = read._asdict() | {"embedding": 0.0}
     chips, longest = floats(placement.layout.chips), floats(0.0)
     for place, tier in enumerate(machine.tiers):
-        moved = sum(read[kind] for kind, at in machine.place.items() if at == place)
+        moved = sum(sizes[kind] for kind, at in machine.place.items() if at == place)
         longest = np.maximum(longest, time_of(work=moved, rate=_bandwidth(tier, chips)))
     return longest
 

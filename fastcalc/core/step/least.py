@@ -76,20 +76,21 @@ class ChipSupply(NamedTuple):
 @once
 def model_demand(work: Workload, traffic: Traffic) -> ModelDemand:
     """Return what a token of a model in its formats takes of any chip for some traffic."""
-    in_layers = work.dense.parameters + work.routed.parameters * work.active_share
+    dense, head = work.weights.dense.parameters, work.weights.head.parameters
+    in_layers = dense + work.weights.experts.parameters * work.active_share
     attention = work.attention_flops(traffic.context, spread=traffic.spread)
     return ModelDemand(
         depth=work.depth,
         heads=common_heads(work) or inf,
-        dense=work.dense.parameters,
-        head=work.head.parameters,
-        layer_weights=work.dense.bytes,
-        head_weights=work.small.bytes + work.head.bytes,
+        dense=dense,
+        head=head,
+        layer_weights=work.bytes.dense,
+        head_weights=work.bytes.head,
         cache=float(work.cache_read_bytes(traffic.context, spread=traffic.spread)),
         reserved=float(work.cache_bytes(traffic.reserved)),
         element=number_format(work.kv_format, cache=True).cache_bytes,
         layer_flops=float(linear_flops(parameters=in_layers) + attention),
-        head_flops=float(linear_flops(parameters=work.head.parameters)),
+        head_flops=float(linear_flops(parameters=head)),
     )
 
 

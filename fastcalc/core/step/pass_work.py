@@ -47,11 +47,11 @@ class AttentionWork:
         self.decode_flops = self.work.decode_flops_of(attended)
 
     @cached_property
-    def kinds(self) -> "list[tuple[float, AttentionWork]]":
+    def layer_kinds(self) -> "list[tuple[float, AttentionWork]]":
         """How many layers of each kind there are, and what is looked back on in one of them."""
         return [
             (count, AttentionWork(replace(self.placement, work=layer), self.traffic))
-            for count, layer in self.work.kinds
+            for count, layer in self.work.layer_kinds
         ]
 
     @cached_property
@@ -210,7 +210,7 @@ def count_pass(
     """
     work = _whole(placement, rows, in_flight, split)
     is_staged = not placement.machine.is_spatial and np.any(np.asarray(placement.layout.pp) > 1)
-    if len(placement.work.kinds) <= 1 or not is_staged:
+    if len(placement.work.layer_kinds) <= 1 or not is_staged:
         return work
     return replace(work, layer_passes=count_layer_passes(rows, in_flight))
 
@@ -222,7 +222,7 @@ def count_layer_passes(rows: PassInput, in_flight: ArrayLike) -> list[tuple[floa
     """
     return [
         (count, _whole(attention.placement, replace(rows, attention=attention), in_flight, None))
-        for count, attention in rows.attention.kinds
+        for count, attention in rows.attention.layer_kinds
     ]
 
 
@@ -254,26 +254,18 @@ def _of_layout(machine: Machine, work: Workload, layout: AnyLayout) -> PassWork:
     """Return what of a pass depends on the layout alone: that of no sequences."""
     # In chips: less than 1 where a chip has several groups, or copies of the experts.
     group, holders = layout.tp / machine.ranks, layout.expert_shards / machine.ranks
-    small, head_weights = work.small.parameters, work.head.parameters
-    dense = FLOPS_PER_PARAMETER * work.dense.parameters / group
-    routed = FLOPS_PER_PARAMETER * work.active_share * work.routed.parameters / holders
+
+    def on_chip(dense: float, head: float, experts: float) -> Kinds[ArrayLike]:
+        return Kinds(dense / group, head / group, experts / holders, kv=0.0)
+
+    dense, small, head, _, experts, _ = (part.parameters for part in work.weights)
+    layers = FLOPS_PER_PARAMETER * dense
+    picked = FLOPS_PER_PARAMETER * work.active_share * experts
     return PassWork(
-        bytes=Kinds(
-            dense=work.dense.bytes / group,
-            head=(work.small.bytes + work.head.bytes) / group,
-            experts=(work.routed.bytes + work.expert_biases.bytes) / holders,
-            kv=0.0,
-        ),
-        flops=Kinds(dense, FLOPS_PER_PARAMETER * (small + head_weights) / group, routed, kv=0.0),
-        prompt_flops=Kinds(
-            dense, FLOPS_PER_PARAMETER * work.norm_parameters / group, routed, kv=0.0
-        ),
-        weights=Kinds(
-            dense=work.dense.parameters / group,
-            head=head_weights / group,
-            experts=work.routed.parameters / holders,
-            kv=0.0,
-        ),
+        bytes=on_chip(*work.bytes[:3]),
+        flops=on_chip(layers, FLOPS_PER_PARAMETER * (small + head), picked),
+        prompt_flops=on_chip(layers, FLOPS_PER_PARAMETER * work.norm_parameters, picked),
+        weights=on_chip(dense, head, experts),
         depth=work.depth,
         latent_layers=work.latent_layers,
         hidden=work.hidden or 0.0,

@@ -351,7 +351,7 @@ class Schedule:
             plain = replace(self._decoding.work, split=split)
             deeper = self.expected(replace(plain, depth=plain.depth + drafted)).seconds
             return floats((deeper - self.expected(plain).seconds) / drafted)
-        if not work.kinds:
+        if not work.layer_kinds:
             rows = self._rows(self.streams, self.expert_sequences, 0.0, verified=1.0)
             plain = count_pass(self.placement, rows, self.in_flight, split)
             return floats(self.expected(plain).seconds / work.depth)
