@@ -266,5 +266,5 @@ def test_experts_and_dense_layers_are_counted_as_they_are():
     model = Catalogue().model("deepseek-r1")
     experts = made_up.placed(model, Layout(8, 8, 8), on=Catalogue().hardware("h100-sxm"))
     routed = 256 * 3 * 7168 * 2048  # fp8, a byte each
-    stored = stored_weights(experts.machine, experts.work, experts.layout)[2]
+    stored = stored_weights(experts.machine, experts.work, experts.layout)["experts"]
     assert stored == pytest.approx(8 * routed / 8, rel=1e-3)  # and their scales
