@@ -73,7 +73,8 @@ on them: median {aside_median:.2f}, 90 % within {aside_most:.2f}, {aside_share:.
 former need. What a point is, and how it is predicted: [measured points](evidence.md). Your own:
 `fastcalc validate my-runs.csv`.
 """
-TRUST = """Every speed is held against published measurements.
+TRUST = """Speeds are held against published measurements, where there are any: of {measured} of
+{entries} chips.
 
 - **Left out**: {points:,} points of {sources} sources, each but {seen} predicted by a fit that
 has not seen its source: off by a factor of {median:.2f} in the median, 90 % within {most:.2f},
@@ -84,7 +85,7 @@ by {aside_median:.2f} in the median, 90 % within {aside_most:.2f}, {aside_share:
 ranges that are [learned from them](docs/method.md#ranges); and {host} with part of the model on a
 host, off by {host_median:.2f}.
 
-Closest is "{closest}" (90 % within {best:.2f}), furthest "{furthest}" ({worst:.2f}); of {chips}
+Closest is "{closest}" (90 % within {best:.2f}), furthest "{furthest}" ({worst:.2f}); of the {chips}
 chips, {alone} rest on one source. [By class, chip and model](docs/accuracy.md).
 """
 WEAK_PLACES = """## Where it is weak
@@ -250,6 +251,8 @@ def trust() -> str:
         worst=furthest["p90_factor"],
         alone=sum(one["sources"] == 1 for one in chips),
         chips=len(chips),
+        measured=len({point.hardware for point in evidence().points}),
+        entries=len(fastcalc.list("hardware")),
     )
     return wrapped(text)
 

@@ -502,8 +502,8 @@ def test_the_first_sentence_names_a_row_of_its_table_that_keeps_the_answers(fast
         kept = [row for row in kept if row["cost_multiple"] is not None]
         begun = text.partition(" is ")[0]
         ways = re.findall(
-            r"on (another machine|[a-z0-9-]+) ([a-zA-Z ]+?)(?: \((.*?)\))? at ([0-9.,]+) times the "
-            r"cost \(([0-9.,]+) to ([0-9.,]+)\)",
+            r"on (another machine|[a-z0-9-]+) ([a-zA-Z ]+?)(?: \((.*?)\))?(?: for [\w,]+ users?)? at "
+            r"([0-9.,]+) times the cost \(([0-9.,]+) to ([0-9.,]+)\)",
             begun,
         )
         assert ways, begun
@@ -527,7 +527,7 @@ def test_the_headline_gives_these_chips_first_and_names_both_prices(fastcalc):
     asked = ("glm-4.7", "--on", "h200-sxm", "--speedup", "2", "--smaller", "none")
     begun = words(fastcalc("fastmode", *asked).out).partition(" That is ")[0]
     same, other = begun.split("; on another machine ")
-    assert "(2.00x): on h200-sxm speculation (4 drafts) at " in same
+    assert "(2.00x): on h200-sxm speculation (4 drafts) for " in same
     assert re.search(r"by cloud prices of [0-9.]+ over 3\.50 \$ a chip-hour\.$", other)
     given = ("--price", "mi355x=7", "--price", "h200-sxm=3.5")
     paid = words(fastcalc("fastmode", *asked, *given).out).partition(" That is ")[0]

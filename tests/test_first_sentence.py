@@ -100,7 +100,7 @@ def check_left_out(text, ran):
     """Each batch that more chips than these hold is named, and no other."""
     short = [row for row in json.loads(ran.out)["records"] if not row["fits"]]
     expected = {(row["hardware"], row["batch"]) for row in short if row["min_chips"]}
-    said = re.search(r"Left out for want of chips: batch (.*?)\. ", text)
+    said = re.search(r"May cost less, on more chips: batch (.*?)\. ", text)
     named = set()
     for batches, chip in re.findall(
         r"((?:[\d,]*\d(?:, | and )?)+) on ([\w.-]+)", said[1] if said else ""
@@ -114,12 +114,12 @@ def test_a_batch_that_is_cheaper_on_more_chips_is_named(fastcalc):
     wide = ["compare", "llama-3.1-70b", "--on", "h100-sxm,gb200,wse-3"]
     text = words(fastcalc(*wide, "--batch", "8,32,128").out)
     assert (
-        "Left out for want of chips: batch 32 and 128 on h100-sxm, 128 on gb200, 32 and 128 on wse-3. "
+        "May cost less, on more chips: batch 32 and 128 on h100-sxm, 128 on gb200, 32 and 128 on wse-3. "
     ) in text
     row = json.loads(fastcalc(*wide, "--batch", "32", "--format", "json").out)["records"]
     assert [each["chips"] for each in row] == [4, 1, 5]
     assert row[0]["usd_per_mtok_output"] < row[1]["usd_per_mtok_output"]
-    assert "Left out" not in words(fastcalc(*wide, "--batch", "32").out)
+    assert "on more chips" not in words(fastcalc(*wide, "--batch", "32").out)
 
 
 def test_fewer_chips_than_are_called_needed_may_do(fastcalc):
@@ -363,6 +363,7 @@ FAST = re.compile(
 )
 WAY = re.compile(
     r"on (?P<where>another machine|[\w.-]+) (?P<trick>[a-zA-Z ]+?)(?: \((?P<change>[^()]*)\))?"
+    r"(?: for (?P<users>[\d,]+ users|one user))?"
     r"(?: at (?P<cost>[\d.,]+) times the cost(?: \((?P<low>[\d.,]+) to (?P<high>[\d.,]+)\))?"
     r"(?:, by (?:cloud prices|costs of ownership) of [\d.,]+ over [\d.,]+ \$ a chip-hour)?"
     r"|(?P<free>, which has no price))"
@@ -428,6 +429,12 @@ def check_lead(said, kept, today):
     assert lead["usd_per_mtok_output"] == min(row["usd_per_mtok_output"] for row in priced)
     times = lead["usd_per_mtok_output"] / today["usd_per_mtok_output"]
     assert said["cost"] == dollars(times)
+    users = (
+        int(said["users"].split()[0].replace(",", "").replace("one", "1"))
+        if said["users"]
+        else None
+    )
+    assert users == (None if lead["batch"] == today["batch"] else lead["batch"])
     (now, now_low, now_high), (then, then_low, then_high) = ends(today), ends(lead)
     slower = ratio(now, then, now_low, then_high, now_high, then_low)
     scaled_up = [None if end is None else end * times / slower[0] for end in slower]
@@ -520,8 +527,8 @@ def test_a_chip_that_no_engine_was_fitted_on_says_whose_floors_it_has(fastcalc):
     text = words(fastcalc("compare", "llama-3.1-8b", "--on", "t4", "--batch", "1").out)
     assert note.format(", the default of class datacenter,") in text
     assert "its range is wider" not in text
-    text = words(fastcalc("compare", "llama-3.1-8b", "--on", "tpu-v7", "--batch", "1").out)
-    assert "was not fitted on tpu-v7: its floors are other chips', its range is wider" in text
+    text = words(fastcalc("compare", "llama-3.1-8b", "--on", "tpu-v5e", "--batch", "1").out)
+    assert "was not fitted on tpu-v5: its floors are other chips', its range is wider" in text
     text = words(fastcalc("compare", "llama-3.1-8b", "--on", "t4", "--engine", "sglang").out)
     assert "t4: sglang was not fitted on turing" in text
     assert "was not fitted" not in fastcalc("compare", "llama-3.1-8b", "--on", "h100-sxm").out

@@ -392,7 +392,7 @@ def test_an_explanation_at_the_edge_of_the_box_says_so(infer):
     for one in by_tricks.values():
         assert one["is_thin"] == (one["points"] < 100)
     text = words(infer("--points", str(1 << 19)).out)
-    assert "other machine (at the edge of what was tried)" in text
+    assert "other machine (at the edge of what was tried, in " in text
     assert re.search(r"chips more [0-9.]+ ?\.\.[0-9.]+ of at most 4.0", text)
     assert re.search(r"another kind of chip in all services of other machine[,;]", text)
     assert text.count("prefill") == 1

@@ -57,9 +57,12 @@ COLUMNS = (
         ("$/Mtok", "output"),
     ),
     Column(
-        "evidence", "text", "whether it is measured, published or assumed", heading=("", "rests on")
+        "evidence",
+        "text",
+        "whether an engine is fitted to it, or it is published or assumed",
+        heading=("", "rests on"),
     ),
-    Column("source", "text", "who measured or published it, or why it is assumed"),
+    Column("source", "text", "what it was fitted on, who published it, or why it is assumed"),
 )
 _TABLE = [column for column in COLUMNS if column.key != "source"]
 

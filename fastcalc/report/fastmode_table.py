@@ -204,9 +204,14 @@ def _last(answer: Answer) -> Option | None:
 
 
 def _way(answer: Answer, option: Option) -> str:
-    """Return a trick, what it changes, and its cost with the range and the prices it rests on."""
+    """Return a trick, what it changes, its users where they are fewer or more, and its cost.
+
+    With the cost stand its range and the prices that it rests on.
+    """
     _, record = rows(answer, [option])
     how = f" ({option.change})" if option.change else ""
+    if (batch := record["batch"]) != answer.today.scenario.batches[0]:
+        how += " for one user" if batch == 1 else f" for {batch:,} users"
     cost, pricing = record["cost_multiple"], answer.today.scenario.pricing
     if cost is None or option.outcome is None:
         return f"{_called(record)}{how}, which has no price"

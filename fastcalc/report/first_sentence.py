@@ -100,7 +100,8 @@ def _left_out(every: Sequence[Sequence[TableRow]]) -> str:
         return ""
     unnamed = len(chip_batches) - _MOST_NAMED
     chip_batches[_MOST_NAMED:] = [f"some on {unnamed:,} more"] * (unnamed > 0)
-    return f" Left out for want of chips: batch {', '.join(chip_batches)}."
+    listed_batches = ", ".join(chip_batches)
+    return f" May cost less, on more chips: batch {listed_batches}."
 
 
 def _is_short(run: TableRow) -> bool:

@@ -123,8 +123,9 @@ def _verdict(inverse: Inverse, points: int) -> str:
         return f"{no_consistent_service(inverse, points)}."
 
     def named(region: Region) -> str:
-        edge = " (at the edge of what was tried)" if region.at_edge else ""
-        return f"{' + '.join(region.tricks)}{edge}"
+        doubts = ["at the edge of what was tried"] * bool(region.at_edge)
+        doubts += [f"in {len(region.weights):,} of {points:,} services tried"] * region.is_thin
+        return " + ".join(region.tricks) + (f" ({', '.join(doubts)})" if doubts else "")
 
     alone = [named(region) for region in inverse.minimal if len(region.tricks) == 1]
     joint = [named(region) for region in inverse.minimal if len(region.tricks) > 1]

@@ -20,7 +20,8 @@ from fastcalc.search.space import sharding
 class Factor:
     """One step from a point of one batch to the next; several changes are joined by ``+``.
 
-    evidence, source : ``measured``, ``published`` or ``assumed``, the weakest, and by whom
+    evidence, source : ``fitted`` on measurements of such chips, ``published`` or ``assumed``, the
+        weakest, and by whom
     """
 
     trick: str
@@ -53,7 +54,7 @@ class Factor:
         return float(self.after.usd[1][0] / self.before.usd[1][0])
 
 
-EVIDENCE = ("measured", "published", "assumed")  # the strongest first
+EVIDENCE = ("fitted", "published", "assumed")  # the strongest first
 
 
 class _Step(NamedTuple):
@@ -82,7 +83,7 @@ def waterfall(today: Outcome, end: Outcome) -> list[Factor]:
 
 def _steps(today: Outcome, end: Outcome) -> Iterator[_Step]:
     """Yield what is changed, one thing after another; the batch is last, even where it stays."""
-    last, software = end.scenario, _software(end)
+    last, software = end.scenario, _evidence_of_engine(end)
     scenario = replace(today.scenario, kv=today.placement.work.kv_format, sharding=Sharding())
     if last.hardware.id != scenario.hardware.id:
         borrowed = last.engine_is_borrowed
@@ -136,11 +137,11 @@ def _point(scenario: Scenario, today: Outcome, end: Outcome) -> Outcome | None:
     return None
 
 
-def _software(end: Outcome) -> tuple[str, str]:
+def _evidence_of_engine(end: Outcome) -> tuple[str, str]:
     """Return what the speed of a machine rests on: its engine, fitted on its kind or not."""
     engine, chip = end.scenario.engine, end.scenario.hardware
     if engine.is_bound:
         return "assumed", "no software, the bound itself"
     if end.scenario.engine_is_borrowed or chip.architecture not in engine.fitted_architectures:
         return "assumed", f"{engine.id}, not fitted on {chip.architecture or chip.id}"
-    return "measured", f"{engine.id}: {engine.fitted_on}"
+    return "fitted", f"{engine.id}: {engine.fitted_on}"
