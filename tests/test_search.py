@@ -32,7 +32,7 @@ from fastcalc.search import (
     placeable,
     undominated,
 )
-from fastcalc.search.largest_batch import by_octaves, needed_tokens
+from fastcalc.search.largest_batch import by_octaves, tokens_needed_per_pass
 from fastcalc.search.space import chip_counts
 from tests import made_up, strategies
 from tests.helpers import outcome
@@ -223,7 +223,7 @@ def test_no_draft_takes_a_user_beyond_the_bound():
     """A token of 0.01 ms is computed 100,000 times a second, however many a pass yields."""
     bound = made_up.engine().model_copy(update={"is_bound": True})
     today = outcome(made_up.minimal(), made_up.clocked(), engine=bound, batch=(1,))
-    needed = needed_tokens(today, [1.0, 0.2], 150_000.0)
+    needed = tokens_needed_per_pass(today, [1.0, 0.2], 150_000.0)
     assert np.isnan(needed[0])
     assert needed[1] == pytest.approx(1.5, rel=1e-4)  # more than that draft yields at all
 
@@ -302,10 +302,10 @@ def test_the_bound_of_a_chip_with_two_memories_is_of_both():
 
 
 @given(st.integers(1, 6), st.floats(1.05, 4.0))
-def test_needed_tokens_give_the_speed(drafts, speedup):
+def test_tokens_needed_per_pass_give_the_speed(drafts, speedup):
     today = outcome("gpt-oss-120b", "h100-sxm", batch=(8,))
     goal = float(today.estimate.speed[0]) * speedup
-    tokens = float(needed_tokens(today, drafts, goal)[0])
+    tokens = float(tokens_needed_per_pass(today, drafts, goal)[0])
     assume(tokens <= drafts + 1)
     spoken = replace(today.scenario.traffic, speculation=Speculation(tokens, float(drafts)))
     given_ = solve(replace(today.scenario, traffic=spoken))

@@ -50,12 +50,12 @@ class Speculation:
         return float(acceptance_needed(yielded=self.tokens_per_pass, drafted=self.drafted))
 
     @property
-    def short_acceptance(self) -> float | None:
-        """Acceptance of at most six digits that yields the same; None where there is none. [1]
+    def acceptance_as_typed(self) -> float | None:
+        """Acceptance of at most six digits that makes the same speculation; None without. [1]
 
-        >>> Speculation.accepting(0.8, 3.0).short_acceptance
+        >>> Speculation.accepting(0.8, 3.0).acceptance_as_typed
         0.8
-        >>> Speculation(2.5, 3.0).short_acceptance is None
+        >>> Speculation(2.5, 3.0).acceptance_as_typed is None
         True
         """
         share = round(self.acceptance, 6)

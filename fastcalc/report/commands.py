@@ -36,7 +36,7 @@ def compare_command(scenario: Scenario, typed: Typed) -> str:
         words += [flag, value] if value else []
     drafts = traffic.speculation
     if drafts.drafted:
-        share, drafted = drafts.short_acceptance, f"{drafts.drafted:.0f}"
+        share, drafted = drafts.acceptance_as_typed, f"{drafts.drafted:.0f}"
         acceptance = f"{drafts.tokens_per_pass!r}/{drafted}"
         words += ["--speculate", acceptance if share is None else f"{share:g}x{drafted}"]
     ranks = ("pp",) if scenario.hardware.execution == "spatial" else ("tp", "pp", "ep", "dp")

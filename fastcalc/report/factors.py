@@ -11,7 +11,7 @@ from fastcalc.report.records import Record, plainly
 from fastcalc.search.fastmode.waterfall import Factor
 
 
-def multiple(record: Record) -> str:
+def cost_multiple_cell(record: Record) -> str:
     """Return the cell of a cost multiple."""
     times = record["cost_multiple"]
     return "-" if times is None else f"{dollars(times)}x"
@@ -32,7 +32,7 @@ COLUMNS = (
         "ratio",
         "over the price of an output token before it",
         heading=("", "cost"),
-        format=multiple,
+        format=cost_multiple_cell,
     ),
     Column(
         "batch",

@@ -10,7 +10,7 @@ from fastcalc.core.scenario import Outcome
 from fastcalc.records import columns
 from fastcalc.records.columns import Column, values
 from fastcalc.report import records
-from fastcalc.report.factors import factor_records, multiple
+from fastcalc.report.factors import cost_multiple_cell, factor_records
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.records import Record, compare_records, plain, plainly
 from fastcalc.search.fastmode import Answer, Option
@@ -89,7 +89,7 @@ _BEFORE = (
         "over today's price of an output token",
         lambda trial: _ratio(trial.point, trial.today, "usd_per_mtok_output"),
         ("", "cost"),
-        format=multiple,
+        format=cost_multiple_cell,
     ),
     Column(
         "cost_multiple_total",

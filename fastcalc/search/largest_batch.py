@@ -150,7 +150,7 @@ def _even(places: Floats, replicas: int) -> Floats:
     return np.where(places < replicas, places, replicas * (places - replicas + 1.0))
 
 
-def needed_tokens(outcome: Outcome, drafts: ArrayLike, speed: float) -> Floats:
+def tokens_needed_per_pass(outcome: Outcome, drafts: ArrayLike, speed: float) -> Floats:
     """Return the tokens that a pass must yield for a speed at a batch; nan beyond the bound. [1]"""
     batch, traffic = outcome.scenario.batches[0], outcome.scenario.traffic
 

@@ -13,7 +13,7 @@ from fastcalc.formulas.speculation import acceptance_needed
 from fastcalc.formulas.types import Floats
 from fastcalc.search.fastmode.option import Option, in_order
 from fastcalc.search.fastmode.start import Base
-from fastcalc.search.largest_batch import needed_tokens
+from fastcalc.search.largest_batch import tokens_needed_per_pass
 
 PUBLISHED = {1: 1.92, 2: 2.58, 3: 2.82, 4: 2.99, 5: 3.01}
 """Tokens a pass yields by drafts: DeepSeek-R1 with its own multi-token-prediction layer on eight
@@ -90,5 +90,5 @@ def speculation(base: Base) -> Option:
 def needed_drafts(base: Base) -> tuple[Floats, Floats, Floats]:
     """Return drafts, and the tokens a pass and the acceptance that they need; nan for never."""
     drafts = np.arange(1.0, MOST_DRAFTS + 1.0)
-    tokens = needed_tokens(base.today, drafts, base.speed)
+    tokens = tokens_needed_per_pass(base.today, drafts, base.speed)
     return drafts, tokens, acceptance_needed(yielded=tokens, drafted=drafts)

@@ -38,7 +38,7 @@ class Ranks:
 
     def count(self, hardware: Hardware, *, is_alone: bool) -> int:
         """Return how many combinations there are for a chip, less what is left open. [1]"""
-        ranks = self._on(hardware, is_alone)
+        ranks = self._placed_on(hardware, is_alone)
         return (
             0
             if ranks == Ranks()
@@ -47,13 +47,14 @@ class Ranks:
 
     def on(self, hardware: Hardware, *, is_alone: bool) -> list[Sharding]:
         """Return every combination for a chip, as `Sharding.on` has each."""
-        lists = vars(self._on(hardware, is_alone)).values()
+        lists = vars(self._placed_on(hardware, is_alone)).values()
         every = product(*(ranks or (None,) for ranks in lists))
         return [Sharding(*ranks).on(hardware, is_alone=is_alone) for ranks in every]
 
-    def _on(self, hardware: Hardware, is_alone: bool) -> "Ranks":
-        drops = hardware.execution == "spatial" and not is_alone
-        return Ranks(chips=self.chips, pp=self.pp) if drops else self
+    def _placed_on(self, hardware: Hardware, is_alone: bool) -> "Ranks":
+        """Return these without the ranks of a layer where a chip of others takes layers whole."""
+        takes_layers_whole = hardware.execution == "spatial" and not is_alone
+        return Ranks(chips=self.chips, pp=self.pp) if takes_layers_whole else self
 
 
 @dataclass(frozen=True)
@@ -119,50 +120,52 @@ def grids(axes: Axes) -> tuple[list[Grid], Counter[str]]:
     left_out: Counter[str] = Counter()
     axes.refuse_too_many()
     batches = np.array(axes.batches, dtype=float)
-    requests = len(axes.prompts) * len(axes.outputs) * max(len(axes.contexts), 1)
+    request_count = len(axes.prompts) * len(axes.outputs) * max(len(axes.contexts), 1)
     for model in axes.models:
-        kinds = axes.requests(model)
-        beyond = (requests - len(kinds)) * len(batches)
+        requests = axes.requests(model)
+        too_long = (request_count - len(requests)) * len(batches)
         for scenario in _scenarios(axes, model):
             shardings = axes.ranks.on(scenario.hardware, is_alone=axes.is_alone)
-            if beyond:
-                left_out[f"a context beyond that of {model.id}"] += beyond * len(shardings)
-            if not len(kinds):
+            if too_long:
+                left_out[f"a context beyond that of {model.id}"] += too_long * len(shardings)
+            if not len(requests):
                 continue
-            full = _with_four_bits(scenario)
-            if full is None:
-                left_out[_NO_FOUR_BITS] += len(kinds) * len(batches) * len(shardings)
+            runnable = _with_fp4_named(scenario)
+            if runnable is None:
+                left_out[_NO_FOUR_BITS] += len(requests) * len(batches) * len(shardings)
                 continue
-            site, layouts = site_of(full, 0.0), []
+            site, layouts = site_of(runnable, 0.0), []
             for sharding in shardings:
                 try:
                     layout = (
-                        sharding.layout(site, 1, full.traffic) if sharding.names_ranks else None
+                        sharding.layout(site, 1, runnable.traffic) if sharding.names_ranks else None
                     )
                     if layout is None and sharding.chips is not None:
                         layouts_of(site, sharding.chips)
                 except LayoutError as error:
-                    left_out[error.rule] += len(kinds) * len(batches)
+                    left_out[error.rule] += len(requests) * len(batches)
                     continue
                 if layout is None:
                     # Ranks that ask nothing of this chip leave one deployment for all batches.
                     is_kept = axes.ranks != Ranks() and sharding.chips is None
                     smallest_batch = float(batches.min()) if is_kept else None
                     chosen_grids.append(
-                        Grid(full, (), kinds, batches, sharding.chips, smallest_batch)
+                        Grid(runnable, (), requests, batches, sharding.chips, smallest_batch)
                     )
                 else:
                     layouts.append(layout)
             if layouts:
-                chosen_grids.append(Grid(full, tuple(layouts), kinds, batches))
+                chosen_grids.append(Grid(runnable, tuple(layouts), requests, batches))
     return chosen_grids, left_out
 
 
 def _scenarios(axes: Axes, model: Model) -> Iterator[Scenario]:
+    """Yield a scenario for each grid of a model; the grid has its requests and batches."""
     combined = product(axes.chips, axes.weights, axes.kv, axes.speculations)
-    # Ranks that chips of whole layers cannot have.
-    ranks = (axes.ranks.tp, axes.ranks.ep, axes.ranks.dp)
-    is_cut = not axes.is_alone and any(max(choices or (1,)) > 1 for choices in ranks)
+    ranks_of_a_layer = (axes.ranks.tp, axes.ranks.ep, axes.ranks.dp)
+    cuts_layers = not axes.is_alone and any(
+        max(choices or (1,)) > 1 for choices in ranks_of_a_layer
+    )
     for (hardware, engine, is_borrowed), weights, kv, speculation in combined:
         yield Scenario(
             hardware=hardware,
@@ -175,16 +178,16 @@ def _scenarios(axes: Axes, model: Model) -> Iterator[Scenario]:
             pricing=axes.pricing,
             engine_is_borrowed=is_borrowed,
             memory=axes.memory,
-            ignores_ranks=is_cut and hardware.execution == "spatial",
+            ignores_ranks=cuts_layers and hardware.execution == "spatial",
         )
 
 
-def _with_four_bits(scenario: Scenario) -> Scenario | None:
-    """Return a scenario with ``fp4`` in full; None where the chip has no such units."""
+def _with_fp4_named(scenario: Scenario) -> Scenario | None:
+    """Return a scenario with the format that ``fp4`` is on its chip; None without such units."""
     if "fp4" not in (scenario.weights, scenario.kv):
         return scenario
-    full = four_bits(scenario.hardware)
-    if full is None or (scenario.kv == "fp4" and number_format(full).cache_bits is None):
+    fp4 = four_bits(scenario.hardware)
+    if fp4 is None or (scenario.kv == "fp4" and number_format(fp4).cache_bits is None):
         return None
-    weights, kv = (full if name == "fp4" else name for name in (scenario.weights, scenario.kv))
+    weights, kv = (fp4 if name == "fp4" else name for name in (scenario.weights, scenario.kv))
     return replace(scenario, weights=weights, kv=kv)

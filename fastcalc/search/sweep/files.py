@@ -78,10 +78,10 @@ class ParquetSink:
         self.writer: Any = None
 
     def write(self, columns: Columns, shape: tuple[int, ...]) -> None:
-        """Take the points of a block."""
-        void = ~np.broadcast_to(columns["fits"], shape).ravel()
+        """Write a block as one row group."""
+        does_not_fit = ~np.broadcast_to(columns["fits"], shape).ravel()
         table = self.arrow.table(
-            {key: self._array(key, column, shape, void) for key, column in columns.items()}
+            {key: self._array(key, column, shape, does_not_fit) for key, column in columns.items()}
         )
         if self.writer is None:
             self.writer = self.parquet.ParquetWriter(self.stream, table.schema, compression="zstd")
@@ -93,8 +93,8 @@ class ParquetSink:
             self.writer.add_key_value_metadata({"fastcalc": to_json(extra)})
             self.writer.close()
 
-    def _array(self, key: str, column: Any, shape: tuple[int, ...], void: Any) -> Any:
-        arrow, missing = self.arrow, void if key in NEEDS_FIT else None
+    def _array(self, key: str, column: Any, shape: tuple[int, ...], does_not_fit: Any) -> Any:
+        arrow, missing = self.arrow, does_not_fit if key in NEEDS_FIT else None
         if column is None:
             return arrow.nulls(int(np.prod(shape)), arrow.float64())
         if isinstance(column, str):
@@ -117,7 +117,7 @@ class ParquetSink:
 
 def rows(columns: Columns, shape: tuple[int, ...], write: Write) -> Iterator[tuple[str, ...]]:
     """Yield the texts of each point of a grid, as `csv_cell` or `json_text` writes them."""
-    void = ~np.broadcast_to(columns["fits"], shape).ravel()
+    does_not_fit = ~np.broadcast_to(columns["fits"], shape).ravel()
     table = []
     for key, column in columns.items():
         if isinstance(column, CodedColumn):
@@ -130,8 +130,8 @@ def rows(columns: Columns, shape: tuple[int, ...], write: Write) -> Iterator[tup
             digits = [number(value, write) for value in values.ravel().tolist()]
             texts = np.array(digits, dtype=object).reshape(values.shape)
         texts = np.broadcast_to(texts, shape).ravel()
-        if key in NEEDS_FIT and void.any():
-            texts = np.where(void, write(None), texts)
+        if key in NEEDS_FIT and does_not_fit.any():
+            texts = np.where(does_not_fit, write(None), texts)
         table.append(texts.tolist())
     return zip(*table, strict=True)
 
