@@ -1,21 +1,24 @@
 """What the labs may have done: what fits two speeds and two prices, and what would settle it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import combinations
 
-from book import FAST, FASTER, PREMIUM, SLOW, SOLD, Book, Words, span, table
+from book import FAST, FASTER, LATER, PREMIUM, SLOW, SOLD, Book, Words, span, table
 from sources import address, measured
 
 from fastcalc.core.pricing import Pricing
 from fastcalc.report.numbers_as_text import number, stable
-from fastcalc.services.infer.inverse import Inverse, Region, invert
-from fastcalc.services.infer.two_tiers import SIDES, TRICKS, SoldTiers, machines
+from fastcalc.services.infer.inverse import ENOUGH, Combination, Inverse, Region, invert
+from fastcalc.services.infer.two_tiers import SIDES, TRICKS, ChipArrays, SoldTiers, machines
 
 POINTS = 1 << 20
 """Services that are tried, as ``fastcalc infer`` does. [1]"""
 
 TOLERANCE = 0.15
 """How far a published number may be off. [1]"""
+
+BY_RENT = "at list rents only"
+"""Where chips of the lab's own do not explain it."""
 
 CHIPS = ("h100-sxm", "h200-sxm", "b200", "gb200")
 
@@ -26,6 +29,14 @@ PLAIN = {
     "higher markup": "a higher mark-up",
 }
 """Tricks as a layman says them."""
+
+BRIEF = {
+    "smaller batch": "{batch_ratio} times fewer users at a time",
+    "drafts": "a *helper*, a small model that guesses ahead,",
+    "other machine": "{chips_ratio} times the chips, dearer ones",
+    "higher markup": "{markup_ratio} times the *mark-up*, price over cost",
+}
+"""The same with how much, for a sentence; a kind of chip that costs no more explains no price."""
 
 RATIOS = {
     "batch_ratio": "{} times fewer users",
@@ -46,7 +57,13 @@ def answer(book: Book) -> Words:
     """Return what explains the fast mode's speed and price, in a layman's units."""
     chips = [book.catalogue.hardware(name) for name in CHIPS]
     published = SoldTiers((SLOW, FAST), (SOLD, SOLD * PREMIUM))
-    found = invert(published, machines(chips, Pricing()), tolerance=TOLERANCE, points=POINTS)
+    found, owned = (
+        invert(published, machines(chips, pricing), tolerance=TOLERANCE, points=POINTS)
+        for pricing in (Pricing(), Pricing("tco"))
+    )
+    by_rent = {one.tricks for one in found.regions} - {
+        one.tricks for one in owned.regions if one.is_found
+    }
     shown = [one for one in found.regions if len(one.tricks) == 1 or one in found.minimal]
     heads = (
         "what the fast mode changes",
@@ -55,8 +72,10 @@ def answer(book: Book) -> Words:
         "users of a machine, normal mode",
     )
     return {
-        "fits_table": table(heads, [_row(one) for one in shown]),
-        "fits_words": _listed(found.minimal),
+        "fits_table": table(heads, [_row(one, found.chip_kinds, by_rent) for one in shown]),
+        "fits_words": _listed(found, by_rent),
+        "enough": f"{ENOUGH}",
+        "later_words": _later(found.chip_kinds, found.minimal),
         "drafts_alone": _drafts(),
         "points": f"{POINTS:,}",
         "near": f"{100.0 * TOLERANCE:g}",
@@ -67,38 +86,61 @@ def answer(book: Book) -> Words:
     }
 
 
-def _listed(minimal: Sequence[Region]) -> str:
-    """Return what explains both numbers, each with its number in brackets."""
-    if not minimal:
+def _listed(found: Inverse, by_rent: Collection[Combination]) -> str:
+    """Return what explains both numbers, each with its place, by how much and at which prices."""
+    if not found.minimal:
         return "Nothing that we tried explains both its speed and its price"
-    shown = [f"({place}) {_joined(one.tricks)}" for place, one in enumerate(minimal, 1)]
+    shown = []
+    for place, one in enumerate(found.minimal, 1):
+        bands = {name: _band(name, one) for name in one.ratios}
+        joined = " with ".join(BRIEF[trick].format(**bands) for trick in one.tricks)
+        shown.append(f"({place}) {joined}{f', {BY_RENT}' * (one.tricks in by_rent)}")
     every = f"{'; '.join(shown[:-1])}; or {shown[-1]}" if len(shown) > 1 else shown[0]
-    return f"Each of these explains both its speed and its price: {every}"
+    return f"Each fits on some machine and model we tried: {every}"
+
+
+def _later(chips: ChipArrays, minimal: Sequence[Region]) -> str:
+    """Say what the lower price of a later model leaves: how many fewer users, and what else."""
+    published = SoldTiers((SLOW, SLOW * FASTER), (SOLD, SOLD * LATER))
+    found = invert(published, chips, tolerance=TOLERANCE, points=POINTS)
+    (fewer,) = (one for one in found.regions if one.tricks == ("smaller batch",))
+    users = f"{_band('batch_ratio', fewer)} times fewer users are enough"
+    is_same = {one.tricks for one in found.minimal} == {one.tricks for one in minimal}
+    fits = "and each of the explanations fits" if is_same else "and other explanations fit"
+    return f"{users if fewer.is_found else 'fewer users alone do not do it'}, {fits}"
 
 
 def _joined(tricks: Sequence[str]) -> str:
     return " together with ".join(PLAIN[trick] for trick in tricks)
 
 
-def _row(region: Region) -> list[str]:
+def _row(region: Region, chips: ChipArrays, by_rent: Collection[Combination]) -> list[str]:
     if not region.is_found:
         return [_joined(region.tricks), "no", "-", "-"]
-    ratios = [name for trick in region.tricks for name in TRICKS[trick] if name in RATIOS]
-    much = ", ".join(RATIOS[name].format(_band(name, region)) for name in ratios)
-    if "fast_chip" in region.own:
-        much += f", of another kind in {_changed(region)} cases"
     return [
         _joined(region.tricks),
-        "yes" + ", roughly" * region.is_thin,
-        much,
+        "yes" + ", roughly" * region.is_thin + f", {BY_RENT}" * (region.tricks in by_rent),
+        _much(region, chips),
         _band("batch", region),
     ]
 
 
-def _changed(region: Region) -> str:
-    """Return in how many services of a region the kind of chip changes."""
-    share = region.changed_chip
-    return "all" if share == 1.0 else f"{100.0 * share:.0f} % of"
+def _much(region: Region, chips: ChipArrays) -> str:
+    """Return by how much the modes differ, and where that is near the most that was tried."""
+    parts = []
+    for name in (name for name in region.ratios if name in RATIOS):
+        most = f" of at most {SIDES[name].high:g}" * (name in region.at_edge)
+        parts.append(RATIOS[name].format(_band(name, region) + most))
+    if "fast_chip" in region.own:
+        parts.append(f"dearer ones {_dearer(region, chips)}")
+    return ", ".join(parts)
+
+
+def _dearer(region: Region, chips: ChipArrays) -> str:
+    """Return in how many services of a region the fast mode's chips are of a dearer kind."""
+    slow, fast = (chips.usd[region.values[name].astype(int)] for name in ("chip", "fast_chip"))
+    share = float(region.weights[fast > slow].sum() / region.share)
+    return "in all cases" if share == 1.0 else f"in {100.0 * share:.0f} % of cases"
 
 
 def _band(name: str, region: Region) -> str:

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, cast
 
 from fastcalc.catalogue.kinds import Kind
+from fastcalc.catalogue.schema.claims import Input
 from fastcalc.catalogue.store import AnyEntry, Catalogue
 from fastcalc.core.best_cut import best_cut
 from fastcalc.core.pricing import PriceBasis, Pricing
@@ -39,6 +40,14 @@ SLOW, FAST = 65.0, 170.0
 
 FASTER, PREMIUM = 2.5, 6.0
 """What the first fast mode was sold as: times the speed, for times the price. [1]"""
+
+LATER = 2.0
+"""What the fast mode of Opus 5 is sold as: times the price, for up to as many times the speed. [1]
+
+10 and 50 USD a million tokens in and out over 5 and 25. Sources:
+https://vercel.com/ai-gateway/models/claude-opus-5-fast.md,
+https://platform.claude.com/docs/about-claude/models/whats-new-opus-5
+"""
 
 SOLD = 25.0
 """What a million output tokens of the standard mode were sold at. [USD]"""
@@ -194,6 +203,12 @@ class Book:
         conclusion = self.tested(claim).conclusion
         assert conclusion is not None, f"claim {claim} concludes"
         return conclusion.input_texts[name]
+
+    def premise(self, claim: str, name: str) -> Input:
+        """Return an input of what is concluded from a claim, with its source."""
+        conclusion = self.tested(claim).claim.conclusion
+        assert conclusion is not None, f"claim {claim} concludes"
+        return conclusion.inputs[name]
 
     def said(self, claim: str, place: int = 0) -> str:
         """Return a number of a claim as ``fastcalc claims`` prints it."""

@@ -3,7 +3,7 @@
 from typing import Literal, NamedTuple
 
 import numpy as np
-from book import EVEN, FAST, FASTER, PREMIUM, SLOW, Book, Words, is_even, table
+from book import EVEN, FAST, FASTER, LATER, PREMIUM, SLOW, SOLD, Book, Words, is_even, table
 
 from fastcalc.evidence.claims.judge import MEANING
 from fastcalc.formulas.agents import busy_sessions, chain_success, time_to_success
@@ -19,8 +19,8 @@ ACCURACY = np.array([0.9, 0.9, 0.75, 0.68])
 
 NAMES = ("standard", "fast mode", *(f"Spark at {one:g}" for one in ACCURACY[2:]))
 
-WRITTEN, READ = (25.0, 150.0), (5.0, 30.0)
-"""Prices of a million tokens out and in, standard and fast. [USD]"""
+WRITTEN, READ = (SOLD, SOLD * PREMIUM), 5.0
+"""Prices of a million tokens out, standard and fast, and of a million in. [USD]"""
 
 LEAD = 0.2
 """Time to the first token of a voice model, assumed. [s]"""
@@ -53,6 +53,15 @@ REDONE = {
 }
 READ_MORE, READ_MOST = 10.0, 100.0
 """Tokens read for each that is written: of a long task, and of an agent, assumed. [1]"""
+
+CACHED = 0.9
+"""Share of these that a cache holds where it holds most, assumed. [1]"""
+
+CACHE_PRICE = 0.1
+"""Price of a cached token over that of input, in both modes. [1]
+
+Source: https://platform.claude.com/docs/about-claude/models/whats-new-opus-5 (0.50 over 5 USD)
+"""
 
 
 def label(job: Job) -> str:
@@ -99,9 +108,13 @@ def choice(_: Book) -> Words:
         "accuracy_fast": f"{_accuracy(1):.3f}",
         "accuracy_standard": f"{_accuracy(0):.3f}",
         "accuracy_step": f"{ACCURACY[1] * SPEEDS[1] / SPEEDS[2]:.2f}",
-        "hour_price": number(hour_price(0.0), 2),
+        "hour_price": number(hour_price(), 2),
+        "hour_later": number(hour_price(premium=LATER), 2),
         "hour_reading": number(hour_price(READ_MORE), 3),
+        "hour_reading_cached": number(hour_price(READ_MORE, CACHED), 2),
         "hour_agent": number(hour_price(READ_MOST), 2),
+        "hour_agent_cached": number(hour_price(READ_MOST, CACHED), 2),
+        "cached": f"{100.0 * CACHED:g}",
         "read_more": f"{READ_MORE:g}",
         "read_most": f"{READ_MOST:g}",
         "steps": f"{JOBS[-1].steps}",
@@ -137,7 +150,7 @@ def spark_words(answer: np.ndarray, step: np.ndarray, whole: np.ndarray) -> str:
     --------
     >>> some = np.array([14.0, 5.0, 1.0, 1.2])
     >>> spark_words(some, some, np.array([353.0, 135.0, 142.0, 378.0]))
-    'Spark is sooner where a wrong answer is seen at once and only that is redone, and not where mistakes show only at the end of 10 steps'
+    'Spark is sooner where a wrong answer is seen at once and redone alone, not where mistakes show only after 10 steps'
     >>> spark_words(some, some, some)
     'Spark is sooner in all cases tried'
     """  # noqa: E501 (what is returned, in one line)
@@ -148,8 +161,8 @@ def spark_words(answer: np.ndarray, step: np.ndarray, whole: np.ndarray) -> str:
         return "Spark is not clearly sooner in any of the cases tried"
     if wins == [True, True, False]:
         return (
-            "Spark is sooner where a wrong answer is seen at once and only that is redone, and not "
-            f"where mistakes show only at the end of {JOBS[-1].steps} steps"
+            "Spark is sooner where a wrong answer is seen at once and redone alone, not where "
+            f"mistakes show only after {JOBS[-1].steps} steps"
         )
     return f"Spark is sooner in {sum(wins)} of {len(wins)} cases tried"
 
@@ -169,18 +182,18 @@ def _accuracy(rival: int) -> float:
     return float(ACCURACY[rival] * (SPEEDS[rival] / SPEEDS[2]) ** 0.1)
 
 
-def hour_price(read: float) -> float:
+def hour_price(read: float = 0.0, cached: float = 0.0, premium: float = PREMIUM) -> float:
     """Return what an hour that fast mode saves costs, with so many tokens read for one written.
 
     Examples
     --------
-    125 dollars more a million tokens, each 9.5 ms sooner.
+    125 dollars more a million tokens, each 9.5 ms sooner; 25 more at twice the price.
 
-    >>> round(hour_price(0.0), 1)
-    47.4
+    >>> round(hour_price(), 1), round(hour_price(premium=2.0), 1)
+    (47.4, 9.5)
     """
-    more = (WRITTEN[1] - WRITTEN[0] + read * (READ[1] - READ[0])) / 1e6
-    return 3600.0 * more / (1.0 / SLOW - 1.0 / FAST)
+    usd = WRITTEN[0] + read * READ * (1.0 - cached * (1.0 - CACHE_PRICE))
+    return 3600.0 * (premium - 1.0) * usd / 1e6 / (1.0 / SLOW - 1.0 / FAST)
 
 
 def questions(book: Book) -> Words:

@@ -40,7 +40,7 @@ def machines(book: Book) -> Words:
         for users in (1, most)
     }
     (full, full_wafer), (small, small_wafer) = (pairs[name, 1] for name, *_ in COMPARED[:2])
-    measured = [one / first(full) for one in book.values("26")]
+    sold = book.premise("44", "under").values
     return {
         "machine_table": table(heads, rows),
         "server": f"{SERVER}",
@@ -55,8 +55,12 @@ def machines(book: Book) -> Words:
         "product_words": _product(
             *(first(after) / first(full) for after in (small, full_wafer, small_wafer))
         ),
-        "measured_gain": span(measured),
-        "alone_words": _whole([*gains[1], *gains[most]], float(book.filled("20", "expected"))),
+        "sold_gain": span(sold),
+        "sold_gains": book.filled("44", "then.input[under]"),
+        "measured_gain": _measured_gain(book.values("26"), full),
+        "alone_words": _whole(
+            [*gains[1], *gains[most]], sold, float(book.filled("20", "expected"))
+        ),
         "glm_speed": speed(full_wafer),
         "glm_wafers": str(full_wafer.placement.layout.chips),
         "measured_words": _against(book.values("26"), full_wafer),
@@ -89,17 +93,29 @@ def _product(model: float, machine: float, both: float) -> str:
     return "They do not simply multiply, as each model has its own floor."
 
 
-def _whole(gains: Sequence[float], wanted: float) -> str:
-    """Say whether the machine alone may be all of a speed-up.
+def _whole(gains: Sequence[float], sold: Sequence[float], wanted: float) -> str:
+    """Say whether the machine alone may be all of a speed-up, and whether it was where measured.
 
     Examples
     --------
-    >>> _whole([8.3, 17.0], 15.0), _whole([3.0, 4.0], 15.0), _whole([20.0, 24.0], 15.0)
-    ('may be all of the 15 times', 'is part of the 15 times', 'is more than the 15 times')
+    >>> _whole([8.3, 17.0], [3.5, 12.0], 15.0), _whole([3.0, 4.0], [3.5, 12.0], 15.0)
+    ('may be all of the 15 times, though less was measured', 'is part of the 15 times')
+    >>> _whole([20.0, 24.0], [3.5, 12.0], 15.0)
+    'is more than the 15 times, though less was measured'
     """
-    if min(gains) <= wanted <= max(gains):
-        return f"may be all of the {wanted:g} times"
-    return f"is {'part of' if max(gains) < wanted else 'more than'} the {wanted:g} times"
+    if max(gains) < wanted:
+        return f"is part of the {wanted:g} times"
+    less = ", though less was measured" * (max(sold) < wanted)
+    return (
+        f"{'may be all of' if min(gains) <= wanted else 'is more than'} the {wanted:g} times{less}"
+    )
+
+
+def _measured_gain(measured: Sequence[float], expected: Outcome) -> str:
+    """Return measured speeds over one that is expected, with what its range makes of them."""
+    point, low, high = (float(end[0]) for end in expected.estimate.ranged_speed)
+    ends = [number(one, 2) for one in (min(measured) / high, max(measured) / low)]
+    return f"{span([one / point for one in measured])} times ({'..'.join(ends)})"
 
 
 def _gain(before: Outcome, after: Outcome) -> str:

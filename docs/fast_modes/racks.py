@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from book import (
+    FAST,
     FASTER,
     LONG,
     PREMIUM,
@@ -18,11 +19,15 @@ from book import (
     table,
 )
 
+from fastcalc.core.best_cut import best_cut
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario, solve
 from fastcalc.formulas.money import usd_per_million
+from fastcalc.report.fastmode import rows
 from fastcalc.report.numbers_as_text import number
+from fastcalc.search.fastmode import fastmode, start_at_speed
 from fastcalc.search.fastmode.lighter_passes import PUBLISHED, drafting
+from fastcalc.search.fastmode.option import best
 from fastcalc.search.fastmode.smaller_batches import MEASURED, Curve, curve
 
 DRAFTS = 2
@@ -161,7 +166,7 @@ def at_speed(book: Book) -> Words:
         "drafts_taken": f"{DRAFTS}",
         "kept_taken": f"{PUBLISHED[DRAFTS]:g}",
         "servers": ", ".join(book.catalogue.engine(name).name for name in MEASURED),
-        **first_screen(alone, helped),
+        **first_screen(book, alone, helped),
         "unlikely_words": unlikely(enough_from(book, 0), enough_from(book, DRAFTS)),
         "batch_gain": batch_gain(book, alone),
         "alone_paid": paid("without a helper", alone),
@@ -186,12 +191,12 @@ def costs(found: Sequence[Mode]) -> str:
     Examples
     --------
     >>> costs([Mode(419, 65, 7.7, 1.0, 36, 4.63), Mode(684, 65, 4.7, 0.6, 0, np.nan)])
-    '4.6 times or never'
+    '4.6 times or not expected'
     """
     reached = [mode.multiple for mode in found if mode.fewer]
     if not reached:
-        return "never"
-    return f"{span(reached)} times{' or never' * (len(reached) < len(found))}"
+        return "not expected"
+    return f"{span(reached)} times{' or not expected' * (len(reached) < len(found))}"
 
 
 def is_enough(found: Sequence[Mode]) -> bool:
@@ -199,27 +204,62 @@ def is_enough(found: Sequence[Mode]) -> bool:
     return any(mode.fewer and mode.multiple <= NEAR * PREMIUM for mode in found)
 
 
-def first_screen(alone: Sequence[Mode], helped: Sequence[Mode]) -> Words:
+def first_screen(book: Book, alone: Sequence[Mode], helped: Sequence[Mode]) -> Words:
     """Say whether fewer users alone explain the fast mode of Opus on the rack, and when."""
-    can = is_enough(alone)
-    here = (
-        f"fewer users alone cost {costs(alone)} as much"
-        if can
-        else "fewer users alone do not do it"
-    )
+    lone = [solve(best_cut(rack)).estimate.ranged_speed for rack in served(book, MAIN, 0)]
+    speeds = [float(one.expected[0]) for one in lone]
+    low, high = min(float(one.low[0]) for one in lone), max(float(one.high[0]) for one in lone)
+    single = f"{number(low, 2)} to {number(high, 2)}"
+    if is_enough(alone):
+        here = f"fewer users alone make a token cost {costs(alone)} as much"
+    elif any(mode.fewer for mode in alone):
+        here = f"fewer users alone make a token cost too much, {costs(alone)}"
+    else:
+        here = (
+            f"that is not expected{', though possible' * (high >= FASTER * SLOW)}: one user has "
+            f"{span(speeds)} tokens/s (single systems {single})"
+        )
+    words = {"fewer_alone": here, "lone_speeds": span(speeds), "lone_range": single}
     if not is_enough(helped):
-        return {
-            "fewer_alone": f"{here}, nor do they with a helper in both modes" if not can else here,
-            "fewer_helped": "They do so in none of the cases tried",
-        }
+        return {**words, "fewer_helped": "With a helper in both modes it is not either"}
     counts = [mode.users for mode in helped]
     after = span([mode.fewer for mode in helped])
     return {
-        "fewer_alone": here,
+        **words,
         "fewer_helped": (
-            f"With a helper in both modes they do: with {after} users at a time instead of "
-            f"{_users(counts)}, a token costs {costs(helped)} as much"
+            f"With a helper in both modes it is: with {after} users instead of {_users(counts)} "
+            f"a token costs {costs(helped)} as much"
         ),
+    }
+
+
+def drafts_alone(book: Book) -> Words:
+    """Say what guessing ahead alone costs from the slow speed to the fast one, and explains.
+
+    Each server starts from its own normal mode, and takes as many drafts as are cheapest.
+    """
+    users, fewer, multiples, ends = [], [], [], []
+    for rack in served(book, MAIN, 0):
+        today = start_at_speed(rack, SLOW) or best_cut(rack)
+        answer = fastmode(today, FAST, book.catalogue, [])
+        option = best([one for one in answer.options if one.trick == "speculation"])
+        if option is None or option.usd is None:
+            continue
+        _, record = rows(answer, [option])
+        users.append(today.batches[0])
+        fewer.append(record["batch"])
+        multiples.append(record["cost_multiple"])
+        ends += [record["cost_multiple_low"], record["cost_multiple_high"]]
+    if not multiples:
+        return {"drafts_rack": f"Alone it does not give our rack {FAST:g} tokens/s"}
+    explains = "not the price" if max(ends) < PREMIUM / NEAR else "perhaps the price"
+    explains = "and the price" if max(multiples) >= PREMIUM / NEAR else explains
+    return {
+        "drafts_rack": (
+            f"On our rack {span(fewer)} users then have {FAST:g} tokens/s where {span(users)} "
+            f"had {SLOW:g}, at {span(multiples)} times the cost ({span(ends)}): that explains the "
+            f"speed, {explains}"
+        )
     }
 
 
@@ -242,18 +282,24 @@ def unlikely(alone: int | None, helped: int | None) -> str:
 
 def batch_gain(book: Book, alone: Sequence[Mode]) -> str:
     """Say how much faster the helper makes the rack with one user, with more and with many."""
-    (plain, *_), (helped, *_) = (served(book, MAIN, drafts) for drafts in (0, DRAFTS))
     counts = np.array([1, max(mode.users for mode in alone), 1024])
-    before, after = (curve(rack, RACK, counts, FASTER) for rack in (plain, helped))
-    assert before is not None, "a rack holds the model"
-    assert after is not None, "with a helper, too"
-    one, some, full = (number(float(gain), 2) for gain in after.speed / before.speed)
-    falls = bool(np.all(np.diff(after.speed / before.speed) < 0.0))
+    racks = zip(served(book, MAIN, 0), served(book, MAIN, DRAFTS), strict=True)
+    gains = np.array([_gains(*pair, counts) for pair in racks])
+    one, some, full = (span(gain) for gain in gains.T.tolist())
+    falls = bool(np.all(np.diff(gains) < 0.0))
     how = "less the more users there are" if falls else "by how many users there are"
     return (
         f"It gains {how}: we expect {one} times the speed for one user, {some} with {counts[1]} "
         f"and {full} with {counts[2]:,}"
     )
+
+
+def _gains(plain: Scenario, helped: Scenario, users: np.ndarray) -> np.ndarray:
+    """Return how much faster the helper makes some numbers of users, unchanged. [1]"""
+    before, after = (curve(rack, RACK, users, FASTER) for rack in (plain, helped))
+    assert before is not None, "a rack holds the model"
+    assert after is not None, "with a helper, too"
+    return np.asarray(after.speed / before.speed)
 
 
 def single_range(book: Book) -> str:

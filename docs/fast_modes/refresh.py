@@ -16,7 +16,7 @@ from answer import answer
 from book import Book, Words
 from choice import choice, questions
 from machines import machines
-from racks import at_speed
+from racks import at_speed, drafts_alone
 from sources import sources
 from systems import newer, systems, verdicts
 from tricks import curve, fifteen, picture, rivals, smaller_batch, summary
@@ -39,7 +39,7 @@ COMMAND = re.compile(r"(?m)^\$ fastcalc (.+)$")
 """A command in a block: what it prints follows on the page."""
 
 SECTIONS = (
-    *(answer, summary, picture, smaller_batch, at_speed, curve, rivals),
+    *(answer, summary, picture, smaller_batch, at_speed, drafts_alone, curve, rivals),
     *(smaller_model, machines, fifteen, wafer, story, budget),
     *(choice, questions, newer, systems, verdicts, sources),
 )

@@ -7,7 +7,7 @@ from book import Book, Words
 from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.shipped import shipped
-from fastcalc.report.numbers_as_text import number
+from fastcalc.report.numbers_as_text import listed, number
 
 MEASURED = (
     ("sram-017", "it is not said whether with a helper"),
@@ -57,6 +57,8 @@ def sources(book: Book) -> Words:
         said = ", ".join(part for part in (article.date, article.note) if part)
         articles.append(f"- {author}{title}{f' ({said})' * bool(said)}.")
     points = [(measured(name), what) for name, what in MEASURED]
+    gains = book.premise("44", "under")
+    assert gains.source is not None, "who measured them stands there"
     return {
         "article_list": "\n".join(articles),
         "measured_list": "\n".join(
@@ -65,7 +67,12 @@ def sources(book: Book) -> Words:
             f"{point.date} ([{point.id}]({address(point.id)}))."
             for point, what in points
         ),
+        "sold_source": (
+            f"- The {gains.note}: {listed(gains.texts)} times as fast: "
+            f"{book.claims.sources[gains.source].title}."
+        ),
         "measured_alone": f"{measured('trtds-008').value:g}",
+        "measured_over": number(measured("trtds-008").value / _left_out("trtds-008"), 2),
         "left_out_alone": number(_left_out("trtds-008"), 2),
         "as_of": book.catalogue.engine("vllm").date,
     }

@@ -10,6 +10,7 @@ import numpy as np
 from book import (
     FAST,
     FASTER,
+    LATER,
     LONG,
     PREMIUM,
     RACK,
@@ -51,9 +52,6 @@ SHAPES = ("glm-4.7", "deepseek-r1", "frontier-1t", "frontier-5t")
 """Mixtures of experts that stand in for closed models."""
 
 
-FAR = 1.15
-"""How far a published number may be off, as a factor. [1]"""
-
 GPT = (1.5, 2.0)
 """What GPT-5.4's fast mode is sold as: times the speed, for times the credits. [1]"""
 
@@ -66,6 +64,8 @@ def summary(book: Book) -> Words:
     return {
         "ridge": number(book.alongside("41", f"critical batch of {OLD}"), 3),
         "opus_ratio": digits(ratio),
+        "later": f"{LATER:g}",
+        "later_ratio": f"{float(batch_ratio(cost_ratio=LATER, speed_ratio=FASTER)):g}",
         "gpt_ratio": f"{float(batch_ratio(cost_ratio=GPT[1], speed_ratio=GPT[0])):g}",
         "gpt_faster": f"{GPT[0]:g}",
         "gpt_credits": f"{GPT[1]:g}",
@@ -217,20 +217,7 @@ def rivals(book: Book) -> Words:
         "base_speed": speed(now),
         "trick_table": table(heads, rows),
         "cheapest_words": _cheapest(answer.reached, now),
-        "drafts_rack": _drafts(best(kinds.get("speculation", [])), now),
     }
-
-
-def _drafts(option: Option | None, today: Outcome) -> str:
-    """Say what guessing ahead alone costs from the slow speed to the fast one, and explains."""
-    if option is None or option.usd is None:
-        return f"alone it does not take our rack from {SLOW:g} to {FAST:g} tokens/s"
-    multiple = option.usd / price(today)
-    explains = "not the price" if multiple < PREMIUM / FAR else "about the price"
-    return (
-        f"alone it takes our rack from {SLOW:g} to {FAST:g} tokens/s at {number(multiple, 2)} "
-        f"times the cost, which explains the speed, {explains}"
-    )
 
 
 def _cheapest(reached: list[Option], today: Outcome) -> str:
