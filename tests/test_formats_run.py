@@ -7,8 +7,11 @@ import pytest
 from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.formats_run import format_notes, formats_run
+from fastcalc.core.chip.machine import machine
 from fastcalc.core.chip.rates import working_rate
-from fastcalc.core.scenario import Scenario, engine_for
+from fastcalc.core.chip.tier import OWN_MEMORY
+from fastcalc.core.model.workload import workload
+from fastcalc.core.scenario import Scenario, engine_for, solve
 from fastcalc.core.traffic import Traffic
 from fastcalc.search.fastmode.lighter_passes import narrower
 
@@ -80,7 +83,7 @@ def test_an_architecture_of_ones_own_has_what_its_units_say_and_a_note(tmp_path)
     (tmp_path / "mine.yaml").write_text("id: mine\nextends: h100-sxm\narchitecture: newer\n")
     chip = Catalogue({"hardware": (tmp_path,)}).hardware("mine")
     vllm = ENTRIES.engine("vllm")
-    assert formats_run(vllm, chip) == (("fp8",), ("fp8",), False)
+    assert formats_run(vllm, chip)[:3] == (("fp8",), ("fp8",), False)
     (note,) = format_notes(vllm, chip, "fp8")
     assert note == "vllm lists no formats for newer: fp8 is taken as mine has units for it"
     assert format_notes(vllm, ENTRIES.hardware("h100-sxm"), "fp8") == []
@@ -91,3 +94,54 @@ def test_an_engine_of_ones_own_takes_its_parents_list(tmp_path):
     ours = Catalogue({"engines": (tmp_path,)}).engine("ours")
     chip = ENTRIES.hardware("b200")
     assert formats_run(ours, chip) == formats_run(ENTRIES.engine("tensorrt-llm"), chip)
+
+
+# Kernels that NVIDIA's aiconfigurator-core 0.12.0 names for an RTX PRO 6000: FlashInfer's CUTLASS for
+# NVFP4 and Marlin for experts in MXFP4 under vLLM and SGLang, CUTLASS for both under TensorRT-LLM;
+# on GB10 Marlin for NVFP4, too (vLLM issue 50925).
+@pytest.mark.parametrize(
+    ("engine", "chip", "weights", "rate"),
+    [
+        ("vllm", "rtx-pro-6000-server", "nvfp4", "fp4"),
+        ("vllm", "rtx-pro-6000-server", "mxfp4", "bf16"),
+        ("sglang", "rtx-pro-6000-server", "mxfp4", "bf16"),
+        ("tensorrt-llm", "rtx-pro-6000-server", "mxfp4", "fp8"),
+        ("vllm", "gb10", "nvfp4", "bf16"),
+        ("vllm", "b200", "nvfp4", "fp4"),
+    ],
+)
+def test_products_run_at_the_rate_of_the_kernel_that_an_engine_has(engine, chip, weights, rate):
+    hardware, model = ENTRIES.hardware(chip), ENTRIES.model("gpt-oss-20b")
+    work = workload(model, weights, "fp8")
+    made = machine(hardware, ENTRIES.engine(engine), work, OWN_MEMORY).chip
+    assert made.routed == hardware.rate(rate).si
+    assert made.routed_is_packed == (rate == "bf16")
+
+
+def test_attention_over_an_8_bit_cache_runs_at_16_bits_where_kernels_widen_it():
+    """vLLM's prompt attention on an L40S: 0.43 of the 16-bit peak with it, 0.49 without."""
+    hardware, model = ENTRIES.hardware("l40s"), ENTRIES.model("llama-3.1-8b")
+    rates = {
+        engine: machine(
+            hardware, ENTRIES.engine(engine), workload(model, "fp8", "fp8"), OWN_MEMORY
+        ).chip.attention
+        for engine in ("vllm", "tensorrt-llm")
+    }
+    assert rates == {"vllm": hardware.rate("bf16").si, "tensorrt-llm": hardware.rate("fp8").si}
+
+
+def test_a_note_says_what_kernels_widen():
+    scenario = Scenario(
+        ENTRIES.hardware("gb10"),
+        ENTRIES.model("llama-3.1-8b"),
+        ENTRIES.engine("vllm"),
+        (1,),
+        Traffic(1000.0, 1000.0, 1500.0),
+        weights="nvfp4",
+        kv="fp8",
+    )
+    notes = [note for note in solve(scenario).warnings if "widen" in note]
+    assert notes == [
+        "gb10: kernels of vllm widen weights of nvfp4 to 16 bits before they multiply",
+        "gb10: kernels of vllm widen caches of fp8 to 16 bits before they multiply",
+    ]

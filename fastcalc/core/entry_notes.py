@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from fastcalc.catalogue.schema import Engine, Hardware
+from fastcalc.core.chip.formats_run import formats_run
 from fastcalc.core.chip.machine_class import class_of, engine_of_class
 from fastcalc.core.placement.placement import Placement
 from fastcalc.core.pricing import Pricing
@@ -50,6 +51,20 @@ def model_notes(placement: Placement) -> Iterator[str]:
             yield f"{model.id} publishes no hidden size: bytes on the links are left out"
         if work.experts and model.experts is None:
             yield f"{model.id} publishes no experts: all active parameters are taken as routed"
+
+
+def unpacking_notes(placement: Placement) -> Iterator[str]:
+    """Yield what an engine's kernels widen to 16 bits although the chip multiplies it narrower."""
+    machine, work = placement.machine, placement.work
+    run = formats_run(machine.engine, machine.hardware)
+    *stored, cache = (number_format.id for number_format in work.formats)
+    weights, caches = {*stored} & {*run.unpacked}, {cache} & {*run.unpacked_caches}
+    for what, names in (("weights", weights), ("caches", caches)):
+        if names:
+            yield (
+                f"{machine.hardware.id}: kernels of {machine.engine.id} widen {what} of "
+                f"{', '.join(sorted(names))} to 16 bits before they multiply"
+            )
 
 
 def limit_notes(placement: Placement, batch: int) -> Iterator[str]:

@@ -16,7 +16,13 @@ from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.chosen_layouts import chosen_layouts
 from fastcalc.core.defaults_used import default_notes
-from fastcalc.core.entry_notes import engine_notes, inherited_notes, limit_notes, model_notes
+from fastcalc.core.entry_notes import (
+    engine_notes,
+    inherited_notes,
+    limit_notes,
+    model_notes,
+    unpacking_notes,
+)
 from fastcalc.core.estimate import Estimate, evaluate
 from fastcalc.core.model.workload import Workload, workload
 from fastcalc.core.overflow import overflow_notes, overflows
@@ -373,4 +379,5 @@ def _warnings(outcome: Location) -> Iterable[str]:
         yield from batching_notes(outcome.placement.machine)
     yield from (f"{entry.id} is hypothetical" for entry in (hardware, model) if entry.hypothetical)
     yield from model_notes(outcome.placement)
+    yield from unpacking_notes(outcome.placement)
     yield from limit_notes(outcome.placement, max(scenario.batches))

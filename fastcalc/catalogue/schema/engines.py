@@ -86,11 +86,18 @@ class Instead(Entry):
 
 
 class FormatsRun(Entry):
-    """The formats that software runs in a chip's own units, on some architectures or on all."""
+    """The formats that software runs, on some architectures or on all.
+
+    weights, caches : those that may be asked for
+    unpacked, unpacked_caches : those that its kernels widen to 16 bits before they multiply,
+        whatever units the chip has
+    """
 
     architectures: list[Identifier] | None = None
     weights: list[FormatName]
+    unpacked: list[FormatName] = []
     caches: list[CacheFormatName]
+    unpacked_caches: list[CacheFormatName] = []
     source: str
     note: str | None = None
 

@@ -12,11 +12,14 @@ class RunnableFormats(NamedTuple):
 
     is_listed : False where the engine has no list for the chip's architecture, so that the units
         of the chip decide
+    unpacked, unpacked_caches : those that kernels widen to 16 bits, whatever units the chip has
     """
 
     weights: tuple[str, ...]
     caches: tuple[str, ...]
     is_listed: bool = True
+    unpacked: tuple[str, ...] = ()
+    unpacked_caches: tuple[str, ...] = ()
 
 
 @once
@@ -24,7 +27,9 @@ def formats_run(engine: Engine, hardware: Hardware) -> RunnableFormats:
     """Return the formats that an engine lists for a chip, or else those the chip has units for."""
     for row in engine.formats:
         if row.architectures is None or hardware.architecture in row.architectures:
-            return RunnableFormats(tuple(row.weights), tuple(row.caches))
+            weights, caches = tuple(row.weights), tuple(row.caches)
+            widened = tuple(row.unpacked), tuple(row.unpacked_caches)
+            return RunnableFormats(weights, caches, True, *widened)
     eight = ("fp8",) if hardware.rate("fp8") else ()
     four = four_bits(hardware)
     return RunnableFormats((*eight, *((four,) if four else ())), eight, is_listed=False)

@@ -13,6 +13,7 @@ from fastcalc.catalogue.formats import NumberFormat
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware, Parameters
 from fastcalc.catalogue.schema.engine_parameters import DeclaredParameters
+from fastcalc.core.chip.formats_run import formats_run
 from fastcalc.core.chip.rates import fastest_rate, working_rate
 from fastcalc.core.chip.tier import MemoryChoice, Tier, own_tiers
 from fastcalc.core.model.kinds import KINDS
@@ -238,7 +239,7 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
         memory=memory,
         place={kind: tier_position(hardware, tiers, name) for kind, name in memory.place},
         prefix=None if prefix is None else tier_position(hardware, tiers, prefix, "--prefix-tier"),
-        chip=_chip(hardware, formats, read_first(tiers).bandwidth, bool(software.short_sums)),
+        chip=_chip(hardware, engine, formats, read_first(tiers).bandwidth),
         software=software,
         peaks=PeakRates(*(fastest_rate(hardware, stored) for stored in formats)),
     )
@@ -308,10 +309,14 @@ def tier_position(
 
 
 def _chip(
-    hardware: Hardware, formats: Sequence[NumberFormat], bandwidth: float, short_sums: bool
+    hardware: Hardware, engine: Engine, formats: Sequence[NumberFormat], bandwidth: float
 ) -> Chip:
+    short_sums = bool(parameters_on(engine, hardware).short_sums)
+    run = formats_run(engine, hardware)
+    widened = (*[run.unpacked] * 3, run.unpacked_caches)
     dense, head, routed, attention = (
-        working_rate(hardware, stored, short_sums=short_sums) for stored in formats
+        working_rate(hardware, stored, short_sums=short_sums, unpacked=names)
+        for stored, names in zip(formats, widened, strict=True)
     )
     up, out = hardware.links.scale_up, hardware.links.scale_out
     ways = [way for way in (out, up) if way]

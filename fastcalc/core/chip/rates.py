@@ -1,5 +1,6 @@
 """The printed rate that products with stored weights run at, and the fastest that they may."""
 
+from collections.abc import Collection
 from math import floor
 from typing import NamedTuple
 
@@ -17,8 +18,8 @@ class WorkingRate(NamedTuple):
 
     peak : dense peak [FLOP/s]
     bits : width of the operands that it multiplies [bit]
-    is_unpacked : True where narrow weights are widened to 16 bits because the chip has no rate of
-        their own
+    is_unpacked : True where narrow weights are widened to 16 bits, as the chip has no rate of their
+        own or the engine no kernel that takes it
     """
 
     peak: float
@@ -27,7 +28,11 @@ class WorkingRate(NamedTuple):
 
 
 def working_rate(
-    hardware: Hardware, stored: NumberFormat, *, short_sums: bool = False
+    hardware: Hardware,
+    stored: NumberFormat,
+    *,
+    short_sums: bool = False,
+    unpacked: Collection[str] = (),
 ) -> WorkingRate:
     """Return the rate that products with stored weights run at.
 
@@ -35,8 +40,10 @@ def working_rate(
     stored : how the weights are stored
     short_sums : whether the engine sums products of fp16 in 16 bits, which GeForce cards print
         as their fp16 rate; sums in 32 bits are those of bf16
+    unpacked : formats that the engine's kernels widen to 16 bits
     """
-    for choice in (*stored.computes_in, "bf16", "fp16"):
+    own = () if stored.id in unpacked else stored.computes_in
+    for choice in (*own, "bf16", "fp16"):
         needed, _, multiplied = choice.rpartition(":")
         peak = hardware.rate(multiplied)
         if peak is not None and (not needed or hardware.rate(needed)):

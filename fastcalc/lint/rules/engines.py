@@ -136,7 +136,7 @@ def _lists(sheet: Sheet) -> Iterator[tuple[Path_, list[object]]]:
     """Yield every list of names, and where it stands."""
     yield ("fitted_architectures",), sheet.at("fitted_architectures")
     for key, names in (
-        ("formats", ("architectures", "weights", "caches")),
+        ("formats", ("architectures", "weights", "unpacked", "caches", "unpacked_caches")),
         ("instead", ("kinds",)),
     ):
         rows = sheet.at(key)
