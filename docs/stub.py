@@ -3,8 +3,10 @@
 Run ``python docs/stub.py`` after a change of flags; a test says when it is due.
 """
 
+import re
 from inspect import Parameter, signature
 from pathlib import Path
+from typing import ForwardRef
 
 from fastcalc.commands import request_of
 from fastcalc.library.functions import FUNCTIONS
@@ -13,47 +15,72 @@ from fastcalc.requests.fields import declared
 FILE = Path(__file__).resolve().parent.parent / "fastcalc" / "__init__.pyi"
 HEAD = '''"""How fast, at what price and on how many chips a language model runs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
+from fastcalc.catalogue.schema import Engine as Engine
+from fastcalc.catalogue.schema import Hardware as Hardware
+from fastcalc.catalogue.schema import Model as Model
 from fastcalc.errors import InputError as InputError
 from fastcalc.library.answer_table import Table as Table
 from fastcalc.library.deployment import PlacedModel as PlacedModel
 from fastcalc.library.deployment import deployment as deployment
-
-_Word = str | float | Path
-_Words = _Word | Iterable[_Word] | Mapping[str, object]
+from fastcalc.library.entries import engine as engine
+from fastcalc.library.entries import hardware as hardware
+from fastcalc.library.entries import model as model
+from fastcalc.requests.given import (
+{aliases}
+)
 
 __version__: str
 _FUNCTIONS: tuple[str, ...]
 '''
+EACH = {"ModelsGiven": "ModelGiven"}
+"""What each of several names is."""
 TYPES = {"int": "int | str", "float": "float | str", "bool": "bool", "Path": "str | Path"}
-"""By what a flag takes; others take words, numbers and lists of them."""
+TYPES |= {
+    "list[Path]": "str | Path | Iterable[str | Path]",
+    "PricesGiven": "str | PricesGiven",
+    "ChangesGiven": "str | ChangesGiven",
+}
+"""What Python gives a field that holds another type once it is read."""
 
 
 def stub() -> str:
     """Return the text of the file."""
-    return HEAD + "\n" + "".join(_function(name) for name in FUNCTIONS)
+    functions = "".join(_function(name) for name in FUNCTIONS)
+    aliases = sorted({*re.findall(r"\b[A-Z][a-z]+Given\b", functions)})
+    head = HEAD.replace("{aliases}", "\n".join(f"    {alias}," for alias in aliases))
+    return f"{head}\n{functions}"
 
 
 def _function(name: str) -> str:
     flags = declared(request_of(name))
     lines = []
-    for one in signature(FUNCTIONS[name]).parameters.values():
-        if one.kind is Parameter.KEYWORD_ONLY and "    *,\n" not in lines and not _is_open(lines):
+    for parameter in signature(FUNCTIONS[name]).parameters.values():
+        is_named = parameter.kind is Parameter.KEYWORD_ONLY
+        if is_named and "    *,\n" not in lines and not _is_open(lines):
             lines.append("    *,\n")
-        kind = flags[one.name][0].__origin__
-        text = getattr(kind, "__name__", "") if kind in (int, float, bool) else str(kind)
-        found = next(
-            (TYPES[each] for each in TYPES if text.startswith(each) or f".{each}" in text), "_Words"
-        )
-        optional = " | None" if "None" in text else ""
-        if one.kind is Parameter.VAR_POSITIONAL:
-            lines.append(f"    *{one.name}: _Word,\n")
+        taken = _taken(flags[parameter.name][0].__origin__)
+        if parameter.kind is Parameter.VAR_POSITIONAL:
+            each = EACH.get(taken.removesuffix(" | None"), "str")
+            lines.append(f"    *{parameter.name}: {each},\n")
             continue
-        default = "" if one.default is Parameter.empty else f" = {_quoted(one.default)}"
-        lines.append(f"    {one.name}: {found}{optional}{default},\n")
+        default = "" if parameter.default is Parameter.empty else f" = {_quoted(parameter.default)}"
+        lines.append(f"    {parameter.name}: {taken}{default},\n")
     return f"def {name}(\n{''.join(lines)}) -> Table: ...\n"
+
+
+def _taken(annotation: object) -> str:
+    """Return what a function takes for a field of an annotation."""
+    if isinstance(annotation, ForwardRef):
+        text = annotation.__forward_arg__
+    else:
+        is_class = isinstance(annotation, type)
+        text = getattr(annotation, "__name__", "") if is_class else str(annotation)
+    text = text.replace("pathlib._local.", "").replace("pathlib.", "")
+    kind, _, optional = text.partition(" | ")
+    return TYPES.get(kind, kind) + (" | None" if optional else "")
 
 
 def _quoted(value: object) -> str:

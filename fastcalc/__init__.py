@@ -15,10 +15,16 @@ _FUNCTIONS = (
     *("decide", "infer", "list", "diff"),
 )
 _OTHERS = {
-    "PlacedModel": "library.deployment",
+    "Engine": "catalogue.schema",
+    "Hardware": "catalogue.schema",
     "InputError": "errors",
+    "Model": "catalogue.schema",
+    "PlacedModel": "library.deployment",
     "Table": "library.answer_table",
     "deployment": "library.deployment",
+    "engine": "library.entries",
+    "hardware": "library.entries",
+    "model": "library.entries",
 }
 __all__ = ["__version__", *_FUNCTIONS, *_OTHERS]
 

@@ -28,7 +28,7 @@ def run(capsys, monkeypatch):
 def test_a_value_of_another_type_is_refused_by_the_arguments_name(command):
     """Of every argument; a truth is no number, though Python counts with it."""
     positional, by_name = parameters(request_of(command))
-    kinds = {name: str(one[0].__args__[0]) for name, one in declared(request_of(command)).items()}
+    kinds = {name: str(one[0].__origin__) for name, one in declared(request_of(command)).items()}
     for name in (*positional, *by_name):
         for wrong in (1, "yes") if "bool" in kinds[name] else (True, b"8", 1j, [True], object()):
             with pytest.raises(fc.InputError, match=f"^{name} (takes|is) .*, not "):
@@ -122,6 +122,121 @@ def test_columns_are_arrays_with_nan_where_nothing_fits():
     for one in (table, swept):
         with pytest.raises(KeyError, match="did you mean tpot_ms"):
             one["tpot"]
+
+
+MY_CHIP = {
+    "id": "mine",
+    "name": "Mine",
+    "vendor": "me",
+    "kind": "gpu",
+    "scope": "one card",
+    "memory": [{"name": "HBM", "capacity": "80 GB", "bandwidth": "2 TB/s"}],
+    "peak": {"bf16": "1 PFLOP/s"},
+    "price": {"cloud": "3 USD/h"},
+}
+"""A chip of the keys that a file has."""
+
+
+@pytest.mark.parametrize(
+    ("by_object", "by_name"),
+    [
+        (
+            lambda model, chip, engine: fc.compare(model, on=[chip, "h200-sxm"], engine=engine),
+            lambda: fc.compare("llama-3.1-8b", on=["h100-sxm", "h200-sxm"], engine="sglang"),
+        ),
+        (
+            lambda model, chip, engine: fc.sweep(model, "qwen3-8b", on=chip, engine=[engine]),
+            lambda: fc.sweep("llama-3.1-8b", "qwen3-8b", on="h100-sxm", engine="sglang"),
+        ),
+        (
+            lambda model, chip, engine: fc.plan(model, on=(chip,), engine=engine, rate=20),
+            lambda: fc.plan("llama-3.1-8b", on="h100-sxm", engine="sglang", rate="20/s"),
+        ),
+        (
+            lambda model, chip, _: fc.frontier(model, on=chip, max_chips=2),
+            lambda: fc.frontier("llama-3.1-8b", on="h100-sxm", max_chips=2),
+        ),
+        (
+            lambda model, chip, _: fc.fastmode(model, on=chip, batch=32, smaller="none"),
+            lambda: fc.fastmode("llama-3.1-8b", on="h100-sxm", batch=32, smaller="none"),
+        ),
+        (
+            lambda _, chip, __: fc.diff(chip, "h200-sxm"),
+            lambda: fc.diff("h100-sxm", "h200-sxm"),
+        ),
+        (
+            lambda model, chip, _: fc.fit(model, on=chip, host=fc.hardware("ddr5-2ch")),
+            lambda: fc.fit("llama-3.1-8b", on="h100-sxm", host="ddr5-2ch"),
+        ),
+        (
+            lambda _, chip, __: fc.infer(on=[chip, "b200"], speeds=[65, 170], prices=(25, 150)),
+            lambda: fc.infer(on="h100-sxm,b200"),
+        ),
+    ],
+)
+def test_an_object_answers_as_its_name_does(by_object, by_name):
+    entries = fc.model("llama-3.1-8b"), fc.hardware("h100-sxm"), fc.engine("sglang")
+    table = by_object(*entries)
+    assert table.records == by_name().records
+    assert str(table) == str(by_name())  # what is to type next names it
+
+
+def test_values_of_python_mean_what_their_text_does():
+    typed = request("compare", "llama-3.1-8b", batch=range(1, 4), price={"h100-sxm": 2})
+    assert (typed.batch, typed.price) == ((1, 2, 3), {"h100-sxm": 2.0})
+    for values, text in (
+        ({"batch": np.array([1, 8])}, {"batch": "1,8"}),
+        ({"speculate": 2.5}, {"speculate": "2.5"}),
+        ({"place": {"weights": "HBM3"}}, {"place": "weights=HBM3"}),
+        ({"price": {"h100-sxm": 2}}, {"price": ["h100-sxm=2"]}),
+        ({"set": {"price.purchase": "30000 USD"}}, {"set": "price.purchase=30000 USD"}),
+        ({"prompt": np.int64(8000), "prefix_hit": 0.5}, {"prompt": "8k", "prefix_hit": "50%"}),
+        (
+            {"host": {"dram": "256GiB@300GB/s", "link": "64GB/s"}},
+            {"host": "dram=256GiB@300GB/s,link=64GB/s"},
+        ),
+    ):
+        by_value, by_text = (
+            fc.compare("llama-3.1-8b", on="h100-sxm", **given) for given in (values, text)
+        )
+        assert by_value.records == by_text.records
+
+
+def test_a_chip_made_in_python_is_read_as_its_file(tmp_path):
+    """Twice the bandwidth is at most twice the speed; and the chip that is changed stays."""
+    file = tmp_path / "mine.yaml"
+    file.write_text(json.dumps(MY_CHIP))
+    chip = fc.hardware(MY_CHIP)
+    assert chip == fc.hardware(file)
+    memory = [{"name": "HBM", "capacity": "80 GB", "bandwidth": "4 TB/s"}]
+    changes = {"id": "faster", "memory": memory}
+    faster = chip.model_copy(update=changes)
+    assert faster == fc.hardware(MY_CHIP | changes)
+    assert (chip.id, faster.memory[0].bandwidth.si) == ("mine", 4e12)
+    extended = fc.hardware({"id": "faster", "extends": "h100-sxm", "scope": "one"})
+    assert extended.memory == fc.hardware("h100-sxm").memory
+    slow, fast = fc.compare("llama-3.1-8b", on=[chip, faster], batch=1)["tokens_per_s_per_user"]
+    assert 1.0 < fast / slow < 2.0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        (lambda: fc.hardware({"id": "mine"}), "hardware in Python: 'name' is missing"),
+        (lambda: fc.hardware(MY_CHIP | {"memori": 1}), "unknown key 'memori'"),
+        (lambda: fc.model({"extends": "nothing", "id": "mine"}), "no model is called 'nothing'"),
+        (lambda: fc.hardware("h100-sxm").model_copy(update={"memory": "lots"}), "^memory: "),
+        (lambda: fc.compare(fc.hardware("h100-sxm")), "^models takes .*, not .* Hardware"),
+        (lambda: fc.compare("glm-4.7", on=fc.model("glm-4.7")), "^on takes .*, not .* Model"),
+        (lambda: fc.compare("glm-4.7", on=[fc.engine("vllm")]), "^on takes .*, not .* Engine"),
+        (lambda: fc.compare("glm-4.7", on=[]), "names nothing"),
+        (lambda: fc.compare("glm-4.7", batch=[]), "names no number"),
+        (lambda: fc.compare("glm-4.7", batch=np.array(8.5)), "^batch takes"),
+    ],
+)
+def test_a_wrong_object_is_refused_in_a_sentence(wrong, sentence):
+    with pytest.raises(fc.InputError, match=sentence):
+        wrong()
 
 
 @pytest.mark.parametrize("command", CASES)

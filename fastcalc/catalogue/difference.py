@@ -1,7 +1,7 @@
 """Entries by what differs: a file that extends another, and a what-if from the command line."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -35,6 +35,16 @@ class Change:
     def fits(self, names: Iterable[str]) -> bool:
         """Return whether an entry of some names is meant."""
         return self.entry is None or self.entry.lower() in map(str.lower, names)
+
+
+def changes(given: Iterable[str] | Mapping[str, Any] | None) -> list[Change]:
+    """Return each change of a list as `change` reads it, or of a mapping from paths to values."""
+    if isinstance(given, Mapping):
+        return [
+            replace(change(f"{path}={value}"), value=plain(value) if type(value) is str else value)
+            for path, value in given.items()
+        ]
+    return [change(text) for text in given or ()]
 
 
 def change(written: str) -> Change:

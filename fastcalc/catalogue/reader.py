@@ -75,7 +75,7 @@ class Document:
     def place(self, *path: str | int) -> str:
         """Return ``file:line:column`` of a path, or of its nearest parent in the file."""
         line, column = self.mark(path)
-        return f"{self.file}:{line}:{column}"
+        return f"{self.file}:{line}:{column}" if line else self.file
 
     def add(self, rule: str, mark: Mark, message: str) -> None:
         """Remember a fault."""

@@ -1,7 +1,8 @@
 """Entries by name: the file that a name finds, what it extends, and what its schema makes of it."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,20 +36,26 @@ class Catalogue(Names):
         default_factory=dict, init=False, repr=False, compare=False
     )
 
-    def hardware(self, name: str) -> Hardware:
-        """Return one chip by id, alias or path."""
-        return self._load(name, "hardware", Hardware)
+    def hardware(self, name: str | Path | Hardware) -> Hardware:
+        """Return one chip by id, alias or path; an entry as it is."""
+        return name if isinstance(name, Hardware) else self._load(str(name), "hardware", Hardware)
 
-    def model(self, name: str) -> Model:
-        """Return one model by id, alias or path; the path may be a Hugging Face configuration."""
+    def model(self, name: str | Path | Model) -> Model:
+        """Return one model by id, alias or path, which may be a Hugging Face configuration."""
+        if isinstance(name, Model):
+            return name
+        name = str(name)
         if self.is_configuration(name):
             from fastcalc.importers.huggingface import import_model
 
             return import_model(name).model
         return self._load(name, "models", Model)
 
-    def is_configuration(self, name: str) -> bool:
+    def is_configuration(self, name: str | Path | Model) -> bool:
         """Return whether a name means a Hugging Face ``config.json`` or the folder of one."""
+        if isinstance(name, Model):
+            return False
+        name = str(name)
         if is_too_long(name):
             return False
         if name.lower().endswith(".json"):
@@ -59,9 +66,9 @@ class Catalogue(Names):
             return True
         return os.path.exists(Path(name, "config.json")) and not self.knows(name, "models")
 
-    def engine(self, name: str) -> Engine:
-        """Return one engine by id, alias or path."""
-        return self._load(name, "engines", Engine)
+    def engine(self, name: str | Path | Engine) -> Engine:
+        """Return one engine by id, alias or path; an entry as it is."""
+        return name if isinstance(name, Engine) else self._load(str(name), "engines", Engine)
 
     def engine_files(self) -> list[Engine]:
         """Return every engine as its file has it, without the numbers of those it extends."""
@@ -70,6 +77,12 @@ class Catalogue(Names):
             words = {"name": "", "fitted_on": "", **document.data}  # a parent's, where left out
             engines.append(_valid(replace(document, data=words), Engine))
         return engines
+
+    def made(self, keys: Mapping[str, Any], schema: type[AnyEntry]) -> AnyEntry:
+        """Return the entry of what a file would hold, given in Python."""
+        kind = next(kind for kind in SCHEMAS if SCHEMAS[kind] is schema)
+        document = Document(f"{SINGULAR[kind]} in Python", deepcopy(dict(keys)), {(): (0, 0)})
+        return self._entry(Path(), document, kind, schema)
 
     def of_any_kind(self, path: Path) -> Hardware | Model | Engine:
         """Return the entry of a YAML file, whose keys give its kind, or raise InputError."""

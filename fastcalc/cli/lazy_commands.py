@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from inspect import Parameter, Signature
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, ForwardRef, get_args
 
 from typer import Argument, Option
 from typer.core import TyperCommand, TyperGroup
@@ -48,6 +48,9 @@ def as_function(name: str, kind: type[Request], *, has_flags: bool = True) -> Ca
 def _annotation(annotation: Any, heading: str) -> Any:
     """Return the annotation of a field as typer reads it."""
     type_, setting = get_args(annotation)
+    if isinstance(type_, ForwardRef):  # what Python gives as well; here it is typed
+        of_text: Any = list[str] if setting.is_repeated else str
+        type_ = of_text | None if "None" in type_.__forward_arg__ else of_text
     shown: dict[str, Any] = {
         "metavar": setting.metavar,
         "help": setting.help,

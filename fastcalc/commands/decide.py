@@ -2,7 +2,7 @@
 
 import shlex
 from dataclasses import replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from fastcalc.commands import decide_options
 from fastcalc.commands.answer import CommandAnswer
@@ -26,6 +26,9 @@ from fastcalc.services.decide.choice import (
     winner_map,
 )
 from fastcalc.written import shown
+
+if TYPE_CHECKING:
+    from fastcalc.requests.given import PlacesGiven
 
 ACROSS, UP = 61, 8
 """Points of a map along its axes: the characters and lines that it takes. [1]"""
@@ -131,22 +134,28 @@ def _levelled(listed: list[Contender], *, counts_input: bool) -> tuple[list[Cont
     return listed, notes
 
 
-def _axes(text: str, decision: Choice) -> tuple[Axis, Axis]:
-    parts = readers.names(text, "--map")
+def _axes(given: "PlacesGiven", decision: Choice) -> tuple[Axis, Axis]:
+    text = readers.as_text(given)
+    if isinstance(given, str):
+        listed = (part.partition("=") for part in readers.names(given, "--map"))
+        parts = [(name, ends) for name, _, ends in listed]
+    else:
+        parts = list(given.items())
     if len(parts) != 2:
         raise InputError(
             f"--map '{shown(text)}' is not two axes; write for example tools=0..30,accuracy=0.6..1"
         )
     across, up = (
-        _axis(part, decision, points) for part, points in zip(parts, (ACROSS, UP), strict=True)
+        _axis(name, ends, decision, points)
+        for (name, ends), points in zip(parts, (ACROSS, UP), strict=True)
     )
     if across.name == up.name:
         raise InputError(f"--map has {shown(across.name)} on both axes; name two")
     return across, up
 
 
-def _axis(text: str, decision: Choice, points: int) -> Axis:
-    name, _, ends = text.partition("=")
+def _axis(name: str, ends: str, decision: Choice, points: int) -> Axis:
+    text = f"{name}={ends}"
     name, low, high = name.strip(), *(end.strip() for end in ends.partition("..")[::2])
     owner, _, key = name.rpartition(".")
     key = readers.choice(key, "--map", tuple(PARAMETERS))

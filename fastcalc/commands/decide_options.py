@@ -92,8 +92,10 @@ def _own_numbers(name: str, keys: Mapping[str, str]) -> dict[str, Any]:
     return numbers
 
 
-def judge(text: str, where: str) -> float | None:
+def judge(text: str | float, where: str) -> float | None:
     """Return how surely one of several answers is taken; None for a majority."""
+    if not isinstance(text, str):
+        return readers.share(text, where, zero=True)
     if text in ("majority", "oracle"):
         return None if text == "majority" else 1.0
     if not text[:1].isdigit():
@@ -170,7 +172,7 @@ def _named(
         raise InputError(
             f"{shown(name)}: {priced[0]} goes with speed; prices of chips follow --price-basis"
         )
-    where = {"on": request.on or offer.chips} if offer else {}
+    where: dict[str, Any] = {"on": request.on or offer.chips} if offer else {}
     contenders, warnings = _evaluated(request, name, models, where | keys)
     remarks = (
         [f"{name}: {offer.name} is not published; {' and '.join(models)} stand in"] if offer else []
@@ -179,7 +181,7 @@ def _named(
 
 
 def _evaluated(
-    request: Decide, name: str, models: list[str], keys: dict[str, str]
+    request: Decide, name: str, models: list[str], keys: dict[str, Any]
 ) -> tuple[list[Contender], list[str]]:
     deployment: dict[str, Any] = {key: keys[key] for key in _DEPLOYED[1:] if key in keys}
     if "chips" in deployment:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from fastcalc.catalogue.kinds import SCHEMAS, Kind
 from fastcalc.catalogue.names import nearest
@@ -17,7 +17,11 @@ from fastcalc.requests import readers
 from fastcalc.requests.catalogue import DiffEntries, ListEntries, ShowEntry
 from fastcalc.requests.evaluation import Compare, FitMemory
 from fastcalc.requests.fields import Request
+from fastcalc.requests.readers import as_text
 from fastcalc.written import json_text, shown
+
+if TYPE_CHECKING:
+    from fastcalc.requests.given import EntryGiven
 
 _Entry = Hardware | Model | Engine
 _WRITTEN: dict[type, tuple[Callable[..., records.Record], Callable[..., list[console.Part]]]] = {
@@ -70,7 +74,7 @@ def run_show(request: ShowEntry) -> None:
     if request.written_as == "json":
         output.write(json_text(as_record(entry, *formats)), request.out)
     else:
-        parts = [*as_parts(entry, *formats), *next_of(request, [request.name], [entry])]
+        parts = [*as_parts(entry, *formats), *next_of(request, [as_text(request.name)], [entry])]
         page(request, lambda _: parts)
 
 
@@ -81,15 +85,15 @@ def run_diff(request: DiffEntries) -> CommandAnswer:
     if type(left) is not type(right):
         kinds = [type(entry).__name__.lower() for entry in (left, right)]
         raise InputError(
-            f"{request.left} is of kind {kinds[0]} and {request.right} of kind {kinds[1]}; compare "
-            "two of one kind"
+            f"{as_text(request.left)} is of kind {kinds[0]} and {as_text(request.right)} of kind "
+            f"{kinds[1]}; compare two of one kind"
         )
     for kind in SCHEMAS:
         catalogue.refuse_idle_changes(kind, [left, right])
     return CommandAnswer(
         lambda _: [
             *diff.diff_parts(left, right),
-            *next_of(request, [request.left, request.right], [left, right]),
+            *next_of(request, [as_text(request.left), as_text(request.right)], [left, right]),
         ],
         lambda: diff.diff_records(left, right),
         lambda: (diff.COLUMNS, diff.diff_records(left, right)),
@@ -106,8 +110,11 @@ def next_of(request: Request, names: Sequence[str], listed: Sequence[_Entry]) ->
     return [console.Notes(next_command=next_command)]
 
 
-def find(catalogue: Catalogue, name: str) -> _Entry:
+def find(catalogue: Catalogue, given: "EntryGiven") -> _Entry:
     """Return the entry of a name, whatever its kind; a file's keys give its kind."""
+    if isinstance(given, _Entry):
+        return given
+    name = str(given)
     if name.endswith((".yaml", ".yml")):
         if not os.path.exists(name):
             raise InputError(f"{name}: there is no such file")

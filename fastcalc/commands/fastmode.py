@@ -90,7 +90,7 @@ def _next(request: Fastmode, comparison: Compare, answer: Answer, shown: Sequenc
         for option in shown
         if option.outcome and option.usd and option.outcome.scenario.model is today.model
     ]
-    on = ",".join(list(dict.fromkeys([request.on, *chips]))[:3])
+    on = ",".join(list(dict.fromkeys([readers.as_text(request.on), *chips]))[:3])
     return next_commands.report_on(replace(comparison, batch=str(today.batches[0])), on)
 
 
@@ -153,12 +153,13 @@ def _check(request: Fastmode) -> None:
 
 def _scenario(comparison: Compare) -> tuple[Scenario, Catalogue]:
     chips, batch = readers.names(comparison.on, "--on"), comparison.batch
-    if comparison.on.strip() == "all":
+    if chips == ["all"]:
         raise InputError("--on all names every chip; fastmode starts from one")
     if len(chips) > 1:
         raise InputError(f"--on names {len(chips)} chips; fastmode starts from one")
-    if "," in batch or ".." in batch:
-        raise InputError(f"--batch {shown(batch)} names several batches; fastmode starts from one")
+    typed = readers.as_text(batch)
+    if "," in typed or ".." in typed:
+        raise InputError(f"--batch {shown(typed)} names several batches; fastmode starts from one")
     scenario = loading.scenarios(replace(comparison, price=None))[0]
     catalogue = loading.catalogue(comparison)
     pricing = replace(scenario.pricing, user_prices=loading.prices(comparison, catalogue))

@@ -1,5 +1,7 @@
 """``fastcalc infer``: which services two speeds and two prices are consistent with."""
 
+from typing import TYPE_CHECKING
+
 from fastcalc.catalogue.limits import LIMITS, Limit
 from fastcalc.commands.answer import CommandAnswer
 from fastcalc.commands.loading import catalogue, chips_of, pricing_of
@@ -7,10 +9,14 @@ from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.errors import InputError
 from fastcalc.report import infer as report
 from fastcalc.requests import readers
+from fastcalc.requests.readers import as_text
 from fastcalc.requests.services import Infer
 from fastcalc.services.infer.inverse import invert
 from fastcalc.services.infer.two_tiers import SoldTiers, machines
 from fastcalc.written import shown
+
+if TYPE_CHECKING:
+    from fastcalc.requests.given import NumbersGiven
 
 _POINTS = Limit(1000, 4_000_000, is_whole=True)
 _TOLERANCE = Limit(1e-6, 0.5)
@@ -21,7 +27,9 @@ def run(request: Infer) -> CommandAnswer:
     speeds = _two(request.speeds, "--speeds", LIMITS["speed"])
     prices = _two(request.prices, "--prices", LIMITS["dollars"])
     if not speeds[0] < speeds[1]:
-        raise InputError(f"--speeds {request.speeds}: write the slow tier first, and a faster one")
+        raise InputError(
+            f"--speeds {as_text(request.speeds)}: write the slow tier first, and a faster one"
+        )
     tolerance = readers.number(request.tolerance, "--tolerance", _TOLERANCE, 0.15)
     points = int(readers.number(request.points, "--points", _POINTS, 2_000_000))
     chips = chips_of(catalogue(request), request.on, OWN_MEMORY)
@@ -37,13 +45,15 @@ def run(request: Infer) -> CommandAnswer:
     )
 
 
-def _two(text: str, flag: str, limit: Limit) -> tuple[float, float]:
-    parts = [part.strip() for part in text.split(",")]
+def _two(given: "NumbersGiven", flag: str, limit: Limit) -> tuple[float, float]:
+    parts = given.split(",") if isinstance(given, str) else given
     try:
         values = [float(part) for part in parts]
     except ValueError:
         values = []
     if len(values) != 2:
-        raise InputError(f"{flag} '{shown(text)}' is not two numbers; write for example 65,170")
+        raise InputError(
+            f"{flag} '{shown(as_text(given))}' is not two numbers; write for example 65,170"
+        )
     slow, fast = (readers.number(value, flag, limit, 65) for value in values)
     return slow, fast

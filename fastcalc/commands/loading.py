@@ -1,9 +1,10 @@
 """Requests to scenarios: every text checked once, every file loaded once."""
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast, get_args
+from typing import TYPE_CHECKING, cast, get_args
 
-from fastcalc.catalogue.difference import change
+from fastcalc.catalogue.difference import changes
 from fastcalc.catalogue.kinds import Kind
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Engine, Hardware, Model
@@ -20,8 +21,12 @@ from fastcalc.requests import readers
 from fastcalc.requests.evaluation import Compare
 from fastcalc.requests.groups import HostMemory, OwnFolders, Prices
 from fastcalc.requests.number_lists import numbers
+from fastcalc.requests.readers import as_text
 from fastcalc.requests.speculate import speculation
 from fastcalc.written import shown
+
+if TYPE_CHECKING:
+    from fastcalc.requests.given import ChipsGiven, EngineGiven, ModelGiven
 
 MOST_POINTS = 30_000
 """Records that are in memory together, some 11 kB each, and take 0.1 ms each to write. [1]"""
@@ -81,11 +86,11 @@ def _traffic(request: Compare) -> Traffic:
 
 def prices(request: Prices, entries: Catalogue) -> dict[str, float]:
     """Return the user's own prices by id, of any chip that the catalogue knows. [USD/h]"""
-    pairs = (readers.price(text) for text in request.price or ())
+    pairs = readers.prices(request.price)
     return {entries.hardware(name).id: value for name, value in pairs}
 
 
-def models_of(entries: Catalogue, names: list[str] | None) -> list[Model]:
+def models_of(entries: Catalogue, names: Sequence["ModelGiven"] | None) -> list[Model]:
     """Return the models that the user names, or the one taken where none is named."""
     models: list[Model] = []
     for name in names or DEFAULT_MODELS:
@@ -97,7 +102,7 @@ def models_of(entries: Catalogue, names: list[str] | None) -> list[Model]:
     return models
 
 
-def chips_of(entries: Catalogue, on: str, memory: MemoryChoice) -> list[Hardware]:
+def chips_of(entries: Catalogue, on: "ChipsGiven", memory: MemoryChoice) -> list[Hardware]:
     """Return the chips that the user names; ``all`` for the whole catalogue but its hosts.
 
     Those without a memory of ``--place`` are left out, with a note, if others have it.
@@ -113,9 +118,10 @@ def chips_of(entries: Catalogue, on: str, memory: MemoryChoice) -> list[Hardware
             chip = entries.hardware(name)
             chips += [] if chip in chips else [chip]
             if chip.kind == "host":
+                typed = shown(as_text(name))
                 raise InputError(
-                    f"--on {shown(name)}: this is a host, whose memory chips may use; name a chip, "
-                    f"and the host with --host {shown(name)}"
+                    f"--on {typed}: this is a host, whose memory chips may use; name a chip, and "
+                    f"the host with --host {typed}"
                 )
     entries.refuse_idle_changes("hardware", [*chips, *([memory.host] if memory.host else [])])
     missing: dict[str, str] = {}
@@ -132,20 +138,20 @@ def chips_of(entries: Catalogue, on: str, memory: MemoryChoice) -> list[Hardware
     return [chip for chip in chips if chip.id not in missing]
 
 
-def is_all(on: str) -> bool:
+def is_all(on: "ChipsGiven") -> bool:
     """Return whether every chip is meant; chips named alongside ``all`` are refused."""
     names = readers.names(on, "--on")
-    has_all = "all" in [name.lower() for name in names]
+    has_all = "all" in [name.lower() for name in names if isinstance(name, str)]
     if has_all and len(names) > 1:
         raise InputError(
-            f"--on {shown(on)}: 'all' is the whole catalogue and stands alone; write --on all, or "
-            "name the chips without it"
+            f"--on {shown(as_text(on))}: 'all' is the whole catalogue and stands alone; write --on "
+            "all, or name the chips without it"
         )
     return has_all
 
 
 def engines_of(
-    entries: Catalogue, chips: list[Hardware], name: str | None
+    entries: Catalogue, chips: list[Hardware], name: "EngineGiven | None"
 ) -> list[tuple[Engine, bool]]:
     """Return the engine of each chip and whether it is borrowed; each file is read once."""
     if name is not None:
@@ -164,8 +170,7 @@ def pricing_of(chips: list[Hardware], request: Prices, *, utilization: float) ->
     basis = readers.choice(request.price_basis, "--price-basis", ("cloud", "tco"))
     share = readers.share(utilization, "--utilization")
     usd_per_hour: dict[str, float] = {}
-    for text in request.price or ():
-        name, value = readers.price(text)
+    for name, value in readers.prices(request.price):
         ids = [chip.id for chip in chips if name in (chip.id, *chip.aliases)]
         if not ids:
             compared = ", ".join(chip.id for chip in chips)
@@ -180,7 +185,7 @@ def catalogue(request: OwnFolders) -> Catalogue:
     """Return the catalogue with the user's own folders before the shipped ones."""
     kinds: tuple[Kind, ...] = ("hardware", "models", "engines")
     folders = {kind: tuple(getattr(request, f"{kind}_dir") or ()) for kind in kinds}
-    return Catalogue(folders, tuple(map(change, request.set or ())))
+    return Catalogue(folders, tuple(changes(request.set)))
 
 
 def memory_of(entries: Catalogue, request: HostMemory) -> MemoryChoice:

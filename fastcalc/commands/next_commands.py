@@ -1,7 +1,7 @@
 """What a user may type next: a request as a command again, and what follows from an answer."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from fastcalc.requests import readers
 from fastcalc.requests.evaluation import Compare, FitMemory
 from fastcalc.requests.fields import Request, declared
 from fastcalc.requests.groups import HostMemory
+from fastcalc.requests.readers import as_text
 
 
 def command(request: Compare, outcome: Outcome, today: Outcome) -> str:
@@ -18,22 +19,24 @@ def command(request: Compare, outcome: Outcome, today: Outcome) -> str:
     from fastcalc.report.commands import Typed, compare_command
 
     scenario, layout = today.scenario, outcome.placement.layout
-    names = {scenario.model.id: (request.models or list(DEFAULT_MODELS))[0]}
-    names[scenario.hardware.id] = readers.names(request.on, "--on")[0]
-    names |= {scenario.engine.id: request.engine} if request.engine else {}
+    names = {scenario.model.id: as_text((request.models or DEFAULT_MODELS)[0])}
+    names[scenario.hardware.id] = as_text(readers.names(request.on, "--on")[0])
+    names |= {scenario.engine.id: as_text(request.engine)} if request.engine else {}
     sharding = Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp)
     placed = replace(outcome.scenario, sharding=sharding)
     return compare_command(placed, Typed(names, as_typed(request)))
 
 
 _NAMED_APART = ("on", "hardware_dir", "models_dir", "engines_dir")
+_PAIRS = ("price", "set")
+"""Flags that are given once for each pair."""
 _HEADINGS_APART = ("Arguments", "Measurements", "Memory", "Output")
 
 
-def follow_up(request: Request, kind: type[Request], *begun: str) -> str:
+def follow_up(request: Request, kind: type[Request], *begun: object) -> str:
     """Return a command of another kind with the flags of a request, those that it has itself.
 
-    begun : its first words, which name models and chips
+    begun : its first words, which name models and chips, or these themselves
     """
     shared = [
         name
@@ -49,17 +52,19 @@ def follow_up(request: Request, kind: type[Request], *begun: str) -> str:
         if value not in (None, getattr(type(request), name), getattr(kind, name))
         for word in typed(name, value)
     ]
-    return shlex.join(["fastcalc", *begun, *words, *as_typed(request)])
+    return shlex.join(["fastcalc", *map(as_text, begun), *words, *as_typed(request)])
 
 
 def typed(name: str, value: object) -> Iterator[str]:
     """Yield the words that give a flag a value, or each of several."""
+    if name in _PAIRS and isinstance(value, Mapping):
+        value = [as_text({key: part}) for key, part in value.items()]
     for setting in value if isinstance(value, list) else [value]:
         yield "--" + name.replace("_", "-")
-        yield from [] if setting is True else [str(setting)]
+        yield from [] if setting is True else [as_text(setting)]
 
 
-def report_on(request: Compare, on: str, file: Path | None = None) -> str:
+def report_on(request: Compare, on: object, file: Path | None = None) -> str:
     """Return the command that writes a report of a comparison, on some chips, to a file."""
     from fastcalc.requests.drawings import WriteReport  # records need no next command
 
@@ -72,7 +77,7 @@ def typed_as(request: Compare | FitMemory, chip: str) -> str:
     """Return a chip's id as the user typed it, which may be a path."""
     names = [] if is_all(request.on) else readers.names(request.on, "--on")
     entries = catalogue(request)
-    return next((name for name in names if entries.hardware(name).id == chip), chip)
+    return next((as_text(name) for name in names if entries.hardware(name).id == chip), chip)
 
 
 def as_typed(request: Request) -> list[str]:

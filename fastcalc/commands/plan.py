@@ -17,6 +17,7 @@ from fastcalc.report import commands, plan_table
 from fastcalc.report import plan as report
 from fastcalc.report.numbers_as_text import many
 from fastcalc.requests import readers
+from fastcalc.requests.readers import as_text
 from fastcalc.requests.search import FindPlans
 from fastcalc.requests.speculate import speculations
 from fastcalc.search.plan.candidates import candidates, deployments
@@ -146,23 +147,26 @@ def _formats(request: FindPlans, chips: list[Hardware]) -> dict[str, dict[str, l
 def _typed(request: FindPlans) -> commands.Typed:
     """Return what a command must repeat: files by the paths typed, and folders."""
     entries = loading.catalogue(request)
-    names = {entries.model(request.model).id: request.model}
+    names = {entries.model(request.model).id: as_text(request.model)}
     if not loading.is_all(request.on):
         typed = readers.names(request.on, "--on")
-        names |= {entries.hardware(name).id: name for name in typed}
-    names |= {entries.engine(request.engine).id: request.engine} if request.engine else {}
+        names |= {entries.hardware(name).id: as_text(name) for name in typed}
+    if request.engine:
+        names[entries.engine(request.engine).id] = as_text(request.engine)
     return commands.Typed(names, next_commands.as_typed(request))
 
 
 def _phrase(request: FindPlans) -> str:
     tokens = many(request.output, "token")
     cached = f" ({request.prefix_hit * 100:g} % cached)" if request.prefix_hit else ""
-    words = [f"{request.model}, prompts of {request.prompt:,}{cached} and outputs of {tokens}"]
+    words = [
+        f"{as_text(request.model)}, prompts of {request.prompt:,}{cached} and outputs of {tokens}"
+    ]
     of = f" for {request.percentile:g} % of requests" if request.percentile else ""
     words += [f"TTFT up to {request.ttft}{of}"] if request.ttft else []
     words += [f"TPOT up to {request.tpot}"] if request.tpot else []
     words += [f"at least {request.min_speed:g} tokens/s a user"] if request.min_speed else []
-    rate, _, unit = (request.rate or "").partition("/")
+    rate, _, unit = as_text(request.rate or "").partition("/")
     noun = "request" if rate and float(rate) == 1 else "requests"
     words += [f"{rate.strip()} {noun}/{unit.strip() or 's'}"] if rate else []
     words += [f"at most {request.max_chips:,} chips"] if request.max_chips else []
@@ -195,9 +199,10 @@ def _seconds(text: str | None, flag: str) -> float:
     return value
 
 
-def _rate(text: str | None) -> float | None:
-    if text is None:
+def _rate(given: str | float | None) -> float | None:
+    if given is None:
         return None
+    text = as_text(given)
     match = _RATE.fullmatch(text.strip())
     rate = float(match[1]) / _SECONDS[match[2] or "s"] if match else 0.0
     if rate not in LIMITS["speed"]:

@@ -56,7 +56,7 @@ def _answer(kind: str, request: Plot) -> CommandAnswer:
 
 
 def _only(request: Plot, noun: str) -> str | None:
-    names = request.models or []
+    names = [readers.as_text(name) for name in request.models or ()]
     if len(names) > 1:
         raise InputError(f"plot {request.kind} draws one {noun}, not {len(names)}; name one")
     return names[0] if names else None

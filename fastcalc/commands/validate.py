@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.commands import loading, next_commands, progress
@@ -57,7 +58,7 @@ def run(request: Validate) -> CommandAnswer:
     )
 
 
-def points_of(catalogue: Catalogue, path: Path, file_options: Mapping[str, str]) -> Points:
+def points_of(catalogue: Catalogue, path: Path, file_options: Mapping[str, Any]) -> Points:
     """Read a file of measurements, of an engine if that is named, or refuse all its faults."""
     details = {key: value for key, value in file_options.items() if value and key != "engine"}
     measured = read(path, catalogue=catalogue, options=details)
@@ -65,7 +66,7 @@ def points_of(catalogue: Catalogue, path: Path, file_options: Mapping[str, str])
     return measured
 
 
-def of_file(catalogue: Catalogue, path: Path, file_options: Mapping[str, str]) -> Validation:
+def of_file(catalogue: Catalogue, path: Path, file_options: Mapping[str, Any]) -> Validation:
     """Predict the points of a file; refuse one of which nothing can be predicted."""
     measured = points_of(catalogue, path, file_options)
     engine = catalogue.engine(file_options["engine"]) if file_options.get("engine") else None

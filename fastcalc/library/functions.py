@@ -1,18 +1,16 @@
 """A function for each command, made of the same flags, so that neither can differ."""
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import Parameter, Signature
-from numbers import Real
-from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from fastcalc import _FUNCTIONS as NAMES
 from fastcalc.commands import answer_to, output, request_of, sweep
 from fastcalc.errors import InputError
 from fastcalc.library.answer_table import ArraySink, SweptTable, Table
 from fastcalc.requests.fields import Request, declared
-from fastcalc.written import shown
+from fastcalc.requests.given import from_python
 
 OF_THE_TERMINAL = ("out", "format", "notes", "wide", "anyway", "everything")
 """Flags that say how an answer is written, which a table does itself."""
@@ -44,7 +42,7 @@ def _function(command: str) -> Callable[..., Table]:
 
 
 def request(command: str, *names: Any, **arguments: Any) -> Any:
-    """Return the flags of a command as the command line would make them, or raise what is wrong."""
+    """Return the request that some arguments of a function make, or raise what is wrong."""
     flags = request_of(command)
     return flags(**_bound(command, *parameters(flags), names, arguments))
 
@@ -56,7 +54,7 @@ def parameters(flags: type[Request]) -> tuple[dict[str, Parameter], dict[str, Pa
         is_argument = annotation.__metadata__[0].is_argument
         default = getattr(flags, name, Parameter.empty)
         if is_argument:
-            several = "list" in str(get_args(annotation)[0])
+            several = annotation.__metadata__[0].is_repeated
             kind = Parameter.VAR_POSITIONAL if several else Parameter.POSITIONAL_OR_KEYWORD
             shown = Parameter.empty if several else default
             positional[name] = Parameter(name, kind, default=shown)
@@ -72,7 +70,6 @@ def _bound(
     names: tuple[Any, ...],
     arguments: Mapping[str, Any],
 ) -> dict[str, Any]:
-    declared_ = declared(request_of(command))
     several = [
         name for name, parameter in positional.items() if parameter.kind is Parameter.VAR_POSITIONAL
     ]
@@ -99,49 +96,8 @@ def _bound(
     ]
     if missing:
         raise TypeError(f"{command}() needs {' and '.join(missing)}")
-    return {name: _as_flag(name, declared_[name][0], value) for name, value in stated.items()}
-
-
-def _as_flag(name: str, annotation: Any, value: Any) -> Any:
-    """Return a value as a flag takes it: lists and numbers as the text that a user would type."""
-    type_, option = get_args(annotation)
-    kind, parser = str(type_), option.parser
-    if "bool" in kind:
-        if not isinstance(value, bool):
-            raise InputError(f"{name} is True or False, not {_described(value)}")
-        return value
-    if isinstance(value, Mapping):
-        value = [f"{key}={argument}" for key, argument in value.items()]
-    is_list = isinstance(value, Iterable) and not isinstance(value, (str, bytes, Path))
-    texts = [_as_text(name, part) for part in (value if is_list else [value])]
-    if "list" in kind:
-        return [Path(text) for text in texts] if "Path" in kind else texts
-    text = ",".join(texts)
-    if parser is not None:
-        return parser(text)
-    if "str" in kind:
-        return text
-    if "Path" in kind:
-        return Path(text)
-    try:
-        if isinstance(value, Real):
-            return float(value) if "float" in kind else value
-        return float(text) if "float" in kind else int(text)
-    except (ValueError, OverflowError):
-        raise InputError(f"{name}: '{shown(text, 40)}' is not a number") from None
-
-
-def _as_text(name: str, part: Any) -> str:
-    if isinstance(part, bool) or not isinstance(part, (str, Path, Real)):
-        raise InputError(f"{name} takes text, numbers, or a list of them, not {_described(part)}")
-    try:
-        return str(part)
-    except ValueError:  # Python writes integers of up to 4,300 digits
-        raise InputError(f"{name} is a number of too many digits") from None
-
-
-def _described(value: Any) -> str:
-    return str(value) if isinstance(value, bool) else f"a value of type {type(value).__name__}"
+    kind = request_of(command)
+    return {name: from_python(kind, name, argument) for name, argument in stated.items()}
 
 
 def _swept(flags: Any, messages: Sequence[str]) -> SweptTable:

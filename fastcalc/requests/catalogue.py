@@ -1,13 +1,18 @@
 """Requests of the commands about the files of the catalogue."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastcalc.requests import groups, offered
 from fastcalc.requests.fields import argument, flag
 
+if TYPE_CHECKING:
+    from fastcalc.requests.given import (
+        EntryGiven,
+    )
+
 _Entry = Annotated[
-    str,
+    "EntryGiven",
     argument(
         "NAME",
         "A chip, model or engine, a YAML file or a config.json.",
@@ -55,7 +60,8 @@ class CheckFiles(groups.Output):
     )
 
     paths: Annotated[
-        list[Path] | None, argument("PATH", "YAML files and folders; the catalogue if none.")
+        list[Path] | None,
+        argument("PATH", "YAML files and folders; the catalogue if none.", is_repeated=True),
     ] = None
     strict: Annotated[
         bool, flag(None, "Let warnings count; ask every number for a source.", "--strict")

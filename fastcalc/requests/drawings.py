@@ -1,10 +1,15 @@
 """Requests of the commands that draw: `plot` and `report`."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastcalc.requests import groups, offered
 from fastcalc.requests.evaluation import Compare, Evaluated
 from fastcalc.requests.fields import Request, argument, flag
+
+if TYPE_CHECKING:
+    from fastcalc.requests.given import (
+        CountsGiven,
+    )
 
 
 class KindOfChart(Request):
@@ -40,7 +45,7 @@ class Plot(KindOfChart, Evaluated, groups.Paid, Drawing, groups.OwnFolders):
         "fastcalc plot frontier gpt-oss-120b --on h100-sxm,wse-3",
     )
 
-    batch: str = "1..512x2"
+    batch: "CountsGiven" = "1..512x2"
     max_chips: Annotated[int, flag("N", "Most chips of a deployment on the frontier.")] = 72
 
 
@@ -56,4 +61,4 @@ class WriteReport(Evaluated, groups.Paid, groups.OutputFile, groups.OwnFolders):
         "fastcalc report llama-3.1-8b --on h100-sxm --batch 1..64x4 -o report.html",
     )
 
-    batch: str = Compare.batch
+    batch: "CountsGiven" = Compare.batch

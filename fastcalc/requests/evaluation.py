@@ -1,17 +1,23 @@
 """Requests of the commands that evaluate what is named: `compare` and `fit`."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastcalc.requests import groups
 from fastcalc.requests.fields import Request, flag
+
+if TYPE_CHECKING:
+    from fastcalc.requests.given import (
+        CountsGiven,
+        NumberGiven,
+    )
 
 
 class Decoding(Request):
     """Traffic."""
 
-    batch: Annotated[str, flag("LIST", "Batches: 1,8,32 or 1..256x2 or 8..64+8.")] = "1"
+    batch: Annotated["CountsGiven", flag("LIST", "Batches: 1,8,32 or 1..256x2 or 8..64+8.")] = "1"
     speculate: Annotated[
-        str | None,
+        "NumberGiven | None",
         flag(
             "TOKENS|AxN",
             "Speculative decoding: tokens a pass (2.5), or acceptance x drafted tokens (0.8x3).",
@@ -41,7 +47,7 @@ class Compare(Evaluated, groups.Paid, groups.Written):
         "fastcalc compare glm-4.7 --on gb200 --weights fp8 -o glm.csv",
     )
 
-    batch: str = "1,8,32,128"
+    batch: "CountsGiven" = "1,8,32,128"
     explain: Annotated[
         bool, flag(None, "Take each step apart: every component, rate and source.", "--explain")
     ] = False

@@ -18,6 +18,7 @@ class Setting:
     names : of the flag, where they are not the field's own
     is_argument : whether it goes without a name
     is_hidden : whether ``--help`` leaves it out
+    is_repeated : whether it may be given several times; the field is a list then
     variable : of the environment, which gives it where nothing else does
     parser : reads its text
     completion : returns what the shell offers for what is typed
@@ -28,6 +29,7 @@ class Setting:
     names: tuple[str, ...] = ()
     is_argument: bool = False
     is_hidden: bool = False
+    is_repeated: bool = False
     variable: str | None = None
     parser: Callable[[Any], Any] | None = None
     completion: Callable[[str], list[str]] | None = field(default=None)

@@ -1,19 +1,38 @@
 """The fields that requests share, each declared once, in groups that requests are composed of."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastcalc.requests import offered
 from fastcalc.requests.fields import Request, Setting, argument, declared, flag
 from fastcalc.requests.readers import file_of, format_of, kind_of, share_of, tokens_of
+
+if TYPE_CHECKING:
+    from fastcalc.requests.given import (
+        ChangesGiven,
+        ChipsGiven,
+        DraftsGiven,
+        EngineGiven,
+        HostGiven,
+        ModelGiven,
+        ModelsGiven,
+        PlacesGiven,
+        PricesGiven,
+        WordsGiven,
+    )
 
 
 class ModelNames(Request):
     """Arguments."""
 
     models: Annotated[
-        list[str] | None,
-        argument("MODEL", "Models: names, YAML files or config.json.", completion=offered.models),
+        "ModelsGiven | None",
+        argument(
+            "MODEL",
+            "Models: names, YAML files or config.json.",
+            completion=offered.models,
+            is_repeated=True,
+        ),
     ] = None
 
 
@@ -21,7 +40,7 @@ class ModelName(Request):
     """Arguments."""
 
     model: Annotated[
-        str,
+        "ModelGiven",
         argument("MODEL", "A model: a name, YAML file or config.json.", completion=offered.models),
     ]
 
@@ -84,15 +103,17 @@ class FormatOfEach(Request):
 class FormatsToTry(Request):
     """Formats."""
 
-    weights: Annotated[str | None, formats_named("Weight formats to try: bf16,fp8.")] = None
-    kv: Annotated[str | None, formats_named("KV cache formats to try: bf16,fp8.")] = None
+    weights: Annotated["WordsGiven | None", formats_named("Weight formats to try: bf16,fp8.")] = (
+        None
+    )
+    kv: Annotated["WordsGiven | None", formats_named("KV cache formats to try: bf16,fp8.")] = None
 
 
 class DraftsToTry(Request):
     """Traffic."""
 
     speculate: Annotated[
-        str | None, flag("LIST", "Ways to draft ahead, as of compare: none,2.5,0.8x3.")
+        "DraftsGiven | None", flag("LIST", "Ways to draft ahead, as of compare: none,2.5,0.8x3.")
     ] = None
 
 
@@ -104,16 +125,17 @@ def chips_named(summary: str, metavar: str = "CHIPS") -> Setting:
 class ChipNames(Request):
     """Deployment."""
 
-    on: Annotated[str, chips_named("Hardware: names or YAML files, separated by commas.")] = (
-        "h100-sxm,gb200,wse-3"
-    )
+    on: Annotated[
+        "ChipsGiven", chips_named("Hardware: names or YAML files, separated by commas.")
+    ] = "h100-sxm,gb200,wse-3"
 
 
 class AnyChips(Request):
     """Deployment."""
 
     on: Annotated[
-        str, chips_named("Hardware: names or YAML files, or the whole catalogue.", "CHIPS|all")
+        "ChipsGiven",
+        chips_named("Hardware: names or YAML files, or the whole catalogue.", "CHIPS|all"),
     ] = ChipNames.on
 
 
@@ -125,7 +147,9 @@ def engine_named(summary: str, metavar: str = "NAME") -> Setting:
 class EngineName(Request):
     """Deployment."""
 
-    engine: Annotated[str | None, engine_named("Engine; by kind of chip unless given.")] = None
+    engine: Annotated[
+        "EngineGiven | None", engine_named("Engine; by kind of chip unless given.")
+    ] = None
 
 
 class ChipCount(Request):
@@ -149,7 +173,7 @@ class HostMemory(Request):
     """Memory."""
 
     host: Annotated[
-        str | None,
+        "HostGiven | None",
         flag(
             "NAME|dram=SIZE@BANDWIDTH,...",
             "A host: dram=256GiB@300GB/s,link=64GB/s,chips=N; cores multiply with compute=FLOP/s.",
@@ -160,7 +184,7 @@ class HostMemory(Request):
         str | None, flag("stream|compute", "How it is used; the faster unless given.")
     ] = None
     place: Annotated[
-        str | None, flag("KIND=MEMORY,...", "What lives where: experts=host,kv=HBM3.")
+        "PlacesGiven | None", flag("KIND=MEMORY,...", "What lives where: experts=host,kv=HBM3.")
     ] = None
     place_for: Annotated[
         str, flag("served|decode", "What all else is placed for: requests, or decode alone.")
@@ -181,7 +205,8 @@ class Prices(PriceBasisOnly):
     """Prices."""
 
     price: Annotated[
-        list[str] | None, flag("CHIP=USD", "Price of a chip-hour, e.g. h100-sxm=2.10; repeatable.")
+        "PricesGiven | None",
+        flag("CHIP=USD", "Price of a chip-hour, e.g. h100-sxm=2.10; repeatable.", is_repeated=True),
     ] = None
 
 
@@ -242,17 +267,19 @@ class Reading(Request):
 
 
 def _folder(variable: str, kind: str) -> Setting:
-    return flag("FOLDER", f"Folder of your own {kind} YAMLs.", variable=variable)
+    summary = f"Folder of your own {kind} YAMLs."
+    return flag("FOLDER", summary, variable=variable, is_repeated=True)
 
 
 class OwnFolders(Request):
     """Your own files."""
 
     set: Annotated[
-        list[str] | None,
+        "ChangesGiven | None",
         flag(
             "PATH=VALUE",
             "What if: memory.SRAM.capacity=60GB, or wse-3:price.cloud='20 USD/h'; repeatable.",
+            is_repeated=True,
         ),
     ] = None
 

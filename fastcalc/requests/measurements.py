@@ -1,10 +1,16 @@
 """Requests of the commands about the evidence: `validate`, `calibrate` and `claims`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastcalc.requests import groups
 from fastcalc.requests.fields import argument, flag
+
+if TYPE_CHECKING:
+    from fastcalc.requests.given import (
+        EngineGiven,
+        WordsGiven,
+    )
 
 _Measured = Annotated[str | None, flag("NAME", "What a JSON file was measured on.")]
 
@@ -22,15 +28,19 @@ class Measurements(groups.FormatOfEach, groups.ChipCount, groups.ParallelRanks):
     ] = None
     hardware: _Measured = None
     model: _Measured = None
-    engine: Annotated[str | None, groups.engine_named("Predict every point with this engine.")] = (
-        None
-    )
+    engine: Annotated[
+        "EngineGiven | None", groups.engine_named("Predict every point with this engine.")
+    ] = None
 
-    def file_options(self) -> dict[str, str]:
-        """Return what is said of a file of measurements, by the name of the flag."""
+    def file_options(self) -> dict[str, Any]:
+        """Return what is said of a file of measurements, by the name of the field."""
         names = ("hardware", "model", "engine", "weights", "kv", "chips", "tp", "pp", "ep", "dp")
         values = {name: getattr(self, name) for name in names}
-        return {name: str(value) for name, value in values.items() if value is not None}
+        return {
+            name: value if name == "engine" else str(value)
+            for name, value in values.items()
+            if value is not None
+        }
 
 
 class Validate(Measurements, groups.Written):
@@ -64,7 +74,9 @@ class Calibrate(Measurements, groups.OutputFile, groups.OwnFolders):
     path: Annotated[
         Path | None, argument("FILE", "Your measurements; the shipped evidence if none.")
     ] = None
-    engine: Annotated[str | None, groups.engine_named("The engine to start from; vllm.")] = None
+    engine: Annotated[
+        "EngineGiven | None", groups.engine_named("The engine to start from; vllm.")
+    ] = None
 
 
 class JudgeClaims(groups.Output, groups.OwnFolders):
@@ -81,7 +93,7 @@ class JudgeClaims(groups.Output, groups.OwnFolders):
     path: Annotated[Path | None, argument("FILE", "A file of claims; the shipped one if none.")] = (
         None
     )
-    only: Annotated[str | None, flag("VERDICTS", "Claims of these verdicts, such as refuted.")] = (
-        None
-    )
+    only: Annotated[
+        "WordsGiven | None", flag("VERDICTS", "Claims of these verdicts, such as refuted.")
+    ] = None
     explain: Annotated[str | None, flag("ID", "One claim in full, such as 30.")] = None

@@ -1,11 +1,16 @@
 """Lists of numbers as people type them: ``1,8,32``, ``1..1024x2``, ``8..64+8``, ``1k,128k``."""
 
 import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from fastcalc.catalogue.limits import Limit
 from fastcalc.errors import InputError
 from fastcalc.requests import readers
 from fastcalc.written import shown
+
+if TYPE_CHECKING:
+    from fastcalc.requests.given import CountsGiven
 
 MOST_VALUES = 10_000
 _READ_TWO_WAYS = re.compile(r"(?<![0-9])[0-9]{1,3},0[0-9]{2}(?![0-9])|[0-9]-[0-9]")
@@ -13,10 +18,11 @@ _READ_TWO_WAYS = re.compile(r"(?<![0-9])[0-9]{1,3},0[0-9]{2}(?![0-9])|[0-9]-[0-9
 _STEPS = re.compile(r"([0-9_]+[kM]?)\.\.([0-9_]+[kM]?)(?:([x+])([1-9][0-9_]*[kM]?))?")
 
 
-def numbers(text: str, flag: str, limit: Limit) -> tuple[int, ...]:
-    """Return the whole numbers within a limit of a list with commas, sorted, each once.
+def numbers(given: "CountsGiven", flag: str, limit: Limit) -> tuple[int, ...]:
+    """Return the whole numbers within a limit of a list, sorted, each once.
 
-    In ranges ``a..bxk`` multiplies and ``a..b+k`` adds; ``k`` is a thousand and ``M`` a million.
+    Text has commas, and ranges: ``a..bxk`` multiplies and ``a..b+k`` adds; ``k`` is a thousand and
+    ``M`` a million.
 
     Raises InputError if a part is not a whole number within the limit, or a range never ends.
 
@@ -25,19 +31,32 @@ def numbers(text: str, flag: str, limit: Limit) -> tuple[int, ...]:
     (1, 2, 4, 8, 10, 15, 20, 1000)
     """
     values: set[int] = set()
-    if _READ_TWO_WAYS.search(text):
-        raise InputError(
-            f"{flag} '{shown(text, 40)}' can be read two ways; write 3000, 3_000 or 3k for one "
-            "number, and 1..8 for a range"
-        )
-    for part in readers.names(text, flag):
-        steps = _STEPS.fullmatch(part)
+    for part in _parts(given, flag):
+        steps = None if isinstance(part, int) else _STEPS.fullmatch(part)
         values.update(_range(steps, flag, limit) if steps else [_whole(part, flag, limit)])
         if len(values) > MOST_VALUES:
+            listed = f" {shown(given)}" if isinstance(given, str) else ""
             raise InputError(
-                f"{flag} {shown(text)} names more than {MOST_VALUES:,} values; take larger steps"
+                f"{flag}{listed} names more than {MOST_VALUES:,} values; take larger steps"
             )
     return tuple(sorted(values))
+
+
+def _parts(given: "CountsGiven", flag: str) -> Iterable[int | str]:
+    """Return the numbers and ranges of a list; of text, those between its commas."""
+    if isinstance(given, int):
+        return [given]
+    if not isinstance(given, str):
+        listed = [part for number in given for part in _parts(number, flag)]
+        if not listed:
+            raise InputError(f"{flag} names no number; give one or several")
+        return listed
+    if _READ_TWO_WAYS.search(given):
+        raise InputError(
+            f"{flag} '{shown(given, 40)}' can be read two ways; write 3000, 3_000 or 3k for one "
+            "number, and 1..8 for a range"
+        )
+    return readers.names(given, flag)
 
 
 def _range(steps: re.Match[str], flag: str, limit: Limit) -> list[int]:
@@ -56,5 +75,5 @@ def _range(steps: re.Match[str], flag: str, limit: Limit) -> list[int]:
     return values
 
 
-def _whole(text: str, flag: str, limit: Limit) -> int:
-    return readers.whole(text, flag, limit, "8, 1k or 1..256x2")
+def _whole(given: str | int, flag: str, limit: Limit) -> int:
+    return readers.whole(given, flag, limit, "8, 1k or 1..256x2")

@@ -1,14 +1,18 @@
-"""How the texts of flags are read."""
+"""How the texts of fields are read; what has its type already passes as it is."""
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from fastcalc.catalogue.limits import LIMITS, Limit
 from fastcalc.errors import InputError
 from fastcalc.written import shown
+
+if TYPE_CHECKING:
+    from fastcalc.requests.given import PricesGiven, WordsGiven
 
 _YAML = (".yaml", ".yml")
 _MOST_PIECES = 8
@@ -27,14 +31,17 @@ _NUMBER = re.compile(r"([0-9]{1,12}|[0-9]{1,3}(?:_[0-9]{3}){1,3})([kM]?)")
 _WITH_COMMAS = re.compile(r"[0-9]{1,3}(,[0-9]{3})+")
 
 
-def whole(text: str, flag: str, limit: Limit, example: str = "8") -> int:
-    """Return a whole number within a limit, in which ``k`` is a thousand and ``M`` a million.
+def whole(given: str | int, flag: str, limit: Limit, example: str = "8") -> int:
+    """Return a whole number within a limit; in text ``k`` is a thousand and ``M`` a million.
 
     >>> whole("8k", "--prompt", LIMITS["tokens"])
     8000
     >>> whole("3_000", "--prompt", LIMITS["tokens"])
     3000
     """
+    if isinstance(given, int) and given in limit:
+        return given
+    text = str(given)
     match = _NUMBER.fullmatch(text)
     value = int(match[1]) * _SCALE[match[2]] if match else 0
     if value not in limit:
@@ -59,7 +66,7 @@ def tokens_of(flag: str) -> Callable[[str | int], int]:
     """Return what reads the tokens of a flag, for a parser does not know which flag it reads."""
 
     def read(text: str | int) -> int:
-        return whole(str(text), flag, LIMITS["tokens"], "1000 or 8k")
+        return whole(text, flag, LIMITS["tokens"], "1000 or 8k")
 
     return read
 
@@ -104,8 +111,18 @@ def kind_of(format: str | None, file: Path | None, formats: Sequence[str]) -> st
     return kind
 
 
-def names(text: str, flag: str) -> list[str]:
-    """Return the names in a list separated by commas, paths with theirs, each once, in order."""
+def names(given: Any, flag: str) -> list[Any]:
+    """Return the names in a list, or one in text separated by commas, in order; entries as such."""
+    if isinstance(given, str):
+        return _named(given, flag)
+    listed = given if isinstance(given, (list, tuple)) else [given]
+    if not listed:
+        raise InputError(f"{flag} names nothing; give one or several")
+    return [str(name) if isinstance(name, Path) else name for name in listed]
+
+
+def _named(text: str, flag: str) -> list[str]:
+    """Return the names that commas separate, paths with theirs, each once, in order."""
     parts, start = text.split(","), 0
     listed: dict[str, None] = {}
     while start < len(parts):
@@ -121,16 +138,29 @@ def names(text: str, flag: str) -> list[str]:
     return list(listed)
 
 
-def names_if_any(text: str | None, flag: str) -> list[str] | None:
+def names_if_any(given: "WordsGiven | None", flag: str) -> list[str] | None:
     """Return the names in a list, or None where the flag is left out."""
-    return None if text is None else names(text, flag)
+    return None if given is None else names(given, flag)
+
+
+def as_text(given: Any) -> str:
+    """Return what would be typed for a value of a field; entries go by their ids."""
+    if isinstance(given, Mapping):
+        return ",".join(f"{key}={as_text(part)}" for key, part in given.items())
+    if isinstance(given, (list, tuple)):
+        return ",".join(map(as_text, given))
+    if isinstance(given, float) and given.is_integer():
+        return str(int(given))
+    return str(getattr(given, "id", given))
 
 
 def share_of(flag: str) -> Callable[[str | float], float]:
     """Return what reads the share of a flag: 0.4 or 40%."""
 
     def read(text: str | float) -> float:
-        written = str(text).strip()
+        if not isinstance(text, str):
+            return text
+        written = text.strip()
         try:
             number = float(written.removesuffix("%"))
         except ValueError:
@@ -155,7 +185,17 @@ def ranks(value: int | None, flag: str) -> int | None:
     return None if value is None else int(number(value, flag, LIMITS["chips"], 8))
 
 
-def price(text: str) -> tuple[str, float]:
+def prices(given: "PricesGiven | None") -> list[tuple[str, float]]:
+    """Return each chip with the dollars of its hour."""
+    if isinstance(given, Mapping):
+        return [
+            (name, number(usd, f"--price of {shown(name)}", LIMITS["dollars"], 2.1))
+            for name, usd in given.items()
+        ]
+    return [_price(text) for text in given or ()]
+
+
+def _price(text: str) -> tuple[str, float]:
     """Return the chip and the dollars an hour of ``h100-sxm=2.10``."""
     name, equals, usd = text.partition("=")
     try:

@@ -1,19 +1,29 @@
 """Requests of the commands that search: `sweep`, `plan`, `fastmode` and `frontier`."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastcalc.requests import groups
 from fastcalc.requests.fields import Request, flag
+
+if TYPE_CHECKING:
+    from fastcalc.requests.given import (
+        ChipsGiven,
+        CountsGiven,
+        EnginesGiven,
+        NumberGiven,
+        WordsGiven,
+    )
 
 
 class ListedTraffic(groups.PrefixHits):
     """Traffic."""
 
-    batch: Annotated[str, flag("LIST", "Sequences decoded together.")] = "1..256x2"
-    prompt: Annotated[str, flag("LIST", "Prompt tokens of a request.")] = "1000"
-    output: Annotated[str, flag("LIST", "Output tokens of a request.")] = "1000"
+    batch: Annotated["CountsGiven", flag("LIST", "Sequences decoded together.")] = "1..256x2"
+    prompt: Annotated["CountsGiven", flag("LIST", "Prompt tokens of a request.")] = "1000"
+    output: Annotated["CountsGiven", flag("LIST", "Output tokens of a request.")] = "1000"
     context: Annotated[
-        str | None, flag("LIST", "Mean context in decode; prompt + output/2 unless given.")
+        "CountsGiven | None",
+        flag("LIST", "Mean context in decode; prompt + output/2 unless given."),
     ] = None
 
 
@@ -21,15 +31,19 @@ class ListedRanks(Request):
     """Deployment."""
 
     engine: Annotated[
-        str | None, groups.engine_named("Engines to try; by kind of chip unless given.", "NAMES")
+        "EnginesGiven | None",
+        groups.engine_named("Engines to try; by kind of chip unless given.", "NAMES"),
     ] = None
     chips: Annotated[
-        str | None, flag("LIST", "Chips; without ranks the layout that serves each batch most.")
+        "CountsGiven | None",
+        flag("LIST", "Chips; without ranks the layout that serves each batch most."),
     ] = None
-    tp: Annotated[str | None, flag("LIST", "Tensor-parallel ranks; 1 if others are given.")] = None
-    pp: Annotated[str | None, flag("LIST", "Pipeline stages.")] = None
-    ep: Annotated[str | None, flag("LIST", "Ranks that share the experts.")] = None
-    dp: Annotated[str | None, flag("LIST", "Attention replicas.")] = None
+    tp: Annotated[
+        "CountsGiven | None", flag("LIST", "Tensor-parallel ranks; 1 if others are given.")
+    ] = None
+    pp: Annotated["CountsGiven | None", flag("LIST", "Pipeline stages.")] = None
+    ep: Annotated["CountsGiven | None", flag("LIST", "Ranks that share the experts.")] = None
+    dp: Annotated["CountsGiven | None", flag("LIST", "Attention replicas.")] = None
 
 
 class OutputOfPoints(groups.OutputFile):
@@ -76,7 +90,9 @@ class ServiceLevel(Request):
     ] = None
     tpot: Annotated[str | None, flag("TIME", "Most time between two tokens: 25ms.")] = None
     min_speed: Annotated[float | None, flag("TOK/S", "The same as a speed.")] = None
-    rate: Annotated[str | None, flag("N/s", "Requests to carry; one replica if left.")] = None
+    rate: Annotated[
+        "NumberGiven | None", flag("N/s", "Requests to carry; one replica if left.")
+    ] = None
 
 
 class WantedPlans(Request):
@@ -118,13 +134,13 @@ class FindPlans(
         "fastcalc plan llama-3.1-8b --on h100-sxm --min-speed 100 --objective chips",
     )
 
-    on: str = "all"
+    on: "ChipsGiven" = "all"
 
 
 class FromAndTo(Request):
     """Speed today and wanted."""
 
-    batch: Annotated[str | None, flag("N", "Sequences decoded together today.")] = None
+    batch: Annotated["CountsGiven | None", flag("N", "Sequences decoded together today.")] = None
     from_speed: Annotated[
         float | None, flag("TOKENS", "Tokens/s of each user today: solve for the batch.")
     ] = None
@@ -154,10 +170,10 @@ class Fastmode(
         "fastcalc fastmode llama-3.1-70b --from-speed 20 --to-speed 40",
     )
 
-    on: str = "h100-sxm"
+    on: "ChipsGiven" = "h100-sxm"
     place_for: str = "decode"
     smaller: Annotated[
-        str, flag("family|all|none|MODELS", "Smaller models that may take its place.")
+        "WordsGiven", flag("family|all|none|MODELS", "Smaller models that may take its place.")
     ] = "family"
     everything: Annotated[
         bool, flag(None, "Show every chip, format and model that was tried.", "--all")
@@ -193,9 +209,11 @@ class Frontier(
     )
 
     weights: Annotated[
-        str | None,
+        "WordsGiven | None",
         groups.formats_named("Weight formats to try; the model's own unless given.", "LIST"),
     ] = None
-    kv: Annotated[str | None, groups.formats_named("KV cache formats to try.", "LIST")] = None
+    kv: Annotated["WordsGiven | None", groups.formats_named("KV cache formats to try.", "LIST")] = (
+        None
+    )
     place_for: str = "decode"
     max_chips: Annotated[int, flag("N", "Most chips of a deployment.")] = 72

@@ -1,10 +1,19 @@
 """Requests of the commands about services and their users: `decide` and `infer`."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastcalc.requests import groups
 from fastcalc.requests.fields import Request, argument, flag
 from fastcalc.requests.readers import tokens_of
+
+if TYPE_CHECKING:
+    from fastcalc.requests.given import (
+        ChipsGiven,
+        CountsGiven,
+        NumberGiven,
+        NumbersGiven,
+        PlacesGiven,
+    )
 
 
 class Steps(Request):
@@ -34,7 +43,7 @@ class Steps(Request):
     ] = 0
     best_of: Annotated[int, flag("N", "Answers to a step, one of them taken.")] = 1
     judge: Annotated[
-        str, flag("oracle|majority|SHARE", "Who picks the right one, and how reliably.")
+        "NumberGiven", flag("oracle|majority|SHARE", "Who picks the right one, and how reliably.")
     ] = "oracle"
     serial: Annotated[
         bool, flag(None, "Answers come one after another, not at once.", "--serial")
@@ -69,8 +78,8 @@ class UsersTime(Request):
 class ModelsOnChips(Request):
     """Deployment."""
 
-    on: Annotated[str | None, groups.chips_named("Of options that are models.")] = None
-    batch: Annotated[str | None, flag("LIST", "Batches of those; 1.")] = None
+    on: Annotated["ChipsGiven | None", groups.chips_named("Of options that are models.")] = None
+    batch: Annotated["CountsGiven | None", flag("LIST", "Batches of those; 1.")] = None
 
 
 class Decide(
@@ -99,10 +108,12 @@ class Decide(
     )
 
     options: Annotated[
-        list[str] | None, argument("OPTION", "Options; opus, opus-fast and spark if none.")
+        "list[str] | None",
+        argument("OPTION", "Options; opus, opus-fast and spark if none.", is_repeated=True),
     ] = None
     map: Annotated[
-        str | None, flag("X=A..B,Y=C..D", "Who wins where: tools=0..30,spark.accuracy=0.6..1.")
+        "PlacesGiven | None",
+        flag("X=A..B,Y=C..D", "Who wins where: tools=0..30,spark.accuracy=0.6..1."),
     ] = None
     notes: Annotated[bool, flag(None, "Print every note and break-even.", "--notes")] = False
 
@@ -119,9 +130,13 @@ class Infer(groups.Prices, groups.Output, groups.OwnFolders):
         "fastcalc infer --speeds 65,170 --prices 25,150 --format json",
     )
 
-    speeds: Annotated[str, flag("SLOW,FAST", "Tokens a second of both tiers.")] = "65,170"
-    prices: Annotated[str, flag("SLOW,FAST", "USD of a million tokens out.")] = "25,150"
-    on: Annotated[str, groups.chips_named("Chips that may serve.")] = "h100-sxm,h200-sxm,b200,gb200"
+    speeds: Annotated["NumbersGiven", flag("SLOW,FAST", "Tokens a second of both tiers.")] = (
+        "65,170"
+    )
+    prices: Annotated["NumbersGiven", flag("SLOW,FAST", "USD of a million tokens out.")] = "25,150"
+    on: Annotated["ChipsGiven", groups.chips_named("Chips that may serve.")] = (
+        "h100-sxm,h200-sxm,b200,gb200"
+    )
     tolerance: Annotated[
         float, groups.a_share("--tolerance", "How far each number may be off.")
     ] = 0.15

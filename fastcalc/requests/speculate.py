@@ -1,6 +1,7 @@
 """What ``--speculate`` may say: tokens a pass, acceptance x drafted, or kept/drafted."""
 
 import re
+from typing import TYPE_CHECKING
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.core.traffic import Speculation
@@ -8,22 +9,27 @@ from fastcalc.errors import InputError
 from fastcalc.requests import readers
 from fastcalc.written import shown
 
+if TYPE_CHECKING:
+    from fastcalc.requests.given import DraftsGiven, NumberGiven
+
 _NUMBER = r"([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"
 _FORM = re.compile(rf"{_NUMBER}(?:\s*([x/])\s*{_NUMBER})?")
 _HINT = "write tokens a pass (2.5), acceptance x drafted tokens (0.8x3), or kept/drafted (2.5/3)"
 
 
-def speculation(text: str | None) -> Speculation:
+def speculation(given: "NumberGiven | None") -> Speculation:
     """Return how decoding drafts ahead, of the forms that the module names; None for not at all.
 
     >>> speculation("2.5/3")
     Speculation(tokens_per_pass=2.5, drafted=3.0)
     """
-    if text is None:
+    if given is None:
         return Speculation()
-    match = _FORM.fullmatch(text.strip())
+    if not isinstance(given, str):
+        return Speculation.keeping(_kept(given))
+    match = _FORM.fullmatch(given.strip())
     if match is None:
-        raise InputError(f"--speculate '{shown(text, 40)}' is not understood: {_HINT}")
+        raise InputError(f"--speculate '{shown(given, 40)}' is not understood: {_HINT}")
     first, form = float(match[1]), match[2]
     if form is None:
         return Speculation.keeping(_kept(first))
@@ -42,16 +48,16 @@ def speculation(text: str | None) -> Speculation:
         return Speculation.accepting(first, drafted)
     if _kept(first) > drafted + 1.0:
         raise InputError(
-            f"--speculate {shown(text)}: a pass keeps at most the drafted tokens and one more, "
+            f"--speculate {shown(given)}: a pass keeps at most the drafted tokens and one more, "
             f"{drafted + 1:g} here"
         )
     return Speculation(first, drafted)
 
 
-def speculations(text: str | None) -> tuple[Speculation, ...]:
+def speculations(given: "DraftsGiven | None") -> tuple[Speculation, ...]:
     """Return each way of drafting in a list, once: ``none``, or a form that `speculation` reads."""
-    names = readers.names("none" if text is None else text, "--speculate")
-    return tuple(dict.fromkeys(speculation(None if name == "none" else name) for name in names))
+    forms = ["none"] if given is None else readers.names(given, "--speculate")
+    return tuple(dict.fromkeys(speculation(None if form == "none" else form) for form in forms))
 
 
 def _kept(value: float) -> float:

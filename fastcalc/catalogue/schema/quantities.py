@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import core_schema
 
 from fastcalc.catalogue.formats import number_format
@@ -53,6 +53,26 @@ class Entry(BaseModel):
     def inherited(self) -> Mapping[str, str]:
         """The entry that states each top-level key which this one takes from those it extends."""
         return self._inherited
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return the same, but for what is updated, which is read as a file's values are.
+
+        Raises InputError if a value is none that a file may hold.
+        """
+        copy = super().model_copy(deep=deep)
+        if not update:
+            return copy
+        stated = {name: getattr(copy, name) for name in copy.model_fields_set}
+        try:
+            changed = type(self).model_validate(stated | dict(update))
+        except ValidationError as error:
+            faults = ((".".join(map(str, fault["loc"])), fault["msg"]) for fault in error.errors())
+            raise InputError("; ".join(f"{place}: {fault}" for place, fault in faults)) from error
+        changed._what_if = self._what_if
+        changed._inherited = {
+            key: base for key, base in self._inherited.items() if key not in update
+        }
+        return changed
 
     def inheriting(self, inherited: Mapping[str, str]) -> Self:
         """Return the same, with the entries that state what its own file does not."""

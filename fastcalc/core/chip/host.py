@@ -1,5 +1,7 @@
 """What a user writes of memory beyond a chip's own: a host, how it is used, what lives where."""
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import cast, get_args
 
 from fastcalc.catalogue.schema import Hardware
@@ -27,9 +29,9 @@ _STREAMS = (
 
 def memory_choice(
     catalogue: Catalogue,
-    host: str | None,
+    host: str | Path | Hardware | Mapping[str, str | float] | None,
     use: str | None = None,
-    place: str | None = None,
+    place: str | Mapping[str, str] | None = None,
     prefix_tier: str | None = None,
 ) -> MemoryChoice:
     """Return what a user asks of memory.
@@ -51,7 +53,10 @@ def memory_choice(
         raise InputError(f"--host-use {use} is of a host's memory; name one with --host")
     hardware = None
     if host is not None:
-        hardware = _host_of(host) if "=" in host else catalogue.hardware(host)
+        if isinstance(host, Mapping) or (isinstance(host, str) and "=" in host):
+            hardware = _host_of(host)
+        else:
+            hardware = catalogue.hardware(host)
         if hardware.kind != "host":
             raise InputError(
                 f"--host {shown(host)}: {hardware.id} is no host; 'fastcalc list hardware' shows "
@@ -68,10 +73,18 @@ def memory_choice(
     )
 
 
-def _host_of(text: str) -> Hardware:
+def _pairs(given: str | Mapping[str, object]) -> list[tuple[str, str]]:
+    """Return keys and values of ``KEY=VALUE`` between commas, or of a mapping."""
+    if isinstance(given, Mapping):
+        return [(key, str(setting)) for key, setting in given.items()]
+    parts = (part.partition("=")[::2] for part in given.split(","))
+    return [(key.strip(), setting.strip()) for key, setting in parts]
+
+
+def _host_of(given: str | Mapping[str, object]) -> Hardware:
     """Return a host from its numbers."""
-    parts = [part.strip().partition("=")[::2] for part in text.split(",")]
-    settings = dict(parts)
+    parts = _pairs(given)
+    settings, text = dict(parts), ",".join(map("=".join, parts))
     unknown = settings.keys() - {"dram", "chips", *_DIMENSIONS}
     if unknown or len(settings) < len(parts) or not {"dram", "link"} <= settings.keys():
         raise InputError(
@@ -110,14 +123,13 @@ def _host_of(text: str) -> Hardware:
     )
 
 
-def _places_of(text: str | None) -> tuple[tuple[str, str], ...]:
+def _places_of(given: str | Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
     places: dict[str, str] = {}
     listed_kinds: list[str] = []
-    for pair in text.split(",") if text else ():
-        kind, _, memory = (part.strip() for part in pair.partition("="))
+    for kind, memory in _pairs(given) if given else ():
         if kind not in (*KINDS, "weights") or not memory or kind in listed_kinds:
             raise InputError(
-                f"--place {shown(text or '')}: write KIND=MEMORY, separated by commas; kinds are "
+                f"--place {shown(given)}: write KIND=MEMORY, separated by commas; kinds are "
                 f"weights, {', '.join(KINDS)}; memories as 'fastcalc show' names them, or host"
             )
         kinds = [name for name in KINDS if name != "kv"] if kind == "weights" else [kind]
