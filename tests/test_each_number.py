@@ -201,7 +201,7 @@ def test_fp16_is_twice_as_fast_on_geforce_only_where_an_engine_sums_in_16_bits(
 ):
     """NVIDIA's Ada white paper: 165.2 TFLOP/s with FP32 accumulate, 330.3 with FP16 accumulate."""
     found = outcome("llama-3.1-8b", chip, engine=engine, weights=weights).placement.machine.chip
-    assert found.dense == peak
+    assert found.products.dense.peak == peak
 
 
 def test_products_reach_what_their_own_peak_and_width_allow():
@@ -223,8 +223,8 @@ def test_products_reach_what_their_own_peak_and_width_allow():
         hardware = multiplied(hardware, ("peak", name), peak / hardware.peak[name].si)
     hardware = multiplied(hardware, ("cores",), 10 / hardware.cores.si)
     one = outcome("llama-3.1-8b", hardware, engine=engine, weights="fp8").placement.machine
-    assert one.software.rate(one.chip, "dense") == pytest.approx(10e12)
-    assert one.software.rate(one.chip, "attention") == pytest.approx(5e12)
+    assert one.software.rate(one.chip, one.chip.products.dense) == pytest.approx(10e12)
+    assert one.software.rate(one.chip, one.chip.products.kv) == pytest.approx(5e12)
 
 
 def test_the_bound_fills_the_tier_first_that_is_read_through_soonest():

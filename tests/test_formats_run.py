@@ -113,9 +113,9 @@ def test_an_engine_of_ones_own_takes_its_parents_list(tmp_path):
 def test_products_run_at_the_rate_of_the_kernel_that_an_engine_has(engine, chip, weights, rate):
     hardware, model = ENTRIES.hardware(chip), ENTRIES.model("gpt-oss-20b")
     work = workload(model, weights, "fp8")
-    made = machine(hardware, ENTRIES.engine(engine), work, OWN_MEMORY).chip
-    assert made.routed == hardware.rate(rate).si
-    assert made.routed_is_packed == (rate == "bf16")
+    products = machine(hardware, ENTRIES.engine(engine), work, OWN_MEMORY).chip.products
+    assert products.experts.peak == hardware.rate(rate).si
+    assert products.experts.is_unpacked == (rate == "bf16")
 
 
 def test_attention_over_an_8_bit_cache_runs_at_16_bits_where_kernels_widen_it():
@@ -124,7 +124,7 @@ def test_attention_over_an_8_bit_cache_runs_at_16_bits_where_kernels_widen_it():
     rates = {
         engine: machine(
             hardware, ENTRIES.engine(engine), workload(model, "fp8", "fp8"), OWN_MEMORY
-        ).chip.attention
+        ).chip.products.kv.peak
         for engine in ("vllm", "tensorrt-llm")
     }
     assert rates == {"vllm": hardware.rate("bf16").si, "tensorrt-llm": hardware.rate("fp8").si}

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.machine import EngineParameters, machine
 from fastcalc.core.chip.tier import OWN_MEMORY
+from fastcalc.core.model.kinds import Kinds
 from fastcalc.core.model.workload import workload
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.placement import Placement
@@ -65,8 +66,8 @@ def test_it_is_the_step_of_an_engine_of_those_shares(chip, model, shares, tp, lu
     assert step.seconds <= parts.seconds * (1.0 + 1e-12)
     hidden = min(reading, computing)
     assert parts.seconds <= (step.seconds + hidden) * (1.0 + 1e-12)
-    products = dict.fromkeys(("dense", "head", "routed", "attention"), 1e35)
-    for free in (replace(numbers, **products), replace(numbers, bandwidth=1e35)):
+    products = Kinds(*(product._replace(peak=1e35) for product in numbers.products))
+    for free in (replace(numbers, products=products), replace(numbers, bandwidth=1e35)):
         alone = textbook_step(work, free, shares).seconds
         assert alone == pytest.approx(float(expected_step(work, free, shares).seconds))
 
@@ -109,7 +110,7 @@ def test_infer_takes_it(chip, shares, luck):
         (chip.id,),
         bandwidth=np.array([numbers.bandwidth]),
         memory=np.array([chip.memory[0].capacity.si]),
-        rate=np.array([numbers.routed]),
+        rate=np.array([numbers.products.experts.peak]),
         usd=np.array([1.0]),
     )
     values = {"active": active, "sparsity": total / active, "cache": cache, "batch": batch}

@@ -60,8 +60,8 @@ def _moves(default: Default, placement: Placement) -> bool:
     if default.row == "cores":
         return _limits_cores(placement)
     if default.row == "vector":
-        packed = (chip.dense_is_packed, chip.head_is_packed, chip.routed_is_packed)
-        return bool(software.dequantization_operations) and any(packed)
+        unpacks = any(product.is_unpacked for product in chip.products[:3])
+        return bool(software.dequantization_operations) and unpacks
     if default.row == "links.scale_out.latency":
         return layout.chips > (1 if machine.is_spatial else link_domain(machine.hardware))
     if default.path.startswith("links."):

@@ -23,7 +23,7 @@ def _attention(context: PassContext, part: Component) -> list[Equation]:
         equation("bytes", part.bytes, "B", context.sequences * cache.answer * context.near("kv")),
         flops,
         equation("FLOPs", part.flops, "FLOP", context.decoded * flops.answer * context.near("kv")),
-        context.rate(part, "attention"),
+        context.rate(part, "kv"),
     ]
 
 
@@ -43,7 +43,7 @@ def _prompt_attention(context: PassContext, part: Component) -> list[Equation]:
             "FLOP",
             number(pass_work.prompt) * flops.answer * context.here("kv"),
         ),
-        context.rate(part, "attention"),
+        context.rate(part, "kv"),
     ]
 
 

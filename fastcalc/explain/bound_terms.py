@@ -3,6 +3,7 @@
 import numpy as np
 
 from fastcalc.core.chip.tier import Tier
+from fastcalc.core.model.kinds import READ
 from fastcalc.core.step.bound import NARROWEST_ACTIVATION_BYTES, Bound
 from fastcalc.core.step.component import Component
 from fastcalc.core.step.pass_work import FLOPS_PER_PARAMETER
@@ -36,14 +37,11 @@ class BoundContext:
         is_linked = not tier.flop_rates and self.layout.chips * tier.link < in_place.value
         return self.chips * self.numbers.way_to(tier) if is_linked else in_place
 
-    def peak(self, place: int) -> Term:
-        """Return the rate of dense, head, routed or attention products with a host's cores."""
-        peaks, chips = self.machine.peaks, self.layout.chips
-        chip_peak = self.numbers.peak(
-            (peaks.dense, peaks.head, peaks.routed, peaks.attention)[place]
-        )
+    def peak(self, kind: str) -> Term:
+        """Return the rate of products with a kind of bytes, with a host's cores. [FLOP/s]"""
+        chip_peak = self.numbers.peak(getattr(self.machine.peaks, kind))
         cores = (
-            self.numbers.peak(tier.flop_rates[place], tier) * tier.share(chips)
+            self.numbers.peak(getattr(tier.flop_rates, kind), tier) * tier.share(self.layout.chips)
             for tier in self.machine.tiers
             if tier.flop_rates
         )
@@ -98,7 +96,7 @@ def _memory(context: BoundContext, part: Component) -> list[Equation]:
 )
 def _compute(context: BoundContext, part: Component) -> list[Equation]:
     numbers = context.numbers
-    dense, head, experts, attention = (context.peak(place) for place in range(4))
+    dense, head, experts, attention = (context.peak(kind) for kind in READ)
     decoded = context.decoded * context.kept
     all_tokens, routed = decoded + context.prompt, numbers.parameters("experts") * context.picked
     products = (

@@ -1,7 +1,7 @@
 """What the formulas of one pass have in common: its work, its machine and the rates it reaches."""
 
-from fastcalc.core.chip.machine import FED_BITS, Product, read_first
-from fastcalc.core.model.kinds import READ
+from fastcalc.core.chip.machine import FED_BITS, read_first
+from fastcalc.core.chip.rates import WorkingRate
 from fastcalc.core.step.chip_work import chip_work
 from fastcalc.core.step.component import Component
 from fastcalc.core.step.host_use import offload_options, offloaded_pass, part_of, tier_rates
@@ -72,13 +72,11 @@ class PassContext:
 
     def near(self, kind: str) -> Term:
         """Return what of a kind of bytes the chip reads from its first memory. [1]"""
-        return number(scalar(self.offloaded.near[READ.index(kind)]) if self.offloaded else 1.0)
+        return number(scalar(getattr(self.offloaded.near, kind)) if self.offloaded else 1.0)
 
     def here(self, kind: str) -> Term:
         """Return what of a kind of bytes the chip itself works on. [1]"""
-        return number(
-            scalar(self.offloaded.multiplied[READ.index(kind)]) if self.offloaded else 1.0
-        )
+        return number(scalar(getattr(self.offloaded.multiplied, kind)) if self.offloaded else 1.0)
 
     def in_region(self, kind: str) -> Term:
         """Return what of a kind of bytes lives in the regions of a machine that has them. [1]"""
@@ -93,19 +91,19 @@ class PassContext:
         tokens = self.decoded + self.pass_work.prompt
         return tokens * self.hidden * number(ACTIVATION_BYTES, "B")
 
-    def reached(self, product: Product) -> Term:
-        """Return the rate that products reach. [FLOP/s]"""
-        peak = self.numbers.peak(getattr(self.chip, product))
-        share = self.numbers.setting("compute_fraction") * peak
+    def reached(self, kind: str) -> Term:
+        """Return the rate that products with a kind of bytes reach. [FLOP/s]"""
+        product: WorkingRate = getattr(self.chip.products, kind)
+        share = self.numbers.setting("compute_fraction") * self.numbers.peak(product.peak)
         if self.fed is None:
             return share
-        wider = number(FED_BITS / scalar(getattr(self.chip, f"{product}_bits")))
+        wider = number(FED_BITS / scalar(product.bits))
         fed = number(self.fed.value, "FLOP/s") * wider
         return 1.0 / (1.0 / share + 1.0 / fed)
 
-    def rate(self, part: Component, product: Product, *losses: Term) -> Equation:
+    def rate(self, part: Component, kind: str, *losses: Term) -> Equation:
         """Return the rate of products: what they reach, and what else is lost."""
-        term = self.reached(product)
+        term = self.reached(kind)
         for loss in (*losses, self.everywhere):
             term = term * loss
         return equation("rate", part.flop_rate, "FLOP/s", term)

@@ -27,11 +27,11 @@ def _sweeps(context: PassContext, part: Component) -> list[Equation]:
         (numbers.parameters("small", "head"), context.reached("head")),
         (
             numbers.parameters("experts"),
-            context.reached("routed") * numbers.setting("grouped_gemm_fraction"),
+            context.reached("experts") * numbers.setting("grouped_gemm_fraction"),
         ),
     )
     spent = [context.two * parameters / rate for parameters, rate in products if parameters.value]
-    spent.append(flops.answer / context.reached("attention"))
+    spent.append(flops.answer / context.reached("kv"))
     memory = named("memory", "s", moved.answer / (context.everywhere * context.bandwidth))
     compute = named("compute", "s", total(spent) / context.everywhere)
     slowest = largest(memory.answer, compute.answer, numbers.setting("decode_layer_floor"))

@@ -35,7 +35,7 @@ def _routed(context: PassContext, part: Component) -> list[Equation]:
             read * near / (number(routing.experts) * context.shards / context.on_chip),
         ),
         equation("FLOPs", part.flops, "FLOP", flops * near),
-        context.rate(part, "routed", context.numbers.setting("grouped_gemm_fraction")),
+        context.rate(part, "experts", context.numbers.setting("grouped_gemm_fraction")),
     ]
     half = context.numbers.setting("narrow_expert_width")
     if half.value and width != inf:  # slices of experts reach a share of the bandwidth
@@ -50,17 +50,17 @@ def _unpacking(context: PassContext, part: Component) -> list[Equation]:
     pass_work, chip, numbers = context.pass_work, context.chip, context.numbers
     distinct = _distinct(context)
     routed = numbers.parameters("experts") * (distinct.answer / pass_work.routing.experts)
-    has_head = scalar(chip.head_is_packed) * scalar(pass_work.weights.head) > 0.0
+    has_head = scalar(chip.products.head.is_unpacked) * scalar(pass_work.weights.head) > 0.0
     widened = (
-        number(chip.dense_is_packed)
+        number(chip.products.dense.is_unpacked)
         * (numbers.parameters("dense") / context.tp)
         * context.here("dense")
         + number(has_head) * (numbers.parameters("head") / context.tp) * context.here("head")
-        + number(chip.routed_is_packed)
+        + number(chip.products.experts.is_unpacked)
         * (routed * context.on_chip / context.shards)
         * context.here("experts")
     )
-    has_routed = scalar(chip.routed_is_packed) * scalar(pass_work.weights.experts) > 0.0
+    has_routed = scalar(chip.products.experts.is_unpacked) * scalar(pass_work.weights.experts) > 0.0
     weights = named("weights", "", widened)
     flops = numbers.setting("dequantization_operations") * weights.answer
     return [
@@ -97,14 +97,14 @@ def _prompt_experts(context: PassContext, part: Component) -> list[Equation]:
     )
     return [
         equation("FLOPs", part.flops, "FLOP", flops),
-        context.rate(part, "routed", _blocks(context), grouped),
+        context.rate(part, "experts", _blocks(context), grouped),
     ]
 
 
 def _read(context: PassContext, part: Component, where: str, *kinds: str) -> list[Equation]:
     """Return the bytes of weights that are read once, and two FLOPs a parameter and row."""
     rows, minimum_rows = context.decoded, context.numbers.setting("minimum_rows")
-    if scalar(context.chip.dense_is_packed) > 0.0 and minimum_rows.value > PACKED_ROWS:
+    if scalar(context.chip.products.dense.is_unpacked) > 0.0 and minimum_rows.value > PACKED_ROWS:
         minimum_rows = number(PACKED_ROWS)
     if rows.value != 0.0 and minimum_rows.value > min(rows.value, 1.0):
         rows = largest(rows, minimum_rows)

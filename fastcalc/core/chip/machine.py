@@ -1,10 +1,10 @@
 """What one chip gives, and what an engine makes of it: numbers that broadcast as arrays do."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache, partial
 from math import inf
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,9 +14,9 @@ from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware, Parameters
 from fastcalc.catalogue.schema.engine_parameters import DeclaredParameters
 from fastcalc.core.chip.formats_run import formats_run
-from fastcalc.core.chip.rates import fastest_rate, working_rate
+from fastcalc.core.chip.rates import WorkingRate, fastest_rate, working_rate
 from fastcalc.core.chip.tier import MemoryChoice, Tier, own_tiers
-from fastcalc.core.model.kinds import KINDS
+from fastcalc.core.model.kinds import KINDS, Kinds
 from fastcalc.core.model.workload import Workload
 from fastcalc.errors import InputError
 from fastcalc.formulas.roofline import achieved_bandwidth, achieved_compute
@@ -31,21 +31,13 @@ FED_BITS = 16
 """Width of the operands that an engine's rate per core is stated for. [bit]"""
 
 
-Product = Literal["dense", "head", "routed", "attention"]
-"""Matrix products by what they multiply with, as the fields of `Chip` are called."""
-
-
 @dataclass(frozen=True, eq=False)
 class Chip:
     """What one chip gives at its printed peaks to a model in its formats.
 
     bandwidth : of the fastest memory tier [byte/s]
     cores : cores that read and multiply; infinity where no chip of the kind states them [1]
-    dense, head, routed, attention : dense peaks that products with these run at [FLOP/s]
-    dense_bits, head_bits, routed_bits, attention_bits : widths of the operands that these multiply
-        [bit]
-    dense_is_packed, head_is_packed, routed_is_packed : 1 where weights are unpacked to 16 bits
-        before use, else 0 [1]
+    products : what products with each kind run at
     blocks : 1 where weights are stored in blocks of mixed widths (GGUF), else 0 [1]
     vector : FLOP rate of the vector units, which unpack [FLOP/s]
     link, link_out : one way inside and beyond the domain; infinity without links [byte/s]
@@ -55,33 +47,13 @@ class Chip:
 
     bandwidth: ArrayLike
     cores: ArrayLike
-    dense: ArrayLike
-    head: ArrayLike
-    routed: ArrayLike
-    attention: ArrayLike
-    dense_bits: ArrayLike
-    head_bits: ArrayLike
-    routed_bits: ArrayLike
-    attention_bits: ArrayLike
-    dense_is_packed: ArrayLike
-    head_is_packed: ArrayLike
-    routed_is_packed: ArrayLike
+    products: Kinds[WorkingRate]
     blocks: ArrayLike
     vector: ArrayLike
     link: ArrayLike
     link_out: ArrayLike
     hop: ArrayLike
     hop_inside: ArrayLike
-
-
-@dataclass(frozen=True, eq=False)
-class PeakRates:
-    """The fastest honest peaks of one chip, for the bound. [FLOP/s]"""
-
-    dense: float
-    head: float
-    routed: float
-    attention: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,14 +75,13 @@ class EngineParameters(DeclaredParameters[ArrayLike]):
             per_core=self.bandwidth_per_core,
         )
 
-    def rate(self, chip: Chip, product: Product) -> Array:
+    def rate(self, chip: Chip, product: WorkingRate) -> Array:
         """Return what matrix products reach. [FLOP/s]"""
         return achieved_compute(
-            peak=getattr(chip, product),
+            peak=product.peak,
             fraction=self.compute_fraction,
             cores=chip.cores,
-            per_core=np.asarray(self.compute_per_core)
-            * (FED_BITS / getattr(chip, f"{product}_bits")),
+            per_core=np.asarray(self.compute_per_core) * (FED_BITS / np.asarray(product.bits)),
         )
 
 
@@ -118,37 +89,29 @@ class Reached(NamedTuple):
     """What an engine reaches on a chip, whatever it runs.
 
     bandwidth : of long reads [byte/s]
-    dense, head, routed, attention : of products with these [FLOP/s]
-    prompt_dense, prompt_routed : of products of prompt tokens, where weights may be in blocks
+    decode, prompt : of products of decoded and of prompt tokens, for which weights may be in blocks
         [FLOP/s]
     least_rows : rows that a tile of dense products has at least [1]
     """
 
     bandwidth: Array
-    dense: Array
-    head: Array
-    routed: Array
-    attention: Array
-    prompt_dense: Array
-    prompt_routed: Array
+    decode: Kinds[Array]
+    prompt: Kinds[Array]
     least_rows: ArrayLike
 
 
 @lru_cache(maxsize=8)  # few: of measured points they are arrays of megabytes
 def reached(chip: Chip, software: EngineParameters) -> Reached:
     """Return what an engine reaches on a chip: found once, as it is the same for every pass."""
-    dense, routed = software.rate(chip, "dense"), software.rate(chip, "routed")
+    dense, head, experts, kv = (software.rate(chip, product) for product in chip.products)
     blocks = 1.0 + chip.blocks * (software.block_gemm_fraction - 1.0)
-    rows = software.minimum_rows
+    grouped, rows = software.grouped_gemm_fraction, software.minimum_rows
+    is_packed = chip.products.dense.is_unpacked
     return Reached(
         bandwidth=software.bandwidth(chip),
-        dense=dense,
-        head=software.rate(chip, "head"),
-        routed=routed * software.grouped_gemm_fraction,
-        attention=software.rate(chip, "attention"),
-        prompt_dense=dense * blocks,
-        prompt_routed=routed * blocks * software.grouped_gemm_fraction,
-        least_rows=where(chip.dense_is_packed, np.minimum(rows, PACKED_ROWS), rows),
+        decode=Kinds(dense, head, experts * grouped, kv),
+        prompt=Kinds(dense * blocks, head, experts * blocks * grouped, kv),
+        least_rows=where(is_packed, np.minimum(rows, PACKED_ROWS), rows),
     )
 
 
@@ -174,7 +137,7 @@ class Machine:
     prefix: int | None
     chip: Chip
     software: EngineParameters
-    peaks: PeakRates
+    peaks: Kinds[float]
 
     @property
     def ranks(self) -> int:
@@ -241,7 +204,7 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
         prefix=None if prefix is None else tier_position(hardware, tiers, prefix, "--prefix-tier"),
         chip=_chip(hardware, engine, formats, read_first(tiers).bandwidth),
         software=software,
-        peaks=PeakRates(*(fastest_rate(hardware, stored) for stored in formats)),
+        peaks=Kinds(*(fastest_rate(hardware, stored) for stored in formats)),
     )
 
 
@@ -254,7 +217,7 @@ def read_first(tiers: Sequence[Tier]) -> Tier:
 
 
 def tiers_of(
-    hardware: Hardware, memory: MemoryChoice, formats: Iterable[NumberFormat]
+    hardware: Hardware, memory: MemoryChoice, formats: Kinds[NumberFormat]
 ) -> tuple[Tier, ...]:
     """Return the memories that a workload may live in, in the order in which they are filled.
 
@@ -262,7 +225,7 @@ def tiers_of(
 
     hardware : the chip
     memory : what a user adds, and where things are to live
-    formats : of dense weights, head, routed experts and cache, which the host's cores may multiply
+    formats : in which each kind is stored, which the host's cores may multiply
 
     Raises InputError if there is no memory of a name that is given.
     """
@@ -271,7 +234,7 @@ def tiers_of(
         return chip_tiers
     host, tiers, way = memory.host, list(chip_tiers), hardware.links.fastest
     if host is not None:
-        rates = tuple(working_rate(host, stored).peak for stored in formats)
+        rates = Kinds(*(working_rate(host, stored).peak for stored in formats))
         for shared in own_tiers(host):
             tier = replace(shared, link=min(shared.link, way.si if way else inf))
             has_cores = tier.where == "host" and hardware.execution == "sequential"
@@ -309,12 +272,12 @@ def tier_position(
 
 
 def _chip(
-    hardware: Hardware, engine: Engine, formats: Sequence[NumberFormat], bandwidth: float
+    hardware: Hardware, engine: Engine, formats: Kinds[NumberFormat], bandwidth: float
 ) -> Chip:
     short_sums = bool(parameters_on(engine, hardware).short_sums)
     run = formats_run(engine, hardware)
     widened = (*[run.unpacked] * 3, run.unpacked_caches)
-    dense, head, routed, attention = (
+    products = (
         working_rate(hardware, stored, short_sums=short_sums, unpacked=names)
         for stored, names in zip(formats, widened, strict=True)
     )
@@ -324,18 +287,8 @@ def _chip(
     return Chip(
         bandwidth=bandwidth,
         cores=hardware.cores.si if hardware.cores else inf,
-        dense=dense.peak,
-        head=head.peak,
-        routed=routed.peak,
-        attention=attention.peak,
-        dense_bits=dense.bits,
-        head_bits=head.bits,
-        routed_bits=routed.bits,
-        attention_bits=attention.bits,
-        dense_is_packed=float(dense.is_unpacked),
-        head_is_packed=float(head.is_unpacked),
-        routed_is_packed=float(routed.is_unpacked),
-        blocks=float(formats[0].whole_file and formats[0].bits < 16),
+        products=Kinds(*products),
+        blocks=float(formats.dense.whole_file and formats.dense.bits < 16),
         vector=hardware.vector.si if hardware.vector else inf,
         link=ways[-1].bandwidth.si if ways else inf,
         link_out=ways[0].bandwidth.si if ways else inf,

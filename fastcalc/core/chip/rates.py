@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from fastcalc.catalogue.formats import NumberFormat
 from fastcalc.catalogue.schema import Hardware
+from fastcalc.formulas.types import ArrayLike
 
 _WIDTH = {
     "fp32": 32, "tf32": 32, "bf16": 16, "fp16": 16,
@@ -14,7 +15,7 @@ _WIDTH = {
 
 
 class WorkingRate(NamedTuple):
-    """What products with stored weights run at.
+    """What products with stored weights run at: numbers, or arrays of as many chips.
 
     peak : dense peak [FLOP/s]
     bits : width of the operands that it multiplies [bit]
@@ -22,9 +23,9 @@ class WorkingRate(NamedTuple):
         own or the engine no kernel that takes it
     """
 
-    peak: float
-    bits: int
-    is_unpacked: bool
+    peak: ArrayLike
+    bits: ArrayLike
+    is_unpacked: ArrayLike
 
 
 def working_rate(

@@ -8,6 +8,7 @@ import numpy as np
 
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Hardware, Memory
+from fastcalc.core.model.kinds import Kinds
 from fastcalc.formulas.types import ArrayLike
 
 HostUse = Literal["stream", "compute"]
@@ -52,8 +53,8 @@ class Tier:
     capacity, bandwidth : of the whole memory. [byte], [byte/s]
     link : what one chip reads of it over its link, one way; infinity without one [byte/s]
     shared_by : chips that one such memory serves [1]
-    flop_rates : of the cores that multiply where the bytes are: dense, head, routed, attention;
-        none where they may not [FLOP/s]
+    flop_rates : of the cores that multiply each kind where its bytes are; none where they may not
+        [FLOP/s]
     streams : True where chips may read it over the link
     """
 
@@ -63,7 +64,7 @@ class Tier:
     bandwidth: float
     link: float = inf
     shared_by: float = 1.0
-    flop_rates: tuple[float, ...] | None = None
+    flop_rates: Kinds[ArrayLike] | None = None
     streams: bool = True
 
     @property

@@ -2,7 +2,7 @@
 
 from typing import Generic, NamedTuple, TypeVar
 
-Quantity = TypeVar("Quantity")
+Quantity = TypeVar("Quantity", covariant=True)
 
 
 class Kinds(NamedTuple, Generic[Quantity]):

@@ -8,7 +8,7 @@ import numpy as np
 
 from fastcalc.core.chip.machine import Machine
 from fastcalc.core.chip.tier import Tier
-from fastcalc.core.model.kinds import IN_LAYERS, KINDS, READ
+from fastcalc.core.model.kinds import IN_LAYERS, KINDS, READ, Kinds
 from fastcalc.core.placement.placement import AnyPlacement, stored_weights
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Ints, floats
 
@@ -56,6 +56,10 @@ class Split:
         """
         return floats(self.in_layers(tier) * layers + self.shares["head"][tier])
 
+    def read_from(self, tier: int) -> Kinds[Array]:
+        """Return the share of each kind that a pass reads which is in a memory, by its position."""
+        return Kinds(*(self.shares[kind][tier] for kind in READ))
+
     def used(self, tier: int) -> Bools:
         """Return whether anything lives in a memory, by its position."""
         is_there = (self.shares[kind][tier] * self.sizes[kind] > 0.0 for kind in KINDS)
@@ -75,7 +79,7 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """What a pass takes for each kind of `READ`, if all of it is in one memory.
+    """What a pass takes for each kind, if all of it is in one memory.
 
     cells : by memory and kind [s]
     place : position of the memory whose cores multiply what is there, while chips wait
@@ -83,22 +87,16 @@ class Costs:
     layers : layers in which they may take turns [1]
     """
 
-    cells: Sequence[Sequence[ArrayLike]]
+    cells: Sequence[Kinds[ArrayLike]]
     place: int | None = None
     turn: ArrayLike = 0.0
     layers: ArrayLike = 0.0
 
     @cached_property
-    def lost(self) -> Sequence[Sequence[Array]]:
+    def lost(self) -> Sequence[Kinds[Array]]:
         """What it takes longer for each kind in each memory beyond the first. [s]"""
         near, *beyond = self.cells
-        return [
-            [
-                floats(far_seconds - near_seconds)
-                for far_seconds, near_seconds in zip(cells, near, strict=True)
-            ]
-            for cells in beyond
-        ]
+        return [Kinds(*map(np.subtract, cells, near)) for cells in beyond]
 
     def seconds(self, split: Split, kinds: Sequence[str] = READ) -> Array:
         """Return what it takes with bytes split over the memories, whose times add. [s]
@@ -140,7 +138,7 @@ def _least_lost(costs: Costs, kind_bytes: Sequence[ArrayLike], rooms: Sequence[A
     farthest, *nearer = reversed(costs.cells[1:])
     from_here_on = [farthest]
     for cells in nearer:
-        from_here_on.append([*map(np.minimum, cells, from_here_on[-1])])
+        from_here_on.append(Kinds(*map(np.minimum, cells, from_here_on[-1])))
     lost, before, beyond = floats(0.0), costs.cells[0], sum(kind_bytes)
     for cells, room in zip(reversed(from_here_on), rooms, strict=False):
         beyond = beyond - room

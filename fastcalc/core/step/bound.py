@@ -3,6 +3,7 @@
 No honest measurement may beat it: no latency, and only the bytes that must move.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -157,16 +158,15 @@ def _longest_pinned_read(placement: AnyPlacement, read: Kinds[ArrayLike]) -> Arr
 
 @once_a_layout
 def _rates(machine: Machine, _: Workload, layout: AnyLayout) -> list[ArrayLike]:
-    """Return the rates of dense, head, routed and attention products for each chip. [FLOP/s]
+    """Return the rates of products with each kind for each chip. [FLOP/s]
 
     Cores of a host add theirs. The last is the better of the first two.
     """
-    peaks, chips = machine.peaks, layout.chips
-    rates: list[ArrayLike] = [peaks.dense, peaks.head, peaks.routed, peaks.attention]
+    rates: Sequence[ArrayLike] = machine.peaks
     for tier in machine.tiers:
         if tier.flop_rates:
             rates = [
-                chip_rate + rate * tier.share(chips)
+                chip_rate + rate * tier.share(layout.chips)
                 for chip_rate, rate in zip(rates, tier.flop_rates, strict=True)
             ]
     return [*rates, np.maximum(rates[0], rates[1])]

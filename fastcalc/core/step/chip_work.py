@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fastcalc.core.chip.machine import Chip, EngineParameters, Reached, reached
+from fastcalc.core.model.kinds import Kinds
 from fastcalc.core.step.component import GROUPED_PRODUCTS, Component, idle, is_nothing, scaled
 from fastcalc.core.step.pass_work import PassWork
 from fastcalc.formulas.experts import distinct_experts, narrow_share
@@ -13,41 +14,41 @@ from fastcalc.formulas.types import ArrayLike, floats
 
 _FUSED_MULTIPLY_ADD = 2.0
 
+_NO_PROMPTS = Kinds(
+    *(idle(f"prompt: {product}") for product in ("dense", "head", "experts", "attention"))
+)
+
 
 class ChipWork(NamedTuple):
     """What the chip reads and multiplies.
 
-    kinds : matrices, head, routed experts and caches
-    widened : operations that widen narrow weights, by kind [FLOP]
-    prompts : arithmetic of prompt tokens: dense, experts, attention
+    kinds : what it reads of each kind, and what decoded tokens multiply of it
+    widened : operations that widen narrow weights [FLOP]
+    prompts : arithmetic of prompt tokens; that of norms and routers is with the dense weights
     touched : share of the routed weights that is read [1]
     """
 
-    kinds: tuple[Component, ...]
-    widened: tuple[ArrayLike, ...]
-    prompts: tuple[Component, ...]
+    kinds: Kinds[Component]
+    widened: Kinds[ArrayLike]
+    prompts: Kinds[Component]
     touched: ArrayLike
 
-    def left(self, near: Sequence[ArrayLike], multiplied: Sequence[ArrayLike]) -> "ChipWork":
+    def left(self, near: Kinds[ArrayLike], multiplied: Kinds[ArrayLike]) -> "ChipWork":
         """Return what is left of it where other memories, and a host's cores, have a part.
 
         near, multiplied : what it reads of each kind from its first memory, and multiplies [1]
         """
-        dense, head, experts, cache = multiplied
-        widened = zip(self.widened, (dense, head, experts), strict=True)
-        prompts = zip(self.prompts, (dense, experts, cache), strict=True)
         return self._replace(
-            kinds=tuple(kind.part(share) for kind, share in zip(self.kinds, near, strict=True)),
-            widened=tuple(scaled(operations, share) for operations, share in widened),
-            prompts=tuple(prompt.part(share) for prompt, share in prompts),
+            kinds=Kinds(*map(Component.part, self.kinds, near)),
+            widened=Kinds(*map(scaled, self.widened, multiplied)),
+            prompts=Kinds(*map(Component.part, self.prompts, multiplied)),
         )
 
     def besides(self, chip: Chip) -> list[ArrayLike]:
         """Return the arithmetic that each kind costs a chip besides. [s]"""
-        dense, experts, attention = (prompt.seconds for prompt in self.prompts)
         rate = chip.vector / _FUSED_MULTIPLY_ADD
-        matrices, head, routed = (scaled(operations, 1.0 / rate) for operations in self.widened)
-        return [dense + matrices, head, experts + routed, attention]
+        pairs = zip(self.prompts, self.widened, strict=True)
+        return [prompt.seconds + scaled(operations, 1.0 / rate) for prompt, operations in pairs]
 
 
 def chip_work(
@@ -68,14 +69,14 @@ def chip_work(
             bytes=work.bytes.dense,
             bandwidth=rates.bandwidth,
             flops=rows * work.flops.dense,
-            flop_rate=rates.dense,
+            flop_rate=rates.decode.dense,
         )
         head = Component(
             "head and norms",
             bytes=work.bytes.head,
             bandwidth=rates.bandwidth,
             flops=rows * work.flops.head,
-            flop_rate=rates.head,
+            flop_rate=rates.decode.head,
         )
         # Caches are read once for all tokens of a sequence.
         attention = Component(
@@ -83,22 +84,22 @@ def chip_work(
             bytes=work.sequences * work.bytes.kv,
             bandwidth=rates.bandwidth,
             flops=tokens * work.flops.kv,
-            flop_rate=rates.attention,
+            flop_rate=rates.decode.kv,
         )
     else:
         dense, head, _, attention = same.kinds
-    operations = software.dequantization_operations
-    widened = (
-        operations * chip.dense_is_packed * work.weights.dense,
-        operations * chip.head_is_packed * work.weights.head,
-        operations * chip.routed_is_packed * work.weights.experts * touched,
+    operations, products = software.dequantization_operations, chip.products
+    widened = Kinds[ArrayLike](
+        operations * products.dense.is_unpacked * work.weights.dense,
+        operations * products.head.is_unpacked * work.weights.head,
+        operations * products.experts.is_unpacked * work.weights.experts * touched,
+        0.0,
     )
     # The fullest rank counts, where experts are spread.
     uneven = 1.0 + work.routing.unevenness * (software.expert_imbalance - 1.0)
     routed = _routed(work, rates, software, touched, uneven)
-    return ChipWork(
-        (dense, head, routed, attention), widened, _prompt(work, rates, uneven), touched
-    )
+    kinds = Kinds(dense, head, routed, attention)
+    return ChipWork(kinds, widened, _prompts(work, rates, uneven), touched)
 
 
 def touched_experts(work: PassWork, software: EngineParameters) -> ArrayLike:
@@ -131,7 +132,7 @@ def _routed(
         bandwidth=rates.bandwidth
         * narrow_share(width=work.routing.width, half=software.narrow_expert_width),
         flops=work.expert_tokens * work.flops.experts * uneven,
-        flop_rate=rates.routed,
+        flop_rate=rates.decode.experts,
         norm=GROUPED_PRODUCTS,
     )
 
@@ -144,29 +145,21 @@ def unpacking(chip: Chip, operations: Sequence[ArrayLike]) -> Component:
     return Component("unpacking", flops=total, flop_rate=chip.vector / _FUSED_MULTIPLY_ADD)
 
 
-def _prompt(
-    work: PassWork, rates: Reached, uneven: ArrayLike
-) -> tuple[Component, Component, Component]:
+def _prompts(work: PassWork, rates: Reached, uneven: ArrayLike) -> Kinds[Component]:
     """Return arithmetic of prompt tokens; the head serves only the last of them."""
+    dense, head, experts, kv = _NO_PROMPTS
     if is_nothing(work.prompt):
-        return idle("prompt: dense"), idle("prompt: experts"), idle("prompt: attention")
-    experts = idle("prompt: experts")
+        return _NO_PROMPTS
     if not is_nothing(work.prompt_flops.experts):
         experts = Component(
-            "prompt: experts",
+            experts.name,
             flops=work.expert_prompt * work.prompt_flops.experts * uneven,
-            flop_rate=rates.prompt_routed,
+            flop_rate=rates.prompt.experts,
         )
-    return (
-        Component(
-            "prompt: dense",
-            flops=work.prompt * (work.prompt_flops.dense + work.prompt_flops.head),
-            flop_rate=rates.prompt_dense,
-        ),
-        experts,
-        Component(
-            "prompt: attention",
-            flops=work.prompt * work.prompt_flops.kv,
-            flop_rate=rates.attention,
-        ),
+    dense = Component(
+        dense.name,
+        flops=work.prompt * (work.prompt_flops.dense + work.prompt_flops.head),
+        flop_rate=rates.prompt.dense,
     )
+    kv = Component(kv.name, flops=work.prompt * work.prompt_flops.kv, flop_rate=rates.prompt.kv)
+    return Kinds(dense, head, experts, kv)

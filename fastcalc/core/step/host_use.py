@@ -10,7 +10,7 @@ import numpy as np
 
 from fastcalc.core.chip.machine import Chip, EngineParameters, read_first
 from fastcalc.core.chip.tier import Tier
-from fastcalc.core.model.kinds import IN_LAYERS, READ
+from fastcalc.core.model.kinds import IN_LAYERS, Kinds
 from fastcalc.core.placement.split import Costs, Split, summed
 from fastcalc.core.step.chip_work import ChipWork
 from fastcalc.core.step.component import Component, idle
@@ -73,7 +73,7 @@ def part_of(tier: Tier, chips: ArrayLike, work: PassWork) -> ArrayLike:
 
 @dataclass(frozen=True, eq=False)
 class OnHost:
-    """What the host's cores take if all of each kind of `READ` is theirs, for one chip.
+    """What the host's cores take if all of each kind is theirs, for one chip.
 
     place : position of their memory
     bytes, flops : read [byte] and multiplied [FLOP]
@@ -84,24 +84,23 @@ class OnHost:
     """
 
     place: int
-    bytes: Sequence[ArrayLike]
-    flops: Sequence[ArrayLike]
-    memory: Sequence[ArrayLike]
-    compute: Sequence[ArrayLike]
+    bytes: Kinds[ArrayLike]
+    flops: Kinds[ArrayLike]
+    memory: Kinds[ArrayLike]
+    compute: Kinds[ArrayLike]
     sent: ArrayLike
     link: ArrayLike
     turn_overhead: ArrayLike
     layers: ArrayLike
 
     @property
-    def seconds(self) -> list[Array]:
+    def seconds(self) -> Kinds[Array]:
         """Time of each kind; its bytes are read while they are multiplied. [s]"""
-        return [np.maximum(*times) for times in zip(self.memory, self.compute, strict=True)]
+        return Kinds(*map(np.maximum, self.memory, self.compute))
 
-    def net_seconds(self, chip: Chip, parts: ChipWork) -> list[Array]:
+    def net_seconds(self, chip: Chip, parts: ChipWork) -> Kinds[Array]:
         """Return their time of each kind, less what the chip then need not multiply. [s]"""
-        pairs = zip(self.seconds, parts.besides(chip), strict=True)
-        return [seconds - saved for seconds, saved in pairs]
+        return Kinds(*map(np.subtract, self.seconds, parts.besides(chip)))
 
     def component(self, shares: Sequence[Array], turns: Array) -> Component:
         """Return what they do of a share of each kind [1], and in so many turns [1]."""
@@ -121,14 +120,14 @@ class OnHost:
 class OffloadOptions:
     """How a pass may use memories beyond the first.
 
-    kinds : what the chip reads and multiplies of each kind of `READ`, by the memory it is all in
+    kinds : what the chip reads and multiplies of each kind, by the memory it is all in
     own_place : position of the chip's first memory; None where it has none
     open : what the pass takes each way that is open and may be the faster: all of it read by the
         chip, or some worked on by the host's cores
     host : what the host's cores take; None where they may not multiply, or always take longer
     """
 
-    kinds: Sequence[Sequence[Component]]
+    kinds: Sequence[Kinds[Component]]
     own_place: int | None
     open: list[Costs]
     host: OnHost | None
@@ -149,14 +148,14 @@ class OffloadOptions:
 class OffloadedPass(NamedTuple):
     """A pass whose bytes live in several memories.
 
-    near : what the chip reads of each kind of `READ` from its first memory [1]
+    near : what the chip reads of each kind from its first memory [1]
     multiplied : what of each kind the chip multiplies [1]
     far : what it reads from other memories
     host : what the host's cores do
     """
 
-    near: Sequence[ArrayLike]
-    multiplied: Sequence[ArrayLike]
+    near: Kinds[ArrayLike]
+    multiplied: Kinds[ArrayLike]
     far: Component
     host: Component
 
@@ -180,7 +179,7 @@ def offload_options(
     shared = [part_of(tier, chips, work) for tier in tiers]
     first, near = read_first(tiers), software.bandwidth(chip)
     own_place = tiers.index(first) if first.is_near else None
-    kinds: list[Sequence[Component]] = []
+    kinds: list[Kinds[Component]] = []
     rates = tier_rates(tiers, chip, software, shared)
     for at, (tier, rate) in enumerate(zip(tiers, rates, strict=True)):
         if at == own_place:
@@ -192,10 +191,8 @@ def offload_options(
         else:  # a link copies whole tensors: kernels alone lose on narrow slices
             speeds = [rate if own_place is None else np.minimum(rate, speed) for speed in speeds]
         pairs = zip(parts.kinds, speeds, strict=True)
-        kinds.append([replace(kind, bandwidth=speed) for kind, speed in pairs])
-    cells: list[Sequence[ArrayLike]] = [
-        [kind.work_time for kind in tier_kinds] for tier_kinds in kinds
-    ]
+        kinds.append(Kinds(*(replace(kind, bandwidth=speed) for kind, speed in pairs)))
+    cells = [Kinds[ArrayLike](*(kind.work_time for kind in tier_kinds)) for tier_kinds in kinds]
     streamed = Costs(cells)
     host = on_host(work, tiers, chips, software, parts.touched)
     if host is None:
@@ -211,22 +208,20 @@ def offload_options(
     return OffloadOptions(kinds, own_place, [streamed, computed], host)
 
 
-def _never_pays(computed: Costs, streamed: Sequence[ArrayLike]) -> bool:
+def _never_pays(computed: Costs, streamed: Kinds[ArrayLike]) -> bool:
     """Return whether the host's cores take longer whatever lives there, turns and all.
 
     The layers in which they take turns are at least those that have any one kind there, so that
     all they may save is what they save of all kinds.
 
     computed : what a pass takes where they multiply
-    streamed : what it takes of each kind of `READ` in the same memory where the chip does [s]
+    streamed : what it takes of each kind in the same memory where the chip does [s]
     """
     assert computed.place is not None
     pairs = zip(streamed, computed.cells[computed.place], strict=True)
-    saved = dict(
-        zip(READ, (np.maximum(far - on_cores, 0.0) for far, on_cores in pairs), strict=True)
-    )
-    in_layers = sum(saved[kind] for kind in IN_LAYERS)
-    is_less = (in_layers <= computed.turn * computed.layers) & (saved["head"] <= computed.turn)
+    dense, head, experts, kv = (np.maximum(far - on_cores, 0.0) for far, on_cores in pairs)
+    in_layers = dense + experts + kv
+    is_less = (in_layers <= computed.turn * computed.layers) & (head <= computed.turn)
     return bool(np.all(is_less))
 
 
@@ -251,13 +246,9 @@ def on_host(
     tier = tiers[place]
     part, rows = part_of(tier, chips, work), work.sequences * work.verified
     bandwidth = tier.bandwidth * software.host_bandwidth_fraction * part
-    read = (
-        work.bytes.dense,
-        work.bytes.head,
-        work.bytes.experts * touched,
-        work.sequences * work.bytes.kv,
-    )
-    products = (
+    dense, head, experts, kv = work.bytes
+    read = Kinds(dense, head, experts * touched, work.sequences * kv)
+    products = Kinds(
         work.tokens * work.flops.dense + work.prompt * work.prompt_flops.head,
         rows * work.flops.head,
         (work.expert_tokens + work.expert_prompt) * work.flops.experts,
@@ -268,11 +259,10 @@ def on_host(
         place=place,
         bytes=read,
         flops=products,
-        memory=[size / bandwidth for size in read],
-        compute=[
-            operations / (rate * part)
-            for operations, rate in zip(products, tier.flop_rates, strict=True)
-        ],
+        memory=Kinds(*(size / bandwidth for size in read)),
+        compute=Kinds(
+            *(flops / (rate * part) for flops, rate in zip(products, tier.flop_rates, strict=True))
+        ),
         sent=2.0 * ACTIVATION_BYTES * work.tokens * work.hidden,
         link=tier.link * software.host_link_fraction,
         turn_overhead=software.host_layer_overhead,
@@ -287,23 +277,23 @@ def offloaded_pass(split: Split, options: OffloadOptions) -> OffloadedPass:
     options : how it may use what lives elsewhere
     """
     host, own_place = options.host, options.own_place
-    shares = [[split.shares[kind][at] for kind in READ] for at in range(len(split.tiers))]
+    shares = [split.read_from(at) for at in range(len(split.tiers))]
     farther = [at for at in range(len(split.tiers)) if at != own_place]
-    multiplied: list[ArrayLike] = [1.0] * len(READ)
+    multiplied = Kinds[ArrayLike](1.0, 1.0, 1.0, 1.0)
     on_cores, far = idle(HOST), idle(FAR)
     if host is not None:
         *streamed, computed = (costs.seconds(split) for costs in options.open)
         computes = computed < streamed[0] if streamed else np.asarray(True)
         if computes.any():
-            host_shares = [share * computes for share in shares[host.place]]
-            multiplied = [1.0 - share for share in host_shares]
+            host_shares = Kinds(*(share * computes for share in shares[host.place]))
+            multiplied = Kinds(*(1.0 - share for share in host_shares))
             on_cores = host.component(host_shares, split.turns(host.place, host.layers) * computes)
-            shares[host.place] = [share * ~computes for share in shares[host.place]]
+            shares[host.place] = Kinds(*(share * ~computes for share in shares[host.place]))
         if computes.all():
             farther.remove(host.place)
-    near = [floats(0.0)] * len(READ) if own_place is None else shares[own_place]
     if farther:
         far = _from(farther, shares, options)
+    near = Kinds(*[floats(0.0)] * 4) if own_place is None else shares[own_place]
     return OffloadedPass(near, multiplied, far, on_cores)
 
 
@@ -319,7 +309,7 @@ def _from(
             shares[at], [kind.compute_time for kind in options.kinds[at]]
         )
     kinds = options.kinds[places[0]]
-    far_shares = [floats(sum(shares[at][kind] for at in places)) for kind in range(len(READ))]
+    far_shares = [sum(of_kind) for of_kind in zip(*(shares[at] for at in places), strict=True)]
     return _lasting(
         FAR,
         seconds,

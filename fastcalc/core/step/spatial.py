@@ -7,7 +7,7 @@ import numpy as np
 
 from fastcalc.core.chip.machine import Chip, EngineParameters, Reached, reached
 from fastcalc.core.chip.tier import Tier
-from fastcalc.core.model.kinds import READ
+from fastcalc.core.model.kinds import Kinds
 from fastcalc.core.placement.split import Costs, Split, summed
 from fastcalc.core.step.chip_work import touched_experts
 from fastcalc.core.step.component import Component, Step
@@ -32,7 +32,7 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
     """
     chips = np.asarray(work.pipeline.stages) * 1.0
     rates = reached(chip, software)
-    bandwidth, dense_rate = rates.bandwidth, rates.dense
+    bandwidth, dense_rate = rates.bandwidth, rates.decode.dense
     moved: ArrayLike = sum(work.bytes)
     outside = shared = floats(0.0)
     if work.split is not None:
@@ -75,12 +75,8 @@ def _multiplied(work: PassWork, rates: Reached) -> Array:
     """Return the time to multiply one token with all regions, all experts of each, on one chip."""
     routing = work.routing
     all_experts = work.flops.experts * np.asarray(routing.experts) / routing.active
-    return (
-        time_of(work=work.flops.dense, rate=rates.dense)
-        + time_of(work=work.flops.head, rate=rates.head)
-        + time_of(work=all_experts, rate=rates.routed)
-        + time_of(work=work.flops.kv, rate=rates.attention)
-    )
+    products = zip(work.flops._replace(experts=all_experts), rates.decode, strict=True)
+    return floats(sum(time_of(work=flops, rate=rate) for flops, rate in products))
 
 
 def spatial_costs(
@@ -100,26 +96,22 @@ def spatial_costs(
     read = _read(work, software)
     rates = tier_rates(tiers, chip, software, [tier.share(chips) for tier in tiers])
     slow = [inf if tier.where == "chip" else rate for tier, rate in zip(tiers, rates, strict=True)]
-    return Costs([[size / rate for size in read] for rate in slow])
+    return Costs([Kinds(*(size / rate for size in read)) for rate in slow])
 
 
-def _read(work: PassWork, software: EngineParameters) -> tuple[ArrayLike, ...]:
-    """Return what is read of each kind of `READ` outside of regions. [byte]"""
+def _read(work: PassWork, software: EngineParameters) -> Kinds[ArrayLike]:
+    """Return what is read of each kind outside of regions. [byte]"""
     chips, streams = np.asarray(work.pipeline.stages) * 1.0, np.asarray(work.sequences)
     streams_per_chip = where(streams > 0.0, np.maximum(streams / chips, 1.0), 0.0)
-    return (
-        work.bytes.dense,
-        work.bytes.head,
-        work.bytes.experts * touched_experts(work, software),
-        streams_per_chip * work.bytes.kv,
-    )
+    dense, head, experts, kv = work.bytes
+    return Kinds(dense, head, experts * touched_experts(work, software), streams_per_chip * kv)
 
 
 def _shared(work: PassWork, split: Split, software: EngineParameters) -> tuple[Array, Array]:
     """Return the bytes that are in regions, and what is read of all others. [byte]"""
     resident, moved = floats(0.0), floats(0.0)
     for place, tier in enumerate(split.tiers):
-        shares = [split.shares[kind][place] for kind in READ]
+        shares = split.read_from(place)
         if tier.where == "chip":
             resident = resident + summed(shares, work.bytes)
         else:
@@ -136,16 +128,16 @@ def _prompt(
         Component(
             "prompt: dense",
             flops=prompt * (work.prompt_flops.dense + work.prompt_flops.head),
-            flop_rate=rates.dense * chips,
+            flop_rate=rates.decode.dense * chips,
         ),
         Component(
             "prompt: experts",
             flops=prompt * work.prompt_flops.experts,
-            flop_rate=software.rate(chip, "routed") * chips * software.grouped_gemm_fraction,
+            flop_rate=rates.decode.experts * chips,
         ),
         Component(
             "prompt: attention",
             flops=prompt * work.prompt_flops.kv,
-            flop_rate=rates.attention * chips,
+            flop_rate=rates.decode.kv * chips,
         ),
     )

@@ -135,9 +135,8 @@ def _through(split: Split | None, chip: Chip, known_parts: KnownParts) -> Step:
             parts.left(offloaded.near, offloaded.multiplied),
             (offloaded.far, offloaded.host),
         )
-    return Step.of(
-        *parts.kinds, unpacking(chip, parts.widened), *parts.prompts, *overheads, *elsewhere
-    )
+    unpacked, (dense, _, experts, attention) = unpacking(chip, parts.widened), parts.prompts
+    return Step.of(*parts.kinds, unpacked, dense, experts, attention, *overheads, *elsewhere)
 
 
 def layer_seconds(

@@ -17,6 +17,7 @@ from fastcalc.catalogue.schema import Engine, Hardware
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.machine import Chip, EngineParameters, Machine, machine
 from fastcalc.core.chip.tier import OWN_MEMORY
+from fastcalc.core.model.kinds import Kinds
 from fastcalc.core.model.workload import Workload, workload
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.legal import EXPERT_TENSOR_CHIPS
@@ -77,8 +78,8 @@ class Case:
     def _together(self) -> Chip:
         """All chips as one."""
         chip = self.machine.chip
-        rates = ("bandwidth", "dense", "head", "routed", "attention")
-        return replace(chip, **{name: self.chips * getattr(chip, name) for name in rates})
+        products = (product._replace(peak=self.chips * product.peak) for product in chip.products)
+        return replace(chip, bandwidth=self.chips * chip.bandwidth, products=Kinds(*products))
 
     def _decode(self, layout: Layout) -> Callable[[Floats], PassWork]:
         """Return what counts a pass that decodes some sequences on a layout of the chips."""
