@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fastcalc.records.columns import pick
 from fastcalc.report import dictionary, record_tables
+from fastcalc.report.headings import pick
 from fastcalc.report.records import KEYS
 from tests.helpers import run
 

@@ -18,6 +18,7 @@ from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
 from fastcalc.records import columns
 from fastcalc.records.evaluated_points import CodedColumn, EvaluatedPoints, places
+from fastcalc.report.headings import pick
 from fastcalc.search.sweep.axes import Axes, Ranks, four_bits, grids
 from fastcalc.search.sweep.blocks import WORKERS, in_order, solve_all
 from fastcalc.search.sweep.grid import BLOCK, Grid, Requests, solve_grid
@@ -298,7 +299,7 @@ def test_of_chips_without_ranks_each_batch_has_the_practised_layout_that_serves_
         served = [
             np.where(found["fits"], found["served_tokens_per_s_total"], 0.0)
             for one in (grid, cuts)
-            for found in [solve_grid(one, columns.pick("served_tokens_per_s_total fits"))]
+            for found in [solve_grid(one, pick("served_tokens_per_s_total fits"))]
         ]
         practised = [cut.pp == 1 or cut.tp == 8 for cut in cuts.layouts]
         of_practised, of_all = served[1][:, practised].max(axis=1), served[1].max(axis=1)
@@ -307,9 +308,9 @@ def test_of_chips_without_ranks_each_batch_has_the_practised_layout_that_serves_
         assert (of_practised < of_all).any() == (grid.chips == 8)  # stages of pairs
         assert len(cuts.layouts) > 3
         # In blocks as at once.
-        parts = [solve_grid(part, columns.pick("tp"))["tp"] for part in grid.blocks(24)]
+        parts = [solve_grid(part, pick("tp"))["tp"] for part in grid.blocks(24)]
         assert len(parts) > 1
-        whole = np.broadcast_to(solve_grid(grid, columns.pick("tp"))["tp"], grid.shape)
+        whole = np.broadcast_to(solve_grid(grid, pick("tp"))["tp"], grid.shape)
         assert np.concatenate([np.ravel(one) for one in parts]).tolist() == whole.ravel().tolist()
 
 

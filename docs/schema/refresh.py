@@ -56,7 +56,7 @@ def records_schema() -> str:
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def _record(columns: tuple[Column, ...]) -> dict[str, Any]:
+def _record(columns: tuple[Column[Any], ...]) -> dict[str, Any]:
     return {
         "type": "object",
         "required": [one.key for one in columns],
@@ -65,7 +65,7 @@ def _record(columns: tuple[Column, ...]) -> dict[str, Any]:
     }
 
 
-def _property(column: Column) -> dict[str, Any]:
+def _property(column: Column[Any]) -> dict[str, Any]:
     if column.unit == "list":
         return {"type": "array", "items": {"type": "string"}, "description": column.meaning}
     kind = TYPES.get(column.unit, "number")

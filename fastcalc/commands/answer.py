@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from fastcalc import __version__
 from fastcalc.commands import output
-from fastcalc.records.columns import Column
 from fastcalc.report import console, record_tables
+from fastcalc.report.headings import TableColumn
 from fastcalc.report.records import SCHEMA, Record
 from fastcalc.requests.groups import Output, OutputFile
 from fastcalc.written import json_text, to_csv
@@ -56,7 +56,7 @@ class CommandAnswer:
 
     parts: Page | None
     records: Callable[[], Iterable[Record]]
-    rows: Callable[[], tuple[Sequence[Column], Iterable[object]]] = lambda: ((), ())
+    rows: Callable[[], tuple[Sequence[TableColumn], Iterable[object]]] = lambda: ((), ())
     extra: Callable[[], Record] = dict
     warnings: Iterable[str] = ()
     reasons: Sequence[str] = ()
@@ -81,7 +81,7 @@ def later(name: str, *arguments: Any) -> Callable[[], Any]:
 def no_answer(
     reasons: Sequence[str],
     keys: Iterable[str],
-    columns: Sequence[Column],
+    columns: Sequence[TableColumn],
     extra: Callable[[], Record] = dict,
 ) -> CommandAnswer:
     """Return that there is no answer, and why; of records there are the keys, or the columns."""

@@ -16,9 +16,10 @@ from fastcalc.commands.answer import CommandAnswer, screen, write
 from fastcalc.commands.output import kept_notes, whole
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import Array
-from fastcalc.records.columns import NEEDS_FIT, Columns, flat, pick
+from fastcalc.records.columns import NEEDS_FIT, Columns, flat
 from fastcalc.report import console, record_tables
 from fastcalc.report.dictionary import meanings, type_of
+from fastcalc.report.headings import pick
 from fastcalc.report.numbers_as_text import many
 from fastcalc.report.records import PREMISES, Record, plainly
 from fastcalc.requests.groups import Output

@@ -1,102 +1,82 @@
-"""The columns of records: what each is, how it comes from an estimate, how a table shows it.
+"""The columns of records: what each is, and how it comes from an estimate.
 
 Each is declared once. JSON, CSV and the files of a sweep take keys, order and values from here,
-tables the headings, priorities and formats, and the data dictionary in ``docs/`` the meanings.
+the data dictionary in ``docs/`` the meanings, and tables give them headings.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from operator import attrgetter
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from fastcalc.core.step.component import LIMITERS
 from fastcalc.formulas.types import Array
-from fastcalc.records.evaluated_points import CodedColumn
+from fastcalc.records.evaluated_points import CodedColumn, EvaluatedPoints
 
 Columns = dict[str, Any]
 """By key: text, a number, an array that broadcasts with the others, or `CodedColumn`."""
 
+Source = TypeVar("Source")
+"""What a record is of."""
+
 
 @dataclass(frozen=True)
-class Column:
-    """A column of records or of a table.
+class Column(Generic[Source]):
+    """A column of records.
 
     key, unit, meaning : name in a record; unit, or ``count``, ``text``, ``list`` or ``yes or no``;
         what it is
-    value : takes it from what a record is of, as an `EvaluatedPoints`: a function, or the path of
-        an attribute, which is the key unless given
-    heading : in two lines
-    drop_priority : how readily it makes room in a narrow table; the largest leaves first, 0 never
-    format : how a table writes it, where its unit does not say: a name that the report knows, or
-        what makes a cell of a record
+    value : takes it from what a record is of
     needs_fit : whether it has no value where the batch does not fit
     """
 
     key: str
-    unit: str = "text"
-    meaning: str = ""
-    value: str | Callable[[Any], Any] = ""
-    heading: tuple[str, str] = ("", "")
-    drop_priority: int = 0
-    format: str | Callable[[Any], str] = ""
-    needs_fit: bool = False
-
-    def of(self, source: Any) -> Any:
-        """Return its value of what a record is of."""
-        take = self.value if callable(self.value) else attrgetter(self.value or self.key)
-        return take(source)
+    unit: str
+    meaning: str
+    value: Callable[[Source], Any]
+    needs_fit: bool = field(default=False, kw_only=True)
 
 
-_fitting = partial(Column, needs_fit=True)
-"""A column without a value where the batch does not fit."""
+def _fitting(
+    key: str, unit: str, meaning: str, value: Callable[[EvaluatedPoints], Any]
+) -> Column[EvaluatedPoints]:
+    """Return a column without a value where the batch does not fit."""
+    return Column(key, unit, meaning, value, needs_fit=True)
 
-FIRST = (
-    Column("hardware", "text", "id of the chip", "scenario.hardware.id", ("", "hardware")),
-    Column("model", "text", "id of the model", "scenario.model.id", ("", "model")),
-    Column("engine", "text", "id of the engine", "scenario.engine.id"),
-    Column("chips", "count", "tp x pp x dp / ranks of a chip", "layout.chips", ("", "chips")),
-    Column("tp", "count", "tensor-parallel ranks", "layout.tp"),
-    Column("pp", "count", "pipeline stages", "layout.pp"),
-    Column("ep", "count", "ranks that share the experts", "layout.ep"),
-    Column("dp", "count", "attention replicas", "layout.dp"),
+
+FIRST: tuple[Column[EvaluatedPoints], ...] = (
+    Column("hardware", "text", "id of the chip", lambda points: points.scenario.hardware.id),
+    Column("model", "text", "id of the model", lambda points: points.scenario.model.id),
+    Column("engine", "text", "id of the engine", lambda points: points.scenario.engine.id),
+    Column("chips", "count", "tp x pp x dp / ranks of a chip", lambda points: points.layout.chips),
+    Column("tp", "count", "tensor-parallel ranks", lambda points: points.layout.tp),
+    Column("pp", "count", "pipeline stages", lambda points: points.layout.pp),
+    Column("ep", "count", "ranks that share the experts", lambda points: points.layout.ep),
+    Column("dp", "count", "attention replicas", lambda points: points.layout.dp),
     Column(
-        "weight_format",
-        "text",
-        "format of the weights",
-        "work.weight_format",
-        ("weight", "format"),
-        3,
+        "weight_format", "text", "format of the weights", lambda points: points.work.weight_format
     ),
-    Column("kv_format", "text", "format of the KV cache", "work.kv_format", ("KV", "cache"), 5),
+    Column("kv_format", "text", "format of the KV cache", lambda points: points.work.kv_format),
     Column(
         "batch",
         "count",
         "sequences decoded together by the whole deployment",
-        "batch",
-        ("", "batch"),
+        lambda points: points.batch,
     ),
-    Column("prompt_tokens", "count", "prompt of a request", "traffic.prompt"),
-    Column("output_tokens", "count", "output of a request", "traffic.output"),
-    Column("context_tokens", "tokens", "mean context in decode", "traffic.context"),
+    Column("prompt_tokens", "count", "prompt of a request", lambda points: points.traffic.prompt),
+    Column("output_tokens", "count", "output of a request", lambda points: points.traffic.output),
+    Column(
+        "context_tokens", "tokens", "mean context in decode", lambda points: points.traffic.context
+    ),
     Column(
         "speculation_tokens_per_pass",
         "tokens",
         "accepted in a decode pass",
-        "traffic.speculation.tokens_per_pass",
-        ("tokens", "a pass"),
-        4,
+        lambda points: points.traffic.speculation.tokens_per_pass,
     ),
-    Column("fits", "yes or no", "whether memory holds the batch"),
-    Column(
-        "placement",
-        "text",
-        "where the model lives",
-        lambda points: points.locations(),
-        ("", "where"),
-    ),
+    Column("fits", "yes or no", "whether memory holds the batch", lambda points: points.fits),
+    Column("placement", "text", "where the model lives", lambda points: points.locations()),
     Column(
         "min_chips",
         "count",
@@ -107,16 +87,9 @@ FIRST = (
         "max_batch",
         "count",
         "sequences that these chips hold, prompt and output reserved",
-        "placement.max_batch",
-        ("largest", "batch"),
+        lambda points: points.placement.max_batch,
     ),
-    Column(
-        "weights_gb",
-        "GB",
-        "weights",
-        lambda points: points.work.weight_bytes / 1e9,
-        ("weights", "GB"),
-    ),
+    Column("weights_gb", "GB", "weights", lambda points: points.work.weight_bytes / 1e9),
     Column(
         "kv_gb",
         "GB",
@@ -124,51 +97,42 @@ FIRST = (
         lambda points: (
             points.batch * (points.work.cache_bytes(points.placement.reserved_tokens) / 1e9)
         ),
-        ("KV cache", "GB"),
     ),
     Column(
         "memory_used_fraction",
         "ratio",
         "of the usable memory; above 1 where the batch does not fit",
-        "used",
-        ("memory", "used"),
-        1,
-        "percent",
+        lambda points: points.used,
     ),
     _fitting(
         "tokens_per_s_per_user",
         "tokens/s",
         "output tokens of each user, decode alone: expected",
-        "estimate.speed",
-        ("tok/s", "per user"),
+        lambda points: points.estimate.speed,
     ),
     _fitting(
         "tokens_per_s_per_user_low",
         "tokens/s",
         "low end of the 80 % range",
-        "estimate.low",
-        ("80 %", "range"),
-        1,
-        "range",
+        lambda points: points.estimate.low,
     ),
     _fitting(
-        "tokens_per_s_per_user_high", "tokens/s", "high end of the 80 % range", "estimate.high"
+        "tokens_per_s_per_user_high",
+        "tokens/s",
+        "high end of the 80 % range",
+        lambda points: points.estimate.high,
     ),
     _fitting(
         "tokens_per_s_per_user_bound",
         "tokens/s",
         "what no implementation can exceed on these chips",
-        "estimate.bound",
-        ("", "bound"),
-        3,
+        lambda points: points.estimate.bound,
     ),
     _fitting(
         "tokens_per_s_total",
         "tokens/s",
         "batch x tokens_per_s_per_user",
-        "estimate.total",
-        ("tok/s", "total"),
-        4,
+        lambda points: points.estimate.total,
     ),
     _fitting(
         "tokens_per_s_per_chip",
@@ -181,23 +145,13 @@ FIRST = (
         "ms",
         "time per output token, decode alone",
         lambda points: points.estimate.tpot * 1e3,
-        ("TPOT", "ms"),
-        6,
     ),
-    _fitting(
-        "ttft_ms",
-        "ms",
-        "time to the first token",
-        lambda points: points.estimate.ttft * 1e3,
-        ("TTFT", "ms"),
-        5,
-    ),
+    _fitting("ttft_ms", "ms", "time to the first token", lambda points: points.estimate.ttft * 1e3),
     _fitting(
         "request_s",
         "s",
         "time of a request: its first token and the others at tpot_ms",
-        "estimate.request",
-        ("request", "s"),
+        lambda points: points.estimate.request,
     ),
     Column(
         "limiter",
@@ -208,57 +162,43 @@ FIRST = (
             np.where(points.fits, points.estimate.step.limiter, len(LIMITERS)),
             (*LIMITERS, "capacity"),
         ),
-        ("limited", "by"),
-        1,
-        "limiter",
     ),
     _fitting(
         "usd_per_mtok_input",
         "USD",
         "price of a million prompt tokens, of the time that they add to served traffic",
         lambda points: points.usd[0],
-        ("$/Mtok", "input"),
-        6,
     ),
     _fitting(
         "usd_per_mtok_output",
         "USD",
         "price of a million output tokens, of decode alone",
         lambda points: points.usd[1],
-        ("$/Mtok", "output"),
-        3,
     ),
     _fitting(
         "usd_per_mtok_total",
         "USD",
         "price of a request over its tokens, prompt and output, times a million",
         lambda points: points.usd[2],
-        ("$/Mtok", "total"),
-        2,
     ),
     _fitting(
         "joules_per_token",
         "J",
         "energy of an output token in served traffic, at the power of the chips with host and site",
-        "estimate.joules",
-        ("J per", "token"),
-        9,
+        lambda points: points.estimate.joules,
     ),
     Column("warnings", "list", "what to know of this row", lambda points: points.warnings()),
     _fitting(
         "served_tokens_per_s_total",
         "tokens/s",
         "output tokens of the deployment, prompts taken in between",
-        "estimate.served",
-        ("tok/s", "served"),
-        8,
+        lambda points: points.estimate.served,
     ),
     _fitting(
         "served_request_s",
         "s",
         "time in which as many requests as the batch are served",
-        "estimate.run",
-        ("request served", "s"),
+        lambda points: points.estimate.run,
     ),
     _fitting(
         "bound_limiter",
@@ -270,62 +210,60 @@ FIRST = (
         "tokens_per_s_per_user_bound_memory",
         "tokens/s",
         "the bound by memory alone",
-        "estimate.bound_memory",
+        lambda points: points.estimate.bound_memory,
     ),
     _fitting(
         "tokens_per_s_per_user_bound_compute",
         "tokens/s",
         "the bound by compute alone",
-        "estimate.bound_compute",
+        lambda points: points.estimate.bound_compute,
     ),
-    Column("usd_per_hour", "USD", "price of all chips for an hour, in use or not"),
+    Column(
+        "usd_per_hour",
+        "USD",
+        "price of all chips for an hour, in use or not",
+        lambda points: points.usd_per_hour,
+    ),
 )
 
-LATER = (
+LATER: tuple[Column[EvaluatedPoints], ...] = (
     _fitting(
         "tpot_in_traffic_ms",
         "ms",
         "time per output token while prompts of others come between, as servers are measured",
         lambda points: points.estimate.tpot_in_traffic * 1e3,
-        ("TPOT in", "traffic"),
-        7,
     ),
-    Column("host", "text", "host whose memory the chips may use"),
+    Column("host", "text", "host whose memory the chips may use", lambda points: points.host),
     _fitting(
         "host_use",
         "text",
         "what a decode step does with weights on the host: stream them over the link, or compute "
         "in place",
+        lambda points: points.host_use,
     ),
     _fitting(
         "dense_near_fraction",
         "ratio",
         "of the dense weights, in the chip's fastest memory",
         lambda points: points.near("dense"),
-        ("dense weights", "near"),
-        format="percent",
     ),
     _fitting(
         "experts_near_fraction",
         "ratio",
         "of the routed experts, in the chip's fastest memory; empty without any",
         lambda points: points.near("experts") if points.work.experts else None,
-        ("experts", "near"),
-        format="percent",
     ),
     _fitting(
         "kv_near_fraction",
         "ratio",
         "of the KV cache, in the chip's fastest memory",
         lambda points: points.near("kv"),
-        ("KV cache", "near"),
-        format="percent",
     ),
     Column(
         "speculation_drafted_tokens",
         "count",
         "drafted before each decode pass: --speculate takes it after those accepted, as 2.5/3",
-        "traffic.speculation.drafted",
+        lambda points: points.traffic.speculation.drafted,
     ),
     Column(
         "undetermined",
@@ -343,28 +281,13 @@ NEEDS_FIT = frozenset(column.key for column in COLUMNS if column.needs_fit)
 WHOLE = frozenset(column.key for column in COLUMNS if column.unit == "count")
 
 
-def pick(keys: str, columns: Sequence[Column] = (), *, keep: str = "") -> list[Column]:
-    """Return columns by their keys.
-
-    keys : with blanks between
-    columns : others than those of `COLUMNS`, or in place of them
-    keep : keys of those that a narrow table keeps, whatever their priority
-    """
-    by_key = {column.key: column for column in (*COLUMNS, *columns)}
-    picked = [by_key[key] for key in keys.split()]
-    return [
-        replace(column, drop_priority=0) if column.key in keep.split() else column
-        for column in picked
-    ]
-
-
-def values(columns: Sequence[Column], source: Any) -> dict[str, Any]:
+def values(columns: Sequence[Column[Source]], source: Source) -> dict[str, Any]:
     """Return the value of each column by its key.
 
     columns : in order
     source : what they take them from
     """
-    return {column.key: column.of(source) for column in columns}
+    return {column.key: column.value(source) for column in columns}
 
 
 def records(columns: Columns, shape: tuple[int, ...]) -> Iterator[dict[str, Any]]:

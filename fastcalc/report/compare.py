@@ -12,9 +12,9 @@ from fastcalc.core.placement.layout import Layout
 from fastcalc.core.pricing import USD_PER_KWH, YEARS, Pricing
 from fastcalc.core.scenario import Location, Outcome
 from fastcalc.core.speed_range import range_note
-from fastcalc.records.columns import pick
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, Title
+from fastcalc.report.headings import pick
 from fastcalc.report.memories import lives
 from fastcalc.report.numbers_as_text import dollars, number, parameters, size
 from fastcalc.report.records import compare_records, drafter, models_of

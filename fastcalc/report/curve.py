@@ -1,13 +1,13 @@
 """What a smaller batch costs from every starting batch: records, a table, a chart of floors."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from fastcalc.core.scenario import Scenario
 from fastcalc.core.undetermined import batching_notes, is_assumed, undetermined_notes
 from fastcalc.formulas.money import usd_per_million
 from fastcalc.records.columns import Column, values
@@ -15,6 +15,7 @@ from fastcalc.report import record_tables, records
 from fastcalc.report.chart import plot
 from fastcalc.report.charts.drawing import Panel, Series, axes
 from fastcalc.report.console import Notes, Part, Title
+from fastcalc.report.headings import TableColumn
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.record_tables import numbers
 from fastcalc.report.records import Record, plainly
@@ -24,7 +25,31 @@ _CHART = 80
 """Characters in a line of the chart at most."""
 
 
-def _usd(start: Any, batch: float, speed: float) -> float | None:
+@dataclass(frozen=True)
+class Start:
+    """A batch that a curve starts from, and the smaller one that is faster.
+
+    scenario : engine and formats
+    floor_ms : a step of one sequence [ms]
+    batch, smaller_batch : at the start and the end; 0 where no end reaches the speed [1]
+    speed, faster : of each user with them [1/s]
+    before, after : how they are cut
+    cost_multiple : of an output token, the end over the start [1]
+    """
+
+    study: Study
+    scenario: Scenario
+    floor_ms: float
+    batch: int
+    speed: float
+    before: str
+    smaller_batch: int
+    faster: float
+    after: str
+    cost_multiple: float
+
+
+def _usd(start: Start, batch: float, speed: float) -> float | None:
     """Return dollars a million output tokens; None without a price or such a batch. [USD]"""
     pricing = start.scenario.pricing
     price = pricing.per_chip_hour(start.scenario.hardware)
@@ -44,23 +69,38 @@ _UNDETERMINED = (
     "cost_multiple",
 )
 
-COLUMNS = (
-    Column("hardware", "text", "id of the chip", "scenario.hardware.id"),
-    Column("model", "text", "id of the model", "scenario.model.id"),
+COLUMNS: tuple[Column[Start], ...] = (
+    Column("hardware", "text", "id of the chip", lambda start: start.scenario.hardware.id),
+    Column("model", "text", "id of the model", lambda start: start.scenario.model.id),
     Column(
-        "engine", "text", "id of the engine; textbook: all peaks and a floor", "scenario.engine.id"
+        "engine",
+        "text",
+        "id of the engine; textbook: all peaks and a floor",
+        lambda start: start.scenario.engine.id,
     ),
-    Column("weight_format", "text", "format of the weights", "scenario.work.weight_format"),
-    Column("kv_format", "text", "format of the KV cache", "scenario.work.kv_format"),
-    Column("chips", "count", "at both ends", "study.chips"),
-    Column("floor_ms", "ms", "of a step of one sequence, one thing after another"),
-    Column("speedup", "ratio", "asked for", "study.speedup"),
-    Column("batch", "count", "sequences decoded together at the start"),
+    Column(
+        "weight_format",
+        "text",
+        "format of the weights",
+        lambda start: start.scenario.work.weight_format,
+    ),
+    Column(
+        "kv_format", "text", "format of the KV cache", lambda start: start.scenario.work.kv_format
+    ),
+    Column("chips", "count", "at both ends", lambda start: start.study.chips),
+    Column(
+        "floor_ms",
+        "ms",
+        "of a step of one sequence, one thing after another",
+        lambda start: start.floor_ms,
+    ),
+    Column("speedup", "ratio", "asked for", lambda start: start.study.speedup),
+    Column("batch", "count", "sequences decoded together at the start", lambda start: start.batch),
     Column(
         "tokens_per_s_per_user",
         "tokens/s",
         "at the start, on the cut that serves it fastest; null where it does not fit",
-        "speed",
+        lambda start: start.speed,
     ),
     Column("layout", "text", "that cut", lambda start: start.before if start.speed > 0.0 else None),
     Column(
@@ -81,7 +121,7 @@ COLUMNS = (
         "the batch that is, and costs least",
         lambda start: start.smaller_batch or None,
     ),
-    Column("end_tokens_per_s_per_user", "tokens/s", "with it", "faster"),
+    Column("end_tokens_per_s_per_user", "tokens/s", "with it", lambda start: start.faster),
     Column(
         "end_layout",
         "text",
@@ -94,7 +134,12 @@ COLUMNS = (
         "with it",
         lambda start: _usd(start, start.smaller_batch, start.faster),
     ),
-    Column("cost_multiple", "ratio", "of an output token, the end over the start"),
+    Column(
+        "cost_multiple",
+        "ratio",
+        "of an output token, the end over the start",
+        lambda start: start.cost_multiple,
+    ),
     Column(
         "undetermined",
         "list",
@@ -116,10 +161,10 @@ def curve_records(study: Study) -> list[Record]:
     ]
 
 
-def _starts(study: Study, curve: Curve) -> Iterator[SimpleNamespace]:
+def _starts(study: Study, curve: Curve) -> Iterator[Start]:
     multiples = curve.multiple
     for place, batch in enumerate(curve.starts.tolist()):
-        yield SimpleNamespace(
+        yield Start(
             study=study,
             scenario=curve.space.scenario,
             floor_ms=1e3 * curve.floor,
@@ -149,7 +194,7 @@ def rows(study: Study) -> list[int]:
     return sorted({*before, *(at for at in places if at >= first), len(starts) - 1})
 
 
-def table(study: Study, cost: float) -> list[Column]:
+def table(study: Study, cost: float) -> list[TableColumn]:
     """Return the columns of a table whose rows are places of starts."""
     first = study.engines[0]
     columns = [

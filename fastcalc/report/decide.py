@@ -18,6 +18,7 @@ from fastcalc.report.decision_verdict import (
     verdict,
     winner,
 )
+from fastcalc.report.headings import TableColumn
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plainly
@@ -137,19 +138,24 @@ def records(decision: Choice) -> list[Record]:
     return [plainly(values(COLUMNS, row)) for row in rows(decision)]
 
 
-def _of(key: str, unit: str, meaning: str, path: str) -> Column:
+def _of(key: str, unit: str, meaning: str, path: str) -> Column[Row]:
     return Column(key, unit, meaning, lambda row: float(attrgetter(path)(row)))
 
 
-def _offered(key: str, unit: str, meaning: str, field: str, scale: float = 1.0) -> Column:
+def _offered(key: str, unit: str, meaning: str, field: str, scale: float = 1.0) -> Column[Row]:
     return Column(key, unit, meaning, lambda row: row.offered(field) * scale)
 
 
-COLUMNS = (
-    Column("option", "text", "name of the option", "option.name"),
-    Column("model", "text", "its model; null where a speed was given", "option.model"),
-    Column("hardware", "text", "and its chip", "option.hardware"),
-    Column("batch", "count", "and its batch", "option.batch"),
+COLUMNS: tuple[Column[Row], ...] = (
+    Column("option", "text", "name of the option", lambda row: row.option.name),
+    Column(
+        "model",
+        "text",
+        "its model; null where a speed was given",
+        lambda row: row.option.model,
+    ),
+    Column("hardware", "text", "and its chip", lambda row: row.option.hardware),
+    Column("batch", "count", "and its batch", lambda row: row.option.batch),
     _of("steps", "count", "steps of a run", "terms.steps"),
     _offered("tokens_per_step", "count", "tokens out of a call", "tokens"),
     _offered("tool_s_per_step", "s", "time of tools in a step", "tools"),
@@ -184,8 +190,13 @@ COLUMNS = (
     _of("usd_a_month", "USD", "of tokens and plan", "prospect.month_usd"),
     Column("wins", "yes or no", "whether it wins", lambda row: winner(row.decision) is row.option),
     Column("window_ms", "ms", "the gap that is asked about", lambda row: row.gap * 1e3),
-    Column("window_tokens", "number", "tokens that fit it"),
-    Column("tokens_per_s_needed", "tokens/s", "for all tokens to fit", "window_speed"),
+    Column("window_tokens", "number", "tokens that fit it", lambda row: row.window_tokens),
+    Column(
+        "tokens_per_s_needed",
+        "tokens/s",
+        "for all tokens to fit",
+        lambda row: row.window_speed,
+    ),
     _of("tokens_to_success", "count", "read and written for one success", "prospect.tokens"),
     Column(
         "included_tokens_a_month",
@@ -232,7 +243,7 @@ _GAP = (
 )
 
 
-def columns(decision: Choice) -> Sequence[Column]:
+def columns(decision: Choice) -> Sequence[TableColumn]:
     """Return the columns of a table of options, or of what fits a gap."""
     if decision.objective == "window":
         return _GAP

@@ -7,7 +7,7 @@ from typing import Any
 from fastcalc.records.columns import COLUMNS, Column
 from fastcalc.report import curve, decide, fastmode, fit, infer, plan
 
-COMMANDS: dict[str, tuple[Column, ...]] = {
+COMMANDS: dict[str, tuple[Column[Any], ...]] = {
     "compare, frontier, sweep": COLUMNS,
     "fit": fit.COLUMNS,
     "plan": plan.COLUMNS,
@@ -19,7 +19,7 @@ COMMANDS: dict[str, tuple[Column, ...]] = {
 
 
 @cache
-def meanings() -> Mapping[str, Column]:
+def meanings() -> Mapping[str, Column[Any]]:
     """Return the column of each key, of the first command that has it."""
     columns = [column for columns_of_command in COMMANDS.values() for column in columns_of_command]
     return {column.key: column for column in reversed(columns)}

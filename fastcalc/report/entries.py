@@ -8,9 +8,9 @@ from fastcalc.catalogue.schema.hardware import RateFormat
 from fastcalc.core.chip.machine_class import ENGINES
 from fastcalc.core.model.workload import Workload, checkpoint_parameters, workload
 from fastcalc.formulas.roofline import critical_batch
-from fastcalc.records.columns import Column
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, TextTable, Title
+from fastcalc.report.headings import TableColumn
 from fastcalc.report.numbers_as_text import number, parameters, prefixed, size
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plain, plainly
@@ -151,7 +151,7 @@ def _kinds(engine: Engine) -> list[str]:
     return [kind for kind, name in ENGINES.items() if name == engine.id]
 
 
-LISTED: dict[str, tuple[Column, ...]] = {
+LISTED: dict[str, tuple[TableColumn, ...]] = {
     "hardware": (
         words("id", lambda chip: chip.id),
         words("name", lambda chip: chip.name, 9),
@@ -192,7 +192,7 @@ LISTED: dict[str, tuple[Column, ...]] = {
 """Columns of the lists, those of models taken from their workloads."""
 
 
-def listed(kind: str, entries: Sequence[Any]) -> tuple[Sequence[Column], Sequence[Any]]:
+def listed(kind: str, entries: Sequence[Any]) -> tuple[Sequence[TableColumn], Sequence[Any]]:
     """Return the columns of a list, and what they are taken from."""
     return LISTED[kind], [workload(model) for model in entries] if kind == "models" else entries
 

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from math import prod
 
-from fastcalc.records.columns import Column, values
+from fastcalc.records.columns import values
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, Title
+from fastcalc.report.headings import TableColumn
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.report.records import Record, plainly
 from fastcalc.search.fastmode.waterfall import Factor
@@ -17,52 +18,68 @@ def cost_multiple_cell(record: Record) -> str:
     return "-" if times is None else f"{dollars(times)}x"
 
 
-COLUMNS = (
-    Column("trick", "text", "what is changed", heading=("", "factor")),
-    Column("change", "text", "to what", heading=("", "to")),
-    Column(
+COLUMNS: tuple[TableColumn, ...] = (
+    TableColumn(
+        "trick", "text", "what is changed", lambda factor: factor.trick, heading=("", "factor")
+    ),
+    TableColumn("change", "text", "to what", lambda factor: factor.change, heading=("", "to")),
+    TableColumn(
         "speedup",
         "ratio",
         "over the speed of each user before it",
+        lambda factor: factor.speedup,
         heading=("", "speed"),
         format=lambda record: f"{number(record['speedup'])}x",
     ),
-    Column(
+    TableColumn(
         "cost_multiple",
         "ratio",
         "over the price of an output token before it",
+        lambda factor: factor.cost_multiple,
         heading=("", "cost"),
         format=cost_multiple_cell,
     ),
-    Column(
+    TableColumn(
         "batch",
         "count",
         "sequences decoded together after it",
         lambda factor: factor.after.scenario.batches[0],
         ("", "batch"),
     ),
-    Column("chips", "count", "chips after it", "after.placement.layout.chips", ("", "chips")),
-    Column(
+    TableColumn(
+        "chips",
+        "count",
+        "chips after it",
+        lambda factor: factor.after.placement.layout.chips,
+        ("", "chips"),
+    ),
+    TableColumn(
         "tokens_per_s_per_user",
         "tokens/s",
         "of each user after it, expected",
         lambda factor: float(factor.after.estimate.speed[0]),
         ("tok/s", "a user"),
     ),
-    Column(
+    TableColumn(
         "usd_per_mtok_output",
         "USD",
         "of a million output tokens after it",
         lambda factor: factor.after.usd and float(factor.after.usd[1][0]),
         ("$/Mtok", "output"),
     ),
-    Column(
+    TableColumn(
         "evidence",
         "text",
         "whether an engine is fitted to it, or it is published or assumed",
+        lambda factor: factor.evidence,
         heading=("", "rests on"),
     ),
-    Column("source", "text", "what it was fitted on, who published it, or why it is assumed"),
+    TableColumn(
+        "source",
+        "text",
+        "what it was fitted on, who published it, or why it is assumed",
+        lambda factor: factor.source,
+    ),
 )
 _TABLE = [column for column in COLUMNS if column.key != "source"]
 

@@ -1,8 +1,7 @@
 """What each trick buys and costs: records, and cells for tables."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
-from types import SimpleNamespace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from fastcalc.core.ratios import independent_ratio
@@ -11,6 +10,7 @@ from fastcalc.records import columns
 from fastcalc.records.columns import Column, values
 from fastcalc.report import records
 from fastcalc.report.factors import cost_multiple_cell, factor_records
+from fastcalc.report.headings import TableColumn
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.records import Record, compare_records, plain, plainly
 from fastcalc.search.fastmode import Answer, Option
@@ -19,6 +19,26 @@ from fastcalc.search.fastmode.waterfall import Factor, waterfall
 
 Command = Callable[[Outcome], str | None]
 """Returns the command that prints a point again, or None where there is none."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """An option next to today's point.
+
+    option, point : what is tried, and its record, empty where nothing reaches the speed
+    base, today : today's point, and its record
+    speed : wanted of each user [1/s]
+    command : prints the point again
+    changes_answers : whether another model, unless it was named, or fewer bits than today's answer
+    """
+
+    option: Option
+    point: Record
+    base: Outcome
+    today: Record
+    speed: float
+    command: str | None
+    changes_answers: bool
 
 
 def rows(
@@ -31,12 +51,11 @@ def rows(
         point: Record = {**dict.fromkeys(records.KEYS), "warnings": [], "undetermined": []}
         if option.outcome is not None:
             point = compare_records([option.outcome])[0]
-        trial = SimpleNamespace(
+        trial = Trial(
             option=option,
             point=point,
             today=today,
             speed=answer.speed,
-            low=point["tokens_per_s_per_user_low"],
             base=answer.today,
             command=command(option.outcome) if option.outcome else None,
             changes_answers=option.outcome is not None
@@ -67,8 +86,15 @@ _RATIOS = (
     ("cost_multiple", "usd_per_mtok_output"),
     ("cost_multiple_total", "usd_per_mtok_total"),
 )
-_BEFORE = (
-    Column("trick", "text", "what is tried", "option.trick"),
+
+
+def _reaches_at_low_end(trial: Trial) -> bool | None:
+    low = trial.point["tokens_per_s_per_user_low"]
+    return None if low is None else bool(low >= trial.speed)
+
+
+_BEFORE: tuple[Column[Trial], ...] = (
+    Column("trick", "text", "what is tried", lambda trial: trial.option.trick),
     Column("change", "text", "what is changed", lambda trial: trial.option.change or None),
     Column(
         "reaches",
@@ -76,14 +102,14 @@ _BEFORE = (
         "whether the speed is expected",
         lambda trial: trial.option.outcome is not None and trial.option.trick != "today",
     ),
-    Column("cannot", "text", "why it is not", "option.why_not"),
+    Column("cannot", "text", "why it is not", lambda trial: trial.option.why_not),
     Column(
         "speedup",
         "ratio",
         "over today's speed of each user",
         lambda trial: _ratio(trial.point, trial.today, "tokens_per_s_per_user"),
     ),
-    Column(
+    TableColumn(
         "cost_multiple",
         "ratio",
         "over today's price of an output token",
@@ -107,16 +133,18 @@ _BEFORE = (
         "low_end_reaches",
         "yes or no",
         "whether it is at the low end of the 80 % range",
-        lambda trial: None if trial.low is None else trial.low >= trial.speed,
+        _reaches_at_low_end,
     ),
 )
-_AFTER = (Column("compare", "text", "command that prints the point again", "command"),)
+_AFTER: tuple[Column[Trial], ...] = (
+    Column("compare", "text", "command that prints the point again", lambda trial: trial.command),
+)
 
 
-def _gain(end: str) -> Callable[[Any], float | None]:
+def _gain(end: str) -> Callable[[Trial], float | None]:
     """Return an end of the range of the speed-up; None of today's point and of none."""
 
-    def of(trial: Any) -> float | None:
+    def of(trial: Trial) -> float | None:
         if trial.option.outcome is None or trial.option.trick == "today":
             return None
         speeds = (outcome.estimate.ranged_speed for outcome in (trial.option.outcome, trial.base))
@@ -126,7 +154,7 @@ def _gain(end: str) -> Callable[[Any], float | None]:
     return of
 
 
-_RANGE = tuple(
+_RANGE: tuple[Column[Trial], ...] = tuple(
     Column(
         f"speedup_{end}",
         "ratio",
@@ -137,26 +165,26 @@ _RANGE = tuple(
 )
 
 
-def _dearer(end: str) -> Callable[[Any], float | None]:
+def _dearer(end: str) -> Callable[[Trial], float | None]:
     """Return an end of the range of the cost multiple: a slower user costs more, on either side."""
 
-    def of(trial: Any) -> float | None:
+    def of(trial: Trial) -> float | None:
         cost = _ratio(trial.point, trial.today, "usd_per_mtok_output")
-        if cost is None or trial.option.trick == "today":
+        if cost is None or trial.option.outcome is None or trial.option.trick == "today":
             return None
-        outcomes = (trial.base, trial.option.outcome)
-        over, under = (outcome.estimate.ranged_speed for outcome in outcomes)
-        slower = independent_ratio(over=over, under=under)
+        over, under = trial.base.estimate, trial.option.outcome.estimate
+        slower = independent_ratio(over=over.ranged_speed, under=under.ranged_speed)
         return cost * float((getattr(slower, end) / slower.expected)[0])
 
     return of
 
 
-_LAST = (
+_LAST: tuple[Column[Trial], ...] = (
     Column(
         "changes_answers",
         "yes or no",
         "whether another model, unless it was named, or fewer bits than today's answer",
+        lambda trial: trial.changes_answers,
     ),
     *(
         Column(
@@ -168,7 +196,14 @@ _LAST = (
         for end in ("low", "high")
     ),
 )
-COLUMNS = (*_BEFORE, *columns.FIRST, *_AFTER, *columns.LATER, *_RANGE, *_LAST)
+COLUMNS: tuple[Column[Any], ...] = (
+    *_BEFORE,
+    *columns.FIRST,
+    *_AFTER,
+    *columns.LATER,
+    *_RANGE,
+    *_LAST,
+)
 KEYS = tuple(column.key for column in COLUMNS)
 
 

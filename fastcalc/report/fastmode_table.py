@@ -6,10 +6,10 @@ from math import isnan
 
 from fastcalc.core.chip.formats_run import format_notes
 from fastcalc.core.scenario import Outcome
-from fastcalc.records.columns import Column, pick
 from fastcalc.report import compare, factors, record_tables
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.fastmode import COLUMNS, MOST_SHOWN, factors_of, no_option_reaches, rows
+from fastcalc.report.headings import TableColumn, pick
 from fastcalc.report.numbers_as_text import counted, dollars, number, parameters
 from fastcalc.report.records import Record
 from fastcalc.search.fastmode import Answer, Option
@@ -46,8 +46,8 @@ TABLE = pick(
     [
         *COLUMNS,
         *(replace(column, heading=("tok/s", "a user")) for column in pick("tokens_per_s_per_user")),
-        Column("trick", heading=("", "trick"), format=_called),
-        Column("how", heading=("how; what limits it next,", "or why it cannot"), format=_how),
+        TableColumn("trick", heading=("", "trick"), format=_called),
+        TableColumn("how", heading=("how; what limits it next,", "or why it cannot"), format=_how),
     ],
     keep="usd_per_mtok_output",
 )

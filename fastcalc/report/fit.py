@@ -1,24 +1,30 @@
 """Where models fit: a table, and records."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
-from types import SimpleNamespace
+from typing import Any
 
+from fastcalc.core.model.workload import Workload
+from fastcalc.core.placement.layout import Layout
+from fastcalc.core.placement.placement import Placement
 from fastcalc.core.placement.split import near
-from fastcalc.core.scenario import Location
-from fastcalc.records.columns import NEEDS_FIT, Column, pick, values
+from fastcalc.core.scenario import Location, Scenario
+from fastcalc.core.traffic import Traffic
+from fastcalc.formulas.types import ArrayLike, Floats
+from fastcalc.records.columns import NEEDS_FIT, Column, values
 from fastcalc.report import record_tables
 from fastcalc.report.compare import why
 from fastcalc.report.console import Part, Screen, TextTable
+from fastcalc.report.headings import TableColumn, pick
 from fastcalc.report.memories import KEY, LETTERS, bar, filled
 from fastcalc.report.numbers_as_text import counted, listed, number, parameters, size
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plainly
 
-COLUMNS = (
+COLUMNS: tuple[Column[Any], ...] = (
     *pick(
         "hardware model engine chips tp pp ep dp weight_format kv_format batch prompt_tokens "
         "output_tokens context_tokens fits placement min_chips max_batch weights_gb kv_gb "
@@ -30,14 +36,19 @@ COLUMNS = (
         "KV cache of a sequence, prompt and output reserved",
         lambda point: float(point.work.cache_bytes(point.traffic.reserved)) / 1e9,
     ),
-    Column("memory_tier", "text", "the memory that holds weights and cache", "memories"),
+    Column(
+        "memory_tier",
+        "text",
+        "the memory that holds weights and cache",
+        lambda point: point.alone.memories,
+    ),
     Column(
         "usable_gb_per_chip",
         "GB",
         "of that memory, what the engine leaves for them",
         lambda point: sum(point.placement.machine.usable(point.layout.chips)) / 1e9,
     ),
-    Column(
+    TableColumn(
         "chips_by_capacity",
         "count",
         "chips needed if bytes could go anywhere",
@@ -45,7 +56,7 @@ COLUMNS = (
         ("capacity", "alone"),
         3,
     ),
-    Column(
+    TableColumn(
         "chips_by_whole_layers",
         "count",
         "chips needed if layers stay whole",
@@ -63,7 +74,7 @@ _SHOWN = pick(
     "memory_used_fraction",
     [
         *COLUMNS,
-        Column(
+        TableColumn(
             "fits",
             heading=("", "fits"),
             format=lambda record: (
@@ -91,30 +102,86 @@ _KEY = f"key: the largest batch that these chips hold, prompt and output reserve
 _KEY_OF_NEEDS = "; needs N: N chips in a usual layout hold it"
 
 
+@dataclass(frozen=True)
+class PlacedBatch:
+    """The smallest batch of a location; columns take from it what `EvaluatedPoints` has, too."""
+
+    location: Location
+
+    @property
+    def scenario(self) -> Scenario:
+        """What was asked."""
+        return self.location.scenario
+
+    @property
+    def traffic(self) -> Traffic:
+        """What requests look like."""
+        return self.scenario.traffic
+
+    @property
+    def placement(self) -> Placement:
+        """The model on its chips."""
+        return self.location.placement
+
+    @property
+    def layout(self) -> Layout:
+        """How it is cut."""
+        return self.placement.layout
+
+    @property
+    def work(self) -> Workload:
+        """The model in its formats."""
+        return self.placement.work
+
+    @property
+    def batch(self) -> int:
+        """Sequences. [1]"""
+        return min(self.scenario.batches)
+
+    @cached_property
+    def alone(self) -> Location:
+        """The location with this batch alone."""
+        return replace(self.location, scenario=replace(self.scenario, batches=(self.batch,)))
+
+    @property
+    def fits(self) -> bool:
+        """Whether memory holds it."""
+        return self.location.fits
+
+    @property
+    def used(self) -> Floats:
+        """Share of the usable memory that is taken. [1]"""
+        return self.placement.used_fraction(self.batch)
+
+    @property
+    def host(self) -> str | None:
+        """The host whose memory the chips may use."""
+        host = self.scenario.memory.host
+        return host.id if host else None
+
+    @property
+    def needed(self) -> tuple[int | None, int | None]:
+        """Chips by capacity alone, and with layers whole. [1]"""
+        return self.location.site.chips_needed(self.batch)
+
+    def locations(self) -> str:
+        """Return where it lives, in a phrase."""
+        return self.alone.where
+
+    def near(self, kind: str) -> ArrayLike:
+        """Return the share of a kind of bytes that lives in the fastest memory. [1]"""
+        return near(self.placement.machine, self.alone.split, kind)
+
+    def min_chips(self) -> int | None:
+        """Return the chips of the smallest deployment that holds it. [1]"""
+        return self.location.min_chips[self.scenario.batches.index(self.batch)]
+
+
 def fit_records(locations: Iterable[Location]) -> list[Record]:
     """Return one record for each model on each chip; the keys mean what they do in compare."""
     records = []
     for location in locations:
-        scenario, place = location.scenario, location.placement
-        batch = min(scenario.batches)
-        alone = replace(location, scenario=replace(scenario, batches=(batch,)))
-        # By the names of `EvaluatedPoints`.
-        point = SimpleNamespace(
-            scenario=scenario,
-            traffic=scenario.traffic,
-            placement=place,
-            layout=place.layout,
-            work=place.work,
-            batch=batch,
-            fits=location.fits,
-            used=place.used_fraction(batch),
-            locations=partial(getattr, alone, "where"),
-            memories=alone.memories,
-            host=scenario.memory.host and scenario.memory.host.id,
-            near=partial(near, place.machine, alone.split),
-            min_chips=partial(location.min_chips.__getitem__, scenario.batches.index(batch)),
-            needed=location.site.chips_needed(batch),
-        )
+        point = PlacedBatch(location)
         record = plainly(values(COLUMNS, point))
         records.append(record if point.fits else record | dict.fromkeys(NEEDS_FIT & record.keys()))
     return records

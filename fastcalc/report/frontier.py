@@ -8,9 +8,9 @@ import numpy as np
 
 from fastcalc.core.own_formats import is_narrowed
 from fastcalc.core.scenario import Outcome
-from fastcalc.records.columns import Column, pick
 from fastcalc.report import compare, overview, record_tables
 from fastcalc.report.console import Part, Screen
+from fastcalc.report.headings import TableColumn, pick
 from fastcalc.report.numbers_as_text import counted, dollars, listed, number
 from fastcalc.report.records import Record, compare_records
 from fastcalc.search import FrontierPoint, edge
@@ -26,7 +26,7 @@ def _marked(record: Record) -> str:
 
 
 _OWN = [
-    Column(
+    TableColumn(
         "layout",
         heading=("", "layout"),
         drop_priority=1,
@@ -34,7 +34,7 @@ _OWN = [
             f"{name} {record[name]}" for name in ("tp", "pp", "dp", "ep") if record[name] > 1
         ),
     ),
-    Column("formats", heading=("", "formats"), format=_marked),
+    TableColumn("formats", heading=("", "formats"), format=_marked),
 ]
 _COLUMNS = pick(
     "tokens_per_s_per_user tokens_per_s_per_user_low tokens_per_s_per_user_bound "
@@ -78,7 +78,7 @@ def outcomes(points: Sequence[FrontierPoint]) -> list[Outcome]:
     return list({id(point.outcome): point.outcome for point in points}.values())
 
 
-def columns(records: Sequence[Record], *, wide: bool = False) -> list[Column]:
+def columns(records: Sequence[Record], *, wide: bool = False) -> list[TableColumn]:
     """Return the columns of a table of rows; formats where there are several, or fewer bits."""
     several = len(set(map(_formats, records))) > 1
     several = several or any(record["is_narrowed"] for record in records)

@@ -2,9 +2,8 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 
@@ -215,8 +214,18 @@ def _sides(inverse: Inverse, width: int) -> Part:
     return record_tables.table(columns, BOX, width)
 
 
-def _end(side: Side, key: str, meaning: str) -> Column:
-    def value(combination: Any) -> float | None:
+@dataclass(frozen=True)
+class Combination:
+    """A combination of tricks: its region, and the chips of both tiers."""
+
+    region: Region
+    is_minimal: bool
+    chip: str
+    fast_chip: str
+
+
+def _end(side: Side, key: str, meaning: str) -> Column[Combination]:
+    def value(combination: Combination) -> float | None:
         if not combination.region.is_found:
             return None
         ends = combination.region.ends if key in ("least", "most") else combination.region.band
@@ -231,11 +240,28 @@ _ENDS = {
     "high": "above nine tenths",
     "most": "the most",
 }
-COLUMNS = (
-    Column("tricks", "text", "by which the tiers differ"),
-    Column("suffices", "yes or no", "whether they explain both tiers", "region.is_found"),
-    Column("is_minimal", "yes or no", "and no fewer do"),
-    Column("share_of_box", "share", "of the box, by volume", "region.share"),
+COLUMNS: tuple[Column[Combination], ...] = (
+    Column(
+        "tricks",
+        "text",
+        "by which the tiers differ",
+        lambda combination: " + ".join(combination.region.tricks),
+    ),
+    Column(
+        "suffices",
+        "yes or no",
+        "whether they explain both tiers",
+        lambda combination: combination.region.is_found,
+    ),
+    Column(
+        "is_minimal", "yes or no", "and no fewer do", lambda combination: combination.is_minimal
+    ),
+    Column(
+        "share_of_box",
+        "share",
+        "of the box, by volume",
+        lambda combination: combination.region.share,
+    ),
     Column(
         "points",
         "count",
@@ -249,8 +275,10 @@ COLUMNS = (
         lambda combination: combination.region.mean_width if combination.region.is_found else None,
     ),
     *(_end(side, key, meaning) for side in BOX for key, meaning in _ENDS.items()),
-    Column("chip", "text", "chips of the slow tier"),
-    Column("fast_chip", "text", "chips of the fast tier"),
+    Column("chip", "text", "chips of the slow tier", lambda combination: combination.chip),
+    Column(
+        "fast_chip", "text", "chips of the fast tier", lambda combination: combination.fast_chip
+    ),
     Column(
         "changed_chip",
         "share",
@@ -260,7 +288,10 @@ COLUMNS = (
         ),
     ),
     Column(
-        "is_thin", "yes or no", f"whether it rests on fewer than {ENOUGH} points", "region.is_thin"
+        "is_thin",
+        "yes or no",
+        f"whether it rests on fewer than {ENOUGH} points",
+        lambda combination: combination.region.is_thin,
     ),
     Column(
         "at_edge",
@@ -279,8 +310,7 @@ def record(inverse: Inverse, region: Region) -> Record:
         )
         for name in ("chip", "fast_chip")
     }
-    tricks, is_minimal = " + ".join(region.tricks), region in inverse.minimal
-    combination = SimpleNamespace(region=region, tricks=tricks, is_minimal=is_minimal, **chips)
+    combination = Combination(region, region in inverse.minimal, **chips)
     return plainly(values(COLUMNS, combination))
 
 

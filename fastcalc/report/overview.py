@@ -7,10 +7,10 @@ from itertools import groupby
 from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.core.scenario import Outcome
-from fastcalc.records.columns import pick
 from fastcalc.report import record_tables
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.first_sentence import first_sentence
+from fastcalc.report.headings import pick
 from fastcalc.report.numbers_as_text import dollars, number, parameters, size
 from fastcalc.report.records import compare_records
 

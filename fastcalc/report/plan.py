@@ -1,15 +1,17 @@
 """A plan as records, the command that shows it again, and what to relax where there is none."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
 from math import inf
-from types import SimpleNamespace
+from typing import Any
 
 from fastcalc.core.estimate import site_power
 from fastcalc.core.undetermined import undetermined_keys
-from fastcalc.records import columns
-from fastcalc.records.columns import Column, pick, values
+from fastcalc.records.columns import Column, values
 from fastcalc.report import records
 from fastcalc.report.commands import Typed, compare_command
+from fastcalc.report.headings import TableColumn, pick
 from fastcalc.report.record_tables import ends
 from fastcalc.report.records import Record, grounds, plain, plainly
 from fastcalc.report.rounding import rounded_down, rounded_up
@@ -39,31 +41,46 @@ def unrounded(plans: Iterable[Plan], service: Service, typed: Typed) -> list[Rec
     """Return the records with all digits, for a table to round once."""
     rows = []
     for rank, plan in enumerate(plans, 1):
-        chip_watts, prefill = site_power(plan.scenario.hardware), plan.prefill_layout
-        fast, slow = tpot_range(plan) or (None, None)
-        watts = chip_watts and chip_watts * plan.values["chips"]
-        rate, tokens, usd = service.rate, service.prompt + service.output, plan.usd_per_hour
-        point = SimpleNamespace(
-            rank=rank,
-            plan=plan,
-            service=service,
-            layout=plan.layout,
-            prefill_replicas=plan.prefill_replicas if prefill else None,
-            prefill_utilization=plan.prefill_busy if prefill else None,
-            **{f"prefill_{rank_name}": getattr(prefill, rank_name, None) for rank_name in _RANKS},
-            watts=watts,
-            service_usd_per_mtok_total=(
-                usd / 3600.0 / (rate * tokens) * 1e6 if rate and usd else None
-            ),
-            service_joules_per_token=watts / (rate * service.output) if rate and watts else None,
-            service_tpot_ms_low=fast and fast * 1e3,
-            service_tpot_ms_high=slow and slow * 1e3,
-            command=compare_command(plan.scenario, typed),
-        )
+        point = RankedPlan(rank, plan, service, compare_command(plan.scenario, typed))
         (replica,) = records.unrounded([plan.replica])
         replica["undetermined"] = undetermined(plan, service)
         rows.append({key: (replica | values(_OWN, point))[key] for key in KEYS})
     return rows
+
+
+@dataclass(frozen=True)
+class RankedPlan:
+    """A plan, its place among all, and the command that prints one replica of it."""
+
+    rank: int
+    plan: Plan
+    service: Service
+    command: str
+
+    @property
+    def watts(self) -> float | None:
+        """Power of all chips with host and site. [W]"""
+        chip_watts = site_power(self.plan.scenario.hardware)
+        return chip_watts and chip_watts * self.plan.values["chips"]
+
+    @property
+    def usd_per_mtok(self) -> float | None:
+        """Price of a million tokens, prompts and outputs, at the rate. [USD]"""
+        rate, usd = self.service.rate, self.plan.usd_per_hour
+        tokens = self.service.prompt + self.service.output
+        return usd / 3600.0 / (rate * tokens) * 1e6 if rate and usd else None
+
+    @property
+    def joules_per_token(self) -> float | None:
+        """Energy of an output token at the rate. [J]"""
+        rate, watts = self.service.rate, self.watts
+        return watts / (rate * self.service.output) if rate and watts else None
+
+    @property
+    def tpot_ms(self) -> tuple[float | None, float | None]:
+        """Fast and slow end of the time per output token. [ms]"""
+        fast, slow = tpot_range(self.plan) or (None, None)
+        return fast and fast * 1e3, slow and slow * 1e3
 
 
 def undetermined(plan: Plan, service: Service) -> list[str]:
@@ -99,8 +116,15 @@ _OF_ALL_REPLICAS = (
     "service_joules_per_token",
 )
 _RANKS = ("tp", "pp", "ep", "dp")
-COLUMNS = (
-    Column("rank", "count", "place among the plans"),
+
+
+def _prefill_ranks(name: str, point: RankedPlan) -> int | None:
+    layout = point.plan.prefill_layout
+    return None if layout is None else int(getattr(layout, name))
+
+
+COLUMNS: tuple[Column[Any], ...] = (
+    Column("rank", "count", "place among the plans", lambda point: point.rank),
     *pick("hardware model engine weight_format kv_format speculation_tokens_per_pass"),
     Column(
         "prefill",
@@ -108,32 +132,54 @@ COLUMNS = (
         "together with decode, or apart on replicas of its own",
         lambda point: "apart" if point.plan.prefill_layout else "together",
     ),
-    Column("replicas", "count", "that decode", "plan.replicas", ("repli-", "cas")),
-    Column(
+    TableColumn(
+        "replicas", "count", "that decode", lambda point: point.plan.replicas, ("repli-", "cas")
+    ),
+    TableColumn(
         "utilization",
         "ratio",
         "share of its capacity that each of them does",
-        "plan.busy",
+        lambda point: point.plan.busy,
         ("busy", "%"),
         6,
         lambda record: f"{record['utilization']:.1%}".rstrip("%"),
     ),
-    Column("chips_per_replica", "count", "tp x pp x dp / ranks of a chip", "layout.chips"),
+    Column(
+        "chips_per_replica",
+        "count",
+        "tp x pp x dp / ranks of a chip",
+        lambda point: point.plan.layout.chips,
+    ),
     *pick("tp pp ep dp batch"),
-    Column("prefill_replicas", "count", "that only take in prompts"),
-    Column("prefill_utilization", "ratio", "share of its capacity that each of those does"),
-    *(
-        Column(f"prefill_{column.key}", column.unit, f"{column.meaning} of each of those")
-        for column in pick(" ".join(_RANKS))
+    Column(
+        "prefill_replicas",
+        "count",
+        "that only take in prompts",
+        lambda point: point.plan.prefill_replicas if point.plan.prefill_layout else None,
     ),
     Column(
+        "prefill_utilization",
+        "ratio",
+        "share of its capacity that each of those does",
+        lambda point: point.plan.prefill_busy if point.plan.prefill_layout else None,
+    ),
+    *(
+        Column(
+            f"prefill_{column.key}",
+            column.unit,
+            f"{column.meaning} of each of those",
+            partial(_prefill_ranks, column.key),
+        )
+        for column in pick(" ".join(_RANKS))
+    ),
+    TableColumn(
         "chips_total",
         "count",
         "of all replicas",
         lambda point: point.plan.values["chips"],
         ("", "chips"),
     ),
-    Column(
+    TableColumn(
         "service_ttft_ms",
         "ms",
         "time to the first token, with any wait: held against --ttft",
@@ -146,7 +192,7 @@ COLUMNS = (
         "of requests that meet it, where they arrive at random",
         lambda point: point.service.share and point.service.share * 100.0,
     ),
-    Column(
+    TableColumn(
         "service_tpot_ms",
         "ms",
         "time per output token, held against --tpot: prompts of others come between, but not where "
@@ -159,40 +205,57 @@ COLUMNS = (
         "tokens_per_s_per_user_high tokens_per_s_per_user_bound memory_used_fraction "
         "usd_per_mtok_total joules_per_token"
     ),
-    Column("service_usd_per_hour", "USD", "price of all replicas", "plan.usd_per_hour"),
     Column(
+        "service_usd_per_hour",
+        "USD",
+        "price of all replicas",
+        lambda point: point.plan.usd_per_hour,
+    ),
+    TableColumn(
         "usd_per_month",
         "USD",
         "price of all replicas for 730 hours",
-        "plan.usd_per_month",
+        lambda point: point.plan.usd_per_month,
         ("$ a", "month"),
     ),
-    Column("watts", "W", "power of all chips with host and site"),
-    Column("objective", "text", "what is least", "service.objective"),
-    Column("cost", "as objective", "how much of it", "plan.cost"),
+    Column("watts", "W", "power of all chips with host and site", lambda point: point.watts),
+    Column("objective", "text", "what is least", lambda point: point.service.objective),
+    Column("cost", "as objective", "how much of it", lambda point: point.plan.cost),
     *pick("warnings"),
-    Column("command", "text", "prints one replica again"),
-    Column(
+    Column("command", "text", "prints one replica again", lambda point: point.command),
+    TableColumn(
         "service_tpot_ms_low",
         "ms",
         "fast end of the 80 % range",
+        lambda point: point.tpot_ms[0],
         heading=("80 %", "range"),
         drop_priority=1,
         format=lambda record: ends(record, "service_tpot_ms_low", digits=2),
     ),
-    Column("service_tpot_ms_high", "ms", "slow end of the 80 % range"),
+    Column(
+        "service_tpot_ms_high",
+        "ms",
+        "slow end of the 80 % range",
+        lambda point: point.tpot_ms[1],
+    ),
     Column(
         "service_usd_per_mtok_total",
         "USD",
         "service_usd_per_hour over the tokens, prompts and outputs, that the rate moves",
+        lambda point: point.usd_per_mtok,
     ),
-    Column("service_joules_per_token", "J", "watts over the output tokens of the rate"),
+    Column(
+        "service_joules_per_token",
+        "J",
+        "watts over the output tokens of the rate",
+        lambda point: point.joules_per_token,
+    ),
     *pick(
         "host host_use dense_near_fraction experts_near_fraction kv_near_fraction "
         "speculation_drafted_tokens undetermined"
     ),
 )
-_OWN = [column for column in COLUMNS if column not in columns.COLUMNS]
+_OWN = [column for column in COLUMNS if column.key not in records.KEYS]
 """The others are those of ``compare`` for one replica."""
 
 KEYS = tuple(column.key for column in COLUMNS)

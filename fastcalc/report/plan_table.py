@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from fastcalc.core.own_formats import own_formats
 from fastcalc.core.placement.layout import Layout
-from fastcalc.records.columns import Column, pick
 from fastcalc.report import record_tables
 from fastcalc.report.commands import Typed, compare_command
 from fastcalc.report.console import Part, Screen, Title
+from fastcalc.report.headings import TableColumn, pick
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.plan import COLUMNS, notes, tpot_range, unrounded
 from fastcalc.report.plan_notes import chips_and_price, cut, first_notes, reported, times_the_cost
@@ -28,8 +28,8 @@ _COLUMNS = pick(
     (
         *COLUMNS,
         *(replace(column, heading=("", "chip")) for column in pick("hardware")),
-        Column("each", heading=("", "each"), format=_cut),
-        Column(
+        TableColumn("each", heading=("", "each"), format=_cut),
+        TableColumn(
             "prompts",
             heading=("", "prompts"),
             drop_priority=2,
@@ -39,7 +39,7 @@ _COLUMNS = pick(
                 else f"{record['prefill_replicas']:,.0f} x {_cut(record, 'prefill_')}"
             ),
         ),
-        Column(
+        TableColumn(
             "bound",
             "ms",
             heading=("bound", "ms"),
@@ -111,7 +111,7 @@ def parts(decision: Decision, top: int, request: str, typed: Typed, screen: Scre
     return [title, "", table, screen.under_table(key, short_notes, all_notes, command)]
 
 
-def _kept(decision: Decision, shown: Sequence[Plan]) -> list[Column]:
+def _kept(decision: Decision, shown: Sequence[Plan]) -> list[TableColumn]:
     service = decision.service
     is_needed = {
         "speculation_tokens_per_pass": any(
@@ -123,7 +123,7 @@ def _kept(decision: Decision, shown: Sequence[Plan]) -> list[Column]:
     return [column for column in columns(service) if is_needed.get(column.key, True)]
 
 
-def columns(service: Service) -> list[Column]:
+def columns(service: Service) -> list[TableColumn]:
     """Return the columns; without a rate all plans are one replica, and tokens are what costs."""
     by_key = {column.key: column for column in _COLUMNS}
     if service.rate is None and service.objective in _RATELESS:

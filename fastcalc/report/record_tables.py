@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from fastcalc.records.columns import Column
 from fastcalc.report.console import TextTable
+from fastcalc.report.headings import TableColumn
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.written import csv_cell, to_markdown
 
@@ -36,18 +36,20 @@ FORMATS: dict[str, Callable[[Any], str]] = {
 
 def _of_a_table(
     unit: str, heading: str, cell: Callable[[Any], str], drop_priority: int = 0
-) -> Column:
+) -> TableColumn:
     first, _, second = heading.rpartition("|")
-    return Column(heading, unit, heading=(first, second), drop_priority=drop_priority, format=cell)
+    return TableColumn(
+        heading, unit, heading=(first, second), drop_priority=drop_priority, format=cell
+    )
 
 
 words, numbers = partial(_of_a_table, "text"), partial(_of_a_table, "count")
 """Columns that no record has: a heading, a bar between its lines, and what makes a cell."""
 
 
-def of_keys(keys: Iterable[str]) -> list[Column]:
+def of_keys(keys: Iterable[str]) -> list[TableColumn]:
     """Return a column for each key of records, headed by it."""
-    return [Column(key, heading=("", key), format=partial(_any_cell, key)) for key in keys]
+    return [TableColumn(key, heading=("", key), format=partial(_any_cell, key)) for key in keys]
 
 
 def _any_cell(key: str, record: Mapping[str, Any]) -> str:
@@ -57,12 +59,12 @@ def _any_cell(key: str, record: Mapping[str, Any]) -> str:
     return "-" if value is None else csv_cell(value)
 
 
-def row(columns: Iterable[Column], record: Any) -> dict[str, str]:
+def row(columns: Iterable[TableColumn], record: Any) -> dict[str, str]:
     """Return the cells of a record."""
     return {column.key: _cell(column, record) for column in columns}
 
 
-def _cell(column: Column, record: Any) -> str:
+def _cell(column: TableColumn, record: Any) -> str:
     text = _plain_cell(column, record)
     unsure = record.get("undetermined") if isinstance(record, Mapping) else None
     return marked(text, is_unsure=column.key in (unsure or ()))
@@ -84,7 +86,7 @@ def with_mark(key: str, *tables: TextTable) -> str:
     return f"{key}; {MARK_MEANS}" if key_of_mark(*tables) else key
 
 
-def _plain_cell(column: Column, record: Any) -> str:
+def _plain_cell(column: TableColumn, record: Any) -> str:
     if callable(column.format):
         return column.format(record)
     value = record[column.key]
@@ -104,13 +106,13 @@ def ends(record: dict[str, Any], low: str, digits: int = 3) -> str:
     return "-" if None in low_and_high else "..".join(number(end, digits) for end in low_and_high)
 
 
-def heading(column: Column) -> str:
+def heading(column: TableColumn) -> str:
     """Return the heading of a column on one line."""
     return " ".join(column.heading).strip().replace("- ", "")
 
 
 def tables(
-    columns: Sequence[Column],
+    columns: Sequence[TableColumn],
     groups: Sequence[Sequence[Row]],
     width: int,
     wrapped: Mapping[str, int] | None = None,
@@ -142,13 +144,13 @@ def tables(
     return [TextTable(heads, group_cells, left, gap) for group_cells in cells]
 
 
-def _claimed(column: Column, rows: Iterable[Row], claims: Mapping[str, int]) -> Iterator[str]:
+def _claimed(column: TableColumn, rows: Iterable[Row], claims: Mapping[str, int]) -> Iterator[str]:
     """Yield the cells of a column, cut to what they claim where they may wrap."""
     return (row[column.key][: claims.get(column.key)] for row in rows)
 
 
 def table(
-    columns: Sequence[Column],
+    columns: Sequence[TableColumn],
     records: Iterable[Any],
     width: int,
     wrapped: Mapping[str, int] | None = None,
@@ -157,7 +159,7 @@ def table(
     return tables(columns, [[row(columns, record) for record in records]], width, wrapped)[0]
 
 
-def markdown(columns: Sequence[Column], records: Iterable[Any]) -> str:
+def markdown(columns: Sequence[TableColumn], records: Iterable[Any]) -> str:
     """Return records as a Markdown table."""
     rows = (list(row(columns, record).values()) for record in records)
     return to_markdown([heading(column) for column in columns], rows)

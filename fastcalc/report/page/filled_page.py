@@ -14,12 +14,13 @@ from typing import Any
 from fastcalc import __version__
 from fastcalc.core.scenario import Outcome
 from fastcalc.errors import InputError
-from fastcalc.records.columns import COLUMNS, Column, pick
+from fastcalc.records.columns import COLUMNS
 from fastcalc.report import compare, explain, record_tables
 from fastcalc.report.charts import of_memory, of_outcomes
 from fastcalc.report.charts.drawing import COLOURS, DARK
 from fastcalc.report.console import Listing, Notes, Part, TextTable, Title
 from fastcalc.report.first_sentence import first_sentence
+from fastcalc.report.headings import TableColumn, of_a_table, pick
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.page.inline_svg import MARKS, figures
 from fastcalc.report.records import Record, compare_records
@@ -124,7 +125,7 @@ def _verdict(outcomes: Sequence[Outcome]) -> Iterator[str]:
         )
 
 
-def _name(column: Column) -> str:
+def _name(column: TableColumn) -> str:
     key = column.key.replace("_", " ").replace("tokens per s", "tok/s").replace("usd", "$")
     return record_tables.heading(column) or key
 
@@ -133,7 +134,7 @@ def _table(records: Sequence[Record]) -> str:
     head, chosen = [], []
     has_models = len({record["model"] for record in records}) > 1
     shown = [*pick("model"), *_FIRST] if has_models else _FIRST
-    columns = [*shown, *(column for column in COLUMNS if column not in shown)]
+    columns = [*shown, *(column for column in map(of_a_table, COLUMNS) if column not in shown)]
     for place, column in enumerate(columns):
         away = "" if column in shown else " hidden"
         unit = "" if column.unit in ("text", "count", "yes or no", "list") else f", {column.unit}"
@@ -154,7 +155,7 @@ def _table(records: Sequence[Record]) -> str:
     )
 
 
-def _cells(record: Record, columns: Sequence[Column], shown: int) -> Iterator[str]:
+def _cells(record: Record, columns: Sequence[TableColumn], shown: int) -> Iterator[str]:
     """Yield the cells of a row, each with its value in full; those beyond some are not shown."""
     for place, column in enumerate(columns):
         value, away = record[column.key], "" if place < shown else " hidden"

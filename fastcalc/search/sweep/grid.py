@@ -149,7 +149,7 @@ def smallest_layouts(site: Site, batches: Floats) -> tuple[Ints, Floats]:
     return positions, chips[positions]
 
 
-def solve_grid(grid: Grid, columns: Sequence[Column] = COLUMNS) -> Columns:
+def solve_grid(grid: Grid, columns: Sequence[Column[EvaluatedPoints]] = COLUMNS) -> Columns:
     """Return columns that broadcast to the shape of a grid or of a block; words take time."""
     return values(columns, solved(grid))
 
