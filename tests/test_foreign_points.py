@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fastcalc.errors import InputError
 from fastcalc.evidence.points import read_points
-from fastcalc.evidence.text_files import Text, text_of
+from fastcalc.evidence.text_files import Text, opened, text_in
 from fastcalc.importers.any_file import read
 from fastcalc.importers.foreign import foreign_in
 from fastcalc.importers.naming import checkpoint_format, chip_id, gguf_format, model_id
@@ -456,4 +456,6 @@ def test_any_bytes_are_read_or_said(catalogue, tmp_path_factory, raw, start):
     path = tmp_path_factory.getbasetemp() / "any.json"
     path.write_bytes(start + raw)
     assert read(path, catalogue=catalogue).faults or not raw.strip()
-    assert foreign_in(text_of(path), catalogue=catalogue, options={}).faults
+    with opened(path) as stream:
+        text = text_in(str(path), stream)
+    assert foreign_in(text, catalogue=catalogue, options={}).faults

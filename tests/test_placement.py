@@ -9,7 +9,7 @@ from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.model.workload import workload
 from fastcalc.core.placement.layout import Layout, Layouts
 from fastcalc.core.placement.legal import slots
-from fastcalc.core.placement.placement import Site
+from fastcalc.core.placement.placement import Site, stage_share
 from fastcalc.core.placement.practice import _run_of, copies_run_by_people, run_by_people
 from fastcalc.core.scenario import Sharding
 from fastcalc.core.traffic import Traffic
@@ -311,14 +311,14 @@ def test_regions_take_whole_layers_and_the_ends_some_more():
     three = made_up.placed(made_up.blocks(layers=6), Layout(pp=3), on=wafer)
     # Ten slots over three chips: four on the fullest.
     assert three.weights_per_chip == 4 * 2 * (MATRICES + NORMS)
-    assert three.stage_share == 4 / 6
+    assert stage_share(three.machine, three.work, three.layout) == 4 / 6
 
 
 def test_a_layer_is_cut_where_there_are_more_chips_than_slots():
     lpus = made_up.chip(kind="lpu", execution="spatial")
     place = made_up.placed(made_up.minimal(layers=4), Layout(pp=8), on=lpus)
     assert place.chips_per_layer == 2
-    assert place.stage_share == 1 / 8
+    assert stage_share(place.machine, place.work, place.layout) == 1 / 8
     assert place.weights_per_chip == pytest.approx(500_000 * 2 / 8)
     # Seven chips hold four layers: one each.
     place = made_up.placed(made_up.minimal(layers=4), Layout(pp=7), on=lpus)

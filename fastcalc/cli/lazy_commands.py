@@ -13,7 +13,7 @@ from fastcalc.commands import answer_to
 from fastcalc.requests.fields import Request, declared
 
 
-def as_function(name: str, kind: type[Request], *, has_flags: bool = True) -> Callable[..., Any]:
+def as_function(name: str, kind: type[Request], *, has_flags: bool) -> Callable[..., Any]:
     """Return what typer makes a command of: it builds the request and has it answered.
 
     Without flags it can be listed, but not run.

@@ -35,7 +35,7 @@ def speed_range(
     phase: Phase = "decode",
     *,
     slowdown: ArrayLike,
-    is_offloaded: bool = False,
+    is_offloaded: bool,
 ) -> tuple[Floats, Floats] | None:
     """Return by which factors 80 % of speeds lie below and above at most; None for the bound.
 

@@ -56,14 +56,8 @@ def opened(path: Path) -> Iterator[BufferedReader]:
         raise InputError(f"{shown(path, 200)} cannot be read: {reason.lower()}") from error
 
 
-def text_of(path: Path) -> Text:
-    """Read a file as UTF-8, or raise InputError if it cannot be read or is too large."""
-    with opened(path) as stream:
-        return text_in(str(path), stream)
-
-
 def text_in(file: str, stream: BufferedReader) -> Text:
-    """Return what is left of an open file, as `text_of` does."""
+    """Return what is left of an open file as UTF-8, or raise InputError if it is too large."""
     raw = stream.read(MAX_BYTES + 1)
     if len(raw) > MAX_BYTES:
         too_large = f"{shown(file, 200)} is larger than {MAX_BYTES // 1_000_000} MB"

@@ -235,7 +235,7 @@ def basis_of(pricing: Pricing) -> str:
     return f"ownership (purchase and power, no host) over {YEARS:.0f} years at {USD_PER_KWH} $/kWh"
 
 
-def priced(pricing: Pricing, chip: Hardware, *, in_short: bool = False) -> str:
+def priced(pricing: Pricing, chip: Hardware, *, in_short: bool) -> str:
     """Return the price of a chip-hour, its date and whether it is of low confidence, and why."""
     price, origin = pricing.per_chip_hour(chip), pricing.origin(chip)
     if price is None:

@@ -50,7 +50,7 @@ def filled(location: Location) -> Iterator[tuple[str, float, list[tuple[str, flo
         yield tier.name, capacity, [(kind, share) for kind, share in shares if share > 0.0]
 
 
-def bar(shares: Sequence[tuple[str, float]], wide: int = 40) -> str:
+def bar(shares: Sequence[tuple[str, float]], wide: int) -> str:
     """Return a bar of letters by their shares [1]; what is above a hundredth has one at least."""
     text, total = "", 0.0
     for letter, share in shares:

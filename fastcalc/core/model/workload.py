@@ -165,16 +165,13 @@ class Workload:
         windows = [group.window for group in self.caches]
         return self.cache_of(_attended(windows, tokens, 0.0), ranks)
 
-    def cache_read_bytes(
-        self, tokens: ArrayLike, *, spread: ArrayLike = 0.0, ranks: ArrayLike = 1.0
-    ) -> Array:
+    def cache_read_bytes(self, tokens: ArrayLike, *, spread: ArrayLike = 0.0) -> Array:
         """Return what a decode step reads of it: of sparse attention, only what is picked. [byte]
 
         tokens : tokens the sequence holds on average [1]
         spread : how far below and above it goes [1]
-        ranks : ranks of the tensor-parallel group [1]
         """
-        return self.cache_of(self.attended(tokens, spread), ranks)
+        return self.cache_of(self.attended(tokens, spread))
 
     def attended(self, context: ArrayLike, spread: ArrayLike) -> list[Array]:
         """Return the tokens that a new one attends to in each group of layers. [1]"""

@@ -190,11 +190,6 @@ class _PlacedWorkload(Generic[OneOrMore]):
         """Chips over which one layer is cut, where there are more chips than layers. [1]"""
         return _chips_per_layer(self.machine, self.work, self.layout)
 
-    @property
-    def stage_share(self) -> Array:
-        """Share of all layers in the fullest stage. [1]"""
-        return stage_share(self.machine, self.work, self.layout)
-
     @cached_property
     def max_batch(self) -> Array | int:
         """Sequences that fit, all replicas together, a whole number. [1]"""

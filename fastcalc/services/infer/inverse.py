@@ -107,11 +107,6 @@ class Region:
         changes = self.values["chip"] != self.values["fast_chip"]
         return float(self.weights[changes].sum() / self.share)
 
-    @property
-    def share_error(self) -> float:
-        """Sampling error of the share. [1]"""
-        return float(np.sqrt(np.sum(self.weights**2)))
-
     @cached_property
     def parts(self) -> "list[Region]":
         """The region without each of its folds; itself alone where it has too few points."""
