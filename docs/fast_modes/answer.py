@@ -77,6 +77,9 @@ def answer(book: Book) -> Words:
         "enough": f"{ENOUGH}",
         "later_words": _later(found.chip_kinds, found.minimal),
         "drafts_alone": _drafts(),
+        "fewer_fits": next(
+            _band("batch", one) for one in shown if one.tricks == ("smaller batch",)
+        ),
         "points": f"{POINTS:,}",
         "near": f"{100.0 * TOLERANCE:g}",
         "least_chips": f"{SIDES['chips'].low:g}",
@@ -160,11 +163,18 @@ def _drafts() -> str:
 
 
 def _newer(book: Book) -> Words:
-    """Say whether newer chips alone give the speed of the fast mode."""
+    """Say whether newer chips alone give the speed of the fast mode, and over what is not known."""
     gains = book.concluded("48")
+    low, high = (float(book.filled("48", f"then.{end}")) for end in ("low", "high"))
     enough = "enough alone" if min(gains) >= FASTER else "not enough alone"
     some = "enough in some cases" if min(gains) < FASTER <= max(gains) else enough
-    return {"newer_gain": span(gains), "newer_words": f"which is {some}"}
+    others = "may be" if low < FASTER <= high else "is" if low >= FASTER else "is not"
+    return {
+        "newer_gain": span(gains),
+        "newer_users": book.concluding("48", "batch"),
+        "newer_words": f"which is {some}",
+        "newer_range": f"{span([low, high])} times, which {others}",
+    }
 
 
 def _settled(found: Inverse) -> Words:

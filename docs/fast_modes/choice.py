@@ -107,7 +107,7 @@ def choice(_: Book) -> Words:
         "tool_standard": number(_check(0, 10) / 10.0, 2),
         "accuracy_fast": f"{_accuracy(1):.3f}",
         "accuracy_standard": f"{_accuracy(0):.3f}",
-        "accuracy_step": f"{ACCURACY[1] * SPEEDS[1] / SPEEDS[2]:.2f}",
+        "accuracy_step": f"{ACCURACY[1] * SPEEDS[1] / SPEEDS[2]:.3f}",
         "hour_price": number(hour_price(), 2),
         "hour_later": number(hour_price(premium=LATER), 2),
         "hour_reading": number(hour_price(READ_MORE), 3),

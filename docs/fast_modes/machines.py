@@ -1,8 +1,9 @@
 """The same model on eight usual chips and on wafers: what the machine alone adds to its speed."""
 
+import re
 from collections.abc import Sequence
 
-from book import Book, Words, counted, first, is_even, price, span, speed, table
+from book import LONG, Book, Words, first, is_even, price, span, speed, table
 from wafers import DENSE, SPREAD, billions
 
 from fastcalc.core.ratios import independent_ratio
@@ -16,30 +17,53 @@ SERVER = 8
 """H100 of a server. [1]"""
 
 
+LIST_PRICE = 2.75
+"""What Cerebras sold a million output tokens of GLM-4.7 at. [USD]
+
+Source: https://github.com/braintrustdata/braintrust-proxy/pull/616, which quotes
+https://cerebras.ai/pricing of May 2026.
+"""
+
+
 def machines(book: Book) -> Words:
     """Return speeds by model and machine, of one user and of as many as a server holds."""
-    most = int(_on(book, *COMPARED[0][1:], "h100-sxm", 1).placement.max_batch)
-    pairs = {
-        (name, count): [_on(book, *model, chip, count) for chip in ("h100-sxm", "wse-3")]
+    most = int(_on(book, *COMPARED[0][1:], "h100-sxm", 1, SERVER).placement.max_batch)
+    tried = {
+        (name, count): (
+            _on(book, *model, "h100-sxm", count, SERVER),
+            _on(book, *model, "h100-sxm", count),
+            _on(book, *model, "wse-3", count),
+        )
         for name, *model in COMPARED
         for count in (1, most)
     }
     rows = [
         [
-            f"{name}, {billions(old)} weights",
+            f"{name}, {billions(old)}",
             f"{count}",
-            _priced(old),
-            _priced(new),
-            _gain(old, new),
+            *(_priced(one, one is not old) for one in (old, few, new)),
+            *(_gain(one, new) for one in (old, few)),
         ]
-        for (name, count), (old, new) in pairs.items()
+        for (name, count), (old, few, new) in tried.items()
     ]
-    heads = ("model", "users", f"{SERVER} H100", "wafers", "gain by the machine")
+    heads = (
+        *("model, weights", "users", f"{SERVER} H100", "fewest H100 (how many)", "fewest wafers"),
+        *(f"wafers over {chips}" for chips in (f"{SERVER} H100", "fewest")),
+    )
     gains = {
-        users: [first(new) / first(old) for (_, each), (old, new) in pairs.items() if each == users]
+        users: [
+            first(new) / first(old) for (_, count), (old, _, new) in tried.items() if count == users
+        ]
         for users in (1, most)
     }
-    (full, full_wafer), (small, small_wafer) = (pairs[name, 1] for name, *_ in COMPARED[:2])
+    (full, _, full_wafer), (small, _, small_wafer) = (tried[name, 1] for name, *_ in COMPARED[:2])
+    smaller = {
+        users: [
+            first(tried[name, users][0]) / first(tried[COMPARED[0][0], users][0])
+            for name, *_ in COMPARED[1:]
+        ]
+        for users in (1, most)
+    }
     sold = book.premise("44", "under").values
     return {
         "machine_table": table(heads, rows),
@@ -49,8 +73,14 @@ def machines(book: Book) -> Words:
         "machine_one": span(gains[1]),
         "machine_served": span(gains[most]),
         "machine_short": span(book.concluded("20")),
+        "machine_long": span(_numbers(book.filled("20", f"then.at[context={LONG}]"))),
         "short_users": book.concluding("20", "batch"),
+        "list_price": dollars(LIST_PRICE),
+        "list_words": _sold_at([price(each[2]) for each in tried.values()][:2], most),
         "model_gain": _gain(full, small),
+        "model_one": span(smaller[1]),
+        "model_served": span(smaller[most]),
+        "model_gains": span([*smaller[1], *smaller[most]]),
         "both_gain": _gain(full, small_wafer),
         "product_words": _product(
             *(first(after) / first(full) for after in (small, full_wafer, small_wafer))
@@ -67,17 +97,44 @@ def machines(book: Book) -> Words:
     }
 
 
-def _on(book: Book, model: str, weights: str | None, chip: str, users: int) -> Outcome:
-    """Return a model on a server, or on the fewest wafers that hold so many users."""
-    chips = SERVER if chip == "h100-sxm" else None
+def _numbers(text: str) -> list[float]:
+    """Return the numbers of a list in words.
+
+    Examples
+    --------
+    >>> _numbers("23.2, 28.1 and 16")
+    [23.2, 28.1, 16.0]
+    """
+    return [float(one) for one in re.findall(r"[\d.]+\b", text)]
+
+
+def _on(
+    book: Book, model: str, weights: str | None, chip: str, users: int, chips: int | None = None
+) -> Outcome:
+    """Return a model on some chips, or on the fewest that hold so many users."""
     return solve(book.scenario(model, chip, weights=weights, chips=chips, batch=users))
 
 
-def _priced(outcome: Outcome) -> str:
-    """Return the speed of each user with the chips, where they are wafers, and the price."""
+def _priced(outcome: Outcome, is_counted: bool = True) -> str:
+    """Return the speed of each user, the price, and the number of chips."""
     chips = outcome.placement.layout.chips
-    wafers = "" if outcome.scenario.hardware.id == "h100-sxm" else f"; {counted(chips)}"
-    return f"{number(first(outcome), 2)} at ${dollars(price(outcome))}{wafers}"
+    return (
+        f"{number(first(outcome), 2)} at ${dollars(price(outcome))}{f' ({chips:,})' * is_counted}"
+    )
+
+
+def _sold_at(costs: Sequence[float], users: int) -> str:
+    """Say what a list price means next to what wafers cost with one user and with some.
+
+    Examples
+    --------
+    >>> _sold_at([208.0, 36.8], 10), _sold_at([20.8, 2.1], 10)
+    ('36.8 with 10 users above: it takes many more of them, shorter texts or a loss', '2.10 with 10 users above')
+    """  # noqa: E501 (what is returned, in one line)
+    here = f"{dollars(min(costs))} with {users} users above"
+    return here + ": it takes many more of them, shorter texts or a loss" * (
+        min(costs) > LIST_PRICE
+    )
 
 
 def _product(model: float, machine: float, both: float) -> str:

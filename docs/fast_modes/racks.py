@@ -26,9 +26,9 @@ from fastcalc.formulas.money import usd_per_million
 from fastcalc.report.fastmode import rows
 from fastcalc.report.numbers_as_text import number
 from fastcalc.search.fastmode import fastmode, start_at_speed
-from fastcalc.search.fastmode.lighter_passes import PUBLISHED, drafting
+from fastcalc.search.fastmode.lighter_passes import PUBLISHED, drafting, narrowest
 from fastcalc.search.fastmode.option import best
-from fastcalc.search.fastmode.smaller_batches import MEASURED, Curve, curve
+from fastcalc.search.fastmode.smaller_batches import MEASURED, Curve, curve, engines_of
 
 DRAFTS = 2
 """Tokens that the helper guesses ahead: as many as pay when several users share a machine. [1]"""
@@ -45,13 +45,12 @@ class Case(NamedTuple):
 
 CASES = (
     Case("DeepSeek-R1", "deepseek-r1", LONG, 25.0),
-    Case("DeepSeek-R1", "deepseek-r1", LONG, 45.0),
     Case("DeepSeek-R1", "deepseek-r1", LONG, SLOW),
     Case("DeepSeek-R1", "deepseek-r1", SHORT, SLOW),
     Case("GLM-4.7", "glm-4.7", LONG, SLOW),
 )
 
-MAIN = CASES[2]
+MAIN = CASES[1]
 
 NEAR = 1.15
 """How far a published number may be off, as a factor. [1]"""
@@ -133,41 +132,62 @@ def served(
     return [replace(rack, engine=book.catalogue.engine(name)) for name in servers]
 
 
-def enough_from(book: Book, drafts: int) -> int | None:
-    """Return the fewest users from which fewer of them explain the speed at the price."""
-    starts = np.unique(np.round(2.0 ** np.arange(0.0, 12.0, 0.25))).astype(np.int64)
-    curves = [curve(rack, RACK, starts, FASTER) for rack in served(book, MAIN, drafts)]
-    ends = [found.ends(PREMIUM) for found in curves if found is not None]
-    return min((end[0] for end in ends if end), default=None)
+def enough_from(book: Book, drafts: int) -> list[tuple[Scenario, int]]:
+    """Return the fewest users from which fewer of them explain the speed at the price.
+
+    By program and number format: each that some number of users is enough for.
+    """
+    octaves = np.unique(np.round(2.0 ** np.arange(0.0, 13.25, 0.25))).astype(np.int64)
+    gb200 = book.catalogue.hardware("gb200")
+    servers = [engine.id for engine in engines_of(book.catalogue, gb200)]
+    native = served(book, MAIN, drafts, servers)
+    found = []
+    for rack in (*native, *(narrow for one in native for _, narrow in narrowest(one))):
+        costs_by_start = curve(rack, RACK, octaves, FASTER)
+        end = costs_by_start.ends(PREMIUM) if costs_by_start else None
+        found += [(rack, end[0])] if end else []
+    return found
+
+
+def perfect(book: Book) -> Words:
+    """Say what the speed-up costs without a floor: from how many users on, and at Opus's speed."""
+    (at_opus,) = modes(book, MAIN, 0, ("ideal",))
+    (ideal,) = served(book, MAIN, 0, ("ideal",))
+    octaves = np.unique(np.round(2.0 ** np.arange(0.0, 13.25, 0.25))).astype(np.int64)
+    found = curve(ideal, RACK, octaves, FASTER)
+    end = found.ends(PREMIUM) if found else None
+    assert end is not None, "without a floor fewer users are enough"
+    return {
+        "perfect_from": f"{end[0]:,}",
+        "perfect_users": f"{at_opus.users:,}",
+        "perfect_words": costs([at_opus]),
+    }
 
 
 def at_speed(book: Book) -> Words:
     """Return the table of fewer users by speed, and what it says at the speed of Opus."""
     found = {(case, drafts): modes(book, case, drafts) for case in CASES for drafts in (0, DRAFTS)}
-    rows = []
-    for case in CASES:
-        mark = " (as Opus)" * (case.speed == SLOW)
-        label = f"{case.name}, {case.context:,.0f} tokens: {case.speed:g}{mark}"
-        both = (cell for drafts in (0, DRAFTS) for cell in cells(found[case, drafts]))
-        rows.append([label, *both])
-    heads = [
-        "normal mode: model, text, tokens/s of each user",
-        "users, no helper",
-        f"{FASTER:g} times the speed costs",
-        "users, helper in both modes",
-        f"{FASTER:g} times the speed costs",
-    ]
+    lines = []
+    for case, drafts in found:
+        speed = f"{case.speed:g}{' (Opus)' * (case.speed == SLOW)}"
+        helper = "in both modes" if drafts else "none"
+        start = (case.name, f"{case.context:,.0f}", speed, helper)
+        lines.append([*start, *cells(found[case, drafts])])
+    heads = ["model", "tokens of text", "tokens/s, normal mode", "helper", "users, normal mode"]
+    heads.append(f"{FASTER:g} times the speed costs")
     alone, helped = found[MAIN, 0], found[MAIN, DRAFTS]
     return {
-        "rack_table": table(heads, rows),
-        "perfect_words": costs(modes(book, MAIN, 0, ("ideal",))),
+        "rack_table": table(heads, lines),
+        **perfect(book),
         "single_range": single_range(book),
         "chip_users": span([mode.users / RACK for mode in helped]),
         "drafts_taken": f"{DRAFTS}",
         "kept_taken": f"{PUBLISHED[DRAFTS]:g}",
         "servers": ", ".join(book.catalogue.engine(name).name for name in MEASURED),
         **first_screen(book, alone, helped),
-        "unlikely_words": unlikely(enough_from(book, 0), enough_from(book, DRAFTS)),
+        "starts_words": starts_words(
+            *([start for _, start in enough_from(book, drafts)] for drafts in (0, DRAFTS))
+        ),
         "batch_gain": batch_gain(book, alone),
         "alone_paid": paid("without a helper", alone),
         "helped_paid": paid("with one", helped),
@@ -191,12 +211,13 @@ def costs(found: Sequence[Mode]) -> str:
     Examples
     --------
     >>> costs([Mode(419, 65, 7.7, 1.0, 36, 4.63), Mode(684, 65, 4.7, 0.6, 0, np.nan)])
-    '4.6 times or not expected'
+    '4.6 times by 1 of 2 programs'
     """
     reached = [mode.multiple for mode in found if mode.fewer]
     if not reached:
         return "not expected"
-    return f"{span(reached)} times{' or not expected' * (len(reached) < len(found))}"
+    part = f" by {len(reached)} of {len(found)} programs" * (len(reached) < len(found))
+    return f"{span(reached)} times{part}"
 
 
 def is_enough(found: Sequence[Mode]) -> bool:
@@ -263,21 +284,18 @@ def drafts_alone(book: Book) -> Words:
     }
 
 
-def unlikely(alone: int | None, helped: int | None) -> str:
-    """Say which numbers of users make fewer users alone unlikely.
+def starts_words(alone: Sequence[int], helped: Sequence[int]) -> str:
+    """Say from how many users of the normal mode on fewer of them are enough.
 
     Examples
     --------
-    >>> unlikely(1058, 340)
-    'with fewer than 1,058 users at a time without a helper, or fewer than 340 with one,'
+    >>> starts_words([1059, 4028], [340])
+    'from 1,059 to 4,028 users of the normal mode on without a helper, from 340 with one'
+    >>> starts_words([], [340])
+    'from no number of users of the normal mode on without a helper, from 340 with one'
     """
-    if alone is None and helped is None:
-        return "with any number of users"
-    said = [
-        f"{'fewer than ' * bool(least)}{f'{least:,}' if least else 'any number of'} {how}"
-        for least, how in ((alone, "users at a time without a helper"), (helped, "with one"))
-    ]
-    return f"with {', or '.join(said)},"
+    first, second = (span(starts) or "no number of" for starts in (alone, helped))
+    return f"from {first} users of the normal mode on without a helper, from {second} with one"
 
 
 def batch_gain(book: Book, alone: Sequence[Mode]) -> str:

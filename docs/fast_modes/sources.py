@@ -1,6 +1,7 @@
 """Where the page's numbers come from: the articles, and who measured what."""
 
 import csv
+from itertools import groupby
 
 from book import Book, Words
 
@@ -10,7 +11,7 @@ from fastcalc.evidence.shipped import shipped
 from fastcalc.report.numbers_as_text import listed, number
 
 MEASURED = (
-    ("sram-017", "it is not said whether with a helper"),
+    ("sram-017", "(whether with a helper is not said)"),
     ("sram-009", "without a helper"),
     ("sram-004", "without a helper, quoted by a competitor"),
     ("trtds-008", "without a helper"),
@@ -20,9 +21,9 @@ MEASURED = (
 """Measurements that the page leans on, with what each is."""
 
 WHO = {
-    "vendor": "measured by the seller",
-    "third_party": "measured by others",
-    "community": "measured by a user",
+    "vendor": "Measured by the seller",
+    "third_party": "Measured by others",
+    "community": "Measured by a user",
 }
 
 
@@ -48,6 +49,16 @@ def _machine(point: Point) -> str:
     return f"{point.chips} {point.hardware}" if point.chips else point.hardware
 
 
+def _measuring(point: tuple[Point, str]) -> tuple[str, str, str, str, str]:
+    """Return what was measured on which machine, by whom and where that stands."""
+    one, _ = point
+    return one.model, _machine(one), one.measured_by, one.source, one.date
+
+
+def _shown(point: Point, what: str) -> str:
+    return f"{point.value:,g} {what} ([{point.id}]({address(point.id)}))"
+
+
 def sources(book: Book) -> Words:
     """Return the lists of articles and of measurements, and how old the numbers are."""
     articles = []
@@ -62,10 +73,9 @@ def sources(book: Book) -> Words:
     return {
         "article_list": "\n".join(articles),
         "measured_list": "\n".join(
-            f"- {book.catalogue.model(point.model).name} on {_machine(point)}, {what}: "
-            f"{point.value:,g} tokens/s of one user, {WHO[point.measured_by]}: {point.source}, "
-            f"{point.date} ([{point.id}]({address(point.id)}))."
-            for point, what in points
+            f"- {book.catalogue.model(model).name} on {machine}, tokens/s of one user: "
+            f"{listed([_shown(*one) for one in alike])}. {WHO[who]}: {source}, {date}."
+            for (model, machine, who, source, date), alike in groupby(points, key=_measuring)
         ),
         "sold_source": (
             f"- The {gains.note}: {listed(gains.texts)} times as fast: "

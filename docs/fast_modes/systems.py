@@ -6,6 +6,7 @@ from book import (
     FAST,
     LONG,
     RACK,
+    SHORT,
     SLOW,
     Book,
     Words,
@@ -18,7 +19,7 @@ from book import (
     table,
     users,
 )
-from tricks import GPT
+from tricks import GPT, cheapest_by_speed
 from wafers import DENSE, SPREAD, at_context, bits, sized
 
 from fastcalc.core.pricing import PriceBasis
@@ -28,6 +29,7 @@ from fastcalc.report import claims as claim_text
 from fastcalc.report.break_evens import digits
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.report.reasons import reason
+from fastcalc.search import frontier
 from fastcalc.search.fastmode.smaller_batches import curve
 
 SWAPS = (
@@ -66,6 +68,12 @@ def newer(book: Book) -> Words:
         "price_table": table((f"over {OLD}", *heads), rows),
         "cloud_words": each_dearer(by_basis["cloud"]),
         "tco_words": each_dearer(by_basis["tco"]),
+        "speed_order": cheapest_by_speed(
+            frontier(
+                [book.scenario("gpt-oss-120b", chip, context=SHORT) for chip in (OLD, NEW[-1])],
+                max_chips=8,
+            )
+        ),
         "price_verdict": book.verdict("gb200-price"),
         "price_notes": "; ".join(_rent(book, chip) for chip in (OLD, *NEW)),
     }

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -37,14 +37,14 @@ from fastcalc.report.break_evens import digits
 from fastcalc.report.chart import plot
 from fastcalc.report.charts.drawing import Panel, Series, axes
 from fastcalc.report.fastmode import factors_of
-from fastcalc.report.numbers_as_text import dollars, number
+from fastcalc.report.numbers_as_text import dollars, listed, number
 from fastcalc.report.record_tables import heading
 from fastcalc.search import frontier
 from fastcalc.search.fastmode import Option, fastmode, start_at_speed
 from fastcalc.search.fastmode.option import TRICKS, best
 from fastcalc.search.fastmode.smaller_batches import Curve
 from fastcalc.search.fastmode.smaller_batches import curve as curve_of
-from fastcalc.search.frontier import FrontierPoint
+from fastcalc.search.frontier import FrontierPoint, edge
 
 OLD = "h100-sxm"
 
@@ -93,19 +93,29 @@ def picture(book: Book) -> Words:
     return {
         "chart": "\n".join(lines),
         "wafer_price": dollars(wafer),
-        "cloud_order": _cheapest_by_speed(points),
-        "owned_order": _cheapest_by_speed(frontier(owned, max_chips=RACK)),
+        "chart_prices": listed(
+            [
+                f"{chip} {dollars(Pricing().per_chip_hour(book.catalogue.hardware(chip)))} $/h"
+                for chip in chips
+            ]
+        ),
+        "cloud_order": cheapest_by_speed(points),
+        "owned_order": cheapest_by_speed(frontier(owned, max_chips=RACK)),
     }
 
 
-def _cheapest_by_speed(points: Sequence[FrontierPoint]) -> str:
-    """Say up to which speed each chip is the cheapest, of the points tried."""
+def cheapest_by_speed(points: Sequence[FrontierPoint]) -> str:
+    """Say up to which speed each chip is the cheapest, as ``fastcalc frontier`` does."""
     runs = [
         (chip, list(each))
         for chip, each in groupby(points, key=lambda one: one.outcome.scenario.hardware.id)
     ]
-    shown = [f"{chip} up to {number(each[-1].speed, 2)} tokens/s" for chip, each in runs]
-    return ", ".join(shown)
+    turns = [
+        f"{chip} up to {number(edge(before, after))} tokens/s"
+        for (chip, before), (_, after) in pairwise(runs)
+    ]
+    (last, fastest) = runs[-1]
+    return ", ".join([*turns, f"{last} up to {number(fastest[-1].speed)} tokens/s"])
 
 
 def smaller_batch(book: Book) -> Words:
