@@ -61,11 +61,8 @@ def components(bound: Bound) -> list[Component]:
 @component("memory", "the fewest bytes that must be read, at printed bandwidth")
 def _memory(context: BoundContext, part: Component) -> list[Equation]:
     numbers, tiers, place = context.numbers, context.machine.tiers, context.machine.place
-    weights = {
-        "dense": numbers.stored("dense"),
-        "head": numbers.stored("small", "head"),
-        "experts": numbers.stored("experts", "expert_biases") * context.picked,
-    }
+    weights = {kind: numbers.stored(kind) for kind in ("dense", "head", "experts")}
+    weights["experts"] *= context.picked
     stored = named("weights", "B", total(weights.values()))
     cache = named("cache", "B", cache_read(numbers, context.traffic, 1.0))
     caches = number(context.decoded) * cache.answer

@@ -14,8 +14,8 @@ def _sweeps(context: PassContext, part: Component) -> list[Equation]:
     cache = equation("cache", pass_work.bytes.kv, "B", cache_moved(numbers, context.traffic, 1.0))
     stored = (
         numbers.stored("dense") * context.in_region("dense")
-        + numbers.stored("small", "head") * context.in_region("head")
-        + numbers.stored("experts", "expert_biases") * context.in_region("experts")
+        + numbers.stored("head") * context.in_region("head")
+        + numbers.stored("experts") * context.in_region("experts")
         + cache.answer * context.in_region("kv")
     )
     moved = named("read in a sweep", "B", stored)

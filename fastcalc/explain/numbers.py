@@ -20,6 +20,9 @@ _WEIGHTS = {
 }
 """What the parts of its weights are called."""
 
+_PARTS = {"dense": ("dense",), "head": ("small", "head"), "experts": ("experts", "expert_biases")}
+"""Those that are read as one kind of bytes."""
+
 
 class Numbers:
     """What a placement takes from its engine, its hardware and its model."""
@@ -99,11 +102,11 @@ class Numbers:
             for part in parts
         )
 
-    def stored(self, *parts: str) -> Term:
-        """Return the bytes of some parts of the weights: how many, times what each takes. [byte]"""
+    def stored(self, kind: str) -> Term:
+        """Return the bytes of a kind of weights, each part times what its numbers take. [byte]"""
         return total(
             self.parameters(part) * number(getattr(self.work.weights, part).format.bytes, "B")
-            for part in parts
+            for part in _PARTS[kind]
         )
 
     def counted(self, value: ArrayLike, name: str, unit: str = "") -> Term:

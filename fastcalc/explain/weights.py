@@ -23,7 +23,7 @@ def _head(context: PassContext, part: Component) -> list[Equation]:
 def _routed(context: PassContext, part: Component) -> list[Equation]:
     distinct, routing = _distinct(context), context.pass_work.routing
     width = scalar(routing.width)
-    stored = context.numbers.stored("experts", "expert_biases")
+    stored = context.numbers.stored("experts")
     read, near = stored * distinct.answer * _imbalance(context), context.near("experts")
     flops = _routed_flops(context, number(context.pass_work.expert_tokens))
     equations = [
@@ -101,19 +101,17 @@ def _prompt_experts(context: PassContext, part: Component) -> list[Equation]:
     ]
 
 
-def _read(context: PassContext, part: Component, where: str, *kinds: str) -> list[Equation]:
+def _read(context: PassContext, part: Component, kind: str, *multiplied: str) -> list[Equation]:
     """Return the bytes of weights that are read once, and two FLOPs a parameter and row."""
     rows, minimum_rows = context.decoded, context.numbers.setting("minimum_rows")
     if scalar(context.chip.products.dense.is_unpacked) > 0.0 and minimum_rows.value > PACKED_ROWS:
         minimum_rows = number(PACKED_ROWS)
     if rows.value != 0.0 and minimum_rows.value > min(rows.value, 1.0):
         rows = largest(rows, minimum_rows)
-    share_read = context.near(where)
-    flops = rows * context.two * context.numbers.parameters(*kinds) / context.tp * share_read
+    stored, near = context.numbers.stored(kind), context.near(kind)
+    flops = rows * context.two * context.numbers.parameters(*multiplied) / context.tp * near
     return [
-        equation(
-            "bytes", part.bytes, "B", context.numbers.stored(*kinds) / context.tp * share_read
-        ),
+        equation("bytes", part.bytes, "B", stored / context.tp * near),
         equation("FLOPs", part.flops, "FLOP", flops),
     ]
 

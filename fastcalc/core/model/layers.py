@@ -55,7 +55,7 @@ class CacheGroup:
 class LayerCount:
     """What a layer, or a part of one, holds and keeps.
 
-    dense, small, routed, expert_biases : parameters: matrices that every token passes; norms,
+    dense, small, experts, expert_biases : parameters: matrices that every token passes; norms,
         biases and routers; matrices and biases of all routed experts [1]
     state : elements that a sequence keeps, whatever its length [1]
     caches : what a token leaves, each group of one layer
@@ -63,7 +63,7 @@ class LayerCount:
 
     dense: float = 0.0
     small: float = 0.0
-    routed: float = 0.0
+    experts: float = 0.0
     expert_biases: float = 0.0
     state: float = 0.0
     caches: tuple[CacheGroup, ...] = ()
@@ -72,7 +72,7 @@ class LayerCount:
         return LayerCount(
             self.dense + other.dense,
             self.small + other.small,
-            self.routed + other.routed,
+            self.experts + other.experts,
             self.expert_biases + other.expert_biases,
             self.state + other.state,
             self.caches + other.caches,
@@ -81,7 +81,7 @@ class LayerCount:
     @property
     def parameters(self) -> float:
         """All its parameters. [1]"""
-        return self.dense + self.small + self.routed + self.expert_biases
+        return self.dense + self.small + self.experts + self.expert_biases
 
 
 def count_layer(block: Block, model: Model) -> LayerCount:
@@ -117,7 +117,7 @@ def count_ffn(ffn: AnyFFN | None, hidden: float) -> LayerCount:
     return LayerCount(
         dense=float(shared + latent),
         small=router + hidden * ffn.shared_gate,
-        routed=float(ffn.experts * expert),
+        experts=float(ffn.experts * expert),
         expert_biases=ffn.experts * biases * ffn.expert_bias,
     )
 

@@ -345,19 +345,21 @@ def _layers(
     experts = [block for block in blocks if isinstance(block.ffn, MixtureOfExperts)]
     first = experts[0].ffn if experts else None
     none = Weights(0.0, matrices)
+
+    def in_all(part: str, stored: NumberFormat) -> Weights:
+        return Weights(sum(count * getattr(layer, part) for count, layer in runs), stored)
+
     return Workload(
         model=model,
         weight_format=experts_in.id,
         kv_format=kv_format,
         weights=WeightsByPart(
-            dense=Weights(sum(count * layer.dense for count, layer in runs), matrices),
-            small=Weights(sum(count * layer.small for count, layer in runs), FORMATS["bf16"]),
+            dense=in_all("dense", matrices),
+            small=in_all("small", FORMATS["bf16"]),
             head=none,
             embedding=none,
-            experts=Weights(sum(count * layer.routed for count, layer in runs), experts_in),
-            expert_biases=Weights(
-                sum(count * layer.expert_biases for count, layer in runs), FORMATS["bf16"]
-            ),
+            experts=in_all("experts", experts_in),
+            expert_biases=in_all("expert_biases", FORMATS["bf16"]),
         ),
         experts=float(first.experts) if isinstance(first, MixtureOfExperts) else 0.0,
         active_experts=float(first.active_experts) if isinstance(first, MixtureOfExperts) else 0.0,
@@ -380,7 +382,7 @@ def _layers(
 def _layer_bytes(layer: LayerCount, matrices: NumberFormat, experts_in: NumberFormat) -> float:
     """Return the weights of one layer. [byte]"""
     at_16_bit = (layer.small + layer.expert_biases) * _16_BIT
-    return layer.dense * matrices.bytes + layer.routed * experts_in.bytes + at_16_bit
+    return layer.dense * matrices.bytes + layer.experts * experts_in.bytes + at_16_bit
 
 
 def checkpoint_parameters(model: Model) -> float:
