@@ -191,6 +191,6 @@ EXAMPLES: dict[str, Callable[[], tuple[str, str | bytes]]] = {
     "EN006": lambda: child("decode_layer_floor: {value: 200 us, source: own}"),
     "EN007": lambda: ("vllm", put(VLLM, ("engine: young", "engine: yuong"))),
     "EN009": lambda: gpu((r"below: [\d.]+", "below: 20")),
-    "EN010": lambda: gpu((r"ada, hopper, cdna3", "ada, ada, cdna3")),
+    "EN010": lambda: gpu((r"hopper, cdna3", "hopper, hopper")),
     "EN008": lambda: gpu((r"\bcdna3\b", "cdna-3")),
 }  # fmt: skip

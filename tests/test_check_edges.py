@@ -251,6 +251,7 @@ PARAMETERS = [
     ("dequantization_operations", ("0.25", "16"), ("0.2", "16.5")),
     ("link_fraction", ("0.1", "0.98"), ("0.09", "0.99")),
     ("collective_latency", ("1 us", "150 us"), ("0.9 us", "151 us")),
+    ("crossing_latency", ("1 us", "150 us"), ("0.9 us", "151 us")),
     ("rank_wait", ("1 us", "150 us"), ("0.9 us", "151 us")),
     ("decode_layer_floor", ("4 us", "2 ms"), ("3.9 us", "2.1 ms")),
     ("prefill_layer_floor", ("4 us", "2 ms"), ("3.9 us", "2.1 ms")),

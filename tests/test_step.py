@@ -287,6 +287,21 @@ def test_two_all_reduces_a_layer(latency, seconds):
     assert part(alone, "all-reduce").seconds == 0
 
 
+def test_an_all_reduce_over_domains_crosses_a_hop_and_what_hosts_add():
+    """Of four chips in pairs: 20 sums of 1 us, a hop of 10 us and 30 us of crossing, each once."""
+    on = made_up.chip(
+        links={
+            "scale_up": {"bandwidth": "100 GB/s", "domain": 2},
+            "scale_out": {"bandwidth": "100 GB/s", "latency": "10 us"},
+        }
+    )
+    waits = made_up.engine(collective_latency="1 us", crossing_latency="30 us")
+    apart = passes(WIDE, Layout(tp=4), on=on, under=waits).decode
+    together = passes(WIDE, Layout(tp=2), on=on, under=waits).decode
+    assert part(apart, "all-reduce").latency == pytest.approx(20 * 41e-6)
+    assert part(together, "all-reduce").latency == pytest.approx(20 * 1e-6)
+
+
 def test_prompt_tokens_and_verified_ones_are_reduced_too():
     """Eight sequences of three tokens; and 100 prompt tokens with 7 of the other sequences."""
     made = passes(WIDE, Layout(tp=4), batch=8.0, speculation=Speculation(2.0, 2.0))

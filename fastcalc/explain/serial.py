@@ -35,12 +35,15 @@ def _all_reduce(context: PassContext, part: Component) -> list[Equation]:
     sent = reductions * (chips - 1.0) * message.answer
     if shots > 1:
         sent = 2.0 * sent / chips
+    each = _exchange_latency(context, is_inside=is_inside)
+    if not is_inside:
+        each = each + context.numbers.setting("crossing_latency")
     return [
         message,
         equation("sent", part.sent, "B", sent),
         context.linked(part, is_inside=is_inside, share=group.link_share),
         equation("exchanges", part.count, "", reductions * shots),
-        equation("each", part.seconds_each, "s", _exchange_latency(context, is_inside=is_inside)),
+        equation("each", part.seconds_each, "s", each),
     ]
 
 

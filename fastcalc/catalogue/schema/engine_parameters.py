@@ -115,6 +115,9 @@ class DeclaredParameters(Generic[Value]):
     collective_latency: Value = cost(
         Time, "One exchange of a collective, however small.", plausible=PER_EXCHANGE
     )
+    crossing_latency: Value = cost(
+        Time, "What an all-reduce over several domains takes more.", plausible=PER_EXCHANGE
+    )
     rank_wait: Value = cost(
         Time, "What an all-reduce waits for the slowest rank.", plausible=PER_EXCHANGE
     )

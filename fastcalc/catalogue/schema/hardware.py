@@ -40,11 +40,11 @@ class Memory(Entry):
 class Link(Entry):
     """A way between chips: one direction, one chip.
 
-    Collectives reach more of some kinds: ``nvlink`` goes through a switch or a bridge, ``xgmi``
-    joins every two chips, ``pcie`` goes through the host.
+    Collectives reach more of some kinds: ``nvlink`` goes through a switch or a bridge, ``xgmi`` and
+    ``thunderbolt`` join every two chips, ``pcie`` goes through the host.
     """
 
-    kind: Literal["nvlink", "xgmi", "pcie", "ethernet"] | None = None
+    kind: Literal["nvlink", "xgmi", "pcie", "ethernet", "thunderbolt"] | None = None
     bandwidth: Bandwidth
     domain: Count | None = None
     latency: Time | None = None

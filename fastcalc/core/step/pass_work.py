@@ -324,7 +324,7 @@ def _link_share(machine: Machine, chips: ArrayLike) -> Array:
     share = shared_link(
         ranks=np.atleast_1d(chips),
         domain=link_domain(machine.hardware),
-        is_mesh=kind == "xgmi",
+        is_mesh=kind in ("xgmi", "thunderbolt"),
         is_host=kind == "pcie",
     )
     return share.reshape(np.shape(chips))[()]

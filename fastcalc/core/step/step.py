@@ -254,7 +254,8 @@ def _all_reduce(work: PassWork, chip: Chip, software: EngineParameters) -> Compo
         return idle("all-reduce")
     link = where(near, chip.link, chip.link_out) * software.link_fraction * link_share
     message = work.tokens * work.hidden * ACTIVATION_BYTES
-    latency = software.collective_latency + where(near, 0.0, chip.hop)
+    beyond = where(near, 0.0, chip.hop + software.crossing_latency)
+    latency = software.collective_latency + beyond
     shots = all_reduce_shots(ranks=chips, message=message, bandwidth=link, latency=latency)
     return Component(
         "all-reduce",
