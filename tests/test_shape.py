@@ -1,4 +1,4 @@
-"""Functions can be seen whole, and JSON is written in one place."""
+"""Functions and records can be seen whole, and JSON is written in one place."""
 
 import ast
 from pathlib import Path
@@ -33,6 +33,15 @@ def test_functions_can_be_seen_whole(path):
             length = body[-1].end_lineno - body[0].lineno + 1 if body else 0
             limit = 50
             assert length <= limit, f"{node.name}: {length} lines"
+
+
+@every("path", [path for path in MODULES if path.is_relative_to(PACKAGE / "core")])
+def test_records_of_the_core_can_be_seen_whole(path):
+    """Twenty fields at most; those of engine parameters stand in their schema."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ClassDef):
+            fields = sum(isinstance(statement, ast.AnnAssign) for statement in node.body)
+            assert fields <= 20, f"{node.name}: {fields} fields"
 
 
 FILLERS = frozenset(

@@ -75,22 +75,38 @@ def bound_step(placement: AnyPlacement, rows: PassInput) -> Bound:
         The fewest experts are read, caches are read once and on no rank twice, and
         reductions happen in the switch.
     """
-    machine, work, chips = placement.machine, placement.work, placement.layout.chips
-    attention, decode = rows.attention, rows.sequences * rows.verified
-    tokens = floats(decode + rows.prompt)
-    stored = work.bytes
-    read = Kinds[ArrayLike](
-        stored.dense,
-        stored.head,
-        stored.experts * work.active_share,
-        rows.sequences * attention.cache,
-    )
+    machine, work = placement.machine, placement.work
+    tokens = floats(rows.sequences * rows.verified + rows.prompt)
+    stored: Kinds[ArrayLike] = work.bytes
+    picked = stored.experts * work.active_share
+    read = stored._replace(experts=picked, kv=rows.sequences * rows.attention.cache)
     moved: ArrayLike = sum(read)
     capacities, bandwidths = _memory(machine, work, placement.layout)
     memory = time_over_tiers(work=moved, capacities=capacities, bandwidths=bandwidths)
     memory = np.maximum(memory, _longest_pinned_read(placement, read))
-    dense, head, experts, caches, either = _rates(machine, work, placement.layout)
-    weights = work.weights
+    flops, compute = _multiplied(placement, rows, tokens)
+    sent, link = _sent(placement, tokens)
+    return Bound(
+        Component(
+            "bound",
+            bytes=moved,
+            bandwidth=moved / memory,
+            flops=flops,
+            flop_rate=flops / np.maximum(compute, _LEAST),
+            sent=sent,
+            link=link,
+            norm=inf,
+        )
+    )
+
+
+def _multiplied(
+    placement: AnyPlacement, rows: PassInput, tokens: Array
+) -> tuple[ArrayLike, ArrayLike]:
+    """Return the FLOPs of a pass, and what all chips take for them. [FLOP], [s]"""
+    work, weights = placement.work, placement.work.weights
+    attention, decode = rows.attention, rows.sequences * rows.verified
+    dense, head, experts, caches, either = _rates(placement.machine, work, placement.layout)
     products = (
         (tokens, weights.dense, 1.0, dense),
         (tokens, weights.experts, work.active_share, experts),
@@ -105,20 +121,8 @@ def bound_step(placement: AnyPlacement, rows: PassInput) -> Bound:
     prompts = 0.0 if is_nothing(rows.prompt) else rows.prompt * attention.prompt_flops
     parts.append((decode * attention.decode_flops + prompts, caches))
     flops: ArrayLike = sum(amount for amount, _ in parts)
-    compute: ArrayLike = sum(time_of(work=amount, rate=rate) for amount, rate in parts) / chips
-    sent, link = _sent(placement, tokens)
-    return Bound(
-        Component(
-            "bound",
-            bytes=moved,
-            bandwidth=moved / memory,
-            flops=flops,
-            flop_rate=flops / np.maximum(compute, _LEAST),
-            sent=sent,
-            link=link,
-            norm=inf,
-        )
-    )
+    compute: ArrayLike = sum(time_of(work=amount, rate=rate) for amount, rate in parts)
+    return flops, compute / placement.layout.chips
 
 
 @once_a_layout
