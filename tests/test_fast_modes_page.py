@@ -71,6 +71,18 @@ def rows(text, heading):
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
+SPAN = r"([\d.,]*\d)(?: to ([\d.,]*\d))?"
+"""Two ends, or what both of them read."""
+
+
+def spans(pattern, text):
+    """Return the ends of each span of a sentence, twice the same where they read alike."""
+    found = re.search(pattern.replace("SPAN", SPAN), words(text))
+    assert found is not None, pattern
+    shown = [one and float(one.replace(",", "")) for one in found.groups()]
+    return [(low, high or low) for low, high in zip(shown[::2], shown[1::2], strict=True)]
+
+
 def test_they_are_up_to_date(texts):
     """``python docs/fast_modes/refresh.py`` writes them."""
     for name, text in texts.items():
@@ -112,7 +124,7 @@ def test_its_first_screen_answers(text):
     first = words(text.split("\n## ")[0])
     for part in ("OpenAI: a smaller model and another machine", "nobody outside knows"):
         assert part in first
-    assert re.search(r"with \d+ to \d+ users instead of \d+ to \d+ a token costs", first)
+    assert len(spans("with SPAN users instead of SPAN a token costs", first)) == 2
     assert "Two numbers of both modes would" in first
     for word in ("stand-in", "conditional", "undetermined", " cut ", "at the start", "start at"):
         assert word not in text, word
@@ -411,8 +423,8 @@ def test_its_gains_are_the_ratios_of_its_speeds(text):
     assert list(shown.groups()) == ends
     full = table[0]
     smaller = sorted(small[2] / table[big][2] for big in (0, 1) for small in table[big + 2 :: 2])
-    shown = re.search(r"The smaller model alone gives ([\d.]+) to ([\d.]+) times\.", page)
-    assert list(map(float, shown.groups())) == pytest.approx([smaller[0], smaller[-1]], rel=0.05)
+    (shown,) = spans(r"The smaller model alone gives SPAN times\.", text)
+    assert shown == pytest.approx((smaller[0], smaller[-1]), rel=0.05)
     measured = [int(float(f"{one / full[2]:.2g}")) for one in (1000, 1201)]
     assert f"they are {measured[0]} to {measured[1]} times (" in page
     sold = (6.7, 5, 12, 3.5)  # the same open weights over the next GPU cloud, SemiAnalysis
@@ -436,23 +448,18 @@ def test_users_at_the_speed_of_opus_by_brute_force(pages, text, book):
                 cost = mode.users * mode.speed / (mode.fewer * found.speed[mode.fewer - 1])
                 assert mode.multiple == pytest.approx(cost)
         assert all(np.isnan(mode.multiple) for mode in modes) == (drafts == 0)
-    page = words(text)
-    found = re.search(
-        r"that is not expected(, though possible|): one user has (\d+) to (\d+) tokens/s \(single "
-        r"systems (\d+) to (\d+)\)",
-        page,
-    )
-    slow, fast, low, high = map(int, found.groups()[1:])
-    assert low < slow < fast < 2.5 * 65
-    assert bool(found[1]) == (high >= 2.5 * 65)
+    alone, single = spans(r"one user has SPAN tokens/s \(single systems SPAN\)", text)
+    assert single[0] < alone[0] <= alone[1] < 2.5 * 65
+    possible = "that is not expected, though possible: one user" in words(text)
+    assert possible == (single[1] >= 2.5 * 65)
 
 
 def test_guessing_ahead_alone_by_fastmode(text, capsys, monkeypatch):
     """Of both servers: users before and after, what that costs, and the range of that."""
-    found = re.search(
-        r"On our rack (\d+) to (\d+) users then have 170 tokens/s where (\d+) to (\d+) had 65, at "
-        r"([\d.]+) to ([\d.]+) times the cost \(([\d.]+) to ([\d.]+)\): that explains the speed, (.*?)\.",
-        words(text),
+    shown = spans(
+        r"On our rack SPAN users then have 170 tokens/s where SPAN had 65, at SPAN times the cost "
+        r"\(SPAN\): that explains",
+        text,
     )
     asked = "deepseek-r1 --on gb200 --chips 72 --context 65536 --from-speed 65 --to-speed 170"
     rows_of = []
@@ -465,26 +472,24 @@ def test_guessing_ahead_alone_by_fastmode(text, capsys, monkeypatch):
         sorted(row["batch"] for _, row in rows_of),
         sorted(today["batch"] for today, _ in rows_of),
         sorted(row["cost_multiple"] for _, row in rows_of),
-        [min(row["cost_multiple_low"] for _, row in rows_of)],
-        [max(row["cost_multiple_high"] for _, row in rows_of)],
+        [
+            min(row["cost_multiple_low"] for _, row in rows_of),
+            max(row["cost_multiple_high"] for _, row in rows_of),
+        ],
     ]
-    shown = [float(one) for one in found.groups()[:-1]]
-    assert shown == pytest.approx([end for each in ends for end in each], rel=0.05)
-    assert (found[9] == "not the price") == (ends[-1][0] < 6 / 1.15)
+    for pair, both in zip(shown, ends, strict=True):
+        assert pair == pytest.approx(both, rel=0.05)
+    says = "explains the speed, not the price" in words(text)
+    assert says == (ends[-1][1] < 6 / 1.15)
 
 
 def test_six_times_starts_at_the_first_number_of_users(pages, text, book):
     """From there on the end makes a sixth of the tokens or more, and with one user fewer less."""
-    found = re.search(
-        r"from ([\d,]+) to ([\d,]+) users of the normal mode on without a helper, from ([\d,]+) to "
-        r"([\d,]+) with one",
-        words(text),
-    )
-    ends = [int(end.replace(",", "")) for end in found.groups()]
+    ends = spans("from SPAN users of the normal mode on without a helper, from SPAN with one", text)
     racks = pages["racks"]
-    for shown, drafts in zip((ends[:2], ends[2:]), (0, racks.DRAFTS), strict=True):
+    for shown, drafts in zip(ends, (0, racks.DRAFTS), strict=True):
         starts = racks.enough_from(book, drafts)
-        assert [f(start for _, start in starts) for f in (min, max)] == shown
+        assert tuple(f(start for _, start in starts) for f in (min, max)) == shown
         for rack, start in starts:
             at = smaller_batches.curve(rack, 72, np.array([start - 1, start]), 2.5)
             is_enough = at.batch * at.faster * 6.0 >= at.starts * at.speed

@@ -17,11 +17,13 @@ SERVER = 8
 """H100 of a server. [1]"""
 
 
-LIST_PRICE = 2.75
-"""What Cerebras sold a million output tokens of GLM-4.7 at. [USD]
+LIST_PRICE, OSS_LIST_PRICE = 2.75, 0.75
+"""What Cerebras sold a million output tokens of GLM-4.7 and gpt-oss-120b at. [USD]
 
-Source: https://github.com/braintrustdata/braintrust-proxy/pull/616, which quotes
-https://cerebras.ai/pricing of May 2026.
+Sources: https://github.com/braintrustdata/braintrust-proxy/pull/616, which quotes
+https://cerebras.ai/pricing of May 2026;
+https://docs.rs/crate/harn-vm/0.8.113/source/src/llm/catalog_sources/60-models/30-cerebras.toml,
+which mirrors https://api.cerebras.ai/public/v1/models of June 2026.
 """
 
 
@@ -76,6 +78,7 @@ def machines(book: Book) -> Words:
         "machine_long": span(_numbers(book.filled("20", f"then.at[context={LONG}]"))),
         "short_users": book.concluding("20", "batch"),
         "list_price": dollars(LIST_PRICE),
+        "list_price_oss": dollars(OSS_LIST_PRICE),
         "list_words": _sold_at([price(each[2]) for each in tried.values()][:2], most),
         "model_gain": _gain(full, small),
         "model_one": span(smaller[1]),

@@ -272,15 +272,18 @@ def drafts_alone(book: Book) -> Words:
         multiples.append(record["cost_multiple"])
         ends += [record["cost_multiple_low"], record["cost_multiple_high"]]
     if not multiples:
-        return {"drafts_rack": f"Alone it does not give our rack {FAST:g} tokens/s"}
+        none = dict.fromkeys(("drafts_multiples", "drafts_range"), "-")
+        return {**none, "drafts_rack": f"Alone it does not give our rack {FAST:g} tokens/s"}
     explains = "not the price" if max(ends) < PREMIUM / NEAR else "perhaps the price"
     explains = "and the price" if max(multiples) >= PREMIUM / NEAR else explains
     return {
+        "drafts_multiples": span(multiples),
+        "drafts_range": span(ends),
         "drafts_rack": (
             f"On our rack {span(fewer)} users then have {FAST:g} tokens/s where {span(users)} "
             f"had {SLOW:g}, at {span(multiples)} times the cost ({span(ends)}): that explains the "
             f"speed, {explains}"
-        )
+        ),
     }
 
 

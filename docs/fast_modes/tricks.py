@@ -41,6 +41,7 @@ from fastcalc.report.numbers_as_text import dollars, listed, number
 from fastcalc.report.record_tables import heading
 from fastcalc.search import frontier
 from fastcalc.search.fastmode import Option, fastmode, start_at_speed
+from fastcalc.search.fastmode.lighter_passes import PUBLISHED
 from fastcalc.search.fastmode.option import TRICKS, best
 from fastcalc.search.fastmode.smaller_batches import Curve
 from fastcalc.search.fastmode.smaller_batches import curve as curve_of
@@ -226,6 +227,9 @@ def rivals(book: Book) -> Words:
         "base_batch": f"{today.batches[0]:,}",
         "base_speed": speed(now),
         "trick_table": table(heads, rows),
+        "default_engine": rack.engine.name,
+        "acceptance_lengths": f"{listed([f'{kept:g}' for kept in PUBLISHED.values()])} "
+        f"for {min(PUBLISHED)} to {max(PUBLISHED)} drafts",
         "cheapest_words": _cheapest(answer.reached, now),
     }
 
