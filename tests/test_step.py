@@ -1,6 +1,7 @@
 """The parts of a step, counted by hand on made-up chips: bytes, FLOPs, messages, launches."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -57,12 +58,19 @@ def test_products_take_at_least_the_rows_of_a_tile():
         assert part(step, "dense weights").bytes == 2 * 500_000 / 2
 
 
-def test_a_prompt_alone_pays_no_tile_of_rows():
+@pytest.mark.parametrize(
+    ("sequences", "prompt", "rows"), [(0, 100, 100), (0, 10, 64), (3, 10, 64), (3, 100, 103)]
+)
+def test_prompt_tokens_take_the_rows_of_a_tile_that_decoded_ones_leave_empty(
+    sequences, prompt, rows
+):
+    """A megabyte is read once, in a microsecond, for all of them."""
     tile = made_up.engine(minimum_rows=64)
     made = passes(made_up.minimal(), under=tile)
-    step = made.expected(made.prefill_work(100.0))
-    assert part(step, "dense weights").flops == 0
-    assert part(step, "prompt: dense").flops == 100 * 2 * 500_000
+    work = replace(made.prefill_work(float(prompt)), sequences=float(sequences))
+    dense = part(made.expected(work), "dense weights")
+    assert dense.flops == rows * 2 * 500_000
+    assert dense.seconds == pytest.approx((1e-6**3 + (rows * 1e6 / 100e12) ** 3) ** (1 / 3))
 
 
 def test_replicas_share_one_copy_of_the_experts():
@@ -194,7 +202,7 @@ def test_a_prompt_attends_to_half_of_itself_and_pays_no_head():
     step = made.expected(made.prefill_work(100.0))
     layer = 64 * (6 * 32 + 3 * 128)
     assert part(step, "prompt: attention").flops == 100 * 256 * 50
-    assert part(step, "prompt: dense").flops == 100 * 2 * (layer + 2 * 64)
+    assert part(step, "dense weights").flops == 100 * 2 * (layer + 2 * 64)
 
 
 def test_what_is_cached_is_attended_to():

@@ -305,7 +305,7 @@ def test_of_chips_without_ranks_each_batch_has_the_practised_layout_that_serves_
         of_practised, of_all = served[1][:, practised].max(axis=1), served[1].max(axis=1)
         best = np.where(of_practised > 0.0, of_practised, of_all)
         assert served[0][:, 0] == pytest.approx(best, rel=1e-12)
-        assert (of_practised < of_all).any() == (grid.chips == 8)  # stages of pairs
+        assert (of_practised < of_all).any()  # stages of pairs
         assert len(cuts.layouts) > 3
         # In blocks as at once.
         parts = [solve_grid(part, pick("tp"))["tp"] for part in grid.blocks(24)]

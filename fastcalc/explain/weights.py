@@ -11,12 +11,34 @@ from fastcalc.explain.terms import Equation, Term, equation, largest, named, num
 
 @component("dense weights", "matrices that every token passes, read once")
 def _dense(context: PassContext, part: Component) -> list[Equation]:
-    return [*_read(context, part, "dense", "dense"), context.rate(part, "dense")]
+    numbers, near = context.numbers, context.near("dense")
+    rows, least = context.decoded, _least_rows(context)
+    prompt = number(context.pass_work.prompt)
+    empty = least - prompt if prompt.value else least
+    if empty.value > 0.0 and least.value > 1.0:
+        rows = largest(rows, empty)
+    flops = rows * context.two * numbers.parameters("dense")
+    if prompt.value:
+        flops = flops + prompt * context.two * _with_norms(context)
+    return [
+        equation("bytes", part.bytes, "B", numbers.stored("dense") / context.tp * near),
+        equation("FLOPs", part.flops, "FLOP", flops / context.tp * near),
+        context.rate(part, "dense", _blocks(context) if prompt.value else number(1.0)),
+    ]
 
 
 @component("head and norms", "output head, norms, biases and routers")
 def _head(context: PassContext, part: Component) -> list[Equation]:
-    return [*_read(context, part, "head", "small", "head"), context.rate(part, "head")]
+    numbers, near = context.numbers, context.near("head")
+    rows, least = context.decoded, _least_rows(context)
+    if rows.value != 0.0 and least.value > min(rows.value, 1.0):
+        rows = largest(rows, least)
+    flops = rows * context.two * numbers.parameters("small", "head") / context.tp * near
+    return [
+        equation("bytes", part.bytes, "B", numbers.stored("head") / context.tp * near),
+        equation("FLOPs", part.flops, "FLOP", flops),
+        context.rate(part, "head"),
+    ]
 
 
 @component("routed experts", "the experts that the tokens of the pass pick, read once each")
@@ -73,19 +95,10 @@ def _unpacking(context: PassContext, part: Component) -> list[Equation]:
 
 @component("prompt: dense", "prompt tokens through the matrices that every token passes")
 def _prompt_dense(context: PassContext, part: Component) -> list[Equation]:
-    numbers = context.numbers
-    norms = numbers.counted(context.work.norm_parameters, "parameters: norms of the layers")
-    parameters = numbers.parameters("dense") + norms
-    flops = (
-        number(context.pass_work.prompt)
-        * context.two
-        * parameters
-        / context.tp
-        * context.here("dense")
-    )
+    flops = number(context.pass_work.prompt) * context.two * _with_norms(context) / context.tp
     return [
-        equation("FLOPs", part.flops, "FLOP", flops),
-        context.rate(part, "dense", _blocks(context)),
+        equation("FLOPs", part.flops, "FLOP", flops * context.here("dense")),
+        context.rate(part, "dense"),
     ]
 
 
@@ -101,19 +114,17 @@ def _prompt_experts(context: PassContext, part: Component) -> list[Equation]:
     ]
 
 
-def _read(context: PassContext, part: Component, kind: str, *multiplied: str) -> list[Equation]:
-    """Return the bytes of weights that are read once, and two FLOPs a parameter and row."""
-    rows, minimum_rows = context.decoded, context.numbers.setting("minimum_rows")
-    if scalar(context.chip.products.dense.is_unpacked) > 0.0 and minimum_rows.value > PACKED_ROWS:
-        minimum_rows = number(PACKED_ROWS)
-    if rows.value != 0.0 and minimum_rows.value > min(rows.value, 1.0):
-        rows = largest(rows, minimum_rows)
-    stored, near = context.numbers.stored(kind), context.near(kind)
-    flops = rows * context.two * context.numbers.parameters(*multiplied) / context.tp * near
-    return [
-        equation("bytes", part.bytes, "B", stored / context.tp * near),
-        equation("FLOPs", part.flops, "FLOP", flops),
-    ]
+def _least_rows(context: PassContext) -> Term:
+    """Return the rows that a tile of products has at least. [1]"""
+    least = context.numbers.setting("minimum_rows")
+    is_unpacked = scalar(context.chip.products.dense.is_unpacked) > 0.0
+    return number(PACKED_ROWS) if is_unpacked and least.value > PACKED_ROWS else least
+
+
+def _with_norms(context: PassContext) -> Term:
+    """Return the parameters that a prompt token passes besides experts. [1]"""
+    norms = context.numbers.counted(context.work.norm_parameters, "parameters: norms of the layers")
+    return context.numbers.parameters("dense") + norms
 
 
 def _routed_flops(context: PassContext, tokens: Term) -> Term:

@@ -10,7 +10,7 @@ from fastcalc.core.model.kinds import Kinds
 from fastcalc.core.step.component import GROUPED_PRODUCTS, Component, idle, is_nothing, scaled
 from fastcalc.core.step.pass_work import PassWork
 from fastcalc.formulas.experts import distinct_experts, narrow_share
-from fastcalc.formulas.types import ArrayLike, floats
+from fastcalc.formulas.types import ArrayLike, floats, where
 
 _FUSED_MULTIPLY_ADD = 2.0
 
@@ -22,9 +22,10 @@ _NO_PROMPTS = Kinds(
 class ChipWork(NamedTuple):
     """What the chip reads and multiplies.
 
-    kinds : what it reads of each kind, and what decoded tokens multiply of it
+    kinds : what it reads of each kind, and what decoded tokens multiply of it; prompts, too, of the
+        dense weights
     widened : operations that widen narrow weights [FLOP]
-    prompts : arithmetic of prompt tokens; that of norms and routers is with the dense weights
+    prompts : arithmetic of prompt tokens besides
     touched : share of the routed weights that is read [1]
     """
 
@@ -63,19 +64,11 @@ def chip_work(
     rates, touched = reached(chip, software), touched_experts(work, software)
     if same is None:
         tokens = work.sequences * work.verified
-        rows = np.maximum(tokens, rates.least_rows * (tokens > 0.0))
-        dense = Component(
-            "dense weights",
-            bytes=work.bytes.dense,
-            bandwidth=rates.bandwidth,
-            flops=rows * work.flops.dense,
-            flop_rate=rates.decode.dense,
-        )
         head = Component(
             "head and norms",
             bytes=work.bytes.head,
             bandwidth=rates.bandwidth,
-            flops=rows * work.flops.head,
+            flops=np.maximum(tokens, rates.least_rows * (tokens > 0.0)) * work.flops.head,
             flop_rate=rates.decode.head,
         )
         # Caches are read once for all tokens of a sequence.
@@ -87,7 +80,7 @@ def chip_work(
             flop_rate=rates.decode.kv,
         )
     else:
-        dense, head, _, attention = same.kinds
+        _, head, _, attention = same.kinds
     operations, products = software.dequantization_operations, chip.products
     widened = Kinds[ArrayLike](
         operations * products.dense.is_unpacked * work.weights.dense,
@@ -98,8 +91,27 @@ def chip_work(
     # The fullest rank counts, where experts are spread.
     uneven = 1.0 + work.routing.unevenness * (software.expert_imbalance - 1.0)
     routed = _routed(work, rates, software, touched, uneven)
-    kinds = Kinds(dense, head, routed, attention)
+    kinds = Kinds(_dense(work, rates), head, routed, attention)
     return ChipWork(kinds, widened, _prompts(work, rates, uneven), touched)
+
+
+def _dense(work: PassWork, rates: Reached) -> Component:
+    """Return the matrices that every token passes, read once for decoded and prompt tokens.
+
+    Prompt tokens take the rows of a tile that decoded ones leave empty (A. Agrawal et al.,
+    "SARATHI," arXiv:2308.16369, sec. 4: decode-maximal batches, tile quantization). Norms and
+    routers that they pass are counted here.
+    """
+    tokens, prompt = work.sequences * work.verified, floats(work.prompt)
+    rows = np.maximum(tokens, rates.least_rows - prompt)
+    prompt_flops = prompt * (work.prompt_flops.dense + work.prompt_flops.head)
+    return Component(
+        "dense weights",
+        bytes=work.bytes.dense,
+        bandwidth=rates.bandwidth,
+        flops=rows * work.flops.dense + prompt_flops,
+        flop_rate=where(prompt > 0.0, rates.prompt.dense, rates.decode.dense),
+    )
 
 
 def touched_experts(work: PassWork, software: EngineParameters) -> ArrayLike:
@@ -146,8 +158,8 @@ def unpacking(chip: Chip, operations: Sequence[ArrayLike]) -> Component:
 
 
 def _prompts(work: PassWork, rates: Reached, uneven: ArrayLike) -> Kinds[Component]:
-    """Return arithmetic of prompt tokens; the head serves only the last of them."""
-    dense, head, experts, kv = _NO_PROMPTS
+    """Return arithmetic of prompt tokens in experts and attention."""
+    _, _, experts, kv = _NO_PROMPTS
     if is_nothing(work.prompt):
         return _NO_PROMPTS
     if not is_nothing(work.prompt_flops.experts):
@@ -156,10 +168,5 @@ def _prompts(work: PassWork, rates: Reached, uneven: ArrayLike) -> Kinds[Compone
             flops=work.expert_prompt * work.prompt_flops.experts * uneven,
             flop_rate=rates.prompt.experts,
         )
-    dense = Component(
-        dense.name,
-        flops=work.prompt * (work.prompt_flops.dense + work.prompt_flops.head),
-        flop_rate=rates.prompt.dense,
-    )
     kv = Component(kv.name, flops=work.prompt * work.prompt_flops.kv, flop_rate=rates.prompt.kv)
-    return Kinds(dense, head, experts, kv)
+    return _NO_PROMPTS._replace(experts=experts, kv=kv)

@@ -2,9 +2,9 @@
 
 With ``c = 0`` it is a decode step, with ``b = 0`` a prefill, and with both the mixed step
 of real traffic. It is a short list of components, each a few bytes, FLOPs, messages or
-launches at rates that an engine reaches. The arithmetic of decode rows mostly hides under the
-read of the weights they share (`overlapped_time`); that of prompt rows is added to it, as
-measured prefill asks.
+launches at rates that an engine reaches. Arithmetic mostly hides under the read of the weights
+that decoded and prompt tokens share (`overlapped_time`); that of experts and of prompts' attention
+is added.
 """
 
 from collections.abc import Callable, Sequence
