@@ -17,9 +17,9 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 HOUR = 3600.0
 
 
-@dataclass(frozen=True, eq=False)
-class Terms:
-    """What an option offers, and what is asked of it.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Offer:
+    """What an option offers.
 
     speed : tokens a second of one stream [1/s]
     accuracy : probability that one answer to a step is right [1]
@@ -30,19 +30,6 @@ class Terms:
         use; beyond them the prices hold, and where there is no price no more are to be had. None
         where prices hold from the first token [1, h]
     lead, round_trip : time of a call before tokens stream, and on the way there and back [s]
-    steps, tokens, prompt : steps of a run; tokens out of a call, and tokens in that are paid for
-        [1]
-    cached : share of the prompt that a prefix cache holds [1]
-    tools, check : time of a step's tools; time that a user gives to each run [s]
-    repair : time of a user to repair a failed run; None where it is run again [s]
-    retries, samples : how often a step found wrong is done again; answers to a step, of which one
-        is taken [1]
-    judge : probability that who takes one is right about an answer; None for a majority [1]
-    is_serial : answers to a step come one after another, not at once
-    sessions : runs that a user has going side by side [1]
-    look_away : waiting for a run after which a user does something else; infinity for none [s]
-    come_back : what coming back to it then takes of the user [s]
-    hour, hours, budget : worth of a user's hour [USD]; hours and dollars of a month [h, USD]
     """
 
     speed: ArrayLike
@@ -55,23 +42,58 @@ class Terms:
     quota_hours: ArrayLike | None = None
     lead: ArrayLike = 0.0
     round_trip: ArrayLike = 0.0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Chain:
+    """What a run is a chain of.
+
+    steps, tokens, prompt : steps of a run; tokens out of a call, and tokens in that are paid for
+        [1]
+    cached : share of the prompt that a prefix cache holds [1]
+    tools : time of a step's tools [s]
+    retries, samples : how often a step found wrong is done again; answers to a step, of which one
+        is taken [1]
+    judge : probability that who takes one is right about an answer; None for a majority [1]
+    is_serial : answers to a step come one after another, not at once
+    """
+
     steps: ArrayLike = 1.0
     tokens: ArrayLike = 1000.0
     prompt: ArrayLike = 0.0
     cached: ArrayLike = 0.0
     tools: ArrayLike = 0.0
-    check: ArrayLike = 0.0
-    repair: ArrayLike | None = None
     retries: ArrayLike = 0.0
     samples: ArrayLike = 1.0
     judge: ArrayLike | None = 1.0
     is_serial: bool = False
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class UserTime:
+    """What a user gives to runs.
+
+    check : time for each run [s]
+    repair : time to repair a failed run; None where it is run again [s]
+    sessions : runs that a user has going side by side [1]
+    look_away : waiting for a run after which a user does something else; infinity for none [s]
+    come_back : what coming back to it then takes of the user [s]
+    hour, hours, budget : worth of a user's hour [USD]; hours and dollars of a month [h, USD]
+    """
+
+    check: ArrayLike = 0.0
+    repair: ArrayLike | None = None
     sessions: ArrayLike = 1.0
     look_away: ArrayLike = float("inf")
     come_back: ArrayLike = 0.0
     hour: ArrayLike = 0.0
     hours: ArrayLike = 160.0
     budget: ArrayLike = float("inf")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Terms(Offer, Chain, UserTime):
+    """What an option offers, and what is asked of it, each number by its name."""
 
 
 @dataclass(frozen=True, eq=False)
