@@ -60,20 +60,15 @@ class Split:
         """Return the share of each kind that a pass reads which is in a memory, by its position."""
         return Kinds(*(self.shares[kind][tier] for kind in READ))
 
-    def used(self, tier: int) -> Bools:
-        """Return whether anything lives in a memory, by its position."""
-        is_there = (self.shares[kind][tier] * self.sizes[kind] > 0.0 for kind in KINDS)
+    def used(self, tier: int, kinds: Sequence[str] = KINDS) -> Bools:
+        """Return whether anything of some kinds lives in a memory, by its position."""
+        is_there = (self.shares[kind][tier] * self.sizes[kind] > 0.0 for kind in kinds)
         return np.asarray(np.any(np.broadcast_arrays(*is_there), axis=0))
 
     @property
     def reads_host(self) -> Bools:
         """Whether a pass reads anything of what lives on a host, or beyond."""
-        read = (
-            self.shares[kind][at] * self.sizes[kind] > 0.0
-            for at, tier in enumerate(self.tiers)
-            for kind in READ
-            if not tier.is_near
-        )
+        read = (self.used(at, READ) for at, tier in enumerate(self.tiers) if not tier.is_near)
         return np.asarray(np.any(np.broadcast_arrays(False, *read), axis=0))
 
 

@@ -1,6 +1,6 @@
 """What it costs a pass that its bytes live in several memories."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from math import inf
@@ -10,7 +10,7 @@ import numpy as np
 
 from fastcalc.core.chip.machine import Chip, EngineParameters, read_first
 from fastcalc.core.chip.tier import Tier
-from fastcalc.core.model.kinds import IN_LAYERS, Kinds
+from fastcalc.core.model.kinds import READ, Kinds
 from fastcalc.core.placement.split import Costs, Split, summed
 from fastcalc.core.step.chip_work import ChipWork
 from fastcalc.core.step.component import Component, idle
@@ -132,17 +132,9 @@ class OffloadOptions:
     open: list[Costs]
     host: OnHost | None
 
-    def seconds(self, split: Split) -> Array:
-        """Return what the pass takes the faster way, with bytes split over the memories. [s]"""
-        return reduce(np.minimum, (costs.seconds(split) for costs in self.open))
-
-    def layers(self, split: Split) -> Array:
-        """Return what the layers take of that, the way that is faster for them. [s]"""
-        return reduce(np.minimum, (costs.seconds(split, IN_LAYERS) for costs in self.open))
-
-    def head(self, split: Split) -> Array:
-        """Return what head and norms take of it, the way that is faster for them. [s]"""
-        return reduce(np.minimum, (costs.seconds(split, ("head",)) for costs in self.open))
+    def seconds(self, split: Split, kinds: Sequence[str] = READ) -> Array:
+        """Return what the pass takes the way that is faster for the kinds that count. [s]"""
+        return reduce(np.minimum, (costs.seconds(split, kinds) for costs in self.open))
 
 
 class OffloadedPass(NamedTuple):
@@ -301,20 +293,17 @@ def _from(
     places: Sequence[int], shares: Sequence[Sequence[Array]], options: OffloadOptions
 ) -> Component:
     """Return what a pass reads of shares in other memories than the first, by positions."""
-    read, multiplied, seconds = floats(0.0), floats(0.0), floats(0.0)
-    for at in places:
-        read = read + summed(shares[at], [kind.memory_time for kind in options.kinds[at]])
-        seconds = seconds + summed(shares[at], [kind.work_time for kind in options.kinds[at]])
-        multiplied = multiplied + summed(
-            shares[at], [kind.compute_time for kind in options.kinds[at]]
-        )
+
+    def spent(time_of: Callable[[Component], ArrayLike]) -> Array:
+        return floats(sum(summed(shares[at], map(time_of, options.kinds[at])) for at in places))
+
     kinds = options.kinds[places[0]]
     far_shares = [sum(of_kind) for of_kind in zip(*(shares[at] for at in places), strict=True)]
     return _lasting(
         FAR,
-        seconds,
-        (summed(far_shares, [kind.bytes for kind in kinds]), read),
-        (summed(far_shares, [kind.flops for kind in kinds]), multiplied),
+        spent(lambda kind: kind.work_time),
+        (summed(far_shares, [kind.bytes for kind in kinds]), spent(lambda kind: kind.memory_time)),
+        (summed(far_shares, [kind.flops for kind in kinds]), spent(lambda kind: kind.compute_time)),
     )
 
 

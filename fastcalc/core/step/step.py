@@ -16,6 +16,7 @@ import numpy as np
 
 from fastcalc.core.chip.machine import Chip, EngineParameters
 from fastcalc.core.chip.tier import Tier
+from fastcalc.core.model.kinds import IN_LAYERS
 from fastcalc.core.placement.split import Split
 from fastcalc.core.step.chip_work import ChipWork, chip_work, unpacking
 from fastcalc.core.step.component import Component, Step, idle, is_nothing, total_of
@@ -101,7 +102,8 @@ class KnownParts(NamedTuple):
         if split is None or self.offload is None:
             dense, head, experts, cache = (kind.seconds for kind in self.parts.kinds)
             return floats(fixed + dense + experts + cache), floats(head)
-        return floats(fixed + self.offload.layers(split)), self.offload.head(split)
+        layers = fixed + self.offload.seconds(split, IN_LAYERS)
+        return floats(layers), self.offload.seconds(split, ("head",))
 
 
 def expected_step(
