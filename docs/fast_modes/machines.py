@@ -8,7 +8,7 @@ from wafers import DENSE, SPREAD, billions
 
 from fastcalc.core.ratios import independent_ratio
 from fastcalc.core.scenario import Outcome, solve
-from fastcalc.report.numbers_as_text import dollars, number
+from fastcalc.report.numbers_as_text import dollars, listed, number
 
 COMPARED = (("GLM-4.7", "glm-4.7", "fp8"), ("mixture", *SPREAD), ("dense", *DENSE))
 """The full model, and Spark as either of two: what the machines are compared on."""
@@ -66,7 +66,7 @@ def machines(book: Book) -> Words:
         ]
         for users in (1, most)
     }
-    sold = book.premise("44", "under").values
+    sold = book.premise("44", "under")
     return {
         "machine_table": table(heads, rows),
         "server": f"{SERVER}",
@@ -88,11 +88,11 @@ def machines(book: Book) -> Words:
         "product_words": _product(
             *(first(after) / first(full) for after in (small, full_wafer, small_wafer))
         ),
-        "sold_gain": span(sold),
-        "sold_gains": book.filled("44", "then.input[under]"),
+        "sold_gain": span(sold.values),
+        "sold_gains": listed(sold.texts),
         "measured_gain": _measured_gain(book.values("26"), full),
         "alone_words": _whole(
-            [*gains[1], *gains[most]], sold, float(book.filled("20", "expected"))
+            [*gains[1], *gains[most]], sold.values, float(book.filled("20", "expected"))
         ),
         "glm_speed": speed(full_wafer),
         "glm_wafers": str(full_wafer.placement.layout.chips),
