@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 
 from fastcalc.core.model.kinds import IN_LAYERS, KINDS, READ
 from fastcalc.core.placement.best_split import best_split
-from fastcalc.core.placement.split import Costs, Split, least_lost
+from fastcalc.core.placement.split import Costs, Split, least_extra
 
 POINTS = 5
 
@@ -20,7 +20,7 @@ def least_by_scipy(sizes, room, costs, point):
     """
     count, kinds = len(room), len(KINDS)
     cells = np.zeros((kinds, count))
-    for tier, row in enumerate(costs.cells):
+    for tier, row in enumerate(costs.by_memory):
         cells[: len(READ), tier] = [np.broadcast_to(times, POINTS)[point] for times in row]
     price, limits, ends = np.append(cells.ravel(), 0.0), [], []
 
@@ -28,12 +28,12 @@ def least_by_scipy(sizes, room, costs, point):
         limits.append(np.append(at.ravel(), turns))
         ends.append(end)
 
-    if costs.place is not None:
-        price[-1] = costs.turn * costs.layers
-        price[KINDS.index("head") * count + costs.place] += costs.turn
+    if costs.turning_memory is not None:
+        price[-1] = costs.turn_seconds * costs.layers
+        price[KINDS.index("head") * count + costs.turning_memory] += costs.turn_seconds
         for kind in IN_LAYERS:
             there = np.zeros((kinds, count))
-            there[KINDS.index(kind), costs.place] = 1.0
+            there[KINDS.index(kind), costs.turning_memory] = 1.0
             limit(0.0, there, turns=-1.0)
     held = np.array([sizes[kind][point] for kind in KINDS])
     for tier in range(count):
@@ -94,10 +94,10 @@ def test_a_linear_program_loses_no_less_than_the_least(count):
     chance = np.random.default_rng(29 * count)
     for repeat in range(6):
         sizes, room, costs = case(chance, count, gains=repeat % 2 == 1)
-        least = sum(costs.cells[0]) + least_lost([costs], sizes, room)
+        least = sum(costs.by_memory[0]) + least_extra([costs], sizes, room)
         by_scipy = np.array([least_by_scipy(sizes, room, costs, point) for point in range(POINTS)])
         assert np.all(least <= by_scipy * (1 + 1e-9))
-        if count == 2 and costs.place is None:
+        if count == 2 and costs.turning_memory is None:
             assert least == pytest.approx(by_scipy, rel=1e-9)
 
 

@@ -20,7 +20,7 @@ from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice, own_tiers
 from fastcalc.core.estimate import evaluate
 from fastcalc.core.model.kinds import KINDS
 from fastcalc.core.placement.layout import Layout
-from fastcalc.core.placement.split import Split, split
+from fastcalc.core.placement.split import Split, asked_split
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, by_layout, locate, solve
 from fastcalc.core.step.host_use import HOST
 from fastcalc.core.traffic import Speculation, Traffic
@@ -741,7 +741,7 @@ def test_hardly_any_split_of_a_random_model_takes_less(request, part, place_for)
     request = replace(request, memory=replace(request.memory, place_for=place_for))
     found = solve(request)
     first, *others = request.hardware.memory
-    sizes = split(found.placement, max(request.batches)).sizes
+    sizes = asked_split(found.placement, max(request.batches)).sizes
     needed = float(np.max(sum(sizes.values())))
     room = found.site.machine.usable(found.placement.layout.chips)[0]
     changed = [scaled(first, capacity=float(part * needed / room))]

@@ -11,7 +11,7 @@ from fastcalc.core.estimate import Estimate
 from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.layout import Layout, Layouts
 from fastcalc.core.placement.placement import AnyPlacement, Site
-from fastcalc.core.placement.split import memories_used, near
+from fastcalc.core.placement.split import memories_used, near_share
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.step.host_use import HOST
 from fastcalc.core.step.schedule import Schedule
@@ -101,7 +101,7 @@ class EvaluatedPoints:
 
     def near(self, kind: str) -> ArrayLike:
         """Return the share of a kind of bytes that lives in the fastest memory. [1]"""
-        return near(self.placement.machine, self.estimate.passes.split, kind)
+        return near_share(self.placement.machine, self.estimate.passes.split, kind)
 
     @property
     def host(self) -> str | None:

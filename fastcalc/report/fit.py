@@ -10,7 +10,7 @@ from typing import Any
 from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.placement import Placement
-from fastcalc.core.placement.split import near
+from fastcalc.core.placement.split import near_share
 from fastcalc.core.scenario import Location, Scenario
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas.types import ArrayLike, Floats
@@ -170,7 +170,7 @@ class PlacedBatch:
 
     def near(self, kind: str) -> ArrayLike:
         """Return the share of a kind of bytes that lives in the fastest memory. [1]"""
-        return near(self.placement.machine, self.alone.split, kind)
+        return near_share(self.placement.machine, self.alone.split, kind)
 
     def min_chips(self) -> int | None:
         """Return the chips of the smallest deployment that holds it. [1]"""

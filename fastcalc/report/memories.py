@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from fastcalc.core.model.kinds import KINDS
-from fastcalc.core.placement.split import split
+from fastcalc.core.placement.split import asked_split
 from fastcalc.core.scenario import Location, Outcome
 from fastcalc.formulas.types import Array
 from fastcalc.records.evaluated_points import host_use
@@ -34,7 +34,7 @@ def filled(location: Location) -> Iterator[tuple[str, float, list[tuple[str, flo
     At the smallest batch of a placed scenario that fits; kinds that are not there are left out.
     """
     batches, place = location.scenario.batches, location.placement
-    by_tier = location.split or split(place, np.array(batches, dtype=float))
+    by_tier = location.split or asked_split(place, np.array(batches, dtype=float))
     index = batches.index(min(batches))
     for at, (tier, usable) in enumerate(
         zip(by_tier.tiers, place.machine.usable(place.layout.chips), strict=True)

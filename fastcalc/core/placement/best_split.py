@@ -19,7 +19,7 @@ import numpy as np
 
 from fastcalc.core.model.kinds import IN_LAYERS, READ
 from fastcalc.core.placement.placement import AnyPlacement
-from fastcalc.core.placement.split import Costs, Split, lost
+from fastcalc.core.placement.split import Costs, Split, extra_beyond_rounding
 from fastcalc.formulas.types import Array, Ints, floats
 
 _TIE = 1e-12
@@ -57,7 +57,7 @@ def best_split(
         room.append(np.maximum(usable - placed_bytes, 0.0))
     free = [kind for kind in READ if kind not in place and np.any(sizes[kind])]
     fastest, gaining = floats(np.inf), _gaining(len(room), passes)
-    has_turns = any(costs.place is not None for ways in passes for costs in ways)
+    has_turns = any(costs.turning_memory is not None for ways in passes for costs in ways)
     for memories in _turns(len(room), gaining) if free else ():
         is_in_order = list(memories) == sorted(memories)
         may_be_empty = not is_in_order or not gaining.isdisjoint(combinations(memories, 2))
@@ -79,8 +79,10 @@ def _gaining(count: int, passes: Sequence[Sequence[Costs]]) -> set[tuple[int, in
         for near, far in pairs
         for ways in passes
         for costs in ways
-        for near_seconds, far_seconds in zip(costs.cells[near], costs.cells[far], strict=True)
-        if np.any(lost(near_seconds, far_seconds) < 0.0)
+        for near_seconds, far_seconds in zip(
+            costs.by_memory[near], costs.by_memory[far], strict=True
+        )
+        if np.any(extra_beyond_rounding(near_seconds, far_seconds) < 0.0)
     }
 
 

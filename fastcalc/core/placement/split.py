@@ -13,8 +13,8 @@ from fastcalc.core.placement.placement import AnyPlacement, stored_weights
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Ints, floats
 
 
-def lost(near: ArrayLike, far: ArrayLike) -> Array:
-    """Return what is lost by being farther, below zero where more than rounding is won. [s]
+def extra_beyond_rounding(near: ArrayLike, far: ArrayLike) -> Array:
+    """Return what being farther takes longer, below zero where more than rounding is saved. [s]
 
     near, far : what it takes in either memory [s]
     """
@@ -76,22 +76,22 @@ class Split:
 class Costs:
     """What a pass takes for each kind, if all of it is in one memory.
 
-    cells : by memory and kind [s]
-    place : position of the memory whose cores multiply what is there, while chips wait
-    turn : what a turn of chip and those cores takes [s]
+    by_memory : for each kind, nearest memory first [s]
+    turning_memory : position of that whose cores multiply what is there, while chips wait
+    turn_seconds : what a turn of chip and those cores takes [s]
     layers : layers in which they may take turns [1]
     """
 
-    cells: Sequence[Kinds[ArrayLike]]
-    place: int | None = None
-    turn: ArrayLike = 0.0
+    by_memory: Sequence[Kinds[ArrayLike]]
+    turning_memory: int | None = None
+    turn_seconds: ArrayLike = 0.0
     layers: ArrayLike = 0.0
 
     @cached_property
-    def lost(self) -> Sequence[Kinds[Array]]:
-        """What it takes longer for each kind in each memory beyond the first. [s]"""
-        near, *beyond = self.cells
-        return [Kinds(*map(np.subtract, cells, near)) for cells in beyond]
+    def extra_seconds(self) -> Sequence[Kinds[Array]]:
+        """What each kind takes longer in each memory beyond the first. [s]"""
+        nearest, *farther = self.by_memory
+        return [Kinds(*map(np.subtract, seconds, nearest)) for seconds in farther]
 
     def seconds(self, split: Split, kinds: Sequence[str] = READ) -> Array:
         """Return what it takes with bytes split over the memories, whose times add. [s]
@@ -99,25 +99,27 @@ class Costs:
         kinds : those that count
         """
         spent = floats(0.0)
-        for kind, near, *longer in zip(READ, self.cells[0], *self.lost, strict=True):
+        for kind, nearest, *longer in zip(
+            READ, self.by_memory[0], *self.extra_seconds, strict=True
+        ):
             if kind in kinds:
-                spent = spent + near + summed(split.shares[kind][1:], longer)
-        if self.place is None:
+                spent = spent + nearest + summed(split.shares[kind][1:], longer)
+        if self.turning_memory is None:
             return spent
         if "head" in kinds:
-            spent = spent + self.turn * split.shares["head"][self.place]
+            spent = spent + self.turn_seconds * split.shares["head"][self.turning_memory]
         if IN_LAYERS[0] in kinds:
-            spent = spent + self.turn * self.layers * split.in_layers(self.place)
+            spent = spent + self.turn_seconds * self.layers * split.in_layers(self.turning_memory)
         return spent
 
 
-def least_lost(
+def least_extra(
     ways: Sequence[Costs], sizes: Mapping[str, ArrayLike], rooms: Sequence[ArrayLike]
 ) -> Array:
-    """Return no more than what a pass loses by what does not live in its first memory. [s]
+    """Return no more than what a pass takes longer for what does not live in its first memory. [s]
 
     What finds no room in a memory and those before it goes at least one farther. Each step on is
-    taken by the bytes that lose least there, which is the least that it may cost: G. B. Dantzig,
+    taken by the bytes that it slows least, which is the least that it may cost: G. B. Dantzig,
     "Discrete-variable extremum problems," Operations Research 5, 1957 (the fractional knapsack).
     Turns of a host's cores are left out.
 
@@ -126,20 +128,22 @@ def least_lost(
     rooms : what each memory holds [byte]
     """
     kind_bytes = [sizes[kind] for kind in READ]
-    return reduce(np.minimum, (_least_lost(costs, kind_bytes, rooms) for costs in ways))
+    return reduce(np.minimum, (_least_extra(costs, kind_bytes, rooms) for costs in ways))
 
 
-def _least_lost(costs: Costs, kind_bytes: Sequence[ArrayLike], rooms: Sequence[ArrayLike]) -> Array:
-    farthest, *nearer = reversed(costs.cells[1:])
+def _least_extra(
+    costs: Costs, kind_bytes: Sequence[ArrayLike], rooms: Sequence[ArrayLike]
+) -> Array:
+    farthest, *nearer = reversed(costs.by_memory[1:])
     from_here_on = [farthest]
-    for cells in nearer:
-        from_here_on.append(Kinds(*map(np.minimum, cells, from_here_on[-1])))
-    lost, before, beyond = floats(0.0), costs.cells[0], sum(kind_bytes)
-    for cells, room in zip(reversed(from_here_on), rooms, strict=False):
+    for seconds in nearer:
+        from_here_on.append(Kinds(*map(np.minimum, seconds, from_here_on[-1])))
+    extra, before, beyond = floats(0.0), costs.by_memory[0], sum(kind_bytes)
+    for seconds, room in zip(reversed(from_here_on), rooms, strict=False):
         beyond = beyond - room
-        lost = lost + _lightest([*map(np.subtract, cells, before)], kind_bytes, beyond)
-        before = cells
-    return lost
+        extra = extra + _lightest([*map(np.subtract, seconds, before)], kind_bytes, beyond)
+        before = seconds
+    return extra
 
 
 def _lightest(
@@ -161,7 +165,7 @@ def _lightest(
     return floats(np.sum(np.where(all_seconds < 0.0, 1.0, shares) * all_seconds, axis=0))
 
 
-def near(machine: Machine, split: Split | None, kind: str) -> ArrayLike:
+def near_share(machine: Machine, split: Split | None, kind: str) -> ArrayLike:
     """Return the share of a kind of bytes that lives in the chip's fastest memory. [1]
 
     machine : whose memories they are
@@ -192,7 +196,7 @@ def memories_used(split: Split | None, tiers: Sequence[Tier]) -> tuple[Ints, tup
     return np.asarray(codes), names
 
 
-def split(placement: AnyPlacement, batch: ArrayLike) -> Split:
+def asked_split(placement: AnyPlacement, batch: ArrayLike) -> Split:
     """Return the kinds of bytes of a batch, each in the memory that is asked for or in the first.
 
     placement : a workload on a layout

@@ -184,18 +184,18 @@ def offload_options(
             speeds = [rate if own_place is None else np.minimum(rate, speed) for speed in speeds]
         pairs = zip(parts.kinds, speeds, strict=True)
         kinds.append(Kinds(*(replace(kind, bandwidth=speed) for kind, speed in pairs)))
-    cells = [Kinds[ArrayLike](*(kind.work_time for kind in tier_kinds)) for tier_kinds in kinds]
-    streamed = Costs(cells)
+    by_memory = [Kinds[ArrayLike](*(kind.work_time for kind in tier_kinds)) for tier_kinds in kinds]
+    streamed = Costs(by_memory)
     host = on_host(work, tiers, chips, software, parts.touched)
     if host is None:
         return OffloadOptions(kinds, own_place, [streamed], None)
     net_seconds = host.net_seconds(chip, parts)
-    cells = [net_seconds if at == host.place else times for at, times in enumerate(cells)]
+    by_memory = [net_seconds if at == host.place else times for at, times in enumerate(by_memory)]
     turn = host.sent / host.link + host.turn_overhead
-    computed = Costs(cells, host.place, turn, host.layers)
+    computed = Costs(by_memory, host.place, turn, host.layers)
     if not tiers[host.place].streams:
         return OffloadOptions(kinds, own_place, [computed], host)
-    if _never_pays(computed, streamed.cells[host.place]):
+    if _never_pays(computed, streamed.by_memory[host.place]):
         return OffloadOptions(kinds, own_place, [streamed], None)
     return OffloadOptions(kinds, own_place, [streamed, computed], host)
 
@@ -209,11 +209,13 @@ def _never_pays(computed: Costs, streamed: Kinds[ArrayLike]) -> bool:
     computed : what a pass takes where they multiply
     streamed : what it takes of each kind in the same memory where the chip does [s]
     """
-    assert computed.place is not None
-    pairs = zip(streamed, computed.cells[computed.place], strict=True)
+    assert computed.turning_memory is not None
+    pairs = zip(streamed, computed.by_memory[computed.turning_memory], strict=True)
     dense, head, experts, kv = (np.maximum(far - on_cores, 0.0) for far, on_cores in pairs)
     in_layers = dense + experts + kv
-    is_less = (in_layers <= computed.turn * computed.layers) & (head <= computed.turn)
+    is_less = (in_layers <= computed.turn_seconds * computed.layers) & (
+        head <= computed.turn_seconds
+    )
     return bool(np.all(is_less))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from fastcalc.core.chip.machine import Machine
 from fastcalc.core.model.kinds import KINDS
-from fastcalc.core.placement.split import Costs, Split, least_lost, lost
+from fastcalc.core.placement.split import Costs, Split, extra_beyond_rounding, least_extra
 from fastcalc.core.step.chip_work import ChipWork
 from fastcalc.core.step.component import Step, total_of
 from fastcalc.core.step.host_use import on_host
@@ -56,7 +56,10 @@ class OpenPass:
         host = on_host(self.work, machine.tiers, self.chips, machine.software, parts.touched)
         assert host is not None
         pairs = zip(parts.kinds, host.net_seconds(machine.chip, parts), strict=True)
-        return any(np.any(lost(kind.work_time, host_seconds) < 0.0) for kind, host_seconds in pairs)
+        return any(
+            np.any(extra_beyond_rounding(kind.work_time, host_seconds) < 0.0)
+            for kind, host_seconds in pairs
+        )
 
     @cached_property
     def _opened(self) -> KnownParts:
@@ -103,10 +106,10 @@ class OpenPass:
             nowhere = {kind: [floats(0.0)] * len(rooms) for kind in KINDS}
             floor = self.step(Split(machine.tiers, chips, sizes, nowhere)).seconds
             costs = spatial_costs(self.work, machine.tiers, chips, machine.chip, machine.software)
-            return floor + least_lost([costs], sizes, rooms)
+            return floor + least_extra([costs], sizes, rooms)
         near = self.step(None)
         passed = total_of(part.seconds for part in near.components if part.name != STAGE_WAIT)
-        least = floats(passed + least_lost(self.costs, sizes, rooms))
+        least = floats(passed + least_extra(self.costs, sizes, rooms))
         return least if self.gains else np.maximum(least, near.seconds)
 
     def step(self, split: Split | None) -> Step:

@@ -12,7 +12,7 @@ import numpy as np
 from fastcalc.core.chip.tier import PlaceFor
 from fastcalc.core.placement.best_split import best_split
 from fastcalc.core.placement.placement import AnyPlacement
-from fastcalc.core.placement.split import Split, split
+from fastcalc.core.placement.split import Split, asked_split
 from fastcalc.core.step.bound import Bound, bound_step
 from fastcalc.core.step.chip_work import ChipWork
 from fastcalc.core.step.component import Component, Step
@@ -26,7 +26,7 @@ from fastcalc.core.step.pass_work import (
     count_pass,
 )
 from fastcalc.core.step.spatial import spatial_pass
-from fastcalc.core.step.step import expected_step, in_layers
+from fastcalc.core.step.step import expected_step, head_in_first_memory
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas import serving
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats, floats
@@ -181,7 +181,7 @@ class Schedule:
         if all_near and not any(open_pass.gains for open_pass in self._placed_for):
             return None
         passes = [open_pass.costs for open_pass in self._placed_for if open_pass.costs]
-        start = split(self.placement, self.batch)
+        start = asked_split(self.placement, self.batch)
         return best_split(start, self.placement, self._seconds_placed_for, passes)
 
     @property
@@ -250,7 +250,7 @@ class Schedule:
         is_open = len(machine.tiers) > 1 and machine.tiers[0].is_near and not machine.place
         if self.is_bound or not is_open:
             return self.decode.seconds
-        sizes = split(self.placement, self.batch).sizes
+        sizes = asked_split(self.placement, self.batch).sizes
         least = self._decoding.least_seconds(sizes)
         if self._drafts and not (machine.is_spatial or self._decoding.gains):
             least = least + drafted * self.drafted_layer(None)
@@ -355,7 +355,7 @@ class Schedule:
             rows = self._rows(self.streams, self.expert_sequences, 0.0, verified=1.0)
             plain = count_pass(self.placement, rows, self.in_flight, split)
             return floats(self.expected(plain).seconds / work.depth)
-        near_head = in_layers(split)
+        near_head = head_in_first_memory(split)
         times = (
             layer.seconds_of_layers(near_head) / layer.work.depth for layer in self._drafted_kinds
         )

@@ -33,14 +33,15 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
     chips = np.asarray(work.pipeline.stages) * 1.0
     rates = reached(chip, software)
     bandwidth, dense_rate = rates.bandwidth, rates.decode.dense
-    moved: ArrayLike = sum(work.bytes)
-    outside = shared = floats(0.0)
+    inside: ArrayLike = sum(work.bytes)
+    outside = outside_seconds = floats(0.0)
     if work.split is not None:
-        moved, outside = _shared(work, work.split, software)
+        inside, outside = _bytes_inside_and_outside(work, work.split, software)
         tiers, owners = work.split.tiers, work.split.chips
-        shared = spatial_costs(work, tiers, owners, chip, software).seconds(work.split)
-    memory = time_of(work=moved, rate=chips * bandwidth)
-    compute = _multiplied(work, rates) / chips
+        costs = spatial_costs(work, tiers, owners, chip, software)
+        outside_seconds = costs.seconds(work.split)
+    memory = time_of(work=inside, rate=chips * bandwidth)
+    compute = _multiplying_seconds(work, rates) / chips
     layer = np.maximum(np.maximum(memory, compute), software.decode_layer_floor)
     seconds = spatial_step(
         layers=work.depth, layer_time=layer, streams=np.asarray(work.sequences) * work.verified
@@ -52,14 +53,19 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
     return Step.of(
         Component(
             "layer sweeps",
-            bytes=where(in_memory, turns * moved, 0.0),
+            bytes=where(in_memory, turns * inside, 0.0),
             bandwidth=chips * bandwidth,
             flops=where(in_compute, turns * compute * dense_rate * chips, 0.0),
             flop_rate=dense_rate * chips,
             count=where(is_floor, turns, 0.0),
             seconds_each=software.decode_layer_floor,
         ),
-        Component("shared memory", bytes=outside, bandwidth=(outside + LEAST) / (shared + LEAST)),
+        # The rate at which it is read, whatever the memories; of nothing it is no division by zero.
+        Component(
+            "shared memory",
+            bytes=outside,
+            bandwidth=(outside + LEAST) / (outside_seconds + LEAST),
+        ),
         *_prompt(work, chip, software),
         Component(
             "hops",
@@ -71,8 +77,8 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
     )
 
 
-def _multiplied(work: PassWork, rates: Reached) -> Array:
-    """Return the time to multiply one token with all regions, all experts of each, on one chip."""
+def _multiplying_seconds(work: PassWork, rates: Reached) -> Array:
+    """Return what one chip takes to multiply a token with all regions, experts and all. [s]"""
     routing = work.routing
     all_experts = work.flops.experts * np.asarray(routing.experts) / routing.active
     products = zip(work.flops._replace(experts=all_experts), rates.decode, strict=True)
@@ -93,13 +99,13 @@ def spatial_costs(
     chips : of the deployment [1]
     chip, software : what a chip prints, and what the engine makes of it
     """
-    read = _read(work, software)
+    read = _bytes_read_outside(work, software)
     rates = tier_rates(tiers, chip, software, [tier.share(chips) for tier in tiers])
     slow = [inf if tier.where == "chip" else rate for tier, rate in zip(tiers, rates, strict=True)]
     return Costs([Kinds(*(size / rate for size in read)) for rate in slow])
 
 
-def _read(work: PassWork, software: EngineParameters) -> Kinds[ArrayLike]:
+def _bytes_read_outside(work: PassWork, software: EngineParameters) -> Kinds[ArrayLike]:
     """Return what is read of each kind outside of regions. [byte]"""
     chips, streams = np.asarray(work.pipeline.stages) * 1.0, np.asarray(work.sequences)
     streams_per_chip = where(streams > 0.0, np.maximum(streams / chips, 1.0), 0.0)
@@ -107,16 +113,18 @@ def _read(work: PassWork, software: EngineParameters) -> Kinds[ArrayLike]:
     return Kinds(dense, head, experts * touched_experts(work, software), streams_per_chip * kv)
 
 
-def _shared(work: PassWork, split: Split, software: EngineParameters) -> tuple[Array, Array]:
+def _bytes_inside_and_outside(
+    work: PassWork, split: Split, software: EngineParameters
+) -> tuple[Array, Array]:
     """Return the bytes that are in regions, and what is read of all others. [byte]"""
-    resident, moved = floats(0.0), floats(0.0)
+    inside, outside = floats(0.0), floats(0.0)
     for place, tier in enumerate(split.tiers):
         shares = split.read_from(place)
         if tier.where == "chip":
-            resident = resident + summed(shares, work.bytes)
+            inside = inside + summed(shares, work.bytes)
         else:
-            moved = moved + summed(shares, _read(work, software))
-    return resident, moved
+            outside = outside + summed(shares, _bytes_read_outside(work, software))
+    return inside, outside
 
 
 def _prompt(

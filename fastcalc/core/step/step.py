@@ -124,7 +124,7 @@ def expected_step(
     """
     known_parts = known_parts or KnownParts.of(work, chip, software)
     passed = _through(work.split, chip, known_parts)
-    return passed.then(*_pipeline(work, chip, software, known_parts, passed.seconds))
+    return passed.then(*_stage_hops_and_wait(work, chip, software, known_parts, passed.seconds))
 
 
 def _through(split: Split | None, chip: Chip, known_parts: KnownParts) -> Step:
@@ -155,10 +155,10 @@ def layer_seconds(
     known_parts : what does not depend on where bytes live
     split : where bytes live; None where all are in the one memory of the chip
     """
-    return _through(split, chip, known_parts).seconds - _own(work, software)
+    return _through(split, chip, known_parts).seconds - _host_work(work, software)
 
 
-def in_layers(split: Split | None) -> Split | None:
+def head_in_first_memory(split: Split | None) -> Split | None:
     """Return where bytes of layers live: the cores of a host take no turn for the head there."""
     if split is None:
         return None
@@ -167,7 +167,7 @@ def in_layers(split: Split | None) -> Split | None:
     return replace(split, shares=split.shares | {"head": head})
 
 
-def _own(work: PassWork, software: EngineParameters) -> ArrayLike:
+def _host_work(work: PassWork, software: EngineParameters) -> ArrayLike:
     """Return the host's work for all sequences, which every stage does. [s]"""
     return work.sequences * software.sequence_overhead
 
@@ -185,12 +185,12 @@ def slowest_stage(
     known_parts : what does not depend on where bytes live
     """
     layers, head = known_parts.layers_and_head(chip, work.split)
-    per_sequence, pipeline = _own(work, software), work.pipeline
+    per_sequence, pipeline = _host_work(work, software), work.pipeline
     shares = (pipeline.fullest, pipeline.last)
     if work.layer_passes is None:
         fullest, last = (part * (layers - per_sequence) for part in shares)
     else:
-        near_head = in_layers(work.split)
+        near_head = head_in_first_memory(work.split)
         counts, layer_works = zip(*work.layer_passes, strict=True)
         times = [
             layer_seconds(layer, chip, software, layer_parts, near_head)
@@ -217,8 +217,10 @@ def seconds_by_split(
 
     def seconds(split: Split) -> Array:
         passed = floats(fixed + offload.seconds(split))
-        stages = _pipeline(replace(work, split=split), chip, software, known_parts, passed)
-        return floats(total_of([passed, *(part.seconds for part in stages)]))
+        hops_and_wait = _stage_hops_and_wait(
+            replace(work, split=split), chip, software, known_parts, passed
+        )
+        return floats(total_of([passed, *(part.seconds for part in hops_and_wait)]))
 
     return seconds
 
@@ -290,7 +292,7 @@ def _exchange(work: PassWork, chip: Chip, software: EngineParameters) -> Compone
     )
 
 
-def _pipeline(
+def _stage_hops_and_wait(
     work: PassWork,
     chip: Chip,
     software: EngineParameters,
@@ -314,14 +316,14 @@ def _pipeline(
             chip.hop,
         ),
     )
-    alone = pass_time + hops.seconds
+    unpipelined = pass_time + hops.seconds
     pipelined = pipelined_step(
         pass_time=pass_time,
         hops=hops.seconds,
         stages=stages,
-        # One stage is the pass to the last bit.
+        # Rounding may not make a stage longer than the whole pass.
         slowest=np.minimum(slowest_stage(work, chip, software, known_parts), pass_time),
         streams=work.in_flight,
         overhead=work.sequences * software.stage_overhead,
     )
-    return hops, Component(STAGE_WAIT, count=1.0, seconds_each=pipelined - alone)
+    return hops, Component(STAGE_WAIT, count=1.0, seconds_each=pipelined - unpipelined)
