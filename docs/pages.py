@@ -21,6 +21,7 @@ from fastcalc.evidence.score import Group
 from fastcalc.evidence.shipped import shipped as evidence
 from fastcalc.evidence.validate import validate_shipped
 from fastcalc.library.answer_table import Table
+from fastcalc.mentions import as_flags
 from fastcalc.report.numbers_as_text import number, parameters, prefixed, size
 from fastcalc.requests.fields import declared
 from fastcalc.requests.measurements import Validate
@@ -117,7 +118,11 @@ def commands() -> str:
                     if isinstance(default, float)
                     else str(default)
                 )
-                row = [f"`{_names(field, shown)}`", shown.help, f"`{stands}`" if stands else ""]
+                row = [
+                    f"`{_names(field, shown)}`",
+                    as_flags(shown.help),
+                    f"`{stands}`" if stands else "",
+                ]
                 sections.setdefault(heading, []).append(row)
         summary = "\n\n".join(" ".join(one.split()) for one in (flags.__doc__ or "").split("\n\n"))
         examples = "\n".join(f"    {one}" for one in flags.examples)

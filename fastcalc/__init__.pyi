@@ -238,7 +238,7 @@ def claims(
     path: str | Path | None = None,
     *,
     only: WordsGiven | None = None,
-    explain: str | None = None,
+    explain: NumberGiven | None = None,
     set: str | ChangesGiven | None = None,
     hardware_dir: str | Path | Iterable[str | Path] | None = None,
     models_dir: str | Path | Iterable[str | Path] | None = None,

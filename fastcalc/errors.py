@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from fastcalc.mentions import as_arguments
+
 _ENDLESS = re.compile(r"(\S{120})\S{80,}(\S{120})")
 """A word that nobody reads to its end; both its ends are kept, for a path is known by them."""
 
@@ -11,14 +13,20 @@ _ENDLESS = re.compile(r"(\S{120})\S{80,}(\S{120})")
 class InputError(Exception):
     """The request or a file is wrong: a sentence says what, where, and what to write.
 
-    Several faults of a file are several arguments, each a line.
+    Several faults of a file are several arguments, each a line. As text it is written for Python;
+    what is kept of it, or put into another sentence, is its `sentence`.
     """
 
     def __init__(self, *sentences: str) -> None:
         super().__init__(*(_ENDLESS.sub(r"\1...\2", one) for one in sentences))
 
-    def __str__(self) -> str:
+    @property
+    def sentence(self) -> str:
+        """What it says, options as `mentions` that are yet to be written out."""
         return "\n".join(map(str, self.args))
+
+    def __str__(self) -> str:
+        return as_arguments(self.sentence)
 
 
 @contextmanager
@@ -31,4 +39,4 @@ def placed(place: Callable[..., str], *steps: str | int) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(f"{place(*steps)}: {error}") from error
+        raise InputError(f"{place(*steps)}: {error.sentence}") from error

@@ -594,7 +594,7 @@ def test_flags_shared_with_another_command_are_carried_over():
 
 
 def test_flags_refuse_a_format_that_the_command_does_not_write():
-    with pytest.raises(InputError, match="--format 'csv' is not known: one of table, json"):
+    with pytest.raises(InputError, match="'csv' is not known: one of table, json"):
         ShowEntry(name="h100-sxm", format="csv")
 
 

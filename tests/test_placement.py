@@ -156,9 +156,9 @@ def test_chips_that_pipeline_whole_layers_have_one_rank_of_each():
     assert one.layout(site, 1, Traffic(1.0, 1.0, 1.0)) == Layout(pp=4)
     assert Sharding(tp=2, pp=3, dp=2).on(chip, is_alone=False) == Sharding(pp=3)
     for asked in (Sharding(chips=4, tp=4), Sharding(chips=4, dp=3)):
-        with pytest.raises(InputError, match="pipelines whole layers: only --pp"):
+        with pytest.raises(InputError, match="pipelines whole layers: only pp"):
             asked.on(chip, is_alone=True).layout(site, 1, ANY)
-    with pytest.raises(InputError, match="--chips 4 is not --pp 2, and"):
+    with pytest.raises(InputError, match="chips 4 is not pp 2, and"):
         Sharding(chips=4, pp=2).layout(site, 1, ANY)
 
 

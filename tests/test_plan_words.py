@@ -13,6 +13,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.own_formats import own_formats
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import engine_for
+from fastcalc.mentions import as_flags
 from fastcalc.report import plan as report
 from fastcalc.report.commands import Typed, compare_command
 from fastcalc.report.console import Screen
@@ -111,7 +112,9 @@ def test_assumptions_are_an_object_with_what_compare_says(planned, fastcalc):
     assert assumed["utilization"] == 0.8
     kinds = ("prompt_tokens", "output_tokens", "context_tokens", "requests_per_s")
     assert [assumed[key] for key in kinds] == [4000, 1000, 4500, 20]
-    assert all(note in words(" ".join(assumed["notes"])) for note in report.notes(SERVICE))
+    assert all(
+        note in words(" ".join(assumed["notes"])) for note in map(as_flags, report.notes(SERVICE))
+    )
 
 
 def test_one_output_token_is_reported_in_the_assumptions(planned):
@@ -326,13 +329,13 @@ def test_busy_replicas_without_a_percentile_are_reported(busy, is_told, found):
     name = f"{best.scenario.hardware.id}: replicas are {busy * 100:.1f}% busy"
     said = lines(full, name)
     assert bool(said) == is_told
-    assert not is_told or "would queue; --percentile 99 plans for them" in said[0]
+    assert not is_told or "would queue; --percentile 99 plans for them" in as_flags(said[0])
     even = replace(full, service=replace(SERVICE, share=0.99))
     rateless = replace(full, service=replace(SERVICE, rate=None))
     assert not lines(even, name)
     assert not lines(rateless, name)
     untimed = lines(replace(full, service=replace(SERVICE, ttft=float("inf"))), name)
-    assert not is_told or "--ttft with --percentile 99 plans" in untimed[0]
+    assert not is_told or "--ttft with --percentile 99 plans" in as_flags(untimed[0])
 
 
 # What just misses.
@@ -457,7 +460,7 @@ def test_many_chips_without_a_price_are_named_in_part(found):
     names = ", ".join(f"chip-{place}" for place in range(14, 2, -1))
     (line,) = lines(replace(found, unknown=many), "no price is known of")
     assert line.startswith(f"no price is known of {names} and 2 more: give one")
-    assert line.endswith("; --format json names all")
+    assert as_flags(line).endswith("; --format json names all")
     few = Counter({f"chip-{place}": place for place in range(3, 15)})
     (line,) = lines(replace(found, unknown=few), "no price is known of")
     assert line.startswith(f"no price is known of {names}: give one")

@@ -1156,19 +1156,19 @@ def test_places_are_written_by_kind_and_weights_are_all_but_the_cache(catalogue)
     [
         (
             {"host": "dram=1TB@1TB/s,link=64GB/s", "use": "read"},
-            "--host-use read: write stream or compute",
+            "host_use read: write stream or compute",
         ),
-        ({"host": None, "use": "stream"}, "name one with --host"),
+        ({"host": None, "use": "stream"}, "name one with host"),
         ({"host": "dram=1TB@1TB/s,link=64GB/s", "use": "compute"}, "add compute=FLOP/s"),
         ({"host": "h100-sxm"}, "h100-sxm is no host"),
         ({"host": "no-such-host"}, "no-such-host"),
         ({"host": "ram=1TB@1TB/s"}, "write dram=SIZE@BANDWIDTH"),
         ({"host": "link=64GB/s"}, "write dram=SIZE@BANDWIDTH"),
         ({"host": "dram=1TB@1TB/s,lanes=16"}, "write dram=SIZE@BANDWIDTH"),
-        ({"host": "dram=1TB,link=64GB/s"}, "--host dram=1TB,link=64GB/s: "),
+        ({"host": "dram=1TB,link=64GB/s"}, "host dram=1TB,link=64GB/s: "),
         ({"host": "dram=1TB@1TB/s"}, "link=BANDWIDTH of one chip"),
-        ({"host": "dram=1TB@1TB,link=64GB/s"}, "--host dram=1TB@1TB,link=64GB/s: "),
-        ({"host": "dram=@1TB/s,link=64GB/s"}, "--host dram=@1TB/s,link=64GB/s: "),
+        ({"host": "dram=1TB@1TB,link=64GB/s"}, "host dram=1TB@1TB,link=64GB/s: "),
+        ({"host": "dram=@1TB/s,link=64GB/s"}, "host dram=@1TB/s,link=64GB/s: "),
         ({"host": "dram=1TB@1TB/s,link=64GB"}, "link=64GB: "),
         ({"host": "dram=1TB@1TB/s,link=64GB/s,compute=fast"}, "compute=fast: "),
         ({"host": "dram=1TB@1TB/s,link=64GB/s,chips=0"}, "chips=0: "),
@@ -1191,9 +1191,9 @@ def test_what_is_not_understood_is_refused_in_a_sentence(catalogue, asked, says)
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        (MemoryChoice(place=(("kv", "LPDDR"),)), "--place: made-up-chip has no memory 'LPDDR'"),
+        (MemoryChoice(place=(("kv", "LPDDR"),)), "place: made-up-chip has no memory 'LPDDR'"),
         (MemoryChoice(place=(("kv", "host"),)), "it has HBM"),
-        (MemoryChoice(prefix_tier="disk"), "--prefix-tier: made-up-chip has no memory 'disk'"),
+        (MemoryChoice(prefix_tier="disk"), "prefix_tier: made-up-chip has no memory 'disk'"),
     ],
 )
 def test_a_memory_that_there_is_not_is_refused_before_anything_is_computed(asked, says):

@@ -11,6 +11,7 @@ from fastcalc.catalogue.once import once
 from fastcalc.catalogue.reader import Document, Path_, plain
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.errors import InputError
+from fastcalc.mentions import option
 from fastcalc.written import shown
 
 _NEVER_INHERITED = {"id", "name", "aliases"}
@@ -55,19 +56,25 @@ def change(written: str) -> Change:
     match = _WRITTEN.fullmatch(written.strip())
     if match is None:
         raise InputError(
-            f"--set '{shown(written)}' is not PATH=VALUE, such as memory.SRAM.capacity=60GB, or "
-            "wse-3:memory.SRAM.capacity=60GB for one chip of several"
+            f"{option('set')} '{shown(written)}' is not PATH=VALUE, such as "
+            "memory.SRAM.capacity=60GB, or wse-3:memory.SRAM.capacity=60GB for one chip of several"
         )
     path = tuple(step.strip() for step in _POSITION.sub(r".\1", match[2]).split("."))
     fields = (set(schema.model_fields) for schema in (Hardware, Model, Engine))
     keys = set[str]().union(*fields) - _NEVER_INHERITED - {"extends"}
     if path[0] in _NEVER_INHERITED | {"extends"}:
-        reason = f"'{path[0]}' says which file it is, and --set changes what a file says of it"
-        raise InputError(f"--set {shown(written)}: {reason}; write it in a file of your own")
+        reason = (
+            f"'{path[0]}' says which file it is, and {option('set')} changes what a file says of it"
+        )
+        raise InputError(
+            f"{option('set')} {shown(written)}: {reason}; write it in a file of your own"
+        )
     if path[0] not in keys:
         near = get_close_matches(path[0], keys, n=1, cutoff=0.5)
         hint = f"did you mean '{near[0]}'?" if near else "'fastcalc show' prints an entry's keys"
-        raise InputError(f"--set {shown(written)}: no file has a key '{shown(path[0])}'; {hint}")
+        raise InputError(
+            f"{option('set')} {shown(written)}: no file has a key '{shown(path[0])}'; {hint}"
+        )
     return Change(written.strip(), match[1], path, plain(match[3].strip()))
 
 

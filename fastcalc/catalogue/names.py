@@ -12,6 +12,7 @@ from fastcalc.catalogue.kinds import SINGULAR, Kind
 from fastcalc.catalogue.reader import read
 from fastcalc.catalogue.stand_ins import service
 from fastcalc.errors import InputError
+from fastcalc.mentions import option
 from fastcalc.written import shown
 
 LONGEST_NAME = 255  # bytes of one part of a path on the common file systems
@@ -93,7 +94,11 @@ class Names:
             raise InputError(unpublished.refusal)
         near = nearest(name, [*self.names(kind), *aliases])
         hint = f"did you mean {' or '.join(near)}?" if near else f"'fastcalc list {kind}' names all"
-        places: dict[Kind, str] = {"hardware": "--on", "models": "MODEL", "engines": "--engine"}
+        places: dict[Kind, str] = {
+            "hardware": option("on"),
+            "models": option("models"),
+            "engines": option("engine"),
+        }
         elsewhere = (
             f"; {name} is among the {sibling_kind}: it goes with {flag}"
             for sibling_kind, flag in places.items()

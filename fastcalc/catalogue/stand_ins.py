@@ -6,6 +6,7 @@ from typing import Any
 
 from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.reader import read
+from fastcalc.mentions import command, flag
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,13 @@ class StandIn:
     def refusal(self) -> str:
         """Why no speed of its model is computed, and what to type instead."""
         shapes = " ".join(self.shapes)
-        instead = f"'fastcalc compare {shapes} --on {self.chips}' prints both ends of the range"
-        decide = f", and 'fastcalc decide {self.id}' takes the speed reported" if self.speed else ""
+        compare = command(f"fastcalc compare {shapes} {flag('on')} {self.chips}")
+        instead = f"'{compare}' prints both ends of the range"
+        decide = (
+            f", and '{command(f'fastcalc decide {self.id}')}' takes the speed reported"
+            if self.speed
+            else ""
+        )
         return (
             f"{self.id}: {self.name} is not published, and not known are {self.unknown}; its "
             f"stand-ins are {' and '.join(self.shapes)}: {instead}{decide}"

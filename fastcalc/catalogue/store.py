@@ -16,6 +16,7 @@ from fastcalc.catalogue.reader import Document, read
 from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model
 from fastcalc.catalogue.validation import validate
 from fastcalc.errors import InputError, placed
+from fastcalc.mentions import option
 from fastcalc.written import shown
 
 LONGEST_CHAIN = 30  # of entries that one extends in turn; more are a slip, and slow to check
@@ -151,7 +152,7 @@ class Catalogue(Names):
             document, what_if[change.written] = applied
             supposed, faults = validate(document, schema)
             if supposed is None:
-                raise InputError(f"--set {change.written}: {faults[0].message}")
+                raise InputError(f"{option('set')} {change.written}: {faults[0].message}")
             entry = supposed
         return entry.supposing(what_if)
 
@@ -194,7 +195,7 @@ class Catalogue(Names):
                 called = f" and is called {change.entry}" if change.entry else ""
                 reason = f"no {SINGULAR[kind]} asked about has that place{called}"
                 hint = "'fastcalc show NAME' prints what one has"
-                raise InputError(f"--set {change.written}: {reason}; {hint}")
+                raise InputError(f"{option('set')} {change.written}: {reason}; {hint}")
 
 
 def _stated_by(chain: list[Document]) -> tuple[tuple[str, str], ...]:

@@ -10,6 +10,7 @@ from typing import cast
 from fastcalc.catalogue import inputs
 from fastcalc.commands import output, progress
 from fastcalc.errors import InputError
+from fastcalc.mentions import as_flags
 from fastcalc.written import line
 
 EXIT_OK, EXIT_WRONG_REQUEST, EXIT_INTERRUPTED = 0, 2, 130
@@ -98,7 +99,7 @@ def _leave(code: int) -> None:
 
 
 def _refuse(*sentences: str) -> int:
-    output.notify("".join(f"fastcalc: {line(sentence)}\n" for sentence in sentences))
+    output.notify("".join(f"fastcalc: {line(as_flags(sentence))}\n" for sentence in sentences))
     return EXIT_WRONG_REQUEST
 
 

@@ -10,6 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from fastcalc.catalogue.inputs import remember
 from fastcalc.commands import answer_to
+from fastcalc.mentions import as_flags, flag
 from fastcalc.requests.fields import Request, declared
 
 
@@ -27,16 +28,16 @@ def as_function(name: str, kind: type[Request], *, has_flags: bool) -> Callable[
         given = answer_to(name, request)
         if given is None or isinstance(given, int):
             return given
-        from fastcalc.commands.answer import write
+        from fastcalc.commands.answer import respond
 
-        return write(request, given)
+        return respond(request, given)
 
     parameters = [
         Parameter(
             field,
             Parameter.KEYWORD_ONLY,
             default=getattr(kind, field, Parameter.empty),
-            annotation=_annotation(annotation, heading),
+            annotation=_annotation(field, annotation, heading),
         )
         for field, (annotation, heading) in (declared(kind) if has_flags else {}).items()
     ]
@@ -45,7 +46,7 @@ def as_function(name: str, kind: type[Request], *, has_flags: bool) -> Callable[
     return command
 
 
-def _annotation(annotation: Any, heading: str) -> Any:
+def _annotation(field: str, annotation: Any, heading: str) -> Any:
     """Return the annotation of a field as typer reads it."""
     type_, setting = get_args(annotation)
     if isinstance(type_, ForwardRef):  # what Python gives as well; here it is typed
@@ -53,14 +54,16 @@ def _annotation(annotation: Any, heading: str) -> Any:
         type_ = of_text | None if "None" in type_.__forward_arg__ else of_text
     shown: dict[str, Any] = {
         "metavar": setting.metavar,
-        "help": setting.help,
+        "help": as_flags(setting.help),
         "hidden": setting.is_hidden,
         "envvar": setting.variable,
         "parser": setting.parser,
         "autocompletion": setting.completion,
         "rich_help_panel": heading,
     }
-    kind = Argument if setting.is_argument else partial(Option, *setting.names)
+    # Else typer adds a flag that says no.
+    names = setting.names or ((flag(field),) if type_ is bool else ())
+    kind = Argument if setting.is_argument else partial(Option, *names)
     return Annotated[type_, kind(**shown)]
 
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from fastcalc import __version__
 from fastcalc.commands import output
+from fastcalc.mentions import as_flags, written
 from fastcalc.report import console, record_tables
+from fastcalc.report.console import Wording
 from fastcalc.report.headings import TableColumn
 from fastcalc.report.records import SCHEMA, Record
 from fastcalc.requests.groups import Output, OutputFile
@@ -24,10 +26,11 @@ HEAD = {"schema": SCHEMA, "version": __version__}
 Page = Callable[[console.Screen], Iterable[console.Part]]
 
 
-def page(request: OutputFile, parts: Page) -> None:
+def page(request: OutputFile, parts: Page, wording: Wording = as_flags) -> None:
     """Write the parts of a page, which depend on its screen."""
     laid_out, colour = screen(request), request.out is None and console.wants_colour()
-    output.write(console.render(parts(laid_out), laid_out.width, colour=colour), request.out)
+    text = console.render(parts(laid_out), laid_out.width, wording, colour=colour)
+    output.write(text, request.out)
 
 
 def screen(request: object) -> console.Screen:
@@ -46,8 +49,10 @@ class CommandAnswer:
     extra : returns what stands alongside the records in JSON
     warnings : go to standard error where no page has notes
     reasons : why the answer is no; they go to standard error in any case
+    notes : of the request: how files were read, what was left out; they go there, too
     keys : of records where there is none
     cells : returns a record as a table of cells holds it
+    as_text : returns the page of a screen where it is no parts
     as_json : returns a JSON document of another form than that of records
     code : exit code: 0 done, 1 the answer is no
     charts : return what is drawn, by kind of chart; the first is drawn where none is named
@@ -60,8 +65,10 @@ class CommandAnswer:
     extra: Callable[[], Record] = dict
     warnings: Iterable[str] = ()
     reasons: Sequence[str] = ()
+    notes: Sequence[str] = ()
     keys: Iterable[str] = ()
     cells: Callable[[Record], Record] = dict
+    as_text: Callable[[console.Screen], str] | None = None
     as_json: Callable[[], str | Iterable[str]] | None = None
     code: int = 0
     charts: Mapping[str, Callable[[], "Chart"]] = field(default_factory=dict)
@@ -83,6 +90,7 @@ def no_answer(
     keys: Iterable[str],
     columns: Sequence[TableColumn],
     extra: Callable[[], Record] = dict,
+    notes: Sequence[str] = (),
 ) -> CommandAnswer:
     """Return that there is no answer, and why; of records there are the keys, or the columns."""
     return CommandAnswer(
@@ -91,34 +99,49 @@ def no_answer(
         rows=lambda: (columns, ()),
         extra=lambda: {"reason": "; ".join(reasons), **extra()},
         reasons=reasons,
+        notes=notes,
         keys=keys,
         code=1,
     )
 
 
-def write(request: Output, answer: CommandAnswer) -> int:
-    """Write an answer in the format asked for, and return the exit code."""
+def respond(request: Output, answer: CommandAnswer) -> int:
+    """Write an answer as the command line does, with notes, and return the exit code."""
+    write(request, answer)
+    warnings = answer.warnings if request.written_as != "table" else ()
+    output.warn([*answer.notes, *warnings, *answer.reasons])
+    return answer.code
+
+
+def write(request: Output, answer: CommandAnswer, wording: Wording = as_flags) -> None:
+    """Write an answer in the format asked for.
+
+    wording : writes out what sentences mention of options and commands
+    """
     kind = request.written_as
     if kind == "table" and answer.parts is not None:
-        page(request, answer.parts)
+        page(request, answer.parts, wording)
+    elif kind == "table" and answer.as_text is not None:
+        output.write(wording(answer.as_text(screen(request))), request.out)
     elif kind == "markdown":
-        output.write(record_tables.markdown(*answer.rows()), request.out)
+        output.write(wording(record_tables.markdown(*answer.rows())), request.out)
     elif kind == "html":
-        output.write(answer.as_html(request.out), request.out)
+        output.write(wording(answer.as_html(request.out)), request.out)
     elif kind == "json" and answer.as_json is not None:
-        output.write(answer.as_json(), request.out)
+        text = answer.as_json()
+        pieces = [text] if isinstance(text, str) else text
+        output.write(map(wording, pieces), request.out)
     elif kind == "json":
         document = {**HEAD, "records": list(answer.records()), **answer.extra()}
-        output.write(json_text(document), request.out)
+        output.write(wording(json_text(document)), request.out)
     elif kind == "csv":
-        output.write(to_csv(map(answer.cells, answer.records()), answer.keys), request.out)
+        lines = to_csv(map(answer.cells, answer.records()), answer.keys)
+        output.write(map(wording, lines), request.out)
     elif kind != "table":
-        records = [answer.cells(record) for record in answer.records()]
+        records = [written(answer.cells(record), wording) for record in answer.records()]
         keys = records[0] if records else answer.keys
         if request.out is not None:
             to_bytes = getattr(import_module("fastcalc.report.sheets"), f"to_{kind}")
-            content = to_bytes(records, keys, answer.extra())
+            content = to_bytes(records, keys, written(answer.extra(), wording))
             with output.whole(request.out) as draft:
                 draft.write(content)
-    output.warn([*(answer.warnings if kind != "table" else ()), *answer.reasons])
-    return answer.code

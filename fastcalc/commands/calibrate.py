@@ -19,6 +19,7 @@ from fastcalc.evidence.own_engine import fit_own
 from fastcalc.evidence.score import groups_of
 from fastcalc.evidence.shipped import shipped
 from fastcalc.evidence.validate import Validation
+from fastcalc.mentions import option
 from fastcalc.report import calibration as report
 from fastcalc.requests.measurements import Calibrate
 
@@ -34,7 +35,9 @@ def run(request: Calibrate) -> None:
             raise InputError("give a file of measurements; the shipped evidence needs no options")
         folder = request.out
         if folder is not None and not os.path.isdir(folder):
-            raise InputError(f"-o {folder} is not a folder; the engines go into its folder engines")
+            raise InputError(
+                f"{option('out')} {folder} is not a folder; the engines go into its folder engines"
+            )
         fitted = calibrate(shipped(), catalogue)
         validation = Validation(fitted.left_out, (), groups_of(fitted.left_out))
         parts = partial(report.shipped_parts, fitted, validation)
@@ -47,13 +50,13 @@ def run(request: Calibrate) -> None:
     name = "our-engine" if request.out is None else request.out.stem.lower()
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
         raise InputError(
-            f"-o {request.out}: an engine is called after its file, in lower case letters, digits, "
-            "'.', '-' and '_'; for example our-vllm.yaml"
+            f"{option('out')} {request.out}: an engine is called after its file, in lower case "
+            "letters, digits, '.', '-' and '_'; for example our-vllm.yaml"
         )
     if catalogue.knows(name, "engines"):
         raise InputError(
-            f"-o {request.out}: {name} is an engine of the catalogue already; call the file "
-            f"something else, for example our-{name}.yaml"
+            f"{option('out')} {request.out}: {name} is an engine of the catalogue already; call "
+            f"the file something else, for example our-{name}.yaml"
         )
     fit = fit_own(measured.points, catalogue, base, str(path), file_options.get("engine"))
     dates = [point.date for point in measured.points if _DATE.fullmatch(point.date)]

@@ -4,6 +4,7 @@ from fastcalc.commands import output
 from fastcalc.errors import InputError
 from fastcalc.lint.rule import RULES
 from fastcalc.lint.run import check
+from fastcalc.mentions import as_flags, flag, option
 from fastcalc.report import console, faults
 from fastcalc.requests.catalogue import CheckFiles
 from fastcalc.written import shown
@@ -23,15 +24,17 @@ def run(request: CheckFiles) -> int:
         text = faults.as_sarif(report, RULES)
     else:
         text = faults.as_text(report, colour=request.out is None and console.wants_colour())
-    output.write(text, request.out)
+    output.write(as_flags(text), request.out)
     return 0 if report.is_clean else 1
 
 
 def _explained(name: str, format: str) -> str:  # noqa: A002
     if format in ("github", "sarif"):
-        raise InputError("--explain is of no line of a file: --format is text or json")
+        raise InputError(
+            f"{option('explain')} is of no line of a file: {option('format')} is text or json"
+        )
     if name != "all" and name.upper() not in RULES:
-        hint = "'fastcalc check --explain all' lists them"
+        hint = f"'fastcalc check {flag('explain')} all' lists them"
         raise InputError(f"no rule is called '{shown(name)}'; {hint}")
     rules = [RULES[id_] for id_ in (sorted(RULES) if name == "all" else [name.upper()])]
     width = console.output_width()

@@ -8,6 +8,7 @@ from fastcalc.commands.loading import DEFAULT_MODELS, is_all, scenarios
 from fastcalc.commands.next_commands import follow_up, report_on
 from fastcalc.core.scenario import Outcome, solve
 from fastcalc.errors import InputError
+from fastcalc.mentions import flag, option
 from fastcalc.report import compare, overview, records
 from fastcalc.report.console import Part, Screen
 from fastcalc.requests.evaluation import Compare
@@ -22,9 +23,11 @@ def run(request: Compare) -> CommandAnswer:
     """Return speed, latency and price of each model on each chip at each batch."""
     if request.explain and request.written_as not in ("table", "json", "html"):
         raise InputError(
-            f"--explain is no flat record: --format {request.written_as} cannot hold it; use json"
+            f"{option('explain')} is no flat record: {option('format')} {request.written_as} "
+            "cannot hold it; use json"
         )
-    outcomes = [solve(scenario) for scenario in scenarios(request)]
+    request_notes: list[str] = []
+    outcomes = [solve(scenario) for scenario in scenarios(request, request_notes)]
     steps: list[Part] = []
     notes: dict[str, Any] = {"assumptions": records.assumptions(outcomes)}
     if request.explain:
@@ -49,6 +52,7 @@ def run(request: Compare) -> CommandAnswer:
         lambda: (compare.MARKDOWN, records.compare_records(outcomes)),
         lambda: notes,
         (warning for outcome in outcomes for warning in outcome.warnings),
+        notes=request_notes,
         charts={
             **{kind: later(f"charts.of_outcomes.{kind}", outcomes) for kind in _KINDS if is_held},
             "memory": later("charts.of_memory.memory", outcomes),
@@ -72,5 +76,5 @@ def _next(request: Compare, outcomes: Sequence[Outcome]) -> str:
     if not is_searched:
         return report_on(request, on)
     return follow_up(
-        request, Frontier, "frontier", (request.models or DEFAULT_MODELS)[0], "--on", on
+        request, Frontier, "frontier", (request.models or DEFAULT_MODELS)[0], flag("on"), on
     )

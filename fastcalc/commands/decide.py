@@ -11,6 +11,7 @@ from fastcalc.commands.loading import catalogue, chips_of
 from fastcalc.commands.next_commands import typed
 from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.errors import InputError
+from fastcalc.mentions import command, flag, option
 from fastcalc.report import decide as report
 from fastcalc.report import decision_map as maps
 from fastcalc.requests import readers
@@ -46,9 +47,9 @@ _NOT_REPEATED = ("options", "map", "notes", "out", "format")
 def run(request: Decide) -> CommandAnswer:
     """Return what each option costs, and where one beats another."""
     entries = catalogue(request)
-    readers.share(request.utilization, "--utilization")  # whether or not a machine is rented
+    readers.share(request.utilization, option("utilization"))  # whether or not a machine is rented
     if request.on is not None:
-        chips_of(entries, request.on, OWN_MEMORY)  # wrong names are refused, whoever uses them
+        chips_of(entries, request.on, OWN_MEMORY, [])  # wrong names are refused, whoever uses them
     contenders, remarks, warned = decide_options.parsed(request, entries)
     counts_input = bool(request.prompt) or any(
         contender.numbers.get("prompt") for contender in contenders
@@ -57,7 +58,8 @@ def run(request: Decide) -> CommandAnswer:
     window = None
     if request.window_ms is not None:
         window = (
-            readers.number(request.window_ms, "--window-ms", PARAMETERS["hour"].limit, 10) / 1e3
+            readers.number(request.window_ms, option("window_ms"), PARAMETERS["hour"].limit, 10)
+            / 1e3
         )
     decision = Choice(listed, _shared(request), _objective(request, window), window)
     drawn = None if request.map is None else winner_map(decision, *_axes(request.map, decision))
@@ -88,27 +90,34 @@ def run(request: Decide) -> CommandAnswer:
 def _shared(request: Decide) -> dict[str, Any]:
     numbers: dict[str, Any] = {
         "prompt": float(request.prompt or 0),
-        "judge": decide_options.judge(request.judge, "--judge"),
+        "judge": decide_options.judge(request.judge, option("judge")),
         "is_serial": request.serial,
     }
     for key in _TO_ALL:
         name, parameter = _FLAGS.get(key, key), PARAMETERS[key]
         value = getattr(request, name.replace("-", "_"))
         if value is not None:
-            numbers[parameter.field] = checked(value, parameter, f"--{name}") * parameter.scale
+            numbers[parameter.field] = (
+                checked(value, parameter, option(name.replace("-", "_"))) * parameter.scale
+            )
     return numbers
 
 
 def _objective(request: Decide, window: float | None) -> Objective:
     if window is not None:
         if request.objective is not None:
-            raise InputError("--window-ms asks for what fits the gap; leave --objective out")
+            raise InputError(
+                f"{option('window_ms')} asks for what fits the gap; leave {option('objective')} out"
+            )
         return "window"
     if request.objective is None:
         return "time" if request.hour is None else "total"
-    objective = readers.choice(request.objective, "--objective", ("total", "time", "cost"))
+    objective = readers.choice(request.objective, option("objective"), ("total", "time", "cost"))
     if objective == "total" and request.hour is None:
-        raise InputError("--objective total adds a user's time: give its worth with --hour USD")
+        raise InputError(
+            f"{option('objective')} total adds a user's time: give its worth with "
+            f"{option('hour', 'USD')}"
+        )
     return cast(Objective, objective)
 
 
@@ -137,20 +146,21 @@ def _levelled(listed: list[Contender], *, counts_input: bool) -> tuple[list[Cont
 def _axes(given: "PlacesGiven", decision: Choice) -> tuple[Axis, Axis]:
     text = readers.as_text(given)
     if isinstance(given, str):
-        listed = (part.partition("=") for part in readers.names(given, "--map"))
+        listed = (part.partition("=") for part in readers.names(given, option("map")))
         parts = [(name, ends) for name, _, ends in listed]
     else:
         parts = list(given.items())
     if len(parts) != 2:
         raise InputError(
-            f"--map '{shown(text)}' is not two axes; write for example tools=0..30,accuracy=0.6..1"
+            f"{option('map')} '{shown(text)}' is not two axes; write for example "
+            "tools=0..30,accuracy=0.6..1"
         )
     across, up = (
         _axis(name, ends, decision, points)
         for (name, ends), points in zip(parts, (ACROSS, UP), strict=True)
     )
     if across.name == up.name:
-        raise InputError(f"--map has {shown(across.name)} on both axes; name two")
+        raise InputError(f"{option('map')} has {shown(across.name)} on both axes; name two")
     return across, up
 
 
@@ -158,25 +168,30 @@ def _axis(name: str, ends: str, decision: Choice, points: int) -> Axis:
     text = f"{name}={ends}"
     name, low, high = name.strip(), *(end.strip() for end in ends.partition("..")[::2])
     owner, _, key = name.rpartition(".")
-    key = readers.choice(key, "--map", tuple(PARAMETERS))
+    key = readers.choice(key, option("map"), tuple(PARAMETERS))
     mixes = [option.name for option in decision.options if option.routes]
     plain = [option for option in decision.options if not option.routes]
     owners = mixes if key == "share" else [option.name for option in plain]
     if (owner or key == "share" or key == "speed") and owner not in owners:
         example = f"{owners[0]}.{key}" if owners else "a mix: both=to=spark,else=opus,share=0.7"
         raise InputError(
-            f"--map {shown(name)}: no option here has that; write for example {example}"
+            f"{option('map')} {shown(name)}: no option here has that; write for example {example}"
         )
     field = PARAMETERS[key].field
     if not owner and all(field in option.numbers for option in plain):
         raise InputError(
-            f"--map {key}: every option gives its own; write for example {owners[0]}.{key}"
+            f"{option('map')} {key}: every option gives its own; write for example "
+            f"{owners[0]}.{key}"
         )
     if not low or not high:
-        raise InputError(f"--map '{shown(text)}' has no two ends; write for example {key}=0.5..1")
-    first, last = (decide_options.read_number(end, key, f"--map {name}") for end in (low, high))
+        raise InputError(
+            f"{option('map')} '{shown(text)}' has no two ends; write for example {key}=0.5..1"
+        )
+    first, last = (
+        decide_options.read_number(end, key, f"{option('map')} {name}") for end in (low, high)
+    )
     if not first < last:
-        raise InputError(f"--map {shown(text)} goes nowhere; write the smaller end first")
+        raise InputError(f"{option('map')} {shown(text)} goes nowhere; write the smaller end first")
     return axis(name, first, last, points)
 
 
@@ -188,6 +203,6 @@ def _next(request: Decide, decision: Choice) -> str:
         if name not in _NOT_REPEATED and value != getattr(Decide, name):
             words += typed(name, f"{value:g}" if isinstance(value, float) else value)
     if request.map is not None or request.window_ms is not None:
-        return shlex.join([*words, "--notes"])
+        return command(shlex.join([*words, flag("notes")]))
     plain = [option.name for option in decision.options if option.routes is None]
-    return shlex.join([*words, "--map", f"tools=0..30,{plain[-1]}.accuracy=0.5..1"])
+    return command(shlex.join([*words, flag("map"), f"tools=0..30,{plain[-1]}.accuracy=0.5..1"]))

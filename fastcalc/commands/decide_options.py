@@ -11,6 +11,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.commands.loading import scenarios
 from fastcalc.core.scenario import Outcome, solve
 from fastcalc.errors import InputError
+from fastcalc.mentions import option
 from fastcalc.requests import readers
 from fastcalc.requests.evaluation import Compare
 from fastcalc.requests.services import Decide
@@ -170,7 +171,8 @@ def _named(
     priced = [key for key in ("price", "input-price") if key in keys]
     if priced:
         raise InputError(
-            f"{shown(name)}: {priced[0]} goes with speed; prices of chips follow --price-basis"
+            f"{shown(name)}: {priced[0]} goes with speed; prices of chips follow "
+            f"{option('price_basis')}"
         )
     where: dict[str, Any] = {"on": request.on or offer.chips} if offer else {}
     contenders, warnings = _evaluated(request, name, models, where | keys)
@@ -199,7 +201,8 @@ def _evaluated(
         prefix_hit=float(numbers.get("cached", request.cached)),
         price=None,
     )
-    outcomes = [solve(scenario) for scenario in scenarios(comparison)]
+    warnings: list[str] = []
+    outcomes = [solve(scenario) for scenario in scenarios(comparison, warnings)]
     counts_prompt = prompt is not None or request.window_ms is not None
     contenders, missing = [], []
     for outcome in outcomes:
@@ -222,7 +225,11 @@ def _evaluated(
         )
         for contender in contenders
     ]
-    return contenders, [*missing, *(line for outcome in outcomes for line in outcome.warnings)]
+    return contenders, [
+        *warnings,
+        *missing,
+        *(line for outcome in outcomes for line in outcome.warnings),
+    ]
 
 
 def _point(

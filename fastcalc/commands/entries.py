@@ -12,6 +12,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.commands import loading, next_commands, output
 from fastcalc.commands.answer import CommandAnswer, page
 from fastcalc.errors import InputError
+from fastcalc.mentions import flag, option
 from fastcalc.report import console, diff, entries, records
 from fastcalc.requests import readers
 from fastcalc.requests.catalogue import DiffEntries, ListEntries, ShowEntry
@@ -43,7 +44,7 @@ def run_list(request: ListEntries) -> CommandAnswer:
         try:
             loaded.append(load(name))
         except InputError as error:
-            broken.append(str(error))
+            broken.append(error.sentence)
     if not loaded:
         raise InputError(*dict.fromkeys(broken))
     for schema_kind in SCHEMAS:
@@ -69,7 +70,9 @@ def run_show(request: ShowEntry) -> None:
         catalogue.refuse_idle_changes(kind, [entry])
     formats = (request.weights, request.kv) if isinstance(entry, Model) else ()
     if not formats and (request.weights or request.kv):
-        raise InputError(f"--weights and --kv are of models; {entry.id} is none")
+        raise InputError(
+            f"{option('weights')} and {option('kv')} are of models; {entry.id} is none"
+        )
     as_record, as_parts = _WRITTEN[type(entry)]
     if request.written_as == "json":
         output.write(json_text(as_record(entry, *formats)), request.out)
@@ -104,7 +107,7 @@ def next_of(request: Request, names: Sequence[str], listed: Sequence[_Entry]) ->
     """Return what comes next of chips or models, by their names as typed."""
     if any(isinstance(entry, Engine) or getattr(entry, "kind", "") == "host" for entry in listed):
         return []
-    next_command = next_commands.follow_up(request, Compare, "compare", "--on", ",".join(names))
+    next_command = next_commands.follow_up(request, Compare, "compare", flag("on"), ",".join(names))
     if isinstance(listed[0], Model):
         next_command = next_commands.follow_up(request, FitMemory, "fit", *names)
     return [console.Notes(next_command=next_command)]

@@ -11,6 +11,7 @@ from fastcalc.commands.answer import CommandAnswer, no_answer
 from fastcalc.core.best_cut import best_cut
 from fastcalc.core.scenario import Scenario, locate, solve
 from fastcalc.errors import InputError
+from fastcalc.mentions import option
 from fastcalc.report import curve, fastmode, fastmode_table, records
 from fastcalc.report.console import Part, Screen
 from fastcalc.requests import readers
@@ -33,22 +34,25 @@ def run(request: Fastmode) -> CommandAnswer:
     """Return every way to the speed; the answer is no if nothing reaches it."""
     _check(request)
     comparison = Compare.like(request, models=[request.model], batch=request.batch or str(BATCH))
-    scenario, catalogue = _scenario(comparison)
+    notes: list[str] = []
+    scenario, catalogue = _scenario(comparison, notes)
     if request.curve:
-        return _curve(request, scenario, catalogue)
+        return _curve(request, scenario, catalogue, notes)
     slow = request.from_speed
     start = best_cut(scenario) if slow is None else start_at_speed(scenario, slow)
     if start is None:
-        return no_answer([_no_start(scenario, slow)], fastmode.KEYS, fastmode_table.TABLE)
+        return no_answer(
+            [_no_start(scenario, slow)], fastmode.KEYS, fastmode_table.TABLE, notes=notes
+        )
     today = float(solve(start).estimate.speed[0])
     speed = request.to_speed or today * (request.speedup or SPEEDUP)
-    smaller = readers.names(request.smaller, "--smaller")
+    smaller = readers.names(request.smaller, option("smaller"))
     words = {"family": None, "none": [], "all": catalogue.names("models")}
     smaller_models = words.get(smaller[0], smaller) if len(smaller) == 1 else smaller
     answer = replace(tricks(start, speed, catalogue, smaller_models), asked_start=slow)
     if not answer.reached and request.written_as != "table":
         extra, reason = partial(fastmode.alongside, answer), fastmode.no_option_reaches(answer)
-        return no_answer([reason], fastmode.KEYS, fastmode_table.TABLE, extra)
+        return no_answer([reason], fastmode.KEYS, fastmode_table.TABLE, extra, notes)
     outcomes = [answer.today, *(option.outcome for option in answer.options if option.outcome)]
     everything = request.everything or request.written_as == "markdown"
     shown_options, left = fastmode.shown(answer, everything=everything)
@@ -68,6 +72,7 @@ def run(request: Fastmode) -> CommandAnswer:
         lambda: (fastmode_table.TABLE, fastmode.rows(answer, shown_options)),
         lambda: {**fastmode.alongside(answer), "assumptions": records.assumptions(outcomes)},
         (line for outcome in outcomes for line in outcome.warnings),
+        notes=notes,
         code=0 if answer.reached else 1,
     )
 
@@ -94,7 +99,9 @@ def _next(request: Fastmode, comparison: Compare, answer: Answer, shown: Sequenc
     return next_commands.report_on(replace(comparison, batch=str(today.batches[0])), on)
 
 
-def _curve(request: Fastmode, scenario: Scenario, catalogue: Catalogue) -> CommandAnswer:
+def _curve(
+    request: Fastmode, scenario: Scenario, catalogue: Catalogue, notes: list[str]
+) -> CommandAnswer:
     """Return what a smaller batch costs from every start, or that no cut of the chips holds any."""
     chips = scenario.sharding.chips or locate(scenario).placement.layout.chips
     engines = engines_of(catalogue, scenario.hardware)
@@ -115,7 +122,7 @@ def _curve(request: Fastmode, scenario: Scenario, catalogue: Catalogue) -> Comma
     if batch_study is None:
         where = f"{chips} chip{'s' if chips > 1 else ''} of {scenario.hardware.id}"
         reason = f"no cut of {where} holds a sequence of {scenario.model.id}"
-        return no_answer([reason], curve.KEYS, [curve.START])
+        return no_answer([reason], curve.KEYS, [curve.START], notes=notes)
     return CommandAnswer(
         lambda screen: curve.parts(
             batch_study, request.cost, screen.width, is_ascii=not request.out and not output.draws()
@@ -123,44 +130,54 @@ def _curve(request: Fastmode, scenario: Scenario, catalogue: Catalogue) -> Comma
         lambda: curve.curve_records(batch_study),
         lambda: (curve.table(batch_study, request.cost), curve.rows(batch_study)),
         lambda: curve.alongside(batch_study),
+        notes=notes,
     )
 
 
 def _check(request: Fastmode) -> None:
     positive = (
-        (request.from_speed, "--from-speed", 50),
-        (request.speedup, "--speedup", 2.5),
-        (request.to_speed, "--to-speed", 150),
+        (request.from_speed, option("from_speed"), 50),
+        (request.speedup, option("speedup"), 2.5),
+        (request.to_speed, option("to_speed"), 150),
     )
     for value, flag, example in positive:
         if value is not None:
             readers.number(value, flag, LIMITS["speed"], example)
-    readers.number(request.cost, "--cost", LIMITS["speed"], 6)
+    readers.number(request.cost, option("cost"), LIMITS["speed"], 6)
     ends = {
-        "--batch": request.batch,
-        "--from-speed": request.from_speed,
-        "--to-speed": request.to_speed,
+        option("batch"): request.batch,
+        option("from_speed"): request.from_speed,
+        option("to_speed"): request.to_speed,
     }
-    ranks = {f"--{name}": getattr(request, name) for name in ("tp", "pp", "ep", "dp")}
+    ranks = {option(name): getattr(request, name) for name in ("tp", "pp", "ep", "dp")}
     conflicting = [name for name, value in {**ends, **ranks}.items() if value is not None]
     if request.curve and conflicting:
-        raise InputError(f"--curve tries every start and every cut: leave out {conflicting[0]}")
+        raise InputError(
+            f"{option('curve')} tries every start and every cut: leave out {conflicting[0]}"
+        )
     if request.from_speed is not None and request.batch:
-        raise InputError("--batch and --from-speed both say where to start; give one of them")
+        raise InputError(
+            f"{option('batch')} and {option('from_speed')} both say where to start; give one of "
+            "them"
+        )
     if request.speedup is not None and request.to_speed is not None:
-        raise InputError("--speedup and --to-speed both say where to go; give one of them")
+        raise InputError(
+            f"{option('speedup')} and {option('to_speed')} both say where to go; give one of them"
+        )
 
 
-def _scenario(comparison: Compare) -> tuple[Scenario, Catalogue]:
-    chips, batch = readers.names(comparison.on, "--on"), comparison.batch
+def _scenario(comparison: Compare, notes: list[str]) -> tuple[Scenario, Catalogue]:
+    chips, batch = readers.names(comparison.on, option("on")), comparison.batch
     if chips == ["all"]:
-        raise InputError("--on all names every chip; fastmode starts from one")
+        raise InputError(f"{option('on', 'all')} names every chip; fastmode starts from one")
     if len(chips) > 1:
-        raise InputError(f"--on names {len(chips)} chips; fastmode starts from one")
+        raise InputError(f"{option('on')} names {len(chips)} chips; fastmode starts from one")
     typed = readers.as_text(batch)
     if "," in typed or ".." in typed:
-        raise InputError(f"--batch {shown(typed)} names several batches; fastmode starts from one")
-    scenario = loading.scenarios(replace(comparison, price=None))[0]
+        raise InputError(
+            f"{option('batch')} {shown(typed)} names several batches; fastmode starts from one"
+        )
+    scenario = loading.scenarios(replace(comparison, price=None), notes)[0]
     catalogue = loading.catalogue(comparison)
     pricing = replace(scenario.pricing, user_prices=loading.prices(comparison, catalogue))
     return replace(scenario, pricing=pricing), catalogue

@@ -8,6 +8,7 @@ from fastcalc.commands.answer import CommandAnswer, later, no_answer
 from fastcalc.commands.loading import scenarios
 from fastcalc.commands.next_commands import follow_up, typed_as
 from fastcalc.core.scenario import Scenario
+from fastcalc.mentions import flag, option
 from fastcalc.report import frontier as report
 from fastcalc.report import records
 from fastcalc.report.console import Part, Screen
@@ -20,18 +21,19 @@ from fastcalc.search import frontier, placeable
 def run(request: Frontier) -> CommandAnswer:
     """Return what nothing beats in both speed and price; the answer is no if nothing fits."""
     comparison = Compare.like(request, models=[request.model], batch="1", weights=None, kv=None)
-    readers.number(request.max_chips, "--max-chips", LIMITS["chips searched"], 72)
-    placed, refused = placeable(_scenarios(request, comparison), request.max_chips)
+    readers.number(request.max_chips, option("max_chips"), LIMITS["chips searched"], 72)
+    notes: list[str] = []
+    placed, refused = placeable(_scenarios(request, comparison, notes), request.max_chips)
     points = frontier(placed, max_chips=request.max_chips)
     if not points:
         reasons = [*refused, "nothing has both a place and a price"]
         headings = report.columns([])
-        return no_answer(reasons, records.KEYS, headings, lambda: {"assumptions": {}})
+        return no_answer(reasons, records.KEYS, headings, lambda: {"assumptions": {}}, notes)
 
     def page(screen: Screen) -> list[Part]:
         chip = typed_as(comparison, points[0].outcome.scenario.hardware.id)
         begun = replace(comparison, batch=Compare.batch)
-        next_command = follow_up(begun, Fastmode, "fastmode", request.model, "--on", chip)
+        next_command = follow_up(begun, Fastmode, "fastmode", request.model, flag("on"), chip)
         return report.parts(points, refused, next_command, screen)
 
     return CommandAnswer(
@@ -40,20 +42,21 @@ def run(request: Frontier) -> CommandAnswer:
         lambda: (report.columns(rows := report.rows(points)), rows),
         lambda: {"assumptions": records.assumptions(report.outcomes(points))},
         [*refused, *(line for point in points for line in point.outcome.warnings)],
+        notes=notes,
         charts={"frontier": later("charts.of_searches.frontiers", placed, request.max_chips)},
     )
 
 
-def _scenarios(request: Frontier, comparison: Compare) -> list[Scenario]:
-    weights = readers.names_if_any(request.weights, "--weights") or (None,)
-    caches = readers.names_if_any(request.kv, "--kv") or (None,)
+def _scenarios(request: Frontier, comparison: Compare, notes: list[str]) -> list[Scenario]:
+    weights = readers.names_if_any(request.weights, option("weights")) or (None,)
+    caches = readers.names_if_any(request.kv, option("kv")) or (None,)
     for name in filter(None, weights):
         weight_formats(name)
     for name in filter(None, caches):
         number_format(name, cache=True)
     return [
         replace(scenario, weights=weight, kv=cache)
-        for scenario in scenarios(comparison)
+        for scenario in scenarios(comparison, notes)
         for weight in weights
         for cache in caches
     ]

@@ -3,6 +3,7 @@
 from fastcalc.commands import output
 from fastcalc.errors import InputError
 from fastcalc.importers.huggingface import import_model, slug, yaml_text
+from fastcalc.mentions import as_flags, option
 from fastcalc.requests.catalogue import ImportModel
 
 
@@ -12,10 +13,11 @@ def run(request: ImportModel) -> None:
     if name is not None and name != slug(name):
         hint = f", such as '{slug(name)}'" if slug(name) else ""
         raise InputError(
-            f"--id '{name}' must be lower case letters, digits, '.', '-' and '_' only{hint}"
+            f"{option('id')} '{name}' must be lower case letters, digits, '.', '-' and '_' "
+            f"only{hint}"
         )
     if name is None and request.out is not None:
         name = slug(request.out.stem) or None  # an entry is named after its file
     imported = import_model(request.path, id=name)
-    output.write(yaml_text(imported.entry), request.out)
+    output.write(as_flags(yaml_text(imported.entry)), request.out)
     output.warn(imported.remarks)

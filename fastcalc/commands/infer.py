@@ -7,6 +7,7 @@ from fastcalc.commands.answer import CommandAnswer
 from fastcalc.commands.loading import catalogue, chips_of, pricing_of
 from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.errors import InputError
+from fastcalc.mentions import option
 from fastcalc.report import infer as report
 from fastcalc.requests import readers
 from fastcalc.requests.readers import as_text
@@ -24,15 +25,17 @@ _TOLERANCE = Limit(1e-6, 0.5)
 
 def run(request: Infer) -> CommandAnswer:
     """Return what a service may be, by its prices and speeds; the answer is no if nothing fits."""
-    speeds = _two(request.speeds, "--speeds", LIMITS["speed"])
-    prices = _two(request.prices, "--prices", LIMITS["dollars"])
+    speeds = _two(request.speeds, option("speeds"), LIMITS["speed"])
+    prices = _two(request.prices, option("prices"), LIMITS["dollars"])
     if not speeds[0] < speeds[1]:
         raise InputError(
-            f"--speeds {as_text(request.speeds)}: write the slow tier first, and a faster one"
+            f"{option('speeds')} {as_text(request.speeds)}: write the slow tier first, and a "
+            "faster one"
         )
-    tolerance = readers.number(request.tolerance, "--tolerance", _TOLERANCE, 0.15)
-    points = int(readers.number(request.points, "--points", _POINTS, 2_000_000))
-    chips = chips_of(catalogue(request), request.on, OWN_MEMORY)
+    tolerance = readers.number(request.tolerance, option("tolerance"), _TOLERANCE, 0.15)
+    points = int(readers.number(request.points, option("points"), _POINTS, 2_000_000))
+    notes: list[str] = []
+    chips = chips_of(catalogue(request), request.on, OWN_MEMORY, notes)
     chip_kinds = machines(chips, pricing_of(chips, request, utilization=1.0))
     inverse = invert(SoldTiers(speeds, prices), chip_kinds, tolerance=tolerance, points=points)
     return CommandAnswer(
@@ -41,6 +44,7 @@ def run(request: Infer) -> CommandAnswer:
         lambda: (report.TABLE, inverse.regions),
         lambda: report.alongside(inverse, points),
         reasons=[] if inverse.minimal else [report.no_consistent_service(inverse, points)],
+        notes=notes,
         code=0 if inverse.minimal else 1,
     )
 

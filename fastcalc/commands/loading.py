@@ -9,7 +9,6 @@ from fastcalc.catalogue.kinds import Kind
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.commands import output
 from fastcalc.core.chip.host import memory_choice
 from fastcalc.core.chip.machine import tier_position
 from fastcalc.core.chip.tier import MemoryChoice, PlaceFor, own_tiers
@@ -17,6 +16,7 @@ from fastcalc.core.pricing import PriceBasis, Pricing
 from fastcalc.core.scenario import Scenario, Sharding, by_layout, engine_for
 from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
+from fastcalc.mentions import option
 from fastcalc.requests import readers
 from fastcalc.requests.evaluation import Compare
 from fastcalc.requests.groups import HostMemory, OwnFolders, Prices
@@ -34,12 +34,18 @@ MOST_POINTS = 30_000
 DEFAULT_MODELS = ("llama-3.1-70b",)
 
 
-def scenarios(request: Compare) -> list[Scenario]:
-    """Return the scenarios of each model on each chip, in the order typed."""
-    batches = numbers(request.batch, "--batch", LIMITS["sequences"])
+def scenarios(request: Compare, notes: list[str]) -> list[Scenario]:
+    """Return the scenarios of each model on each chip, in the order typed.
+
+    notes : takes what to know of how they came about
+    """
+    batches = numbers(request.batch, option("batch"), LIMITS["sequences"])
     traffic, entries = _traffic(request), catalogue(request)
     memory = memory_of(entries, request)
-    models, chips = models_of(entries, request.models), chips_of(entries, request.on, memory)
+    models, chips = (
+        models_of(entries, request.models, notes),
+        chips_of(entries, request.on, memory, notes),
+    )
     points = len(models) * len(chips) * len(batches)
     if points > MOST_POINTS:
         raise InputError(
@@ -51,7 +57,7 @@ def scenarios(request: Compare) -> list[Scenario]:
     entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
     sharding = Sharding(
         **{
-            name: readers.ranks(getattr(request, name), f"--{name}")
+            name: readers.ranks(getattr(request, name), option(name))
             for name in ("chips", "tp", "pp", "ep", "dp")
         }
     )
@@ -79,7 +85,7 @@ def scenarios(request: Compare) -> list[Scenario]:
 
 def _traffic(request: Compare) -> Traffic:
     context = request.prompt + request.output / 2 if request.context is None else request.context
-    hit = readers.share(request.prefix_hit, "--prefix-hit", zero=True)
+    hit = readers.share(request.prefix_hit, option("prefix_hit"), zero=True)
     drafts = speculation(request.speculate)
     return Traffic(float(request.prompt), float(request.output), float(context), hit, drafts)
 
@@ -90,19 +96,23 @@ def prices(request: Prices, entries: Catalogue) -> dict[str, float]:
     return {entries.hardware(name).id: value for name, value in pairs}
 
 
-def models_of(entries: Catalogue, names: Sequence["ModelGiven"] | None) -> list[Model]:
+def models_of(
+    entries: Catalogue, names: Sequence["ModelGiven"] | None, notes: list[str]
+) -> list[Model]:
     """Return the models that the user names, or the one taken where none is named."""
     models: list[Model] = []
     for name in names or DEFAULT_MODELS:
         model = entries.model(name)
         models += [] if model in models else [model]  # by another name
         if entries.is_configuration(name):  # how it was read
-            output.warn([f"{model.id}: {note}" for note in model.notes])
+            notes += [f"{model.id}: {note}" for note in model.notes]
     entries.refuse_idle_changes("models", models)
     return models
 
 
-def chips_of(entries: Catalogue, on: "ChipsGiven", memory: MemoryChoice) -> list[Hardware]:
+def chips_of(
+    entries: Catalogue, on: "ChipsGiven", memory: MemoryChoice, notes: list[str]
+) -> list[Hardware]:
     """Return the chips that the user names; ``all`` for the whole catalogue but its hosts.
 
     Those without a memory of ``--place`` are left out, with a note, if others have it.
@@ -114,14 +124,14 @@ def chips_of(entries: Catalogue, on: "ChipsGiven", memory: MemoryChoice) -> list
         chips = [chip for chip in every if chip.kind != "host"]
     else:
         chips = []
-        for name in readers.names(on, "--on"):
+        for name in readers.names(on, option("on")):
             chip = entries.hardware(name)
             chips += [] if chip in chips else [chip]
             if chip.kind == "host":
                 typed = shown(as_text(name))
                 raise InputError(
-                    f"--on {typed}: this is a host, whose memory chips may use; name a chip, and "
-                    f"the host with --host {typed}"
+                    f"{option('on')} {typed}: this is a host, whose memory chips may use; name a "
+                    f"chip, and the host with {option('host', typed)}"
                 )
     entries.refuse_idle_changes("hardware", [*chips, *([memory.host] if memory.host else [])])
     missing: dict[str, str] = {}
@@ -131,21 +141,21 @@ def chips_of(entries: Catalogue, on: "ChipsGiven", memory: MemoryChoice) -> list
             for _, name in memory.place:
                 tier_position(chip, tiers, name)
         except InputError as error:
-            missing[chip.id] = str(error)
+            missing[chip.id] = error.sentence
     if len(missing) == len(chips):
         raise InputError(next(iter(missing.values())))
-    output.warn([f"{text}; it is left out" for text in missing.values()])
+    notes += [f"{text}; it is left out" for text in missing.values()]
     return [chip for chip in chips if chip.id not in missing]
 
 
 def is_all(on: "ChipsGiven") -> bool:
     """Return whether every chip is meant; chips named alongside ``all`` are refused."""
-    names = readers.names(on, "--on")
+    names = readers.names(on, option("on"))
     has_all = "all" in [name.lower() for name in names if isinstance(name, str)]
     if has_all and len(names) > 1:
         raise InputError(
-            f"--on {shown(as_text(on))}: 'all' is the whole catalogue and stands alone; write --on "
-            "all, or name the chips without it"
+            f"{option('on')} {shown(as_text(on))}: 'all' is the whole catalogue and stands alone; "
+            f"write {option('on', 'all')}, or name the chips without it"
         )
     return has_all
 
@@ -167,15 +177,16 @@ def engines_of(
 
 def pricing_of(chips: list[Hardware], request: Prices, *, utilization: float) -> Pricing:
     """Return how an hour of each chip is priced."""
-    basis = readers.choice(request.price_basis, "--price-basis", ("cloud", "tco"))
-    share = readers.share(utilization, "--utilization")
+    basis = readers.choice(request.price_basis, option("price_basis"), ("cloud", "tco"))
+    share = readers.share(utilization, option("utilization"))
     usd_per_hour: dict[str, float] = {}
     for name, value in readers.prices(request.price):
         ids = [chip.id for chip in chips if name in (chip.id, *chip.aliases)]
         if not ids:
             compared = ", ".join(chip.id for chip in chips)
             raise InputError(
-                f"--price names '{shown(name)}', which is not compared here; --on has {compared}"
+                f"{option('price')} names '{shown(name)}', which is not compared here; "
+                f"{option('on')} has {compared}"
             )
         usd_per_hour[ids[0]] = value
     return Pricing(cast(PriceBasis, basis), share, usd_per_hour)
@@ -190,7 +201,7 @@ def catalogue(request: OwnFolders) -> Catalogue:
 
 def memory_of(entries: Catalogue, request: HostMemory) -> MemoryChoice:
     """Return what the user asks of memory."""
-    goal = readers.choice(request.place_for, "--place-for", get_args(PlaceFor))
+    goal = readers.choice(request.place_for, option("place_for"), get_args(PlaceFor))
     tier = getattr(request, "prefix_tier", None)
     memory = memory_choice(entries, request.host, request.host_use, request.place, tier)
     return replace(memory, place_for=cast(PlaceFor, goal))

@@ -8,6 +8,7 @@ from fastcalc.catalogue.json_schema import as_text
 from fastcalc.catalogue.skeleton import skeleton
 from fastcalc.commands import output
 from fastcalc.errors import InputError
+from fastcalc.mentions import option
 from fastcalc.requests import readers
 from fastcalc.requests.catalogue import NewEntry, PrintSchema
 from fastcalc.written import shown
@@ -27,7 +28,7 @@ def run_new(request: NewEntry) -> None:
         raise InputError(f"'{shown(request.name)}' cannot be an id: {hint}")
     file = request.out
     if file is not None and os.path.exists(file) and not output.is_stream(file):
-        raise InputError(f"-o {file} exists already; 'new' overwrites nothing")
+        raise InputError(f"{option('out')} {file} exists already; 'new' overwrites nothing")
     output.write(skeleton(_kind(request.kind), request.name, date.today()), file)
 
 

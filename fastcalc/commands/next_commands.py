@@ -1,12 +1,14 @@
 """What a user may type next: a request as a command again, and what follows from an answer."""
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from fastcalc import mentions
 from fastcalc.commands.loading import DEFAULT_MODELS, catalogue, is_all
 from fastcalc.core.scenario import Outcome, Sharding
+from fastcalc.mentions import flag, option
 from fastcalc.requests import readers
 from fastcalc.requests.evaluation import Compare, FitMemory
 from fastcalc.requests.fields import Request, declared
@@ -20,7 +22,7 @@ def command(request: Compare, outcome: Outcome, today: Outcome) -> str:
 
     scenario, layout = today.scenario, outcome.placement.layout
     names = {scenario.model.id: as_text((request.models or DEFAULT_MODELS)[0])}
-    names[scenario.hardware.id] = as_text(readers.names(request.on, "--on")[0])
+    names[scenario.hardware.id] = as_text(readers.names(request.on, option("on"))[0])
     names |= {scenario.engine.id: as_text(request.engine)} if request.engine else {}
     sharding = Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp)
     placed = replace(outcome.scenario, sharding=sharding)
@@ -33,7 +35,9 @@ _PAIRS = ("price", "set")
 _HEADINGS_APART = ("Arguments", "Measurements", "Memory", "Output")
 
 
-def follow_up(request: Request, kind: type[Request], *begun: object) -> str:
+def follow_up(
+    request: Request, kind: type[Request], *begun: object, ending: Sequence[str] = ()
+) -> str:
     """Return a command of another kind with the flags of a request, those that it has itself.
 
     begun : its first words, which name models and chips, or these themselves
@@ -52,7 +56,8 @@ def follow_up(request: Request, kind: type[Request], *begun: object) -> str:
         if value not in (None, getattr(type(request), name), getattr(kind, name))
         for word in typed(name, value)
     ]
-    return shlex.join(["fastcalc", *map(as_text, begun), *words, *as_typed(request)])
+    line = ["fastcalc", *map(as_text, begun), *words, *as_typed(request)]
+    return mentions.command(shlex.join([*line, *ending]))
 
 
 def typed(name: str, value: object) -> Iterator[str]:
@@ -60,7 +65,7 @@ def typed(name: str, value: object) -> Iterator[str]:
     if name in _PAIRS and isinstance(value, Mapping):
         value = [as_text({key: part}) for key, part in value.items()]
     for setting in value if isinstance(value, list) else [value]:
-        yield "--" + name.replace("_", "-")
+        yield flag(name)
         yield from [] if setting is True else [as_text(setting)]
 
 
@@ -69,13 +74,13 @@ def report_on(request: Compare, on: object, file: Path | None = None) -> str:
     from fastcalc.requests.drawings import WriteReport  # records need no next command
 
     models = request.models or DEFAULT_MODELS
-    command = follow_up(request, WriteReport, "report", *models, "--on", on)
-    return f"{command} -o {shlex.quote(str(file or 'report.html'))}"
+    ending = [flag("out"), str(file or "report.html")]
+    return follow_up(request, WriteReport, "report", *models, flag("on"), on, ending=ending)
 
 
 def typed_as(request: Compare | FitMemory, chip: str) -> str:
     """Return a chip's id as the user typed it, which may be a path."""
-    names = [] if is_all(request.on) else readers.names(request.on, "--on")
+    names = [] if is_all(request.on) else readers.names(request.on, option("on"))
     entries = catalogue(request)
     return next((as_text(name) for name in names if entries.hardware(name).id == chip), chip)
 

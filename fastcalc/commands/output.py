@@ -5,17 +5,16 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from fastcalc.catalogue.inputs import was_read
 from fastcalc.commands import progress
 from fastcalc.errors import InputError
+from fastcalc.mentions import as_flags, option
 from fastcalc.written import line, visible
 
 _DRAFT = ".fastcalc-draft"
-_kept_notes: ContextVar[list[str] | None] = ContextVar("_kept_notes", default=None)
 
 
 def write(text: str | Iterable[str], file: Path | None, *, rewrite: bool = False) -> None:
@@ -44,7 +43,7 @@ def whole(file: Path, *, rewrite: bool = False) -> Iterator[BinaryIO]:
     except BrokenPipeError:
         raise SystemExit(0) from None
     except OSError as error:
-        raise InputError(f"-o {file} cannot be written: {reason(error)}") from error
+        raise InputError(f"{option('out')} {file} cannot be written: {reason(error)}") from error
 
 
 def is_stream(file: Path) -> bool:
@@ -65,14 +64,16 @@ def _stream(file: Path, *, rewrite: bool) -> Iterator[BinaryIO]:
     with suppress(FileNotFoundError):
         state = os.stat(file)
         if stat.S_ISDIR(state.st_mode):
-            raise InputError(f"-o {file} is a folder; name a file in it")
+            raise InputError(f"{option('out')} {file} is a folder; name a file in it")
         if not stat.S_ISREG(state.st_mode):
-            raise InputError(f"-o {file} is not a file; use a pipe instead")
+            raise InputError(f"{option('out')} {file} is not a file; use a pipe instead")
         # A draft could take the place of a read-only file, too: that is the folder's affair.
         if not os.access(file, os.W_OK):
-            raise InputError(f"-o {file} may not be written; name another file")
+            raise InputError(f"{option('out')} {file} may not be written; name another file")
         if was_read(state) and not rewrite:
-            raise InputError(f"-o {file} is a file that this command reads; name another file")
+            raise InputError(
+                f"{option('out')} {file} is a file that this command reads; name another file"
+            )
     # A link keeps pointing where it points.
     with _draft(Path(os.path.realpath(file)), state) as stream:
         yield stream
@@ -102,7 +103,7 @@ def standard_output() -> Iterator[TextIO]:
     An InputError says that it is closed or cannot be written.
     """
     if sys.stdout is None:
-        raise InputError("standard output is closed; -o FILE writes to a file")
+        raise InputError(f"standard output is closed; {option('out', 'FILE')} writes to a file")
     if sys.stdout.isatty():
         progress.end()
     try:
@@ -210,28 +211,15 @@ def _unwound() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
-@contextmanager
-def kept_notes() -> Iterator[list[str]]:
-    """Keep notes in a list rather than write them: a library writes to no stream."""
-    lines: list[str] = []
-    before = _kept_notes.set(lines)
-    try:
-        yield lines
-    finally:
-        _kept_notes.reset(before)
-
-
 def warn(lines: list[str]) -> None:
-    """Write each line once to standard error, or keep it where notes are `kept_notes`."""
-    if (notes := _kept_notes.get()) is not None:
-        notes += lines
-        return
-    notify("".join(f"fastcalc: note: {line(text)}\n" for text in dict.fromkeys(lines)))
+    """Write each line once to standard error."""
+    distinct = dict.fromkeys(map(as_flags, lines))
+    notify("".join(f"fastcalc: note: {line(text)}\n" for text in distinct))
 
 
 def notify(text: str) -> None:
     """Write to standard error where that is possible: what is lost there changes no answer."""
-    if sys.stderr is None or _kept_notes.get() is not None:
+    if sys.stderr is None:
         return
     try:
         with progress.cleared():

@@ -8,11 +8,12 @@ from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.units import parse_quantity
-from fastcalc.commands import loading, next_commands, output
+from fastcalc.commands import loading, next_commands
 from fastcalc.commands.answer import CommandAnswer, no_answer
 from fastcalc.core.chip.formats_run import four_bits
 from fastcalc.core.scenario import check_context
 from fastcalc.errors import InputError
+from fastcalc.mentions import option
 from fastcalc.report import commands, plan_table
 from fastcalc.report import plan as report
 from fastcalc.report.numbers_as_text import many
@@ -32,15 +33,17 @@ _SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 def run(request: FindPlans) -> CommandAnswer:
     """Return the cheapest deployments that meet a service; the answer is no if none does."""
-    readers.number(request.top, "--top", LIMITS["sequences"], 5)
-    service = _service(request)
-    decision = decide(_grids(request, service), service, shown=request.top)
+    readers.number(request.top, option("top"), LIMITS["sequences"], 5)
+    notes: list[str] = []
+    service = _service(request, notes)
+    decision = decide(_grids(request, service, notes), service, shown=request.top)
     if not decision.plans:
         return no_answer(
             [report.refusal(decision)],
             report.KEYS,
             plan_table.columns(service),
             lambda: report.details(decision, _typed(request)),
+            notes,
         )
     plans, typed = decision.plans[: request.top], _typed(request)
 
@@ -49,29 +52,37 @@ def run(request: FindPlans) -> CommandAnswer:
         lambda: report.plan_records(plans, service, typed),
         lambda: (plan_table.columns(service), report.unrounded(plans, service, commands.Typed())),
         lambda: report.details(decision, typed),
+        notes=notes,
     )
 
 
-def _service(request: FindPlans) -> Service:
-    tpot, is_speed = _seconds(request.tpot, "--tpot"), False
+def _service(request: FindPlans, notes: list[str]) -> Service:
+    tpot, is_speed = _seconds(request.tpot, option("tpot")), False
     if request.min_speed is not None:
-        readers.number(request.min_speed, "--min-speed", LIMITS["speed"], 50)
+        readers.number(request.min_speed, option("min_speed"), LIMITS["speed"], 50)
         is_speed, tpot = 1.0 / request.min_speed < tpot, min(tpot, 1.0 / request.min_speed)
-    chips = readers.ranks(request.max_chips, "--max-chips")
-    ttft, rate, share = _seconds(request.ttft, "--ttft"), _rate(request.rate), None
+    chips = readers.ranks(request.max_chips, option("max_chips"))
+    ttft, rate, share = _seconds(request.ttft, option("ttft")), _rate(request.rate), None
     if request.percentile is not None:
         if request.ttft is None:
-            raise InputError("--percentile is of requests that meet --ttft; give that too, as 1s")
+            raise InputError(
+                f"{option('percentile')} is of requests that meet {option('ttft')}; give that too, "
+                "as 1s"
+            )
         if not 50 <= request.percentile <= 99.99:
             raise InputError(
-                f"--percentile {request.percentile:g} is not from 50 to 99.99; write for example 99"
+                f"{option('percentile')} {request.percentile:g} is not from 50 to 99.99; write for "
+                "example 99"
             )
         share = request.percentile / 100.0
-    load, flag = request.load, "--load"
+    load, flag = request.load, option("load")
     if request.utilization is not None:
-        load, flag = request.utilization, "--utilization"
-        output.warn(["plan --utilization is now --load, and goes in the next minor version"])
-    objective = readers.choice(request.objective, "--objective", ("usd", "watts", "chips"))
+        load, flag = request.utilization, option("utilization")
+        notes.append(
+            f"plan {option('utilization')} is now {option('load')}, and goes in the next minor "
+            "version"
+        )
+    objective = readers.choice(request.objective, option("objective"), ("usd", "watts", "chips"))
     return Service(
         prompt=float(request.prompt),
         output=float(request.output),
@@ -83,23 +94,23 @@ def _service(request: FindPlans) -> Service:
         utilization=readers.share(load, flag),
         is_speed=is_speed,
         objective=cast(Objective, objective),
-        prefix_hit=readers.share(request.prefix_hit, "--prefix-hit", zero=True),
+        prefix_hit=readers.share(request.prefix_hit, option("prefix_hit"), zero=True),
         any_weights=request.weights is not None,
         any_cache=request.kv is not None,
     )
 
 
-def _grids(request: FindPlans, service: Service) -> list[Grid]:
+def _grids(request: FindPlans, service: Service, notes: list[str]) -> list[Grid]:
     entries = loading.catalogue(request)
-    (model, *_) = loading.models_of(entries, [request.model])
+    (model, *_) = loading.models_of(entries, [request.model], notes)
     tokens = service.prompt + service.output
     check_context(model, tokens, f"prompt + output = {tokens:,.0f} tokens")
     memory = loading.memory_of(entries, request)
-    chips = loading.chips_of(entries, request.on, memory)
+    chips = loading.chips_of(entries, request.on, memory, notes)
     engines = loading.engines_of(entries, chips, request.engine)
     entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
     pricing = loading.pricing_of(chips, request, utilization=1.0)
-    choices = _formats(request, chips)
+    choices = _formats(request, chips, notes)
     speculated = speculations(request.speculate)
     scenarios = (
         scenario
@@ -121,10 +132,12 @@ def _grids(request: FindPlans, service: Service) -> list[Grid]:
     return [grid for grid in grids if grid is not None]
 
 
-def _formats(request: FindPlans, chips: list[Hardware]) -> dict[str, dict[str, list[str] | None]]:
+def _formats(
+    request: FindPlans, chips: list[Hardware], notes: list[str]
+) -> dict[str, dict[str, list[str] | None]]:
     """Return the weight and cache formats asked of each chip that has units for one of each."""
-    weights = readers.names_if_any(request.weights, "--weights")
-    kv = readers.names_if_any(request.kv, "--kv")
+    weights = readers.names_if_any(request.weights, option("weights"))
+    kv = readers.names_if_any(request.kv, option("kv"))
     choices = {
         chip.id: {"weights": _in_full(weights, chip), "kv": _in_full(kv, chip, cache=True)}
         for chip in chips
@@ -132,14 +145,15 @@ def _formats(request: FindPlans, chips: list[Hardware]) -> dict[str, dict[str, l
     runnable = {chip: choice for chip, choice in choices.items() if [] not in choice.values()}
     if not runnable:
         has_weights = any(choice["weights"] != [] for choice in choices.values())
-        flag = "--kv" if has_weights else "--weights"
+        flag = option("kv") if has_weights else option("weights")
         raise InputError(
-            f"{flag} fp4: no chip of --on has units for that; name one that does, such as b200"
+            f"{flag} fp4: no chip of {option('on')} has units for that; name one that does, such "
+            "as b200"
         )
     if len(runnable) < len(choices):
         left_out = len(choices) - len(runnable)
-        output.warn(
-            [f"fp4: {left_out} of {len(choices)} chips have no units for it, and are left out"]
+        notes.append(
+            f"fp4: {left_out} of {len(choices)} chips have no units for it, and are left out"
         )
     return runnable
 
@@ -149,7 +163,7 @@ def _typed(request: FindPlans) -> commands.Typed:
     entries = loading.catalogue(request)
     names = {entries.model(request.model).id: as_text(request.model)}
     if not loading.is_all(request.on):
-        typed = readers.names(request.on, "--on")
+        typed = readers.names(request.on, option("on"))
         names |= {entries.hardware(name).id: as_text(name) for name in typed}
     if request.engine:
         names[entries.engine(request.engine).id] = as_text(request.engine)
@@ -207,7 +221,7 @@ def _rate(given: str | float | None) -> float | None:
     rate = float(match[1]) / _SECONDS[match[2] or "s"] if match else 0.0
     if rate not in LIMITS["speed"]:
         raise InputError(
-            f"--rate '{shown(text, 40)}' is not a rate of requests {LIMITS['speed']} a second; "
-            "write for example 20/s or 300/min"
+            f"{option('rate')} '{shown(text, 40)}' is not a rate of requests {LIMITS['speed']} a "
+            "second; write for example 20/s or 300/min"
         )
     return rate

@@ -5,6 +5,7 @@ from pathlib import Path
 from fastcalc.commands import loading, output
 from fastcalc.commands.answer import CommandAnswer, page
 from fastcalc.errors import InputError
+from fastcalc.mentions import as_flags, option
 from fastcalc.report.chart import parts
 from fastcalc.report.charts import figure
 from fastcalc.requests import readers
@@ -22,13 +23,21 @@ def run(request: Plot) -> int:
     kind = readers.choice(request.kind, "KIND", CHARTS)
     width, ending = request.width, figure.ending_of(request.out)
     if width is not None and not 3.0 <= width <= 40.0:
-        raise InputError(f"--width {width:g} is not 3 to 40 inches; write for example 8")
+        raise InputError(f"{option('width')} {width:g} is not 3 to 40 inches; write for example 8")
     answer = _answer(kind, request)
     if kind not in answer.charts:
-        output.warn([*(answer.reasons or ["nothing fits its chips: --chips makes room for more"])])
+        output.warn(
+            [
+                *answer.notes,
+                *(
+                    answer.reasons
+                    or [f"nothing fits its chips: {option('chips')} makes room for more"]
+                ),
+            ]
+        )
         return 1
-    output.warn([*answer.reasons])
-    chart = answer.charts[kind]()
+    output.warn([*answer.notes, *answer.reasons])
+    chart = answer.charts[kind]().worded(as_flags)
     if ending is None:
         is_ascii = request.out is None and not output.draws()
         page(request, lambda screen: parts(chart, min(screen.width, _WIDEST), is_ascii=is_ascii))

@@ -1,8 +1,9 @@
 """``fastcalc report``: a comparison as one HTML file."""
 
 from fastcalc.commands import compare
-from fastcalc.commands.answer import write
+from fastcalc.commands.answer import respond
 from fastcalc.errors import InputError
+from fastcalc.mentions import option
 from fastcalc.report.console import is_terminal
 from fastcalc.requests.drawings import WriteReport
 from fastcalc.requests.evaluation import Compare
@@ -11,8 +12,10 @@ from fastcalc.requests.evaluation import Compare
 def run(request: WriteReport) -> int:
     """Write the page of a comparison to a file, or to a pipe."""
     if request.out is None and is_terminal():
-        raise InputError("a report goes to a file: give -o report.html")
+        raise InputError(f"a report goes to a file: give {option('out', 'report.html')}")
     if request.out is not None and request.out.suffix.lower() not in (".html", ".htm", ""):
-        raise InputError(f"-o {request.out}: a report is HTML; end it in .html, or use compare")
+        raise InputError(
+            f"{option('out')} {request.out}: a report is HTML; end it in .html, or use compare"
+        )
     comparison = Compare.like(request, format="html")
-    return write(comparison, compare.run(comparison))
+    return respond(comparison, compare.run(comparison))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from fastcalc.commands import output
 from fastcalc.errors import InputError
+from fastcalc.mentions import option
 
 NOTED = 1_000_000
 """Points from which it is worth a line. [1]"""
@@ -36,6 +37,8 @@ def foresee(points: int, deployments: int, kind: str, file: Path | None, *, is_m
             free = float(shutil.disk_usage(os.path.dirname(os.path.realpath(file))).free)
     if not is_meant and (seconds > LONGEST or size > free):
         limit = f"the {free / 1e9:,.1f} GB free there" if size > free else "10 minutes"
-        raise InputError(f"{forecast}: more than {limit}; name fewer values, or add --anyway")
+        raise InputError(
+            f"{forecast}: more than {limit}; name fewer values, or add {option('anyway')}"
+        )
     if points > NOTED:
         output.warn([forecast])

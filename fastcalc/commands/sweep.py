@@ -15,6 +15,7 @@ from fastcalc.commands import loading, output, progress
 from fastcalc.commands.answer import HEAD
 from fastcalc.commands.size import foresee
 from fastcalc.errors import InputError
+from fastcalc.mentions import option
 from fastcalc.report import records
 from fastcalc.report.numbers_as_text import many
 from fastcalc.requests import readers
@@ -30,7 +31,9 @@ from fastcalc.search.sweep.grid import Grid
 def run(request: Sweep) -> None:
     """Evaluate every combination and write it."""
     file, kind = request.out, readers.kind_of(request.format, request.out, FORMATS)
-    swept, skipped = combinations(request)
+    notes: list[str] = []
+    swept, skipped = combinations(request, notes)
+    output.warn(notes)
     total = sum(grid.size for grid in swept)
     foresee(total, len(swept), kind, file, is_meant=request.anyway)
     with _sink(kind, file) as sink:
@@ -41,9 +44,18 @@ def run(request: Sweep) -> None:
     output.warn(["; ".join([many(total, "point"), *lines])] if lines else [])
 
 
-def combinations(request: Sweep) -> tuple[list[Grid], Counter[str]]:
-    """Return what is evaluated and how many are left out, by reason; refuse to have nothing."""
-    swept, skipped = grids(_axes(request))
+def save(request: Sweep, file: Path) -> None:
+    """Evaluate every combination and write it to a file, without a word."""
+    with _sink(readers.kind_of(None, file, FORMATS), file) as sink:
+        fill(sink, *combinations(request, []), lambda _: None)
+
+
+def combinations(request: Sweep, notes: list[str]) -> tuple[list[Grid], Counter[str]]:
+    """Return what is evaluated and how many are left out, by reason; refuse to have nothing.
+
+    notes : takes what to know of the models and chips
+    """
+    swept, skipped = grids(_axes(request, notes))
     if not any(grid.size for grid in swept):
         raise InputError(f"no combination is left: {_reasons(skipped)}")
     return swept, skipped
@@ -63,11 +75,11 @@ def fill(sink: Sink, swept: list[Grid], skipped: Counter[str], say: Callable[[in
     return unfit
 
 
-def _axes(request: Sweep) -> Axes:
+def _axes(request: Sweep, notes: list[str]) -> Axes:
     entries = loading.catalogue(request)
     memory = loading.memory_of(entries, request)
-    chips = loading.chips_of(entries, request.on, memory)
-    names = [None] if request.engine is None else readers.names(request.engine, "--engine")
+    chips = loading.chips_of(entries, request.on, memory, notes)
+    names = [None] if request.engine is None else readers.names(request.engine, option("engine"))
     engines = [loading.engines_of(entries, chips, name) for name in names]
     entries.refuse_idle_changes(
         "engines", [engine for per_chip in engines for engine, _ in per_chip]
@@ -79,23 +91,25 @@ def _axes(request: Sweep) -> Axes:
     ]
     tokens = LIMITS["tokens"]
     return Axes(
-        models=loading.models_of(entries, request.models),
+        models=loading.models_of(entries, request.models, notes),
         chips=pairs,
-        prompts=numbers(request.prompt, "--prompt", tokens),
-        outputs=numbers(request.output, "--output", tokens),
-        batches=numbers(request.batch, "--batch", LIMITS["sequences"]),
-        contexts=() if request.context is None else numbers(request.context, "--context", tokens),
-        weights=readers.names_if_any(request.weights, "--weights") or (None,),
-        kv=readers.names_if_any(request.kv, "--kv") or (None,),
+        prompts=numbers(request.prompt, option("prompt"), tokens),
+        outputs=numbers(request.output, option("output"), tokens),
+        batches=numbers(request.batch, option("batch"), LIMITS["sequences"]),
+        contexts=()
+        if request.context is None
+        else numbers(request.context, option("context"), tokens),
+        weights=readers.names_if_any(request.weights, option("weights")) or (None,),
+        kv=readers.names_if_any(request.kv, option("kv")) or (None,),
         speculations=speculations(request.speculate),
         ranks=Ranks(
             **{
-                name: numbers(text, f"--{name}", LIMITS["chips"])
+                name: numbers(text, option(name), LIMITS["chips"])
                 for name in ("chips", "tp", "pp", "ep", "dp")
                 if (text := getattr(request, name)) is not None
             }
         ),
-        prefix_hit=readers.share(request.prefix_hit, "--prefix-hit", zero=True),
+        prefix_hit=readers.share(request.prefix_hit, option("prefix_hit"), zero=True),
         pricing=loading.pricing_of(chips, request, utilization=request.utilization),
         memory=memory,
     )

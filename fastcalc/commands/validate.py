@@ -12,6 +12,7 @@ from fastcalc.evidence.points import Points
 from fastcalc.evidence.shipped import shipped
 from fastcalc.evidence.validate import Validation, validate, validate_shipped
 from fastcalc.importers.any_file import read
+from fastcalc.mentions import option
 from fastcalc.report import validation as report
 from fastcalc.requests.drawings import Plot
 from fastcalc.requests.measurements import Validate
@@ -24,7 +25,9 @@ def run(request: Validate) -> CommandAnswer:
     catalogue, limit = loading.catalogue(request), request.max_median_factor
     file_options = request.file_options()
     if limit is not None and not limit >= 1.0:
-        raise InputError(f"--max-median-factor {limit:g} is below 1, which nothing can reach")
+        raise InputError(
+            f"{option('max_median_factor')} {limit:g} is below 1, which nothing can reach"
+        )
     shipped_scores = None
     if request.path is None:
         if any(file_options.values()):
@@ -40,7 +43,9 @@ def run(request: Validate) -> CommandAnswer:
     median = next(group.median_factor for group in validation.groups if group.name == "all")
     reasons = []
     if limit is not None and median > limit:
-        reasons = [f"the median factor is {median:.3f}, above --max-median-factor {limit:g}"]
+        reasons = [
+            f"the median factor is {median:.3f}, above {option('max_median_factor')} {limit:g}"
+        ]
 
     name, next_command = request.path.name if request.path else "", None
     if not (request.hardware or request.model):  # words that a chart does not take

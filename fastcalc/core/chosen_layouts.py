@@ -10,6 +10,7 @@ from fastcalc.core.placement.placement import Placements, Site
 from fastcalc.core.placement.practice import copies_run_by_people
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas.types import Bools, Floats, Ints
+from fastcalc.mentions import option
 
 
 def layouts_of(site: Site, chips: int) -> list[Layout]:
@@ -26,7 +27,8 @@ def layouts_of(site: Site, chips: int) -> list[Layout]:
     raise LayoutError(
         "chips beyond what the model can be laid out over",
         f"{site.work.model.id} cannot be laid out over {chips} chips of "
-        f"{site.machine.hardware.id}; {why}give --tp, --pp and --dp, or another --chips",
+        f"{site.machine.hardware.id}; {why}give {option('tp')}, {option('pp')} and "
+        f"{option('dp')}, or another {option('chips')}",
     )
 
 

@@ -7,6 +7,7 @@ from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.placement.legal import link_domain
 from fastcalc.core.placement.placement import Placement
 from fastcalc.core.pricing import Pricing
+from fastcalc.mentions import option
 
 
 def default_notes(
@@ -36,7 +37,7 @@ def default_note(entry: Hardware, default: Default) -> str:
     """Say what stands in for a number that a file leaves out, and how to state it."""
     return (
         f"{MEDIANS[default.row].name} of {entry.id} left out: {default.quantity.text} taken, "
-        f"{default.basis}; give it with --set {entry.id}:{default.path}=VALUE"
+        f"{default.basis}; give it with {option('set', f'{entry.id}:{default.path}=VALUE')}"
     )
 
 

@@ -37,6 +37,7 @@ from fastcalc.core.traffic import Traffic
 from fastcalc.core.undetermined import batching_notes, undetermined_notes
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import ArrayLike, Floats
+from fastcalc.mentions import option
 
 
 @dataclass(frozen=True)
@@ -88,8 +89,8 @@ class Sharding:
                 site.check(Layout(tp, pp, self.ep or 1, dp))
                 raise LayoutError(
                     "chips other than pp on chips that pipeline whole layers",
-                    f"--chips {self.chips} is not --pp {pp}, and {site.machine.hardware.id} "
-                    "pipelines whole layers: give one of the two",
+                    f"{option('chips')} {self.chips} is not {option('pp')} {pp}, and "
+                    f"{site.machine.hardware.id} pipelines whole layers: give one of the two",
                 )
             if self.dp is None and ranks % (tp * pp) == 0:
                 dp = ranks // (tp * pp)
@@ -97,8 +98,8 @@ class Sharding:
                 of = f", of {site.machine.ranks} ranks each," if site.machine.ranks > 1 else ""
                 raise LayoutError(
                     "chips other than tp x pp x dp",
-                    f"--chips {self.chips}{of} is not tp x pp x dp = {tp} x {pp} x {dp} = "
-                    f"{tp * pp * dp}",
+                    f"{option('chips')} {self.chips}{of} is not tp x pp x dp = {tp} x {pp} x {dp} "
+                    f"= {tp * pp * dp}",
                 )
         return site.check(Layout(tp, pp, self.ep or site.expert_ranks(tp, dp), dp))
 
@@ -367,10 +368,13 @@ def _warnings(outcome: Location) -> Iterable[str]:
     if outcome.usd_per_hour is None:
         yield (
             f"{hardware.id} has no {scenario.pricing.basis} price, so $ are empty; give one with "
-            f"--price {hardware.id}=USD"
+            f"{option('price', f'{hardware.id}=USD')}"
         )
     if scenario.ignores_ranks:
-        yield f"{hardware.id} pipelines whole layers: --tp, --ep and --dp do not apply to it"
+        yield (
+            f"{hardware.id} pipelines whole layers: {option('tp')}, {option('ep')} and "
+            f"{option('dp')} do not apply to it"
+        )
     if engine.is_bound:
         yield f"{engine.id} hides prompts under decode where it can: input may cost nothing"
     yield from default_notes(hardware, host, outcome.placement, scenario.pricing)

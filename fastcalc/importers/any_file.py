@@ -9,6 +9,7 @@ from fastcalc.evidence.point import COLUMNS
 from fastcalc.evidence.points import Points, points_in
 from fastcalc.evidence.text_files import lines_of, opened, text_in
 from fastcalc.importers.setup import ranks_in
+from fastcalc.mentions import option
 from fastcalc.written import shown
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def read(path: Path, *, catalogue: "Catalogue", options: Mapping[str, str] | Non
             content = text_in(str(path), stream)
             return foreign_in(content, catalogue=catalogue, options=options or {})
         names = {name.strip() for name in head.split("\n", 1)[0].split(",")}
-        flags = [f"--{name} {shown(text)}" for name, text in (options or {}).items() if text]
+        flags = [option(name, shown(text)) for name, text in (options or {}).items() if text]
         if flags and names & set(COLUMNS):
             raise InputError(
                 f"{shown(path, 200)} is a CSV, whose rows name their own; leave out "

@@ -14,6 +14,7 @@ from fastcalc.evidence.point import Point
 from fastcalc.importers.json_records import Record
 from fastcalc.importers.naming import Names, gguf_format
 from fastcalc.importers.setup import LAYOUT, asked, columns, layout, no_model
+from fastcalc.mentions import option
 from fastcalc.written import shown
 
 _BITS_OFF = 1.35  # files keep some tensors wider than their type says
@@ -107,11 +108,16 @@ def _setup(record: Record, options: Mapping[str, str], names: Names) -> dict[str
     hardware = options.get("hardware", "")
     if not hardware and len(set(gpus)) == 1:
         hardware = names.chip(gpus[0]) or ""
-        no_chip = f"'{shown(gpus[0])}' is no single chip of the catalogue: give --hardware"
+        no_chip = (
+            f"'{shown(gpus[0])}' is no single chip of the catalogue: give {option('hardware')}"
+        )
     elif not gpus:
-        no_chip = "the file names no GPU (gpu_info): give --hardware and --chips"
+        no_chip = (
+            f"the file names no GPU (gpu_info): give {option('hardware')} and {option('chips')}"
+        )
     else:
-        no_chip = "GPUs of several kinds took part: give --hardware and --chips if one did"
+        give = f"give {option('hardware')} and {option('chips')}"
+        no_chip = f"GPUs of several kinds took part: {give} if one did"
     # GPUs hold layers one after another, or rows or tensors of each.
     stated = {name: options[name] for name in LAYOUT if name in options}
     chips = stated.get("chips") or str(len(gpus) or "")
@@ -125,7 +131,9 @@ def _setup(record: Record, options: Mapping[str, str], names: Names) -> dict[str
     keys, values = record.text("type_k"), record.text("type_v")
     kv, no_cache = options.get("kv") or gguf_format(keys) or "", None
     if "kv" not in options and (keys != values or (keys and not kv)):
-        no_cache = f"keys are in '{shown(keys)}' and values in '{shown(values)}': give --kv"
+        no_cache = (
+            f"keys are in '{shown(keys)}' and values in '{shown(values)}': give {option('kv')}"
+        )
     asked(
         None if hardware else no_chip,
         None if machine else unclear,
@@ -133,7 +141,7 @@ def _setup(record: Record, options: Mapping[str, str], names: Names) -> dict[str
         no_format,
         no_cache,
     )
-    asked(None if machine else "the file does not say on how many chips: give --chips")
+    asked(None if machine else f"the file does not say on how many chips: give {option('chips')}")
     engine = options.get("engine", "llama-cpp")
     return columns(machine, hardware=hardware, model=model, engine=engine, weights=stored, kv=kv)
 
@@ -152,7 +160,7 @@ def _gpus(record: Record) -> tuple[list[str], str | None]:
         return gpus[: len(parts)], None
     backends = {name.strip() for name in record.text("backends").split(",")} - _NO_GPU
     if len(backends) > 1 and len(gpus) > 1:
-        return gpus, "several backends may list one GPU twice: give --chips"
+        return gpus, f"several backends may list one GPU twice: give {option('chips')}"
     return gpus, None
 
 
@@ -162,9 +170,12 @@ def _weights(record: Record, options: Mapping[str, str]) -> tuple[str, str | Non
     called = record.text("model_type")
     name = gguf_format(called) if called else None
     if not called:
-        return "", "the file has no model_type, which names the number format: give --weights"
+        return (
+            "",
+            f"the file has no model_type, which names the number format: give {option('weights')}",
+        )
     if name is None:
-        return "", f"'{shown(called)}' ends in no number format: give --weights"
+        return "", f"'{shown(called)}' ends in no number format: give {option('weights')}"
     size, count = record.number("model_size"), record.number("model_n_params")
     stored = FORMATS.get(name)
     if stored and size and count and size > 0 and count > 0:
@@ -172,6 +183,6 @@ def _weights(record: Record, options: Mapping[str, str]) -> tuple[str, str | Non
         if not stored.bits / _BITS_OFF <= bits <= stored.bits * _BITS_OFF:
             return "", (
                 f"'{shown(called)}' should take {stored.bits:g} bits a weight, but the file has "
-                f"{bits:.3g}: give --weights"
+                f"{bits:.3g}: give {option('weights')}"
             )
     return name, None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.errors import InputError
+from fastcalc.mentions import option
 from fastcalc.written import shown
 
 if TYPE_CHECKING:
@@ -32,11 +33,11 @@ def checked(options: Mapping[str, str]) -> dict[str, str]:
     stripped = {name: options[name].strip() for name in OPTIONS if options.get(name, "").strip()}
     for name in WORDS:
         if len(stripped.get(name, "")) > _LONGEST:
-            raise InputError(f"--{name} {shown(stripped[name])} is longer than any name")
+            raise InputError(f"{option(name)} {shown(stripped[name])} is longer than any name")
     for name in LAYOUT:
         if name in stripped and _count(stripped[name]) is None:
             refusal = f"not a whole number {LIMITS['chips']}"
-            raise InputError(f"--{name} {shown(stripped[name])} is {refusal}")
+            raise InputError(f"{option(name)} {shown(stripped[name])} is {refusal}")
     return stripped
 
 
@@ -68,7 +69,9 @@ def layout(options: Mapping[str, str], ranks: int = 1) -> dict[str, int | None]:
     sharing = chips if product == chips else chips * ranks
     words = " x ".join(f"{name} {count}" for name, count in counts.items() if count)
     if sharing % product or (len(stated) == len(counts) and sharing != product):
-        raise Unsaid(f"{chips} chips cannot be {words}: give --chips and --tp that agree")
+        raise Unsaid(
+            f"{chips} chips cannot be {words}: give {option('chips')} and {option('tp')} that agree"
+        )
     if sharing == product:
         counts = {name: count or 1 for name, count in counts.items()}
     return {**counts, "chips": chips, "ep": ep}
@@ -90,8 +93,8 @@ def ranks_in(catalogue: "Catalogue") -> Callable[[str], int | None]:
 def no_model(called: str) -> str:
     """Return the sentence for a model that a file does not name, or names like none known."""
     if called:
-        return f"no model of the catalogue is '{shown(called)}': give --model"
-    return "the file does not name the model: give --model"
+        return f"no model of the catalogue is '{shown(called)}': give {option('model')}"
+    return f"the file does not name the model: give {option('model')}"
 
 
 def asked(*problems: str | None) -> None:

@@ -16,6 +16,7 @@ from fastcalc.evidence.point import Point
 from fastcalc.importers.json_records import Record
 from fastcalc.importers.naming import Names, checkpoint_format
 from fastcalc.importers.setup import OPTIONS, asked, columns, layout, no_model
+from fastcalc.mentions import option
 from fastcalc.written import shown
 
 _ENGINES = {"vllm": "vllm", "sglang": "sglang", "tensorrt-llm": "tensorrt-llm"}
@@ -156,10 +157,15 @@ def _setup(record: Record, options: Mapping[str, str], names: Names) -> dict[str
     no_chip = (
         f"no chip of the catalogue is '{chip}'" if chip else "the file does not name the hardware"
     )
-    unclear = f"the number format of '{shown(called)}' is not clear from its name: give --weights"
+    unclear = (
+        f"the number format of '{shown(called)}' is not clear from its name: give "
+        f"{option('weights')}"
+    )
     asked(
-        None if hardware else f"{no_chip}: give --hardware",
-        None if machine else "the file does not say on how many chips: give --chips or --tp",
+        None if hardware else f"{no_chip}: give {option('hardware')}",
+        None
+        if machine
+        else f"the file does not say on how many chips: give {option('chips')} or {option('tp')}",
         None if model else no_model(called),
         unclear if stored is None else None,
     )

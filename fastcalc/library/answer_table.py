@@ -13,11 +13,13 @@ import numpy as np
 from fastcalc.catalogue.names import nearest
 from fastcalc.commands import sweep
 from fastcalc.commands.answer import CommandAnswer, screen, write
-from fastcalc.commands.output import kept_notes, whole
+from fastcalc.commands.output import whole
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import Array
+from fastcalc.mentions import as_arguments, written
 from fastcalc.records.columns import NEEDS_FIT, Columns, flat
 from fastcalc.report import console, record_tables
+from fastcalc.report.console import Notes
 from fastcalc.report.dictionary import meanings, type_of
 from fastcalc.report.headings import pick
 from fastcalc.report.numbers_as_text import many
@@ -44,8 +46,8 @@ class Table(Sequence[Record]):
     alone. Printed it is the page of the command line, in a notebook a table.
     """
 
-    def __init__(self, flags: Any, answer: CommandAnswer, messages: Sequence[str] = ()) -> None:
-        self._flags, self._answer, self._messages = flags, answer, messages
+    def __init__(self, flags: Any, answer: CommandAnswer) -> None:
+        self._flags, self._answer = flags, answer
 
     @property
     def found(self) -> bool:
@@ -55,7 +57,7 @@ class Table(Sequence[Record]):
     @cached_property
     def records(self) -> list[Record]:
         """A mapping for each row, by the keys of the data dictionary."""
-        return list(self._answer.records())
+        return [written(record, as_arguments) for record in self._answer.records()]
 
     @cached_property
     def premises(self) -> Record:
@@ -63,20 +65,29 @@ class Table(Sequence[Record]):
 
         The keys are those of every command; what it has no such thing of is None.
         """
-        assumptions = self._answer.extra().get("assumptions", {})
+        assumptions = self._extra.get("assumptions", {})
         return {key: assumptions.get(key) for key in PREMISES}
 
     @cached_property
     def details(self) -> Record:
         """What the command alone has to say alongside its records."""
-        extra = self._answer.extra()
-        return {key: extra[key] for key in extra if key != "assumptions"}
+        return {key: self._extra[key] for key in self._extra if key != "assumptions"}
+
+    @cached_property
+    def _extra(self) -> Record:
+        extra: Record = written(self._answer.extra(), as_arguments)
+        return extra
 
     @cached_property
     def notes(self) -> list[str]:
         """What to know of the answer, and why it is no where it is."""
         answer = self._answer
-        return list(dict.fromkeys([*answer.reasons, *self._messages, *answer.warnings]))
+        sentences = [*answer.reasons, *answer.notes, *answer.warnings]
+        if answer.parts is not None:
+            parts = answer.parts(replace(screen(self._flags), notes=True))
+            sentences += [line for part in parts if isinstance(part, Notes) for line in part.lines]
+        said = dict.fromkeys(map(as_arguments, sentences))
+        return [note for note in said if not note.startswith("key: ")]
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
@@ -139,7 +150,7 @@ class Table(Sequence[Record]):
             keys=self.keys,
             code=self._answer.code,
         )
-        return Table(Output(), answer, self.notes)
+        return Table(Output(), replace(answer, notes=self.notes))
 
     def __len__(self) -> int:
         return len(self.records)
@@ -167,8 +178,7 @@ class Table(Sequence[Record]):
 
         Raises InputError if the ending is not known, or the file cannot be written.
         """
-        with kept_notes():
-            write(replace(self._flags, out=Path(file), format=None), self._answer)
+        write(replace(self._flags, out=Path(file), format=None), self._answer, as_arguments)
 
     def plot(self, kind: str | None = None, file: str | Path | None = None) -> "Figure":
         """Return a chart as a figure of matplotlib, and write it to a file by its ending.
@@ -184,18 +194,20 @@ class Table(Sequence[Record]):
         if not charts:
             raise InputError("this answer has no chart; compare, fit, frontier and validate have")
         ending = figure.ending_of(where) if where else None
-        chart = figure.figure(charts[choice(kind or next(iter(charts)), "kind", tuple(charts))]())
+        kind = choice(kind or next(iter(charts)), "kind", tuple(charts))
+        chart = figure.figure(charts[kind]().worded(as_arguments))
         if where:
             with whole(where) as draft:
                 figure.save(chart, draft, ending or "svg")
         return chart
 
     def __str__(self) -> str:
+        page = screen(self._flags)
+        if self._answer.as_text is not None:
+            return as_arguments(self._answer.as_text(page))
         if self._answer.parts is None:
             return "\n".join(self.notes)
-        page = screen(self._flags)
-        with kept_notes():
-            return console.render(self._answer.parts(page), page.width, colour=False)
+        return console.render(self._answer.parts(page), page.width, as_arguments)
 
     __repr__ = __str__
 
@@ -203,8 +215,9 @@ class Table(Sequence[Record]):
         columns, rows = self._answer.rows()
         head = "".join(f"<th>{escape(record_tables.heading(column))}</th>" for column in columns)
         shown_rows = list(islice(rows, MOST_ROWS + 1))
-        body = (record_tables.row(columns, record).values() for record in shown_rows[:MOST_ROWS])
-        lines = ("".join(f"<td>{escape(cell)}</td>" for cell in cells) for cells in body)
+        shown_cells = [record_tables.row(columns, record) for record in shown_rows[:MOST_ROWS]]
+        cells = (map(escape, map(as_arguments, row.values())) for row in shown_cells)
+        lines = ("".join(f"<td>{cell}</td>" for cell in row) for row in cells)
         table = "".join(f"<tr>{line}</tr>" for line in lines)
         headline, key = self._headline_and_key()
         more = [f"the first {MOST_ROWS} rows; table.records has all"] * (
@@ -226,8 +239,9 @@ class Table(Sequence[Record]):
             for part in parts
             if isinstance(part, (console.Title, str))
         ]
-        lines = [line for part in parts if isinstance(part, console.Notes) for line in part.lines]
-        return next(filter(None, titles), ""), [line for line in lines if line.startswith("key: ")]
+        lines = [line for part in parts if isinstance(part, Notes) for line in part.lines]
+        key = [as_arguments(line) for line in lines if line.startswith("key: ")]
+        return as_arguments(next(filter(None, titles), "")), key
 
 
 class SweptTable(Table):
@@ -238,7 +252,7 @@ class SweptTable(Table):
         flags: Any,
         columns: Mapping[str, Array],
         premises: Record,
-        messages: Sequence[str] = (),
+        notes: Sequence[str] = (),
     ) -> None:
         left_out = premises["left_out"].items()
         super().__init__(
@@ -251,10 +265,10 @@ class SweptTable(Table):
                 ],
                 rows=lambda: (pick(_SHOWN), self[: MOST_ROWS + 1].records),
                 extra=lambda: premises,
+                notes=notes,
                 warnings=[f"{many(n, 'combination')} left out: {why}" for why, n in left_out],
                 keys=tuple(columns),
             ),
-            messages,
         )
         self._columns = columns
 
@@ -273,13 +287,13 @@ class SweptTable(Table):
     def _rows(self, index: slice) -> Table:
         """Return some points as a table of their own."""
         columns = {key: column[index] for key, column in self._columns.items()}
-        points = SweptTable(self._flags, columns, self._answer.extra(), self._messages)
+        points = SweptTable(self._flags, columns, self._answer.extra(), self._answer.notes)
         answer = replace(
             points._answer,
             parts=lambda screen: [record_tables.table(pick(_SHOWN), points.records, screen.width)],
             rows=lambda: (pick(_SHOWN), points.records),
         )
-        return Table(Output(), answer, self._messages)
+        return Table(Output(), answer)
 
     def __len__(self) -> int:
         return len(next(iter(self._columns.values())))
@@ -291,8 +305,7 @@ class SweptTable(Table):
 
     def save(self, file: str | Path) -> None:
         """Write a csv, json or parquet file by its ending; points are computed anew."""
-        with kept_notes():
-            sweep.run(replace(self._flags, out=Path(file), format=None))
+        sweep.save(self._flags, Path(file))
 
 
 class ArraySink:

@@ -97,7 +97,7 @@ def deployment(model: Any, *, on: Any, **flags: Any) -> PlacedModel:
         compare_flags = request("compare", model, on=on, **{"batch": 1, **stated})
     except TypeError as error:
         raise TypeError(f"deployment() takes the arguments of compare(): {error}") from error
-    requested = scenarios(compare_flags)
+    requested = scenarios(compare_flags, [])
     if len(requested) != 1 or len(requested[0].batches) != 1:
         raise InputError("a deployment is of one model on one kind of chip, for one batch")
     outcome = solve(requested[0])

@@ -1,14 +1,15 @@
 """A function for each command, made of the same flags, so that neither can differ."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from inspect import Parameter, Signature
 from typing import Any
 
 from fastcalc import _FUNCTIONS as NAMES
-from fastcalc.commands import answer_to, output, request_of, sweep
+from fastcalc.commands import answer_to, request_of, sweep
 from fastcalc.errors import InputError
 from fastcalc.library.answer_table import ArraySink, SweptTable, Table
+from fastcalc.mentions import as_arguments
 from fastcalc.requests.fields import Request, declared
 from fastcalc.requests.given import from_python
 
@@ -24,12 +25,12 @@ def _function(command: str) -> Callable[..., Table]:
     positional, keyword_only = parameters(flags)
 
     def ask(*names: Any, **arguments: Any) -> Table:
-        with warnings.catch_warnings(), output.kept_notes() as messages:
+        with warnings.catch_warnings():
             warnings.simplefilter("error", RuntimeWarning)  # a number that went wrong is no answer
             filled_flags = request(command, *names, **arguments)
             if command == "sweep":
-                return _swept(filled_flags, messages)
-            return Table(filled_flags, answer_to(command, filled_flags), messages)
+                return _swept(filled_flags)
+            return Table(filled_flags, answer_to(command, filled_flags))
 
     function: Any = ask
     function.__name__ = function.__qualname__ = command
@@ -100,8 +101,9 @@ def _bound(
     return {name: from_python(kind, name, argument) for name, argument in stated.items()}
 
 
-def _swept(flags: Any, messages: Sequence[str]) -> SweptTable:
-    grids, skipped = sweep.combinations(flags)
+def _swept(flags: Any) -> SweptTable:
+    notes: list[str] = []
+    grids, skipped = sweep.combinations(flags, notes)
     points = sum(grid.size for grid in grids)
     if points > MOST_POINTS:
         raise InputError(
@@ -110,7 +112,7 @@ def _swept(flags: Any, messages: Sequence[str]) -> SweptTable:
         )
     sink = ArraySink()
     sweep.fill(sink, grids, skipped, lambda _: None)
-    return SweptTable(flags, sink.columns, sink.premises, messages)
+    return SweptTable(flags, sink.columns, sink.premises, notes)
 
 
 def document(flags: type[Request]) -> str:
@@ -131,7 +133,8 @@ def document(flags: type[Request]) -> str:
         shown = declared_flags[name][0].__metadata__[0]
         default = getattr(flags, name, None)
         ends = "" if default is None else f", default {default!r}"
-        lines += [f"{name} : {(shown.metavar or 'bool')}{ends}", f"    {shown.help}"]
+        summary = as_arguments(shown.help)
+        lines += [f"{name} : {(shown.metavar or 'bool')}{ends}", f"    {summary}"]
     return "\n".join(
         [*lines, "", "Raises", "------", "InputError", "    If the request or a file is wrong."]
     )

@@ -147,7 +147,7 @@ def check_document(document: Document, kind: Kind | None, setting: Setting) -> I
         catalogue = Catalogue({kind: (Path(document.file).parent,)})
         document, *bases = catalogue.lineage(document, kind)
     except InputError as error:
-        sentence = str(error).removeprefix(f"{document.place('extends')}: ")
+        sentence = error.sentence.removeprefix(f"{document.place('extends')}: ")
         yield Fault("ST023", document.file, *document.mark(("extends",)), sentence)
         return
     unfilled = list(place_holders(document))

@@ -262,7 +262,7 @@ LATER: tuple[Column[EvaluatedPoints], ...] = (
     Column(
         "speculation_drafted_tokens",
         "count",
-        "drafted before each decode pass: --speculate takes it after those accepted, as 2.5/3",
+        "drafted before each decode pass, which speculate takes after those accepted, as 2.5/3",
         lambda points: points.traffic.speculation.drafted,
     ),
     Column(

@@ -6,6 +6,7 @@ from fastcalc.evidence.calibrate import Calibration
 from fastcalc.evidence.own_engine import OwnFit
 from fastcalc.evidence.score import Group
 from fastcalc.evidence.validate import Validation
+from fastcalc.mentions import flag
 from fastcalc.report import record_tables, validation
 from fastcalc.report.console import Part
 from fastcalc.report.numbers_as_text import number
@@ -35,7 +36,8 @@ def values_page(calibration: Calibration) -> str:
     lines = [
         "# Fitted values",
         "",
-        f"Written by `fastcalc calibrate -o .`: {count} values, in SI units. ± is the standard",
+        f"Written by `fastcalc calibrate {flag('out')} .`: {count} values, in SI units. ± is the "
+        "standard",
         "deviation of the value, the larger way. *Data* is the share of its uncertainty that the",
         "measurements took away: 0 % is a value that nothing determines but its band, or the one",
         "that it overrides.",

@@ -8,6 +8,7 @@ import numpy as np
 
 from fastcalc.catalogue.schema.claims import Claims, Input
 from fastcalc.evidence.claims.judge import DEPENDS, MEANING, Judged, Tested
+from fastcalc.mentions import command, flag
 from fastcalc.report import record_tables
 from fastcalc.report.break_evens import break_even, crossings, digits, spaced
 from fastcalc.report.console import Notes, Part, TextTable, render, word_list
@@ -170,7 +171,7 @@ def parts(judgements: Sequence[Judged], width: int) -> list[Part]:
         reported += [f"resting on {meaning} ({len(ids)}){id_text}"] if ids else []
     first = next((judged.claim.id for judged in judgements if judged.check), judgements[0].claim.id)
     table = record_tables.table(COLUMNS, judgements, width)
-    return [table, "", Notes(reported, f"fastcalc claims --explain {first}")]
+    return [table, "", Notes(reported, command(f"fastcalc claims {flag('explain')} {first}"))]
 
 
 def explain(judged: Judged, book: Claims, width: int) -> str:
@@ -191,7 +192,7 @@ def explain(judged: Judged, book: Claims, width: int) -> str:
         cases = judged.check.finding.rows
         if cases is not None:
             table = TextTable([(word,) for word in cases.headings], cases.rows, left=(0,))
-            lines += ["", *render([table], width, colour=False).splitlines()]
+            lines += ["", *render([table], width, str).splitlines()]
     if judged.conclusion is not None:
         lines += ["", "  what is concluded from it"]
         lines += word_list(_of_test(judged.conclusion, book), width, column=_COLUMN)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fastcalc.core.scenario import Scenario
+from fastcalc.mentions import command
 
 
 @dataclass(frozen=True)
@@ -50,4 +51,4 @@ def compare_command(scenario: Scenario, typed: Typed) -> str:
     entries = (scenario.hardware, scenario.memory.host, scenario.model, scenario.engine)
     for written in dict.fromkeys(change for entry in entries if entry for change in entry.what_if):
         words += ["--set", written]
-    return shlex.join([*words, *typed.words])
+    return command(shlex.join([*words, *typed.words]))

@@ -12,6 +12,7 @@ from fastcalc.core.placement.layout import Layout
 from fastcalc.core.pricing import USD_PER_KWH, YEARS, Pricing
 from fastcalc.core.scenario import Location, Outcome
 from fastcalc.core.speed_range import range_note
+from fastcalc.mentions import option
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, Title
 from fastcalc.report.headings import pick
@@ -131,7 +132,7 @@ def why(location: Location) -> str:
         chip_count = f"{chips} chips" if chips > 1 else "a chip"
         return f"{how}; {size(needed)} on {chip_count} of {size(usable)} usable"
     if place.machine.place and chips > 1:
-        return f"{size(needed)}, of which --place says what lives where, need {chips}"
+        return f"{size(needed)}, of which {option('place')} says what lives where, need {chips}"
     if chips == 1:
         return f"{size(needed)} fit in {size(usable)} usable"
     capacity, by_layers = location.site.chips_needed(batch)

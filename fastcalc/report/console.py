@@ -9,11 +9,12 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from unicodedata import east_asian_width
 
+from fastcalc.mentions import as_flags, option
 from fastcalc.written import Clean
 from fastcalc.written import line as one_line
 
@@ -25,6 +26,8 @@ _STYLES = {"memory": "cyan", "compute": "magenta", "link": "yellow", "latency": 
 
 _BEFORE_UNIT = re.compile(r"(?<=[0-9]) (?=(?!x )[A-Za-z])")
 """The blank between a number and its unit, where no line may break."""
+
+Wording = Callable[[str], str]
 
 Line = list[tuple[str, str]]
 """Pieces of one line: text and rich style."""
@@ -88,8 +91,10 @@ class Screen:
         if self.wide or self.notes:
             return Notes([key, *all_notes], next_command)
         shown = short_notes[:_MOST_NOTES]
-        count = f"{len(all_notes)} notes with --notes, " * (not set(all_notes) <= set(shown))
-        hidden = f"{count}more columns and rows with --wide"
+        count = f"{len(all_notes)} notes with {option('notes')}, " * (
+            not set(all_notes) <= set(shown)
+        )
+        hidden = f"{count}more columns and rows with {option('wide')}"
         return Notes([key, *shown, hidden], next_command)
 
 
@@ -110,9 +115,14 @@ def wants_colour() -> bool:
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def render(parts: Iterable[Part], width: int, *, colour: bool) -> str:
-    """Return headings, tables and notes as text; a str is a heading, an empty one a blank line."""
-    lines = [line for part in parts for line in _lines(part, width)]
+def render(
+    parts: Iterable[Part], width: int, wording: Wording = as_flags, *, colour: bool = False
+) -> str:
+    """Return headings, tables and notes as text; a str is a heading, an empty one a blank line.
+
+    wording : writes out what sentences mention of options and commands
+    """
+    lines = [line for part in parts for line in _lines(_worded(part, wording), width)]
     if not colour:
         return "".join("".join(text for text, _ in line).rstrip() + "\n" for line in lines)
     from rich.console import Console
@@ -123,6 +133,19 @@ def render(parts: Iterable[Part], width: int, *, colour: bool) -> str:
         for line in lines:
             console.print(Text.assemble(*line), soft_wrap=True)
     return Clean(capture.get())
+
+
+def _worded(part: Part, wording: Wording) -> Part:
+    if isinstance(part, Title):
+        return replace(part, sentence=wording(part.sentence))
+    if isinstance(part, TextTable):
+        return replace(part, rows=[[wording(cell) for cell in row] for row in part.rows])
+    if isinstance(part, Notes):
+        next_command = part.next_command and wording(part.next_command)
+        return Notes([wording(line) for line in part.lines], next_command)
+    if isinstance(part, Listing):
+        return Listing([wording(line) for line in part.lines])
+    return wording(part)
 
 
 def _lines(part: Part, width: int) -> Iterator[Line]:

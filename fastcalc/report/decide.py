@@ -8,6 +8,7 @@ from operator import attrgetter
 
 from fastcalc.formulas.agents import amdahl, time_to_success
 from fastcalc.formulas.types import floats
+from fastcalc.mentions import option
 from fastcalc.records.columns import Column, values
 from fastcalc.report import decision_map, record_tables
 from fastcalc.report.console import Notes, Part, Screen
@@ -276,7 +277,7 @@ def parts(
     left = len(notes) - len(shown_notes)
     counted = ((hidden, "break-evens"), (left, "notes"))
     hint = " and ".join(f"{count} more {noun}" for count, noun in counted if count)
-    shown_notes = [*flip_notes, *shown_notes, *([f"{hint} with --notes"] if hint else [])]
+    shown_notes = [*flip_notes, *shown_notes, *([f"{hint} with {option('notes')}"] if hint else [])]
     return [*page, Notes(shown_notes, next_command)]
 
 
@@ -356,10 +357,14 @@ def notes(decision: Choice) -> list[str]:
     lines += [f"no price of {', '.join(unknown)} is given: by cost it cannot win"] * bool(unknown)
     lines.append(f"steps fail independently and are noticed at no cost; {ends}")
     if math.isinf(decision.terms(decision.options[0]).look_away):
-        lines.append("the user waits for every run; --look-away S says after how long not")
+        lines.append(
+            f"the user waits for every run; {option('look_away', 'S')} says after how long not"
+        )
     is_priced = any(row.offered("price") > 0.0 for row in listed)
     if is_priced and not any(float(row.terms.prompt) for row in listed):
-        lines.append("tokens read are not counted, and agents read more than they write: --prompt")
+        lines.append(
+            f"tokens read are not counted, and agents read more than they write: {option('prompt')}"
+        )
     computed = [row.option for row in listed if row.option.model]
     if computed:
         where = ", ".join(

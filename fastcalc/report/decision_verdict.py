@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fastcalc.catalogue.stand_ins import service
+from fastcalc.mentions import option
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.services.decide.choice import BreakEven, Choice, Contender
 
@@ -58,12 +59,15 @@ def failures(decision: Choice, listed: "Sequence[Row]") -> list[str]:
     tries = {row.offered("retries") for row in listed if row.option.routes is None}
     if tries == {0.0}:
         ends = "a user repairs the run" if listed[0].terms.repair is not None else "all is redone"
-        return [f"Assumed: a failed step is found at the end, and {ends} (else --retries)."]
+        return [
+            f"Assumed: a failed step is found at the end, and {ends} (else {option('retries')})."
+        ]
     if len(tries) > 1:
         return ["Assumed: a failed step is found at once or at the end, by each option's retries."]
     retries = f"{tries.pop():g}"
     return [
-        f"Assumed: a failed step is found at once and redone, up to {retries} times (--retries)."
+        f"Assumed: a failed step is found at once and redone, up to {retries} times "
+        f"({option('retries')})."
     ]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
+from fastcalc.mentions import flag
 from fastcalc.records.columns import COLUMNS, Column
 from fastcalc.report import curve, decide, fastmode, fit, infer, plan
 
@@ -12,7 +13,7 @@ COMMANDS: dict[str, tuple[Column[Any], ...]] = {
     "fit": fit.COLUMNS,
     "plan": plan.COLUMNS,
     "fastmode": fastmode.COLUMNS,
-    "fastmode --curve": curve.COLUMNS,
+    f"fastmode {flag('curve')}": curve.COLUMNS,
     "decide": decide.COLUMNS,
     "infer": infer.COLUMNS,
 }

@@ -10,6 +10,7 @@ from fastcalc.core.undetermined import undetermined_keys
 from fastcalc.explain import explain, fitting
 from fastcalc.explain.explained import Explained, ExplainedPart, Explanation
 from fastcalc.explain.terms import Equation, Number, Origin
+from fastcalc.mentions import option
 from fastcalc.report import console
 from fastcalc.report.numbers_as_text import number, prefixed
 from fastcalc.report.record_tables import marked
@@ -46,7 +47,8 @@ def explanation_parts(outcomes: Sequence[Outcome]) -> list[console.Part]:
         if len(shown) < len(batches):
             parts += [
                 f"{outcome.scenario.hardware.id}: {len(shown)} of the {len(batches):,} batches "
-                "that fit are explained; --batch names others, and --format json has all",
+                f"that fit are explained; {option('batch')} names others, and "
+                f"{option('format', 'json')} has all",
                 "",
             ]
         for row in explain(outcome, shown):

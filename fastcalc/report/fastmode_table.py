@@ -6,6 +6,7 @@ from math import isnan
 
 from fastcalc.core.chip.formats_run import format_notes
 from fastcalc.core.scenario import Outcome
+from fastcalc.mentions import option
 from fastcalc.report import compare, factors, record_tables
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.fastmode import COLUMNS, MOST_SHOWN, factors_of, no_option_reaches, rows
@@ -104,8 +105,8 @@ def parts(
     """Return the cheapest ways in a sentence, a table of what reaches the speed, and notes."""
     reach = [option for option in options if option.outcome is not None]
     first = dict[str, Option]()
-    for option in reach:
-        first.setdefault(option.trick, option)
+    for way in reach:
+        first.setdefault(way.trick, way)
     leading = (answer.on_same_chips, answer.on_another_machine)
     shown = [option for option in reach if option in leading or option is first[option.trick]]
     outcomes = _drawn(answer, shown)
@@ -114,7 +115,7 @@ def parts(
         for option in options
         if option.trick not in first and not option.is_ruled_out
     )
-    short_notes = [f"cannot: {', '.join(missed)}; --wide says why"] if missed else []
+    short_notes = [f"cannot: {', '.join(missed)}; {option('wide')} says why"] if missed else []
     short_notes += [compare.prices(outcomes, in_short=True)]
     warnings = dict.fromkeys(line for outcome in outcomes for line in outcome.warnings)
     short_notes += [*warnings, *_start(answer)]
@@ -136,10 +137,10 @@ def parts(
 
 
 _KEY = (
-    "key: each row is the cheapest tried (--notes), at its largest batch expected to reach the "
-    "speed; cost: an output token's over today's; smaller model: the largest that reaches it; "
-    "*: another model or fewer bits change the answers, so such a row leads only where its model "
-    "or format is named"
+    f"key: each row is the cheapest tried ({option('notes')}), at its largest batch expected to "
+    "reach the speed; cost: an output token's over today's; smaller model: the largest that "
+    "reaches it; *: another model or fewer bits change the answers, so such a row leads only "
+    "where its model or format is named"
 )
 
 
@@ -162,7 +163,7 @@ def _start(answer: Answer) -> list[str]:
     chips = counted(place.layout.chips, answer.today.scenario.hardware.id)
     return [
         f"today's users get {speed} tokens/s, not the {number(wanted_speed)} asked for: the memory "
-        f"of {chips} holds no more than {batch:,}; --chips starts from more"
+        f"of {chips} holds no more than {batch:,}; {option('chips')} starts from more"
     ]
 
 
@@ -247,7 +248,7 @@ def notes(answer: Answer, options: Sequence[Option], left: dict[str, int]) -> li
     ]
     if left:
         reported = ", ".join(f"{count} of {TRICKS[trick]}" for trick, count in left.items())
-        lines.append(f"not shown: {reported}; --all shows them")
+        lines.append(f"not shown: {reported}; {option('everything')} shows them")
     return lines
 
 

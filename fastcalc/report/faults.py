@@ -7,6 +7,7 @@ from pathlib import Path
 from fastcalc.catalogue.faults import Fault
 from fastcalc.lint.rule import Rule
 from fastcalc.lint.run import Report
+from fastcalc.mentions import flag
 from fastcalc.report.console import word_list
 from fastcalc.report.numbers_as_text import many
 from fastcalc.written import Clean, json_text, line, visible
@@ -39,7 +40,7 @@ def summary(report: Report) -> str:
     if report.strict and report.excused:
         counts.append(f"{len(report.excused):,} excused")
     first = next((fault for fault in report.faults if fault.severity != "note"), None)
-    hint = f"; 'fastcalc check --explain {first.rule}' says why" if first else ""
+    hint = f"; 'fastcalc check {flag('explain')} {first.rule}' says why" if first else ""
     left = f", {report.foreign:,} of other programs left out" if report.foreign else ""
     counts_text = ", ".join(counts) or "clean"
     return f"{many(report.files, 'file')} checked{left}: {counts_text}{hint}"
@@ -135,7 +136,8 @@ def explain(rule: Rule, width: int) -> str:
         "why": rule.why,
         "seen": rule.seen,
         "fix": rule.fix,
-        "looks at": ", ".join(sorted(rule.kinds)) + (" (--strict)" * (rule.scope == "strict")),
+        "looks at": ", ".join(sorted(rule.kinds))
+        + (f" ({flag('strict')})" * (rule.scope == "strict")),
         "excuse": f"excused: {{{rule.id}: the reason}} in the file"
         if rule.excusable
         else "none: such a file does not load, or means something else than it says",

@@ -8,6 +8,7 @@ import numpy as np
 
 from fastcalc.core.own_formats import is_narrowed
 from fastcalc.core.scenario import Outcome
+from fastcalc.mentions import option
 from fastcalc.report import compare, overview, record_tables
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.headings import TableColumn, pick
@@ -49,9 +50,10 @@ _FEW = 10
 
 _TRIED = (
     "no other layout and batch tried is both as fast and cheaper; tried are the layouts that "
-    "people run, of one copy of the weights, on each number of chips up to --max-chips, at batches "
-    "in powers of two and the largest; where one chip follows another, at any batch of the layouts "
-    "shown; compare takes any other by --tp, --pp, --ep and --dp"
+    f"people run, of one copy of the weights, on each number of chips up to {option('max_chips')}, "
+    "at batches in powers of two and the largest; where one chip follows another, at any batch of "
+    f"the layouts shown; compare takes any other by {option('tp')}, {option('pp')}, {option('ep')} "
+    f"and {option('dp')}"
 )
 _KEY = (
     "key: each row is a layout and a batch that nothing tried beats in both speed and price; tok/s "
@@ -98,7 +100,7 @@ def parts(
     drawn, records = outcomes(points), rows(shown)
     warnings = dict.fromkeys(line for outcome in drawn for line in outcome.warnings)
     has_more = len(shown) < len(points)
-    count_note = [f"{len(shown)} of {len(points):,} points; --wide has all"] * has_more
+    count_note = [f"{len(shown)} of {len(points):,} points; {option('wide')} has all"] * has_more
     short_notes = [*count_note, compare.prices(drawn, in_short=True), *refused, *warnings]
     all_notes = [_TRIED, compare.prices(drawn), *refused, *warnings]
     table = record_tables.table(columns(records, wide=screen.wide), records, screen.width)

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from fastcalc.mentions import option
 from fastcalc.records.columns import Column, values
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, Screen
@@ -113,7 +114,11 @@ def parts(inverse: Inverse, points: int, screen: Screen) -> list[Part]:
     if screen.wide and inverse.whole.is_found:
         result += ["", "What each number may be, with every trick at hand"]
         result += [_sides(inverse, screen.width)]
-    hidden = [] if screen.wide else ["every combination, and what each number may be, with --wide"]
+    hidden = (
+        []
+        if screen.wide
+        else [f"every combination, and what each number may be, with {option('wide')}"]
+    )
     return [*result, Notes([*notes, *hidden])]
 
 
@@ -152,7 +157,8 @@ def _rough(listed: Sequence[Region]) -> list[str]:
     has_thin = any(region.is_found and region.is_thin for region in listed)
     return [
         *[f"at the edge of what was tried: {'; '.join(edges)}"] * bool(edges),
-        *[f"{_FEW} rests on fewer than {ENOUGH} samples: rough; more with --points"] * has_thin,
+        *[f"{_FEW} rests on fewer than {ENOUGH} samples: rough; more with {option('points')}"]
+        * has_thin,
     ]
 
 
@@ -184,7 +190,7 @@ def _deciding(inverse: Inverse) -> list[str]:
     ranked = inverse.decided_by()
     _, top_chance, error = ranked[0]
     if math.isinf(error):
-        return ["to say what would decide between these takes more points: --points"]
+        return [f"to say what would decide between these takes more points: {option('points')}"]
     threshold = top_chance - max(2.0 * error, _NEAR)
     leading = {name for name, chance, _ in ranked if chance >= threshold}
     *earlier, last = [

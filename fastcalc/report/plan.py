@@ -8,6 +8,7 @@ from typing import Any
 
 from fastcalc.core.estimate import site_power
 from fastcalc.core.undetermined import undetermined_keys
+from fastcalc.mentions import option
 from fastcalc.records.columns import Column, values
 from fastcalc.report import records
 from fastcalc.report.commands import Typed, compare_command
@@ -18,7 +19,7 @@ from fastcalc.report.rounding import rounded_down, rounded_up
 from fastcalc.search.plan.decision import FEWER_BITS, REASONS, Decision, Plan
 from fastcalc.search.plan.service import Service
 
-FLAGS = {"ttft": "--ttft", "tpot": "--tpot", "chips": "--max-chips"}
+FIELDS = {"ttft": "ttft", "tpot": "tpot", "chips": "max_chips"}
 """What limits each value, by its name."""
 
 MOST_NAMED = 12
@@ -182,7 +183,7 @@ COLUMNS: tuple[Column[Any], ...] = (
     TableColumn(
         "service_ttft_ms",
         "ms",
-        "time to the first token, with any wait: held against --ttft",
+        "time to the first token, with any wait: held against ttft",
         lambda point: point.plan.values["ttft"] * 1e3,
         ("TTFT", "ms"),
     ),
@@ -195,8 +196,8 @@ COLUMNS: tuple[Column[Any], ...] = (
     TableColumn(
         "service_tpot_ms",
         "ms",
-        "time per output token, held against --tpot: prompts of others come between, but not where "
-        "prefill is apart",
+        "time per output token, held against tpot: prompts of others come between, "
+        "but not where prefill is apart",
         lambda point: point.plan.values["tpot"] * 1e3,
         ("TPOT", "ms"),
     ),
@@ -347,7 +348,7 @@ def notes(service: Service) -> Iterable[str]:
         )
     first = (
         "TTFT is of an even stream of requests, with no queue: for requests that arrive at "
-        "random give --percentile, or leave room with --load"
+        f"random give {option('percentile')}, or leave room with {option('load')}"
     )
     if service.share is not None:
         first = (
@@ -357,9 +358,9 @@ def notes(service: Service) -> Iterable[str]:
         )
     yield f"{between}; {first}"
     yield (
-        "prompts apart: taken in one by one at batch 1 on replicas of their own, their caches then "
-        "sent over the link beyond the domain; narrower formats may cost quality, --weights and "
-        "--kv choose"
+        "prompts apart: taken in one by one at batch 1 on replicas of their own, their caches "
+        "then sent over the link beyond the domain; narrower formats may cost quality, "
+        f"{option('weights')} and {option('kv')} choose"
     )
 
 
@@ -396,8 +397,8 @@ def unknown_chips(decision: Decision) -> tuple[str, str]:
     if len(chips) > MOST_NAMED:
         names += f" and {len(chips) - MOST_NAMED} more"
     if decision.service.objective == "watts":
-        return f"no power is known of {names}", "use --objective usd or chips"
-    how = "give one with --price CHIP=USD, or use --objective chips"
+        return f"no power is known of {names}", f"use {option('objective', 'usd')} or chips"
+    how = f"give one with {option('price', 'CHIP=USD')}, or use {option('objective', 'chips')}"
     return f"no price is known of {names}", how
 
 
@@ -407,10 +408,10 @@ def _relaxed(decision: Decision) -> list[str]:
 
 
 def _limit(name: str, value: float, service: Service) -> str:
-    """Return a flag with a value that is not stricter than a limit."""
+    """Return an option with a value that is not stricter than a limit."""
     if name == "chips":
-        return f"--max-chips {value:.0f}"
+        return option("max_chips", f"{value:.0f}")
     if name == "tpot" and service.is_speed:
-        return f"--min-speed {rounded_down(1.0 / value):g}"
+        return option("min_speed", f"{rounded_down(1.0 / value):g}")
     up = rounded_up(value * 1e3)
-    return f"{FLAGS[name]} " + (f"{up:g}ms" if up < 1e3 else f"{up / 1e3:g}s")
+    return option(FIELDS[name], f"{up:g}ms" if up < 1e3 else f"{up / 1e3:g}s")

@@ -6,10 +6,11 @@ from typing import Any
 
 from fastcalc.core.defaults_used import power_notes
 from fastcalc.core.own_formats import own_formats
+from fastcalc.mentions import option
 from fastcalc.report.compare import basis_of, priced
 from fastcalc.report.numbers_as_text import dollars, many, number
 from fastcalc.report.plan import (
-    FLAGS,
+    FIELDS,
     MOST_NAMED,
     runner_up_price,
     tpot_range,
@@ -78,7 +79,11 @@ def _powers(shown: Sequence[Plan], service: Service) -> Iterator[str]:
 def _busy(chosen: Plan, service: Service) -> Iterator[str]:
     busiest, is_queued = max(chosen.busy, chosen.prefill_busy), service.share is not None
     if service.rate is not None and not is_queued and busiest > _FULL:
-        flags = "--percentile 99" if service.ttft < inf else "--ttft with --percentile 99"
+        flags = (
+            f"{option('percentile', '99')}"
+            if service.ttft < inf
+            else f"{option('ttft')} with {option('percentile', '99')}"
+        )
         yield (
             f"{chosen.scenario.hardware.id}: replicas are {busiest:.1%} busy, so requests that "
             f"arrive at random would queue; {flags} plans for them"
@@ -97,7 +102,7 @@ def reported(decision: Decision, shown: Sequence[Plan]) -> Iterator[str]:
         weights, cache = own_formats(chosen.scenario.model)
         yield (
             f"no plan is in the model's own formats, {weights} with a cache in {cache}: "
-            f"--weights {weights} --kv {cache} asks for one"
+            f"{option('weights', weights)} {option('kv', cache)} asks for one"
         )
     near = decision.near
     if near is not None and near.cost < chosen.cost:
@@ -113,7 +118,9 @@ def reported(decision: Decision, shown: Sequence[Plan]) -> Iterator[str]:
     yield f"of {decision.candidates:,} deployments {', '.join(lost)}"
     if decision.unknown:
         chips_unknown, how = unknown_chips(decision)
-        all_of_them = "; --format json names all" if len(decision.unknown) > MOST_NAMED else ""
+        all_of_them = (
+            f"; {option('format', 'json')} names all" if len(decision.unknown) > MOST_NAMED else ""
+        )
         yield f"{chips_unknown}: {how}{all_of_them}"
 
 
@@ -137,7 +144,7 @@ def _slow_end(chosen: Plan, service: Service) -> Iterator[str]:
 
 def _miss(plan: Plan) -> str:
     over = [
-        f"{FLAGS[name].lstrip('-')} {_times(value)} times the limit"
+        f"{FIELDS[name].replace('_', '-')} {_times(value)} times the limit"
         for name, value in plan.misses.items()
         if value > 1.0
     ]

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from fastcalc.core.own_formats import own_formats
 from fastcalc.core.placement.layout import Layout
+from fastcalc.mentions import option
 from fastcalc.report import record_tables
 from fastcalc.report.commands import Typed, compare_command
 from fastcalc.report.console import Part, Screen, Title
@@ -60,8 +61,8 @@ _KEY = (
     "are of this traffic, with the latter's 80 % range"
 )
 _CHANGED = (
-    "; *: fewer bits change the answers, so such a plan leads only where --weights or --kv "
-    "names them"
+    f"; *: fewer bits change the answers, so such a plan leads only where {option('weights')} or "
+    f"{option('kv')} names them"
 )
 _RATELESS = {"usd": ("$/Mtok", "total"), "watts": ("joules", "a token")}
 """What is least where no rate says how many replicas there are: one column for the other."""

@@ -8,6 +8,7 @@ from operator import attrgetter
 from fastcalc.evidence.points import Skipped
 from fastcalc.evidence.score import Group, Prediction
 from fastcalc.evidence.validate import Shipped, Validation
+from fastcalc.mentions import option
 from fastcalc.report import record_tables
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.numbers_as_text import listed, many, number
@@ -145,7 +146,9 @@ def parts(
         )
         shown_notes = [note, *shown_notes]
     elif validation.skipped:
-        shown_notes += [f"{len(validation.skipped)} points are not predicted; --notes says why"]
+        shown_notes += [
+            f"{len(validation.skipped)} points are not predicted; {option('notes')} says why"
+        ]
     page += [""]
     if not screen.wide:
         page += [record_tables.table(SCORES, shown(validation.groups), screen.width)]
@@ -165,8 +168,8 @@ def _notes(validation: Validation, aside: Shipped | None) -> list[str]:
     return [
         f"set aside, as no engine was fitted on them: {total.count:,} points of {total.sources} "
         f"sources, median {total.median_factor:.2f}, 90 % within {total.p90_factor:.2f}, "
-        f"{100 * total.coverage:.0f} % in the ranges learned from them; --wide has their classes "
-        "and the worst points",
+        f"{100 * total.coverage:.0f} % in the ranges learned from them; {option('wide')} has "
+        "their classes and the worst points",
         "SRAM machines: their engines are set from these few speeds, not fitted, so none is left "
         "out there and the factor flatters",
         f"{len(aside.suspect.predictions)} points are not believed and not counted; their reasons "
@@ -185,7 +188,7 @@ def _assumed(predictions: Iterable[Prediction]) -> Iterator[str]:
     if counts:
         assumptions = [f"{text} ({many(count, 'point')})" for text, count in counts.most_common()]
         unnamed = len(assumptions) - _MOST_ASSUMED
-        hint = [f"{unnamed} more with --format json"] if unnamed > 0 else []
+        hint = [f"{unnamed} more with {option('format', 'json')}"] if unnamed > 0 else []
         yield f"assumed: {'; '.join([*assumptions[:_MOST_ASSUMED], *hint])}"
 
 

@@ -63,12 +63,12 @@ class CheckFiles(groups.Output):
         list[Path] | None,
         argument("PATH", "YAML files and folders; the catalogue if none.", is_repeated=True),
     ] = None
-    strict: Annotated[
-        bool, flag(None, "Let warnings count; ask every number for a source.", "--strict")
-    ] = False
-    skip_others: Annotated[
-        bool, flag(None, "Leave out YAML of other programs, as in folders.", "--skip-others")
-    ] = False
+    strict: Annotated[bool, flag(None, "Let warnings count; ask every number for a source.")] = (
+        False
+    )
+    skip_others: Annotated[bool, flag(None, "Leave out YAML of other programs, as in folders.")] = (
+        False
+    )
     explain: Annotated[str | None, flag("RULE|all", "Say what a rule means.")] = None
     format: Annotated[str | None, groups.format_named("text|json|github|sarif")] = None
 

@@ -28,7 +28,7 @@ class KindOfChart(Request):
 class Drawing(groups.OutputFile):
     """Output."""
 
-    dark: Annotated[bool, flag(None, "Light lines on a dark ground.", "--dark")] = False
+    dark: Annotated[bool, flag(None, "Light lines on a dark ground.")] = False
     width: Annotated[float | None, flag("INCHES", "Width of the picture; 8 unless given.")] = None
 
 

@@ -49,7 +49,7 @@ class Compare(Evaluated, groups.Paid, groups.Written):
 
     batch: "CountsGiven" = "1,8,32,128"
     explain: Annotated[
-        bool, flag(None, "Take each step apart: every component, rate and source.", "--explain")
+        bool, flag(None, "Take each step apart: every component, rate and source.")
     ] = False
     format: Annotated[
         str | None, groups.format_named("table|json|csv|markdown|html|xlsx|parquet")

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from fastcalc.mentions import option
 from fastcalc.requests import offered
 from fastcalc.requests.fields import Request, Setting, argument, declared, flag
 from fastcalc.requests.readers import file_of, format_of, kind_of, share_of, tokens_of
@@ -46,26 +47,26 @@ class ModelName(Request):
 
 
 def _tokens(name: str, summary: str) -> Setting:
-    return flag("TOKENS", summary, parser=tokens_of(name))
+    return flag("TOKENS", summary, parser=tokens_of(option(name)))
 
 
 def a_share(name: str, summary: str, **settings: Any) -> Setting:
     """Return what is shown of a flag that takes a share."""
-    return flag("SHARE", summary, parser=share_of(name), **settings)
+    return flag("SHARE", summary, parser=share_of(option(name)), **settings)
 
 
 class RequestTokens(Request):
     """Traffic."""
 
-    prompt: Annotated[int, _tokens("--prompt", "Prompt tokens of a request: 8k.")] = 1000
-    output: Annotated[int, _tokens("--output", "Output tokens of a request.")] = 1000
+    prompt: Annotated[int, _tokens("prompt", "Prompt tokens of a request: 8k.")] = 1000
+    output: Annotated[int, _tokens("output", "Output tokens of a request.")] = 1000
 
 
 class MeanContext(Request):
     """Traffic."""
 
     context: Annotated[
-        int | None, _tokens("--context", "Mean context in decode; prompt + output/2 unless given.")
+        int | None, _tokens("context", "Mean context in decode; prompt + output/2 unless given.")
     ] = None
 
 
@@ -73,7 +74,7 @@ class PrefixHits(Request):
     """Traffic."""
 
     prefix_hit: Annotated[
-        float, a_share("--prefix-hit", "Share of the prompt found in the prefix cache: 0.4 or 40%.")
+        float, a_share("prefix_hit", "Share of the prompt found in the prefix cache: 0.4 or 40%.")
     ] = 0.0
     prefix_tier: Annotated[
         str | None, flag("MEMORY", "Memory that holds the prefix cache; in place unless given.")
@@ -81,7 +82,7 @@ class PrefixHits(Request):
 
 
 def _format(name: str, summary: str) -> Setting:
-    return flag("FORMAT", summary, parser=format_of(name), completion=offered.formats)
+    return flag("FORMAT", summary, parser=format_of(option(name)), completion=offered.formats)
 
 
 def formats_named(summary: str, metavar: str = "NAMES") -> Setting:
@@ -93,9 +94,9 @@ class FormatOfEach(Request):
     """Formats."""
 
     weights: Annotated[
-        str | None, _format("--weights", "Weight format; the model's own unless given.")
+        str | None, _format("weights", "Weight format; the model's own unless given.")
     ] = None
-    kv: Annotated[str | None, _format("--kv", "KV cache format; the model's own unless given.")] = (
+    kv: Annotated[str | None, _format("kv", "KV cache format; the model's own unless given.")] = (
         None
     )
 
@@ -214,7 +215,7 @@ class PaidHours(Request):
     """Prices."""
 
     utilization: Annotated[
-        float, a_share("--utilization", "Share of the paid hours in which the machine serves.")
+        float, a_share("utilization", "Share of the paid hours in which the machine serves.")
     ] = 1.0
 
 
@@ -239,7 +240,7 @@ class OutputFile(Request):
 
 def format_named(formats: str) -> Setting:
     """Return what is shown of ``--format`` where a command writes some formats, its own first."""
-    return flag(formats, "Output format; by the ending of -o unless given.")
+    return flag(formats, f"Output format; by the ending of {option('out')} unless given.")
 
 
 class Output(OutputFile):
@@ -262,8 +263,8 @@ class Output(OutputFile):
 class Reading(Request):
     """Output."""
 
-    notes: Annotated[bool, flag(None, "Print every note.", "--notes")] = False
-    wide: Annotated[bool, flag(None, "Print every column and row.", "--wide")] = False
+    notes: Annotated[bool, flag(None, "Print every note.")] = False
+    wide: Annotated[bool, flag(None, "Print every column and row.")] = False
 
 
 def _folder(variable: str, kind: str) -> Setting:

@@ -9,6 +9,7 @@ from fastcalc.requests.fields import argument, flag
 if TYPE_CHECKING:
     from fastcalc.requests.given import (
         EngineGiven,
+        NumberGiven,
         WordsGiven,
     )
 
@@ -96,4 +97,4 @@ class JudgeClaims(groups.Output, groups.OwnFolders):
     only: Annotated[
         "WordsGiven | None", flag("VERDICTS", "Claims of these verdicts, such as refuted.")
     ] = None
-    explain: Annotated[str | None, flag("ID", "One claim in full, such as 30.")] = None
+    explain: Annotated["NumberGiven | None", flag("ID", "One claim in full, such as 30.")] = None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastcalc.catalogue.limits import LIMITS, Limit
 from fastcalc.errors import InputError
+from fastcalc.mentions import option
 from fastcalc.written import shown
 
 if TYPE_CHECKING:
@@ -85,9 +86,13 @@ def format_of(flag: str) -> Callable[[str], str]:
 def file_of(text: str) -> Path | None:
     """Return the file to write, or None for standard output; ``./-`` is a file called ``-``."""
     if not text:
-        raise InputError("-o names no file; write one, such as plan.json, or - for the terminal")
+        raise InputError(
+            f"{option('out')} names no file; write one, such as plan.json, or - for the terminal"
+        )
     if text.endswith(("/", os.sep)) and os.path.isfile(text.rstrip(f"/{os.sep}")):
-        raise InputError(f"-o {shown(text)} ends as a folder, and is a file; leave the end out")
+        raise InputError(
+            f"{option('out')} {shown(text)} ends as a folder, and is a file; leave the end out"
+        )
     return None if text == "-" else Path(text)
 
 
@@ -97,17 +102,20 @@ def kind_of(format: str | None, file: Path | None, formats: Sequence[str]) -> st
     Raises InputError if a format or an ending is none of those known, or needs a file and has none.
     """
     if format is not None:
-        kind = choice(format, "--format", tuple(formats))
+        kind = choice(format, option("format"), tuple(formats))
     else:
         ending = "" if file is None else file.suffix[1:].lower()
         kind = formats[0] if ending in ("", "txt") else _ENDINGS.get(ending, ending)
         if kind not in formats:
             written = ", ".join(f".{end}" for end, name in _ENDINGS.items() if name in formats)
             raise InputError(
-                f"-o {shown(file)} ends in none of {written} or .txt; name one with --format"
+                f"{option('out')} {shown(file)} ends in none of {written} or .txt; name one with "
+                f"{option('format')}"
             )
     if kind in BINARY and file is None:
-        raise InputError(f"{kind} does not go to standard output: give -o FILE.{kind}")
+        raise InputError(
+            f"{kind} does not go to standard output: give {option('out', f'FILE.{kind}')}"
+        )
     return kind
 
 
@@ -189,7 +197,7 @@ def prices(given: "PricesGiven | None") -> list[tuple[str, float]]:
     """Return each chip with the dollars of its hour."""
     if isinstance(given, Mapping):
         return [
-            (name, number(usd, f"--price of {shown(name)}", LIMITS["dollars"], 2.1))
+            (name, number(usd, f"{option('price')} of {shown(name)}", LIMITS["dollars"], 2.1))
             for name, usd in given.items()
         ]
     return [_price(text) for text in given or ()]
@@ -203,7 +211,9 @@ def _price(text: str) -> tuple[str, float]:
     except ValueError:
         value = 0.0
     if not name or not equals or value not in LIMITS["dollars"]:
-        raise InputError(f"--price '{shown(text)}' is not CHIP=USD an hour, such as h100-sxm=2.10")
+        raise InputError(
+            f"{option('price')} '{shown(text)}' is not CHIP=USD an hour, such as h100-sxm=2.10"
+        )
     return name.strip(), value
 
 

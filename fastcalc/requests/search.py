@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated
 
+from fastcalc.mentions import option
 from fastcalc.requests import groups
 from fastcalc.requests.fields import Request, flag
 
@@ -49,10 +50,12 @@ class ListedRanks(Request):
 class OutputOfPoints(groups.OutputFile):
     """Output."""
 
-    format: Annotated[str | None, flag("csv|json|parquet", "By the ending of -o if left.")] = None
-    anyway: Annotated[
-        bool, flag(None, "Even beyond 10 minutes or what is free on the disk.", "--anyway")
-    ] = False
+    format: Annotated[
+        str | None, flag("csv|json|parquet", f"By the ending of {option('out')} if left.")
+    ] = None
+    anyway: Annotated[bool, flag(None, "Even beyond 10 minutes or what is free on the disk.")] = (
+        False
+    )
 
 
 class Sweep(
@@ -86,7 +89,11 @@ class ServiceLevel(Request):
     ttft: Annotated[str | None, flag("TIME", "Most time to the first token: 1s.")] = None
     percentile: Annotated[
         float | None,
-        flag("P", "Percent of requests that must meet --ttft, where they arrive at random: 99."),
+        flag(
+            "P",
+            f"Percent of requests that must meet {option('ttft')}, where they arrive at random: "
+            "99.",
+        ),
     ] = None
     tpot: Annotated[str | None, flag("TIME", "Most time between two tokens: 25ms.")] = None
     min_speed: Annotated[float | None, flag("TOK/S", "The same as a speed.")] = None
@@ -100,11 +107,11 @@ class WantedPlans(Request):
 
     max_chips: Annotated[int | None, flag("N", "Chips, all replicas together.")] = None
     objective: Annotated[str, flag("usd|watts|chips", "What is to be least.")] = "usd"
-    load: Annotated[
-        float, groups.a_share("--load", "Share of its capacity a replica is given.")
-    ] = 1.0
+    load: Annotated[float, groups.a_share("load", "Share of its capacity a replica is given.")] = (
+        1.0
+    )
     utilization: Annotated[
-        float | None, groups.a_share("--utilization", "Now --load.", is_hidden=True)
+        float | None, groups.a_share("utilization", f"Now {option('load')}.", is_hidden=True)
     ] = None
     top: Annotated[int, flag("N", "Plans to show.")] = 5
 
@@ -175,9 +182,9 @@ class Fastmode(
     smaller: Annotated[
         "WordsGiven", flag("family|all|none|MODELS", "Smaller models that may take its place.")
     ] = "family"
-    everything: Annotated[
-        bool, flag(None, "Show every chip, format and model that was tried.", "--all")
-    ] = False
+    everything: Annotated[bool, flag(None, "Show every chip, format and model that was tried.")] = (
+        False
+    )
     curve: Annotated[
         bool, flag(None, "Show what a smaller batch costs from every starting batch.")
     ] = False
@@ -198,7 +205,7 @@ class Frontier(
 ):
     """Show user speed against $/Mtok: the points that no other beats.
 
-    Over the layouts that people run of up to --max-chips chips, at batches in powers of two and the
+    Over the layouts that people run of up to a number of chips, at batches in powers of two and the
     largest.
     Exits with 1 if no chip has both a place and a price.
     """

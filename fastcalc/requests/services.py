@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated
 
+from fastcalc.mentions import option
 from fastcalc.requests import groups
 from fastcalc.requests.fields import Request, argument, flag
 from fastcalc.requests.readers import tokens_of
@@ -21,16 +22,16 @@ class Steps(Request):
 
     steps: Annotated[int, flag("N", "Steps of a run.")] = 1
     accuracy: Annotated[float, flag("P", "Chance that an answer to a step is right.")] = 1.0
-    tokens: Annotated[int, flag("N", "Output tokens of a step.", parser=tokens_of("--tokens"))] = (
-        1000
-    )
+    tokens: Annotated[
+        int, flag("N", "Output tokens of a step.", parser=tokens_of(option("tokens")))
+    ] = 1000
     prompt: Annotated[
         int | None,
-        flag("TOKENS", "Prompt of a step, to count prefill.", parser=tokens_of("--prompt")),
+        flag("TOKENS", "Prompt of a step, to count prefill.", parser=tokens_of(option("prompt"))),
     ] = None
     cached: Annotated[
         float,
-        groups.a_share("--cached", "Share of it that a cache holds, at the option's cached-price."),
+        groups.a_share("cached", "Share of it that a cache holds, at the option's cached-price."),
     ] = 0.0
     tool_seconds: Annotated[float, flag("S", "Seconds of tools in a step.")] = 0.0
     retries: Annotated[
@@ -45,9 +46,7 @@ class Steps(Request):
     judge: Annotated[
         "NumberGiven", flag("oracle|majority|SHARE", "Who picks the right one, and how reliably.")
     ] = "oracle"
-    serial: Annotated[
-        bool, flag(None, "Answers come one after another, not at once.", "--serial")
-    ] = False
+    serial: Annotated[bool, flag(None, "Answers come one after another, not at once.")] = False
     round_trip_ms: Annotated[float, flag("MS", "Way there and back of a call.")] = 0.0
     window_ms: Annotated[float | None, flag("MS", "A gap in a conversation: what fits it.")] = None
 
@@ -71,7 +70,8 @@ class UsersTime(Request):
         None
     )
     objective: Annotated[
-        str | None, flag("total|time|cost", "What is to be least; total with --hour, else time.")
+        str | None,
+        flag("total|time|cost", f"What is to be least; total with {option('hour')}, else time."),
     ] = None
 
 
@@ -115,7 +115,7 @@ class Decide(
         "PlacesGiven | None",
         flag("X=A..B,Y=C..D", "Who wins where: tools=0..30,spark.accuracy=0.6..1."),
     ] = None
-    notes: Annotated[bool, flag(None, "Print every note and break-even.", "--notes")] = False
+    notes: Annotated[bool, flag(None, "Print every note and break-even.")] = False
 
 
 class Infer(groups.Prices, groups.Output, groups.OwnFolders):
@@ -137,10 +137,10 @@ class Infer(groups.Prices, groups.Output, groups.OwnFolders):
     on: Annotated["ChipsGiven", groups.chips_named("Chips that may serve.")] = (
         "h100-sxm,h200-sxm,b200,gb200"
     )
-    tolerance: Annotated[
-        float, groups.a_share("--tolerance", "How far each number may be off.")
-    ] = 0.15
+    tolerance: Annotated[float, groups.a_share("tolerance", "How far each number may be off.")] = (
+        0.15
+    )
     points: Annotated[int, flag("N", "Points of the box that are tried.")] = 1 << 20
-    wide: Annotated[
-        bool, flag(None, "Print every combination, and what each number may be.", "--wide")
-    ] = False
+    wide: Annotated[bool, flag(None, "Print every combination, and what each number may be.")] = (
+        False
+    )

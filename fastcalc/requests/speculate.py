@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.core.traffic import Speculation
 from fastcalc.errors import InputError
+from fastcalc.mentions import option
 from fastcalc.requests import readers
 from fastcalc.written import shown
 
@@ -29,7 +30,7 @@ def speculation(given: "NumberGiven | None") -> Speculation:
         return Speculation.keeping(_kept(given))
     match = _FORM.fullmatch(given.strip())
     if match is None:
-        raise InputError(f"--speculate '{shown(given, 40)}' is not understood: {_HINT}")
+        raise InputError(f"{option('speculate')} '{shown(given, 40)}' is not understood: {_HINT}")
     first, form = float(match[1]), match[2]
     if form is None:
         return Speculation.keeping(_kept(first))
@@ -37,26 +38,26 @@ def speculation(given: "NumberGiven | None") -> Speculation:
     if drafted not in LIMITS["drafts"]:
         limit = LIMITS["drafts"]
         raise InputError(
-            f"--speculate: {shown(match[3])} drafted tokens is not a whole number {limit}"
+            f"{option('speculate')}: {shown(match[3])} drafted tokens is not a whole number {limit}"
         )
     if form == "x":
         if first not in LIMITS["share"]:
             hint = f"; for tokens a pass write {match[1]}/{match[3]}" if first > 1.0 else ""
             raise InputError(
-                f"--speculate: acceptance {first:g} is not above 0 and at most 1{hint}"
+                f"{option('speculate')}: acceptance {first:g} is not above 0 and at most 1{hint}"
             )
         return Speculation.accepting(first, drafted)
     if _kept(first) > drafted + 1.0:
         raise InputError(
-            f"--speculate {shown(given)}: a pass keeps at most the drafted tokens and one more, "
-            f"{drafted + 1:g} here"
+            f"{option('speculate')} {shown(given)}: a pass keeps at most the drafted tokens and "
+            f"one more, {drafted + 1:g} here"
         )
     return Speculation(first, drafted)
 
 
 def speculations(given: "DraftsGiven | None") -> tuple[Speculation, ...]:
     """Return each way of drafting in a list, once: ``none``, or a form that `speculation` reads."""
-    forms = ["none"] if given is None else readers.names(given, "--speculate")
+    forms = ["none"] if given is None else readers.names(given, option("speculate"))
     return tuple(dict.fromkeys(speculation(None if form == "none" else form) for form in forms))
 
 
@@ -64,5 +65,7 @@ def _kept(value: float) -> float:
     limit = LIMITS["tokens a pass"]
     if value not in limit:
         hint = f"; for acceptance {value:g} write for example {value:g}x3" if 0 < value < 1 else ""
-        raise InputError(f"--speculate: {value:g} is not a number of tokens a pass {limit}{hint}")
+        raise InputError(
+            f"{option('speculate')}: {value:g} is not a number of tokens a pass {limit}{hint}"
+        )
     return value

@@ -13,6 +13,7 @@ from fastcalc.core.smaller_batch import largest_batches, speeds
 from fastcalc.errors import InputError
 from fastcalc.formulas.money import usd_per_million
 from fastcalc.formulas.types import ArrayLike, Bools, Floats
+from fastcalc.mentions import option
 from fastcalc.search.largest_batch import by_octaves
 from fastcalc.search.space import Space
 
@@ -163,16 +164,16 @@ def _refusal(scenario: Scenario, max_chips: int) -> str | None:
     chip, model = scenario.hardware.id, scenario.model.id
     if scenario.pricing.per_chip_hour(scenario.hardware) is None:
         basis = scenario.pricing.basis
-        return f"{chip} has no {basis} price; give one with --price {chip}=USD"
+        return f"{chip} has no {basis} price; give one with {option('price', f'{chip}=USD')}"
     space = Space(scenario)
     try:
         if space.layouts(*range(1, max_chips + 1)):
             return None
     except InputError as error:
-        return f"{chip}: {error}"
+        return f"{chip}: {error.sentence}"
     by_default = space.fewest_chips
     if by_default is None:
         return f"{model} fits on no number of chips of {chip} up to {max_chips:,}"
     counts = range(max_chips + 1, by_default)
     fewest = next((count for count in counts if space.layouts(count)), by_default)
-    return f"{model} needs {fewest:,} chips of {chip}; --max-chips is {max_chips:,}"
+    return f"{model} needs {fewest:,} chips of {chip}; {option('max_chips')} is {max_chips:,}"

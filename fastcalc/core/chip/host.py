@@ -11,6 +11,7 @@ from fastcalc.catalogue.units import QuantityError
 from fastcalc.core.chip.tier import OWN_MEMORY, HostUse, MemoryChoice
 from fastcalc.core.model.kinds import KINDS
 from fastcalc.errors import InputError
+from fastcalc.mentions import option
 from fastcalc.written import shown
 
 WRITTEN = "host"
@@ -23,7 +24,7 @@ _DIMENSIONS = {"link": "bandwidth", "compute": "compute rate"}
 _NO_CORES = "1 MFLOP/s"
 _STREAMS = (
     "the host's cores are left out, so what lives there streams over the link; add compute=FLOP/s "
-    "to --host to let them multiply"
+    f"to {option('host')} to let them multiply"
 )
 
 
@@ -48,9 +49,11 @@ def memory_choice(
     if not (host or use or place or prefix_tier):
         return OWN_MEMORY
     if use is not None and use not in get_args(HostUse):
-        raise InputError(f"--host-use {shown(use)}: write stream or compute")
+        raise InputError(f"{option('host_use')} {shown(use)}: write stream or compute")
     if use is not None and host is None:
-        raise InputError(f"--host-use {use} is of a host's memory; name one with --host")
+        raise InputError(
+            f"{option('host_use')} {use} is of a host's memory; name one with {option('host')}"
+        )
     hardware = None
     if host is not None:
         if isinstance(host, Mapping) or (isinstance(host, str) and "=" in host):
@@ -59,13 +62,17 @@ def memory_choice(
             hardware = catalogue.hardware(host)
         if hardware.kind != "host":
             raise InputError(
-                f"--host {shown(host)}: {hardware.id} is no host; 'fastcalc list hardware' shows "
-                "those of kind host, or write its numbers: dram=256GiB@300GB/s,link=64GB/s"
+                f"{option('host')} {shown(host)}: {hardware.id} is no host; 'fastcalc list "
+                "hardware' shows those of kind host, or write its numbers: "
+                "dram=256GiB@300GB/s,link=64GB/s"
             )
     rate, note = hardware and hardware.rate("bf16"), None
     if rate and rate.text == _NO_CORES:
         if use == "compute":
-            raise InputError("--host-use compute: add compute=FLOP/s of its cores to --host")
+            raise InputError(
+                f"{option('host_use', 'compute')}: add compute=FLOP/s of its cores to "
+                f"{option('host')}"
+            )
         note = None if use else _STREAMS
         use = "stream"
     return MemoryChoice(
@@ -88,7 +95,7 @@ def _host_of(given: str | Mapping[str, object]) -> Hardware:
     unknown = settings.keys() - {"dram", "chips", *_DIMENSIONS}
     if unknown or len(settings) < len(parts) or not {"dram", "link"} <= settings.keys():
         raise InputError(
-            f"--host {shown(text)}: write dram=SIZE@BANDWIDTH and, after commas, "
+            f"{option('host')} {shown(text)}: write dram=SIZE@BANDWIDTH and, after commas, "
             "link=BANDWIDTH of one chip, one way; compute=FLOP/s of its cores; chips=N sharing it"
         )
     size, _, bandwidth = settings["dram"].partition("@")
@@ -101,7 +108,7 @@ def _host_of(given: str | Mapping[str, object]) -> Hardware:
         sharing = settings.get("chips", str(_SLOTS))
         chips = QuantityReader("amount").si(int(sharing) if sharing.isdecimal() else sharing)
     except QuantityError as error:
-        raise InputError(f"--host {shown(text)}: {error}") from error
+        raise InputError(f"{option('host')} {shown(text)}: {error.sentence}") from error
     memory = {
         "name": "DRAM",
         "capacity": size,
@@ -129,8 +136,8 @@ def _places_of(given: str | Mapping[str, str] | None) -> tuple[tuple[str, str], 
     for kind, memory in _pairs(given) if given else ():
         if kind not in (*KINDS, "weights") or not memory or kind in listed_kinds:
             raise InputError(
-                f"--place {shown(given)}: write KIND=MEMORY, separated by commas; kinds are "
-                f"weights, {', '.join(KINDS)}; memories as 'fastcalc show' names them, or host"
+                f"{option('place')} {shown(given)}: write KIND=MEMORY, separated by commas; kinds "
+                f"are weights, {', '.join(KINDS)}; memories as 'fastcalc show' names them, or host"
             )
         kinds = [name for name in KINDS if name != "kv"] if kind == "weights" else [kind]
         places |= dict.fromkeys(kinds, memory)

@@ -21,6 +21,7 @@ from fastcalc.core.model.workload import Workload
 from fastcalc.errors import InputError
 from fastcalc.formulas.roofline import achieved_bandwidth, achieved_compute
 from fastcalc.formulas.types import Array, ArrayLike, where
+from fastcalc.mentions import option
 from fastcalc.written import shown
 
 PACKED_ROWS = 16.0
@@ -201,7 +202,9 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
         fastest=in_order(own_tiers(hardware))[0],
         memory=memory,
         place={kind: tier_position(hardware, tiers, name) for kind, name in memory.place},
-        prefix=None if prefix is None else tier_position(hardware, tiers, prefix, "--prefix-tier"),
+        prefix=None
+        if prefix is None
+        else tier_position(hardware, tiers, prefix, option("prefix_tier")),
         chip=_chip(hardware, engine, formats, read_first(tiers).bandwidth),
         software=software,
         peaks=Kinds(*(fastest_rate(hardware, stored) for stored in formats)),
@@ -246,13 +249,15 @@ def tiers_of(
     if {kind for kind, _ in memory.place} == set(KINDS):
         used_places = {tier_position(hardware, tiers, name) for _, name in memory.place}
         if memory.prefix_tier is not None:
-            used_places.add(tier_position(hardware, tiers, memory.prefix_tier, "--prefix-tier"))
+            used_places.add(
+                tier_position(hardware, tiers, memory.prefix_tier, option("prefix_tier"))
+            )
         tiers = [tier for place, tier in enumerate(tiers) if place in used_places]
     return tuple(tiers)
 
 
 def tier_position(
-    hardware: Hardware, tiers: Sequence[Tier], name: str, flag: str = "--place"
+    hardware: Hardware, tiers: Sequence[Tier], name: str, flag: str = option("place")
 ) -> int:
     """Return the position of the memory of a name, or of a place such as ``host``.
 
@@ -267,7 +272,7 @@ def tier_position(
         if name.lower() in (tier.name.lower(), tier.where):
             return place
     names = ", ".join(tier.name for tier in tiers)
-    hint = "; --host adds that of a host" if all(tier.is_near for tier in tiers) else ""
+    hint = f"; {option('host')} adds that of a host" if all(tier.is_near for tier in tiers) else ""
     raise InputError(f"{flag}: {hardware.id} has no memory '{shown(name)}'; it has {names}{hint}")
 
 

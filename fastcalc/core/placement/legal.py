@@ -21,6 +21,7 @@ from fastcalc.catalogue.schema import Hardware, LinearAttention
 from fastcalc.core.chip.machine import Machine
 from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.layout import Layout, LayoutError
+from fastcalc.mentions import option
 
 EXPERT_TENSOR_CHIPS = 8
 """Chips of a tensor-parallel group beyond which a mixture of experts takes attention replicas."""
@@ -209,31 +210,34 @@ class LegalLayouts:
         if self.machine.is_spatial and (layout.tp, layout.ep, layout.dp) != (1, 1, 1):
             raise LayoutError(
                 "tp, ep or dp on chips that pipeline whole layers",
-                f"{hardware.id} pipelines whole layers: only --pp or --chips says how many",
+                f"{hardware.id} pipelines whole layers: only {option('pp')} or {option('chips')} "
+                "says how many",
             )
         if not self.machine.is_spatial and layout.tp > domain:
             raise LayoutError(
                 "tp beyond the link domain",
-                f"--tp {layout.tp} leaves the link domain of {hardware.id}, which has {domain} "
+                f"{option('tp')} {layout.tp} leaves the link domain of {hardware.id}, which has "
+                f"{domain} "
                 f"{'rank' if self.machine.ranks > 1 else 'chip'}{'s' if domain > 1 else ''}; use "
-                f"--tp up to {domain} and --pp",
+                f"{option('tp')} up to {domain} and {option('pp')}",
             )
         if not self._has_heads(layout.tp):
             raise LayoutError(
                 "tp that does not divide the heads",
-                f"--tp {layout.tp} does not divide the attention heads of {model.id}",
+                f"{option('tp')} {layout.tp} does not divide the attention heads of {model.id}",
             )
         if layout.pp > self.most_stages:
             raise LayoutError(
                 "pp beyond the layers",
-                f"--pp {layout.pp} exceeds the {self.work.layers:.0f} layers of {model.id}",
+                f"{option('pp')} {layout.pp} exceeds the {self.work.layers:.0f} layers of "
+                f"{model.id}",
             )
         if not self.is_joined(layout):
             raise LayoutError(
                 "chips that no link joins",
-                f"{self.unjoined}, and --tp, --pp and --ep ask for {layout.expert_shards} x "
-                f"{layout.pp} chips; state links.scale_out in a file that extends it, or add "
-                "copies with --dp",
+                f"{self.unjoined}, and {option('tp')}, {option('pp')} and {option('ep')} ask for "
+                f"{layout.expert_shards} x {layout.pp} chips; state links.scale_out in a file "
+                f"that extends it, or add copies with {option('dp')}",
             )
         self._check_experts(layout)
         return layout
@@ -242,13 +246,13 @@ class LegalLayouts:
         if layout.ep > 1 and not self.work.experts:
             raise LayoutError(
                 "ep without experts",
-                f"--ep {layout.ep}: {self.work.model.id} has no routed experts",
+                f"{option('ep')} {layout.ep}: {self.work.model.id} has no routed experts",
             )
         if layout.width % layout.ep or max(layout.ep, layout.tp) % min(layout.ep, layout.tp):
             raise LayoutError(
                 "ep that does not suit tp x dp",
-                f"--ep {layout.ep} does not suit tp {layout.tp} x dp {layout.dp}: it divides their "
-                "product and is a multiple or a divisor of tp",
+                f"{option('ep')} {layout.ep} does not suit tp {layout.tp} x dp {layout.dp}: it "
+                "divides their product and is a multiple or a divisor of tp",
             )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from fastcalc.importers.huggingface.config import Fields
 from fastcalc.importers.huggingface.parts import flagged
+from fastcalc.mentions import option
 from fastcalc.written import shown
 
 _DTYPES = {
@@ -121,7 +122,7 @@ def _quantized(config: Fields, fields: Fields, plain: str) -> Formats:
     if stored is None:
         fields.remark(
             f"The quantization '{shown(method or algorithm or 'without a name')}' is not known "
-            f"here: the weights are counted as {plain}; --weights says otherwise."
+            f"here: the weights are counted as {plain}; {option('weights')} says otherwise."
         )
         return Formats(plain)
     if method == "bitsandbytes":

@@ -5,6 +5,7 @@ from pathlib import Path
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.lint.document import Sheet
 from fastcalc.lint.rule import RULES, Findings, Setting, add_rules_of_reader, rule
+from fastcalc.mentions import flag
 from fastcalc.written import shown
 
 add_rules_of_reader(Path(__file__).with_name("reader.yaml"))
@@ -39,7 +40,10 @@ def excuses_are_of_rules(sheet: Sheet, _: Setting) -> Findings:
     for name in excused if isinstance(excused, dict) else ():
         excused_rule = RULES.get(str(name))
         if excused_rule is None:
-            yield ("excused", name), f"'{name}' is no rule; 'fastcalc check --explain' lists them"
+            yield (
+                ("excused", name),
+                f"'{name}' is no rule; 'fastcalc check {flag('explain')}' lists them",
+            )
         elif not excused_rule.excusable:
             yield ("excused", name), f"{name} cannot be excused: fix the file instead"
 

@@ -1,7 +1,7 @@
 """What a chart is: axes and series of plain arrays, whatever draws them."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
 from typing import Literal
@@ -149,6 +149,10 @@ class Chart:
     bars: Sequence[Bar] = ()
     notes: Sequence[str] = field(default_factory=tuple)
     is_one: bool = False
+
+    def worded(self, wording: Callable[[str], str]) -> "Chart":
+        """Return the same, with what its notes mention of options written out."""
+        return replace(self, title=wording(self.title), notes=list(map(wording, self.notes)))
 
 
 def axes(

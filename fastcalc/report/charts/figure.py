@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fastcalc.errors import InputError
+from fastcalc.mentions import option
 from fastcalc.report.charts.drawing import (
     COLOURS,
     DARK,
@@ -93,7 +94,9 @@ def ending_of(file: Path | None) -> str | None:
 
     endings = sorted(Figure().canvas.get_supported_filetypes())
     if ending not in endings:
-        raise InputError(f"-o {shown(file)} ends in none of {', '.join(endings)} or txt")
+        raise InputError(
+            f"{option('out')} {shown(file)} ends in none of {', '.join(endings)} or txt"
+        )
     return ending
 
 
@@ -102,8 +105,8 @@ def _demand() -> None:
         import matplotlib  # noqa: F401  (whether it is there)
     except ImportError:
         raise InputError(
-            "charts in files need matplotlib: python -m pip install matplotlib; without -o the "
-            "chart is drawn here"
+            "charts in files need matplotlib: python -m pip install matplotlib; without "
+            f"{option('out')} the chart is drawn here"
         ) from None
 
 

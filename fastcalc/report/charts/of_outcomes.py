@@ -8,6 +8,7 @@ import numpy as np
 from fastcalc.core.scenario import Outcome
 from fastcalc.core.undetermined import batching_notes, is_assumed, undetermined_notes
 from fastcalc.formulas.types import Floats
+from fastcalc.mentions import option
 from fastcalc.report.charts.drawing import MOST, Chart, ChartAxis, Panel, Series, Style, axes
 from fastcalc.report.compare import no_place
 from fastcalc.report.numbers_as_text import dollars, number, prefixed
@@ -265,9 +266,10 @@ def _left_out(outcomes: Sequence[Outcome]) -> Iterator[str]:
     yield from (f"not drawn: {note}" for note in map(no_place, outcomes) if note is not None)
     if largest:
         reason = ", ".join(f"{batch:,} on {chips}" for chips, batch in largest.items())
-        yield f"largest batches: {reason}; --chips makes room for more"
+        yield f"largest batches: {reason}; {option('chips')} makes room for more"
     if is_cut:
-        yield f"the first {MOST} of {len(drawable)} are drawn; --on names the chips to draw"
+        count = f"the first {MOST} of {len(drawable)} are drawn"
+        yield f"{count}; {option('on')} names the chips to draw"
 
 
 def _of(outcomes: Sequence[Outcome], subject: str) -> str:

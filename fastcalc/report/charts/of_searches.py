@@ -8,6 +8,7 @@ import numpy as np
 from fastcalc import search
 from fastcalc.core.scenario import Scenario
 from fastcalc.evidence.score import Prediction
+from fastcalc.mentions import option
 from fastcalc.report.charts.drawing import MOST, Chart, ChartAxis, Panel, Series
 from fastcalc.report.charts.of_outcomes import (
     PRICE,
@@ -60,7 +61,7 @@ def frontiers(scenarios: Sequence[Scenario], max_chips: int) -> Chart:
         notes += [
             f"drawn are {len(drawn)} of {len(by_chip)} chips: those with "
             f"{'most ' * (len(drawn) == MOST)}points that no other chip beats; "
-            "--on names the chips to draw"
+            f"{option('on')} names the chips to draw"
         ]
     return of_speeds(title, series, PRICE, 10, notes)
 

@@ -172,7 +172,7 @@ def _explained(outcomes: Sequence[Outcome]) -> Iterator[str]:
     left = _MOST_EXPLAINED
     for outcome in outcomes:
         if left <= 0:
-            yield "<p>Other rows are taken apart by --explain.</p>"
+            yield "<p>Other rows are taken apart by {option('explain')}.</p>"
             return
         left -= len(outcome.scenario.batches)
         name = f"{outcome.scenario.model.id} on {outcome.scenario.hardware.id}"

@@ -13,6 +13,7 @@ from fastcalc.core.scenario import Outcome, Scenario, locate, solve
 from fastcalc.core.smaller_batch import ROUNDING, largest_reaching, speeds
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import Floats
+from fastcalc.mentions import option
 from fastcalc.search import Space
 from fastcalc.search.fastmode import lighter_passes as passes
 from fastcalc.search.fastmode import smaller_models as models
@@ -91,7 +92,7 @@ def fastmode(
         count, model, chip = outcome.placement.layout.chips, today.model.id, today.hardware.id
         plural, verb = ("s", "") if count > 1 else ("", "s")
         fault = f"batch {today.batches[0]:,} of {model} does not fit {count} chip{plural} of {chip}"
-        hint = f"; write --chips {needed}" if needed and needed > count else ""
+        hint = f"; write {option('chips', needed)}" if needed and needed > count else ""
         raise InputError(f"{fault}, which hold{verb} {max_batch:,}{hint}")
     base = Base(outcome, speed, catalogue, smaller)
     drafts, tokens, acceptance = passes.needed_drafts(base)

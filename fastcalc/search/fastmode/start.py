@@ -119,7 +119,7 @@ class Base:
             space = Space(scenario)
             reach = self.search(space, self.deployments(space))
         except InputError as error:
-            return Option(trick, change, why_not=str(error))
+            return Option(trick, change, why_not=error.sentence)
         return option_of(trick, change, reach, self.speed)
 
     @cached_property

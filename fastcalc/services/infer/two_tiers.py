@@ -23,6 +23,7 @@ from fastcalc.formulas.experts import distinct_experts
 from fastcalc.formulas.money import usd_per_million
 from fastcalc.formulas.speculation import draft_length
 from fastcalc.formulas.types import Array, Bools, Floats
+from fastcalc.mentions import option
 
 USABLE = 0.9
 """Share of a memory that weights and caches may fill."""
@@ -123,11 +124,13 @@ def machines(chips: Sequence[Hardware], pricing: Pricing) -> ChipArrays:
     for chip in chips:
         usd = pricing.per_chip_hour(chip)
         if chip.execution == "spatial":
-            raise InputError(f"--on {chip.id}: its step is no textbook step; leave it out")
+            raise InputError(
+                f"{option('on')} {chip.id}: its step is no textbook step; leave it out"
+            )
         if usd is None:
             raise InputError(
-                f"--on {chip.id} has no {pricing.basis} price, so no cost; leave it out, or give "
-                f"--price {chip.id}=USD"
+                f"{option('on')} {chip.id} has no {pricing.basis} price, so no cost; leave it out, "
+                f"or give {option('price', f'{chip.id}=USD')}"
             )
         memory, rate = own_tiers(chip)[0], working_rate(chip, number_format(_WEIGHTS))
         rows.append((memory.bandwidth, memory.capacity, rate.peak, usd))

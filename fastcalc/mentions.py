@@ -1,0 +1,139 @@
+"""What sentences mention of options and commands, which a shell and Python write differently.
+
+Below the command line no sentence names a flag: it mentions the option by its field, in marks that
+no keyboard types, and whoever prints or raises the sentence writes the mention out.
+"""
+
+import re
+import shlex
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+_OPTION, _COMMAND, _GIVEN, _END = "\ue000\ue001\ue002\ue003"
+_MENTION = re.compile(f"([{_OPTION}{_COMMAND}])([^{_GIVEN}{_END}]*){_GIVEN}?([^{_END}]*){_END}")
+
+_FLAGS = {"out": "-o", "everything": "--all", "models": "MODEL"}
+"""Of fields that are called otherwise; models have no flag."""
+
+_OF_TABLES = {
+    "wide": "table.records",
+    "everything": "table.records",
+    "format": "table.save",
+    "notes": "table.notes",
+    "out": "table.save",
+}
+"""Where a table of Python has what these fields ask a command line to write."""
+
+
+def option(field: str, given: object = "") -> str:
+    """Return the mention of an option by its field, and of what to give it."""
+    return f"{_OPTION}{field}{_GIVEN}{given}{_END}"
+
+
+def command(line: str) -> str:
+    """Return the mention of a command as a command line types it."""
+    return f"{_COMMAND}{line}{_END}"
+
+
+def flag(field: str) -> str:
+    """Return the flag of a field.
+
+    >>> flag("prefix_hit")
+    '--prefix-hit'
+    """
+    return _FLAGS.get(field, "--" + field.replace("_", "-"))
+
+
+def as_flags(text: str) -> str:
+    """Return a sentence as the command line writes it.
+
+    >>> as_flags(f"give one with {option('price', 'a10=USD')}")
+    'give one with --price a10=USD'
+    """
+    return _written(text, lambda field, given: f"{flag(field)} {given}".rstrip(), str)
+
+
+def as_arguments(text: str) -> str:
+    """Return a sentence as Python writes it.
+
+    >>> as_arguments(f"give one with {option('price', 'a10=USD')}")
+    "give one with price='a10=USD'"
+    >>> as_arguments(command("fastcalc fit glm-4.7 --on a10,b200 --tp 2"))
+    "fc.fit('glm-4.7', on='a10,b200', tp=2)"
+    """
+    return _written(text, _argument, _call)
+
+
+def written(value: Any, wording: Callable[[str], str]) -> Any:
+    """Return a value as JSON holds it with each sentence in it written out."""
+    if isinstance(value, str):
+        return wording(value)
+    if isinstance(value, dict):
+        return {key: written(part, wording) for key, part in value.items()}
+    return [written(part, wording) for part in value] if isinstance(value, list) else value
+
+
+def _written(
+    text: str, of_option: Callable[[str, str], str], of_command: Callable[[str], str]
+) -> str:
+    if _END not in text:
+        return text
+    return _MENTION.sub(
+        lambda match: (
+            of_option(match[2], match[3]) if match[1] == _OPTION else of_command(match[2])
+        ),
+        text,
+    )
+
+
+def _argument(field: str, given: str) -> str:
+    if field == "out" and given:
+        return f"table.save('{given}')"
+    if field == "format" and given:
+        return "table.records"
+    if field in _OF_TABLES:
+        return _OF_TABLES[field]
+    return f"{field}={_literal(given)}" if given else field
+
+
+def _literal(text: str) -> str:
+    return text if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text) else f"'{text}'"
+
+
+def _call(line: str) -> str:
+    """Return a command as the call of a function, or as it is where Python has none for it."""
+    try:
+        _, name, *words = shlex.split(line)
+    except ValueError:  # of text that a page has escaped
+        return line
+    first = next((place for place, word in enumerate(words) if word[:1] == "-"), len(words))
+    names, settings, ending = words[:first], _settings(words[first:]), ""
+    if name == "plot":
+        name, ending = names.pop(0), ".plot()"
+    functions: tuple[str, ...] = import_module("fastcalc")._FUNCTIONS
+    name = "compare" if name == "report" else name
+    if name not in functions:
+        return line
+    for field in [field for field in settings if field in _OF_TABLES]:
+        ending += _argument(field, "".join(settings.pop(field))).removeprefix("table")
+    arguments = [f"{field}={_value(given)}" for field, given in settings.items()]
+    return f"fc.{name}({', '.join([*map(_literal, names), *arguments])}){ending}"
+
+
+def _settings(words: list[str]) -> dict[str, list[str]]:
+    """Return what is given to each field, none where it is a flag alone."""
+    fields = {flag_: field for field, flag_ in _FLAGS.items()}
+    settings: dict[str, list[str]] = {}
+    for word in words:
+        if word in fields or word.startswith("--"):
+            field = fields.get(word, word.removeprefix("--").replace("-", "_"))
+            settings.setdefault(field, [])
+        else:
+            settings[field].append(word)
+    return settings
+
+
+def _value(given: list[str]) -> str:
+    literals = ", ".join(map(_literal, given))
+    return f"[{literals}]" if len(given) > 1 else literals or "True"
