@@ -386,6 +386,31 @@ def test_an_engine_may_have_values_for_a_kind_of_link():
         assert part(step, "all-reduce").seconds_each == latency
 
 
+@pytest.mark.parametrize(("ahead", "sequences", "floor"), [(0, 1, 30), (1, 0, 30), (1, 1, 10)])
+def test_prompts_that_join_a_pass_that_decodes_may_be_launched_ahead(ahead, sequences, floor):
+    """Ten layers at the 10 us of decode each, or at the 30 us of prompts."""
+    launches = made_up.engine(
+        decode_layer_floor="10 us", prefill_layer_floor="30 us", launches_ahead=ahead
+    )
+    made = passes(made_up.minimal(), under=launches)
+    work = replace(made.prefill_work(100.0), sequences=float(sequences))
+    floors = part(made.expected(work), "layer floors")
+    assert floors.seconds == pytest.approx(10 * floor * 1e-6)
+
+
+def test_routing_a_prompt_is_no_launch():
+    """Half a floor more for each of ten layers of experts: 10 x 10 us, and 5 x 30 us."""
+    launches = made_up.engine(
+        decode_layer_floor="10 us",
+        prefill_layer_floor="30 us",
+        expert_layer_extra=0.5,
+        launches_ahead=1,
+    )
+    made = passes(made_up.EXPERTS, under=launches)
+    floors = part(made.mixed, "layer floors")
+    assert floors.seconds == pytest.approx(10 * 10e-6 + 5 * 30e-6)
+
+
 def test_every_sum_waits_for_the_slowest_rank():
     """Two sums in each of ten layers wait 3 us; one rank waits for nobody."""
     waits = made_up.engine(rank_wait="3 us")

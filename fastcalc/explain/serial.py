@@ -18,7 +18,12 @@ def _floors(context: PassContext, part: Component) -> list[Equation]:
     layers = numbers.counted(pass_work.depth, "layers one after another") + experts
     if not has_prompt:
         layers += numbers.setting("latent_layer_extra") * pass_work.latent_layers
-    floor = numbers.setting("prefill_layer_floor" if has_prompt else "decode_layer_floor")
+    decode, floor = numbers.setting("decode_layer_floor"), numbers.setting("prefill_layer_floor")
+    ahead = numbers.setting("launches_ahead")
+    if not has_prompt:
+        floor = decode
+    elif ahead.value and scalar(pass_work.sequences) > 0.0 and floor.value > decode.value:
+        floor = floor - ahead * (floor - decode) * pass_work.depth / layers
     return [
         equation("layers", part.count, "", layers),
         equation("each", part.seconds_each, "s", floor),

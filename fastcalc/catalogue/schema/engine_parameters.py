@@ -130,6 +130,11 @@ class DeclaredParameters(Generic[Value]):
     prefill_layer_floor: Value = cost(
         Time, "The same in a pass with prompt tokens.", plausible=PER_LAYER
     )
+    launches_ahead: Value = rate(
+        Part,
+        "1 where a pass that decodes takes in prompts at the floor of decode, else 0.",
+        neutral=0.0,
+    )
     expert_layer_extra: Value = cost(
         Number, "Further layer floors where experts are routed.", plausible=(0.05, 8)
     )

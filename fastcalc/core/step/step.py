@@ -226,20 +226,22 @@ def seconds_by_split(
 
 
 def _floor(work: PassWork, software: EngineParameters) -> Component:
-    """Return launches, ramps and tails: a time per layer, larger without decode's graphs."""
+    """Return launches, ramps and tails: a time per layer, larger without decode's graphs.
+
+    What routing takes of a prompt is work, which launches ahead of the chip do not hide.
+    """
     layers = work.depth + software.expert_layer_extra * work.routing.layers
     latent = software.latent_layer_extra * work.latent_layers
+    decode, prefill = software.decode_layer_floor, software.prefill_layer_floor
     if is_nothing(work.prompt):
-        return Component(
-            "layer floors", count=layers + latent, seconds_each=software.decode_layer_floor
-        )
+        return Component("layer floors", count=layers + latent, seconds_each=decode)
     is_prompt = floats(work.prompt) > 0.0
-    if is_prompt.all():
-        return Component("layer floors", count=layers, seconds_each=software.prefill_layer_floor)
+    is_ahead = software.launches_ahead * (floats(work.sequences) > 0.0)
+    hidden = is_ahead * np.maximum(prefill - decode, 0.0) * work.depth / layers
     return Component(
         "layer floors",
         count=where(is_prompt, layers, layers + latent),
-        seconds_each=where(is_prompt, software.prefill_layer_floor, software.decode_layer_floor),
+        seconds_each=where(is_prompt, prefill - hidden, decode),
     )
 
 
