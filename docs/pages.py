@@ -3,7 +3,6 @@
 ``python docs/refresh.py`` runs it with all else that is generated; a test says when it is due.
 """
 
-import os
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -15,13 +14,14 @@ import fastcalc
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.commands import COMMANDS, request_of
 from fastcalc.commands import validate as show_validate
+from fastcalc.commands.answer import CommandAnswer
 from fastcalc.core.pricing import Pricing
 from fastcalc.evidence.claims.claim_file import read_claims
 from fastcalc.evidence.score import Group
 from fastcalc.evidence.shipped import shipped as evidence
 from fastcalc.evidence.validate import validate_shipped
-from fastcalc.library.answer_table import Table
 from fastcalc.mentions import as_flags
+from fastcalc.report.console import Screen, render
 from fastcalc.report.numbers_as_text import number, parameters, prefixed, size
 from fastcalc.requests.fields import declared
 from fastcalc.requests.measurements import Validate
@@ -235,15 +235,14 @@ def _model(one: Any) -> list[str]:
 
 
 @cache
-def validated() -> Table:
+def validated() -> CommandAnswer:
     """Return every prediction of a shipped measurement, and the scores by group."""
-    asked = Validate(wide=True)
-    return Table(asked, show_validate.run(asked))
+    return show_validate.run(Validate(wide=True))
 
 
 def trust() -> str:
     """Return the README's few lines on how far to trust a number."""
-    groups = validated().details["groups"]
+    groups = validated().extra()["groups"]
     classes = [one for one in _of(groups, "part") if one["n"] >= FEW]
     closest = min(classes, key=lambda one: one["p90_factor"])
     furthest = max(classes, key=lambda one: one["p90_factor"])
@@ -352,16 +351,17 @@ def _scores(groups: Sequence[Any]) -> dict[str, float]:
 
 def accuracy() -> str:
     """Return the page on how far predictions are from measurements."""
-    table = validated()
-    groups = table.details["groups"]
+    answer = validated()
+    groups = answer.extra()["groups"]
     weak = [
         one
         for one in _of(groups, "hardware", "model")
         if one["median_factor"] > WEAK or one["n"] < 3
     ]
     few = sum(one["sources"] == 1 for one in weak)
-    os.environ["COLUMNS"] = "100"
-    page = "\n".join(line.rstrip() for line in str(table).splitlines())
+    assert answer.parts is not None
+    lines = render(answer.parts(Screen(100, wide=True)), 100).splitlines()
+    page = "\n".join(map(str.rstrip, lines))
     return "\n".join(
         [
             wrapped(ACCURACY.format(**_scores(groups))),

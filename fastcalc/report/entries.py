@@ -93,9 +93,9 @@ def hardware_record(chip: Hardware) -> Record:
     }
 
 
-def model_record(model: Model) -> Record:
+def model_record(model: Model, weights: str | None = None, kv: str | None = None) -> Record:
     """Return what a model weighs and what a token costs; null where its shape is not published."""
-    work = workload(model)
+    work = workload(model, weights, kv)
     prompt = work.flops_per_token - 2.0 * work.weights.head.parameters
     attention: float | None = float(work.attention_flops(1.0))
     prefill: float | None = _PREFILL_TOKENS * (
