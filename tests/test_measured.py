@@ -14,6 +14,9 @@ import pytest
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.commands import validate as show_validate
+from fastcalc.core.chip.machine import machine
+from fastcalc.core.chip.tier import OWN_MEMORY
+from fastcalc.core.model.workload import workload
 from fastcalc.errors import InputError
 from fastcalc.evidence import left_out
 from fastcalc.evidence import validate as evidence_validate
@@ -338,6 +341,17 @@ def test_early_and_odd_points_are_predicted_with_young_kernels(changes, engine):
     point = replace(shipped().points[0], hardware="h200-sxm", engine="vllm", chips=8, tp=8)
     point = replace(point, weights="", kv="", **changes)
     assert Deployments(Catalogue()).of(point).engine.id == engine
+
+
+@pytest.mark.parametrize("name", ["apple-m4-pro", "apple-m5-max", "apple-m1-max"])
+def test_no_mac_is_held_by_its_cores(name):
+    """Apple prints 10 to 15 GB/s a core: the share of the data sheet alone decides."""
+    catalogue = Catalogue()
+    chip = catalogue.hardware(name)
+    work = workload(catalogue.model("llama-3.1-8b"), "q4_0", "bf16")
+    made = machine(chip, catalogue.engine("llama-cpp"), work, OWN_MEMORY)
+    share = made.software.bandwidth_fraction * chip.memory[0].bandwidth.si
+    assert made.software.bandwidth(made.chip) == pytest.approx(share, rel=1e-3)
 
 
 def test_overridden_values_hold_before_inherited_ones():
