@@ -89,7 +89,7 @@ def chip_work(
     else:
         _, head, _, attention = same.kinds
     operations, products = software.dequantization_operations, chip.products
-    widened = Kinds[ArrayLike](
+    widened: Kinds[ArrayLike] = Kinds(
         operations * products.dense.is_unpacked * work.weights.dense,
         operations * products.head.is_unpacked * work.weights.head,
         operations * products.experts.is_unpacked * work.weights.experts * touched,

@@ -184,7 +184,8 @@ def offload_options(
             speeds = [rate if own_place is None else np.minimum(rate, speed) for speed in speeds]
         pairs = zip(parts.kinds, speeds, strict=True)
         kinds.append(Kinds(*(replace(kind, bandwidth=speed) for kind, speed in pairs)))
-    by_memory = [Kinds[ArrayLike](*(kind.work_time for kind in tier_kinds)) for tier_kinds in kinds]
+    by_memory: list[Kinds[ArrayLike]]
+    by_memory = [Kinds(*(kind.work_time for kind in tier_kinds)) for tier_kinds in kinds]
     streamed = Costs(by_memory)
     host = on_host(work, tiers, chips, software, parts.touched)
     if host is None:
@@ -273,7 +274,7 @@ def offloaded_pass(split: Split, options: OffloadOptions) -> OffloadedPass:
     host, own_place = options.host, options.own_place
     shares = [split.read_from(at) for at in range(len(split.tiers))]
     farther = [at for at in range(len(split.tiers)) if at != own_place]
-    multiplied = Kinds[ArrayLike](1.0, 1.0, 1.0, 1.0)
+    multiplied: Kinds[ArrayLike] = Kinds(1.0, 1.0, 1.0, 1.0)
     on_cores, far = idle(HOST), idle(FAR)
     if host is not None:
         *streamed, computed = (costs.seconds(split) for costs in options.open)
