@@ -300,6 +300,18 @@ def test_a_notebook_gets_a_table_without_markup_of_names(tmp_path):
     assert "<b>" not in page
 
 
+def test_a_column_by_itself_is_that_of_the_records():
+    """Where records were made before, it is taken from them."""
+    for key in ("tokens_per_s_per_user", "fits", "placement", "warnings", "min_chips", "ttft_ms"):
+        table = fc.compare("llama-3.1-8b", on="h100-sxm,apple-m1", batch=[1, 100_000])
+        alone, computed = table[key].tolist(), "records" in vars(table)
+        assert not computed
+        assert [one[key] for one in table.records] == [
+            None if isinstance(one, float) and np.isnan(one) else one for one in alone
+        ]
+        assert repr(table[key].tolist()) == repr(alone)
+
+
 def test_a_column_has_a_value_a_row():
     table = fc.compare("llama-3.1-8b", on="h100-sxm", host="ddr5-2ch")
     assert any(isinstance(one, list) for one in table[0].values())

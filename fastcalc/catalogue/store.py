@@ -117,13 +117,15 @@ class Catalogue(Names):
         self, path: Path, document: Document, kind: Kind, schema: type[AnyEntry]
     ) -> AnyEntry:
         """Return the entry of a file that was read: joined, changed, validated, in this order."""
-        is_kind = kind_of(document, kind) or kind
-        chain = self._chain(document, kind) if is_kind == kind else [document]
+        chain = [document]
+        if document.at("extends") and (kind_of(document, kind) or kind) == kind:
+            chain = self._chain(document, kind)
         whole = joined(chain)[0]
         entry, faults = validate(whole, schema)
-        if entry is None and is_kind == kind:
-            raise self._refused(document, faults, kind, schema)
         if entry is None:
+            is_kind = kind_of(document, kind) or kind
+            if is_kind == kind:
+                raise self._refused(document, faults, kind, schema)
             mismatch = f"this is a file of {is_kind}, where one of {kind} is asked for"
             raise InputError(f"{document.place()}: {mismatch}")
         if path.parent in self.folders(kind) and entry.id != path.stem:

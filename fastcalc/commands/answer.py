@@ -51,6 +51,7 @@ class CommandAnswer:
     reasons : why the answer is no; they go to standard error in any case
     notes : of the request: how files were read, what was left out; they go there, too
     keys : of records where there is none
+    column : returns the values of one key, where that takes less than all records
     cells : returns a record as a table of cells holds it
     as_text : returns the page of a screen where it is no parts
     as_json : returns a JSON document of another form than that of records
@@ -67,6 +68,7 @@ class CommandAnswer:
     reasons: Sequence[str] = ()
     notes: Sequence[str] = ()
     keys: Iterable[str] = ()
+    column: Callable[[str], list[Any]] | None = None
     cells: Callable[[Record], Record] = dict
     as_text: Callable[[console.Screen], str] | None = None
     as_json: Callable[[], str | Iterable[str]] | None = None

@@ -53,6 +53,8 @@ def run(request: Compare) -> CommandAnswer:
         lambda: notes,
         (warning for outcome in outcomes for warning in outcome.warnings),
         notes=request_notes,
+        keys=records.KEYS,
+        column=lambda key: records.compare_column(outcomes, key),
         charts={
             **{kind: later(f"charts.of_outcomes.{kind}", outcomes) for kind in _KINDS if is_held},
             "memory": later("charts.of_memory.memory", outcomes),

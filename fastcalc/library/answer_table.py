@@ -92,6 +92,8 @@ class Table(Sequence[Record]):
     @cached_property
     def keys(self) -> tuple[str, ...]:
         """Keys of the records, in order."""
+        if self._answer.column is not None:
+            return tuple(self._answer.keys)
         return tuple(self.records[0] if self.records else self._answer.keys)
 
     @property
@@ -107,7 +109,10 @@ class Table(Sequence[Record]):
         are floats, and words objects.
         """
         self._demand(key)
-        values = [record[key] for record in self.records]
+        if self._answer.column is None or "records" in vars(self):
+            values = [record[key] for record in self.records]
+        else:
+            values = written(self._answer.column(key), as_arguments)
         type_ = type_of(key, values)
         if type_ in (int, bool) and all(isinstance(value, type_) for value in values):
             return np.array(values, dtype=type_)

@@ -6,6 +6,7 @@ from inspect import Parameter, Signature
 from typing import Any
 
 from fastcalc import _FUNCTIONS as NAMES
+from fastcalc.catalogue.once import once
 from fastcalc.commands import answer_to, request_of, sweep
 from fastcalc.errors import InputError
 from fastcalc.library.answer_table import ArraySink, SweptTable, Table
@@ -48,6 +49,7 @@ def request(command: str, *names: Any, **arguments: Any) -> Any:
     return flags(**_bound(command, *parameters(flags), names, arguments))
 
 
+@once
 def parameters(flags: type[Request]) -> tuple[dict[str, Parameter], dict[str, Parameter]]:
     """Return what a function takes by position, and by name."""
     positional, keyword_only = {}, {}

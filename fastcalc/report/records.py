@@ -14,6 +14,7 @@ from fastcalc.core.overflow import overflows
 from fastcalc.core.pricing import USD_PER_KWH, YEARS
 from fastcalc.core.scenario import Outcome, Scenario
 from fastcalc.records import columns
+from fastcalc.records.columns import Column
 from fastcalc.records.evaluated_points import CodedColumn, EvaluatedPoints, places
 
 SCHEMA = "fastcalc/1"
@@ -33,8 +34,16 @@ def compare_records(outcomes: Iterable[Outcome]) -> list[Record]:
     return [plainly(record) for record in unrounded(outcomes)]
 
 
-def unrounded(outcomes: Iterable[Outcome]) -> Iterator[Record]:
-    """Yield the records of outcomes with all digits."""
+def compare_column(outcomes: Iterable[Outcome], key: str) -> list[Any]:
+    """Return what the records of outcomes have under one key; others are not computed."""
+    chosen = [column for column in columns.COLUMNS if column.key in ("fits", key)]
+    return [plain(record[key]) for record in unrounded(outcomes, chosen)]
+
+
+def unrounded(
+    outcomes: Iterable[Outcome], chosen: Sequence[Column[EvaluatedPoints]] = columns.COLUMNS
+) -> Iterator[Record]:
+    """Yield the records of outcomes with all digits, of some columns, `fits` among them."""
     for outcome in outcomes:
         points = EvaluatedPoints(
             scenario=outcome.scenario,
@@ -46,7 +55,7 @@ def unrounded(outcomes: Iterable[Outcome]) -> Iterator[Record]:
             ),
             warnings=partial(_warnings, outcome),
         )
-        values, shape = columns.values(columns.COLUMNS, points), outcome.estimate.batch.shape
+        values, shape = columns.values(chosen, points), outcome.estimate.batch.shape
         yield from columns.records(values, shape)
 
 
