@@ -63,7 +63,7 @@ def value(key: str, new: str) -> tuple[str, str]:
 
 
 CAPACITY = (
-    r"value: 80 GiB\n      source: datasheet\n(?:      .*\n)+?(?=    bandwidth)",
+    r"value: 80 GiB\n      source: datasheet\n(?:      .*\n)+?    reported:.*\n(?=    bandwidth)",
     "value: {}\n      source: datasheet\n",
 )
 

@@ -66,7 +66,7 @@ def solved(sizes, room, costs):
     """The split of a case, and what it takes."""
     near = [np.float64(tier == 0) for tier in range(len(room))]
     start = Split(tuple(range(len(room))), 1, sizes, dict.fromkeys(KINDS, near))
-    placement = SimpleNamespace(machine=SimpleNamespace(place={}, usable=lambda _: room))
+    placement = SimpleNamespace(machine=SimpleNamespace(place={}), usable=room)
     found = best_split(start, placement, costs.seconds, [[costs]])
     return found, np.broadcast_to(costs.seconds(found), POINTS)
 

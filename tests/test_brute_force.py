@@ -98,9 +98,9 @@ def swept(one, chips):
     own = np.concatenate([ends, powers], axis=1)
     batches = np.unique(own[own > 0])
     grid = Grid(one, layouts, requests, batches)
-    columns = solve_grid(grid, pick("tokens_per_s_per_user usd_per_mtok_output fits"))
-    speed, usd, fits = (np.broadcast_to(one, grid.shape)[0] for one in columns.values())
-    tried = np.array([np.isin(batches, row) for row in own]) & fits
+    columns = solve_grid(grid, pick("tokens_per_s_per_user usd_per_mtok_output"))
+    speed, usd = (np.broadcast_to(one, grid.shape)[0] for one in columns.values())
+    tried = np.array([np.isin(batches, row) for row in own]) & (batches <= most)
     return np.stack([speed[tried], usd[tried]])
 
 

@@ -23,24 +23,24 @@ def test_chips_alone_have_a_layout_that_people_run():
 
 
 def test_a_batch_that_no_practised_layout_holds_has_a_legal_one_and_a_note():
-    """Weights of 141 GB: pairs of 77 GB usable hold few caches of 7 GB, three stages of pairs 40."""
+    """Weights of 141 GB: pairs of 126 GB usable hold few caches of 7 GB, three stages of pairs more."""
     few, many = (
         outcome(
             "llama-3.1-70b",
-            "h100-sxm",
+            "h200-sxm",
             weights="bf16",
             prompt=20_000,
             batch=(batch,),
             sharding=Sharding(chips=6),
         )
-        for batch in (1, 32)
+        for batch in (1, 60)
     )
     assert few.placement.layout == Layout(tp=2, dp=3)
     assert not is_noted(few)
     assert many.placement.layout == Layout(tp=2, pp=3)
     assert many.estimate.fits.all()
     (note,) = [note for note in many.warnings if UNUSUAL in note]
-    assert "6 chips of h100-sxm" in note
+    assert "6 chips of h200-sxm" in note
     assert "tp 2 pp 3" in note
 
 

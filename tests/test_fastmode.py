@@ -556,16 +556,16 @@ def test_a_lower_speed_has_a_larger_batch_and_one_user_is_one(fastcalc):
 
 
 def test_a_start_that_memory_limits_says_which_speed_was_asked_for(fastcalc):
-    """Two H100 hold 20 users of Llama 3.1 70B, who get more than 20 tokens/s; eight hold more."""
+    """Four H100 hold 207 users of Llama 3.1 70B, who get more than 20 tokens/s; eight hold more."""
     request = ["fastmode", "llama-3.1-70b", "--to-speed", "40", "--smaller", "none", "--from-speed"]
     text = words(fastcalc(*request, "20").out)
-    start = "for each of 20 users, all that memory holds (20.0 was asked for), to 40.0"
+    start = "for each of 207 users, all that memory holds (20.0 was asked for), to 40.0"
     assert start in text
     held = json.loads(
-        fastcalc("fit", "llama-3.1-70b", "--on", "h100-sxm", "--chips", "2", "--format", "json").out
+        fastcalc("fit", "llama-3.1-70b", "--on", "h100-sxm", "--chips", "4", "--format", "json").out
     )
-    assert held["records"][0]["max_batch"] == 20
-    note = "not the 20.0 asked for: the memory of two h100-sxm holds no more than 20"
+    assert held["records"][0]["max_batch"] == 207
+    note = "not the 20.0 asked for: the memory of four h100-sxm holds no more than 207"
     assert note in words(fastcalc(*request, "20", "--notes").out)
     assert "asked for" not in words(fastcalc(*request, "20", "--chips", "8", "--notes").out)
 

@@ -112,9 +112,9 @@ def check_left_out(text, ran):
 def test_a_batch_that_is_cheaper_on_more_chips_is_named(fastcalc):
     """Four H100 at batch 32 cost less than the one GB200 that leads where each has its fewest."""
     wide = ["compare", "llama-3.1-70b", "--on", "h100-sxm,gb200,wse-3"]
-    text = words(fastcalc(*wide, "--batch", "8,32,128").out)
+    text = words(fastcalc(*wide, "--batch", "8,32,256").out)
     assert (
-        "May cost less, on more chips: batch 32 and 128 on h100-sxm, 128 on gb200, 32 and 128 on wse-3. "
+        "May cost less, on more chips: batch 256 on h100-sxm, 256 on gb200, 32 and 256 on wse-3. "
     ) in text
     row = json.loads(fastcalc(*wide, "--batch", "32", "--format", "json").out)["records"]
     assert [each["chips"] for each in row] == [4, 1, 5]
@@ -123,13 +123,13 @@ def test_a_batch_that_is_cheaper_on_more_chips_is_named(fastcalc):
 
 
 def test_fewer_chips_than_are_called_needed_may_do(fastcalc):
-    """What is needed is a number of a usual layout; of others, three hold what "needs 4" does."""
+    """What is needed is a number of a usual layout; of others, five hold what "needs 8" does."""
     request = ["compare", "llama-3.1-70b", "--on", "h100-sxm"]
-    text = words(fastcalc(*request, "--batch", "8,32").out)
-    assert "needs 4" in text
+    text = words(fastcalc(*request, "--batch", "8,256").out)
+    assert "needs 8" in text
     assert "needs N: fits on N in a usual layout" in text
-    three = json.loads(fastcalc(*request, "--batch", 32, "--chips", 3, "--format", "json").out)
-    assert three["records"][0]["fits"]
+    five = json.loads(fastcalc(*request, "--batch", 256, "--chips", 5, "--format", "json").out)
+    assert five["records"][0]["fits"]
     assert "the next usual layout has 16" in words(
         fastcalc("fit", "deepseek-r1", "--on", "h100-sxm").out
     )

@@ -23,6 +23,25 @@ FUNCTIONS = [
 ]
 
 PUBLISHED = [
+    # Qwen3-32B on two H100 under vLLM 0.11, in GiB (docs/empirical-vllm-memory-results.md).
+    (
+        "available_memory",
+        {"utilization": 0.9, "total": 79.18, "weights": 30.59, "activations": 5.64, "non_torch": 0.54},
+        34.49,
+        5e-3,
+    ),
+    # 1,024 sequences of gpt-oss: 1,024 x 201,088 x 4 B a copy.
+    ("logits_memory", {"copies": 2, "rows": 1024, "vocabulary": 201_088}, 1_647_312_896, 0),
+    # A step of 16,384 tokens of Llama 3.1 8B takes 1.44 GiB under vLLM 0.31.
+    (
+        "stream_memory",
+        {"copies": 1, "tokens": 16_384, "width": 3 * 14_336 + 4096},
+        1.44 * 2**30,
+        0.005 * 2**30,
+    ),
+    ("activation_peak", {"sampling": 1.2, "layer": 1.7}, 1.7, 0),
+    # gpt-oss: 2,880 columns on one rank become 3,072, 360 on one of eight 512.
+    ("padded_share", {"columns": 360, "multiple": 256}, 512 / 360, 1e-12),
     # At the bound a range is as wide as stated; e^3 below it, the root of 1 + 3 times as wide.
     ("half_width", {"at_bound": 0.2, "slowdown": 1.0}, 0.2, 1e-12),
     ("half_width", {"at_bound": 0.2, "slowdown": math.e**3}, 0.4, 1e-12),

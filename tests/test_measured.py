@@ -125,7 +125,9 @@ def test_a_static_batch_is_its_prefill_and_its_steps():
 
 
 def test_a_static_batch_beyond_memory_runs_in_waves():
-    """233 requests of 2,000 fit, as below; all of 80 GiB would hold 266: what was run so was held.
+    """230 requests of 2,000 fit; all of 79.18 GiB would hold 263: what was run so was held.
+
+    0.262 GB a request next to 16.06 of weights, in 85.02 GB or nine tenths of them.
 
     300 are two waves of 150, 500 three of 166.7: each wave with its own prompts and steps.
     """
@@ -138,10 +140,10 @@ def test_a_static_batch_beyond_memory_runs_in_waves():
             )
         )  # fmt: skip
 
-    assert static(266).assumed is None
-    for batch, waves in ((267, 2), (300, 2), (466, 2), (500, 3)):
+    assert static(263).assumed is None
+    for batch, waves in ((264, 2), (300, 2), (460, 2), (500, 3)):
         found = static(batch)
-        assert found.assumed == f"in {waves} waves: memory holds 233 at once"
+        assert found.assumed == f"in {waves} waves: memory holds 230 at once"
         if batch % waves == 0:
             assert found.expected == pytest.approx(static(batch // waves).expected, rel=1e-9)
 

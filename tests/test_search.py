@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from fastcalc.catalogue.difference import change
 from fastcalc.catalogue.schema import Model
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.tier import MemoryChoice
@@ -248,10 +249,15 @@ def test_the_cheapest_layout_is_the_cheapest_of_all_batches_that_reach(model, sp
 
 
 def test_an_uneven_pipeline_takes_the_cheaper_of_its_batches():
-    """With 14 stages of two replicas, a batch of 28 yields less than one of 27."""
-    space = Space(
-        scenario("frontier-5t", "rtx-pro-6000", pricing=Pricing(user_prices={"rtx-pro-6000": 1.0}))
-    )
+    """With 14 stages of two replicas, a batch of 28 yields less than one of 27.
+
+    A card of 98 GiB holds weights of 98.4 GB and a few caches.
+    """
+    larger = change("rtx-pro-6000:memory.GDDR7.capacity=98GiB")
+    card = Catalogue({}, (larger,)).hardware("rtx-pro-6000")
+    pricing = Pricing(user_prices={"rtx-pro-6000": 1.0})
+    one = scenario("frontier-5t", "rtx-pro-6000", pricing=pricing)
+    space = Space(replace(one, hardware=card))
     layout = Layout(tp=2, pp=14, ep=4, dp=2)
     most = space.site.place(layout).max_batch
     solved = space.at(layout, *range(1, most + 1))
@@ -285,7 +291,7 @@ def test_more_speed_never_costs_less(chip, model, engine, traffic, share, speedu
 
 
 def test_a_speed_above_the_bound_says_so():
-    space = Space(scenario("gpt-oss-120b", "h100-sxm"))
+    space = Space(scenario("gpt-oss-120b", "h200-sxm"))
     found = cheapest(space, space.layouts(1), 1e6)
     assert found.outcome is None
     alone = space.at(space.layouts(1)[0], 1).estimate

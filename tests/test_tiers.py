@@ -567,7 +567,7 @@ def test_shares_are_whole_and_memories_hold_what_is_in_them(request):
     found = solve(request)
     if found.split is None:
         return
-    usable = found.site.machine.usable(found.placement.layout.chips)
+    usable = found.placement.usable
     for kind in KINDS:
         assert sum(found.split.shares[kind]) == pytest.approx(1.0, rel=1e-9), kind
         assert all(np.all(share >= -TINY) for share in found.split.shares[kind])
@@ -720,7 +720,7 @@ def other_splits(found: Outcome, steps: int) -> Iterator[tuple[Split, np.ndarray
     shares["embedding"] = [np.array(float(tier == count - 1)) for tier in range(count)]
     shares |= {kind: split.shares[kind] for kind in machine.place}
     fits = np.array(True)
-    for tier, room in enumerate(machine.usable(found.placement.layout.chips)):
+    for tier, room in enumerate(found.placement.usable):
         held = sum(shares[kind][tier] * split.sizes[kind] for kind in KINDS)
         fits = fits & (held <= room * (1 + TINY))
     yield replace(split, shares=shares), fits
@@ -743,7 +743,8 @@ def test_hardly_any_split_of_a_random_model_takes_less(request, part, place_for)
     first, *others = request.hardware.memory
     sizes = asked_split(found.placement, max(request.batches)).sizes
     needed = float(np.max(sum(sizes.values())))
-    room = found.site.machine.usable(found.placement.layout.chips)[0]
+    room = found.placement.usable[0]
+    assume(room > 0.0)
     changed = [scaled(first, capacity=float(part * needed / room))]
     changed += [scaled(one, capacity=0.3 * needed / one.capacity.si) for one in others]
     update = {"memory": changed}

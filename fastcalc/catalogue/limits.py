@@ -32,6 +32,7 @@ class Limit:
 _SMALL = 1e-12  # a positive number below it is a slip, and its inverse may be no float
 LIMITS = {
     "size": Limit(1e3, 1e18, "B"),
+    "reserve": Limit(1e3, 1e18, "B", zero=True),  # of memory, of which there may be none
     "bandwidth": Limit(1e3, 1e20, "B/s"),
     "compute rate": Limit(1e6, 1e22, "FLOP/s"),
     "time": Limit(_SMALL, 1e3, "s", zero=True),

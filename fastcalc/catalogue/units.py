@@ -14,8 +14,10 @@ DECIMAL = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e1
 BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50}
 
 
+_SIZES = {f"{prefix}B": factor for prefix, factor in (DECIMAL | BINARY).items()}
 UNITS: dict[str, dict[str, float]] = {
-    "size": {f"{prefix}B": factor for prefix, factor in (DECIMAL | BINARY).items()},
+    "size": _SIZES,
+    "reserve": _SIZES,
     "bandwidth": {f"{prefix}B/s": factor for prefix, factor in (DECIMAL | BINARY).items()}
     | {f"{prefix}b/s": factor / 8 for prefix, factor in DECIMAL.items()},
     "compute rate": {
@@ -33,6 +35,7 @@ UNITS: dict[str, dict[str, float]] = {
 _A = {"area": "an area", "hourly price": "an hourly price"}
 EXAMPLES = {
     "size": "80 GB",
+    "reserve": "0.5 GiB",
     "bandwidth": "3.35 TB/s",
     "compute rate": "989 TFLOP/s",
     "time": "5 us",

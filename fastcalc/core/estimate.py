@@ -64,8 +64,18 @@ class Estimate:
 
     @property
     def fits(self) -> Bools:
-        """Whether memory holds them."""
+        """Whether memory holds them, for certain or at the edge of it."""
+        return self.batch <= self.placement.edge_batch
+
+    @property
+    def is_certain(self) -> Bools:
+        """Whether memory holds them however much the engine reserves."""
         return self.batch <= self.placement.max_batch
+
+    @property
+    def is_at_edge(self) -> Bools:
+        """Whether memory holds them only if the engine reserves less than it may."""
+        return self.fits & ~self.is_certain
 
     @property
     def step(self) -> Step:

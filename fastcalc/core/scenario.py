@@ -35,6 +35,7 @@ from fastcalc.core.pricing import Pricing
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic import Traffic
 from fastcalc.core.undetermined import batching_notes, undetermined_notes
+from fastcalc.core.verdict import VERDICTS, edge_note, verdicts
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import ArrayLike, Floats
 from fastcalc.mentions import option
@@ -173,8 +174,13 @@ class Location:
 
     @property
     def fits(self) -> bool:
-        """True where the smallest batch fits."""
-        return bool(self.placement.max_batch >= min(self.scenario.batches))
+        """True where the smallest batch fits, for certain or at the edge of memory."""
+        return bool(self.placement.edge_batch >= min(self.scenario.batches))
+
+    @property
+    def verdict(self) -> str:
+        """Whether the smallest batch fits, one of `VERDICTS`."""
+        return VERDICTS[int(verdicts(self.placement, min(self.scenario.batches)))]
 
     @cached_property
     def min_chips(self) -> tuple[int | None, ...]:
@@ -184,7 +190,7 @@ class Location:
         """
         fewest_chips = []
         for batch in self.scenario.batches:
-            chosen = self.placement if self.placement.max_batch >= batch else None
+            chosen = self.placement if self.placement.edge_batch >= batch else None
             holding = [placement for placement in (self.site.smallest(batch), chosen) if placement]
             fewest_chips.append(
                 min((placement.layout.chips for placement in holding), default=None)
@@ -218,12 +224,16 @@ class Outcome(Location):
         return self.row_warnings[-1]
 
     @property
-    def row_warnings(self) -> tuple[list[str], list[str]]:
-        """What a reader must know of rows that serve less than a queue would, after all others."""
+    def row_warnings(self) -> tuple[list[str], ...]:
+        """What a reader must know of a row, of one that serves less than a queue would, and again.
+
+        The latter two are of rows at the edge of memory.
+        """
         over = overflow_notes(self.placement, overflows(self.estimate))
+        edge = [edge_note(self.scenario.engine.id)] if self.estimate.is_at_edge.any() else []
         of_layout = layout_notes(self.site, self.placement.layout, self.scenario.sharding)
         every = [*warnings_of(self), *of_layout]
-        return every, [*over, *every]
+        return every, [*over, *every], [*edge, *every], [*edge, *over, *every]
 
 
 def site_of(scenario: Scenario, reserved_tokens: ArrayLike) -> Site:

@@ -58,7 +58,8 @@ class Deployment:
     def placements(self, reserved: float) -> list[Placement]:
         """Return it placed on each layout that it may have had: legal ones with the stated ranks.
 
-        It was measured on its layout, so none is refused that holds the weights. Where not even the
+        It was measured on its layout, so none is refused that holds the weights, whatever an engine
+        keeps besides. Where not even the
         chips are stated, so many tokens of cache are reserved. [1]
 
         Raises InputError if there is no such memory, or no layout is possible.
@@ -75,7 +76,7 @@ class Deployment:
             chip_counts, placements = range(0), [smallest] if smallest else []
         for chips in [stated.chips] if stated.chips else chip_counts:
             candidates = (site.place(layout) for layout in self._layouts(site, chips))
-            if placements := [placement for placement in candidates if placement.max_batch >= 1]:
+            if placements := [placed for placed in candidates if placed.batch_beside(0.0) >= 1]:
                 break
         if not placements:
             where = f"{self.hardware.id}'s {site.machine.tier.name}"

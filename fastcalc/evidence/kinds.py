@@ -177,5 +177,9 @@ def room(placement: Placement, columns: Columns) -> Floats:
 
 
 def _sequences_held(placement: Placement, columns: Columns) -> Floats:
-    """Return the sequences that memory holds, output reserved. [1]"""
-    return floats(replace(placement, reserved_tokens=columns.prompt + columns.output).max_batch)
+    """Return the sequences that memory holds, output reserved. [1]
+
+    Whoever measured them had set limits with which the engine reserves little.
+    """
+    each = columns.prompt + columns.output
+    return floats(replace(placement, reserved_tokens=each).batch_beside(0.0))

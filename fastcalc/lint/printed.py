@@ -11,8 +11,10 @@ _PREFIX = {
 _SHORT = r"(?P<prefix>[KMGTP]i|[kKMGTPE]|)"
 _LONG = r"(?P<prefix>(?i:kilo|mega|giga|tera|peta|exa)\s?|[KMGTP]i|[kKMGTPE]|)"
 _A_SECOND = r"(?:\s?/\s?(?:s(?:ec(?:ond)?)?)\b|ps\b|\s(?i:per second|a second))"
+_OF_SIZES = ((rf"{_LONG}(?:B|(?i:bytes?))(?![\w])(?!{_A_SECOND})(?!\s*/)", 1.0),)
 _BASES = {
-    "size": ((rf"{_LONG}(?:B|(?i:bytes?))(?![\w])(?!{_A_SECOND})(?!\s*/)", 1.0),),
+    "size": _OF_SIZES,
+    "reserve": _OF_SIZES,
     "bandwidth": (
         (rf"{_LONG}(?:B|(?i:bytes?)){_A_SECOND}", 1.0),
         (rf"{_LONG}(?:b|(?i:bits?)){_A_SECOND}", 1 / 8),

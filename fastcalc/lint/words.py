@@ -4,6 +4,7 @@ from fastcalc.catalogue.units import DECIMAL
 
 _BASE = {
     "size": "B",
+    "reserve": "B",
     "bandwidth": "B/s",
     "compute rate": "FLOP/s",
     "power": "W",

@@ -75,7 +75,12 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "accepted in a decode pass",
         lambda points: points.traffic.speculation.tokens_per_pass,
     ),
-    Column("fits", "yes or no", "whether memory holds the batch", lambda points: points.fits),
+    Column(
+        "fits",
+        "yes or no",
+        "whether memory holds the batch, also at the edge",
+        lambda points: points.fits,
+    ),
     Column("placement", "text", "where the model lives", lambda points: points.locations()),
     Column(
         "min_chips",
@@ -101,7 +106,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
     Column(
         "memory_used_fraction",
         "ratio",
-        "of the usable memory; above 1 where the batch does not fit",
+        "of the usable memory as expected; above 1 where the batch does not fit",
         lambda points: points.used,
     ),
     _fitting(
@@ -270,6 +275,12 @@ LATER: tuple[Column[EvaluatedPoints], ...] = (
         "list",
         "keys of numbers that nothing published determines: read them as assumptions",
         lambda points: CodedColumn(np.int64(0), (points.undetermined,)),
+    ),
+    Column(
+        "fit_verdict",
+        "text",
+        "fits, edge where the batch does if the engine reserves less than it may, or no",
+        lambda points: points.fit_verdict,
     ),
 )
 """At the end of every record."""

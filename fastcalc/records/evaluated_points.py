@@ -17,6 +17,7 @@ from fastcalc.core.step.host_use import HOST
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic import Traffic
 from fastcalc.core.undetermined import undetermined_keys
+from fastcalc.core.verdict import VERDICTS, verdicts
 from fastcalc.formulas.types import ArrayLike, Floats, Ints
 
 
@@ -85,6 +86,11 @@ class EvaluatedPoints:
     def fits(self) -> Any:
         """Whether memory holds them."""
         return self.estimate.fits
+
+    @property
+    def fit_verdict(self) -> CodedColumn:
+        """Whether memory holds them for certain."""
+        return CodedColumn(verdicts(self.placement, self.batch), VERDICTS)
 
     @property
     def used(self) -> Floats:

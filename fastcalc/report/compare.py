@@ -116,10 +116,17 @@ def why(location: Location) -> str:
     """Say why a model takes so many chips, in a phrase."""
     place, batch = location.placement, min(location.scenario.batches)
     chips = place.layout.chips
-    usable = float(sum(place.machine.usable(chips)))
+    usable = float(sum(place.usable))
     cache = float(place.work.cache_bytes(place.reserved_tokens))
     needed = place.work.weight_bytes + batch * cache
-    if place.max_batch < batch:
+    if location.verdict == "edge":
+        reserve, kept = place.machine.reserve, float(place.reserved)
+        least, most = size(kept / reserve.below), size(kept * reserve.above)
+        return (
+            f"at the edge: {size(needed)} in {size(usable * chips)} usable, of which "
+            f"{location.scenario.engine.id} may keep {least} to {most} a chip"
+        )
+    if not location.fits:
         site = location.site
         if not site.is_joined(Layout(pp=site.domain + 1)):
             joined = "one chip" if site.chips_joined == 1 else f"{site.chips_joined} chips"

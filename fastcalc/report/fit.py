@@ -13,6 +13,7 @@ from fastcalc.core.placement.placement import Placement
 from fastcalc.core.placement.split import near_share
 from fastcalc.core.scenario import Location, Scenario
 from fastcalc.core.traffic import Traffic
+from fastcalc.core.verdict import VERDICTS
 from fastcalc.formulas.types import ArrayLike, Floats
 from fastcalc.records.columns import NEEDS_FIT, Column, values
 from fastcalc.report import record_tables
@@ -46,7 +47,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         "usable_gb_per_chip",
         "GB",
         "of that memory, what the engine leaves for them",
-        lambda point: sum(point.placement.machine.usable(point.layout.chips)) / 1e9,
+        lambda point: sum(point.placement.usable) / 1e9,
     ),
     TableColumn(
         "chips_by_capacity",
@@ -66,8 +67,23 @@ COLUMNS: tuple[Column[Any], ...] = (
     ),
     *pick("speculation_tokens_per_pass host"),
     *pick("dense_near_fraction experts_near_fraction kv_near_fraction speculation_drafted_tokens"),
+    Column(
+        "reserved_gb_per_chip",
+        "GB",
+        "of the chip's memory, what the engine is expected to keep for activations and runtime",
+        lambda point: float(point.placement.reserved) / 1e9,
+    ),
+    Column(
+        "available_kv_gb_per_chip",
+        "GB",
+        "of the usable memory, what the weights leave for caches; below 0 they do not fit",
+        lambda point: float(point.placement.available) / 1e9,
+    ),
+    *pick("fit_verdict"),
 )
 
+
+_VERDICT = {"fits": "yes", "edge": "at the edge"}
 
 _SHOWN = pick(
     "hardware batch fits chips placement chips_by_capacity chips_by_whole_layers max_batch "
@@ -78,7 +94,7 @@ _SHOWN = pick(
             "fits",
             heading=("", "fits"),
             format=lambda record: (
-                "yes"
+                _VERDICT[record["fit_verdict"]]
                 if record["fits"]
                 else f"needs {record['min_chips']:,}"
                 if record["min_chips"]
@@ -100,6 +116,7 @@ _FIRST = (
 )
 _KEY = f"key: the largest batch that these chips hold, prompt and output reserved; {KEY}"
 _KEY_OF_NEEDS = "; needs N: N chips in a usual layout hold it"
+_KEY_OF_EDGE = "; edge: it fits only if the engine keeps less than it may"
 
 
 @dataclass(frozen=True)
@@ -147,6 +164,11 @@ class PlacedBatch:
     def fits(self) -> bool:
         """Whether memory holds it."""
         return self.location.fits
+
+    @property
+    def fit_verdict(self) -> str:
+        """Whether memory holds it for certain."""
+        return self.location.verdict
 
     @property
     def used(self) -> Floats:
@@ -200,7 +222,8 @@ def _table(locations: Sequence[Location], width: int) -> TextTable:
             continue
         lives = " ".join(filter(None, (location.memories, str(location.placement.layout))))
         percent_used = f"{number(100 * record['memory_used_fraction'])} %"
-        cells = [f"{record['chips']:,} x {chip}", lives, batch, f"{max_batch:,}", percent_used]
+        largest = "edge" if record["fit_verdict"] == "edge" else f"{max_batch:,}"
+        cells = [f"{record['chips']:,} x {chip}", lives, batch, largest, percent_used]
         for name, capacity, contents in filled(location):
             rows.append([*cells, f"{name} {size(capacity)}"])
             bars.append([(LETTERS[kind], share) for kind, share in contents])
@@ -231,20 +254,30 @@ def _verdict(members: Sequence[Location]) -> str:
     model = members[0].scenario.model.id
     batch = min(location.scenario.batches[0] for location in members)
     at_batch = [location for location in members if location.scenario.batches[0] == batch]
-    fitting = [location for location in at_batch if location.fits]
-    unfit = [location.scenario.hardware.id for location in at_batch if not location.fits]
-    without = listed(unfit, "or")
-    if not fitting:
-        return f"At batch {batch:,} {model} does not fit on {without}."
-    chip_counts = [
-        counted(location.placement.layout.chips, location.scenario.hardware.id)
-        for location in fitting
-    ]
-    max_batches = [f"{location.placement.max_batch:,}" for location in fitting]
-    sentence = (
-        f"At batch {batch:,} {model} fits on {listed(chip_counts)}; the largest batch there is "
+    by_verdict = {
+        verdict: [location for location in at_batch if location.verdict == verdict]
+        for verdict in VERDICTS
+    }
+    fitting, edge, unfit = by_verdict.values()
+    clauses = []
+    if fitting:
+        max_batches = listed([f"{location.placement.max_batch:,}" for location in fitting])
+        clauses.append(f"fits on {_chips_of(fitting)}; the largest batch there is {max_batches}")
+    if edge:
+        clauses.append(f"is at the edge of memory on {_chips_of(edge)}")
+    if unfit:
+        without = listed([location.scenario.hardware.id for location in unfit], "or")
+        clauses.append(f"does not fit on {without}")
+    return f"At batch {batch:,} {model} {'; it '.join(clauses)}."
+
+
+def _chips_of(locations: Sequence[Location]) -> str:
+    return listed(
+        [
+            counted(location.placement.layout.chips, location.scenario.hardware.id)
+            for location in locations
+        ]
     )
-    return f"{sentence}{listed(max_batches)}{f'; it does not fit on {without}' if without else ''}."
 
 
 def parts(locations: Sequence[Location], next_command: str, screen: Screen) -> list[Part]:
@@ -264,4 +297,5 @@ def parts(locations: Sequence[Location], next_command: str, screen: Screen) -> l
             f"{of}{location.scenario.hardware.id}: {why(location)}" for location in members
         )
     needs = _KEY_OF_NEEDS * any(not location.fits for location in locations)
-    return [*page, screen.under_table(_KEY + needs, notes, notes, next_command)]
+    edge = _KEY_OF_EDGE * any(location.verdict == "edge" for location in locations)
+    return [*page, screen.under_table(_KEY + needs + edge, notes, notes, next_command)]

@@ -36,9 +36,7 @@ def filled(location: Location) -> Iterator[tuple[str, float, list[tuple[str, flo
     batches, place = location.scenario.batches, location.placement
     by_tier = location.split or asked_split(place, np.array(batches, dtype=float))
     index = batches.index(min(batches))
-    for at, (tier, usable) in enumerate(
-        zip(by_tier.tiers, place.machine.usable(place.layout.chips), strict=True)
-    ):
+    for at, (tier, usable) in enumerate(zip(by_tier.tiers, place.usable, strict=True)):
         capacity = float(usable)
         shares = [
             (

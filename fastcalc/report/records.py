@@ -60,7 +60,8 @@ def unrounded(
 
 
 def _warnings(outcome: Outcome) -> CodedColumn:
-    return CodedColumn(1 * overflows(outcome.estimate), outcome.row_warnings)
+    codes = overflows(outcome.estimate) + 2 * outcome.estimate.is_at_edge
+    return CodedColumn(codes, outcome.row_warnings)
 
 
 def assumptions(outcomes: Sequence[Outcome]) -> Record:

@@ -10,6 +10,7 @@ from fastcalc.catalogue.schema.quantities import (
     Count,
     Factor,
     Fraction,
+    Kept,
     Number,
     Part,
     QuantityReader,
@@ -165,6 +166,11 @@ class DeclaredParameters(Generic[Value]):
     memory_fraction: Value = rate(
         Fraction, "Share of memory for weights and cache.", plausible=LARGE_SHARE
     )
+    reported_fraction: Value = rate(
+        Fraction,
+        "Share of memory that a driver reports, of chips whose files do not say.",
+        plausible=LARGE_SHARE,
+    )
     cache_fraction: Value = rate(
         Fraction, "Share for caches of what weights leave of it.", plausible=LARGE_SHARE
     )
@@ -187,6 +193,46 @@ class DeclaredParameters(Generic[Value]):
     )
     host_layer_overhead: Value = cost(
         Time, "A layer's turn to the host's cores and back.", plausible=PER_LAYER
+    )
+    small_memory: Value = choice(
+        Kept,
+        "Memory below which a start makes ready for fewer sequences.",
+        0.0,
+        plausible=(1e10, 1e12),
+    )
+    small_sequences: Value = choice(
+        Count, "Sequences that it makes ready for there, at most.", inf, plausible=(16, 16384)
+    )
+    small_chunk: Value = choice(
+        Count, "Prompt tokens of a step there, at most.", inf, plausible=(64, 1e6)
+    )
+    sampler_copies: Value = cost(
+        Number,
+        "32-bit copies of the logits of all sequences while they are sampled.",
+        plausible=(1, 20),
+    )
+    chunk_logits: Value = cost(
+        Number, "32-bit copies of the logits of all prompt tokens of a step.", plausible=(0.5, 4)
+    )
+    layer_buffers: Value = cost(
+        Number,
+        "16-bit copies of what a layer computes for the tokens of a step.",
+        plausible=(0.5, 4),
+    )
+    chunk_memory: Value = cost(
+        Kept, "Memory kept free for each prompt token of a step.", plausible=(1e4, 1e7)
+    )
+    runtime_memory: Value = cost(
+        Kept, "Memory of runtime and libraries on each chip.", plausible=(1e7, 1e10)
+    )
+    joined_memory: Value = cost(
+        Kept, "Further memory of each chip where several work together.", plausible=(1e7, 1e10)
+    )
+    expert_columns: Value = cost(
+        Count,
+        "Columns that experts in MXFP4 are padded to a multiple of.",
+        1.0,
+        plausible=(2, 1024),
     )
     short_sums: Value = rate(
         Part, "1 where products of fp16 are summed in 16 bits, not in 32.", neutral=0.0

@@ -45,9 +45,10 @@ class SpeedRange(Entry):
     basis: str
 
 
-Ranges = dict[Literal["decode", "prefill", "served", "unseen", "offload"], SpeedRange]
+Ranges = dict[Literal["decode", "prefill", "served", "unseen", "offload", "reserve"], SpeedRange]
 """Ranges that are stated, by what is predicted: they hold in place of those learned. ``unseen`` is
-all that has no other, ``offload`` a model of which part lives on a host."""
+every speed that has no other, ``offload`` a model of which part lives on a host, ``reserve`` the
+memory that is neither weights nor caches."""
 
 
 if TYPE_CHECKING:  # what code takes from a file, it takes by name

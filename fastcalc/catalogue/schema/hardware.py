@@ -13,6 +13,7 @@ from fastcalc.catalogue.schema.quantities import (
     DollarsPerHour,
     Entry,
     Excuses,
+    Fraction,
     Identifier,
     Quantity,
     Size,
@@ -26,11 +27,13 @@ class Memory(Entry):
     """A place where weights and cache can live.
 
     Where layers have regions of their own, those are in the memory on the chip. Memory of the host
-    or on a disk is read over a link, one way, of each chip, and may be shared by several.
+    or on a disk is read over a link, one way, of each chip, and may be shared by several. A driver
+    reports less than the whole: what it keeps, and what error correction takes.
     """
 
     name: str
     capacity: Size
+    reported: Fraction | None = None
     bandwidth: Bandwidth
     where: Literal["chip", "package", "host", "disk"] | None = None
     link: Bandwidth | None = None

@@ -172,6 +172,7 @@ class QuantityReader:
 
 
 Size = Annotated[Quantity, QuantityReader("size")]
+Kept = Annotated[Quantity, QuantityReader("reserve")]
 Bandwidth = Annotated[Quantity, QuantityReader("bandwidth")]
 ComputeRate = Annotated[Quantity, QuantityReader("compute rate")]
 Time = Annotated[Quantity, QuantityReader("time")]

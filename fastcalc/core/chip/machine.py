@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from math import inf
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from fastcalc.catalogue.schema import Engine, Hardware, Parameters
 from fastcalc.catalogue.schema.engine_parameters import DeclaredParameters
 from fastcalc.core.chip.formats_run import formats_run
 from fastcalc.core.chip.rates import WorkingRate, fastest_rate, working_rate
+from fastcalc.core.chip.reserve import NOTHING, Reserve, reserve_of
 from fastcalc.core.chip.tier import MemoryChoice, Tier, own_tiers
 from fastcalc.core.model.kinds import KINDS, Kinds
 from fastcalc.core.model.workload import Workload
@@ -127,6 +128,7 @@ class Machine:
     place : kinds of bytes that have a memory of their own, by its position
     prefix : position of the memory that the cached part of prompts is loaded from
     chip, software, peaks : their numbers for this workload
+    reserve : what the engine keeps of the chip's memory for it
     """
 
     hardware: Hardware
@@ -139,6 +141,7 @@ class Machine:
     chip: Chip
     software: EngineParameters
     peaks: Kinds[float]
+    reserve: Reserve
 
     @property
     def ranks(self) -> int:
@@ -158,13 +161,31 @@ class Machine:
         """The fastest memory."""
         return self.tiers[0]
 
-    def usable(self, chips: ArrayLike) -> list[ArrayLike]:
-        """Return what the engine may fill of each tier, for each of some chips. [byte]
+    def usable(self, chips: ArrayLike, reserved: ArrayLike = 0.0) -> list[ArrayLike]:
+        """Return what weights and caches may fill of each tier, for each of some chips. [byte]
 
         chips : chips of the deployment, which share some memories [1]
+        reserved : what the engine keeps for itself of the chip's own memory [byte]
         """
         share = self.software.memory_fraction
-        return [tier.capacity * share * tier.share(chips) for tier in self.tiers]
+        rooms: list[ArrayLike] = [
+            tier.capacity * self._reported(tier) * share * tier.share(chips) for tier in self.tiers
+        ]
+        if self.reserve != NOTHING and self.tiers[self._reserved].is_near:
+            rooms[self._reserved] = np.maximum(rooms[self._reserved] - reserved, 0.0)
+        return rooms
+
+    def _reported(self, tier: Tier) -> ArrayLike:
+        """Return the share of a memory that its driver reports. [1]"""
+        if tier.reported is not None:
+            return tier.reported
+        return self.software.reported_fraction if tier.is_near else 1.0
+
+    @cached_property
+    def _reserved(self) -> int:
+        """Position of the memory that the reserve is of: the largest of the chip's own."""
+        sizes = [tier.is_near * tier.capacity for tier in self.tiers]
+        return sizes.index(max(sizes))
 
     @property
     def is_spatial(self) -> bool:
@@ -195,6 +216,7 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
     in_order = partial(sorted, key=lambda tier: tier.order(regions))
     tiers = tuple(in_order(tiers_of(hardware, memory, formats)))
     prefix, software = memory.prefix_tier, parameters_on(engine, hardware)
+    largest = max(own_tiers(hardware), key=lambda tier: tier.capacity)
     return Machine(
         hardware=hardware,
         engine=engine,
@@ -208,6 +230,7 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
         chip=_chip(hardware, engine, formats, read_first(tiers).bandwidth),
         software=software,
         peaks=Kinds(*(fastest_rate(hardware, stored) for stored in formats)),
+        reserve=reserve_of(engine, software, work.model, largest),
     )
 
 

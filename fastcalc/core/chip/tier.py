@@ -56,6 +56,7 @@ class Tier:
     flop_rates : of the cores that multiply each kind where its bytes are; none where they may not
         [FLOP/s]
     streams : True where chips may read it over the link
+    reported : share of the capacity that a driver reports; None where nobody says [1]
     """
 
     entry: Memory
@@ -66,6 +67,7 @@ class Tier:
     shared_by: float = 1.0
     flop_rates: Kinds[ArrayLike] | None = None
     streams: bool = True
+    reported: float | None = None
 
     @property
     def name(self) -> str:
@@ -110,6 +112,7 @@ def own_tiers(hardware: Hardware) -> tuple[Tier, ...]:
             entry=memory,
             where=memory.where or (regions if memory is fastest else "package"),
             capacity=memory.capacity.si,
+            reported=memory.reported.si if memory.reported else None,
             bandwidth=memory.bandwidth.si,
             link=memory.link.si if memory.link else inf,
             shared_by=memory.shared_by.si if memory.shared_by else 1.0,

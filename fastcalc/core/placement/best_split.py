@@ -52,7 +52,7 @@ def best_split(
     """
     place, sizes = placement.machine.place, split.sizes
     room = []
-    for at, usable in enumerate(placement.machine.usable(split.chips)):
+    for at, usable in enumerate(placement.usable):
         placed_bytes = floats(sum(sizes[kind] * split.shares[kind][at] for kind in place))
         room.append(np.maximum(usable - placed_bytes, 0.0))
     free = [kind for kind in READ if kind not in place and np.any(sizes[kind])]

@@ -15,6 +15,7 @@ from fastcalc.core.placement.layout import AnyLayout, Layout, Layouts
 from fastcalc.core.placement.legal import MOST_CHIPS, LegalLayouts, slots
 from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers, largest_batch
 from fastcalc.formulas.pipeline import heaviest_stage
+from fastcalc.formulas.reserve import padded_share
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
 WEIGHT_KINDS = tuple(kind for kind in KINDS if kind != "kv")
@@ -88,7 +89,8 @@ def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[
     """Return the weights on the fullest chip by kind, the table of embeddings one of them. [byte]
 
     Where layers are placed whole, each takes the room of the heaviest. Of layers of several kinds,
-    each kind of bytes is that of the stage that has most of it.
+    each kind of bytes is that of the stage that has most of it. Kernels pad the columns of packed
+    experts.
     """
     head, embedding = work.weights.head.bytes, work.weights.embedding.bytes
     if machine.is_spatial:
@@ -98,6 +100,9 @@ def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[
         return {kind: floats(room * share) for kind, share in shares.items()}
     experts = work.experts or 1.0
     share = np.ceil(experts / layout.ep) / experts * layout.ep / layout.expert_shards
+    if work.weights.experts.format.id == "mxfp4" and work.expert_width < inf:
+        columns = work.expert_width * layout.ep / layout.expert_shards
+        share = share * padded_share(columns=columns, multiple=machine.software.expert_columns)
     in_layers = partial(_fullest, machine, work, layout)
     dense = in_layers(lambda layers: layers.bytes.dense)
     norm_width = work.weights.small.format.bytes
@@ -127,12 +132,22 @@ def _default_stack(machine: Machine, work: Workload, axes: int) -> Layouts:
     return Layouts.of(LegalLayouts(machine, work).default_layouts, axes=axes)
 
 
-def _room(machine: Machine, work: Workload, layout: AnyLayout) -> tuple[ArrayLike, ArrayLike]:
+def expected_reserve(machine: Machine, layout: AnyLayout) -> ArrayLike:
+    """Return what an engine is expected to keep of each chip's memory; copies are alone. [byte]"""
+    return machine.reserve.on(layout.expert_shards * layout.pp, layout.tp)
+
+
+def _room(
+    machine: Machine, work: Workload, layout: AnyLayout, reserves: float = 1.0
+) -> tuple[ArrayLike, ArrayLike]:
     """Return the memory that caches and some weights share on the fullest chip, and these. [byte]
 
     Kinds of bytes with a memory of their own fill that one, the others what is left of all.
+
+    reserves : the engine's reserve by what is expected of it [1]
     """
-    usable, place = machine.usable(layout.chips), machine.place
+    reserved = reserves * expected_reserve(machine, layout)
+    usable, place = machine.usable(layout.chips, reserved), machine.place
     if not place:
         return sum(usable), _weights_per_chip(machine, work, layout)
     free: ArrayLike = 0.0
@@ -148,9 +163,15 @@ def _room(machine: Machine, work: Workload, layout: AnyLayout) -> tuple[ArrayLik
     return np.where(fits, cache_room, 0.0), np.maximum(free - sum(usable), 0.0)
 
 
-def _sequences_that_fit(machine: Machine, work: Workload, layout: AnyLayout, cache: Array) -> Array:
-    """Return the sequences that fit on all replicas together. [1]"""
-    usable, weights = _room(machine, work, layout)
+def _sequences_that_fit(
+    machine: Machine, work: Workload, layout: AnyLayout, cache: Array, reserves: float
+) -> Array:
+    """Return the sequences that fit on all replicas together. [1]
+
+    cache : of one sequence on the fullest chip [byte]
+    reserves : the engine's reserve by what is expected of it [1]
+    """
+    usable, weights = _room(machine, work, layout, reserves)
     cache_taken = cache / machine.software.cache_fraction
     per_replica = largest_batch(usable=usable, weights=weights, cache_per_sequence=cache_taken)
     return np.minimum(per_replica, 1e12) * layout.dp
@@ -192,8 +213,24 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
     @cached_property
     def max_batch(self) -> Array | int:
-        """Sequences that fit, all replicas together, a whole number. [1]"""
-        largest = _sequences_that_fit(self.machine, self.work, self.layout, self.cache_per_chip)
+        """Sequences that fit, all replicas together, however large the reserve. [1]"""
+        return self.batch_beside(self.machine.reserve.above)
+
+    @cached_property
+    def edge_batch(self) -> Array | int:
+        """Sequences that fit, all replicas together, if the reserve is at its smallest. [1]"""
+        reserve = self.machine.reserve
+        is_exact = reserve.below == reserve.above == 1.0
+        return self.max_batch if is_exact else self.batch_beside(1.0 / reserve.below)
+
+    def batch_beside(self, reserves: float) -> Array | int:
+        """Return the sequences that fit, all replicas together, a whole number. [1]
+
+        reserves : the engine's reserve by what is expected of it [1]
+        """
+        largest = _sequences_that_fit(
+            self.machine, self.work, self.layout, self.cache_per_chip, reserves
+        )
         return largest if np.ndim(largest) else int(largest)
 
     def used_fraction(self, batch: ArrayLike) -> Array:
@@ -208,8 +245,24 @@ class _PlacedWorkload(Generic[OneOrMore]):
         share = np.float64(1.0) * (weights + cache) / np.maximum(usable, 1.0)
         if not self.machine.place:
             return share
-        all_usable = sum(self.machine.usable(self.layout.chips))
+        all_usable = sum(self.usable)
         return np.maximum(share, (self.weights_per_chip + cache) / all_usable)
+
+    @property
+    def usable(self) -> list[ArrayLike]:
+        """What weights and caches may fill of each memory, for each chip. [byte]"""
+        return self.machine.usable(self.layout.chips, self.reserved)
+
+    @property
+    def reserved(self) -> ArrayLike:
+        """What the engine is expected to keep of each chip's memory. [byte]"""
+        return expected_reserve(self.machine, self.layout)
+
+    @property
+    def available(self) -> Array:
+        """What weights leave for caches on the fullest chip, below 0 if they do not fit. [byte]"""
+        usable, weights = _room(self.machine, self.work, self.layout)
+        return floats(usable - weights) * self.machine.software.cache_fraction
 
     def sequences(self, batch: ArrayLike) -> Array:
         """Return the sequences of a batch on the fullest replica. [1]"""
@@ -281,7 +334,9 @@ class Site(LegalLayouts):
         """Sequences that each of the default layouts holds. [1]"""
         stack = _default_stack(self.machine, self.work, np.ndim(self.reserved_tokens))
         cache = _cache_on_chip(self.machine, self.work, stack, self.reserved_tokens)
-        return _sequences_that_fit(self.machine, self.work, stack, cache)
+        return _sequences_that_fit(
+            self.machine, self.work, stack, cache, self.machine.reserve.above
+        )
 
     def chips_needed(self, batch: float) -> tuple[int | None, int | None]:
         """Return the chips that capacity alone asks, and those that whole layers ask. [1]
@@ -289,7 +344,7 @@ class Site(LegalLayouts):
         The second is None where layers may be cut, or where one layer fills more than a chip.
         """
         work, tiers = self.work, range(len(self.machine.tiers))
-        cache, usable = float(work.cache_bytes(self.reserved_tokens)), self.machine.usable(1)
+        cache = float(work.cache_bytes(self.reserved_tokens))
         sizes = work.bytes._replace(kv=batch * cache)._asdict()
         sizes["embedding"] = work.weights.embedding.bytes
         place = self.machine.place
@@ -304,18 +359,23 @@ class Site(LegalLayouts):
         for_layers = chips_for_whole_layers(
             layers=slots(self.machine, self.work),
             layer_bytes=self.work.largest_layer_bytes + batch * cache / self.work.layers,
-            usable_per_chip=float(sum(usable)),
+            usable_per_chip=float(sum(self._usable(1.0))),
         )
         if for_layers == inf and self.most_stages > slots(self.machine, self.work):
             smallest = self.smallest(batch)
             return int(capacity), smallest.layout.chips if smallest else None
         return int(capacity), int(for_layers) if for_layers < inf else None
 
+    def _usable(self, chips: float) -> list[ArrayLike]:
+        """Return what certainly may be filled of each memory, layers divided as can be. [byte]"""
+        reserve = self.machine.reserve
+        return self.machine.usable(chips, reserve.above * reserve.on(chips, chips))
+
     def _chips_for(self, needed: float, tiers: Sequence[int]) -> float:
         """Return the chips whose memories of some positions hold so many bytes. [1]"""
 
         def usable(chips: float) -> float:
-            every = self.machine.usable(chips)
+            every = self._usable(chips)
             return float(sum(np.asarray(every[tier]) for tier in tiers))
 
         chips = float(chips_for_capacity(needed=needed, usable_per_chip=usable(1.0)))

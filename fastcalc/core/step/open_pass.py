@@ -101,7 +101,7 @@ class OpenPass:
         sizes : bytes of each kind on the fullest chip [byte]
         """
         machine, chips = self.machine, self.chips
-        rooms = machine.usable(chips)
+        rooms = machine.usable(chips)  # more room is never slower
         if machine.is_spatial:
             nowhere = {kind: [floats(0.0)] * len(rooms) for kind in KINDS}
             floor = self.step(Split(machine.tiers, chips, sizes, nowhere)).seconds

@@ -44,7 +44,7 @@ def fits_near(placement: AnyPlacement, batch: ArrayLike) -> Bools:
     placement : a workload on a layout
     batch : sequences of the whole deployment [1]
     """
-    room = placement.machine.usable(placement.layout.chips)[0]
+    room = placement.usable[0]
     cache = placement.sequences(batch) * placement.cache_per_chip
     return np.asarray(placement.weights_per_chip + cache <= room)
 

@@ -59,7 +59,7 @@ def pools(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pool]:
     fewest chips and the soonest are taken; of those too late, which say what would do, the one of
     the fewest chips, the first that is near, and the soonest.
     """
-    (where,) = np.nonzero(np.broadcast_to(points.fits, grid.shape)[0, :, 0])
+    (where,) = np.nonzero(np.broadcast_to(points.estimate.is_certain, grid.shape)[0, :, 0])
     alone = np.broadcast_to(points.estimate.ttft, grid.shape)[0, where, 0]
     layouts = [grid.layouts[place] for place in where]
     sending = transfer_seconds(grid, service.prompt)[where]

@@ -130,7 +130,11 @@ def score(grid: Grid, service: Service, prompt_pools: Sequence[Pool] | None = No
     limit = float(grid.site.machine.software.max_sequences)
     dp = np.array([layout.dp for layout in grid.layouts])[:, np.newaxis]
     is_new = np.diff(np.broadcast_to(grid.batches, grid.shape[1:]), prepend=0.0) > 0.0
-    fits = np.broadcast_to(points.fits, grid.shape)[0] & (grid.batches <= limit * dp) & is_new
+    fits = (
+        np.broadcast_to(points.estimate.is_certain, grid.shape)[0]
+        & (grid.batches <= limit * dp)
+        & is_new
+    )
     # A server queues before it serves less for a host's memory.
     fits = fits & ~np.broadcast_to(overflows(points.estimate), grid.shape)[0]
     (layout, place), replica = np.nonzero(fits), Replica.of(points, fits)

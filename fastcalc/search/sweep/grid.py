@@ -25,6 +25,7 @@ from fastcalc.core.scenario import (
     site_of,
     warnings_of,
 )
+from fastcalc.core.verdict import edge_note
 from fastcalc.formulas.types import Floats, Ints
 from fastcalc.records.columns import COLUMNS, Column, Columns, values
 from fastcalc.records.evaluated_points import CodedColumn, EvaluatedPoints, places
@@ -124,7 +125,7 @@ def solved(grid: Grid) -> EvaluatedPoints:
         ),
         locations=lambda: places(estimate, positions, listed, site),
         warnings=lambda: _and_of_layouts(
-            _warnings(scenario, site, estimate),
+            _and_of_edges(_warnings(scenario, site, estimate), scenario, estimate),
             positions,
             [layout_notes(site, layout, Sharding(grid.chips)) for layout in listed],
         ),
@@ -178,6 +179,16 @@ def _warnings(scenario: Scenario, site: Site, estimate: Estimate) -> CodedColumn
     notes = [[overflow_note(host.id, limit)] if limit else [] for limit in limits.tolist()]
     words = [[*note, *kind] for note in notes for kind in kinds]
     return CodedColumn(codes + len(kinds) * place_of.reshape(is_over.shape), tuple(words))
+
+
+def _and_of_edges(warnings: CodedColumn, scenario: Scenario, estimate: Estimate) -> CodedColumn:
+    """Return warnings with that of the points at the edge of memory."""
+    is_at_edge = estimate.is_at_edge
+    if not is_at_edge.any():
+        return warnings
+    note, words = edge_note(scenario.engine.id), warnings.words
+    more = ([note, *word] for word in words)
+    return CodedColumn(warnings.codes + len(words) * is_at_edge, (*words, *more))
 
 
 def _and_of_layouts(

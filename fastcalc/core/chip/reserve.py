@@ -1,0 +1,98 @@
+"""What an engine keeps of a chip's memory for a workload, whatever weights and caches take."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import isfinite
+
+import numpy as np
+
+from fastcalc.catalogue.schema import DenseFFN, Engine, Model
+from fastcalc.catalogue.schema.engine_parameters import DeclaredParameters
+from fastcalc.core.chip.tier import Tier
+from fastcalc.formulas.reserve import activation_peak, logits_memory, stream_memory
+from fastcalc.formulas.types import ArrayLike
+
+
+@dataclass(frozen=True)
+class Reserve:
+    """Memory of a chip that is neither weights nor caches.
+
+    sampling : while it samples: copies of logits, and the hidden states they are of [byte]
+    layers : while a layer computes, for each kind of feed-forward network: what tensor-parallel
+        ranks divide, and what not [byte]
+    alone, joined : of runtime and libraries, and what several chips need besides [byte]
+    below, above : how many times smaller and larger it may be [1]
+    """
+
+    sampling: float = 0.0
+    layers: tuple[tuple[float, float], ...] = ()
+    alone: float = 0.0
+    joined: float = 0.0
+    below: float = 1.0
+    above: float = 1.0
+
+    def on(self, ranks: ArrayLike, tp: ArrayLike) -> ArrayLike:
+        """Return what is expected of it. [byte]
+
+        ranks, tp : ranks that work together, and those of them that divide a layer [1]
+        """
+        peak: ArrayLike = self.sampling
+        for divided, whole in self.layers:
+            peak = activation_peak(sampling=peak, layer=divided / np.asarray(tp) + whole)
+        together = self.joined * (np.asarray(ranks) > 1) if self.joined else 0.0
+        return peak + self.alone + together
+
+
+NOTHING = Reserve()
+
+
+def reserve_of(
+    engine: Engine, software: DeclaredParameters[ArrayLike], model: Model, tier: Tier
+) -> Reserve:
+    """Return what an engine reserves for a model.
+
+    engine, software : the engine, and its parameters on the chip
+    tier : the memory of the chip that it is of
+    """
+    hidden, vocabulary = model.hidden_size or 0, model.vocabulary or 0
+    sequences, tokens = float(software.max_sequences), float(software.prompt_chunk)
+    if tier.capacity < software.small_memory:
+        sequences = min(sequences, float(software.small_sequences))
+        tokens = min(tokens, float(software.small_chunk))
+    # A start makes ready for no more than a limit that there is.
+    sequences, tokens = (rows if isfinite(rows) else 0.0 for rows in (sequences, tokens))
+    buffers = software.layer_buffers
+    stated = (engine.ranges or {}).get("reserve")
+    return Reserve(
+        sampling=float(
+            logits_memory(copies=software.sampler_copies, rows=sequences, vocabulary=vocabulary)
+            + logits_memory(copies=software.chunk_logits, rows=tokens, vocabulary=vocabulary)
+            + stream_memory(copies=buffers, tokens=tokens + sequences, width=hidden)
+        ),
+        layers=tuple(
+            (
+                float(stream_memory(copies=buffers, tokens=tokens, width=divided)),
+                float(stream_memory(copies=buffers, tokens=tokens, width=whole)),
+            )
+            for divided, whole in dict.fromkeys(_widths(model) if buffers else ())
+        ),
+        alone=float(software.runtime_memory + software.chunk_memory * tokens),
+        joined=float(software.joined_memory),
+        below=stated.below if stated else 1.0,
+        above=stated.above if stated else 1.0,
+    )
+
+
+def _widths(model: Model) -> Iterator[tuple[float, float]]:
+    """Yield the columns that a token has in each feed-forward network: divided by ranks, and whole.
+
+    Of experts the inputs and outputs share a buffer, once for each that a token picks.
+    """
+    hidden = float(model.hidden_size or 0)
+    for ffn in (block.ffn for block in model.blocks):
+        if isinstance(ffn, DenseFFN):
+            yield float(ffn.matrices * ffn.width), hidden
+        elif ffn is not None:
+            inside = (ffn.matrices - 1) * ffn.width
+            shared = max(inside, ffn.latent_size or hidden)
+            yield float(ffn.active_experts * ffn.width), ffn.active_experts * shared + hidden

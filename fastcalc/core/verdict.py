@@ -1,0 +1,30 @@
+"""Whether memory holds a batch: for certain, at the edge of what an engine reserves, or not."""
+
+import numpy as np
+
+from fastcalc.core.placement.placement import AnyPlacement
+from fastcalc.formulas.types import ArrayLike, Ints
+
+VERDICTS = ("fits", "edge", "no")
+"""It fits, it does if the engine's reserve is at the lower part of its range, or it does not."""
+
+
+def verdicts(placement: AnyPlacement, batch: ArrayLike) -> Ints:
+    """Return the verdict on each batch, as a position of `VERDICTS`.
+
+    placement : a workload on a layout
+    batch : sequences of the whole deployment [1]
+    """
+    certain, edge = placement.max_batch, placement.edge_batch
+    return np.asarray(1 * (batch > np.asarray(certain)) + 1 * (batch > np.asarray(edge)))
+
+
+def edge_note(engine: str) -> str:
+    """Return what a reader must know of a batch at the edge.
+
+    engine : its id
+    """
+    return (
+        f"at the edge of memory: the batch fits only if {engine} keeps less for itself than it "
+        "may; plan takes what fits for certain"
+    )

@@ -1,0 +1,108 @@
+"""What an engine keeps of a chip's memory before it takes the rest for caches."""
+
+import numpy as np
+
+from fastcalc.formulas.types import Array, ArrayLike, floats
+
+_LOGIT_BYTES = 4.0
+_ACTIVATION_BYTES = 2.0
+
+
+def available_memory(
+    *,
+    utilization: ArrayLike,
+    total: ArrayLike,
+    weights: ArrayLike,
+    activations: ArrayLike,
+    non_torch: ArrayLike,
+) -> Array:
+    r"""Return the memory of a chip that is left for caches, below 0 where a start fails. [byte]
+
+    .. math:: K = u \, C - W - A - N
+
+    utilization : share of the memory that the engine may fill, :math:`u` [1]
+    total : memory as the driver reports it, :math:`C` [byte]
+    weights : weights on the chip, :math:`W` [byte]
+    activations : most that a step takes besides, as profiled at the start, :math:`A` [byte]
+    non_torch : what the runtime and libraries take, :math:`N` [byte]
+
+    Source: vLLM 0.11, vllm/v1/worker/gpu_worker.py, determine_available_memory; Llama 3.1 8B on an
+    H100 in GiB, docs/empirical-vllm-memory-results.md of llm-d-planner.
+
+    >>> available_memory(
+    ...     utilization=0.9, total=79.18, weights=14.99, activations=4.76, non_torch=0.13
+    ... ).round(2)
+    np.float64(51.38)
+    """
+    return floats(utilization) * total - weights - activations - non_torch
+
+
+def logits_memory(*, copies: ArrayLike, rows: ArrayLike, vocabulary: ArrayLike) -> Array:
+    r"""Return the memory of copies of logits at 32 bits. [byte]
+
+    .. math:: M = 4 \, c \, n \, V
+
+    copies : copies that live at once, :math:`c` [1]
+    rows : tokens that logits are computed of, :math:`n` [1]
+    vocabulary : columns of the output head, :math:`V` [1]
+
+    Source: llama.cpp reserves them for a micro-batch: 250.5 of the 258.5 MiB that its log prints as
+    compute buffer of Llama 3 8B.
+
+    >>> float(logits_memory(copies=1, rows=512, vocabulary=128256)) / 2**20
+    250.5
+    """
+    return _LOGIT_BYTES * floats(copies) * rows * vocabulary
+
+
+def stream_memory(*, copies: ArrayLike, tokens: ArrayLike, width: ArrayLike) -> Array:
+    r"""Return the memory of what a layer holds of some tokens at 16 bits. [byte]
+
+    .. math:: M = 2 \, c \, n \, w
+
+    copies : copies that live at once, :math:`c` [1]
+    tokens : tokens of the step, :math:`n` [1]
+    width : columns of what is held, :math:`w` [1]
+
+    Of a feed-forward network these are the hidden state, both halves of a gated one and their
+    product. Source: github.com/vllm-project/vllm/issues/10517, a start of vLLM in which Llama 3.1
+    8B with steps of 20,000 tokens takes 1.72 GiB besides weights and cache.
+
+    >>> round(float(stream_memory(copies=1, tokens=20_000, width=3 * 14336 + 4096)) / 2**30, 2)
+    1.75
+    """
+    return _ACTIVATION_BYTES * floats(copies) * tokens * width
+
+
+def activation_peak(*, sampling: ArrayLike, layer: ArrayLike) -> Array:
+    r"""Return the most that a step takes besides weights and caches. [byte]
+
+    .. math:: A = \max(S, F)
+
+    sampling : while it samples, :math:`S` [byte]
+    layer : while a layer computes, :math:`F` [byte]
+
+    The one is over when the other begins. Source: vLLM 0.11, profile_run of
+    vllm/v1/worker/gpu_model_runner.py.
+
+    >>> float(activation_peak(sampling=4.7, layer=0.7))
+    4.7
+    """
+    return np.maximum(floats(sampling), layer)
+
+
+def padded_share(*, columns: ArrayLike, multiple: ArrayLike) -> Array:
+    r"""Return how much larger a matrix is whose columns are padded. [1]
+
+    .. math:: p = \lceil w / m \rceil \, m / w
+
+    columns : of the matrix on one rank, :math:`w` [1]
+    multiple : columns of which a kernel takes whole numbers, :math:`m` [1]
+
+    Source: vLLM 0.11, vllm/model_executor/layers/quantization/mxfp4.py: 2,880 columns of gpt-oss
+    become 3,072.
+
+    >>> round(float(padded_share(columns=2880, multiple=256)), 4)
+    1.0667
+    """
+    return np.ceil(floats(columns) / multiple) * multiple / columns
