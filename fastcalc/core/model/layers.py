@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from math import inf
+from operator import add
 
 from fastcalc.catalogue.schema import (
     AnyAttention,
@@ -69,14 +70,7 @@ class LayerCount:
     caches: tuple[CacheGroup, ...] = ()
 
     def __add__(self, other: "LayerCount") -> "LayerCount":
-        return LayerCount(
-            self.dense + other.dense,
-            self.small + other.small,
-            self.experts + other.experts,
-            self.expert_biases + other.expert_biases,
-            self.state + other.state,
-            self.caches + other.caches,
-        )
+        return LayerCount(*map(add, vars(self).values(), vars(other).values()))
 
     @property
     def parameters(self) -> float:

@@ -7,14 +7,7 @@ import numpy as np
 
 from fastcalc.core.chip.machine import Chip, EngineParameters, Reached, reached
 from fastcalc.core.model.kinds import Kinds
-from fastcalc.core.step.component import (
-    GROUPED_PRODUCTS,
-    Component,
-    idle,
-    is_nothing,
-    scaled,
-    total_of,
-)
+from fastcalc.core.step.component import GROUPED_PRODUCTS, Component, idle, is_nothing, scaled
 from fastcalc.core.step.pass_work import PassWork
 from fastcalc.formulas.experts import distinct_experts, narrow_share
 from fastcalc.formulas.types import ArrayLike, floats, where
@@ -158,7 +151,7 @@ def _routed(
 
 def unpacking(chip: Chip, operations: Sequence[ArrayLike]) -> Component:
     """Return narrow weights widened to 16 bits on the vector units, once each."""
-    total = total_of(operations)
+    total = sum(operations[:3])  # no cache is unpacked
     if is_nothing(total):
         return idle("unpacking")
     return Component("unpacking", flops=total, flop_rate=chip.vector / _FUSED_MULTIPLY_ADD)

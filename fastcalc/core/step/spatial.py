@@ -127,25 +127,16 @@ def _bytes_inside_and_outside(
     return inside, outside
 
 
-def _prompt(
-    work: PassWork, chip: Chip, software: EngineParameters
-) -> tuple[Component, Component, Component]:
+def _prompt(work: PassWork, chip: Chip, software: EngineParameters) -> list[Component]:
     """Return the arithmetic of prompt tokens, spread over all chips."""
-    chips, prompt, rates = work.pipeline.stages * 1.0, work.prompt, reached(chip, software)
-    return (
-        Component(
-            "prompt: dense",
-            flops=prompt * (work.prompt_flops.dense + work.prompt_flops.head),
-            flop_rate=rates.decode.dense * chips,
-        ),
-        Component(
-            "prompt: experts",
-            flops=prompt * work.prompt_flops.experts,
-            flop_rate=rates.decode.experts * chips,
-        ),
-        Component(
-            "prompt: attention",
-            flops=prompt * work.prompt_flops.kv,
-            flop_rate=rates.decode.kv * chips,
-        ),
+    chips, rates = work.pipeline.stages * 1.0, reached(chip, software).decode
+    dense, head, experts, kv = work.prompt_flops
+    products = (
+        ("prompt: dense", dense + head, rates.dense),
+        ("prompt: experts", experts, rates.experts),
+        ("prompt: attention", kv, rates.kv),
     )
+    return [
+        Component(name, flops=work.prompt * flops, flop_rate=rate * chips)
+        for name, flops, rate in products
+    ]
