@@ -22,7 +22,7 @@ METRICS = set(
     "tokens_per_s_per_user tokens_per_s_total tokens_per_s_per_chip ttft_s tpot_s "
     "prefill_tokens_per_s".split()
 )
-KINDS = set("decode_batch1 decode prefill e2e_concurrency e2e_saturated e2e_slo".split())
+KINDS = set("decode_batch1 decode prefill burst e2e_concurrency e2e_saturated e2e_slo".split())
 COUNTS = "chips tp ep pp dp concurrency prompt output".split()
 
 # Software that was measured; one without an entry of its own takes the default of the chip, as

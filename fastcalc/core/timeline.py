@@ -113,6 +113,15 @@ def prefill(passes: Schedule) -> Timeline:
     return Timeline(passes, ((PREFILL, passes.prefill_passes),))
 
 
+def first_token_of_burst(passes: Schedule) -> Timeline:
+    """Return the mean time to the first tokens of a whole batch whose prompts come at once.
+
+    They are taken in one pass after another: of n passes a prompt waits for (n + 1)/2 on average.
+    """
+    waited = (passes.prefill_passes + 1.0) / 2.0
+    return Timeline(passes, ((PREFILL, waited),), requests=1.0)
+
+
 def static_run(passes: Schedule) -> Timeline:
     """Return the time of one batch, all prompts first, run to its end."""
     tokens_kept = passes.traffic.speculation.tokens_per_pass

@@ -75,6 +75,14 @@ def prefill(placement: Placement, columns: Columns) -> Recipe:
     return Recipe(timeline.prefill(passes), tokens, batch, bound)
 
 
+def burst(placement: Placement, columns: Columns) -> Recipe:
+    """Return the time to the first token of requests that come at once, on average."""
+    batch = columns.concurrency
+    passes = _passes(placement, columns, batch)
+    bound = passes.bound(columns.prompt, decode=0.0 * batch).seconds
+    return Recipe(timeline.first_token_of_burst(passes), columns.prompt, batch, bound)
+
+
 def static_batch(placement: Placement, columns: Columns) -> Recipe:
     """Return one batch, all prompts first, run to its end, in equal waves that memory holds.
 
@@ -140,6 +148,7 @@ RATES: dict[str, Callable[[Placement, Columns], Recipe]] = {
     "decode": decode_step,
     "decode_batch1": decode_step,
     "prefill": prefill,
+    "burst": burst,
     "static": static_batch,
     "e2e_concurrency": closed_loop,
     "e2e_saturated": saturated,

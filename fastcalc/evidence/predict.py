@@ -15,7 +15,15 @@ from fastcalc.evidence.kinds import RATES, Columns, Recipe, room
 from fastcalc.evidence.point import METRICS, TIMES, Point
 from fastcalc.formulas.types import Bools, Floats, floats
 
-KINDS = ("decode", "decode_batch1", "prefill", "e2e_concurrency", "e2e_saturated", "e2e_slo")
+KINDS = (
+    "decode",
+    "decode_batch1",
+    "prefill",
+    "burst",
+    "e2e_concurrency",
+    "e2e_saturated",
+    "e2e_slo",
+)
 """How a point may have been measured, as its notes say."""
 
 _DECODED = frozenset(METRICS) - {"ttft_s", "prefill_tokens_per_s"}
@@ -23,6 +31,7 @@ _REPORTED = {
     "decode": _DECODED,
     "decode_batch1": _DECODED,
     "prefill": frozenset(("ttft_s", "prefill_tokens_per_s")),
+    "burst": frozenset(("ttft_s",)),
 }
 """Metrics of kinds that are one rule each."""
 
@@ -30,6 +39,7 @@ _BEST = {
     "decode": "the layout that decodes fastest",
     "decode_batch1": "the layout that decodes fastest",
     "prefill": "the layout that takes in prompts fastest",
+    "burst": "the layout that takes in prompts fastest",
 }
 
 _MOST_SERVED = "the layout that serves most"
@@ -83,12 +93,12 @@ def rule_of(point: Point) -> str:
     kind = _kind(point)
     if kind not in KINDS:
         raise UnpredictableError(f"kind={kind} is not one that fastcalc can predict")
-    if kind in ("decode", "prefill", "e2e_concurrency") and point.concurrency is None:
+    if kind in ("decode", "prefill", "burst", "e2e_concurrency") and point.concurrency is None:
         raise UnpredictableError(f"kind={kind} without concurrency: the batch is not known")
     if kind.startswith("e2e") and not (point.prompt and point.output):
         raise UnpredictableError(f"kind={kind} without the lengths of prompt and output")
-    if kind == "prefill" and not point.prompt:
-        raise UnpredictableError("a prefill without the length of its prompt")
+    if kind in ("prefill", "burst") and not point.prompt:
+        raise UnpredictableError(f"a {kind} without the length of its prompt")
     if kind in _REPORTED:
         if point.metric not in _REPORTED[kind]:
             raise UnpredictableError(f"kind={point.kind} does not report {point.metric}")

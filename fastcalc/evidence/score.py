@@ -20,6 +20,7 @@ PHASES: dict[str, Phase] = {
     "decode_batch1": "decode",
     "tpot": "decode",
     "prefill": "prefill",
+    "burst": "prefill",
     "ttft": "prefill",
 }
 """What a rule of prediction measures; all others are served traffic."""
