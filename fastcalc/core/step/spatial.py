@@ -30,9 +30,6 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
     work : the work of the pass; its stages are the chips
     chip, software : what a chip prints, and what the engine makes of it
     """
-    chips = np.asarray(work.pipeline.stages) * 1.0
-    rates = reached(chip, software)
-    bandwidth, dense_rate = rates.bandwidth, rates.decode.dense
     inside: ArrayLike = sum(work.bytes)
     outside = outside_seconds = floats(0.0)
     if work.split is not None:
@@ -40,26 +37,9 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
         tiers, owners = work.split.tiers, work.split.chips
         costs = spatial_costs(work, tiers, owners, chip, software)
         outside_seconds = costs.seconds(work.split)
-    memory = time_of(work=inside, rate=chips * bandwidth)
-    compute = _multiplying_seconds(work, rates) / chips
-    layer = np.maximum(np.maximum(memory, compute), software.decode_layer_floor)
-    seconds = spatial_step(
-        layers=work.depth, layer_time=layer, streams=np.asarray(work.sequences) * work.verified
-    )
-    turns = seconds / layer
-    is_floor, is_memory = layer <= software.decode_layer_floor, layer <= memory
-    in_memory, in_compute = ~is_floor & is_memory, ~is_floor & ~is_memory
-    hop_bytes = np.asarray(work.hidden) * ACTIVATION_BYTES
+    chips, hop_bytes = work.pipeline.stages * 1.0, np.asarray(work.hidden) * ACTIVATION_BYTES
     return Step.of(
-        Component(
-            "layer sweeps",
-            bytes=where(in_memory, turns * inside, 0.0),
-            bandwidth=chips * bandwidth,
-            flops=where(in_compute, turns * compute * dense_rate * chips, 0.0),
-            flop_rate=dense_rate * chips,
-            count=where(is_floor, turns, 0.0),
-            seconds_each=software.decode_layer_floor,
-        ),
+        _sweeps(work, inside, chip, software),
         # The rate at which it is read, whatever the memories; of nothing it is no division by zero.
         Component(
             "shared memory",
@@ -74,6 +54,30 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
             count=chips,
             seconds_each=chip.hop,
         ),
+    )
+
+
+def _sweeps(work: PassWork, inside: ArrayLike, chip: Chip, software: EngineParameters) -> Component:
+    """Return what tokens take to cross the layers, of which regions have so many bytes inside."""
+    chips, rates = work.pipeline.stages * 1.0, reached(chip, software)
+    bandwidth, dense_rate = rates.bandwidth, rates.decode.dense
+    memory = time_of(work=inside, rate=chips * bandwidth)
+    compute = _multiplying_seconds(work, rates) / chips
+    layer = np.maximum(np.maximum(memory, compute), software.decode_layer_floor)
+    seconds = spatial_step(
+        layers=work.depth, layer_time=layer, streams=np.asarray(work.sequences) * work.verified
+    )
+    turns = seconds / layer
+    is_floor, is_memory = layer <= software.decode_layer_floor, layer <= memory
+    in_memory, in_compute = ~is_floor & is_memory, ~is_floor & ~is_memory
+    return Component(
+        "layer sweeps",
+        bytes=where(in_memory, turns * inside, 0.0),
+        bandwidth=chips * bandwidth,
+        flops=where(in_compute, turns * compute * dense_rate * chips, 0.0),
+        flop_rate=dense_rate * chips,
+        count=where(is_floor, turns, 0.0),
+        seconds_each=software.decode_layer_floor,
     )
 
 
