@@ -4,6 +4,7 @@ import csv
 
 import pytest
 
+import fastcalc
 from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.schema import Parameters
 from fastcalc.catalogue.schema.engines import merged
@@ -117,3 +118,53 @@ def test_no_start_that_failed_is_said_to_fit_and_one_with_room_to_spare_is(name)
     cache = float(location.placement.cache_per_chip) / GIB
     if gib(row, "available") - cache > gib(row, "total") / 10:
         assert location.verdict == "fits"
+
+
+def fit(**limits):
+    """Return the record of Qwen3-32B on one H100 under vLLM with some limits."""
+    (record,) = fastcalc.fit("qwen3-32b", on="h100-sxm", chips=1, **limits)
+    return record
+
+
+@pytest.mark.parametrize(
+    ("limits", "kept"),
+    [
+        # 9.57 copies of 1,024 x 151,936 logits, and hidden states of 9,216 tokens; 0.13 GiB besides.
+        ({}, 9.57 * 1024 * 151_936 * 4 + 9216 * 5120 * 2),
+        ({"max_num_seqs": 512}, 9.57 * 512 * 151_936 * 4 + 8704 * 5120 * 2),
+        # A layer holds 3 x 25,600 columns and 5,120 of each of 65,536 tokens.
+        ({"max_num_batched_tokens": 65_536}, 65_536 * (3 * 25_600 + 5120) * 2),
+    ],
+)
+def test_limits_of_the_engine_say_what_it_keeps(limits, kept):
+    record = fit(**limits)
+    assert record["reserved_gb_per_chip"] * 1e9 == pytest.approx(kept + 0.13 * GIB, rel=1e-6)
+
+
+def test_a_larger_share_is_for_caches():
+    more, less = (fit(gpu_memory_utilization=share) for share in (0.95, 0.9))
+    gained = more["available_kv_gb_per_chip"] - less["available_kv_gb_per_chip"]
+    assert gained * 1e9 == pytest.approx(0.05 * 79.18 * GIB, rel=1e-6)
+
+
+def test_one_sequence_of_the_longest_length_is_to_fit():
+    """4.47 GiB for caches of 0.25 MiB a token hold 17,900 tokens, and 12,200 for certain."""
+    lengths = {
+        length: fit(max_model_len=length)["fit_verdict"] for length in (8000, 16_000, 24_000)
+    }
+    assert lengths == {8000: "fits", 16_000: "edge", 24_000: "no"}
+    with pytest.raises(fastcalc.InputError, match="max_model_len 1,500 is less than the 2,000"):
+        fit(max_model_len=1500)
+
+
+def test_fit_compare_and_plan_agree_at_the_edge():
+    asked = {"on": "h100-sxm", "prompt": 15_000, "output": 1000}
+    (fitted,) = fastcalc.fit("qwen3-32b", chips=1, **asked)
+    (compared,) = fastcalc.compare("qwen3-32b", chips=1, batch=1, **asked)
+    assert fitted["fit_verdict"] == compared["fit_verdict"] == "edge"
+    assert fitted["fits"]
+    assert compared["fits"]
+    assert compared["tokens_per_s_per_user"] > 0
+    assert any("at the edge of memory" in warning for warning in compared["warnings"])
+    plans = fastcalc.plan("qwen3-32b", weights="bf16", kv="bf16", **asked)
+    assert min(plan["chips_total"] for plan in plans) > 1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast, get_args
 from fastcalc.catalogue.difference import changes
 from fastcalc.catalogue.kinds import Kind
 from fastcalc.catalogue.limits import LIMITS
-from fastcalc.catalogue.schema import Engine, Hardware, Model
+from fastcalc.catalogue.schema import Engine, Hardware, Model, Parameters
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.host import memory_choice
 from fastcalc.core.chip.machine import tier_position
@@ -19,7 +19,7 @@ from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.requests import readers
 from fastcalc.requests.evaluation import Compare
-from fastcalc.requests.groups import HostMemory, OwnFolders, Prices
+from fastcalc.requests.groups import EngineLimits, HostMemory, OwnFolders, Prices
 from fastcalc.requests.number_lists import numbers
 from fastcalc.requests.readers import as_text
 from fastcalc.requests.speculate import speculation
@@ -53,8 +53,9 @@ def scenarios(request: Compare, notes: list[str]) -> list[Scenario]:
             "fewer, or write them with 'fastcalc sweep', which keeps few of them in memory"
         )
     pricing = pricing_of(chips, request, utilization=request.utilization)
-    engines = engines_of(entries, chips, request.engine)
+    engines = limited(engines_of(entries, chips, request.engine), request)
     entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
+    check_longest(request, traffic.longest)
     sharding = Sharding(
         **{
             name: readers.ranks(getattr(request, name), option(name))
@@ -199,9 +200,49 @@ def catalogue(request: OwnFolders) -> Catalogue:
     return Catalogue(folders, tuple(changes(request.set)))
 
 
+def limited(engines: list[tuple[Engine, bool]], request: EngineLimits) -> list[tuple[Engine, bool]]:
+    """Return engines with the limits that they are started with, each made once."""
+    limits: dict[str, float] = {}
+    if request.gpu_memory_utilization is not None:
+        share = readers.share(request.gpu_memory_utilization, option("gpu_memory_utilization"))
+        limits["memory_fraction"] = share
+    for flag, names in _LIMITS.items():
+        if (most := getattr(request, flag)) is not None:
+            limit = readers.number(most, option(flag), LIMITS["sequences"], 256)
+            limits |= dict.fromkeys(names, limit)
+    if not limits:
+        return engines
+    parameters = Parameters.model_validate(limits)
+    made = {id(engine): engine.limited(parameters) for engine, _ in engines}
+    return [(made[id(engine)], is_borrowed) for engine, is_borrowed in engines]
+
+
+_LIMITS = {
+    "max_num_seqs": ("max_sequences", "small_sequences"),
+    "max_num_batched_tokens": ("prompt_chunk", "small_chunk"),
+}
+"""Parameters that a flag sets."""
+
+
+def check_longest(request: EngineLimits, tokens: float) -> None:
+    """Refuse requests that are longer than the engine is to take.
+
+    tokens : that a sequence grows to [1]
+
+    Raises InputError if they are.
+    """
+    if request.max_model_len is not None and tokens > request.max_model_len:
+        raise InputError(
+            f"{option('max_model_len')} {request.max_model_len:,} is less than the {tokens:,.0f} "
+            f"tokens that a request grows to; raise it, or lower {option('prompt')} or "
+            f"{option('output')}"
+        )
+
+
 def memory_of(entries: Catalogue, request: HostMemory) -> MemoryChoice:
     """Return what the user asks of memory."""
     goal = readers.choice(request.place_for, option("place_for"), get_args(PlaceFor))
     tier = getattr(request, "prefix_tier", None)
     memory = memory_choice(entries, request.host, request.host_use, request.place, tier)
-    return replace(memory, place_for=cast(PlaceFor, goal))
+    longest = float(getattr(request, "max_model_len", None) or 0.0)
+    return replace(memory, place_for=cast(PlaceFor, goal), longest=longest)

@@ -12,7 +12,7 @@ from fastcalc.mentions import flag, option
 from fastcalc.requests import readers
 from fastcalc.requests.evaluation import Compare, FitMemory
 from fastcalc.requests.fields import Request, declared
-from fastcalc.requests.groups import HostMemory
+from fastcalc.requests.groups import EngineLimits, HostMemory
 from fastcalc.requests.readers import as_text
 
 
@@ -26,7 +26,7 @@ def command(request: Compare, outcome: Outcome, today: Outcome) -> str:
     names |= {scenario.engine.id: as_text(request.engine)} if request.engine else {}
     sharding = Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp)
     placed = replace(outcome.scenario, sharding=sharding)
-    return compare_command(placed, Typed(names, as_typed(request)))
+    return compare_command(placed, Typed(names, [*as_typed(request), *limits_as_typed(request)]))
 
 
 _NAMED_APART = ("on", "hardware_dir", "models_dir", "engines_dir")
@@ -83,6 +83,14 @@ def typed_as(request: Compare | FitMemory, chip: str) -> str:
     names = [] if is_all(request.on) else readers.names(request.on, option("on"))
     entries = catalogue(request)
     return next((as_text(name) for name in names if entries.hardware(name).id == chip), chip)
+
+
+def limits_as_typed(request: EngineLimits) -> list[str]:
+    """Return the words on the engine's limits."""
+    values = {name: getattr(request, name) for name in declared(EngineLimits)}
+    return [
+        word for name, value in values.items() if value is not None for word in typed(name, value)
+    ]
 
 
 def as_typed(request: Request) -> list[str]:

@@ -107,7 +107,8 @@ def _grids(request: FindPlans, service: Service, notes: list[str]) -> list[Grid]
     check_context(model, tokens, f"prompt + output = {tokens:,.0f} tokens")
     memory = loading.memory_of(entries, request)
     chips = loading.chips_of(entries, request.on, memory, notes)
-    engines = loading.engines_of(entries, chips, request.engine)
+    engines = loading.limited(loading.engines_of(entries, chips, request.engine), request)
+    loading.check_longest(request, tokens)
     entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
     pricing = loading.pricing_of(chips, request, utilization=1.0)
     choices = _formats(request, chips, notes)
@@ -167,7 +168,8 @@ def _typed(request: FindPlans) -> commands.Typed:
         names |= {entries.hardware(name).id: as_text(name) for name in typed}
     if request.engine:
         names[entries.engine(request.engine).id] = as_text(request.engine)
-    return commands.Typed(names, next_commands.as_typed(request))
+    words = [*next_commands.as_typed(request), *next_commands.limits_as_typed(request)]
+    return commands.Typed(names, words)
 
 
 def _phrase(request: FindPlans) -> str:

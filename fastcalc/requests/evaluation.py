@@ -31,6 +31,7 @@ class Evaluated(
     groups.MeanContext,
     Decoding,
     groups.Placed,
+    groups.EngineLimits,
     groups.PrefixHits,
 ):
     """What `compare` and `fit` have in common."""

@@ -153,6 +153,23 @@ class EngineName(Request):
     ] = None
 
 
+class EngineLimits(Request):
+    """Limits of the engine, by the names that vLLM gives them."""
+
+    gpu_memory_utilization: Annotated[
+        float | None,
+        a_share("--gpu-memory-utilization", "Share of the memory that the engine may fill."),
+    ] = None
+    max_model_len: Annotated[
+        int | None,
+        _tokens("--max-model-len", "Tokens of a sequence at most, of which one is to fit."),
+    ] = None
+    max_num_seqs: Annotated[int | None, flag("N", "Sequences in a step, at most.")] = None
+    max_num_batched_tokens: Annotated[
+        int | None, _tokens("--max-num-batched-tokens", "Prompt tokens in a step, at most.")
+    ] = None
+
+
 class ChipCount(Request):
     """Deployment."""
 

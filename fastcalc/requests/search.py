@@ -126,6 +126,7 @@ class FindPlans(
     groups.FormatsToTry,
     groups.AnyChips,
     groups.EngineName,
+    groups.EngineLimits,
     groups.HostMemory,
     groups.Prices,
     groups.Written,

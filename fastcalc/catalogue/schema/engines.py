@@ -131,6 +131,12 @@ class Engine(Entry):
         ranges = self.ranges or {}
         return ranges.get(name) or ranges.get("unseen")
 
+    def limited(self, limits: Parameters) -> "Engine":
+        """Return the engine with some parameters as they are set for a start, on every chip."""
+        own = {key: merged(values, limits) for key, values in self.architectures.items()}
+        parameters = merged(self.parameters, limits)
+        return self.model_copy(update={"parameters": parameters, "architectures": own})
+
     def on(self, *groups: str | None) -> Parameters:
         """Return the parameters for a chip of some kind and architecture, the latter's last."""
         overrides = [self.architectures[key] for key in groups if key in self.architectures]

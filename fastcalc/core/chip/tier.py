@@ -30,6 +30,7 @@ class MemoryChoice:
         place
     place_for : what bytes that are left open are placed for
     note : what a reader must know of how it was read
+    longest : tokens of a sequence of which one is to fit, whatever the requests; 0 for these [1]
     """
 
     host: Hardware | None = None
@@ -38,6 +39,7 @@ class MemoryChoice:
     prefix_tier: str | None = None
     place_for: PlaceFor = "served"
     note: str | None = None
+    longest: float = 0.0
 
 
 OWN_MEMORY = MemoryChoice()

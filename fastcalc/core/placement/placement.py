@@ -172,8 +172,12 @@ def _sequences_that_fit(
     reserves : the engine's reserve by what is expected of it [1]
     """
     usable, weights = _room(machine, work, layout, reserves)
-    cache_taken = cache / machine.software.cache_fraction
-    per_replica = largest_batch(usable=usable, weights=weights, cache_per_sequence=cache_taken)
+    fits = partial(largest_batch, usable=usable, weights=weights)
+    share = machine.software.cache_fraction
+    per_replica = fits(cache_per_sequence=cache / share)
+    if machine.memory.longest:
+        longest = _cache_on_chip(machine, work, layout, machine.memory.longest)
+        per_replica = np.where(fits(cache_per_sequence=longest / share) >= 1.0, per_replica, 0.0)
     return np.minimum(per_replica, 1e12) * layout.dp
 
 
