@@ -16,7 +16,8 @@ def verdicts(placement: AnyPlacement, batch: ArrayLike) -> Ints:
     batch : sequences of the whole deployment [1]
     """
     certain, edge = placement.max_batch, placement.edge_batch
-    return np.asarray(1 * (batch > np.asarray(certain)) + 1 * (batch > np.asarray(edge)))
+    above = (np.asarray(batch > np.asarray(limit)) for limit in (certain, edge))
+    return np.asarray(np.add(*above, dtype=np.int8))
 
 
 def edge_note(engine: str) -> str:
