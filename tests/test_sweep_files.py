@@ -54,7 +54,7 @@ def test_csv_and_json_hold_the_records_of_compare(capsys, monkeypatch):
 def test_ranks_are_combined_and_what_cannot_be_is_counted(capsys, monkeypatch, tmp_path):
     path = tmp_path / "found.csv"
     ran = run(
-        "sweep", "llama-3.1-8b", "--on", "h100-sxm,apple-m4-max,wse-3", "--tp", "1..16x2,3", "--batch", "1,2",
+        "sweep", "llama-3.1-8b", "--on", "h100-sxm,apple-m2-max,wse-3", "--tp", "1..16x2,3", "--batch", "1,2",
         "-o", path, capsys=capsys, monkeypatch=monkeypatch,
     )  # fmt: skip
     assert ran.code == 0, ran.err
@@ -62,12 +62,12 @@ def test_ranks_are_combined_and_what_cannot_be_is_counted(capsys, monkeypatch, t
     held = [(row["hardware"], row["tp"], row["batch"]) for row in rows]
     assert held == [
         *(("h100-sxm", tp, batch) for tp in "1248" for batch in "12"),
-        ("apple-m4-max", "1", "1"),
-        ("apple-m4-max", "1", "2"),
+        ("apple-m2-max", "1", "1"),
+        ("apple-m2-max", "1", "2"),
         ("wse-3", "1", "1"),
         ("wse-3", "1", "2"),
     ]
-    # 3 on the H100, in a domain of 8; 2, 3, 4, 8, 16 on the M4 Max, in one of 1; 16 on the H100.
+    # 3 on the H100, in a domain of 8; 2, 3, 4, 8, 16 on the M2 Max, in one of 1; 16 on the H100.
     assert "14 combinations left out" in ran.err
     assert "2 with tp that does not divide the heads" in ran.err
     assert "12 with tp beyond the link domain" in ran.err

@@ -49,7 +49,7 @@ MEDIANS = {
     "links.scale_up.domain": Medians(
         "domain of its link",
         "amount",
-        {"gpu": 8, "npu": 12, "tpu": 256, "lpu": 72, "rdu": 16, "soc": 2, "all": 8},
+        {"gpu": 8, "npu": 12, "tpu": 256, "lpu": 72, "rdu": 16, "soc": 2, "apple": 4, "all": 8},
     ),
     "links.scale_up.latency": Medians("latency of its link", "time", {"tpu": "1 us"}),
     "links.scale_out.latency": Medians(

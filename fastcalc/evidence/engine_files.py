@@ -12,7 +12,7 @@ from fastcalc.written import to_json
 
 DIGITS = 4  # of fitted values
 COMMAND = "'fastcalc calibrate'"  # how values of one's own came about
-_KEY = re.compile(r"^( *)([\w-]+):(.*)$")
+_KEY = re.compile(r"^( *)([\w.-]+):(.*)$")
 _VALUE = re.compile(r"(\{value: )([^,}]+)")
 
 
