@@ -18,6 +18,7 @@ from fastcalc.evidence.text_files import Text, opened, text_in
 from fastcalc.importers.any_file import read
 from fastcalc.importers.foreign import foreign_in
 from fastcalc.importers.naming import checkpoint_format, chip_id, gguf_format, model_id
+from fastcalc.mentions import as_flags
 
 HERE = Path(__file__).parent / "measured"
 SERVED = json.loads((HERE / "vllm-closed.json").read_text())
@@ -48,7 +49,7 @@ def reason(found) -> str:
 def fault(found) -> str:
     assert not found.points
     (one,) = found.sentences()
-    return one
+    return as_flags(one)
 
 
 def test_a_closed_loop_gives_three_points(catalogue):
@@ -185,12 +186,12 @@ def test_what_is_given_overrides(catalogue):
 
 @pytest.mark.parametrize("text", ["0", "-1", "eight", "1.5", "9" * 5000, "\u0663"])
 def test_a_count_that_is_none_is_refused(catalogue, text):
-    with pytest.raises(InputError, match=r"--chips .* is not a whole number from 1 to 1,000,000"):
+    with pytest.raises(InputError, match=r"^chips .* is not a whole number from 1 to 1,000,000"):
         served(catalogue, {"chips": text})
 
 
 def test_a_word_that_is_no_name_is_refused(catalogue):
-    with pytest.raises(InputError, match=r"--model m{57}\.\.\. is longer than any name"):
+    with pytest.raises(InputError, match=r"^model m{57}\.\.\. is longer than any name"):
         benched(catalogue, {"model": "m" * 5000})
 
 
@@ -350,7 +351,7 @@ def test_what_a_file_holds_decides_how_it_is_read(catalogue, tmp_path):
     assert len(read(path, catalogue=catalogue).demand()) == 1
     path.write_text("id,source\n")
     assert list(read(path, catalogue=catalogue).points) == list(read_points(path).points)
-    with pytest.raises(InputError, match=r"is a CSV.*leave out --tp 2"):
+    with pytest.raises(InputError, match=r"is a CSV.*leave out tp=2"):
         read(path, catalogue=catalogue, options={"tp": "2", "chips": ""})
 
 
@@ -448,7 +449,7 @@ def test_any_value_of_any_key_is_a_point_or_a_sentence(catalogue, record, data):
     for one in found.points:
         assert 0 < one.value < float("inf")
     for sentence in [*found.sentences(), *(one.reason for one in found.skipped)]:
-        assert sentence.isprintable()
+        assert as_flags(sentence).isprintable()
 
 
 @given(st.binary(max_size=100), st.sampled_from([b"", b"{", b"[", b'[{"', b"\xef\xbb\xbf{"]))

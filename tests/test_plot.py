@@ -10,6 +10,7 @@ import pytest
 
 import fastcalc as fc
 from fastcalc.evidence.score import Prediction
+from fastcalc.mentions import as_flags
 from fastcalc.report.chart import parts, plot
 from fastcalc.report.charts import of_memory, of_outcomes, of_searches
 from fastcalc.report.charts.drawing import (
@@ -111,7 +112,7 @@ def test_speeds_are_those_of_the_records_and_a_bound_far_above_is_said():
 def test_batches_that_do_not_fit_are_not_drawn_and_said():
     drawn = of_outcomes.speed([outcome("llama-3.1-70b", "h200-sxm", batch=(1, 100_000))])
     assert named(drawn.panels[0], "h200-sxm").x.tolist() == [1.0]
-    assert any("--chips makes room for more" in note for note in drawn.notes)
+    assert any("--chips makes room for more" in as_flags(note) for note in drawn.notes)
 
 
 def test_memories_are_filled_as_the_record_says():
