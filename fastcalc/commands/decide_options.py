@@ -214,21 +214,25 @@ def _evaluated(
                 missing.append(f"batch {batch:,} of {where}: left out")
     if not contenders:
         raise InputError(f"{shown(name)}: nothing fits: {missing[0].removesuffix(': left out')}")
+    return _told_apart(name, contenders), [
+        *warnings,
+        *missing,
+        *(line for outcome in outcomes for line in outcome.warnings),
+    ]
+
+
+def _told_apart(name: str, contenders: list[Contender]) -> list[Contender]:
+    """Return contenders with names that say in what they differ."""
     parts = ("model", "hardware", "batch")
     varying = [
         part for part in parts if len({getattr(contender, part) for contender in contenders}) > 1
     ]
     first = str(contenders[0].model) if os.path.exists(name) else name
-    contenders = [
+    return [
         replace(
             contender, name="/".join([first, *(str(getattr(contender, part)) for part in varying)])
         )
         for contender in contenders
-    ]
-    return contenders, [
-        *warnings,
-        *missing,
-        *(line for outcome in outcomes for line in outcome.warnings),
     ]
 
 

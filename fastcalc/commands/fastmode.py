@@ -46,9 +46,7 @@ def run(request: Fastmode) -> CommandAnswer:
         )
     today = float(solve(start).estimate.speed[0])
     speed = request.to_speed or today * (request.speedup or SPEEDUP)
-    smaller = readers.names(request.smaller, option("smaller"))
-    words = {"family": None, "none": [], "all": catalogue.names("models")}
-    smaller_models = words.get(smaller[0], smaller) if len(smaller) == 1 else smaller
+    smaller_models = _smaller_models(request, catalogue)
     answer = replace(tricks(start, speed, catalogue, smaller_models), asked_start=slow)
     if not answer.reached and request.written_as != "table":
         extra, reason = partial(fastmode.alongside, answer), fastmode.no_option_reaches(answer)
@@ -75,6 +73,13 @@ def run(request: Fastmode) -> CommandAnswer:
         notes=notes,
         code=0 if answer.reached else 1,
     )
+
+
+def _smaller_models(request: Fastmode, catalogue: Catalogue) -> list[str] | None:
+    """Return the models that may take today's place; None for those of its family."""
+    smaller = readers.names(request.smaller, option("smaller"))
+    words = {"family": None, "none": [], "all": catalogue.names("models")}
+    return words.get(smaller[0], smaller) if len(smaller) == 1 else smaller
 
 
 def _no_start(scenario: Scenario, speed: float | None) -> str:

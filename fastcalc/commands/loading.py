@@ -56,12 +56,7 @@ def scenarios(request: Compare, notes: list[str]) -> list[Scenario]:
     engines = limited(engines_of(entries, chips, request.engine), request)
     entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
     check_longest(request, traffic.longest)
-    sharding = Sharding(
-        **{
-            name: readers.ranks(getattr(request, name), option(name))
-            for name in ("chips", "tp", "pp", "ep", "dp")
-        }
-    )
+    sharding = _sharding(request)
     is_alone = all(chip.execution == "spatial" for chip in chips)
     compared = [
         Scenario(
@@ -82,6 +77,11 @@ def scenarios(request: Compare, notes: list[str]) -> list[Scenario]:
         for chip, (engine, is_borrowed) in zip(chips, engines, strict=True)
     ]
     return [part for scenario in compared for part in by_layout(scenario)]
+
+
+def _sharding(request: Compare) -> Sharding:
+    names = ("chips", "tp", "pp", "ep", "dp")
+    return Sharding(**{name: readers.ranks(getattr(request, name), option(name)) for name in names})
 
 
 def _traffic(request: Compare) -> Traffic:

@@ -62,19 +62,6 @@ def _service(request: FindPlans, notes: list[str]) -> Service:
         readers.number(request.min_speed, option("min_speed"), LIMITS["speed"], 50)
         is_speed, tpot = 1.0 / request.min_speed < tpot, min(tpot, 1.0 / request.min_speed)
     chips = readers.ranks(request.max_chips, option("max_chips"))
-    ttft, rate, share = _seconds(request.ttft, option("ttft")), _rate(request.rate), None
-    if request.percentile is not None:
-        if request.ttft is None:
-            raise InputError(
-                f"{option('percentile')} is of requests that meet {option('ttft')}; give that too, "
-                "as 1s"
-            )
-        if not 50 <= request.percentile <= 99.99:
-            raise InputError(
-                f"{option('percentile')} {request.percentile:g} is not from 50 to 99.99; write for "
-                "example 99"
-            )
-        share = request.percentile / 100.0
     load, flag = request.load, option("load")
     if request.utilization is not None:
         load, flag = request.utilization, option("utilization")
@@ -86,10 +73,10 @@ def _service(request: FindPlans, notes: list[str]) -> Service:
     return Service(
         prompt=float(request.prompt),
         output=float(request.output),
-        ttft=ttft,
+        ttft=_seconds(request.ttft, option("ttft")),
         tpot=tpot,
-        rate=rate,
-        share=share,
+        rate=_rate(request.rate),
+        share=_share_in_time(request),
         max_chips=inf if chips is None else chips,
         utilization=readers.share(load, flag),
         is_speed=is_speed,
@@ -98,6 +85,23 @@ def _service(request: FindPlans, notes: list[str]) -> Service:
         any_weights=request.weights is not None,
         any_cache=request.kv is not None,
     )
+
+
+def _share_in_time(request: FindPlans) -> float | None:
+    """Return the share of requests that are to have their first token in time. [1]"""
+    if request.percentile is None:
+        return None
+    if request.ttft is None:
+        raise InputError(
+            f"{option('percentile')} is of requests that meet {option('ttft')}; give that too, "
+            "as 1s"
+        )
+    if not 50 <= request.percentile <= 99.99:
+        raise InputError(
+            f"{option('percentile')} {request.percentile:g} is not from 50 to 99.99; write for "
+            "example 99"
+        )
+    return request.percentile / 100.0
 
 
 def _grids(request: FindPlans, service: Service, notes: list[str]) -> list[Grid]:

@@ -114,12 +114,9 @@ def parts(inverse: Inverse, points: int, screen: Screen) -> list[Part]:
     if screen.wide and inverse.whole.is_found:
         result += ["", "What each number may be, with every trick at hand"]
         result += [_sides(inverse, screen.width)]
-    hidden = (
-        []
-        if screen.wide
-        else [f"every combination, and what each number may be, with {option('wide')}"]
-    )
-    return [*result, Notes([*notes, *hidden])]
+    if not screen.wide:
+        notes += [f"every combination, and what each number may be, with {option('wide')}"]
+    return [*result, Notes(notes)]
 
 
 def _verdict(inverse: Inverse, points: int) -> str:

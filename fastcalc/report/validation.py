@@ -137,14 +137,7 @@ def parts(
     page += [f"Weak: {weak}."] if weak else []
     shown_notes = all_notes if aside is None else all_notes[:3]
     if aside is None:
-        furthest = max(validation.predictions, key=_factor)
-        point = furthest.point
-        note = (
-            f"furthest off: {point.id}, {point.model} on {point.hardware}, {point.metric} "
-            f"{number(point.value)} measured, {number(furthest.expected)} expected, a factor of "
-            f"{furthest.factor:.2f}"
-        )
-        shown_notes = [note, *shown_notes]
+        shown_notes = [_furthest(validation), *shown_notes]
     elif validation.skipped:
         shown_notes += [
             f"{len(validation.skipped)} points are not predicted; {option('notes')} says why"
@@ -158,6 +151,17 @@ def parts(
             page += ["", "Sources set aside: no engine was fitted on them", ""]
             page += scores(aside.set_aside, screen.width)
     return [*page, screen.under_table(_KEY, shown_notes, all_notes, next_command)]
+
+
+def _furthest(validation: Validation) -> str:
+    """Say which prediction is furthest off, and by how much."""
+    prediction = max(validation.predictions, key=_factor)
+    point = prediction.point
+    return (
+        f"furthest off: {point.id}, {point.model} on {point.hardware}, {point.metric} "
+        f"{number(point.value)} measured, {number(prediction.expected)} expected, a factor of "
+        f"{prediction.factor:.2f}"
+    )
 
 
 def _notes(validation: Validation, aside: Shipped | None) -> list[str]:
