@@ -117,8 +117,7 @@ def why(location: Location) -> str:
     place, batch = location.placement, min(location.scenario.batches)
     chips = place.layout.chips
     usable = float(sum(place.usable))
-    cache = float(place.work.cache_bytes(place.reserved_tokens))
-    needed = place.work.weight_bytes + batch * cache
+    needed = location.site.bytes_needed(batch)
     if location.verdict == "edge":
         reserve, kept = place.machine.reserve, float(place.reserved)
         least, most = size(kept / reserve.below), size(kept * reserve.above)

@@ -84,6 +84,14 @@ def _cache_on_chip(machine: Machine, work: Workload, layout: AnyLayout, tokens: 
     return on_rank * machine.ranks
 
 
+def _expert_padding(machine: Machine, work: Workload, layout: AnyLayout) -> ArrayLike:
+    """Return what kernels keep of packed experts over their bytes, as they pad columns. [1]"""
+    if machine.is_spatial or work.weights.experts.format.id != "mxfp4" or work.expert_width == inf:
+        return 1.0
+    columns = work.expert_width * layout.ep / layout.expert_shards
+    return padded_share(columns=columns, multiple=machine.software.expert_columns)
+
+
 @once_a_layout
 def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str, Array]:
     """Return the weights on the fullest chip by kind, the table of embeddings one of them. [byte]
@@ -100,9 +108,7 @@ def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[
         return {kind: floats(room * share) for kind, share in shares.items()}
     experts = work.experts or 1.0
     share = np.ceil(experts / layout.ep) / experts * layout.ep / layout.expert_shards
-    if work.weights.experts.format.id == "mxfp4" and work.expert_width < inf:
-        columns = work.expert_width * layout.ep / layout.expert_shards
-        share = share * padded_share(columns=columns, multiple=machine.software.expert_columns)
+    share = share * _expert_padding(machine, work, layout)
     in_layers = partial(_fullest, machine, work, layout)
     dense = in_layers(lambda layers: layers.bytes.dense)
     norm_width = work.weights.small.format.bytes
@@ -342,6 +348,17 @@ class Site(LegalLayouts):
             self.machine, self.work, stack, cache, self.machine.reserve.above
         )
 
+    @property
+    def _experts(self) -> float:
+        """Routed experts of the whole model, as kernels pad them. [byte]"""
+        padding = float(_expert_padding(self.machine, self.work, Layout()))
+        return self.work.bytes.experts * padding
+
+    def bytes_needed(self, batch: float) -> float:
+        """Return the weights, as kernels pad them, and the caches of a batch. [byte]"""
+        work, padding = self.work, self._experts - self.work.bytes.experts
+        return work.weight_bytes + padding + batch * float(work.cache_bytes(self.reserved_tokens))
+
     def chips_needed(self, batch: float) -> tuple[int | None, int | None]:
         """Return the chips that capacity alone asks, and those that whole layers ask. [1]
 
@@ -349,15 +366,15 @@ class Site(LegalLayouts):
         """
         work, tiers = self.work, range(len(self.machine.tiers))
         cache = float(work.cache_bytes(self.reserved_tokens))
-        sizes = work.bytes._replace(kv=batch * cache)._asdict()
+        sizes = work.bytes._replace(experts=self._experts, kv=batch * cache)._asdict()
         sizes["embedding"] = work.weights.embedding.bytes
         place = self.machine.place
         pinned = [
             (sum(sizes[kind] for kind, at in place.items() if at == tier), [tier])
             for tier in set(place.values())
         ]
-        all_bytes = work.weight_bytes + batch * cache
-        capacity = max(self._chips_for(*need) for need in [(all_bytes, tiers), *pinned])
+        needs = [(self.bytes_needed(batch), tiers), *pinned]
+        capacity = max(self._chips_for(*need) for need in needs)
         if not self.machine.is_spatial:
             return int(capacity), None
         for_layers = chips_for_whole_layers(
