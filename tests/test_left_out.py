@@ -19,6 +19,7 @@ from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario, Sharding, engine_for, solve
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic import Traffic
+from fastcalc.mentions import as_flags
 from fastcalc.report import records
 from tests import made_up
 from tests.helpers import outcome
@@ -258,7 +259,7 @@ def test_a_default_is_in_assumptions_and_notes():
         "latency between chips of wse-2 left out: 5 us taken, median of wafers that state it; "
         "give it with --set wse-2:links.scale_out.latency=VALUE"
     )
-    assert sentence in many.warnings
+    assert sentence in map(as_flags, many.warnings)
     assert not any("left out" in warning for warning in alone.warnings)
     assert records.assumptions([many])["defaults"] == {
         "wse-2": {

@@ -216,7 +216,7 @@ def test_a_chip_made_in_python_is_read_as_its_file(tmp_path):
     assert chip == fc.hardware(file)
     memory = [{"name": "HBM", "capacity": "80 GB", "bandwidth": "4 TB/s"}]
     changes = {"id": "faster", "memory": memory}
-    faster = chip.model_copy(update=changes)
+    faster = chip.changed(**changes)
     assert faster == fc.hardware(MY_CHIP | changes)
     assert (chip.id, faster.memory[0].bandwidth.si) == ("mine", 4e12)
     extended = fc.hardware({"id": "faster", "extends": "h100-sxm", "scope": "one"})
@@ -231,7 +231,7 @@ def test_a_chip_made_in_python_is_read_as_its_file(tmp_path):
         (lambda: fc.hardware({"id": "mine"}), "hardware in Python: 'name' is missing"),
         (lambda: fc.hardware(MY_CHIP | {"memori": 1}), "unknown key 'memori'"),
         (lambda: fc.model({"extends": "nothing", "id": "mine"}), "no model is called 'nothing'"),
-        (lambda: fc.hardware("h100-sxm").model_copy(update={"memory": "lots"}), "^memory: "),
+        (lambda: fc.hardware("h100-sxm").changed(memory="lots"), "^memory: "),
         (lambda: fc.compare(fc.hardware("h100-sxm")), "^models takes .*, not .* Hardware"),
         (lambda: fc.compare("glm-4.7", on=fc.model("glm-4.7")), "^on takes .*, not .* Model"),
         (lambda: fc.compare("glm-4.7", on=[fc.engine("vllm")]), "^on takes .*, not .* Engine"),

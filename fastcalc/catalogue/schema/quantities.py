@@ -54,24 +54,19 @@ class Entry(BaseModel):
         """The entry that states each top-level key which this one takes from those it extends."""
         return self._inherited
 
-    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return the same, but for what is updated, which is read as a file's values are.
+    def changed(self, **keys: Any) -> Self:
+        """Return the same, but for some keys, whose values are read as a file's are.
 
-        Raises InputError if a value is none that a file may hold.
+        Raises InputError if a key or a value is none that a file may hold.
         """
-        copy = super().model_copy(deep=deep)
-        if not update:
-            return copy
-        stated = {name: getattr(copy, name) for name in copy.model_fields_set}
+        stated = {name: getattr(self, name) for name in self.model_fields_set}
         try:
-            changed = type(self).model_validate(stated | dict(update))
+            changed = type(self).model_validate(stated | keys)
         except ValidationError as error:
             faults = ((".".join(map(str, fault["loc"])), fault["msg"]) for fault in error.errors())
             raise InputError("; ".join(f"{place}: {fault}" for place, fault in faults)) from error
         changed._what_if = self._what_if
-        changed._inherited = {
-            key: base for key, base in self._inherited.items() if key not in update
-        }
+        changed._inherited = {key: base for key, base in self._inherited.items() if key not in keys}
         return changed
 
     def inheriting(self, inherited: Mapping[str, str]) -> Self:
