@@ -497,9 +497,9 @@ def fresh(*args, **more):
 
 
 SECTIONS = {
-    "compare": "Arguments, Traffic, Formats, Deployment, Memory, Prices, Output, Your own files, "
+    "compare": "Arguments, Traffic, Formats, Deployment, Memory, Engine limits, Prices, Output, Your own files, "
     "Options, Examples",
-    "plan": "Arguments, Traffic, Service level, Search, Formats, Deployment, Memory, Prices, "
+    "plan": "Arguments, Traffic, Service level, Search, Formats, Deployment, Engine limits, Memory, Prices, "
     "Output, Your own files, Options, Examples",
     "import": "Arguments, Output, Options, Examples",
     "new": "Arguments, Output, Options, Examples",

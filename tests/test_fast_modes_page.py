@@ -529,7 +529,7 @@ def test_the_fewest_chips_hold_the_users(text, capsys, monkeypatch):
             assert record["fits"]
             assert record["usd_per_mtok_output"] == pytest.approx(float(usd), rel=0.01)
             assert record["tokens_per_s_per_user"] == pytest.approx(
-                float(speed.replace(",", "")), rel=0.01
+                float(speed.replace(",", "")), rel=0.01, abs=0.5
             )
 
 

@@ -280,7 +280,7 @@ def test_a_host_is_no_chip(capsys, monkeypatch):
     ran = run("compare", "llama-3.1-8b", "--on", "ddr5-2ch", capsys=capsys, monkeypatch=monkeypatch)
     assert (ran.code, ran.out) == (2, "")
     assert "--host ddr5-2ch" in ran.err
-    every = chips_of(Catalogue(), "all", OWN_MEMORY)
+    every = chips_of(Catalogue(), "all", OWN_MEMORY, [])
     assert {chip.id for chip in every} == set(NAMES) - {*HOSTS, *GRACE, "grace-gb200"}
 
 

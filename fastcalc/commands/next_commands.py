@@ -26,7 +26,9 @@ def command(request: Compare, outcome: Outcome, today: Outcome) -> str:
     names |= {scenario.engine.id: as_text(request.engine)} if request.engine else {}
     sharding = Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp)
     placed = replace(outcome.scenario, sharding=sharding)
-    return compare_command(placed, Typed(names, [*as_typed(request), *limits_as_typed(request)]))
+    has_memories = len(outcome.placement.machine.tiers) > 1
+    words = [*as_typed(request, has_memories=has_memories), *limits_as_typed(request)]
+    return compare_command(placed, Typed(names, words))
 
 
 _NAMED_APART = ("on", "hardware_dir", "models_dir", "engines_dir")
@@ -93,10 +95,13 @@ def limits_as_typed(request: EngineLimits) -> list[str]:
     ]
 
 
-def as_typed(request: Request) -> list[str]:
-    """Return the words on memory and the user's own folders, which any command may repeat."""
+def as_typed(request: Request, *, has_memories: bool = False) -> list[str]:
+    """Return the words on memory and the user's own folders, which any command may repeat.
+
+    has_memories : whether the chip has several memories of its own
+    """
     names = ("host", "host_use", "place", "hardware_dir", "models_dir", "engines_dir")
     values = {name: getattr(request, name, None) for name in names}
-    if isinstance(request, HostMemory) and (request.host or request.place):
+    if isinstance(request, HostMemory) and (request.host or request.place or has_memories):
         values["place_for"] = None if request.place_for == "served" else request.place_for
     return [word for name, value in values.items() if value for word in typed(name, value)]

@@ -154,7 +154,7 @@ class EngineName(Request):
 
 
 class EngineLimits(Request):
-    """Limits of the engine, by the names that vLLM gives them."""
+    """Engine limits. By the names that vLLM gives them."""
 
     gpu_memory_utilization: Annotated[
         float | None,
