@@ -168,3 +168,10 @@ def test_fit_compare_and_plan_agree_at_the_edge():
     assert any("at the edge of memory" in warning for warning in compared["warnings"])
     plans = fastcalc.plan("qwen3-32b", weights="bf16", kv="bf16", **asked)
     assert min(plan["chips_total"] for plan in plans) > 1
+
+
+def test_an_engine_that_keeps_all_of_a_memory_holds_nothing_on_any_number_of_chips():
+    """A hundredth of 80 GiB is less than vLLM keeps for sampling alone."""
+    (record,) = fastcalc.fit("llama-3.1-8b", on="h100-sxm", gpu_memory_utilization=0.01)
+    assert record["fit_verdict"] == "no"
+    assert (record["chips_by_capacity"], record["min_chips"]) == (None, None)

@@ -65,7 +65,7 @@ def largest_batch(*, usable: ArrayLike, weights: ArrayLike, cache_per_sequence: 
 
 
 def chips_for_capacity(*, needed: ArrayLike, usable_per_chip: ArrayLike) -> Array:
-    r"""Return the chips whose memory together holds some bytes. [1]
+    r"""Return the chips whose memory together holds some bytes; infinity if none may be filled. [1]
 
     .. math:: N = \lceil W / C \rceil
 
@@ -77,7 +77,8 @@ def chips_for_capacity(*, needed: ArrayLike, usable_per_chip: ArrayLike) -> Arra
     >>> float(chips_for_capacity(needed=1e12, usable_per_chip=0.9 * 44e9))
     26.0
     """
-    return np.maximum(np.ceil(floats(needed) / usable_per_chip), 1.0)
+    with np.errstate(divide="ignore"):
+        return np.maximum(np.ceil(floats(needed) / usable_per_chip), 1.0)
 
 
 def chips_for_whole_layers(

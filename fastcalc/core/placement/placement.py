@@ -362,7 +362,8 @@ class Site(LegalLayouts):
     def chips_needed(self, batch: float) -> tuple[int | None, int | None]:
         """Return the chips that capacity alone asks, and those that whole layers ask. [1]
 
-        The second is None where layers may be cut, or where one layer fills more than a chip.
+        The first is None where the engine leaves no memory, the second where layers may be cut, or
+        where one layer fills more than a chip.
         """
         work, tiers = self.work, range(len(self.machine.tiers))
         cache = float(work.cache_bytes(self.reserved_tokens))
@@ -374,9 +375,10 @@ class Site(LegalLayouts):
             for tier in set(place.values())
         ]
         needs = [(self.bytes_needed(batch), tiers), *pinned]
-        capacity = max(self._chips_for(*need) for need in needs)
+        most_chips = max(self._chips_for(*need) for need in needs)
+        capacity = int(most_chips) if most_chips < inf else None
         if not self.machine.is_spatial:
-            return int(capacity), None
+            return capacity, None
         for_layers = chips_for_whole_layers(
             layers=slots(self.machine, self.work),
             layer_bytes=self.work.largest_layer_bytes + batch * cache / self.work.layers,
@@ -384,8 +386,8 @@ class Site(LegalLayouts):
         )
         if for_layers == inf and self.most_stages > slots(self.machine, self.work):
             smallest = self.smallest(batch)
-            return int(capacity), smallest.layout.chips if smallest else None
-        return int(capacity), int(for_layers) if for_layers < inf else None
+            return capacity, smallest.layout.chips if smallest else None
+        return capacity, int(for_layers) if for_layers < inf else None
 
     def _usable(self, chips: float) -> list[ArrayLike]:
         """Return what certainly may be filled of each memory, layers divided as can be. [byte]"""
@@ -400,7 +402,7 @@ class Site(LegalLayouts):
             return float(sum(np.asarray(every[tier]) for tier in tiers))
 
         chips = float(chips_for_capacity(needed=needed, usable_per_chip=usable(1.0)))
-        if any(self.machine.tiers[tier].shared_by > 1.0 for tier in tiers):
+        if chips < inf and any(self.machine.tiers[tier].shared_by > 1.0 for tier in tiers):
             chips = max(chips, float(np.ceil((needed - usable(1.0)) / usable(MOST_CHIPS))))
             while usable(chips) * chips < needed:
                 chips += 1.0
