@@ -228,7 +228,7 @@ class DeclaredParameters(Generic[Value]):
     joined_memory: Value = cost(
         Kept, "Further memory of each chip where several work together.", plausible=(1e7, 1e10)
     )
-    expert_columns: Value = cost(
+    expert_columns: Value = choice(
         Count,
         "Columns that experts in MXFP4 are padded to a multiple of.",
         1.0,

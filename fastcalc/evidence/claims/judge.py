@@ -265,6 +265,12 @@ class _Trial:
             self.computed[key] = in_unit(self.finding(dict(key)), self.check)
         values = self.computed[key]
         expected: Floats = np.atleast_1d(moved.get(EXPECTED, self.check.expected.values))
+        count = expected.size // (2 if self.check.comparison == "between" else 1)
+        if count not in (1, values.size):
+            raise InputError(
+                f"{count:,} numbers are expected, and {self.check.test} gives {values.size:,} with "
+                "its inputs: write one, or one for each"
+            )
         met = meets(values, self.check, expected / self.check.expected.factor)
         met = np.broadcast_to(met, values.shape)
         return "holds" if bool(np.all(met)) else "varies" if bool(np.any(met)) else "fails"
