@@ -12,6 +12,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.scenario import Scenario, Sharding, locate
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas.reserve import available_memory
+from tests import made_up
 
 GIB = 2.0**30
 ENTRIES = Catalogue()
@@ -175,3 +176,14 @@ def test_an_engine_that_keeps_all_of_a_memory_holds_nothing_on_any_number_of_chi
     (record,) = fastcalc.fit("llama-3.1-8b", on="h100-sxm", gpu_memory_utilization=0.01)
     assert record["fit_verdict"] == "no"
     assert (record["chips_by_capacity"], record["min_chips"]) == (None, None)
+
+
+def test_what_the_slowest_memory_lacks_for_the_reserve_the_next_gives():
+    """3 GB are kept: 2 GB of the slow memory and 1 GB of the 4 GB that are fast."""
+    memory = [
+        {"name": "fast", "capacity": "4 GB", "bandwidth": "2 TB/s"},
+        {"name": "slow", "capacity": "2 GB", "bandwidth": "1 TB/s"},
+    ]
+    keeps = made_up.engine(runtime_memory="3 GB")
+    place = made_up.placed(made_up.minimal(), on=made_up.chip(memory=memory), under=keeps)
+    assert [float(room) for room in place.usable] == [3e9, 0.0]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from math import inf
 from typing import NamedTuple
 
@@ -164,6 +164,8 @@ class Machine:
     def usable(self, chips: ArrayLike, reserved: ArrayLike = 0.0) -> list[ArrayLike]:
         """Return what weights and caches may fill of each tier, for each of some chips. [byte]
 
+        The engine keeps its own part of the chip's slowest memory, and what that lacks of the next.
+
         chips : chips of the deployment, which share some memories [1]
         reserved : what the engine keeps for itself of the chip's own memory [byte]
         """
@@ -171,8 +173,10 @@ class Machine:
         rooms: list[ArrayLike] = [
             tier.capacity * self._reported(tier) * share * tier.share(chips) for tier in self.tiers
         ]
-        if self.reserve != NOTHING and self.tiers[self._reserved].is_near:
-            rooms[self._reserved] = np.maximum(rooms[self._reserved] - reserved, 0.0)
+        own = [at for at, tier in enumerate(self.tiers) if tier.is_near]
+        for at in reversed(own if self.reserve != NOTHING else []):
+            kept = np.minimum(rooms[at], reserved)
+            rooms[at], reserved = rooms[at] - kept, reserved - kept
         return rooms
 
     def _reported(self, tier: Tier) -> ArrayLike:
@@ -180,12 +184,6 @@ class Machine:
         if tier.reported is not None:
             return tier.reported
         return self.software.reported_fraction if tier.is_near else 1.0
-
-    @cached_property
-    def _reserved(self) -> int:
-        """Position of the memory that the reserve is of: the largest of the chip's own."""
-        sizes = [tier.is_near * tier.capacity for tier in self.tiers]
-        return sizes.index(max(sizes))
 
     @property
     def is_spatial(self) -> bool:
