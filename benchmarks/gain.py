@@ -133,8 +133,8 @@ def table(pairs: Sequence[Pair]) -> str:
 
 
 def _cells(ratios: Sequence[float]) -> tuple[str, str]:
-    median, most = spread([factor(ratio, 1.0) for ratio in ratios])
-    return f"{median:.3f} / {most:.2f}", f"{np.median(ratios):.2f}"
+    median, p90 = spread([factor(ratio, 1.0) for ratio in ratios])
+    return f"{median:.3f} / {p90:.2f}", f"{np.median(ratios):.2f}"
 
 
 def main() -> None:

@@ -122,8 +122,8 @@ def table(scored: Iterable[Stage], catalogue: Catalogue) -> str:
                 seconds = request_seconds(estimate, stage.rate)
                 lines.append(_line(stage, f"at {stage.rate:g}/s [ms]", 1e3, stage.seconds, seconds))
         busiest = max(of_run, key=lambda stage: stage.carried)
-        most = most_carried(estimate_of(busiest, catalogue))
-        lines.append(_line(busiest, "most carried [1/s]", 1.0, busiest.carried, most))
+        carried = most_carried(estimate_of(busiest, catalogue))
+        lines.append(_line(busiest, "most carried [1/s]", 1.0, busiest.carried, carried))
     return markdown(("stage", "load", "measured", "expected", "factor"), lines, left=2)
 
 

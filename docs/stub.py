@@ -63,8 +63,8 @@ def _function(name: str) -> str:
             lines.append("    *,\n")
         taken = _taken(flags[parameter.name][0].__origin__)
         if parameter.kind is Parameter.VAR_POSITIONAL:
-            each = EACH.get(taken.removesuffix(" | None"), "str")
-            lines.append(f"    *{parameter.name}: {each},\n")
+            kind = EACH.get(taken.removesuffix(" | None"), "str")
+            lines.append(f"    *{parameter.name}: {kind},\n")
             continue
         default = "" if parameter.default is Parameter.empty else f" = {_quoted(parameter.default)}"
         lines.append(f"    {parameter.name}: {taken}{default},\n")

@@ -473,8 +473,10 @@ def test_reasons_say_what_other_commands_print(judged, capsys, monkeypatch):
 
     few, many = rows("deepseek-r1", "--on", "h200-sxm", "--chips", "8", "--batch", "8,256")
     first, others = (many[key] / few[key] for key in ("ttft_ms", "tpot_ms"))
-    said = f"first token {round(first, 2):g} times sooner and the others {round(others, 2):g} times"
-    assert said in reason(judged["14"])
+    gains = (
+        f"first token {round(first, 2):g} times sooner and the others {round(others, 2):g} times"
+    )
+    assert gains in reason(judged["14"])
     asked = ("llama-3.1-70b", "--on", "h100-sxm", "--chips", "8", "--batch", "32")
     (row,) = rows(*asked, "--prompt", "8000")
     slope = row["tpot_in_traffic_ms"] / row["tpot_ms"]

@@ -79,8 +79,8 @@ def test_relations_between_keys(fastcalc):
 
 
 def test_rows_that_do_not_fit_have_no_rates(fastcalc):
-    asked = ("compare", "--on", "h100-sxm", "--chips", "2", "--format", "json")
-    row = records(fastcalc(*asked).out)[-1]
+    request = ("compare", "--on", "h100-sxm", "--chips", "2", "--format", "json")
+    row = records(fastcalc(*request).out)[-1]
     assert row["batch"] == 128
     assert row["fits"] is False
     assert row["limiter"] == "capacity"

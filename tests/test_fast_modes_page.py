@@ -77,9 +77,9 @@ SPAN = r"([\d.,]*\d)(?: to ([\d.,]*\d))?"
 
 def spans(pattern, text):
     """Return the ends of each span of a sentence, twice the same where they read alike."""
-    found = re.search(pattern.replace("SPAN", SPAN), words(text))
-    assert found is not None, pattern
-    shown = [one and float(one.replace(",", "")) for one in found.groups()]
+    match = re.search(pattern.replace("SPAN", SPAN), words(text))
+    assert match is not None, pattern
+    shown = [one and float(one.replace(",", "")) for one in match.groups()]
     return [(low, high or low) for low, high in zip(shown[::2], shown[1::2], strict=True)]
 
 
@@ -461,10 +461,10 @@ def test_guessing_ahead_alone_by_fastmode(text, capsys, monkeypatch):
         r"\(SPAN\): that explains",
         text,
     )
-    asked = "deepseek-r1 --on gb200 --chips 72 --context 65536 --from-speed 65 --to-speed 170"
+    request = "deepseek-r1 --on gb200 --chips 72 --context 65536 --from-speed 65 --to-speed 170"
     rows_of = []
     for engine in ("vllm", "tensorrt-llm"):
-        command = ("fastmode", *asked.split(), "--engine", engine, "--format", "json")
+        command = ("fastmode", *request.split(), "--engine", engine, "--format", "json")
         answer = json.loads(run(*command, capsys=capsys, monkeypatch=monkeypatch).out)
         by_trick = {one["trick"]: one for one in answer["records"]}
         rows_of.append((by_trick["today"], by_trick["speculation"]))
@@ -498,14 +498,14 @@ def test_six_times_starts_at_the_first_number_of_users(pages, text, book):
 
 def test_a_perfect_machine_says_from_how_many_users(text, capsys, monkeypatch):
     """Of the bound, at whole numbers: for 6 times from there on, and 65 tokens/s for the most."""
-    first, most, cost = re.search(
+    first, largest, cost = re.search(
         r"or less from ([\d,]+) users on, and ([\d.]+) times with the ([\d,]+) who have",
         words(text),
     ).group(1, 3, 2)
-    asked = "compare deepseek-r1 --on gb200 --chips 72 --context 65536 --engine ideal --batch"
-    users = int(most.replace(",", ""))
+    request = "compare deepseek-r1 --on gb200 --chips 72 --context 65536 --engine ideal --batch"
+    users = int(largest.replace(",", ""))
     batches = f"{users},{users + 1}"
-    ran = run(*asked.split(), batches, "--format", "json", capsys=capsys, monkeypatch=monkeypatch)
+    ran = run(*request.split(), batches, "--format", "json", capsys=capsys, monkeypatch=monkeypatch)
     speeds = [one["tokens_per_s_per_user"] for one in json.loads(ran.out)["records"]]
     assert speeds[1] < 65.0
     assert int(first) < users
@@ -514,14 +514,14 @@ def test_a_perfect_machine_says_from_how_many_users(text, capsys, monkeypatch):
 
 def test_the_fewest_chips_hold_the_users(text, capsys, monkeypatch):
     """The counts in brackets serve the users, and one chip fewer does not, in a usual layout."""
-    asked = {"GLM-4.7": "glm-4.7 --weights fp8", "mixture": "spark-120b"}
-    asked["dense"] = "dense-20b --weights int8"
+    models = {"GLM-4.7": "glm-4.7 --weights fp8", "mixture": "spark-120b"}
+    models["dense"] = "dense-20b --weights int8"
     for row in rows(text, "| model, weights"):
         name = row[0].split(",")[0]
         for chip, cell in (("h100-sxm", row[3]), ("wse-3", row[4])):
             speed, usd, count = re.match(r"([\d,]+) at \$([\d.]+) \((\d+)\)", cell).groups()
             command = (
-                f"compare {asked[name]} --on {chip} --context 65536 --batch {row[1]} --chips {count} "
+                f"compare {models[name]} --on {chip} --context 65536 --batch {row[1]} --chips {count} "
                 "--format json"
             )
             ran = run(*command.split(), capsys=capsys, monkeypatch=monkeypatch)

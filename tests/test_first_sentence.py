@@ -100,10 +100,10 @@ def check_left_out(text, ran):
     """Each batch that more chips than these hold is named, and no other."""
     short = [row for row in json.loads(ran.out)["records"] if not row["fits"]]
     expected = {(row["hardware"], row["batch"]) for row in short if row["min_chips"]}
-    said = re.search(r"May cost less, on more chips: batch (.*?)\. ", text)
+    sentence = re.search(r"May cost less, on more chips: batch (.*?)\. ", text)
     named = set()
     for batches, chip in re.findall(
-        r"((?:[\d,]*\d(?:, | and )?)+) on ([\w.-]+)", said[1] if said else ""
+        r"((?:[\d,]*\d(?:, | and )?)+) on ([\w.-]+)", sentence[1] if sentence else ""
     ):
         named |= {(chip, count(batch)) for batch in re.findall(r"\d+(?:,\d{3})*", batches)}
     assert named == expected

@@ -459,8 +459,8 @@ def test_the_price_of_output_is_of_decode_alone():
     """Chip-hours over decode tokens, however long the prompts; the total has both."""
     table = fc.compare("llama-3.1-70b", on="h100-sxm", batch=8, prompt=30_000, output=100)
     (one,) = table
-    said = table.premises["rates"].replace(", ", "; ").split("; ")
-    assert "tokens_per_s_* and usd_per_mtok_output are decode alone" in said
+    sentences = table.premises["rates"].replace(", ", "; ").split("; ")
+    assert "tokens_per_s_* and usd_per_mtok_output are decode alone" in sentences
     assert "prompts priced apart" in str(table)
     output = one["usd_per_hour"] / (3600 * one["tokens_per_s_total"]) * 1e6
     assert one["usd_per_mtok_output"] == pytest.approx(output)

@@ -247,12 +247,12 @@ def test_attention_replicas_share_the_experts():
 
 
 def test_a_batch_that_does_not_fit_says_how_many_chips_would_hold_it():
-    """Beside 141 GB of weights four chips hold 207 caches of 0.66 GB in 69.3 GB each, eight 631."""
-    found = outcome("llama-3.1-70b", "h100-sxm", batch=(1, 256))
-    assert found.placement.layout.chips == 4
-    assert list(found.estimate.fits) == [True, False]
-    assert found.min_chips == (4, 8)
-    assert found.placement.used_fraction(256) > 1
+    """Alongside 141 GB of weights four chips hold 207 caches of 0.66 GB in 69.3 GB each, eight 631."""
+    solved = outcome("llama-3.1-70b", "h100-sxm", batch=(1, 256))
+    assert solved.placement.layout.chips == 4
+    assert list(solved.estimate.fits) == [True, False]
+    assert solved.min_chips == (4, 8)
+    assert solved.placement.used_fraction(256) > 1
 
 
 def test_latents_are_copied_over_tensor_parallel_ranks(catalogue):

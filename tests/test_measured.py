@@ -351,9 +351,11 @@ def test_no_mac_is_held_by_its_cores(name):
     catalogue = Catalogue()
     chip = catalogue.hardware(name)
     work = workload(catalogue.model("llama-3.1-8b"), "q4_0", "bf16")
-    made = machine(chip, catalogue.engine("llama-cpp"), work, OWN_MEMORY)
-    share = made.software.bandwidth_fraction * chip.memory[0].bandwidth.si
-    assert made.software.bandwidth(made.chip) == pytest.approx(share, rel=1e-3)
+    chip_and_engine = machine(chip, catalogue.engine("llama-cpp"), work, OWN_MEMORY)
+    share = chip_and_engine.software.bandwidth_fraction * chip.memory[0].bandwidth.si
+    assert chip_and_engine.software.bandwidth(chip_and_engine.chip) == pytest.approx(
+        share, rel=1e-3
+    )
 
 
 def test_overridden_values_hold_before_inherited_ones():

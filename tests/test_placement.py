@@ -7,9 +7,10 @@ import pytest
 from fastcalc.core.chip.machine import machine
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.model.workload import workload
+from fastcalc.core.placement.fullest_chip import stage_share
 from fastcalc.core.placement.layout import Layout, Layouts
 from fastcalc.core.placement.legal import slots
-from fastcalc.core.placement.placement import Site, stage_share
+from fastcalc.core.placement.placement import Site
 from fastcalc.core.placement.practice import _run_of, copies_run_by_people, run_by_people
 from fastcalc.core.scenario import Sharding
 from fastcalc.core.traffic import Traffic

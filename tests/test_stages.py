@@ -16,9 +16,10 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.tier import MemoryChoice
 from fastcalc.core.estimate import evaluate
 from fastcalc.core.model.kinds import KINDS as KINDS_OF_BYTES
+from fastcalc.core.placement.fullest_chip import stored_weights
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.legal import slots
-from fastcalc.core.placement.placement import Placement, stored_weights
+from fastcalc.core.placement.placement import Placement
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas.pipeline import heaviest_stage
 from tests import made_up, strategies, test_tiers

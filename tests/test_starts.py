@@ -159,15 +159,15 @@ def test_one_sequence_of_the_longest_length_is_to_fit():
 
 
 def test_fit_compare_and_plan_agree_at_the_edge():
-    asked = {"on": "h100-sxm", "prompt": 15_000, "output": 1000}
-    (fitted,) = fastcalc.fit("qwen3-32b", chips=1, **asked)
-    (compared,) = fastcalc.compare("qwen3-32b", chips=1, batch=1, **asked)
+    request = {"on": "h100-sxm", "prompt": 15_000, "output": 1000}
+    (fitted,) = fastcalc.fit("qwen3-32b", chips=1, **request)
+    (compared,) = fastcalc.compare("qwen3-32b", chips=1, batch=1, **request)
     assert fitted["fit_verdict"] == compared["fit_verdict"] == "edge"
     assert fitted["fits"]
     assert compared["fits"]
     assert compared["tokens_per_s_per_user"] > 0
     assert any("at the edge of memory" in warning for warning in compared["warnings"])
-    plans = fastcalc.plan("qwen3-32b", weights="bf16", kv="bf16", **asked)
+    plans = fastcalc.plan("qwen3-32b", weights="bf16", kv="bf16", **request)
     assert min(plan["chips_total"] for plan in plans) > 1
 
 

@@ -392,9 +392,9 @@ def test_prompts_that_join_a_pass_that_decodes_may_be_launched_ahead(ahead, sequ
     launches = made_up.engine(
         decode_layer_floor="10 us", prefill_layer_floor="30 us", launches_ahead=ahead
     )
-    made = passes(made_up.minimal(), under=launches)
-    work = replace(made.prefill_work(100.0), sequences=float(sequences))
-    floors = part(made.expected(work), "layer floors")
+    counted = passes(made_up.minimal(), under=launches)
+    work = replace(counted.prefill_work(100.0), sequences=float(sequences))
+    floors = part(counted.expected(work), "layer floors")
     assert floors.seconds == pytest.approx(10 * floor * 1e-6)
 
 
@@ -406,8 +406,8 @@ def test_routing_a_prompt_is_no_launch():
         expert_layer_extra=0.5,
         launches_ahead=1,
     )
-    made = passes(made_up.EXPERTS, under=launches)
-    floors = part(made.mixed, "layer floors")
+    counted = passes(made_up.EXPERTS, under=launches)
+    floors = part(counted.mixed, "layer floors")
     assert floors.seconds == pytest.approx(10 * 10e-6 + 5 * 30e-6)
 
 

@@ -357,8 +357,8 @@ def test_prompts_taken_in_at_once(asked, by_hand):
 
 def test_prompts_that_come_at_once_wait_for_each_other():
     """64 prompts of 500 tokens are 32 passes of 30 ms, of which they wait for 16.5, and 5 ms."""
-    found = predicted("ttft_s", "burst", 64, prompt=500)
-    assert found * 1e3 == pytest.approx(5 + 16.5 * 30, rel=NEARLY)
+    prediction = predicted("ttft_s", "burst", 64, prompt=500)
+    assert prediction * 1e3 == pytest.approx(5 + 16.5 * 30, rel=NEARLY)
     assert predicted("ttft_s", "burst", 1, prompt=500) * 1e3 == pytest.approx(5 + 25, rel=NEARLY)
 
 

@@ -57,14 +57,14 @@ def answer(book: Book) -> Words:
     """Return what explains the fast mode's speed and price, in a layman's units."""
     chips = [book.catalogue.hardware(name) for name in CHIPS]
     published = SoldTiers((SLOW, FAST), (SOLD, SOLD * PREMIUM))
-    found, owned = (
+    cloud, owned = (
         invert(published, machines(chips, pricing), tolerance=TOLERANCE, points=POINTS)
         for pricing in (Pricing(), Pricing("tco"))
     )
-    by_rent = {one.tricks for one in found.regions} - {
+    by_rent = {one.tricks for one in cloud.regions} - {
         one.tricks for one in owned.regions if one.is_found
     }
-    shown = [one for one in found.regions if len(one.tricks) == 1 or one in found.minimal]
+    shown = [one for one in cloud.regions if len(one.tricks) == 1 or one in cloud.minimal]
     heads = (
         "what the fast mode changes",
         "explains speed and price",
@@ -72,10 +72,10 @@ def answer(book: Book) -> Words:
         "users of a machine, normal mode",
     )
     return {
-        "fits_table": table(heads, [_row(one, found.chip_kinds, by_rent) for one in shown]),
-        "fits_words": _listed(found, by_rent),
+        "fits_table": table(heads, [_row(one, cloud.chip_kinds, by_rent) for one in shown]),
+        "fits_words": _listed(cloud, by_rent),
         "enough": f"{ENOUGH}",
-        "later_words": _later(found.chip_kinds, found.minimal),
+        "later_words": _later(cloud.chip_kinds, cloud.minimal),
         "drafts_alone": _drafts(),
         "fewer_fits": next(
             _band("batch", one) for one in shown if one.tricks == ("smaller batch",)
@@ -85,7 +85,7 @@ def answer(book: Book) -> Words:
         "least_chips": f"{SIDES['chips'].low:g}",
         "most_chips": f"{SIDES['chips'].high:g}",
         **_newer(book),
-        **_settled(found),
+        **_settled(cloud),
     }
 
 
@@ -105,10 +105,10 @@ def _listed(found: Inverse, by_rent: Collection[Combination]) -> str:
 def _later(chips: ChipArrays, minimal: Sequence[Region]) -> str:
     """Say what the lower price of a later model leaves: how many fewer users, and what else."""
     published = SoldTiers((SLOW, SLOW * FASTER), (SOLD, SOLD * LATER))
-    found = invert(published, chips, tolerance=TOLERANCE, points=POINTS)
-    (fewer,) = (one for one in found.regions if one.tricks == ("smaller batch",))
+    inverse = invert(published, chips, tolerance=TOLERANCE, points=POINTS)
+    (fewer,) = (one for one in inverse.regions if one.tricks == ("smaller batch",))
     users = f"{_band('batch_ratio', fewer)} times fewer users are enough"
-    is_same = {one.tricks for one in found.minimal} == {one.tricks for one in minimal}
+    is_same = {one.tricks for one in inverse.minimal} == {one.tricks for one in minimal}
     fits = "and each of the explanations fits" if is_same else "and other explanations fit"
     return f"{users if fewer.is_found else 'fewer users alone do not do it'}, {fits}"
 
@@ -132,8 +132,8 @@ def _much(region: Region, chips: ChipArrays) -> str:
     """Return by how much the modes differ, and where that is near the most that was tried."""
     parts = []
     for name in (name for name in region.ratios if name in RATIOS):
-        most = f" of at most {SIDES[name].high:g}" * (name in region.at_edge)
-        parts.append(RATIOS[name].format(_band(name, region) + most))
+        upper_end = f" of at most {SIDES[name].high:g}" * (name in region.at_edge)
+        parts.append(RATIOS[name].format(_band(name, region) + upper_end))
     if "fast_chip" in region.own:
         parts.append(f"dearer ones {_dearer(region, chips)}")
     return ", ".join(parts)

@@ -29,7 +29,7 @@ which mirrors https://api.cerebras.ai/public/v1/models of June 2026.
 
 def machines(book: Book) -> Words:
     """Return speeds by model and machine, of one user and of as many as a server holds."""
-    most = int(_on(book, *COMPARED[0][1:], "h100-sxm", 1, SERVER).placement.max_batch)
+    batch = int(_on(book, *COMPARED[0][1:], "h100-sxm", 1, SERVER).placement.max_batch)
     tried = {
         (name, count): (
             _on(book, *model, "h100-sxm", count, SERVER),
@@ -37,7 +37,7 @@ def machines(book: Book) -> Words:
             _on(book, *model, "wse-3", count),
         )
         for name, *model in COMPARED
-        for count in (1, most)
+        for count in (1, batch)
     }
     rows = [
         [
@@ -56,7 +56,7 @@ def machines(book: Book) -> Words:
         users: [
             first(new) / first(old) for (_, count), (old, _, new) in tried.items() if count == users
         ]
-        for users in (1, most)
+        for users in (1, batch)
     }
     (full, _, full_wafer), (small, _, small_wafer) = (tried[name, 1] for name, *_ in COMPARED[:2])
     smaller = {
@@ -64,26 +64,26 @@ def machines(book: Book) -> Words:
             first(tried[name, users][0]) / first(tried[COMPARED[0][0], users][0])
             for name, *_ in COMPARED[1:]
         ]
-        for users in (1, most)
+        for users in (1, batch)
     }
     sold = book.premise("44", "under")
     return {
         "machine_table": table(heads, rows),
         "server": f"{SERVER}",
-        "served_users": f"{most}",
+        "served_users": f"{batch}",
         "machine_gain": _gain(full, full_wafer),
         "machine_one": span(gains[1]),
-        "machine_served": span(gains[most]),
+        "machine_served": span(gains[batch]),
         "machine_short": span(book.concluded("20")),
         "machine_long": span(_numbers(book.filled("20", f"then.at[context={LONG}]"))),
         "short_users": book.concluding("20", "batch"),
         "list_price": dollars(LIST_PRICE),
         "list_price_oss": dollars(OSS_LIST_PRICE),
-        "list_words": _sold_at([price(each[2]) for each in tried.values()][:2], most),
+        "list_words": _sold_at([price(each[2]) for each in tried.values()][:2], batch),
         "model_gain": _gain(full, small),
         "model_one": span(smaller[1]),
-        "model_served": span(smaller[most]),
-        "model_gains": span([*smaller[1], *smaller[most]]),
+        "model_served": span(smaller[batch]),
+        "model_gains": span([*smaller[1], *smaller[batch]]),
         "both_gain": _gain(full, small_wafer),
         "product_words": _product(
             *(first(after) / first(full) for after in (small, full_wafer, small_wafer))
@@ -92,7 +92,7 @@ def machines(book: Book) -> Words:
         "sold_gains": listed(sold.texts),
         "measured_gain": _measured_gain(book.values("26"), full),
         "alone_words": _whole(
-            [*gains[1], *gains[most]], sold.values, float(book.filled("20", "expected"))
+            [*gains[1], *gains[batch]], sold.values, float(book.filled("20", "expected"))
         ),
         "glm_speed": speed(full_wafer),
         "glm_wafers": str(full_wafer.placement.layout.chips),

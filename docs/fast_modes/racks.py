@@ -141,12 +141,12 @@ def enough_from(book: Book, drafts: int) -> list[tuple[Scenario, int]]:
     gb200 = book.catalogue.hardware("gb200")
     servers = [engine.id for engine in engines_of(book.catalogue, gb200)]
     native = served(book, MAIN, drafts, servers)
-    found = []
+    ends = []
     for rack in (*native, *(narrow for one in native for _, narrow in narrowest(one))):
         costs_by_start = curve(rack, RACK, octaves, FASTER)
         end = costs_by_start.ends(PREMIUM) if costs_by_start else None
-        found += [(rack, end[0])] if end else []
-    return found
+        ends += [(rack, end[0])] if end else []
+    return ends
 
 
 def perfect(book: Book) -> Words:
@@ -154,8 +154,8 @@ def perfect(book: Book) -> Words:
     (at_opus,) = modes(book, MAIN, 0, ("ideal",))
     (ideal,) = served(book, MAIN, 0, ("ideal",))
     octaves = np.unique(np.round(2.0 ** np.arange(0.0, 13.25, 0.25))).astype(np.int64)
-    found = curve(ideal, RACK, octaves, FASTER)
-    end = found.ends(PREMIUM) if found else None
+    study = curve(ideal, RACK, octaves, FASTER)
+    end = study.ends(PREMIUM) if study else None
     assert end is not None, "without a floor fewer users are enough"
     return {
         "perfect_from": f"{end[0]:,}",

@@ -213,8 +213,8 @@ def limited(engines: list[tuple[Engine, bool]], request: EngineLimits) -> list[t
     if not limits:
         return engines
     parameters = Parameters.model_validate(limits)
-    made = {id(engine): engine.limited(parameters) for engine, _ in engines}
-    return [(made[id(engine)], is_borrowed) for engine, is_borrowed in engines]
+    by_engine = {id(engine): engine.limited(parameters) for engine, _ in engines}
+    return [(by_engine[id(engine)], is_borrowed) for engine, is_borrowed in engines]
 
 
 _LIMITS = {

@@ -17,6 +17,7 @@ from fastcalc.mentions import option
 from fastcalc.report import commands, plan_table
 from fastcalc.report import plan as report
 from fastcalc.report.numbers_as_text import many
+from fastcalc.report.plan_refusal import refusal
 from fastcalc.requests import readers
 from fastcalc.requests.readers import as_text
 from fastcalc.requests.search import FindPlans
@@ -39,7 +40,7 @@ def run(request: FindPlans) -> CommandAnswer:
     decision = decide(_grids(request, service, notes), service, shown=request.top)
     if not decision.plans:
         return no_answer(
-            [report.refusal(decision)],
+            [refusal(decision)],
             report.KEYS,
             plan_table.columns(service),
             lambda: report.details(decision, _typed(request)),

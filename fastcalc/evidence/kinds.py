@@ -190,5 +190,5 @@ def _sequences_held(placement: Placement, columns: Columns) -> Floats:
 
     Whoever measured them had set limits with which the engine reserves little.
     """
-    each = columns.prompt + columns.output
-    return floats(replace(placement, reserved_tokens=each).batch_beside(0.0))
+    tokens = columns.prompt + columns.output
+    return floats(replace(placement, reserved_tokens=tokens).batch_beside(0.0))

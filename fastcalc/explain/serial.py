@@ -40,15 +40,15 @@ def _all_reduce(context: PassContext, part: Component) -> list[Equation]:
     sent = reductions * (chips - 1.0) * message.answer
     if shots > 1:
         sent = 2.0 * sent / chips
-    each = _exchange_latency(context, is_inside=is_inside)
+    latency = _exchange_latency(context, is_inside=is_inside)
     if not is_inside:
-        each = each + context.numbers.setting("crossing_latency")
+        latency = latency + context.numbers.setting("crossing_latency")
     return [
         message,
         equation("sent", part.sent, "B", sent),
         context.linked(part, is_inside=is_inside, share=group.link_share),
         equation("exchanges", part.count, "", reductions * shots),
-        equation("each", part.seconds_each, "s", each),
+        equation("each", part.seconds_each, "s", latency),
     ]
 
 

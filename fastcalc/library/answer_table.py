@@ -86,8 +86,8 @@ class Table(Sequence[Record]):
         if answer.parts is not None:
             parts = answer.parts(replace(screen(self._flags), notes=True))
             sentences += [line for part in parts if isinstance(part, Notes) for line in part.lines]
-        said = dict.fromkeys(map(as_arguments, sentences))
-        return [note for note in said if not note.startswith("key: ")]
+        wordings = dict.fromkeys(map(as_arguments, sentences))
+        return [note for note in wordings if not note.startswith("key: ")]
 
     @cached_property
     def keys(self) -> tuple[str, ...]:

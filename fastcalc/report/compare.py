@@ -120,10 +120,10 @@ def why(location: Location) -> str:
     needed = location.site.bytes_needed(batch)
     if location.verdict == "edge":
         reserve, kept = place.machine.reserve, float(place.reserved)
-        least, most = size(kept / reserve.below), size(kept * reserve.above)
+        smallest, largest = size(kept / reserve.below), size(kept * reserve.above)
         return (
             f"at the edge: {size(needed)} in {size(usable * chips)} usable, of which "
-            f"{location.scenario.engine.id} may keep {least} to {most} a chip"
+            f"{location.scenario.engine.id} may keep {smallest} to {largest} a chip"
         )
     if not location.fits:
         site = location.site

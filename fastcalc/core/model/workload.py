@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Block, LatentAttention, MixtureOfExperts, Model
 from fastcalc.core.model.kinds import Kinds
 from fastcalc.core.model.layers import CacheGroup, LayerCount, count_layer
+from fastcalc.core.model.weights import Weights, WeightsByPart
 from fastcalc.formulas import counting
 from fastcalc.formulas.memory import attended_tokens, cache_bytes_per_layer
 from fastcalc.formulas.types import Array, ArrayLike
@@ -26,36 +26,6 @@ _STATE_BYTES = 4.0
 """Recurrent states are kept at 32 bits (the default of Qwen3-Next and later configurations)."""
 
 _16_BIT = 2.0
-
-
-@dataclass(frozen=True)
-class Weights:
-    """Parameters of one kind and the format they are stored in."""
-
-    parameters: float
-    format: NumberFormat
-
-    @property
-    def bytes(self) -> float:
-        """Bytes they take. [byte]"""
-        return self.parameters * self.format.bytes
-
-
-class WeightsByPart(NamedTuple):
-    """The weights of a model.
-
-    dense : matrices that every token passes
-    small : norms, biases and routers
-    head, embedding : output head and input embedding; a tied one is counted in the first alone
-    experts, expert_biases : matrices and biases of all routed experts
-    """
-
-    dense: Weights
-    small: Weights
-    head: Weights
-    embedding: Weights
-    experts: Weights
-    expert_biases: Weights
 
 
 @dataclass(frozen=True, eq=False)

@@ -161,11 +161,12 @@ class LegalLayouts:
             return
         for tp in self.doubled_groups:
             groups, left = divmod(chips * self.machine.ranks, tp)
-            for pp in range(min(self.most_stages, groups) if left == 0 else 0, 0, -1):
-                dp, left = divmod(groups, pp)
+            stages = range(min(self.most_stages, groups), 0, -1)
+            for pp in (count for count in stages if left == 0 and groups % count == 0):
+                dp = groups // pp
                 is_inside = dp == 1 or not self.work.experts or tp * dp <= self.domain
                 layout = self.counted(Layout(tp, pp, self.expert_ranks(tp, dp), dp))
-                if left == 0 and is_inside and self.is_joined(layout):
+                if is_inside and self.is_joined(layout):
                     yield layout
 
     def _pipeline(self, chips: int) -> list[Layout]:

@@ -9,7 +9,8 @@ import numpy as np
 from fastcalc.core.chip.machine import Machine
 from fastcalc.core.chip.tier import Tier
 from fastcalc.core.model.kinds import IN_LAYERS, KINDS, READ, Kinds
-from fastcalc.core.placement.placement import AnyPlacement, stored_weights
+from fastcalc.core.placement.fullest_chip import stored_weights
+from fastcalc.core.placement.placement import AnyPlacement
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Ints, floats
 
 

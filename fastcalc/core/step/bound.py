@@ -14,8 +14,9 @@ from fastcalc.core.chip.machine import Machine
 from fastcalc.core.chip.tier import Tier
 from fastcalc.core.model.kinds import Kinds
 from fastcalc.core.model.workload import Workload
+from fastcalc.core.placement.fullest_chip import once_a_layout
 from fastcalc.core.placement.layout import AnyLayout, Layout
-from fastcalc.core.placement.placement import AnyPlacement, once_a_layout
+from fastcalc.core.placement.placement import AnyPlacement
 from fastcalc.core.step.component import Component, Step, is_nothing, largest_of
 from fastcalc.core.step.pass_work import FLOPS_PER_PARAMETER, PassInput
 from fastcalc.formulas.network import all_reduce_bytes

@@ -13,9 +13,10 @@ import numpy as np
 from fastcalc.core.chip.machine import Machine
 from fastcalc.core.model.kinds import Kinds
 from fastcalc.core.model.workload import Workload
+from fastcalc.core.placement.fullest_chip import once_a_layout, stage_share
 from fastcalc.core.placement.layout import HOST_CHIPS, AnyLayout
 from fastcalc.core.placement.legal import link_domain
-from fastcalc.core.placement.placement import AnyPlacement, once_a_layout, stage_share
+from fastcalc.core.placement.placement import AnyPlacement
 from fastcalc.core.placement.split import Split
 from fastcalc.core.step.component import is_nothing
 from fastcalc.core.traffic import Traffic

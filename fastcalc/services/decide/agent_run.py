@@ -18,7 +18,7 @@ HOUR = 3600.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Offer:
+class OptionTerms:
     """What an option offers.
 
     speed : tokens a second of one stream [1/s]
@@ -92,7 +92,7 @@ class UserTime:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Terms(Offer, Chain, UserTime):
+class Terms(OptionTerms, Chain, UserTime):
     """What an option offers, and what is asked of it, each number by its name."""
 
 

@@ -1,0 +1,131 @@
+"""What the fullest chip of a layout holds: its share of the layers, their weights and caches."""
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+from math import inf
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+
+from fastcalc.core.chip.machine import Machine
+from fastcalc.core.model.kinds import KINDS
+from fastcalc.core.model.workload import Workload
+from fastcalc.core.placement.layout import AnyLayout, Layout
+from fastcalc.core.placement.legal import slots
+from fastcalc.formulas.pipeline import heaviest_stage
+from fastcalc.formulas.reserve import padded_share
+from fastcalc.formulas.types import Array, ArrayLike, floats
+
+WEIGHT_KINDS = tuple(kind for kind in KINDS if kind != "kv")
+
+_FEW = 256  # layouts of which what was counted is kept
+
+Counted = TypeVar("Counted")
+OfLayout: TypeAlias = Callable[[Machine, Workload, AnyLayout], Counted]
+
+
+def once_a_layout(count: OfLayout[Counted]) -> OfLayout[Counted]:
+    """Return what counts once for each layout of a workload on a machine, or a few of them.
+
+    Many at once are counted anew: they are large, and most are asked about once.
+    """
+    cached = lru_cache(maxsize=1024)(count)
+
+    def counted(machine: Machine, work: Workload, layout: AnyLayout) -> Counted:
+        is_small = isinstance(layout, Layout) or layout.tp.size <= _FEW
+        return (cached if is_small else count)(machine, work, layout)
+
+    return counted
+
+
+def chips_per_layer(machine: Machine, work: Workload, layout: AnyLayout) -> ArrayLike:
+    """Return the chips that share a layer where layers are placed whole. [1]"""
+    return np.maximum(layout.pp // slots(machine, work), 1) if machine.is_spatial else 1
+
+
+def _layers_per_stage(machine: Machine, work: Workload, layout: AnyLayout) -> Array:
+    cut = chips_per_layer(machine, work, layout)
+    return np.where(cut > 1, 1.0 / cut, np.ceil(slots(machine, work) / layout.pp))
+
+
+@once_a_layout
+def stage_share(machine: Machine, work: Workload, layout: AnyLayout) -> Array:
+    """Return the share of all layers in the fullest stage. [1]"""
+    if machine.is_spatial:
+        return np.minimum(_layers_per_stage(machine, work, layout) / work.layers, 1.0)
+    return floats(np.ceil(work.layers / layout.pp) / work.layers)
+
+
+def _fullest(
+    machine: Machine, work: Workload, layout: AnyLayout, amount: Callable[[Workload], ArrayLike]
+) -> Array:
+    """Return the most of something that the layers of one stage have.
+
+    amount : what some layers have of it
+    """
+    if len(work.layer_kinds) < 2:
+        return floats(amount(work) * stage_share(machine, work, layout))
+    ends = slots(machine, work) - work.layers  # which may be on any chip
+    return heaviest_stage(
+        amounts=[amount(layer) for _, layer in work.layer_kinds],
+        counts=[count + ends for count, _ in work.layer_kinds],
+        stages=layout.pp,
+        layers=_layers_per_stage(machine, work, layout),
+    )
+
+
+def cache_on_chip(machine: Machine, work: Workload, layout: AnyLayout, tokens: ArrayLike) -> Array:
+    """Return what one sequence of a replica keeps on the fullest chip. [byte]"""
+    on_rank = _fullest(
+        machine, work, layout, lambda layers: layers.cache_bytes(tokens, ranks=layout.tp)
+    )
+    return on_rank * machine.ranks
+
+
+def expert_padding(machine: Machine, work: Workload, layout: AnyLayout) -> ArrayLike:
+    """Return what kernels keep of packed experts over their bytes, as they pad columns. [1]"""
+    if machine.is_spatial or work.weights.experts.format.id != "mxfp4" or work.expert_width == inf:
+        return 1.0
+    columns = work.expert_width * layout.ep / layout.expert_shards
+    return padded_share(columns=columns, multiple=machine.software.expert_columns)
+
+
+@once_a_layout
+def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str, Array]:
+    """Return the weights on the fullest chip by kind, the table of embeddings one of them. [byte]
+
+    Where layers are placed whole, each takes the room of the heaviest. Of layers of several kinds,
+    each kind of bytes is that of the stage that has most of it. Kernels pad the columns of packed
+    experts.
+    """
+    head, embedding = work.weights.head.bytes, work.weights.embedding.bytes
+    if machine.is_spatial:
+        room = _layers_per_stage(machine, work, layout) * work.largest_layer_bytes
+        sizes = work.bytes._asdict() | {"embedding": embedding}
+        shares = {kind: sizes[kind] / work.weight_bytes for kind in WEIGHT_KINDS}
+        return {kind: floats(room * share) for kind, share in shares.items()}
+    experts = work.experts or 1.0
+    share = np.ceil(experts / layout.ep) / experts * layout.ep / layout.expert_shards
+    share = share * expert_padding(machine, work, layout)
+    in_layers = partial(_fullest, machine, work, layout)
+    dense = in_layers(lambda layers: layers.bytes.dense)
+    norm_width = work.weights.small.format.bytes
+    small = in_layers(lambda layers: layers.norm_parameters * norm_width) + work.last_norm.bytes
+    routed = in_layers(lambda layers: layers.bytes.experts)
+    # The first of several stages has the embedding and the last the head: the heavier one counts.
+    is_whole = np.asarray(layout.pp == 1)
+    has_head = is_whole | (head >= embedding)
+    has_embedding = is_whole | ~has_head
+    ranks = machine.ranks  # of a chip, each with a part of its own
+    return {
+        "dense": floats(dense / layout.tp * ranks),
+        "head": floats((small + has_head * head) / layout.tp * ranks),
+        "experts": floats(routed * share * ranks),
+        "embedding": floats(has_embedding * embedding / layout.tp * ranks),
+    }
+
+
+@once_a_layout
+def weights_per_chip(machine: Machine, work: Workload, layout: AnyLayout) -> Array:
+    """Return all weights on the fullest chip. [byte]"""
+    return floats(sum(stored_weights(machine, work, layout).values()))
