@@ -44,6 +44,16 @@ def test_a_batch_beyond_the_chips_memory_says_where_a_server_would_queue():
     assert not [line for line in alone.warnings if "queue" in line]
 
 
+def test_what_chips_hold_without_a_host_is_what_they_hold_for_certain():
+    """Of 30 GB the engine keeps 1 GB, or up to 3 GB: 17 GB for certain hold eight of 2 GB."""
+    ranges = {"reserve": {"below": 1.0, "above": 3.0, "basis": "a made-up start"}}
+    keeps = made_up.engine(runtime_memory="1 GB").changed(ranges=ranges)
+    memory = MemoryChoice(dram(), "stream")
+    hosted = outcome(LONG, CARD, engine=keeps, batch=(1,), memory=memory)
+    alone = outcome(LONG, CARD, engine=keeps, batch=(1,))
+    assert batch_without_host(hosted.placement) == alone.placement.max_batch == 8
+
+
 def test_what_gains_by_a_host_or_is_asked_to_live_there_is_not_warned_of():
     """A host that reads as fast as the card serves more with more; so may a user's own choice."""
     there = MemoryChoice(dram(), "stream", place(kv="host"))

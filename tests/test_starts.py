@@ -156,19 +156,52 @@ def test_one_sequence_of_the_longest_length_is_to_fit():
     assert lengths == {8000: "fits", 16_000: "edge", 24_000: "no"}
     with pytest.raises(fastcalc.InputError, match="max_model_len 1,500 is less than the 2,000"):
         fit(max_model_len=1500)
+    with pytest.raises(fastcalc.InputError, match="2 with more than the 1,500 tokens"):
+        fastcalc.sweep("qwen3-32b", on="h100-sxm", batch=[1, 2], max_model_len=1500)
 
 
-def test_fit_compare_and_plan_agree_at_the_edge():
-    request = {"on": "h100-sxm", "prompt": 15_000, "output": 1000}
-    (fitted,) = fastcalc.fit("qwen3-32b", chips=1, **request)
-    (compared,) = fastcalc.compare("qwen3-32b", chips=1, batch=1, **request)
-    assert fitted["fit_verdict"] == compared["fit_verdict"] == "edge"
-    assert fitted["fits"]
-    assert compared["fits"]
-    assert compared["tokens_per_s_per_user"] > 0
-    assert any("at the edge of memory" in warning for warning in compared["warnings"])
-    plans = fastcalc.plan("qwen3-32b", weights="bf16", kv="bf16", **request)
-    assert min(plan["chips_total"] for plan in plans) > 1
+@pytest.mark.parametrize(
+    ("limits", "verdict"),
+    [
+        # 4.47 GiB for caches of 0.25 MiB a token hold 17,900 tokens, and 12,200 for certain.
+        ({"prompt": 9000}, "fits"),
+        ({"prompt": 15_000}, "edge"),
+        ({"prompt": 15_000, "max_num_seqs": 64}, "fits"),
+        ({"prompt": 1000, "max_model_len": 24_000}, "no"),
+        ({"prompt": 1000, "gpu_memory_utilization": 0.8}, "no"),
+    ],
+)
+def test_all_commands_agree_at_the_edge(limits, verdict):
+    asked = {"on": "h100-sxm", "output": 1000, **limits}
+    (fitted,) = fastcalc.fit("qwen3-32b", chips=1, **asked)
+    (compared,) = fastcalc.compare("qwen3-32b", chips=1, batch=1, **asked)
+    (swept,) = fastcalc.sweep("qwen3-32b", chips=1, batch=1, **asked)
+    for record in (fitted, compared, swept):
+        assert (record["fit_verdict"], record["fits"]) == (verdict, verdict != "no")
+    for record in (compared, swept):
+        assert (record["tokens_per_s_per_user"] is None) == (verdict == "no")
+        at_edge = "at the edge of memory" in str(record["warnings"])
+        assert at_edge == (verdict == "edge")
+    if verdict == "no":
+        with pytest.raises(fastcalc.InputError, match="does not fit 1 chip"):
+            fastcalc.fastmode("qwen3-32b", chips=1, batch=1, smaller="none", **asked)
+    else:
+        (today, *_) = fastcalc.fastmode("qwen3-32b", chips=1, batch=1, smaller="none", **asked)
+        assert today["tokens_per_s_per_user"] == compared["tokens_per_s_per_user"]
+    # A search offers what fits for certain.
+    certain = verdict == "fits"
+    plans = fastcalc.plan("qwen3-32b", weights="bf16", kv="bf16", max_chips=1, **asked)
+    assert bool(plans) == certain
+    assert bool(fastcalc.frontier("qwen3-32b", max_chips=1, **asked)) == certain
+
+
+def test_every_engine_of_a_command_is_started_with_its_limits():
+    """Those of other chips, which a fast mode takes by name, too; each is made once."""
+    limits = Parameters.model_validate({"memory_fraction": 0.5})
+    started = Catalogue(limits=limits)
+    for name in ("vllm", "cerebras"):
+        assert started.engine(name).parameters.memory_fraction.si == 0.5
+        assert started.engine(name) is started.engine(name)
 
 
 def test_an_engine_that_keeps_all_of_a_memory_holds_nothing_on_any_number_of_chips():

@@ -13,7 +13,7 @@ from fastcalc.catalogue.kinds import SCHEMAS, SINGULAR, Kind, kind_of
 from fastcalc.catalogue.names import Names, is_too_long
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.reader import Document, read
-from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model
+from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model, Parameters
 from fastcalc.catalogue.validation import validate
 from fastcalc.errors import InputError, placed
 from fastcalc.mentions import option
@@ -30,9 +30,11 @@ class Catalogue(Names):
     """The entries of all folders, as their files have them but for what a user changes.
 
     changes : values that entries have instead of their files'
+    limits : parameters that every engine is started with, None for its own
     """
 
     changes: tuple[Change, ...] = ()
+    limits: Parameters | None = None
     _entries: dict[tuple[Path, Kind], Any] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -68,8 +70,9 @@ class Catalogue(Names):
         return os.path.exists(Path(name, "config.json")) and not self.knows(name, "models")
 
     def engine(self, name: str | Path | Engine) -> Engine:
-        """Return one engine by id, alias or path; an entry as it is."""
-        return name if isinstance(name, Engine) else self._load(str(name), "engines", Engine)
+        """Return one engine by id, alias or path, with the limits that it is started with."""
+        engine = name if isinstance(name, Engine) else self._load(str(name), "engines", Engine)
+        return engine if self.limits is None else _limited(engine, self.limits)
 
     def engine_files(self) -> list[Engine]:
         """Return every engine as its file has it, without the numbers of those it extends."""
@@ -198,6 +201,11 @@ class Catalogue(Names):
                 reason = f"no {SINGULAR[kind]} asked about has that place{called}"
                 hint = "'fastcalc show NAME' prints what one has"
                 raise InputError(f"{option('set')} {change.written}: {reason}; {hint}")
+
+
+@once
+def _limited(engine: Engine, limits: Parameters) -> Engine:
+    return engine.limited(limits)
 
 
 def _stated_by(chain: list[Document]) -> tuple[tuple[str, str], ...]:

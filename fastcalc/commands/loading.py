@@ -53,7 +53,7 @@ def scenarios(request: Compare, notes: list[str]) -> list[Scenario]:
             "fewer, or write them with 'fastcalc sweep', which keeps few of them in memory"
         )
     pricing = pricing_of(chips, request, utilization=request.utilization)
-    engines = limited(engines_of(entries, chips, request.engine), request)
+    engines = engines_of(entries, chips, request.engine)
     entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
     check_longest(request, traffic.longest)
     sharding = _sharding(request)
@@ -197,11 +197,12 @@ def catalogue(request: OwnFolders) -> Catalogue:
     """Return the catalogue with the user's own folders before the shipped ones."""
     kinds: tuple[Kind, ...] = ("hardware", "models", "engines")
     folders = {kind: tuple(getattr(request, f"{kind}_dir") or ()) for kind in kinds}
-    return Catalogue(folders, tuple(changes(request.set)))
+    limits = _limits(request) if isinstance(request, EngineLimits) else None
+    return Catalogue(folders, tuple(changes(request.set)), limits)
 
 
-def limited(engines: list[tuple[Engine, bool]], request: EngineLimits) -> list[tuple[Engine, bool]]:
-    """Return engines with the limits that they are started with, each made once."""
+def _limits(request: EngineLimits) -> Parameters | None:
+    """Return the parameters that engines are started with, None for their own."""
     limits: dict[str, float] = {}
     if request.gpu_memory_utilization is not None:
         share = readers.share(request.gpu_memory_utilization, option("gpu_memory_utilization"))
@@ -210,11 +211,7 @@ def limited(engines: list[tuple[Engine, bool]], request: EngineLimits) -> list[t
         if (most := getattr(request, flag)) is not None:
             limit = readers.number(most, option(flag), LIMITS["sequences"], 256)
             limits |= dict.fromkeys(names, limit)
-    if not limits:
-        return engines
-    parameters = Parameters.model_validate(limits)
-    by_engine = {id(engine): engine.limited(parameters) for engine, _ in engines}
-    return [(by_engine[id(engine)], is_borrowed) for engine, is_borrowed in engines]
+    return Parameters.model_validate(limits) if limits else None
 
 
 _LIMITS = {

@@ -112,7 +112,7 @@ def _grids(request: FindPlans, service: Service, notes: list[str]) -> list[Grid]
     check_context(model, tokens, f"prompt + output = {tokens:,.0f} tokens")
     memory = loading.memory_of(entries, request)
     chips = loading.chips_of(entries, request.on, memory, notes)
-    engines = loading.limited(loading.engines_of(entries, chips, request.engine), request)
+    engines = loading.engines_of(entries, chips, request.engine)
     loading.check_longest(request, tokens)
     entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
     pricing = loading.pricing_of(chips, request, utilization=1.0)

@@ -75,4 +75,4 @@ def limit_notes(placement: Placement, batch: int) -> Iterator[str]:
     limit = placement.machine.software.max_sequences
     if batch / placement.layout.dp > limit:
         name = placement.machine.engine.id
-        yield f"a batch beyond {limit:,.0f} sequences a replica exceeds {name}'s default limit"
+        yield f"a batch beyond {limit:,.0f} sequences a replica exceeds {name}'s limit"

@@ -16,7 +16,7 @@ def batch_without_host(placement: AnyPlacement) -> Array:
     machine, layout = placement.machine, placement.layout
     if machine.place or all(tier.is_near for tier in machine.tiers):
         return floats(np.inf)
-    pairs = zip(machine.tiers, placement.usable, strict=True)
+    pairs = zip(machine.tiers, placement.usable_beside(machine.reserve.above), strict=True)
     per_replica = largest_batch(
         usable=floats(sum(usable for tier, usable in pairs if tier.is_near)),
         weights=placement.weights_per_chip,

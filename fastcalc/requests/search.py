@@ -65,6 +65,7 @@ class Sweep(
     groups.FormatsToTry,
     groups.AnyChips,
     ListedRanks,
+    groups.EngineLimits,
     groups.HostMemory,
     groups.Paid,
     OutputOfPoints,
@@ -163,6 +164,7 @@ class Fastmode(
     groups.MeanContext,
     groups.PrefixHits,
     groups.Placed,
+    groups.EngineLimits,
     groups.Paid,
     groups.Written,
 ):
@@ -200,6 +202,7 @@ class Frontier(
     groups.FormatsToTry,
     groups.ChipNames,
     groups.EngineName,
+    groups.EngineLimits,
     groups.HostMemory,
     groups.Paid,
     groups.Written,

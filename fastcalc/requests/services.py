@@ -88,6 +88,7 @@ class Decide(
     groups.FormatOfEach,
     ModelsOnChips,
     groups.EngineName,
+    groups.EngineLimits,
     groups.ChipCount,
     groups.PriceBasisOnly,
     groups.PaidHours,

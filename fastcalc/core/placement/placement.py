@@ -154,7 +154,14 @@ class _PlacedWorkload(Generic[OneOrMore]):
     @property
     def usable(self) -> list[ArrayLike]:
         """What weights and caches may fill of each memory, for each chip. [byte]"""
-        return self.machine.usable(self.layout.chips, self.reserved)
+        return self.usable_beside(1.0)
+
+    def usable_beside(self, reserves: float) -> list[ArrayLike]:
+        """Return what weights and caches may fill of each memory, for each chip. [byte]
+
+        reserves : the engine's reserve by what is expected of it [1]
+        """
+        return self.machine.usable(self.layout.chips, reserves * self.reserved)
 
     @property
     def reserved(self) -> ArrayLike:

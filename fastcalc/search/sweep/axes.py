@@ -85,13 +85,19 @@ class Axes:
         return all(chip.execution == "spatial" for chip, _, _ in self.chips)
 
     def requests(self, model: Model) -> OpenRequests:
-        """Return every kind of request that a model's context holds."""
+        """Return every kind of request that a model and its engine take."""
         return OpenRequests(
             prompts=np.array(self.prompts, dtype=float),
             outputs=np.array(self.outputs, dtype=float),
             contexts=np.array(self.contexts or (np.nan,), dtype=float),
-            longest=inf if model.max_context is None else model.max_context,
+            longest=min(model.max_context or inf, self.memory.longest or inf),
         )
+
+    def too_long(self, model: Model) -> str:
+        """Return why a model leaves requests out that are longer than it takes."""
+        if 0.0 < self.memory.longest < (model.max_context or inf):
+            return f"more than the {self.memory.longest:,.0f} tokens that the engine is to take"
+        return f"a context beyond that of {model.id}"
 
     def refuse_too_many(self) -> None:
         """Raise InputError where deployments or layouts are too many to look at one by one."""
@@ -127,7 +133,7 @@ def grids(axes: Axes) -> tuple[list[Grid], Counter[str]]:
         for scenario in _scenarios(axes, model):
             shardings = axes.ranks.on(scenario.hardware, is_alone=axes.is_alone)
             if too_long:
-                left_out[f"a context beyond that of {model.id}"] += too_long * len(shardings)
+                left_out[axes.too_long(model)] += too_long * len(shardings)
             if not len(requests):
                 continue
             runnable = _with_fp4_named(scenario)
