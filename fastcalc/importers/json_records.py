@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
@@ -18,17 +18,40 @@ _MOST_TEXT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One JSON mapping, the line it begins on, and the text that it was read from."""
+    """One JSON mapping, the line it begins on, and the text that it was read from.
+
+    file : the name of what it was read from
+    steps : keys and positions that lead from the outermost mapping to this one
+    """
 
     line: int
     data: Mapping[str, Any]
     source: str = "{}"
     start: int = 0
+    file: str = ""
+    steps: tuple[str | int, ...] = ()
 
-    def mark(self, *steps: str) -> tuple[int, int]:
-        """Return line and column of a value, or of the mapping where it has no such key."""
-        marks = json_marks(self.source, self.start)
-        return marks.get(steps, marks[()])
+    def mark(self, *steps: str | int) -> tuple[int, int]:
+        """Return line and column of a value, or of the innermost mapping on the way that exists."""
+        marks, path = json_marks(self.source, self.start), (*self.steps, *steps)
+        while path not in marks:
+            path = path[:-1]
+        return marks[path]
+
+    def within(self, *steps: str) -> "Record":
+        """Return the mapping that some keys lead to; an empty one where there is none."""
+        data: Any = self.data
+        for step in steps:
+            data = data.get(step) if isinstance(data, dict) else None
+        data = data if isinstance(data, dict) else {}
+        return replace(self, data=data, steps=(*self.steps, *steps))
+
+    def mappings(self, key: str) -> Iterator["Record"]:
+        """Yield the mappings of the list of a key; nothing where there is none."""
+        values = self.data.get(key)
+        for place, value in enumerate(values if isinstance(values, list) else []):
+            data = value if isinstance(value, dict) else {}
+            yield replace(self, data=data, steps=(*self.steps, key, place))
 
     def text(self, key: str) -> str:
         """Return the text of a key; empty where there is none."""
@@ -36,13 +59,30 @@ class Record:
         return shown(value.strip(), _MOST_TEXT) if isinstance(value, str) else ""
 
     def number(self, key: str) -> float | None:
-        """Return the finite number of a key, or None; raise BeyondError if it is out of range."""
+        """Return the number of a key, or None where there is none.
+
+        Raises NoNumberError if it is something else, not finite or out of range.
+        """
         value = self.data.get(key)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not isfinite(value):
+        if value is None:
             return None
+        path = (*self.steps, key)
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise NoNumberError(path, f"{key} is {_kind(value)}, not a number")
+        if not isfinite(value):
+            raise NoNumberError(path, f"{key} is {value}, not a finite number")
         if abs(value) not in LIMITS["any"]:
-            raise BeyondError(key, f"{key} is {value:g}, which is out of range: {LIMITS['any']}")
+            raise NoNumberError(path, f"{key} is {value:g}, which is out of range: {LIMITS['any']}")
         return float(value)
+
+    def numbers(self, key: str) -> list[float]:
+        """Return the finite numbers of the list of a key; a list inside it counts as its sum."""
+        values = self.data.get(key)
+        sums = [
+            sum(value) if isinstance(value, list) and _are_numbers(value) else value
+            for value in (values if isinstance(values, list) else [])
+        ]
+        return [float(value) for value in sums] if _are_numbers(sums) else []
 
     def count(self, key: str) -> int | None:
         """Return the whole number of a key, or None."""
@@ -50,12 +90,26 @@ class Record:
         return int(value) if value is not None and value.is_integer() else None
 
 
-class BeyondError(ValueError):
-    """A number of a record out of all range."""
+def _are_numbers(values: Sequence[Any]) -> bool:
+    return all(
+        isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value)
+        for value in values
+    )
 
-    def __init__(self, key: str, sentence: str) -> None:
+
+def _kind(value: object) -> str:
+    if isinstance(value, str):
+        return f"the text '{shown(value, 30)}'"
+    kinds = {bool: str(value).lower(), list: "a list", dict: "a mapping"}
+    return kinds[type(value)]
+
+
+class NoNumberError(ValueError):
+    """A value of a record that is no number or out of all range, and what leads to it."""
+
+    def __init__(self, path: tuple[str | int, ...], sentence: str) -> None:
         super().__init__(sentence)
-        self.key = key
+        self.path = path
 
 
 class _NotJson(Exception):  # noqa: N818  (it becomes a fault)
@@ -67,7 +121,7 @@ def records(content: Text) -> tuple[list[Record], list[FileFault]]:
     """Return the mappings of a file, those before a cut, too, and what is wrong with it."""
     text, results = content.text, []
     try:
-        for record in _mappings(text):
+        for record in _mappings(text, content.file):
             results.append(record)
     except _NotJson as error:
         index = min(error.index, len(text))
@@ -76,7 +130,7 @@ def records(content: Text) -> tuple[list[Record], list[FileFault]]:
     return results, []
 
 
-def _mappings(text: str) -> Iterator[Record]:
+def _mappings(text: str, file: str) -> Iterator[Record]:
     decoder = json.JSONDecoder(parse_int=short_whole)
     index, line, counted = _skip(text, 0), 1, 0
     in_list = text.startswith("[", index)
@@ -94,7 +148,7 @@ def _mappings(text: str) -> Iterator[Record]:
             raise _NotJson(index, "nested too deeply; no measurement needs that") from error
         if not isinstance(value, dict):
             raise _NotJson(index, "the file holds something else than mappings, {...}")
-        yield Record(line, value, text, index)
+        yield Record(line, value, text, index, file)
         index = _skip(text, end)
         if in_list and index < len(text) and text[index] != "]":
             if text[index] != ",":

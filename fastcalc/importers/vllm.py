@@ -1,4 +1,4 @@
-"""Points of ``vllm bench serve --save-result``.
+"""Runs of ``vllm bench serve --save-result``.
 
 The keys are those that vLLM's ``vllm/benchmarks/serve.py`` writes at the end of ``main_async``
 (read at 009e6d4), the options those of https://docs.vllm.ai/en/latest/cli/bench/serve.html. A
@@ -6,21 +6,14 @@ result never names the chips; ``--metadata hardware=h100-sxm tp=2`` puts that in
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from math import isinf
-from typing import Any
+from collections.abc import Iterator
+from math import inf
 
-from fastcalc.catalogue.limits import LIMITS
-from fastcalc.evidence.point import Point
 from fastcalc.importers.json_records import Record
-from fastcalc.importers.naming import Names, checkpoint_format
-from fastcalc.importers.setup import OPTIONS, asked, columns, layout, no_model
-from fastcalc.mentions import option
-from fastcalc.written import shown
+from fastcalc.importers.served_run import UPPER, Arrivals, ServedRun, Times, times_of
+from fastcalc.importers.setup import OPTIONS
 
 _ENGINES = {"vllm": "vllm", "sglang": "sglang", "tensorrt-llm": "tensorrt-llm"}
-_ROUNDED_WELL = 10  # concurrency from which rounding moves a throughput by 5 % at most
 
 
 def is_result(record: Record) -> bool:
@@ -28,147 +21,91 @@ def is_result(record: Record) -> bool:
     return {"duration", "completed", "total_input_tokens"} <= record.data.keys()
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
-    """How requests came: how many were kept in flight; None where the engine chose the batch."""
-
-    concurrency: int | None
-    is_open: bool
-    words: str
+def runs(record: Record) -> Iterator[ServedRun | str]:
+    """Yield the one run of a record, or why it is none."""
+    arrivals = arrivals_of(record)
+    yield arrivals if isinstance(arrivals, str) else run_of(record, arrivals)
 
 
-def measurements(record: Record, options: Mapping[str, str], names: Names) -> list[Point | str]:
-    """Return the points of one result, or why a measurement is none; it may raise `Unsaid`."""
-    completed, duration = record.count("completed") or 0, record.number("duration") or 0.0
-    prompts = record.number("total_input_tokens")
-    outputs = record.number("total_output_tokens")
-    if completed <= 0 or duration <= 0:
-        return ["no request was completed"]
-    if prompts is None or prompts < 0 or outputs is None or outputs <= 0:
-        return ["no tokens were generated, so nothing of decoding was measured"]
-    load = _load(record, completed / duration, outputs / completed)
-    if isinstance(load, str):
-        return [load]
-    if next(_metrics(record, load), None) is None:
-        return ["the file holds none of median_tpot_ms, median_ttft_ms and output_throughput"]
-    setup = _setup(record, options, names)
-    failed, called = record.count("failed"), shown(record.text("model_id"), 100)
-    words = (load.words, f"requests {completed}", f"{failed} failed" if failed else "", called)
-    # A file without the mean acceptance length does not say that it is 1.
+def run_of(record: Record, arrivals: Arrivals) -> ServedRun:
+    """Return the run of a record whose requests came in some way."""
+    completed = record.count("completed") or 0
+    ttft, tpot, request = (times(record, name) for name in ("ttft", "tpot", "e2el"))
+    if by_request := _request_times(record):
+        ttft, tpot, request = (
+            written if written.typical is not None else computed
+            for written, computed in zip((ttft, tpot, request), by_request, strict=True)
+        )
     accepted = record.number("spec_decode_acceptance_length")
     date = re.match(r"(\d{4})-?(\d{2})-?(\d{2})", record.text("date"))
-    point = Point(
-        **setup,
-        source="vllm bench serve",
-        date="-".join(date.groups()) if date else "",
-        concurrency=load.concurrency,
-        prompt=prompts / completed,
-        output=outputs / completed,
-        metric="",
-        value=0.0,
+    return ServedRun(
+        program="vllm bench serve",
+        completed=completed,
+        seconds=record.number("duration") or 0.0,
+        prompt=(record.number("total_input_tokens") or 0.0) / max(completed, 1),
+        output=(record.number("total_output_tokens") or 0.0) / max(completed, 1),
+        arrivals=arrivals,
+        ttft=ttft,
+        tpot=tpot,
+        request=request,
+        rate=record.number("output_throughput"),
+        failed=record.count("failed") or 0,
+        # A file without the mean acceptance length does not say that it is 1.
         tokens_per_pass=accepted if accepted is not None and accepted >= 1 else None,
-        notes="; ".join(filter(None, words)),
-        line=record.line,
+        date="-".join(date.groups()) if date else "",
+        names=tuple(filter(None, map(record.text, ("model_id", "tokenizer_id")))),
+        stated=_stated(record),
     )
-    results: list[Point | str] = []
-    for measurement in _metrics(record, load):
-        if not isinstance(measurement, str):
-            metric, value, kind = measurement
-            notes = f"kind={kind}; {point.notes}"
-            results.append(replace(point, metric=metric, value=value, notes=notes))
-        else:
-            results.append(measurement)
-    return results
 
 
-def _metrics(record: Record, load: Load) -> Iterator[tuple[str, float, str] | str]:
-    """Yield metric, value and kind of each measurement but percentiles, or why it is no point."""
-    is_lone = load.concurrency == 1 and not load.is_open
-    served = "e2e_saturated" if load.concurrency is None else "e2e_concurrency"
-    tpot, ttft = _seconds(record, "median_tpot_ms"), _seconds(record, "median_ttft_ms")
-    if tpot is not None and tpot > 0:
-        yield "tpot_s", tpot, "decode_batch1" if is_lone else served
-    elif tpot is not None:
-        yield "median_tpot_ms is 0: no answer had a second token"
-    if ttft is not None and load.concurrency is None:
-        yield "median_ttft_ms with all requests sent at once is the wait in the queue"
-    elif ttft is not None and ttft > 0:
-        yield "ttft_s", ttft, "prefill" if is_lone else served
-    elif ttft is not None:
-        yield "median_ttft_ms is 0: the answers were not streamed"
-    rate = record.number("output_throughput")
-    if load.is_open and load.concurrency is not None and load.concurrency < _ROUNDED_WELL:
-        yield "output_throughput at a light request rate is what the clients asked for"
-    elif rate is not None and rate > 0:
-        yield "tokens_per_s_total", rate, served
+def times(record: Record, name: str) -> Times:
+    """Return the mean, median and percentiles that keys such as ``p99_ttft_ms`` hold."""
+
+    def seconds(statistic: str) -> float | None:
+        milliseconds = record.number(f"{statistic}_{name}_ms")
+        return None if milliseconds is None else milliseconds / 1e3
+
+    upper = {share: at for share in UPPER if (at := seconds(f"p{share}")) is not None}
+    middle = seconds("median")
+    return Times(seconds("mean"), seconds("p50") if middle is None else middle, upper)
 
 
-def _seconds(record: Record, key: str) -> float | None:
-    milliseconds = record.number(key)
-    return None if milliseconds is None else milliseconds / 1e3
-
-
-def _load(record: Record, requests_per_s: float, output: float) -> Load | str:
+def arrivals_of(record: Record) -> Arrivals | str:
+    """Return how requests came, by ``request_rate`` and ``max_concurrency``, or why none is one."""
     if record.data.get("ramp_up_strategy"):
         return "the request rate rose during the run (ramp_up_strategy)"
     counts = (record.count("max_concurrency"), record.count("num_prompts"))
     limit, sent = (count if count and count > 0 else None for count in counts)
-    rate = record.data.get("request_rate")
-    if rate == "inf" or (isinstance(rate, float) and isinf(rate)):
-        if limit is None:
-            return Load(None, False, "all requests at once")
-        return Load(min(limit, sent or limit), False, f"max_concurrency {limit}")
-    if not isinstance(rate, (int, float)) or isinstance(rate, bool) or not rate > 0:
+    if limit is not None and sent is not None:
+        limit = min(limit, sent)
+    if record.data.get("request_rate") in ("inf", inf):
+        return Arrivals(limit=limit)
+    rate = None if record.text("request_rate") else record.number("request_rate")
+    if rate is None or rate <= 0:
         return "the file does not say how requests came: request_rate is missing"
-    seconds = _seconds(record, "mean_e2el_ms") or 0.0
-    if seconds <= 0:
-        # The first token and then the others: exact for answers of one length.
-        ttft, tpot = _seconds(record, "mean_ttft_ms"), _seconds(record, "mean_tpot_ms")
-        if ttft is not None and tpot is not None and ttft > 0 and tpot >= 0:
-            seconds = ttft + tpot * max(output - 1, 0)
-    if seconds <= 0:
-        return (
-            f"at {rate:g} requests/s the concurrency follows from the mean latency alone, which "
-            "the file does not hold; keep ttft and tpot in --percentile-metrics"
-        )
-    # Little's law, J. D. C. Little, Operations Research 9 (1961) 383: L = lambda W.
-    in_flight = requests_per_s * seconds
-    if not 0 < in_flight <= LIMITS["sequences"].maximum:
-        return "duration and mean latency contradict each other"
-    words = f"{rate:g} requests/s, {in_flight:.3g} in flight by Little's law"
-    return Load(max(1, round(in_flight)), True, words)
+    return Arrivals(rate, limit)
 
 
-def _setup(record: Record, options: Mapping[str, str], names: Names) -> dict[str, Any]:
-    # What --metadata said comes as text, or as a number from other writers.
-    counts = {name: record.count(name) for name in OPTIONS}
-    texts = {
-        name: record.text(name) if count is None else str(count) for name, count in counts.items()
+def _request_times(record: Record) -> tuple[Times, Times, Times] | None:
+    """Return the times of a detailed result, by its lists of each request."""
+    outputs, firsts = record.numbers("output_lens"), record.numbers("ttfts")
+    later = record.numbers("itls")
+    if not outputs or not len(outputs) == len(firsts) == len(later):
+        return None
+    answered = [row for row in zip(outputs, firsts, later, strict=True) if row[0] > 0]
+    return (
+        times_of([first for _, first, _ in answered]),
+        times_of([tail / (output - 1) for output, _, tail in answered if output > 1]),
+        times_of([first + tail for _, first, tail in answered]),
+    )
+
+
+def _stated(record: Record) -> dict[str, str]:
+    """Return what ``--metadata`` said: text, or whole numbers from other writers."""
+    values = {name: record.data.get(name) for name in OPTIONS}
+    stated = {
+        name: str(value) if type(value) is int else record.text(name)
+        for name, value in values.items()
     }
-    stated = {name: text for name, text in texts.items() if text} | dict(options)
-    called = record.text("model_id") or record.text("tokenizer_id")
-    hardware = options.get("hardware") or names.chip(stated.get("hardware", "")) or ""
-    model = (
-        options.get("model") or names.model(stated.get("model", "")) or names.model(called) or ""
-    )
-    stored = stated["weights"] if "weights" in stated else checkpoint_format(called)
-    machine = layout(stated, names.ranks(hardware) or 1)
-    chip = shown(stated.get("hardware", ""))
-    no_chip = (
-        f"no chip of the catalogue is '{chip}'" if chip else "the file does not name the hardware"
-    )
-    unclear = (
-        f"the number format of '{shown(called)}' is not clear from its name: give "
-        f"{option('weights')}"
-    )
-    asked(
-        None if hardware else f"{no_chip}: give {option('hardware')}",
-        None
-        if machine
-        else f"the file does not say on how many chips: give {option('chips')} or {option('tp')}",
-        None if model else no_model(called),
-        unclear if stored is None else None,
-    )
-    engine = stated.get("engine") or _ENGINES.get(record.text("backend"), "")
-    words = {"hardware": hardware, "model": model, "engine": engine, "weights": stored or ""}
-    return columns(machine, **words, kv=stated.get("kv", ""))
+    stated["engine"] = stated["engine"] or _ENGINES.get(record.text("backend"), "")
+    return {name: text for name, text in stated.items() if text}

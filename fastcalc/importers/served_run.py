@@ -1,0 +1,268 @@
+"""One run of a benchmark of a server, whoever wrote it, and the measured points that it is.
+
+Each writer's module makes `ServedRun` of its fields; what a run measures is decided here, once.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf, isinf, sqrt
+from statistics import mean, median
+from typing import Any
+
+from fastcalc.catalogue.limits import LIMITS
+from fastcalc.evidence.point import Point
+from fastcalc.importers.naming import Names, checkpoint_format
+from fastcalc.importers.setup import asked, columns, layout, no_model
+from fastcalc.mentions import option
+from fastcalc.written import shown
+
+UPPER = (90, 95, 99)  # percentiles that notes keep
+_ROUNDED_WELL = 10  # concurrency from which rounding moves a throughput by 5 % at most
+_DISAGREES = sqrt(2.0)  # nearer to two tokens in a chunk than to one
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """How long something took over the requests of a run. [s]
+
+    upper : by percentile, some of `UPPER`
+    """
+
+    mean: float | None = None
+    median: float | None = None
+    upper: Mapping[int, float] = field(default_factory=dict)
+
+    @property
+    def typical(self) -> float | None:
+        """The median, else the mean. [s]"""
+        return self.mean if self.median is None else self.median
+
+
+def times_of(seconds: Sequence[float]) -> Times:
+    """Return mean, median and upper percentiles of the requests' own times, by nearest rank."""
+    if not seconds:
+        return Times()
+    ordered = sorted(seconds)
+    upper = {share: ordered[-(-share * len(ordered) // 100) - 1] for share in UPPER}
+    return Times(mean(ordered), median(ordered), upper)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """How requests came.
+
+    rate : of requests, infinite where they came as fast as they were taken [1/s]
+    limit : in flight at a time, None without a limit [1]
+    in_flight : measured mean in flight; None where the file does not say [1]
+    """
+
+    rate: float = inf
+    limit: int | None = None
+    in_flight: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServedRun:
+    """What a benchmark of a server measured in one run, as its writer saw it.
+
+    program : who wrote it
+    completed, failed : requests [1]
+    seconds : from the first request to the last answer
+    prompt, output : mean lengths [token]
+    ttft, tpot, request : to the first token, of each token after it, of requests to their end
+    rate : of output tokens [1/s]
+    tokens_per_pass : 1 without speculation; None where the file does not say
+    names : of the model, the likelier first
+    stated : what the file says of the machine, by the names of `setup.OPTIONS`
+    remarks : what else a reader of the point should know
+    """
+
+    program: str
+    completed: int
+    seconds: float
+    prompt: float
+    output: float
+    arrivals: Arrivals
+    ttft: Times
+    tpot: Times
+    request: Times
+    rate: float | None = None
+    failed: int = 0
+    tokens_per_pass: float | None = None
+    date: str = ""
+    names: tuple[str, ...] = ()
+    stated: Mapping[str, str] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How many requests were kept in flight; None where the engine chose the batch."""
+
+    concurrency: int | None
+    is_open: bool
+    words: str
+
+
+def points_of(
+    run: ServedRun, line: int, options: Mapping[str, str], names: Names
+) -> list[Point | str]:
+    """Return the points of a run, or why a measurement is none; it may raise `Unsaid`."""
+    if run.completed <= 0 or run.seconds <= 0:
+        return ["no request was completed"]
+    if run.prompt < 0 or run.output <= 0:
+        return ["no tokens were generated, so nothing of decoding was measured"]
+    run = _with_true_token_time(run)
+    load = _load(run)
+    if isinstance(load, str):
+        return [load]
+    if run.tpot.typical is run.ttft.typical is run.rate is None:
+        return ["the file holds no time to a first token, none of each token and no output rate"]
+    failed = f"{run.failed} failed" if run.failed > 0 else ""
+    called = shown(run.names[0], 100) if run.names else ""
+    words = (load.words, f"requests {run.completed}", failed, *run.remarks, called)
+    point = Point(
+        **_setup(run, options, names),
+        source=run.program,
+        date=run.date,
+        concurrency=load.concurrency,
+        prompt=run.prompt,
+        output=run.output,
+        metric="",
+        value=0.0,
+        tokens_per_pass=run.tokens_per_pass,
+        notes="; ".join(filter(None, words)),
+        line=line,
+    )
+    return [
+        measured
+        if isinstance(measured, str)
+        else replace(
+            point,
+            metric=measured.metric,
+            value=measured.value,
+            notes="; ".join(filter(None, (f"kind={measured.kind}", point.notes, measured.upper))),
+        )
+        for measured in _measured(run, load)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    metric: str
+    value: float
+    kind: str
+    upper: str = ""
+
+
+def _measured(run: ServedRun, load: Load) -> Iterator[_Measured | str]:
+    """Yield each measurement, or why it is no point."""
+    is_lone = load.concurrency == 1 and not load.is_open
+    served = "e2e_saturated" if load.concurrency is None else "e2e_concurrency"
+    tpot, ttft = run.tpot.typical, run.ttft.typical
+    if tpot is not None and tpot > 0:
+        yield _Measured(
+            "tpot_s", tpot, "decode_batch1" if is_lone else served, _upper_words(run.tpot)
+        )
+    elif tpot is not None:
+        yield "the time per token is 0: no answer had a second token"
+    if ttft is not None and load.concurrency is None:
+        yield "the time to a first token with all requests sent at once is the wait in the queue"
+    elif ttft is not None and ttft > 0:
+        yield _Measured("ttft_s", ttft, "prefill" if is_lone else served, _upper_words(run.ttft))
+    elif ttft is not None:
+        yield "the time to a first token is 0: the answers were not streamed"
+    if load.is_open and load.concurrency is not None and load.concurrency < _ROUNDED_WELL:
+        yield "the output rate at a light request rate is what the clients asked for"
+    elif run.rate is not None and run.rate > 0:
+        yield _Measured("tokens_per_s_total", run.rate, served)
+
+
+def _upper_words(times: Times) -> str:
+    return ", ".join(
+        f"p{share} {seconds * 1e3:.4g} ms" for share, seconds in sorted(times.upper.items())
+    )
+
+
+def _with_true_token_time(run: ServedRun) -> ServedRun:
+    """Return a run whose time per token agrees with whole requests and first tokens.
+
+    Clients that count chunks of text, not tokens, are off by the tokens in a chunk.
+    """
+    expected = _token_time(run)
+    written = run.tpot.mean if run.tpot.mean is not None else run.tpot.median
+    if expected is None or (
+        written is not None and written / _DISAGREES <= expected <= written * _DISAGREES
+    ):
+        return run
+    says = "none" if written is None else f"{written * 1e3:.4g} ms"
+    remark = f"time per token from requests and first tokens, the file says {says}"
+    return replace(run, tpot=Times(mean=expected), remarks=(*run.remarks, remark))
+
+
+def _token_time(run: ServedRun) -> float | None:
+    """Return (request - first token) / (output - 1) of the means, else of the medians. [s]
+
+    Medians stand for means where requests do not queue, and where answers have one length.
+    """
+    pairs = [(run.request.mean, run.ttft.mean)]
+    if not (isinf(run.arrivals.rate) and run.arrivals.limit is None):
+        pairs.append((run.request.median, run.ttft.median))
+    for request, ttft in pairs:
+        if request is not None and ttft is not None and request > ttft >= 0 and run.output > 1:
+            return (request - ttft) / (run.output - 1)
+    return None
+
+
+def _load(run: ServedRun) -> Load | str:
+    arrivals, limit = run.arrivals, run.arrivals.limit
+    if isinf(arrivals.rate):
+        if limit is None:
+            return Load(None, False, "all requests at once")
+        return Load(limit, False, f"max_concurrency {limit}")
+    in_flight, law = arrivals.in_flight, ""
+    if in_flight is None:
+        seconds = run.request.mean or 0.0
+        if seconds <= 0 and (run.ttft.mean or 0.0) > 0 and run.tpot.mean is not None:
+            # The first token and then the others: exact for answers of one length.
+            seconds = (run.ttft.mean or 0.0) + run.tpot.mean * max(run.output - 1, 0)
+        if seconds <= 0:
+            return (
+                f"at {arrivals.rate:g} requests/s the concurrency follows from the mean latency "
+                "alone, which the file does not hold"
+            )
+        # Little's law, J. D. C. Little, Operations Research 9 (1961) 383: L = lambda W.
+        in_flight, law = run.completed / run.seconds * seconds, " by Little's law"
+    if not 0 < in_flight <= LIMITS["sequences"].maximum:
+        return "duration and mean latency contradict each other"
+    words = f"{arrivals.rate:g} requests/s, {in_flight:.3g} in flight{law}"
+    return Load(max(1, round(in_flight)), True, words)
+
+
+def _setup(run: ServedRun, options: Mapping[str, str], names: Names) -> dict[str, Any]:
+    """Return the columns of machine and model: what the user says, else what the file does."""
+    stated = {**run.stated, **options}
+    chip, called = shown(stated.get("hardware", "")), run.names[0] if run.names else ""
+    hardware = options.get("hardware") or names.chip(stated.get("hardware", "")) or ""
+    model = options.get("model") or next(
+        filter(None, map(names.model, (stated.get("model", ""), *run.names))), ""
+    )
+    stored = stated["weights"] if "weights" in stated else checkpoint_format(called)
+    machine = layout(stated, names.ranks(hardware) or 1)
+    no_chip = (
+        f"no chip of the catalogue is '{chip}'" if chip else "the file does not name the hardware"
+    )
+    unclear = (
+        f"the number format of '{shown(called)}' is not clear from its name: give "
+        f"{option('weights')}"
+    )
+    asked(
+        None if hardware else f"{no_chip}: give {option('hardware')}",
+        None
+        if machine
+        else f"the file does not say on how many chips: give {option('chips')} or {option('tp')}",
+        None if model else no_model(called),
+        unclear if stored is None else None,
+    )
+    words = {"hardware": hardware, "model": model, "engine": stated.get("engine", "")}
+    return columns(machine, **words, weights=stored or "", kv=stated.get("kv", ""))

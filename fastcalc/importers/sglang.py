@@ -1,0 +1,69 @@
+"""Runs of SGLang's ``python -m sglang.bench_serving``, which appends a line for each.
+
+The keys are those that ``python/sglang/bench_serving.py`` writes at the end of ``benchmark``; they
+share their names with vLLM's but for those of whole requests. A line names neither model nor chip;
+newer ones hold what the server says of itself.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from fastcalc.importers import vllm
+from fastcalc.importers.json_records import Record
+from fastcalc.importers.served_run import Arrivals, ServedRun
+
+_OWN = {"mean_e2e_latency_ms", "median_e2e_latency_ms", "total_output_tokens_retokenized"}
+_ENGINES = {"sglang": "sglang", "vllm": "vllm", "trt": "tensorrt-llm", "lmdeploy": "lmdeploy"}
+_LAYOUT = {"tp": "tp_size", "pp": "pp_size", "ep": "ep_size"}
+
+
+def is_result(record: Record) -> bool:
+    """Return whether a record is a line of ``sglang.bench_serving``."""
+    return vllm.is_result(record) and bool(_OWN & record.data.keys())
+
+
+def runs(record: Record) -> Iterator[ServedRun | str]:
+    """Yield the one run of a line, or why it is none."""
+    arrivals = _arrivals(record)
+    if isinstance(arrivals, str):
+        yield arrivals
+        return
+    run = vllm.run_of(record, arrivals)
+    server, accepted = record.within("server_info"), record.number("accept_length")
+    called = (server.text("model_path"), server.text("served_model_name"), record.text("model_id"))
+    yield replace(
+        run,
+        program="sglang.bench_serving",
+        request=vllm.times(record, "e2e_latency"),
+        tokens_per_pass=accepted if accepted is not None and accepted >= 1 else None,
+        names=tuple(filter(None, called)),
+        stated={**_stated(server), **run.stated, **_engine(record)},
+    )
+
+
+def _arrivals(record: Record) -> Arrivals | str:
+    in_flight = record.number("concurrency")
+    if record.text("request_rate") == "trace":
+        seconds = record.number("duration") or 0.0
+        rate = (record.number("completed") or 0.0) / seconds if seconds > 0 else 0.0
+        return Arrivals(rate, in_flight=in_flight) if rate > 0 else "no request was completed"
+    arrivals = vllm.arrivals_of(record)
+    return arrivals if isinstance(arrivals, str) else replace(arrivals, in_flight=in_flight)
+
+
+def _engine(record: Record) -> dict[str, str]:
+    engine = _ENGINES.get(record.text("backend").partition("-")[0])
+    return {"engine": engine} if engine else {}
+
+
+def _stated(server: Record) -> dict[str, str]:
+    """Return the layout that a server states; attention replicas share its ranks."""
+    counts = {name: server.count(key) for name, key in _LAYOUT.items()}
+    replicas = server.count("dp_size")
+    if server.data.get("enable_dp_attention") is True and counts["tp"] and replicas:
+        counts |= {"tp": counts["tp"] // replicas, "dp": replicas}
+    elif replicas:
+        counts["dp"] = replicas
+    stated = {name: str(count) for name, count in counts.items() if count}
+    cache = server.text("kv_cache_dtype")
+    return stated | ({"kv": "fp8"} if cache.startswith("fp8") else {})
