@@ -322,7 +322,7 @@ WRONG_REQUESTS = [
     (("sweep", "--speculate", ""), "--speculate names nothing"),
     (("compare", "-o", "x" * 300), "cannot be written: file name too long"),
     *(
-        ((*command, "--on", "all,h100-sxm"), "'all' is the whole catalogue and stands alone")
+        ((*command, "--on", "nvidia,-nvidia"), "--on nvidia,-nvidia leaves no chip")
         for command in (("compare",), ("sweep",), ("plan", "llama-3.1-8b"), ("fit",))
     ),
     (("compare", "--output", "-1"), "from 1 to"),

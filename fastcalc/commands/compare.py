@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fastcalc.commands.answer import CommandAnswer, later
-from fastcalc.commands.loading import DEFAULT_MODELS, is_all, scenarios
+from fastcalc.commands.loading import DEFAULT_MODELS, catalogue, names_typed, scenarios
 from fastcalc.commands.next_commands import follow_up, report_on
 from fastcalc.core.scenario import Outcome, solve
 from fastcalc.errors import InputError
@@ -69,12 +69,13 @@ def _next(request: Compare, outcomes: Sequence[Outcome]) -> str:
     """Return what comes next: every deployment of the chips; without a price or draft, a report."""
     from fastcalc.requests.search import Frontier  # records need no next command
 
-    has_all = is_all(request.on)
+    compared = {outcome.scenario.hardware.id for outcome in outcomes}
+    has_groups = not compared <= names_typed(catalogue(request), request.on).keys()
     priced = [outcome for outcome in outcomes if outcome.usd is not None]
-    is_searched = priced and not request.speculate and (has_all or len(priced) == len(outcomes))
+    is_searched = priced and not request.speculate and (has_groups or len(priced) == len(outcomes))
     shown = priced if is_searched else outcomes
     ids = dict.fromkeys(outcome.scenario.hardware.id for outcome in shown)
-    on = ",".join([*ids][:_MOST_CHIPS]) if has_all else request.on
+    on = ",".join([*ids][:_MOST_CHIPS]) if has_groups else request.on
     if not is_searched:
         return report_on(request, on)
     return follow_up(

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.selection import selected
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.commands import loading, next_commands, output
 from fastcalc.commands.answer import CommandAnswer, no_answer
@@ -56,7 +57,7 @@ def run(request: Fastmode) -> CommandAnswer:
     shown_options, left = fastmode.shown(answer, everything=everything)
 
     def page(screen: Screen) -> list[Part]:
-        next_command = _next(request, comparison, answer, shown_options)
+        next_command = _next(comparison, answer, shown_options)
         widened = replace(screen, wide=screen.wide or request.everything)
         return fastmode_table.parts(answer, shown_options, left, next_command, widened)
 
@@ -92,7 +93,7 @@ def _no_start(scenario: Scenario, speed: float | None) -> str:
     )
 
 
-def _next(request: Fastmode, comparison: Compare, answer: Answer, shown: Sequence[Option]) -> str:
+def _next(comparison: Compare, answer: Answer, shown: Sequence[Option]) -> str:
     """Return a report on today's chips alongside those that would serve the same model so fast."""
     today = answer.today.scenario
     chips = [
@@ -100,7 +101,9 @@ def _next(request: Fastmode, comparison: Compare, answer: Answer, shown: Sequenc
         for option in shown
         if option.outcome and option.usd and option.outcome.scenario.model is today.model
     ]
-    on = ",".join(list(dict.fromkeys([readers.as_text(request.on), *chips]))[:3])
+    on = ",".join(
+        list(dict.fromkeys([next_commands.typed_as(comparison, today.hardware.id), *chips]))[:3]
+    )
     return next_commands.report_on(replace(comparison, batch=str(today.batches[0])), on)
 
 
@@ -172,9 +175,8 @@ def _check(request: Fastmode) -> None:
 
 
 def _scenario(comparison: Compare, notes: list[str]) -> tuple[Scenario, Catalogue]:
-    chips, batch = readers.names(comparison.on, option("on")), comparison.batch
-    if chips == ["all"]:
-        raise InputError(f"{option('on', 'all')} names every chip; fastmode starts from one")
+    catalogue, batch = loading.catalogue(comparison), comparison.batch
+    chips = selected(catalogue, readers.names(comparison.on, option("on")))
     if len(chips) > 1:
         raise InputError(f"{option('on')} names {len(chips)} chips; fastmode starts from one")
     typed = readers.as_text(batch)
@@ -183,6 +185,5 @@ def _scenario(comparison: Compare, notes: list[str]) -> tuple[Scenario, Catalogu
             f"{option('batch')} {shown(typed)} names several batches; fastmode starts from one"
         )
     scenario = loading.scenarios(replace(comparison, price=None), notes)[0]
-    catalogue = loading.catalogue(comparison)
     pricing = replace(scenario.pricing, user_prices=loading.prices(comparison, catalogue))
     return replace(scenario, pricing=pricing), catalogue

@@ -8,6 +8,7 @@ from fastcalc.catalogue.difference import changes
 from fastcalc.catalogue.kinds import Kind
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Engine, Hardware, Model, Parameters
+from fastcalc.catalogue.selection import selected, single_names
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.host import memory_choice
 from fastcalc.core.chip.machine import tier_position
@@ -114,26 +115,21 @@ def models_of(
 def chips_of(
     entries: Catalogue, on: "ChipsGiven", memory: MemoryChoice, notes: list[str]
 ) -> list[Hardware]:
-    """Return the chips that the user names; ``all`` for the whole catalogue but its hosts.
+    """Return the chips that the user selects by name, pattern, vendor, ``all`` or ``rentable``.
 
     Those without a memory of ``--place`` are left out, with a note, if others have it.
 
     Raises InputError if a host is named, whose memory a chip may use and which is none itself.
     """
-    if is_all(on):
-        every = (entries.hardware(name) for name in entries.names("hardware"))
-        chips = [chip for chip in every if chip.kind != "host"]
-    else:
-        chips = []
-        for name in readers.names(on, option("on")):
-            chip = entries.hardware(name)
-            chips += [] if chip in chips else [chip]
-            if chip.kind == "host":
-                typed = shown(as_text(name))
-                raise InputError(
-                    f"{option('on')} {typed}: this is a host, whose memory chips may use; name a "
-                    f"chip, and the host with {option('host', typed)}"
-                )
+    names = readers.names(on, option("on"))
+    chips = selected(entries, names)
+    for chip in chips:
+        if chip.kind == "host":
+            typed = shown(as_text(single_names(entries, names)[chip.id]))
+            raise InputError(
+                f"{option('on')} {typed}: this is a host, whose memory chips may use; name a "
+                f"chip, and the host with {option('host', typed)}"
+            )
     entries.refuse_idle_changes("hardware", [*chips, *([memory.host] if memory.host else [])])
     missing: dict[str, str] = {}
     for chip in chips:
@@ -149,16 +145,10 @@ def chips_of(
     return [chip for chip in chips if chip.id not in missing]
 
 
-def is_all(on: "ChipsGiven") -> bool:
-    """Return whether every chip is meant; chips named alongside ``all`` are refused."""
-    names = readers.names(on, option("on"))
-    has_all = "all" in [name.lower() for name in names if isinstance(name, str)]
-    if has_all and len(names) > 1:
-        raise InputError(
-            f"{option('on')} {shown(as_text(on))}: 'all' is the whole catalogue and stands alone; "
-            f"write {option('on', 'all')}, or name the chips without it"
-        )
-    return has_all
+def names_typed(entries: Catalogue, on: "ChipsGiven") -> dict[str, str]:
+    """Return what the user typed for each chip that is named by itself, by id."""
+    names = single_names(entries, readers.names(on, option("on")))
+    return {chip: as_text(name) for chip, name in names.items()}
 
 
 def engines_of(

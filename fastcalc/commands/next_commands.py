@@ -6,10 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from fastcalc import mentions
-from fastcalc.commands.loading import DEFAULT_MODELS, catalogue, is_all
+from fastcalc.commands.loading import DEFAULT_MODELS, catalogue, names_typed
 from fastcalc.core.scenario import Outcome, Sharding
-from fastcalc.mentions import flag, option
-from fastcalc.requests import readers
+from fastcalc.mentions import flag
 from fastcalc.requests.evaluation import Compare, FitMemory
 from fastcalc.requests.fields import Request, declared
 from fastcalc.requests.groups import EngineLimits, HostMemory
@@ -22,7 +21,7 @@ def command(request: Compare, outcome: Outcome, today: Outcome) -> str:
 
     scenario, layout = today.scenario, outcome.placement.layout
     names = {scenario.model.id: as_text((request.models or DEFAULT_MODELS)[0])}
-    names[scenario.hardware.id] = as_text(readers.names(request.on, option("on"))[0])
+    names |= names_typed(catalogue(request), request.on)
     names |= {scenario.engine.id: as_text(request.engine)} if request.engine else {}
     sharding = Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp)
     placed = replace(outcome.scenario, sharding=sharding)
@@ -82,9 +81,7 @@ def report_on(request: Compare, on: object, file: Path | None = None) -> str:
 
 def typed_as(request: Compare | FitMemory, chip: str) -> str:
     """Return a chip's id as the user typed it, which may be a path."""
-    names = [] if is_all(request.on) else readers.names(request.on, option("on"))
-    entries = catalogue(request)
-    return next((as_text(name) for name in names if entries.hardware(name).id == chip), chip)
+    return names_typed(catalogue(request), request.on).get(chip, chip)
 
 
 def limits_as_typed(request: EngineLimits) -> list[str]:

@@ -168,9 +168,7 @@ def _typed(request: FindPlans) -> commands.Typed:
     """Return what a command must repeat: files by the paths typed, and folders."""
     entries = loading.catalogue(request)
     names = {entries.model(request.model).id: as_text(request.model)}
-    if not loading.is_all(request.on):
-        typed = readers.names(request.on, option("on"))
-        names |= {entries.hardware(name).id: as_text(name) for name in typed}
+    names |= loading.names_typed(entries, request.on)
     if request.engine:
         names[entries.engine(request.engine).id] = as_text(request.engine)
     words = [*next_commands.as_typed(request), *next_commands.limits_as_typed(request)]

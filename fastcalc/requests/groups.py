@@ -127,7 +127,8 @@ class ChipNames(Request):
     """Deployment."""
 
     on: Annotated[
-        "ChipsGiven", chips_named("Hardware: names or YAML files, separated by commas.")
+        "ChipsGiven",
+        chips_named("Hardware: names, YAML files, patterns (mi3*), vendors; -NAME leaves out."),
     ] = "h100-sxm,gb200,wse-3"
 
 
@@ -136,7 +137,11 @@ class AnyChips(Request):
 
     on: Annotated[
         "ChipsGiven",
-        chips_named("Hardware: names or YAML files, or the whole catalogue.", "CHIPS|all"),
+        chips_named(
+            "Hardware: names, YAML files, patterns (mi3*), vendors, rentable, all; -NAME leaves "
+            "out.",
+            "CHIPS|all",
+        ),
     ] = ChipNames.on
 
 

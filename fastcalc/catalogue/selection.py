@@ -1,0 +1,99 @@
+"""Chips by what they have in common: a pattern, a vendor, a rent, or all; and chips left out."""
+
+import fnmatch
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+from fastcalc.catalogue.schema import Hardware
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.errors import InputError
+from fastcalc.mentions import option
+from fastcalc.written import shown
+
+ALL, RENTABLE = "all", "rentable"
+
+ChipName = str | Path | Hardware
+
+
+def selected(entries: Catalogue, names: Sequence[ChipName]) -> list[Hardware]:
+    """Return the chips that names select, each once, in the order of the names.
+
+    A name is that of an entry or of a file, a pattern such as ``mi3*``, a vendor, ``all``, or
+    ``rentable`` for those with a known rent; none of these four selects a host. One that begins
+    with a minus leaves out what it selects, wherever it stands, and of all where only such names
+    are given.
+
+    Raises InputError if a name selects nothing, or everything is left out.
+    """
+    included = [name for name in names if not _leaves_out(name)] or [ALL]
+    left_out = {
+        chip.id
+        for name in names
+        if _leaves_out(name)
+        for chip in _selected_by(entries, str(name)[1:])
+    }
+    chips = {chip.id: chip for name in included for chip in _selected_by(entries, name)}
+    remaining = [chip for chip in chips.values() if chip.id not in left_out]
+    if not remaining:
+        listed = ",".join(str(name) for name in names)
+        raise InputError(f"{option('on')} {shown(listed)} leaves no chip; leave out fewer")
+    return remaining
+
+
+def single_names(entries: Catalogue, names: Sequence[ChipName]) -> dict[str, ChipName]:
+    """Return the names that mean one entry or file, by its id: not those of several chips."""
+    return {
+        entries.hardware(name).id: name
+        for name in names
+        if not _leaves_out(name) and _is_single(entries, name)
+    }
+
+
+def _leaves_out(name: ChipName) -> bool:
+    return isinstance(name, str) and name.startswith("-") and len(name) > 1
+
+
+def _is_single(entries: Catalogue, name: ChipName) -> bool:
+    if not isinstance(name, str):
+        return True
+    is_file = name.endswith((".yaml", ".yml")) or "/" in name or "\\" in name
+    return is_file or entries.knows(name, "hardware")
+
+
+def _selected_by(entries: Catalogue, name: ChipName) -> list[Hardware]:
+    if not isinstance(name, str) or _is_single(entries, name):
+        return [entries.hardware(name)]
+    word = name.lower()
+    if "*" in word or "?" in word:
+        ids = fnmatch.filter(entries.names("hardware"), word)
+        chips = [chip for chip in map(entries.hardware, ids) if chip.kind != "host"]
+        if not chips:
+            raise InputError(
+                f"{option('on')} {shown(name)}: no chip is called like that; 'fastcalc list "
+                "hardware' names all"
+            )
+        return chips
+    every = list(_chips(entries))
+    if word == ALL:
+        return every
+    if word == RENTABLE:
+        return [chip for chip in every if chip.price.rent is not None]
+    vendors = {_word(chip.vendor) for chip in every}
+    if word not in vendors and (near := get_close_matches(word, vendors, n=1, cutoff=0.75)):
+        raise InputError(
+            f"no hardware or vendor is called '{shown(name)}'; did you mean the vendor {near[0]}?"
+        )
+    # Where it is no vendor either, the refusal is that of a name.
+    chips = [chip for chip in every if _word(chip.vendor) == word]
+    return chips or [entries.hardware(name)]
+
+
+def _chips(entries: Catalogue) -> Iterator[Hardware]:
+    every = (entries.hardware(name) for name in entries.names("hardware"))
+    return (chip for chip in every if chip.kind != "host")
+
+
+def _word(vendor: str) -> str:
+    """Return the name of a vendor as it is typed."""
+    return vendor.lower().replace(" ", "-")
