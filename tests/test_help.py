@@ -63,6 +63,7 @@ def test_a_word_has_one_meaning():
     """
     lists = {"batch", "prompt", "output", "context", "speculate", "weights", "kv", "on", "engine"}
     lists |= {"chips", "tp", "pp", "ep", "dp", "max_chips", "format", "objective", "notes", "wide"}
+    lists |= {"set"}
     meanings: dict[str, set[str]] = {}
     for command in COMMANDS:
         for name, (annotation, _) in declared(request_of(command)).items():

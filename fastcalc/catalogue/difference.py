@@ -41,11 +41,19 @@ class Change:
 def changes(given: Iterable[str] | Mapping[str, Any] | None) -> list[Change]:
     """Return each change of a list as `change` reads it, or of a mapping from paths to values."""
     if isinstance(given, Mapping):
-        return [
-            replace(change(f"{path}={value}"), value=plain(value) if type(value) is str else value)
-            for path, value in given.items()
-        ]
+        return [_valued(path, value) for path, value in given.items()]
     return [change(text) for text in given or ()]
+
+
+def _valued(path: str, value: Any) -> Change:
+    if isinstance(value, (list, tuple)):
+        raise InputError(
+            f"{option('set')} {shown(path)} has {len(value)} values; several are for "
+            "'fastcalc sweep', others take one"
+        )
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return replace(change(f"{path}={value}"), value=plain(value) if type(value) is str else value)
 
 
 def change(written: str) -> Change:

@@ -1,6 +1,7 @@
 """Entries by name: the file that a name finds, what it extends, and what its schema makes of it."""
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
@@ -157,7 +158,9 @@ class Catalogue(Names):
             document, what_if[change.written] = applied
             supposed, faults = validate(document, schema)
             if supposed is None:
-                raise InputError(f"{option('set')} {change.written}: {faults[0].message}")
+                is_list = re.search(r",|[^.]\.\.[^.]", change.written) is not None
+                lists = "; several values are for 'fastcalc sweep'" if is_list else ""
+                raise InputError(f"{option('set')} {change.written}: {faults[0].message}{lists}")
             entry = supposed
         return entry.supposing(what_if)
 

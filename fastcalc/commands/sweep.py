@@ -2,23 +2,31 @@
 
 import gc
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from io import TextIOWrapper
+from itertools import product
+from math import nan
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.schema import Entry
 from fastcalc.commands import loading, output, progress
 from fastcalc.commands.answer import HEAD
 from fastcalc.commands.size import foresee
+from fastcalc.core.scenario import Scenario
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
+from fastcalc.records.columns import Columns
+from fastcalc.records.evaluated_points import CodedColumn
 from fastcalc.report import records
 from fastcalc.report.numbers_as_text import many
 from fastcalc.requests import readers
+from fastcalc.requests.change_lists import ChangeLists, change_lists
 from fastcalc.requests.number_lists import numbers
 from fastcalc.requests.search import Sweep
 from fastcalc.requests.speculate import speculations
@@ -32,46 +40,98 @@ def run(request: Sweep) -> None:
     """Evaluate every combination and write it."""
     file, kind = request.out, readers.kind_of(request.format, request.out, FORMATS)
     notes: list[str] = []
-    swept, skipped = combinations(request, notes)
+    swept = combinations(request, notes)
     output.warn(notes)
-    total = sum(grid.size for grid in swept)
-    foresee(total, len(swept), kind, file, is_meant=request.anyway)
+    total, left_out = swept.points, swept.left_out
+    foresee(total, len(swept.grids), kind, file, is_meant=request.anyway)
     with _sink(kind, file) as sink:
-        unfit = fill(sink, swept, skipped, lambda points_done: _progress(points_done, total))
+        unfit = fill(sink, swept, lambda points_done: _progress(points_done, total))
     lines = [f"{unfit:,} with fits false, for want of memory"] if unfit else []
-    left_out = sum(skipped.values())
-    lines += [f"{many(left_out, 'combination')} left out: {_reasons(skipped)}"] if skipped else []
+    if left_out:
+        count = many(sum(left_out.values()), "combination")
+        lines.append(f"{count} left out: {_reasons(left_out)}")
     output.warn(["; ".join([many(total, "point"), *lines])] if lines else [])
 
 
 def save(request: Sweep, file: Path) -> None:
     """Evaluate every combination and write it to a file, without a word."""
     with _sink(readers.kind_of(None, file, FORMATS), file) as sink:
-        fill(sink, *combinations(request, []), lambda _: None)
+        fill(sink, combinations(request, []), lambda _: None)
 
 
-def combinations(request: Sweep, notes: list[str]) -> tuple[list[Grid], Counter[str]]:
+@dataclass(frozen=True)
+class Combinations:
+    """What is swept.
+
+    grids : of the combinations that there are
+    left_out : how many are not, by reason
+    changes : what-ifs of several values, of which each point has one
+    """
+
+    grids: Sequence[Grid]
+    left_out: Counter[str]
+    changes: ChangeLists
+
+    @property
+    def points(self) -> int:
+        """How many there are. [1]"""
+        return sum(grid.size for grid in self.grids)
+
+    def changed(self, scenario: Scenario) -> Columns:
+        """Return the columns of listed what-ifs: the values that a scenario has, if any."""
+        columns: Columns = {
+            key: nan if type_ is float else CodedColumn(np.int64(0), (None,))
+            for key, type_ in self.changes.keys.items()
+        }
+        applied = _applied(scenario.hardware, scenario.model, scenario.engine, scenario.memory.host)
+        for written in applied & self.changes.written.keys():
+            change = self.changes.written[written]
+            columns[change.key] = change.value
+        return columns
+
+
+def combinations(request: Sweep, notes: list[str]) -> Combinations:
     """Return what is evaluated and how many are left out, by reason; refuse to have nothing.
 
     notes : takes what to know of the models and chips
     """
-    swept, skipped = grids(_axes(request, notes))
+    changes = change_lists(request.set)
+    swept: list[Grid] = []
+    left_out: Counter[str] = Counter()
+    computed: dict[tuple[str, str, str], set[frozenset[str]]] = {}
+    for what_ifs in changes.combined():
+        axes = _axes(replace(request, set=what_ifs or None), [] if swept else notes)
+        repeated = set()
+        for (chip, engine, _), model in product(axes.chips, axes.models):
+            ids = (chip.id, model.id, engine.id)
+            applied = _applied(chip, model, engine, axes.memory.host)
+            if applied in computed.setdefault(ids, set()):
+                repeated.add(ids)  # which this list does not change
+            computed[ids].add(applied)
+        new_grids, skipped = grids(replace(axes, computed=frozenset(repeated)))
+        swept += new_grids
+        left_out += skipped
     if not any(grid.size for grid in swept):
-        raise InputError(f"no combination is left: {_reasons(skipped)}")
-    return swept, skipped
+        raise InputError(f"no combination is left: {_reasons(left_out)}")
+    return Combinations(swept, left_out, changes)
 
 
-def fill(sink: Sink, swept: list[Grid], skipped: Counter[str], say: Callable[[int], object]) -> int:
+def _applied(*entries: Entry | None) -> frozenset[str]:
+    """Return what was changed of some entries, as written."""
+    return frozenset(written for entry in entries if entry for written in entry.what_if)
+
+
+def fill(sink: Sink, swept: Combinations, say: Callable[[int], object]) -> int:
     """Give a sink every point and what belongs alongside; return how many do not fit."""
     gc.enable()  # a sweep lives longer than a table
     points_done = unfit = 0
-    for grid, columns in solve_all(swept):
-        sink.write(columns, grid.shape)
+    for grid, columns in solve_all(swept.grids):
+        sink.write({**columns, **swept.changed(grid.scenario)}, grid.shape)
         points_done += grid.size
         unfit += int(np.sum(~np.broadcast_to(columns["fits"], grid.shape)))
         say(points_done)
-    premises = records.grounds([grid.scenario for grid in swept])
-    sink.close({"points": points_done, "left_out": dict(skipped), "assumptions": premises})
+    premises = records.grounds([grid.scenario for grid in swept.grids])
+    sink.close({"points": points_done, "left_out": dict(swept.left_out), "assumptions": premises})
     return unfit
 
 

@@ -105,15 +105,15 @@ def _bound(
 
 def _swept(flags: Any) -> SweptTable:
     notes: list[str] = []
-    grids, skipped = sweep.combinations(flags, notes)
-    points = sum(grid.size for grid in grids)
+    swept = sweep.combinations(flags, notes)
+    points = swept.points
     if points > MOST_POINTS:
         raise InputError(
             f"{points:,} points are more than {MOST_POINTS:,}, which memory holds; write them to a "
             "file with 'fastcalc sweep', or ask for fewer"
         )
     sink = ArraySink()
-    sweep.fill(sink, grids, skipped, lambda _: None)
+    sweep.fill(sink, swept, lambda _: None)
     return SweptTable(flags, sink.columns, sink.premises, notes)
 
 

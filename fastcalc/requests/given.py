@@ -26,7 +26,7 @@ DraftsGiven = str | float | Iterable[str | float]
 WordsGiven = str | Iterable[str]
 PlacesGiven = str | Mapping[str, str]
 PricesGiven = list[str] | Mapping[str, float]
-ChangesGiven = list[str] | Mapping[str, str | float]
+ChangesGiven = list[str] | Mapping[str, str | float | Iterable[str | float]]
 
 _NOUNS: dict[Any, str] = {
     str: "text",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fastcalc.requests.given import CountsGiven
 
 MOST_VALUES = 10_000
-_READ_TWO_WAYS = re.compile(r"(?<![0-9])[0-9]{1,3},0[0-9]{2}(?![0-9])|[0-9]-[0-9]")
+READ_TWO_WAYS = re.compile(r"(?<![0-9])[0-9]{1,3},0[0-9]{2}(?![0-9])|[0-9]-[0-9]")
 """3,000 and 1-8. Of 1,512 only its author knows."""
 _STEPS = re.compile(r"([0-9_]+[kM]?)\.\.([0-9_]+[kM]?)(?:([x+])([1-9][0-9_]*[kM]?))?")
 
@@ -51,7 +51,7 @@ def _parts(given: "CountsGiven", flag: str) -> Iterable[int | str]:
         if not listed:
             raise InputError(f"{flag} names no number; give one or several")
         return listed
-    if _READ_TWO_WAYS.search(given):
+    if READ_TWO_WAYS.search(given):
         raise InputError(
             f"{flag} '{shown(given, 40)}' can be read two ways; write 3000, 3_000 or 3k for one "
             "number, and 1..8 for a range"

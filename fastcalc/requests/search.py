@@ -8,6 +8,7 @@ from fastcalc.requests.fields import Request, flag
 
 if TYPE_CHECKING:
     from fastcalc.requests.given import (
+        ChangesGiven,
         ChipsGiven,
         CountsGiven,
         EnginesGiven,
@@ -73,15 +74,26 @@ class Sweep(
 ):
     """Evaluate every combination of lists: chips, formats, layouts, traffic, batches.
 
-    Numbers are lists and ranges: 1,8,32 or 1..1024x2 or 8..64+8, with 1k for a thousand. Records
-    have the keys of compare. What cannot be is left out and counted on standard error; what does
-    not fit its chips is kept, with fits false.
+    Numbers are lists and ranges: 1,8,32 or 1..1024x2 or 8..64+8, with 1k for a thousand; so are
+    what-ifs of any number of a chip, model or engine. Records have the keys of compare. What cannot
+    be is left out and counted on standard error; what does not fit its chips is kept, with fits
+    false.
     """
 
     examples = (
         "fastcalc sweep llama-3.1-70b --on h100-sxm,b200 --tp 1..8x2 --batch 1..64x8",
-        "fastcalc sweep llama-3.1-8b --on h100-sxm --weights bf16,fp8 -o points.csv",
+        "fastcalc sweep llama-3.1-8b --on wse-3 --set memory.SRAM.bandwidth=1PB/s,4PB/s",
     )
+
+    set: Annotated[
+        "ChangesGiven | None",
+        flag(
+            "PATH=VALUES",
+            "What if, a column each: memory.SRAM.capacity=40GB..100GB+20GB, cores=64,128; "
+            "repeatable.",
+            is_repeated=True,
+        ),
+    ] = None
 
 
 class ServiceLevel(Request):

@@ -63,6 +63,8 @@ class Axes:
 
     Chips come with their engines, borrowed from another class or not; a format of None is the
     model's own; without contexts it is the mean of each request. [1]
+
+    computed : ids of chips, models and engines whose points other axes have already
     """
 
     models: Sequence[Model]
@@ -78,6 +80,7 @@ class Axes:
     prefix_hit: float = 0.0
     pricing: Pricing = field(default_factory=Pricing)
     memory: MemoryChoice = OWN_MEMORY
+    computed: frozenset[tuple[str, str, str]] = frozenset()
 
     @property
     def is_alone(self) -> bool:
@@ -173,6 +176,8 @@ def _scenarios(axes: Axes, model: Model) -> Iterator[Scenario]:
         max(choices or (1,)) > 1 for choices in ranks_of_a_layer
     )
     for (hardware, engine, is_borrowed), weights, kv, speculation in combined:
+        if (hardware.id, model.id, engine.id) in axes.computed:
+            continue
         yield Scenario(
             hardware=hardware,
             model=model,
