@@ -1,6 +1,7 @@
 """Starts of vLLM as they logged them: what was left for caches, and what is expected."""
 
 import csv
+import json
 
 import pytest
 
@@ -11,8 +12,10 @@ from fastcalc.catalogue.schema.engines import merged
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.scenario import Scenario, Sharding, locate
 from fastcalc.core.traffic import Traffic
+from fastcalc.explain import memory_equations
 from fastcalc.formulas.reserve import available_memory
 from tests import made_up
+from tests.helpers import run
 
 GIB = 2.0**30
 ENTRIES = Catalogue()
@@ -193,6 +196,54 @@ def test_all_commands_agree_at_the_edge(limits, verdict):
     plans = fastcalc.plan("qwen3-32b", weights="bf16", kv="bf16", max_chips=1, **asked)
     assert bool(plans) == certain
     assert bool(fastcalc.frontier("qwen3-32b", max_chips=1, **asked)) == certain
+
+
+def test_fit_says_what_the_edge_of_memory_means(capsys, monkeypatch):
+    """Of 70.7 GB expected, and 69.3 GB for certain, 70.9 GB are needed; four chips hold it."""
+    ran = run("fit", "llama-3.1-70b", "--on", "h100-sxm", "--chips", "2", "--notes",
+              capsys=capsys, monkeypatch=monkeypatch)  # fmt: skip
+    text = " ".join(ran.out.split())
+    assert "at the edge of memory on two h100-sxm, where it starts only if vllm keeps less" in text
+    assert "four h100-sxm hold it for certain" in text
+    assert " 0..2 " in text
+    assert "70.9 GB are to live on each chip, of which vllm leaves 69.3 GB to 71.3 GB" in text
+    assert "vllm fills 90 % of 85 GB and keeps 5.77 GB (5.24 GB to 7.21 GB)" in text
+    assert "caches of bf16 in 16" in text
+
+
+def test_explain_writes_the_memory_of_an_engine_out(capsys, monkeypatch):
+    """The start of Llama 3.1 8B on an H100, of which 51.38 GiB were logged for caches."""
+    ran = run("compare", "llama-3.1-8b", "--on", "h100-sxm", "--batch", "1", "--explain",
+              "--format", "json", capsys=capsys, monkeypatch=monkeypatch)  # fmt: skip
+    (memory,) = json.loads(ran.out)["memory_explanations"]
+    terms = {line["name"]: line["value"] for line in memory["formulas"]}
+    assert terms["filled"] == pytest.approx(0.9 * 79.18 * GIB, rel=1e-4)
+    sampled = 9.57 * 1024 * 128_256 * 4 + 9216 * 4096 * 2
+    assert terms["while it samples"] == pytest.approx(sampled)
+    assert terms["while a layer computes"] == pytest.approx(8192 * (3 * 14_336 + 4096) * 2)
+    assert terms["activation peak"] == terms["while it samples"]
+    assert terms["kept"] == pytest.approx(sampled + 0.13 * GIB)
+    assert terms["kept at most"] == pytest.approx(1.25 * terms["kept"])
+    left = terms["filled"] - terms["weights"] - terms["kept"]
+    assert terms["for caches"] == pytest.approx(left)
+    assert left / GIB == pytest.approx(51.38, abs=0.05)
+    assert "starts of versions 0.10" in memory["basis"]
+    assert any(source["number"] == "sampler_copies" for source in memory["sources"])
+
+
+@pytest.mark.parametrize(
+    ("engine", "left"),
+    [
+        # Of 80 GiB x 0.98975 reported: all but 1 GiB and 8,192 x 1.5 MiB less 16.38 GB of weights;
+        # 0.9 of what they leave of 0.95.
+        ("sglang", 79.18 * GIB - 13 * GIB - 16.382e9),
+        ("tensorrt-llm", 0.9 * (0.95 * 79.18 * GIB - 16.382e9)),
+    ],
+)
+def test_the_memory_of_other_engines_is_written_out_as_well(engine, left):
+    place = fastcalc.deployment("qwen3-8b", on="h100-sxm", engine=engine).outcome.placement
+    terms = {line.name: line.result.value for line in memory_equations(place)}
+    assert terms["for caches"] == pytest.approx(left, rel=1e-3)
 
 
 def test_every_engine_of_a_command_is_started_with_its_limits():

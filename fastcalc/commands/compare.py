@@ -37,6 +37,7 @@ def run(request: Compare) -> CommandAnswer:
             steps = explain.explanation_parts(outcomes)
         elif request.written_as == "json":
             notes["explanations"] = explain.explanation_records(outcomes)
+            notes["memory_explanations"] = explain.memory_records(outcomes)
 
     def page(screen: Screen) -> list[Part]:
         next_command = _next(request, outcomes)

@@ -7,7 +7,15 @@ from typing import Any, TypeVar
 
 from fastcalc.core.scenario import Outcome
 from fastcalc.core.step.component import Component
-from fastcalc.explain.terms import Equation, Origin, equation, number, overlap, scalar
+from fastcalc.explain.terms import (
+    Equation,
+    Origin,
+    equation,
+    number,
+    origins_of,
+    overlap,
+    scalar,
+)
 
 Formula = TypeVar("Formula", bound=Callable[..., list[Equation]])
 
@@ -80,9 +88,8 @@ class Explained:
     @property
     def origins(self) -> list[Origin]:
         """Catalogue numbers that it rests on, each once."""
-        equations = [*self.rates, *(e for part in self.parts for e in part.equations), self.answer]
-        origins = (n.origin for written in equations for n in written.term.numbers if n.origin)
-        return list(dict.fromkeys(origins))
+        of_parts = (equation for part in self.parts for equation in part.equations)
+        return origins_of([*self.rates, *of_parts, self.answer])
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from fastcalc.core.placement.placement import AnyPlacement
 from fastcalc.explain.terms import Origin, Term, number, scalar, total
 from fastcalc.formulas.types import ArrayLike
 
-_UNITS = {"time": "s", "bandwidth": "B/s", "compute rate": "FLOP/s"}
+_UNITS = {"time": "s", "bandwidth": "B/s", "compute rate": "FLOP/s", "reserve": "B"}
 _WEIGHTS = {
     "dense": "dense matrices",
     "small": "norms, biases, routers",

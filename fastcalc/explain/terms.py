@@ -126,6 +126,12 @@ class Equation:
         return self.term.template == "{}" and self.term.numbers[0].value == self.result.value
 
 
+def origins_of(equations: Iterable[Equation]) -> list[Origin]:
+    """Return the catalogue numbers that equations rest on, each once."""
+    numbers = (number for written in equations for number in written.term.numbers)
+    return list(dict.fromkeys(number.origin for number in numbers if number.origin))
+
+
 def scalar(value: ArrayLike) -> float:
     """Return the first element of a number or an array."""
     return float(np.ravel(np.asarray(value, dtype=float))[0])

@@ -4,7 +4,9 @@ import numpy as np
 
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
-_LOGIT_BYTES = 4.0
+LOGIT_BYTES = 4.0
+"""Of a logit at 32 bits. [byte]"""
+
 _ACTIVATION_BYTES = 2.0
 
 
@@ -52,7 +54,7 @@ def logits_memory(*, copies: ArrayLike, rows: ArrayLike, vocabulary: ArrayLike) 
     >>> float(logits_memory(copies=1, rows=512, vocabulary=128256)) / 2**20
     250.5
     """
-    return _LOGIT_BYTES * floats(copies) * rows * vocabulary
+    return LOGIT_BYTES * floats(copies) * rows * vocabulary
 
 
 def stream_memory(*, copies: ArrayLike, tokens: ArrayLike, width: ArrayLike) -> Array:

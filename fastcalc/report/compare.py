@@ -16,7 +16,7 @@ from fastcalc.mentions import option
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, Title
 from fastcalc.report.headings import pick
-from fastcalc.report.memories import lives
+from fastcalc.report.memories import kept_note, lives
 from fastcalc.report.numbers_as_text import dollars, number, parameters, size
 from fastcalc.report.records import compare_records, drafter, models_of
 
@@ -119,12 +119,7 @@ def why(location: Location) -> str:
     usable = float(sum(place.usable))
     needed = location.site.bytes_needed(batch)
     if location.verdict == "edge":
-        reserve, kept = place.machine.reserve, float(place.reserved)
-        smallest, largest = size(kept / reserve.below), size(kept * reserve.above)
-        return (
-            f"at the edge: {size(needed)} in {size(usable * chips)} usable, of which "
-            f"{location.scenario.engine.id} may keep {smallest} to {largest} a chip"
-        )
+        return _at_the_edge(location)
     if not location.fits:
         site = location.site
         if not site.is_joined(Layout(pp=site.domain + 1)):
@@ -152,6 +147,21 @@ def why(location: Location) -> str:
     )
 
 
+def _at_the_edge(location: Location) -> str:
+    """Say why a batch may fit or not, in a phrase: what is needed, and what may be left for it."""
+    place, engine = location.placement, location.scenario.engine
+    reserve, sequences = place.machine.reserve, place.sequences(min(location.scenario.batches))
+    needed = place.weights_per_chip + sequences * place.cache_per_chip
+    least, most = (
+        size(float(sum(place.usable_beside(kept)))) for kept in (reserve.above, 1.0 / reserve.below)
+    )
+    chip = "the chip" if place.layout.chips == 1 else "each chip"
+    return (
+        f"at the edge: {size(float(needed))} are to live on {chip}, of which {engine.id} leaves "
+        f"{least} to {most}, by what it keeps for itself"
+    )
+
+
 def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
     yield (
         "speeds and $ of output are of decode alone, $ of input of the time that prompts add; "
@@ -174,6 +184,7 @@ def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
         chip, near = outcome.scenario.hardware.id, outcome.scenario.memory.host is None
         sentences = (*(lives(outcome) if near else ()), *_alone(outcome), *_prefix(outcome))
         yield from (f"{chip}: {sentence}" for sentence in sentences)
+        yield kept_note(outcome)
     # Where regions make the memory term of the bound look absurd, both terms are named.
     for outcome in outcomes:
         estimate = outcome.estimate

@@ -7,11 +7,12 @@ import numpy as np
 
 from fastcalc.core.scenario import Outcome
 from fastcalc.core.undetermined import undetermined_keys
-from fastcalc.explain import explain, fitting
+from fastcalc.explain import explain, fitting, memory_equations
 from fastcalc.explain.explained import Explained, ExplainedPart, Explanation
-from fastcalc.explain.terms import Equation, Number, Origin
+from fastcalc.explain.terms import Equation, Number, Origin, origins_of
 from fastcalc.mentions import option
 from fastcalc.report import console
+from fastcalc.report.memories import kept_note
 from fastcalc.report.numbers_as_text import number, prefixed
 from fastcalc.report.record_tables import marked
 from fastcalc.report.records import Record, plain
@@ -41,7 +42,9 @@ def explanation_parts(outcomes: Sequence[Outcome]) -> list[console.Part]:
     """Return rows of some outcomes taken apart, `_MOST` of each at most, as parts of a page."""
     parts: list[console.Part] = [console.Notes([f"how to read what follows: {_HOW_TO_READ}"]), ""]
     for outcome in outcomes:
-        origins: dict[Origin, None] = {}
+        memory = memory_equations(outcome.placement)
+        origins = dict.fromkeys(origins_of(memory))
+        parts += [*_memory_parts(outcome, memory), ""]
         batches = fitting(outcome)
         shown = spread(batches)
         if len(shown) < len(batches):
@@ -57,6 +60,15 @@ def explanation_parts(outcomes: Sequence[Outcome]) -> list[console.Part]:
                 origins |= dict.fromkeys(forward_pass.origins)
         parts += _sources(outcome, list(origins))
     return parts
+
+
+def _memory_parts(outcome: Outcome, memory: Sequence[Equation]) -> Iterable[console.Part]:
+    scenario, layout = outcome.scenario, outcome.placement.layout
+    names = f"{scenario.model.id} on {scenario.hardware.id}, {scenario.engine.id}"
+    chips = "its chip" if layout.chips == 1 else f"each of {layout.chips:,} chips ({layout})"
+    yield f"{names}: memory of {chips}"
+    yield console.Listing([_line(equation) for equation in memory])
+    yield console.Notes([kept_note(outcome)])
 
 
 def spread(batches: Sequence[int]) -> list[int]:
@@ -200,6 +212,23 @@ def explanation_records(outcomes: Sequence[Outcome]) -> list[Record]:
     ]
 
 
+def memory_records(outcomes: Sequence[Outcome]) -> list[Record]:
+    """Return one record for each outcome: what its engine leaves of a chip's memory, in bytes."""
+    return [
+        {
+            "hardware": outcome.scenario.hardware.id,
+            "model": outcome.scenario.model.id,
+            "engine": outcome.scenario.engine.id,
+            "chips": outcome.placement.layout.chips,
+            "formulas": list(map(_equation_record, memory)),
+            "basis": kept_note(outcome),
+            "sources": list(map(_origin_record, origins_of(memory))),
+        }
+        for outcome in outcomes
+        for memory in [memory_equations(outcome.placement)]
+    ]
+
+
 def _record(row: Explanation, forward_pass: Explained) -> Record:
     scenario = row.outcome.scenario
     return {
@@ -229,15 +258,16 @@ def _record(row: Explanation, forward_pass: Explained) -> Record:
         "components_without_time": list(forward_pass.idle),
         "sum": _equation_record(forward_pass.total),
         "result": _equation_record(forward_pass.answer),
-        "sources": [
-            {
-                "number": origin.name,
-                "of": origin.owner,
-                "value": origin.text or None,
-                "source": origin.source,
-            }
-            for origin in forward_pass.origins
-        ],
+        "sources": list(map(_origin_record, forward_pass.origins)),
+    }
+
+
+def _origin_record(origin: Origin) -> Record:
+    return {
+        "number": origin.name,
+        "of": origin.owner,
+        "value": origin.text or None,
+        "source": origin.source,
     }
 
 

@@ -20,7 +20,7 @@ from fastcalc.report import record_tables
 from fastcalc.report.compare import why
 from fastcalc.report.console import Part, Screen, TextTable
 from fastcalc.report.headings import TableColumn, pick
-from fastcalc.report.memories import KEY, LETTERS, bar, filled
+from fastcalc.report.memories import KEY, LETTERS, bar, filled, kept_note
 from fastcalc.report.numbers_as_text import counted, listed, number, parameters, size
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plainly
@@ -116,7 +116,7 @@ _FIRST = (
 )
 _KEY = f"key: the largest batch that these chips hold, prompt and output reserved; {KEY}"
 _KEY_OF_NEEDS = "; needs N: N chips in a usual layout hold it"
-_KEY_OF_EDGE = "; edge: it fits only if the engine keeps less than it may"
+_KEY_OF_EDGE = "; a..b: a for certain, b if the engine keeps as little as it may"
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,8 @@ def _table(locations: Sequence[Location], width: int) -> TextTable:
             continue
         lives = " ".join(filter(None, (location.memories, str(location.placement.layout))))
         percent_used = f"{number(100 * record['memory_used_fraction'])} %"
-        largest = "edge" if record["fit_verdict"] == "edge" else f"{max_batch:,}"
+        is_edge = record["fit_verdict"] == "edge"
+        largest = f"{max_batch:,}..{_at_most(location):,}" if is_edge else f"{max_batch:,}"
         cells = [f"{record['chips']:,} x {chip}", lives, batch, largest, percent_used]
         for name, capacity, contents in filled(location):
             rows.append([*cells, f"{name} {size(capacity)}"])
@@ -264,11 +265,31 @@ def _verdict(members: Sequence[Location]) -> str:
         max_batches = listed([f"{location.placement.max_batch:,}" for location in fitting])
         clauses.append(f"fits on {_chips_of(fitting)}; the largest batch there is {max_batches}")
     if edge:
-        clauses.append(f"is at the edge of memory on {_chips_of(edge)}")
+        engines = listed([*dict.fromkeys(location.scenario.engine.id for location in edge)])
+        clauses.append(
+            f"is at the edge of memory on {_chips_of(edge)}, where it starts only if {engines} "
+            f"keeps less than it may{_certain(edge)}"
+        )
     if unfit:
         without = listed([location.scenario.hardware.id for location in unfit], "or")
         clauses.append(f"does not fit on {without}")
     return f"At batch {batch:,} {model} {'; it '.join(clauses)}."
+
+
+def _at_most(location: Location) -> int:
+    """Return the sequences that fit if the engine keeps as little as it may. [1]"""
+    return int(location.placement.edge_batch)
+
+
+def _certain(edge: Sequence[Location]) -> str:
+    """Return which chips hold for certain what these hold at the edge, as part of a sentence."""
+    smallest = [location.site.smallest(min(location.scenario.batches)) for location in edge]
+    counts = [
+        counted(place.layout.chips, location.scenario.hardware.id)
+        for location, place in zip(edge, smallest, strict=True)
+        if place is not None
+    ]
+    return f"; {listed(counts)} hold it for certain" if counts else ""
 
 
 def _chips_of(locations: Sequence[Location]) -> str:
@@ -284,6 +305,7 @@ def parts(locations: Sequence[Location], next_command: str, screen: Screen) -> l
     """Return where each model fits in a sentence, a table of what fills each memory, and why."""
     page: list[Part] = []
     notes: list[str] = []
+    kept: list[str] = []
     groups = [
         list(group) for _, group in groupby(locations, lambda location: location.scenario.model.id)
     ]
@@ -296,6 +318,7 @@ def parts(locations: Sequence[Location], next_command: str, screen: Screen) -> l
         notes += dict.fromkeys(
             f"{of}{location.scenario.hardware.id}: {why(location)}" for location in members
         )
+        kept += dict.fromkeys(f"{of}{kept_note(location)}" for location in members)
     needs = _KEY_OF_NEEDS * any(not location.fits for location in locations)
     edge = _KEY_OF_EDGE * any(location.verdict == "edge" for location in locations)
-    return [*page, screen.under_table(_KEY + needs + edge, notes, notes, next_command)]
+    return [*page, screen.under_table(_KEY + needs + edge, notes, [*notes, *kept], next_command)]

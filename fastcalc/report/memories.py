@@ -4,11 +4,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from fastcalc.core.chip.reserve import NOTHING
 from fastcalc.core.model.kinds import KINDS
 from fastcalc.core.placement.split import asked_split
 from fastcalc.core.scenario import Location, Outcome
 from fastcalc.formulas.types import Array
 from fastcalc.records.evaluated_points import host_use
+from fastcalc.report.numbers_as_text import listed, size
 
 NAMES = dict(
     zip(KINDS, ("dense weights", "head", "experts", "KV cache", "embeddings"), strict=True)
@@ -79,6 +81,52 @@ def lives(outcome: Outcome) -> Iterator[str]:
             how = _HOW[use.words[int(_at(np.asarray(use.codes), index))]] if use else ""
             shown.append(f"at batch {batches[index]:,} {'; '.join(sentences)}{how}")
     yield from dict.fromkeys((*shown[:1], *shown[-1:]))
+
+
+def kept_note(location: Location) -> str:
+    """Say what an engine fills of a chip's memory and keeps of it, by which starts and kernels.
+
+    location : a placed scenario, which may not fit
+    """
+    scenario, place = location.scenario, location.placement
+    machine, engine = place.machine, scenario.engine
+    own = [tier for tier in machine.tiers if tier.is_near]
+    reported = size(sum(float(tier.capacity * machine.reported(tier)) for tier in own))
+    share = float(np.asarray(machine.software.memory_fraction))
+    fills = f"{scenario.hardware.id}: {engine.id} fills {100.0 * share:g} % of {reported}"
+    return f"{fills}{_kept(location)}; {_kernels(location)}"
+
+
+def _kept(location: Location) -> str:
+    """Return what is kept for what, and the starts that it is of."""
+    place = location.placement
+    kept, reserve = place.kept, place.machine.reserve
+    if reserve == NOTHING:
+        return ", and nothing is known of what it keeps for itself"
+    sampling, layer = (float(np.asarray(term)) for term in (kept.sampling, kept.layer))
+    terms = (
+        (sampling, "while it samples") if sampling >= layer else (layer, "while a layer computes"),
+        (float(np.asarray(kept.runtime)), "for its runtime"),
+        (float(np.asarray(kept.joined)), "for other chips"),
+    )
+    parts = listed([f"{size(value)} {purpose}" for value, purpose in terms if value])
+    whole, stated = float(place.reserved), (location.scenario.engine.ranges or {}).get("reserve")
+    if stated is None:
+        return f" and keeps {size(whole)}: {parts}"
+    low, high = size(whole / reserve.below), size(whole * reserve.above)
+    return f" and keeps {size(whole)} ({low} to {high}): {parts}, as in {stated.basis}"
+
+
+def _kernels(location: Location) -> str:
+    """Return the formats that its kernels take, and the width that they multiply in."""
+    placement = location.placement
+    formats, products = placement.work.formats, placement.machine.chip.products
+    widths = {
+        stored.id: f"{stored.id} in {np.asarray(product.bits):g} bits"
+        for stored, product in list(zip(formats, products, strict=True))[:-1]
+    }
+    cache = f"{formats.kv.id} in {np.asarray(products.kv.bits):g}"
+    return f"its kernels multiply weights of {listed([*widths.values()])}, caches of {cache}"
 
 
 def _at(values: Array, index: int) -> float:

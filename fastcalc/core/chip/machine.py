@@ -171,7 +171,7 @@ class Machine:
         """
         share = self.software.memory_fraction
         rooms: list[ArrayLike] = [
-            tier.capacity * self._reported(tier) * share * tier.share(chips) for tier in self.tiers
+            tier.capacity * self.reported(tier) * share * tier.share(chips) for tier in self.tiers
         ]
         own = [at for at, tier in enumerate(self.tiers) if tier.is_near]
         for at in reversed(own if self.reserve != NOTHING else []):
@@ -179,7 +179,7 @@ class Machine:
             rooms[at], reserved = rooms[at] - kept, reserved - kept
         return rooms
 
-    def _reported(self, tier: Tier) -> ArrayLike:
+    def reported(self, tier: Tier) -> ArrayLike:
         """Return the share of a memory that its driver reports. [1]"""
         if tier.reported is not None:
             return tier.reported
@@ -214,7 +214,6 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
     in_order = partial(sorted, key=lambda tier: tier.order(regions))
     tiers = tuple(in_order(tiers_of(hardware, memory, formats)))
     prefix, software = memory.prefix_tier, parameters_on(engine, hardware)
-    largest = max(own_tiers(hardware), key=lambda tier: tier.capacity)
     return Machine(
         hardware=hardware,
         engine=engine,
@@ -228,8 +227,13 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
         chip=_chip(hardware, engine, formats, read_first(tiers).bandwidth),
         software=software,
         peaks=Kinds(*(fastest_rate(hardware, stored) for stored in formats)),
-        reserve=reserve_of(engine, software, work.model, largest),
+        reserve=reserve_of(engine, software, work.model, largest_memory(hardware)),
     )
+
+
+def largest_memory(hardware: Hardware) -> Tier:
+    """Return the chip's own memory that an engine keeps some of."""
+    return max(own_tiers(hardware), key=lambda tier: tier.capacity)
 
 
 def read_first(tiers: Sequence[Tier]) -> Tier:

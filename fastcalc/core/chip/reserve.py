@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import isfinite
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,6 +12,34 @@ from fastcalc.catalogue.schema.engine_parameters import DeclaredParameters
 from fastcalc.core.chip.tier import Tier
 from fastcalc.formulas.reserve import activation_peak, logits_memory, stream_memory
 from fastcalc.formulas.types import ArrayLike
+
+
+class StartRows(NamedTuple):
+    """What a start makes ready for: sequences that decode, and prompt tokens of a step. [1]"""
+
+    sequences: float
+    tokens: float
+
+
+@dataclass(frozen=True)
+class KeptMemory:
+    """What an engine is expected to keep of a chip's memory. [byte]
+
+    sampling, layer : while it samples and while a layer computes, of which one is over when the
+        other begins
+    runtime, joined : of runtime and libraries, and what several chips need besides
+    """
+
+    sampling: ArrayLike
+    layer: ArrayLike
+    runtime: ArrayLike
+    joined: ArrayLike
+
+    @property
+    def total(self) -> ArrayLike:
+        """All of it. [byte]"""
+        peak = activation_peak(sampling=self.sampling, layer=self.layer)
+        return peak + self.runtime + self.joined
 
 
 @dataclass(frozen=True)
@@ -31,19 +60,32 @@ class Reserve:
     below: float = 1.0
     above: float = 1.0
 
-    def on(self, ranks: ArrayLike, tp: ArrayLike) -> ArrayLike:
-        """Return what is expected of it. [byte]
+    def on(self, ranks: ArrayLike, tp: ArrayLike) -> KeptMemory:
+        """Return what is expected of it, term by term.
 
         ranks, tp : ranks that work together, and those of them that divide a layer [1]
         """
-        peak: ArrayLike = self.sampling
+        layer: ArrayLike = 0.0
         for divided, whole in self.layers:
-            peak = activation_peak(sampling=peak, layer=divided / np.asarray(tp) + whole)
+            layer = np.maximum(layer, divided / np.asarray(tp) + whole)
         together = self.joined * (np.asarray(ranks) > 1) if self.joined else 0.0
-        return peak + self.alone + together
+        return KeptMemory(self.sampling, layer, self.alone, together)
 
 
 NOTHING = Reserve()
+
+
+def start_rows(software: DeclaredParameters[ArrayLike], tier: Tier) -> StartRows:
+    """Return what a start makes ready for: no more than a limit that there is.
+
+    software : the engine's parameters on the chip
+    tier : the memory of the chip that it keeps some of
+    """
+    sequences, tokens = float(software.max_sequences), float(software.prompt_chunk)
+    if tier.capacity < software.small_memory:
+        sequences = min(sequences, float(software.small_sequences))
+        tokens = min(tokens, float(software.small_chunk))
+    return StartRows(*(rows if isfinite(rows) else 0.0 for rows in (sequences, tokens)))
 
 
 def reserve_of(
@@ -55,12 +97,7 @@ def reserve_of(
     tier : the memory of the chip that it is of
     """
     hidden, vocabulary = model.hidden_size or 0, model.vocabulary or 0
-    sequences, tokens = float(software.max_sequences), float(software.prompt_chunk)
-    if tier.capacity < software.small_memory:
-        sequences = min(sequences, float(software.small_sequences))
-        tokens = min(tokens, float(software.small_chunk))
-    # A start makes ready for no more than a limit that there is.
-    sequences, tokens = (rows if isfinite(rows) else 0.0 for rows in (sequences, tokens))
+    sequences, tokens = start_rows(software, tier)
     buffers = software.layer_buffers
     stated = (engine.ranges or {}).get("reserve")
     return Reserve(

@@ -9,6 +9,7 @@ from typing import Generic, TypeAlias, TypeVar
 import numpy as np
 
 from fastcalc.core.chip.machine import Machine
+from fastcalc.core.chip.reserve import KeptMemory
 from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.fullest_chip import (
     cache_on_chip,
@@ -31,8 +32,8 @@ def _default_stack(machine: Machine, work: Workload, axes: int) -> Layouts:
     return Layouts.of(LegalLayouts(machine, work).default_layouts, axes=axes)
 
 
-def expected_reserve(machine: Machine, layout: AnyLayout) -> ArrayLike:
-    """Return what an engine is expected to keep of each chip's memory; copies are alone. [byte]"""
+def kept_memory(machine: Machine, layout: AnyLayout) -> KeptMemory:
+    """Return what an engine is expected to keep of each chip's memory; copies are alone."""
     return machine.reserve.on(layout.expert_shards * layout.pp, layout.tp)
 
 
@@ -45,7 +46,7 @@ def _room(
 
     reserves : the engine's reserve by what is expected of it [1]
     """
-    reserved = reserves * expected_reserve(machine, layout)
+    reserved = reserves * kept_memory(machine, layout).total
     usable, place = machine.usable(layout.chips, reserved), machine.place
     if not place:
         return sum(usable), weights_per_chip(machine, work, layout)
@@ -166,7 +167,12 @@ class _PlacedWorkload(Generic[OneOrMore]):
     @property
     def reserved(self) -> ArrayLike:
         """What the engine is expected to keep of each chip's memory. [byte]"""
-        return expected_reserve(self.machine, self.layout)
+        return self.kept.total
+
+    @property
+    def kept(self) -> KeptMemory:
+        """The same term by term."""
+        return kept_memory(self.machine, self.layout)
 
     @property
     def available(self) -> Array:
@@ -292,7 +298,7 @@ class Site(LegalLayouts):
     def _usable(self, chips: float) -> list[ArrayLike]:
         """Return what certainly may be filled of each memory, layers divided as can be. [byte]"""
         reserve = self.machine.reserve
-        return self.machine.usable(chips, reserve.above * reserve.on(chips, chips))
+        return self.machine.usable(chips, reserve.above * reserve.on(chips, chips).total)
 
     def _chips_for(self, needed: float, tiers: Sequence[int]) -> float:
         """Return the chips whose memories of some positions hold so many bytes. [1]"""

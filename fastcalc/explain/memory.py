@@ -1,0 +1,88 @@
+"""What an engine leaves of a chip's memory for caches, written out."""
+
+from collections.abc import Iterator
+
+from fastcalc.core.chip.machine import largest_memory
+from fastcalc.core.chip.reserve import NOTHING, start_rows
+from fastcalc.core.placement.placement import Placement
+from fastcalc.core.step.pass_work import ACTIVATION_BYTES
+from fastcalc.explain.numbers import Numbers
+from fastcalc.explain.terms import Equation, Term, equation, largest, named, number, total
+from fastcalc.formulas.reserve import LOGIT_BYTES
+
+
+def memory_equations(placement: Placement) -> tuple[Equation, ...]:
+    """Return what is filled of a chip's memory, what is kept of it term by term, and what is left.
+
+    placement : a workload on a layout; the numbers are of its fullest chip
+    """
+    machine, numbers = placement.machine, Numbers(placement)
+    filled = named(
+        "filled",
+        "B",
+        total(
+            numbers.capacity(tier)
+            * number(machine.reported(tier))
+            * numbers.setting("memory_fraction")
+            * number(tier.share(placement.layout.chips))
+            for tier in machine.tiers
+        ),
+    )
+    kept = [] if machine.reserve == NOTHING else list(_kept(placement, numbers))
+    reserve = next((line.answer for line in kept if line.name == "kept"), number(0.0))
+    weights = named("weights", "B", number(placement.weights_per_chip, "B"))
+    left = filled.answer - weights.answer - reserve
+    cache = numbers.setting("cache_fraction")
+    available = equation("for caches", placement.available, "B", left * cache)
+    sequence = named("cache of a sequence", "B", number(placement.cache_per_chip, "B"))
+    # What lives where is the user's own choice then, and no one sum.
+    last = [] if machine.place else [available]
+    return (filled, *kept, weights, *last, sequence)
+
+
+def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
+    """Yield what the engine keeps: activations, runtime, and the range of all of it."""
+    machine, kept, reserve = placement.machine, placement.kept, placement.machine.reserve
+    model = placement.work.model
+    rows = start_rows(machine.software, largest_memory(machine.hardware))
+    sequences, tokens = number(rows.sequences), number(rows.tokens)
+    vocabulary = numbers.counted(model.vocabulary or 0, "vocabulary")
+    hidden = numbers.counted(model.hidden_size or 0, "hidden width")
+    copies, of_chunk = numbers.setting("sampler_copies"), numbers.setting("chunk_logits")
+    logits = copies * sequences + of_chunk * tokens
+    buffers = numbers.setting("layer_buffers")
+    states = buffers * (tokens + sequences) * hidden * number(ACTIVATION_BYTES, "B")
+    sampling = equation(
+        "while it samples",
+        kept.sampling,
+        "B",
+        logits * vocabulary * number(LOGIT_BYTES, "B") + states,
+    )
+    layer = equation("while a layer computes", kept.layer, "B", _layer(placement))
+    peaks = [line for line in (sampling, layer) if line.result.value]
+    peak = largest(*(line.answer for line in peaks)) if peaks else number(0.0)
+    activations = named("activation peak", "B", peak)
+    runtime = equation(
+        "runtime",
+        kept.runtime,
+        "B",
+        numbers.setting("runtime_memory") + numbers.setting("chunk_memory") * tokens,
+    )
+    joined = equation("with other chips", kept.joined, "B", numbers.setting("joined_memory"))
+    summands = [line for line in (activations, runtime, joined) if line.result.value]
+    yield from (*peaks, *summands)
+    whole = equation("kept", kept.total, "B", total(line.answer for line in summands))
+    yield whole
+    if reserve.below != 1.0 or reserve.above != 1.0:
+        yield named("kept at least", "B", whole.answer / number(reserve.below))
+        yield named("kept at most", "B", whole.answer * number(reserve.above))
+
+
+def _layer(placement: Placement) -> Term:
+    """Return the largest buffers of a layer: what ranks divide, and what not."""
+    tp = number(placement.layout.tp)
+    each = [
+        number(divided, "B") / tp + number(whole, "B")
+        for divided, whole in placement.machine.reserve.layers
+    ]
+    return max(each, key=lambda term: term.value, default=number(0.0))
