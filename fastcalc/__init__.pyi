@@ -134,6 +134,7 @@ def plan(
     place_for: str = "served",
     price: str | PricesGiven | None = None,
     price_basis: str = "cloud",
+    emit: str | None = None,
     set: str | ChangesGiven | None = None,
     hardware_dir: str | Path | Iterable[str | Path] | None = None,
     models_dir: str | Path | Iterable[str | Path] | None = None,

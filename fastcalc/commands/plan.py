@@ -18,12 +18,14 @@ from fastcalc.report import commands, plan_table
 from fastcalc.report import plan as report
 from fastcalc.report.numbers_as_text import many
 from fastcalc.report.plan_refusal import refusal
+from fastcalc.report.servers.script import ENGINES, runs_on, script
 from fastcalc.requests import readers
 from fastcalc.requests.readers import as_text
 from fastcalc.requests.search import FindPlans
 from fastcalc.requests.speculate import speculations
 from fastcalc.search.plan.candidates import candidates, deployments
 from fastcalc.search.plan.cheapest_plans import decide
+from fastcalc.search.plan.decision import Plan
 from fastcalc.search.plan.service import Objective, Service
 from fastcalc.search.sweep.grid import Grid
 from fastcalc.written import shown
@@ -47,6 +49,8 @@ def run(request: FindPlans) -> CommandAnswer:
             notes,
         )
     plans, typed = decision.plans[: request.top], _typed(request)
+    if request.emit is not None:
+        return _servers(request, request.emit, decision.plans[0], service, notes)
 
     return CommandAnswer(
         lambda screen: plan_table.parts(decision, request.top, _phrase(request), typed, screen),
@@ -54,6 +58,22 @@ def run(request: FindPlans) -> CommandAnswer:
         lambda: (plan_table.columns(service), report.unrounded(plans, service, commands.Typed())),
         lambda: report.details(decision, typed),
         notes=notes,
+    )
+
+
+def _servers(
+    request: FindPlans, program: str, plan: Plan, service: Service, notes: list[str]
+) -> CommandAnswer:
+    """Return the script that starts the servers of a plan, which is the answer as text."""
+    typed, name = _typed(request), as_text(request.model)
+    text = script(program, plan, service, name, commands.compare_command(plan.scenario, typed))
+    return CommandAnswer(
+        None,
+        lambda: report.plan_records([plan], service, typed),
+        lambda: (plan_table.columns(service), report.unrounded([plan], service, commands.Typed())),
+        lambda: {"servers": text},
+        notes=notes,
+        as_text=lambda _: text,
     )
 
 
@@ -112,7 +132,10 @@ def _grids(request: FindPlans, service: Service, notes: list[str]) -> list[Grid]
     check_context(model, tokens, f"prompt + output = {tokens:,.0f} tokens")
     memory = loading.memory_of(entries, request)
     chips = loading.chips_of(entries, request.on, memory, notes)
-    engines = loading.engines_of(entries, chips, request.engine)
+    if request.emit is not None:
+        chips = _run_by(request, request.emit, chips, notes)
+    engine = request.engine or (request.emit and ENGINES[request.emit])
+    engines = loading.engines_of(entries, chips, engine)
     loading.check_longest(request, tokens)
     entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
     pricing = loading.pricing_of(chips, request, utilization=1.0)
@@ -136,6 +159,23 @@ def _grids(request: FindPlans, service: Service, notes: list[str]) -> list[Grid]
         candidates(scenario, prompt=service.prompt, output=service.output) for scenario in scenarios
     )
     return [grid for grid in grids if grid is not None]
+
+
+def _run_by(
+    request: FindPlans, program: str, chips: list[Hardware], notes: list[str]
+) -> list[Hardware]:
+    """Return the chips that the program runs on whose command is to be written."""
+    readers.choice(program, option("emit"), tuple(ENGINES))
+    kept = [chip for chip in chips if runs_on(program, chip)]
+    if not kept:
+        raise InputError(
+            f"{option('emit', program)} starts no server on {shown(as_text(request.on))}; name "
+            f"chips that it runs on with {option('on', 'h100-sxm')}"
+        )
+    if len(kept) < len(chips):
+        left_out = len(chips) - len(kept)
+        notes.append(f"{program} does not run on {left_out} of {len(chips)} chips: left out")
+    return kept
 
 
 def _formats(

@@ -129,6 +129,15 @@ class WantedPlans(Request):
     top: Annotated[int, flag("N", "Plans to show.")] = 5
 
 
+class ServersToStart(Request):
+    """Servers."""
+
+    emit: Annotated[
+        str | None,
+        flag("vllm|sglang|trtllm", "Print the commands that start the cheapest plan's servers."),
+    ] = None
+
+
 class FindPlans(
     groups.ModelName,
     groups.RequestTokens,
@@ -142,6 +151,7 @@ class FindPlans(
     groups.EngineLimits,
     groups.HostMemory,
     groups.Prices,
+    ServersToStart,
     groups.Written,
 ):
     """Find the cheapest deployment that meets a service level.

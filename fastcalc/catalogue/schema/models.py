@@ -1,8 +1,9 @@
 """What a model file may hold: the whole shape, or the minimum that is published."""
 
+import re
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from fastcalc.catalogue.formats import FORMATS
 from fastcalc.catalogue.schema.quantities import (
@@ -18,6 +19,7 @@ from fastcalc.catalogue.schema.quantities import (
     Whole,
     WholeOrZero,
 )
+from fastcalc.written import shown
 
 
 class Indexer(Entry):
@@ -213,6 +215,21 @@ class Published(Entry):
     checkpoint_bytes: Size | None = None
 
 
+def _repository(name: object) -> object:
+    if isinstance(name, str) and REPOSITORY.fullmatch(name):
+        return name
+    raise ValueError(
+        f"'{shown(name)}' is no repository; write owner/name as Hugging Face has it, such as "
+        "meta-llama/Llama-3.1-8B"
+    )
+
+
+REPOSITORY = re.compile(r"[\w.-]{1,60}/[\w.-]{1,96}", re.ASCII)
+"""An owner and a name on Hugging Face."""
+
+RepositoryName = Annotated[str, BeforeValidator(_repository)]
+
+
 class Quotation(Entry):
     """What a source other than the shape's prints, in its own characters."""
 
@@ -232,7 +249,8 @@ class Model(Entry):
     ``norm_bias`` doubles every norm. ``residual_streams`` are those of hyper-connections.
     ``other_parameters`` are small vectors and tables without a key of their own.
     ``also_published`` names, by the format of its weights, what else its maker releases, as a
-    source prints it.
+    source prints it. ``repositories`` says where weights in its own formats are to be had, by its
+    names.
     """
 
     id: Identifier
@@ -249,6 +267,7 @@ class Model(Entry):
     expert_format: FormatName | None = None
     kv_format: FormatName = "bf16"
     also_published: dict[FormatName, Quotation] = {}
+    repositories: dict[Identifier, RepositoryName] = {}
     max_context: Whole | None = None
     hidden_size: Whole | None = None
     vocabulary: Whole | None = None

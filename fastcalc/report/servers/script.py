@@ -1,0 +1,197 @@
+"""A shell script that starts the servers of a plan, and says what is expected of them."""
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from math import ceil
+from types import ModuleType
+
+from fastcalc import __version__
+from fastcalc.catalogue.formats import number_format
+from fastcalc.catalogue.schema import Hardware, Model
+from fastcalc.catalogue.schema.models import REPOSITORY
+from fastcalc.core.chip.reserve import start_rows
+from fastcalc.errors import InputError
+from fastcalc.mentions import option
+from fastcalc.report.numbers_as_text import many, number
+from fastcalc.report.plan import tpot_range
+from fastcalc.report.plan_notes import chips_and_price, cut
+from fastcalc.report.servers import sglang, trtllm, vllm
+from fastcalc.report.servers.server import HEAD, RANK, Role, Server
+from fastcalc.search.plan.decision import Plan
+from fastcalc.search.plan.service import Service
+
+ENGINES = {"vllm": "vllm", "sglang": "sglang", "trtllm": "tensorrt-llm"}
+"""Engines of the catalogue, by what starts their servers."""
+
+_STARTS: Mapping[str, ModuleType] = {"vllm": vllm, "sglang": sglang, "trtllm": trtllm}
+
+
+def runs_on(program: str, chip: Hardware) -> bool:
+    """Return whether a program of `ENGINES` is made for a chip."""
+    if program == "trtllm":
+        return chip.kind == "gpu" and chip.vendor == "NVIDIA"
+    return chip.kind in ("gpu", "soc", "tpu", "npu")
+
+
+def script(program: str, plan: Plan, service: Service, name: str, command: str) -> str:
+    """Return the script that starts the servers of a plan.
+
+    program : of `ENGINES`
+    name : of the model, as the user typed it
+    command : prints what is expected
+
+    Raises InputError if the plan keeps weights or caches in a host's memory.
+    """
+    engine = plan.scenario.engine
+    if ENGINES[program] not in (engine.id, engine.extends):
+        raise InputError(
+            f"{option('emit', program)} writes what {ENGINES[program]} takes, and the plan is of "
+            f"{engine.id}; leave {option('engine')} out"
+        )
+    if plan.scenario.memory.host is not None:
+        raise InputError(
+            f"{option('emit', program)} starts servers that keep all in the memory of their "
+            f"chips; leave {option('host')} out"
+        )
+    lines = [*_expected(plan, service, name), f"# {command}"]
+    if plan.prefill_layout is not None:
+        lines += ["", *_servers(program, plan, "prefill", name)]
+        lines += ["", *_servers(program, plan, "decode", name)]
+        lines += ["", *_router(program, plan)]
+    else:
+        lines += ["", *_servers(program, plan, "all", name)]
+    return "\n".join(lines) + "\n"
+
+
+def _expected(plan: Plan, service: Service, name: str) -> Iterator[str]:
+    engine, chip = plan.scenario.engine, plan.scenario.hardware
+    yield f"# {chips_and_price(plan, service)} of {chip.id} for {name}"
+    ends = tpot_range(plan)
+    range_ = f" ({number(ends[0] * 1e3)} to {number(ends[1] * 1e3)})" if ends else ""
+    first, tpot = (number(plan.values[key] * 1e3) for key in ("ttft", "tpot"))
+    yield f"# Expected of {many(int(plan.batch), 'sequence')} on each: TPOT {tpot} ms{range_},"
+    yield f"# first token {first} ms; {engine.name} as of {engine.date}, fastcalc {__version__}:"
+
+
+_WORK = {
+    "all": "prompts and decode",
+    "prefill": "prompts",
+    "decode": "decode",
+}
+
+
+def _servers(program: str, plan: Plan, role: Role, name: str) -> Iterator[str]:
+    """Yield the lines that start one server, and say how many there are to be."""
+    server = server_of(program, plan, role, name)
+    count = plan.prefill_replicas if role == "prefill" else plan.replicas
+    yield f"# {many(count, 'server')} for {_WORK[role]}, on {cut(server.layout)} each:"
+    yield from _cautions(program, plan, server)
+    if server.hosts > 1:
+        yield f"# on each of its {server.hosts} hosts: {RANK} from 0, {HEAD} the address of host 0"
+    if program == "trtllm":
+        yield f"cat > {trtllm.options_file(server)} <<'END'"
+        yield from (f"{key}: {json.dumps(value)}" for key, value in trtllm.options(server).items())
+        yield "END"
+    yield from lines_of(_STARTS[program].start(server))
+
+
+def _router(program: str, plan: Plan) -> Iterator[str]:
+    """Yield what sends a prompt to a server of one kind, and its output to one of the other."""
+    if program == "trtllm":
+        counts = {"context": plan.prefill_replicas, "generation": plan.replicas}
+        yield f"# a router, with the addresses of the servers in place of {_HOST}"
+        yield "cat > disaggregated.yaml <<'END'"
+        for kind, count in counts.items():
+            urls = [f"{_HOST}-{kind}-{place}:8000" for place in range(1, int(count) + 1)]
+            servers = {"num_instances": int(count), "urls": urls}
+            yield f"{kind}_servers: {json.dumps(servers)}"
+        yield "END"
+        yield "trtllm-serve disaggregated -c disaggregated.yaml"
+    else:
+        yield f"# a router sends prompts to the first, the rest to the others: {_ROUTERS[program]}"
+
+
+_HOST = "HOST"
+_ROUTERS = {"vllm": "vllm-router, llm-d", "sglang": "sglang_router --pd-disaggregation"}
+
+
+def _cautions(program: str, plan: Plan, server: Server) -> Iterator[str]:
+    model, layout = plan.scenario.model, server.layout
+    if server.checkpoint.startswith("./"):
+        stored = plan.scenario.weights or model.weight_format
+        yield f"# {server.checkpoint}: a folder or repository with weights in {stored}"
+    if plan.scenario.traffic.speculation.drafted and not server.drafts:
+        drafted = int(plan.scenario.traffic.speculation.drafted)
+        yield f"# expected with {drafted} tokens drafted ahead: add the draft model that you have"
+    if program == "trtllm" and layout.dp > 1 and layout.tp > 1:
+        yield f"# its attention replicas have a rank each: {layout.width}, expected {layout.dp}"
+
+
+def lines_of(words: Sequence[str]) -> Iterator[str]:
+    r"""Yield a command over several lines, a flag on each.
+
+    >>> list(lines_of(["serve", "a/b", "--tp", "2", "--fast"]))
+    ['serve a/b \\\\', '  --tp 2 \\\\', '  --fast']
+    """
+    lines: list[list[str]] = [[]]
+    for word in words:
+        if word.startswith("--"):
+            lines.append([])
+        lines[-1].append(word if "$" in word else shlex.quote(word))
+    texts = [" ".join(line) for line in lines]
+    for at, text in enumerate(texts):
+        ending = " \\" if at < len(texts) - 1 else ""
+        yield ("  " if at else "") + text + ending
+
+
+def server_of(program: str, plan: Plan, role: Role, name: str) -> Server:
+    """Return one server of a plan.
+
+    program : of `ENGINES`
+    role : what the server does
+    name : of the model, as the user typed it
+    """
+    scenario, machine = plan.scenario, plan.replica.placement.machine
+    layout = plan.prefill_layout if role == "prefill" else plan.layout
+    assert layout is not None
+    checkpoint, quantized_to = checkpoint_of(program, scenario.model, scenario.weights, name)
+    _, chunk = start_rows(machine.software, machine.tiers[0])
+    drafts = int(scenario.traffic.speculation.drafted) if scenario.model.mtp else 0
+    return Server(
+        checkpoint=checkpoint,
+        quantized_to=quantized_to,
+        cache=scenario.work.kv_format,
+        layout=layout,
+        sequences=None if role == "prefill" else ceil(plan.batch / layout.dp),
+        tokens=int(scenario.traffic.prompt + scenario.traffic.output),
+        chunk=int(chunk) or None,
+        memory_share=float(machine.software.memory_fraction),
+        cache_share=float(machine.software.cache_fraction),
+        drafts=0 if role == "prefill" else drafts,
+        role=role,
+    )
+
+
+def checkpoint_of(
+    program: str, model: Model, weights: str | None, name: str
+) -> tuple[str, str | None]:
+    """Return what a server loads, and the format that the engine brings it to, if any.
+
+    A folder is named where no repository is known of the model, or of these weights.
+
+    program : of `ENGINES`
+    weights : format of the weights; None for the model's own
+    name : of the model, as the user typed it
+    """
+    repository = model.repositories.get(name.lower())
+    own = model.expert_format or model.weight_format
+    if weights in (None, own):
+        return repository or f"./{name}", None
+    published = model.also_published.get(weights)
+    if published is not None and name.lower() == model.id and REPOSITORY.fullmatch(published.text):
+        return published.text, None
+    is_wide = number_format(model.weight_format).bits == 16 and own == model.weight_format
+    if repository and is_wide and weights in _STARTS[program].LOADED_AS:
+        return repository, weights
+    return f"./{name}-{weights}", None

@@ -1,0 +1,42 @@
+"""``trtllm-serve`` of TensorRT-LLM 1.x, with what has no flag in a file of options.
+
+Source: tensorrt_llm/commands/serve.py; the guide to disaggregated serving.
+"""
+
+from fastcalc.report.servers.server import Server
+
+LOADED_AS: dict[str, str] = {}
+"""It serves weights in the format of their checkpoint."""
+
+
+def start(server: Server) -> list[str]:
+    """Return the words that start a server; ranks of attention replicas count as tensor ranks."""
+    layout = server.layout
+    words = ["trtllm-serve", "serve", server.checkpoint, "--tp_size", f"{layout.width}"]
+    words += ["--pp_size", f"{layout.pp}"] if layout.pp > 1 else []
+    words += ["--ep_size", f"{layout.ep}"] if layout.ep > 1 else []
+    words += ["--max_seq_len", f"{server.tokens}"]
+    words += ["--max_batch_size", f"{server.sequences}"] if server.sequences else []
+    words += ["--max_num_tokens", f"{server.chunk}"] if server.chunk else []
+    words += ["--enable_chunked_prefill"]
+    words += ["--kv_cache_free_gpu_memory_fraction", f"{server.cache_share:g}"]
+    return [*words, "--config", options_file(server)]
+
+
+def options_file(server: Server) -> str:
+    """Return the name of the file of options."""
+    return f"trtllm-{server.role}.yaml"
+
+
+def options(server: Server) -> dict[str, object]:
+    """Return what the file of options holds."""
+    cache = {"fp8": "fp8", "nvfp4": "nvfp4"}.get(server.cache, "auto")
+    values: dict[str, object] = {"kv_cache_config": {"dtype": cache}}
+    if server.layout.dp > 1:
+        values["enable_attention_dp"] = True
+    if server.drafts:
+        drafting = {"decoding_type": "MTP", "num_nextn_predict_layers": server.drafts}
+        values["speculative_config"] = drafting
+    if server.role != "all":
+        values["cache_transceiver_config"] = {"backend": "DEFAULT"}
+    return values

@@ -1,0 +1,187 @@
+"""Commands that start the servers of a plan: flags that engines have, and what each must say."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+
+import fastcalc
+from fastcalc.catalogue.schema.models import REPOSITORY
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.placement.layout import Layout
+from fastcalc.errors import InputError
+from fastcalc.report.servers import sglang, trtllm, vllm
+from fastcalc.report.servers.server import Server
+from tests.helpers import run_once
+
+FLAGS = {
+    program: set(
+        (Path(__file__).parent / "server_flags" / f"{program}.txt").read_text().split("\n")
+    )
+    for program in ("vllm", "sglang", "trtllm")
+}
+STARTS = {
+    "vllm": "vllm serve",
+    "sglang": "python -m sglang.launch_server",
+    "trtllm": "trtllm-serve serve",
+}
+
+
+def commands(script: str) -> list[list[str]]:
+    """Return the words of each command that starts a server."""
+    joined = re.sub(r" \\\n", " ", script)
+    starts = tuple(STARTS.values())
+    return [shlex.split(line) for line in joined.splitlines() if line.startswith(starts)]
+
+
+def values(words: list[str]) -> dict[str, str]:
+    return {
+        flag: following
+        for flag, following in zip(words, [*words[1:], ""], strict=True)
+        if flag.startswith("--")
+    }
+
+
+CASES = [
+    "llama-3.3-70b --on h100-sxm,h200-sxm --rate 10 --ttft 1s --tpot 40ms",
+    "deepseek-r1 --on h200-sxm --rate 10 --ttft 1s --tpot 40ms --speculate 1.8/1",
+    "kimi-k3 --on b200 --rate 3",
+    "llama-3.1-8b --on l40s --rate 10 --weights fp8 --kv fp8",
+    "gpt-oss-120b --on h100-sxm --prompt 8k --output 500",
+]
+
+
+@pytest.mark.parametrize("program", list(FLAGS))
+@pytest.mark.parametrize("case", CASES)
+def test_engines_have_every_flag(program, case, capsys, monkeypatch):
+    ran = run_once("plan", *case.split(), "--emit", program, capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == 0, ran.err
+    started = commands(ran.out)
+    assert started
+    for words in started:
+        flags = {word for word in words if word.startswith("--")}
+        assert flags <= FLAGS[program], flags - FLAGS[program]
+    for quoted in re.findall(r"<<'END'\n(.*?)END", ran.out, re.DOTALL):
+        assert yaml.safe_load(quoted)
+    assert all(line.startswith(("#", " ")) or line for line in ran.out.splitlines() if line)
+
+
+def server(**changes):
+    values = {
+        "checkpoint": "a/b",
+        "quantized_to": None,
+        "cache": "fp8",
+        "layout": Layout(tp=4, dp=2, ep=8),
+        "sequences": 32,
+        "tokens": 3000,
+        "chunk": 4096,
+        "memory_share": 0.9,
+        "cache_share": 0.85,
+    }
+    return Server(**values | changes)
+
+
+def test_ranks_are_counted_as_each_engine_counts_them():
+    """vLLM's tensor ranks are of one attention replica, the others' of all that share a layer."""
+    flags = values(vllm.start(server()))
+    ranks = ("--tensor-parallel-size", "--data-parallel-size")
+    assert [flags[flag] for flag in ranks] == ["4", "2"]
+    assert "--enable-expert-parallel" in flags
+    flags = values(sglang.start(server()))
+    assert [flags[flag] for flag in ("--tp-size", "--attn-dp-size", "--ep-size")] == ["8", "2", "8"]
+    flags = values(trtllm.start(server()))
+    assert [flags[flag] for flag in ("--tp_size", "--ep_size")] == ["8", "8"]
+    assert trtllm.options(server())["enable_attention_dp"] is True
+
+
+def test_a_limit_of_sequences_is_of_a_replica_or_of_all():
+    """SGLang divides its limit among attention replicas; the others give it to each."""
+    assert values(vllm.start(server()))["--max-num-seqs"] == "32"
+    assert values(trtllm.start(server()))["--max_batch_size"] == "32"
+    assert values(sglang.start(server()))["--max-running-requests"] == "64"
+
+
+def test_memory_and_lengths_are_those_of_the_prediction():
+    flags = values(vllm.start(server()))
+    assert flags["--gpu-memory-utilization"] == "0.9"
+    assert flags["--max-model-len"] == "3000"
+    assert flags["--max-num-batched-tokens"] == "4096"
+    assert values(trtllm.start(server()))["--kv_cache_free_gpu_memory_fraction"] == "0.85"
+    assert values(sglang.start(server()))["--context-length"] == "3000"
+
+
+def test_drafts_come_from_the_models_own_layers():
+    drafted = server(drafts=3)
+    config = json.loads(values(vllm.start(drafted))["--speculative-config"])
+    assert config == {"method": "mtp", "num_speculative_tokens": 3}
+    flags = values(sglang.start(drafted))
+    assert flags["--speculative-num-steps"] == "3"
+    assert flags["--speculative-num-draft-tokens"] == "4"
+    assert trtllm.options(drafted)["speculative_config"]["num_nextn_predict_layers"] == 3
+
+
+def test_several_hosts_are_named_by_their_rank():
+    """Sixteen chips are two hosts of eight: stages span them, or each has its attention replicas."""
+    flags = values(vllm.start(server(layout=Layout(tp=8, pp=2))))
+    assert flags["--nnodes"] == "2"
+    flags = values(vllm.start(server(layout=Layout(tp=1, dp=16, ep=16))))
+    assert flags["--data-parallel-size-local"] == "8"
+    assert "--nnodes" not in flags
+    assert values(sglang.start(server(layout=Layout(tp=8, pp=2))))["--nnodes"] == "2"
+
+
+def test_the_script_has_the_numbers_of_the_plan():
+    arguments = {"on": "h200-sxm", "rate": 10, "ttft": "1s", "tpot": "40ms"}
+    table = fastcalc.plan("llama-3.3-70b", emit="vllm", **arguments)
+    plain = fastcalc.plan("llama-3.3-70b", engine="vllm", **arguments)
+    script, record = table.details["servers"], plain[0]
+    assert f"TPOT {record['service_tpot_ms']:.1f} ms" in script
+    assert f"# {record['replicas']:.0f} servers" in script
+    decoding = commands(script)[-1]
+    assert values(decoding)["--max-num-seqs"] == f"{record['batch']}"
+    assert values(decoding)["--tensor-parallel-size"] == f"{record['tp']}"
+    assert decoding[2] == "meta-llama/Llama-3.3-70B-Instruct"
+
+
+def test_pools_apart_have_a_command_each():
+    table = fastcalc.plan(
+        "llama-3.3-70b", on="h200-sxm", rate=10, ttft="1s", tpot="40ms", emit="sglang"
+    )
+    modes = [
+        values(words).get("--disaggregation-mode") for words in commands(table.details["servers"])
+    ]
+    is_apart = table[0]["prefill"] == "apart"
+    assert modes == (["prefill", "decode"] if is_apart else [None])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"on": "wse-3"}, "starts no server on wse-3"),
+        ({"on": "mi300x", "emit": "trtllm"}, "starts no server on mi300x"),
+        ({"on": "h100-sxm", "engine": "sglang"}, "leave engine out"),
+        ({"on": "h100-sxm", "emit": "vlm"}, "did you mean 'vllm'"),
+        ({"on": "h100-sxm", "host": "dram=256GiB@300GB/s,link=64GB/s"}, "leave host out"),
+    ],
+)
+def test_what_cannot_be_started_is_a_sentence(arguments, sentence):
+    with pytest.raises(InputError, match=re.escape(sentence)):
+        fastcalc.plan("llama-3.1-8b", rate=1, **{"emit": "vllm"} | arguments)
+
+
+def test_a_repository_is_of_a_name_that_the_model_has():
+    entries = Catalogue()
+    for name in entries.names("models"):
+        model = entries.model(name)
+        assert set(model.repositories) <= {model.id, *model.aliases}, name
+        assert all(REPOSITORY.fullmatch(text) for text in model.repositories.values())
+
+
+def test_weights_that_no_repository_has_are_a_folder_to_name():
+    table = fastcalc.plan("deepseek-r1", on="b200", rate=5, weights="nvfp4", emit="vllm")
+    script = table.details["servers"]
+    assert "vllm serve ./deepseek-r1-nvfp4" in script
+    assert "# ./deepseek-r1-nvfp4: a folder or repository with weights in nvfp4" in script
