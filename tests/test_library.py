@@ -482,8 +482,9 @@ FLAG = re.compile(
 OF_OTHERS = ("vllm bench serve --save-result",)
 """Commands of other programs."""
 
-WRITES_COMMANDS = ("cli", "mentions.py", "requests", "report/commands.py")
-"""Where flags may stand: the command line, names and examples of requests, commands to copy."""
+WRITES_COMMANDS = ("cli", "mentions.py", "requests", "report/commands.py", "report/servers")
+"""Where flags may stand: the command line, names and examples of requests, commands to copy, those
+of engines among them."""
 
 
 def strings_of(file):
