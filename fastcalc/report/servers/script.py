@@ -1,6 +1,5 @@
 """A shell script that starts the servers of a plan, and says what is expected of them."""
 
-import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
@@ -20,6 +19,7 @@ from fastcalc.report.servers import sglang, trtllm, vllm
 from fastcalc.report.servers.server import HEAD, RANK, Role, Server
 from fastcalc.search.plan.decision import Plan
 from fastcalc.search.plan.service import Service
+from fastcalc.written import to_json
 
 ENGINES = {"vllm": "vllm", "sglang": "sglang", "trtllm": "tensorrt-llm"}
 """Engines of the catalogue, by what starts their servers."""
@@ -91,7 +91,7 @@ def _servers(program: str, plan: Plan, role: Role, name: str) -> Iterator[str]:
         yield f"# on each of its {server.hosts} hosts: {RANK} from 0, {HEAD} the address of host 0"
     if program == "trtllm":
         yield f"cat > {trtllm.options_file(server)} <<'END'"
-        yield from (f"{key}: {json.dumps(value)}" for key, value in trtllm.options(server).items())
+        yield from (f"{key}: {to_json(value)}" for key, value in trtllm.options(server).items())
         yield "END"
     yield from lines_of(_STARTS[program].start(server))
 
@@ -105,7 +105,7 @@ def _router(program: str, plan: Plan) -> Iterator[str]:
         for kind, count in counts.items():
             urls = [f"{_HOST}-{kind}-{place}:8000" for place in range(1, int(count) + 1)]
             servers = {"num_instances": int(count), "urls": urls}
-            yield f"{kind}_servers: {json.dumps(servers)}"
+            yield f"{kind}_servers: {to_json(servers)}"
         yield "END"
         yield "trtllm-serve disaggregated -c disaggregated.yaml"
     else:

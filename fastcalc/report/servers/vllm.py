@@ -3,9 +3,8 @@
 Source: vllm/engine/arg_utils.py of that release; its guide to the NixlConnector.
 """
 
-import json
-
 from fastcalc.report.servers.server import HEAD, RANK, Server
+from fastcalc.written import to_json
 
 LOADED_AS = {"fp8": "fp8", "mxfp8": "mxfp8"}
 """What ``--quantization`` calls the formats that it brings 16-bit weights to while it loads."""
@@ -28,10 +27,10 @@ def start(server: Server) -> list[str]:
     words += ["--gpu-memory-utilization", f"{server.memory_share:g}"]
     if server.drafts:
         drafting = {"method": "mtp", "num_speculative_tokens": server.drafts}
-        words += ["--speculative-config", json.dumps(drafting)]
+        words += ["--speculative-config", to_json(drafting)]
     if server.role != "all":
         transfer = {"kv_connector": "NixlConnector", "kv_role": "kv_both"}
-        words += ["--kv-transfer-config", json.dumps(transfer)]
+        words += ["--kv-transfer-config", to_json(transfer)]
     return words + _over_hosts(server)
 
 
