@@ -1,4 +1,4 @@
-"""A file of measurements, whoever wrote it."""
+"""A file or a folder of measurements, whoever wrote it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,9 +19,14 @@ if TYPE_CHECKING:
 def read(path: Path, *, catalogue: "Catalogue", options: Mapping[str, str] | None = None) -> Points:
     """Read a CSV of points, or results of another program: JSON, by what it holds or by its name.
 
-    What such a file leaves unsaid is in ``options``. Raises InputError if the file cannot be read
-    at all, or an option is set for a CSV, whose rows name everything.
+    Of a folder all such files are read. What results leave unsaid is in ``options``. Raises
+    InputError if a file cannot be read at all, or an option is set for a CSV, whose rows name
+    everything.
     """
+    if path.is_dir():
+        from fastcalc.importers.folder import points_in_folder
+
+        return points_in_folder(path, catalogue=catalogue, options=options or {})
     with opened(path) as stream:
         head = stream.peek(1).decode("utf-8-sig", "replace").lstrip()
         if head[:1] in ("{", "[") or path.suffix in (".json", ".jsonl"):
@@ -34,6 +39,6 @@ def read(path: Path, *, catalogue: "Catalogue", options: Mapping[str, str] | Non
         if flags and names & set(COLUMNS):
             raise InputError(
                 f"{shown(path, 200)} is a CSV, whose rows name their own; leave out "
-                f"{', '.join(flags)}, which is for results of vllm bench serve and llama-bench"
+                f"{', '.join(flags)}, which is for results of other programs"
             )
         return points_in(str(path), lines_of(str(path), stream), ranks_in(catalogue))

@@ -1,8 +1,8 @@
 """Measured points from the output of other programs, recognized by what it holds."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from re import sub
 
 from fastcalc.catalogue.store import Catalogue
@@ -10,17 +10,28 @@ from fastcalc.evidence.point import Point
 from fastcalc.evidence.point_cells import beyond
 from fastcalc.evidence.points import Points, Skipped, gathered
 from fastcalc.evidence.text_files import FileFault, Text
-from fastcalc.importers import llama_bench, sglang, vllm
+from fastcalc.importers import (
+    aiperf,
+    guidellm,
+    inference_perf,
+    llama_bench,
+    sglang,
+    tensorrt_llm,
+    vllm,
+)
 from fastcalc.importers.json_records import NoNumberError, Record, records
 from fastcalc.importers.naming import Names
-from fastcalc.importers.served_run import points_of
+from fastcalc.importers.served_run import ServedRun, points_of
 from fastcalc.importers.setup import Unsaid, checked
 from fastcalc.written import shown
 
-SERVED = (sglang, vllm)
+SERVED = (sglang, vllm, tensorrt_llm, guidellm, aiperf, inference_perf)
 """Writers of runs of a server; those whose keys are also another's come first."""
 
-PROGRAMS = "vllm bench serve, SGLang's bench_serving and llama-bench"
+PROGRAMS = (
+    "vllm bench serve, SGLang's bench_serving, trtllm-bench, GuideLLM, AIPerf, inference-perf "
+    "and llama-bench"
+)
 
 
 def foreign_in(content: Text, *, catalogue: Catalogue, options: Mapping[str, str]) -> Points:
@@ -29,68 +40,111 @@ def foreign_in(content: Text, *, catalogue: Catalogue, options: Mapping[str, str
     What the file leaves unsaid or gets wrong is in ``options``, by the names of `setup.OPTIONS`; an
     option that is needed and missing is a fault. Raises InputError if a count is not a number.
     """
-    stripped = checked(options)
-    if content.fault:
-        return gathered(content.file, [], [content.fault])
-    results, faults = records(content)
-    if not results and not faults:
-        faults = [FileFault(content.file, 1, 1, "the list is empty: no test was run")]
-    reading = _Reading(stripped, Names(catalogue), faults)
-    for record in results:
-        reading.take(record)
-    return gathered(content.file, *reading.named(Path(content.file).stem))
+    results = Results(checked(options), Names(catalogue))
+    results.take(content)
+    return results.points(content.file, PurePath(content.file).parent)
 
 
 @dataclass
-class _Reading:
-    """What the records of a file hold so far."""
+class Results:
+    """What the results of other programs hold, one file after another.
+
+    options : what the user says of all of them
+    measured : of a file and a line, a point or why it is none
+    unsaid : what the user has to say, and of which record first
+    """
 
     options: Mapping[str, str]
     names: Names
-    faults: list[FileFault]
-    measured: list[tuple[int, Point | str]] = field(default_factory=list)
+    faults: list[FileFault] = field(default_factory=list)
+    measured: list[tuple[str, int, Point | str]] = field(default_factory=list)
     unsaid: dict[str, Record] = field(default_factory=dict)
 
-    def take(self, record: Record) -> None:
-        """Add the points of a record, or what is wrong with it."""
-        wrong: dict[str, None] = {}
-        try:
-            for point in self._points(record):
-                self.measured.append((record.line, point))
-                wrong |= dict.fromkeys(beyond(point) if isinstance(point, Point) else ())
-        except Unsaid as error:
-            self.unsaid.setdefault(str(error), record)
-        except NoNumberError as error:
-            self.faults.append(FileFault(record.file, *record.mark(*error.path), str(error)))
-        self._note(record, *wrong)
+    def take(self, content: Text, *, is_alone: bool = True) -> None:
+        """Add the results of a file.
 
-    def _points(self, record: Record) -> Iterator[Point | str]:
-        writer = next((program for program in SERVED if program.is_result(record)), None)
-        if writer:
-            for run in writer.runs(record):
-                if isinstance(run, str):
-                    yield run
-                else:
-                    yield from points_of(run, record.line, self.options, self.names)
-        elif llama_bench.is_result(record):
-            yield from llama_bench.measurements(record, self.options, self.names)
-        else:
-            keys = ", ".join(shown(key, 20) for key in list(record.data)[:4]) or "none"
-            self._note(record, f"no result of {PROGRAMS}; its keys begin with {keys}")
+        is_alone : whether it was named; of a folder, files that are no results are left aside
+        """
+        mappings, faults = ([], [content.fault]) if content.fault else records(content)
+        if not (is_alone or faults or any(_is_known(record) for record in mappings)):
+            self.measured.append((content.file, 1, f"the file is no result of {PROGRAMS}"))
+            return
+        if not mappings and not faults:
+            faults = [FileFault(content.file, 1, 1, "the list is empty: no test was run")]
+        self.faults += faults
+        requests = [record for record in mappings if aiperf.is_request(record)]
+        for record in mappings:
+            if not aiperf.is_request(record):
+                self._take(record, lambda: self._runs(record))  # noqa: B023  (called at once)
+        if requests and not is_alone and _is_summed_up(content.file):
+            why = "requests of the run that profile_export_aiperf.json in its folder sums up"
+            self.measured.append((content.file, 1, why))
+        elif requests:
+            self._take(requests[0], lambda: [aiperf.run_of_requests(requests)])
 
-    def _note(self, record: Record, *sentences: str) -> None:
-        self.faults += [FileFault(record.file, *record.mark(), words) for words in sentences]
+    def points(self, file: str, folder: PurePath) -> Points:
+        """Return points, faults and what is skipped, numbered after the names of their files.
 
-    def named(self, stem: str) -> tuple[list[Point], list[FileFault], list[Skipped]]:
-        """Return points, faults and what is skipped, numbered after the name of their file."""
-        stem = sub(r"[^\w.-]+", "-", stem).strip("-") or "measured"
-        points, skipped = [], []
-        for number, (line, point) in enumerate(self.measured, 1):
+        folder : that files are named from
+        """
+        points, skipped, numbers = [], [], dict[str, int]()
+        for source, line, point in self.measured:
+            path = PurePath(source).relative_to(folder)
+            stem = sub(r"[^\w.-]+", "-", str(path.with_suffix(""))).strip("-") or "measured"
+            number = numbers[stem] = numbers.get(stem, 0) + 1
             name = f"{stem}-{number:03d}"
             if isinstance(point, Point):
                 points.append(replace(point, id=name))
             else:
                 skipped.append(Skipped(name, line, point))
-        for words, record in self.unsaid.items():
-            self._note(record, words)
-        return points, self.faults, skipped
+        unsaid = [_fault(record, words) for words, record in self.unsaid.items()]
+        return gathered(file, points, [*self.faults, *unsaid], skipped)
+
+    def _take(self, record: Record, read: Callable[[], Iterable[ServedRun | Point | str]]) -> None:
+        wrong: dict[str, None] = {}
+        try:
+            for point in self._points(record, read()):
+                self.measured.append((record.file, record.line, point))
+                wrong |= dict.fromkeys(beyond(point) if isinstance(point, Point) else ())
+        except Unsaid as error:
+            self.unsaid.setdefault(str(error), record)
+        except NoNumberError as error:
+            self.faults.append(FileFault(record.file, *record.mark(*error.path), str(error)))
+        self.faults += [_fault(record, words) for words in wrong]
+
+    def _points(
+        self, record: Record, runs: Iterable[ServedRun | Point | str]
+    ) -> Iterator[Point | str]:
+        for run in runs:
+            if isinstance(run, ServedRun):
+                yield from points_of(run, record.line, self.options, self.names)
+            else:
+                yield run
+
+    def _runs(self, record: Record) -> Iterable[ServedRun | Point | str]:
+        for writer in SERVED:
+            if writer.is_result(record):
+                runs: Iterable[ServedRun | str] = writer.runs(record)
+                return runs
+        if llama_bench.is_result(record):
+            return llama_bench.measurements(record, self.options, self.names)
+        keys = ", ".join(shown(key, 20) for key in list(record.data)[:4]) or "none"
+        self.faults.append(_fault(record, f"no result of {PROGRAMS}; its keys begin with {keys}"))
+        return ()
+
+
+def _fault(record: Record, words: str) -> FileFault:
+    return FileFault(record.file, *record.mark(), words)
+
+
+def _is_known(record: Record) -> bool:
+    return (
+        any(writer.is_result(record) for writer in SERVED)
+        or llama_bench.is_result(record)
+        or aiperf.is_request(record)
+    )
+
+
+def _is_summed_up(file: str) -> bool:
+    """Return whether the requests of a file are summed up next to it, where AIPerf writes that."""
+    return Path(file).with_name("profile_export_aiperf.json").is_file()

@@ -11,8 +11,9 @@ from typing import Any
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.evidence.point import Point
+from fastcalc.importers.json_records import Record
 from fastcalc.importers.naming import Names, checkpoint_format
-from fastcalc.importers.setup import asked, columns, layout, no_model
+from fastcalc.importers.setup import LAYOUT, asked, columns, layout, no_model
 from fastcalc.mentions import option
 from fastcalc.written import shown
 
@@ -45,6 +46,22 @@ def times_of(seconds: Sequence[float]) -> Times:
     ordered = sorted(seconds)
     upper = {share: ordered[-(-share * len(ordered) // 100) - 1] for share in UPPER}
     return Times(mean(ordered), median(ordered), upper)
+
+
+def times_in(percentiles: Record, *, unit: float, mean: float | None, median: str = "p50") -> Times:
+    """Return times whose percentiles stand under ``p90``, ``p95`` and ``p99``.
+
+    unit : of all numbers of the file [s]
+    mean : in that unit
+    median : the key of the median
+    """
+
+    def seconds(value: float | None) -> float | None:
+        return None if value is None else value * unit
+
+    upper = {share: seconds(percentiles.number(f"p{share}")) for share in UPPER}
+    stated = {share: time for share, time in upper.items() if time is not None}
+    return Times(seconds(mean), seconds(percentiles.number(median)), stated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +258,10 @@ def _load(run: ServedRun) -> Load | str:
 
 def _setup(run: ServedRun, options: Mapping[str, str], names: Names) -> dict[str, Any]:
     """Return the columns of machine and model: what the user says, else what the file does."""
-    stated = {**run.stated, **options}
+    is_laid_out = not options.keys().isdisjoint(("chips", "tp", "pp", "dp"))
+    unsaid = LAYOUT if is_laid_out else ()
+    stated = {name: text for name, text in run.stated.items() if name not in unsaid}
+    stated |= options
     chip, called = shown(stated.get("hardware", "")), run.names[0] if run.names else ""
     hardware = options.get("hardware") or names.chip(stated.get("hardware", "")) or ""
     model = options.get("model") or next(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
         WordsGiven,
     )
 
-_Measured = Annotated[str | None, flag("NAME", "What a JSON file was measured on.")]
+_Measured = Annotated[str | None, flag("NAME", "What JSON files were measured on.")]
 
 
 class Measurements(groups.FormatOfEach, groups.ChipCount, groups.ParallelRanks):
@@ -23,8 +23,8 @@ class Measurements(groups.FormatOfEach, groups.ChipCount, groups.ParallelRanks):
         Path | None,
         argument(
             "FILE",
-            "A CSV of measured points, or JSON of vllm bench serve or llama-bench; "
-            "the shipped evidence if none.",
+            "A CSV of measured points, JSON of vLLM, SGLang, TensorRT-LLM, GuideLLM, AIPerf, "
+            "inference-perf or llama-bench, or a folder of them; the shipped evidence if none.",
         ),
     ] = None
     hardware: _Measured = None

@@ -1,0 +1,69 @@
+"""A folder of measurements, whoever wrote each file, as one table."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.errors import InputError
+from fastcalc.evidence.point import Point
+from fastcalc.evidence.points import Points, gathered, points_in
+from fastcalc.evidence.text_files import FileFault, lines_of, opened, text_in
+from fastcalc.importers.foreign import PROGRAMS, Results
+from fastcalc.importers.naming import Names
+from fastcalc.importers.setup import checked, ranks_in
+from fastcalc.written import shown
+
+SUFFIXES = (".json", ".jsonl", ".csv")
+MOST_FILES = 10_000
+
+
+def points_in_folder(folder: Path, *, catalogue: Catalogue, options: Mapping[str, str]) -> Points:
+    """Return the points of all files below a folder: results of other programs, CSVs of points.
+
+    What they leave unsaid is in ``options``, which CSVs of points do not take. Files that hold
+    neither are left aside, those of other kinds than `SUFFIXES` and hidden ones unread. Raises
+    InputError if a file cannot be read, or there are none or too many.
+    """
+    files = sorted(_files(folder))
+    if not files:
+        raise InputError(f"{shown(folder, 200)} holds no {', '.join(SUFFIXES)}")
+    if len(files) > MOST_FILES:
+        raise InputError(f"{shown(folder, 200)} holds more than {MOST_FILES:,} files of results")
+    results = Results(checked(options), Names(catalogue))
+    rows: list[Point] = []
+    faults: list[FileFault] = []
+    for path in files:
+        table = _points(path, catalogue) if path.suffix == ".csv" else None
+        if table:
+            rows += table.points
+            faults += table.faults
+        elif path.suffix != ".csv":
+            with opened(path) as stream:
+                results.take(text_in(str(path), stream), is_alone=False)
+    foreign = results.points(str(folder), folder)
+    points, faults = [*rows, *foreign.points], [*faults, *foreign.faults]
+    if not points and not faults and all(PROGRAMS in skip.reason for skip in foreign.skipped):
+        raise InputError(
+            f"{shown(folder, 200)}: none of its {', '.join(SUFFIXES)} is a CSV of points or a "
+            f"result of {PROGRAMS}"
+        )
+    return gathered(str(folder), points, faults, foreign.skipped, uncounted=foreign.unlisted)
+
+
+def _files(folder: Path) -> set[Path]:
+    return {
+        path
+        for path in folder.rglob("*")
+        if path.suffix in SUFFIXES
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+        and path.is_file()
+    }
+
+
+def _points(path: Path, catalogue: Catalogue) -> Points | None:
+    """Return the points of a CSV, or None where its columns are others'."""
+    with opened(path) as stream:
+        head = stream.peek(1).decode("utf-8-sig", "replace").split("\n", 1)[0]
+        if not {"metric", "value", "hardware"} <= {name.strip() for name in head.split(",")}:
+            return None
+        return points_in(str(path), lines_of(str(path), stream), ranks_in(catalogue))

@@ -1,0 +1,80 @@
+"""Runs of a GuideLLM report: ``benchmarks.json``, a run for each rate or number of streams.
+
+The keys are those of ``src/guidellm/schemas`` at 31c74ea (version 2 of the metadata) and 0.5.0
+(version 1). Its time per output token counts the first one, so that between tokens is taken.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from fastcalc.importers.json_records import Record
+from fastcalc.importers.served_run import Arrivals, ServedRun, Times, times_in
+
+_CLOSED = {"synchronous": None, "concurrent": "streams", "throughput": "max_concurrency"}
+
+
+def is_result(record: Record) -> bool:
+    """Return whether a record is a report of GuideLLM."""
+    return "guidellm_version" in record.within("metadata").data and "benchmarks" in record.data
+
+
+def runs(record: Record) -> Iterator[ServedRun | str]:
+    """Yield a run for each benchmark of a report, or why it is none."""
+    benchmarks = list(record.mappings("benchmarks"))
+    if not benchmarks:
+        yield "the report holds no benchmark"
+    called = (
+        record.within("config", "spec", "backend").text("model"),
+        record.within("config", "backend").text("model"),
+        record.within("args").text("model"),
+    )
+    for benchmark in benchmarks:
+        run = _run(benchmark)
+        if isinstance(run, ServedRun):
+            names = (benchmark.within("config", "backend").text("model"), *called)
+            run = replace(run, names=tuple(filter(None, names)))
+        yield run
+
+
+def _run(benchmark: Record) -> ServedRun | str:
+    metrics = benchmark.within("metrics")
+    arrivals = _arrivals(benchmark)
+    if isinstance(arrivals, str):
+        return arrivals
+    outputs = metrics.within("output_token_count", "successful")
+    rate = metrics.within("output_tokens_per_second", "successful").number("mean")
+    tokens = outputs.number("total_sum")
+    totals = metrics.within("request_totals")
+    return ServedRun(
+        program="GuideLLM",
+        completed=totals.count("successful") or outputs.count("count") or 0,
+        seconds=tokens / rate if tokens and rate else benchmark.number("duration") or 0.0,
+        prompt=metrics.within("prompt_token_count", "successful").number("mean") or 0.0,
+        output=outputs.number("mean") or 0.0,
+        arrivals=arrivals,
+        ttft=_times(metrics.within("time_to_first_token_ms", "successful"), 1e-3),
+        tpot=_times(metrics.within("inter_token_latency_ms", "successful"), 1e-3),
+        request=_times(metrics.within("request_latency", "successful"), 1.0),
+        rate=rate,
+        failed=totals.count("errored") or 0,
+    )
+
+
+def _times(statistics: Record, unit: float) -> Times:
+    """Return times of some unit. [s]"""
+    return times_in(statistics.within("percentiles"), unit=unit, mean=statistics.number("mean"))
+
+
+def _arrivals(benchmark: Record) -> Arrivals | str:
+    strategy = benchmark.within("config", "strategy")
+    kind = strategy.text("type_") or strategy.text("kind")
+    in_flight = benchmark.within("metrics", "request_concurrency", "successful").number("mean")
+    if kind in _CLOSED:
+        key = _CLOSED[kind]
+        return Arrivals(limit=1 if key is None else strategy.count(key))
+    rate = strategy.number("rate")
+    if rate is None or rate <= 0:
+        rate = benchmark.within("metrics", "requests_per_second", "successful").number("mean")
+    if rate is None or rate <= 0:
+        return f"the report does not say how requests came: strategy {kind or 'missing'}"
+    return Arrivals(rate, in_flight=in_flight)

@@ -1,0 +1,112 @@
+"""Stages of inference-perf: ``stage_N_lifecycle_metrics.json``, and the ``config.yaml`` of the run.
+
+The keys are those of ``summarize_requests`` in ``inference_perf/reportgen/base.py`` (read at
+7de5ef2). The model and the lengths asked for are in the configuration, which lies alongside the
+stages or a folder above them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+
+from fastcalc.catalogue import reader
+from fastcalc.errors import InputError
+from fastcalc.importers.json_records import Record
+from fastcalc.importers.served_run import Arrivals, ServedRun, times_in
+
+_ENGINES = {"vllm": "vllm", "sglang": "sglang"}
+_LATENCIES = ("time_to_first_token", "time_per_output_token", "request_latency")
+_LENGTHS = (
+    ("output_distribution", "mean"),
+    ("shared_prefix", "output_distribution", "mean"),
+    ("shared_prefix", "output_len"),
+)  # of the section on data; the first that is there counts
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What a ``config.yaml`` says of a run.
+
+    output : mean length of answers asked for, where the server may not end them before [token]
+    """
+
+    names: tuple[str, ...] = ()
+    engine: str = ""
+    output: float | None = None
+
+
+def is_result(record: Record) -> bool:
+    """Return whether a record is a stage, or the summary of all stages, of inference-perf."""
+    return {"load_summary", "successes", "failures"} <= record.data.keys()
+
+
+def runs(record: Record) -> Iterator[ServedRun | str]:
+    """Yield the run of a stage, or why it is none."""
+    load, successes = record.within("load_summary"), record.within("successes")
+    latency, throughput = successes.within("latency"), successes.within("throughput")
+    if "requested_rate" not in load.data:
+        yield "a summary of all stages, whose loads differ"
+        return
+    config = _configuration(Path(record.file).parent)
+    requests_per_s = throughput.number("requests_per_sec") or 0.0
+    output = successes.within("output_len").number("mean") or 0.0
+    rate = throughput.number("output_tokens_per_sec")
+    remarks: tuple[str, ...] = ()
+    if config.output:
+        remarks = (f"answers of {config.output:g} tokens were asked for, {output:.4g} retokenised",)
+        output, rate = config.output, config.output * requests_per_s
+    completed = successes.count("count") or 0
+    ttft, tpot, request = (
+        times_in(statistics, unit=1.0, mean=statistics.number("mean"), median="median")
+        for statistics in map(latency.within, _LATENCIES)
+    )
+    yield ServedRun(
+        program="inference-perf",
+        completed=completed,
+        seconds=completed / requests_per_s if requests_per_s > 0 else 0.0,
+        prompt=successes.within("prompt_len").number("mean") or 0.0,
+        output=output,
+        arrivals=_arrivals(load),
+        ttft=ttft,
+        tpot=tpot,
+        request=request,
+        rate=rate,
+        failed=record.within("failures").count("count") or 0,
+        names=config.names,
+        stated={"engine": config.engine} if config.engine else {},
+        remarks=remarks,
+    )
+
+
+def _arrivals(load: Record) -> Arrivals:
+    """Return the clients that were kept busy, else the rate that requests came at."""
+    clients = load.count("concurrency")
+    if clients is not None and clients > 0:
+        return Arrivals(limit=clients)
+    return Arrivals(load.number("requested_rate") or inf)
+
+
+def _configuration(folder: Path) -> Configuration:
+    """Return what the configuration alongside a stage, or a folder above it, says."""
+    for path in (folder / "config.yaml", folder.parent / "config.yaml"):
+        try:
+            document = reader.read(path) if path.is_file() else None
+        except InputError:
+            continue  # what cannot be read says nothing
+        if document is not None and document.at("load", "type") is not None:
+            break
+    else:
+        return Configuration()
+    lengths = [document.at("data", *steps) for steps in _LENGTHS]
+    counts = [length for length in lengths if type(length) in (int, float) and length > 0]
+    is_whole = document.at("server", "ignore_eos") is True
+    names = (
+        document.at("server", "model_name"),
+        document.at("tokenizer", "pretrained_model_name_or_path"),
+    )
+    return Configuration(
+        names=tuple(name for name in names if isinstance(name, str) and name),
+        engine=_ENGINES.get(str(document.at("server", "type")), ""),
+        output=float(counts[0]) if counts and is_whole else None,
+    )

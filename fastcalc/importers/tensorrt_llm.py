@@ -1,0 +1,78 @@
+"""Runs of ``trtllm-bench --report_json``, the one file that names its chip.
+
+The keys are those of ``get_statistics_dict`` in TensorRT-LLM's ``tensorrt_llm/bench/dataclasses/
+reporting.py``. A report says how many requests were in flight on average, not how they were sent.
+"""
+
+from collections.abc import Iterator
+from math import ceil
+
+from fastcalc.importers.json_records import Record
+from fastcalc.importers.served_run import Arrivals, ServedRun, times_in
+
+_WEIGHTS = {
+    "fp8": "fp8", "fp8_block_scales": "fp8", "fp8_per_channel_per_token": "fp8", "nvfp4": "nvfp4",
+    "w4a16_awq": "awq-int4-g128", "w4a16_gptq": "gptq-int4-g128", "w8a16": "int8",
+    "w4a8_mxfp4_mxfp8": "mxfp4", "w4a8_mxfp4_fp8": "mxfp4", "w4a16_mxfp4": "mxfp4",
+}  # fmt: skip
+_LAYOUT = {"tp": "tp_size", "pp": "pp_size", "ep": "ep_size", "chips": "world_size"}
+
+
+def is_result(record: Record) -> bool:
+    """Return whether a record is a report of ``trtllm-bench``."""
+    return {"engine", "world_info", "request_info", "performance"} <= record.data.keys()
+
+
+def runs(record: Record) -> Iterator[ServedRun | str]:
+    """Yield the one run of a report, or why it is none."""
+    requests, speed = record.within("request_info"), record.within("performance")
+    world, streamed = record.within("world_info"), record.within("streaming_metrics")
+    in_flight = requests.number("avg_num_concurrent_requests")
+    if in_flight is None or in_flight <= 0:
+        yield "the report does not say how many requests were in flight"
+        return
+    largest = world.count("max_batch_size")
+    is_queued = largest is not None and in_flight > largest
+    latency = speed.within("request_latency_percentiles_ms")
+    model = record.within("engine")
+    yield ServedRun(
+        program="trtllm-bench",
+        completed=requests.count("num_requests") or 0,
+        seconds=(speed.number("total_latency_ms") or 0.0) / 1e3,
+        prompt=requests.number("avg_input_length") or 0.0,
+        output=requests.number("avg_output_length") or 0.0,
+        arrivals=Arrivals(limit=None if is_queued else ceil(in_flight - 1e-6)),
+        ttft=times_in(
+            streamed.within("ttft_percentiles"), unit=1e-3, mean=streamed.number("avg_ttft_ms")
+        ),
+        tpot=times_in(
+            streamed.within("tpot_percentiles"), unit=1e-3, mean=streamed.number("avg_tpot_ms")
+        ),
+        request=times_in(latency, unit=1e-3, mean=speed.number("avg_request_latency_ms")),
+        rate=speed.number("system_output_throughput_tok_s"),
+        tokens_per_pass=_accepted(record),
+        names=tuple(filter(None, (model.text("model"), model.text("model_path")))),
+        stated=_stated(record),
+        remarks=(f"mean requests in flight {in_flight:.4g}",) if not is_queued else (),
+    )
+
+
+def _accepted(record: Record) -> float | None:
+    """Return the tokens of a pass: 1 where the report has no section on drafts. [1]"""
+    if "decoding_stats" not in record.data:
+        return 1.0
+    lengths = record.within("decoding_stats", "acceptance_length_percentiles")
+    accepted = lengths.number("average")
+    return accepted if accepted is not None and accepted >= 1 else None
+
+
+def _stated(record: Record) -> dict[str, str]:
+    world, model = record.within("world_info"), record.within("engine")
+    counts = {name: world.count(key) for name, key in _LAYOUT.items()}
+    stated = {name: str(count) for name, count in counts.items() if count}
+    stated |= {"engine": "tensorrt-llm", "hardware": record.within("machine").text("name")}
+    if weights := _WEIGHTS.get(model.text("quantization").lower()):
+        stated["weights"] = weights
+    if model.text("kv_cache_dtype").lower() == "fp8":
+        stated["kv"] = "fp8"
+    return stated
