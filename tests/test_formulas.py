@@ -302,6 +302,10 @@ PUBLISHED = [
     ("turn_time", {"wait": 0.1, "lead": 0.4, "tokens": 30, "speed": 60}, 1.0, 1e-12),
     ("tokens_in_window", {"window": 0.45, "lead": 0.0, "speed": 78}, 35.1, 1e-9),
     ("tokens_in_window", {"window": 0.4, "lead": 0.5, "speed": 78}, 0, 0),
+    # Of standard normal numbers 97.5 % are below 1.96 (tables).
+    ("normal_quantile", {"share": 0.975}, 1.95996, 1e-5),
+    # A deviation as large as the mean: the root of ln 2.
+    ("lognormal_sigma", {"mean": 5.0, "deviation": 5.0}, 0.832555, 1e-6),
     ("busy_sessions", {"response": 300, "think": 60}, 6, 1e-12),
     # DeepSeek's fleet: 608 and 168 billion tokens a day, 73.7k in and 14.8k out a node: 226.9
     # nodes, 226.75 reported.

@@ -1,17 +1,18 @@
 """``fastcalc plan``: the deployments that meet a service, the cheapest first."""
 
 import re
+from collections.abc import Iterator
 from math import inf
 from typing import cast
 
 from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.limits import LIMITS
-from fastcalc.catalogue.schema import Hardware
+from fastcalc.catalogue.schema import Hardware, Model
 from fastcalc.catalogue.units import parse_quantity
 from fastcalc.commands import loading, next_commands
 from fastcalc.commands.answer import CommandAnswer, no_answer
 from fastcalc.core.chip.formats_run import four_bits
-from fastcalc.core.scenario import check_context
+from fastcalc.core.scenario import Scenario, check_context
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.report import commands, plan_table
@@ -37,18 +38,22 @@ _SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 def run(request: FindPlans) -> CommandAnswer:
     """Return the cheapest deployments that meet a service; the answer is no if none does."""
     readers.number(request.top, option("top"), LIMITS["sequences"], 5)
+    if request.traffic is not None:
+        from fastcalc.commands import plan_classes
+
+        return plan_classes.run(request)
     notes: list[str] = []
-    service = _service(request, notes)
+    service = service_of(request, notes)
     decision = decide(_grids(request, service, notes), service, shown=request.top)
     if not decision.plans:
         return no_answer(
             [refusal(decision)],
             report.KEYS,
             plan_table.columns(service),
-            lambda: report.details(decision, _typed(request)),
+            lambda: report.details(decision, typed_of(request)),
             notes,
         )
-    plans, typed = decision.plans[: request.top], _typed(request)
+    plans, typed = decision.plans[: request.top], typed_of(request)
     if request.emit is not None:
         return _servers(request, request.emit, decision.plans[0], service, notes)
 
@@ -65,7 +70,7 @@ def _servers(
     request: FindPlans, program: str, plan: Plan, service: Service, notes: list[str]
 ) -> CommandAnswer:
     """Return the script that starts the servers of a plan, which is the answer as text."""
-    typed, name = _typed(request), as_text(request.model)
+    typed, name = typed_of(request), as_text(request.model)
     text = script(program, plan, service, name, commands.compare_command(plan.scenario, typed))
     return CommandAnswer(
         None,
@@ -77,7 +82,8 @@ def _servers(
     )
 
 
-def _service(request: FindPlans, notes: list[str]) -> Service:
+def service_of(request: FindPlans, notes: list[str]) -> Service:
+    """Return what a deployment is asked, for requests that are all alike."""
     tpot, is_speed = _seconds(request.tpot, option("tpot")), False
     if request.min_speed is not None:
         readers.number(request.min_speed, option("min_speed"), LIMITS["speed"], 50)
@@ -112,7 +118,7 @@ def _share_in_time(request: FindPlans) -> float | None:
     """Return the share of requests that are to have their first token in time. [1]"""
     if request.percentile is None:
         return None
-    if request.ttft is None:
+    if request.ttft is None and request.traffic is None:
         raise InputError(
             f"{option('percentile')} is of requests that meet {option('ttft')}; give that too, "
             "as 1s"
@@ -130,18 +136,30 @@ def _grids(request: FindPlans, service: Service, notes: list[str]) -> list[Grid]
     (model, *_) = loading.models_of(entries, [request.model], notes)
     tokens = service.prompt + service.output
     check_context(model, tokens, f"prompt + output = {tokens:,.0f} tokens")
+    loading.check_longest(request, tokens)
+    grids = (
+        candidates(scenario, prompt=service.prompt, output=service.output)
+        for scenario in scenarios_of(request, model, service.prefix_hit, notes)
+    )
+    return [grid for grid in grids if grid is not None]
+
+
+def scenarios_of(
+    request: FindPlans, model: Model, prefix_hit: float, notes: list[str]
+) -> Iterator[Scenario]:
+    """Return a scenario for each chip, its formats and ways to draft ahead."""
+    entries = loading.catalogue(request)
     memory = loading.memory_of(entries, request)
     chips = loading.chips_of(entries, request.on, memory, notes)
     if request.emit is not None:
         chips = _run_by(request, request.emit, chips, notes)
     engine = request.engine or (request.emit and ENGINES[request.emit])
     engines = loading.engines_of(entries, chips, engine)
-    loading.check_longest(request, tokens)
     entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
     pricing = loading.pricing_of(chips, request, utilization=1.0)
     choices = _formats(request, chips, notes)
     speculated = speculations(request.speculate)
-    scenarios = (
+    return (
         scenario
         for chip, engine in zip(chips, engines, strict=True)
         if chip.id in choices
@@ -152,13 +170,9 @@ def _grids(request: FindPlans, service: Service, notes: list[str]) -> list[Grid]
             speculations=speculated,
             pricing=pricing,
             memory=memory,
-            prefix_hit=service.prefix_hit,
+            prefix_hit=prefix_hit,
         )
     )
-    grids = (
-        candidates(scenario, prompt=service.prompt, output=service.output) for scenario in scenarios
-    )
-    return [grid for grid in grids if grid is not None]
 
 
 def _run_by(
@@ -204,7 +218,7 @@ def _formats(
     return runnable
 
 
-def _typed(request: FindPlans) -> commands.Typed:
+def typed_of(request: FindPlans) -> commands.Typed:
     """Return what a command must repeat: files by the paths typed, and folders."""
     entries = loading.catalogue(request)
     names = {entries.model(request.model).id: as_text(request.model)}

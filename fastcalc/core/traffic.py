@@ -1,10 +1,12 @@
 """What requests look like, and how many tokens of one a pass may yield."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from fastcalc.formulas import serving
 from fastcalc.formulas.speculation import acceptance_needed, draft_length, tokens_per_pass
 from fastcalc.formulas.types import Array, ArrayLike
 
@@ -102,6 +104,24 @@ class Traffic:
     def prompt_spread(self) -> Array:
         """How far a computed prompt token's context goes below and above its mean. [1]"""
         return self.computed_prompt / 2.0
+
+    def mean_while_decoding(self, count: Callable[[Array, Array], list[Array]]) -> list[Array]:
+        """Return the mean over decoded tokens of what is counted at a context and its spread."""
+        return count(np.asarray(self.context), self.spread)
+
+    def mean_over_prompts(self, count: Callable[[Array, Array], ArrayLike]) -> ArrayLike:
+        """Return the mean over computed prompt tokens of what is counted at a context."""
+        return count(self.prompt_context, self.prompt_spread)
+
+    def prompt_lump(self, *, batch: ArrayLike, steps: ArrayLike, chunk: ArrayLike) -> Array:
+        """Return the prompt tokens in a step that has any, in steady state. [1]
+
+        batch : sequences decoded together [1]
+        steps : passes that an answer takes [1]
+        chunk : prompt tokens that the engine takes into a step [1]
+        """
+        prompt = self.computed_prompt
+        return serving.prompt_lump(batch=batch, prompt=prompt, output=steps, chunk=chunk)
 
     @property
     def longest_each(self) -> Array:

@@ -23,6 +23,7 @@ CountsGiven = str | int | Iterable[str | int]
 NumbersGiven = str | Iterable[float]
 NumberGiven = str | float
 DraftsGiven = str | float | Iterable[str | float]
+PathGiven = str | Path
 WordsGiven = str | Iterable[str]
 PlacesGiven = str | Mapping[str, str]
 PricesGiven = list[str] | Mapping[str, float]

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         CountsGiven,
         EnginesGiven,
         NumberGiven,
+        PathGiven,
         WordsGiven,
     )
 
@@ -115,6 +116,15 @@ class ServiceLevel(Request):
     ] = None
 
 
+class RecordedTraffic(Request):
+    """Traffic."""
+
+    traffic: Annotated[
+        "PathGiven | None",
+        flag("FILE", "Classes of requests as a workload's YAML, or a trace's JSON lines or CSV."),
+    ] = None
+
+
 class WantedPlans(Request):
     """Search."""
 
@@ -143,6 +153,7 @@ class FindPlans(
     groups.RequestTokens,
     groups.PrefixHits,
     groups.DraftsToTry,
+    RecordedTraffic,
     ServiceLevel,
     WantedPlans,
     groups.FormatsToTry,

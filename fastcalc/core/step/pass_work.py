@@ -39,7 +39,7 @@ class AttentionWork:
     def __init__(self, placement: AnyPlacement, traffic: Traffic) -> None:
         self.placement, self.work, self.traffic = placement, placement.work, traffic
         tp = placement.layout.tp
-        attended = self.work.attended(traffic.context, traffic.spread)
+        attended = traffic.mean_while_decoding(self.work.attended)
         self.cache = on_rank = self.work.cache_of(attended)
         if not (isinstance(tp, int) and tp == 1):
             on_rank = self.work.cache_of(attended, tp)
@@ -58,10 +58,11 @@ class AttentionWork:
     @cached_property
     def prompt_flops(self) -> ArrayLike:
         """Attention FLOPs of a prompt token. [FLOP]"""
-        traffic = self.traffic
-        return self.work.attention_flops(
-            traffic.prompt_context, spread=traffic.prompt_spread, prompt=True
-        )
+
+        def flops(context: Array, spread: Array) -> ArrayLike:
+            return self.work.attention_flops(context, spread=spread, prompt=True)
+
+        return self.traffic.mean_over_prompts(flops)
 
 
 @dataclass(frozen=True, eq=False)

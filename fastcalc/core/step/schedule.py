@@ -28,7 +28,6 @@ from fastcalc.core.step.pass_work import (
 from fastcalc.core.step.spatial import spatial_pass
 from fastcalc.core.step.step import expected_step, head_in_first_memory
 from fastcalc.core.traffic import Traffic
-from fastcalc.formulas import serving
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats, floats
 
 DECODE, PROMPTS, FIRST, PREFILL = "decode", "prompts", "first", "prefill"
@@ -82,6 +81,15 @@ class Schedule:
         self.expert_sequences = np.maximum(batch / (copies if self.is_staged else 1), 1.0)
         self.in_flight = np.maximum(batch / layout.dp, 1.0)
 
+    def joined_by(self, traffic: Traffic) -> "Schedule":
+        """Return the same passes for a request of one class, which joins those of all.
+
+        traffic : the mix of all, with the prompts of that class
+        """
+        passes = Schedule(self.placement, traffic, self.batch, place_for=self.place_for)
+        passes.split, passes.decode, passes.mixed = self.split, self.decode, self.mixed
+        return passes
+
     @cached_property
     def chunk(self) -> Array:
         """Prompt tokens that the engine takes into one pass. [1]"""
@@ -90,12 +98,8 @@ class Schedule:
     @cached_property
     def lump(self) -> Array:
         """Prompt tokens of a pass that has any, in steady state. [1]"""
-        return serving.prompt_lump(
-            batch=self.streams,
-            prompt=self.traffic.computed_prompt,
-            output=self.steps,
-            chunk=self.chunk,
-        )
+        chunk = self.machine.software.prompt_chunk
+        return self.traffic.prompt_lump(batch=self.streams, steps=self.steps, chunk=chunk)
 
     @property
     def lumps(self) -> Array:

@@ -164,7 +164,7 @@ def server_of(program: str, plan: Plan, role: Role, name: str) -> Server:
         cache=scenario.work.kv_format,
         layout=layout,
         sequences=None if role == "prefill" else ceil(plan.batch / layout.dp),
-        tokens=int(scenario.traffic.prompt + scenario.traffic.output),
+        tokens=ceil(scenario.traffic.longest),
         chunk=int(chunk) or None,
         memory_share=float(machine.software.memory_fraction),
         cache_share=float(machine.software.cache_fraction),

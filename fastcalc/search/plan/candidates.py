@@ -13,11 +13,12 @@ from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.placement import Site
 from fastcalc.core.placement.practice import MOST_STAGES, run_by_people
 from fastcalc.core.pricing import Pricing
+from fastcalc.core.request_class import RequestClass
 from fastcalc.core.scenario import Scenario, default_cache
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.formulas.types import Floats
 from fastcalc.search.sweep.grid import Grid
-from fastcalc.search.sweep.request_lists import Requests
+from fastcalc.search.sweep.request_lists import MixedRequests, Requests
 
 BATCHES: Floats = np.array(
     [1, *(step * 2**octave for octave in range(12) for step in (2, 3)), 8192], dtype=float
@@ -74,12 +75,21 @@ def cache_choices(
     return [None, *narrower_caches(engine, hardware, default_cache(model, engine, weight))]
 
 
-def candidates(scenario: Scenario, *, prompt: float, output: float) -> Grid | None:
-    """Return every layout and batch for such requests; None where no layout holds a sequence."""
-    context = prompt + output / 2
+def candidates(
+    scenario: Scenario, *, prompt: float, output: float, classes: Sequence[RequestClass] = ()
+) -> Grid | None:
+    """Return every layout and batch for such requests; None where no layout holds a sequence.
+
+    prompt, output : tokens of a request; on average where there are classes [1]
+    classes : of requests that differ, of which the longest must fit
+    """
+    context, longest = prompt + output / 2, prompt + output
     requests = Requests(np.array([prompt]), np.array([output]), np.array([context]))
+    if classes:
+        requests = MixedRequests.of(classes)
+        longest = requests.traffic(scenario.traffic).longest
     grid = Grid(scenario, (), requests, BATCHES)
-    site = replace(grid.site, reserved_tokens=prompt + output)
+    site = replace(grid.site, reserved_tokens=longest)
     listed, smallest = layouts_of(site), site.smallest(1)
     if smallest and smallest.layout not in listed:  # however many stages it takes
         listed.append(smallest.layout)

@@ -132,13 +132,12 @@ def _argmin(values: Floats, among: Bools) -> int | None:
 def _plan(scored: Scored, misses: dict[str, Any], place: int, service: Service) -> Plan:
     grid, row, batch = scored.grid, int(scored.layout[place]), float(scored.batch[place])
     pool, busy, base = scored.pool, float(scored.busy[place]), grid.scenario
-    prompt, output = service.prompt, service.output
     # Without a rate nothing else says how idle a replica is, and its tokens must pay for that.
     paid = busy if service.rate is None else 1.0
     scenario = replace(
         base,
         batches=(int(batch),),
-        traffic=replace(base.traffic, prompt=prompt, output=output, context=prompt + output / 2),
+        traffic=service.traffic(base.traffic),
         sharding=sharding(grid.layouts[row]),
         pricing=replace(base.pricing, utilization=paid),
     )
@@ -155,4 +154,5 @@ def _plan(scored: Scored, misses: dict[str, Any], place: int, service: Service) 
         misses={name: float(misses[name][place]) for name in LIMITS},
         cost=float(scored.cost[place]),
         last_resort=float(scored.last_resort(service)[place]),
+        class_ttft=tuple(scored.class_ttft[:, place].tolist()),
     )

@@ -41,6 +41,7 @@ class Plan:
     prefill_layout, prefill_replicas, prefill_busy : of those that only take in prompts, if any [1]
     values, misses : seconds to the first token, between tokens, chips; and each over its limit
     cost, last_resort : what is to be least, and what decides between equals of as many chips
+    class_ttft : time to the first token of each class of requests, where there are several [s]
     """
 
     scenario: Scenario
@@ -55,6 +56,7 @@ class Plan:
     misses: dict[str, float]
     cost: float
     last_resort: float
+    class_ttft: tuple[float, ...] = ()
 
     @cached_property
     def replica(self) -> Outcome:

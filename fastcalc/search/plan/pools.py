@@ -44,8 +44,11 @@ def transfer_seconds(grid: Grid, prompt: float) -> Floats:
 def can_be_apart(grid: Grid, service: Service) -> bool:
     """Return whether prompts may be taken in by replicas of their own.
 
-    It takes a rate, a link, tokens to decode, and batch 1, which says how long a prompt takes.
+    It takes a rate, a link, tokens to decode, and batch 1, which says how long a prompt takes;
+    and requests that are all alike.
     """
+    if service.classes:
+        return False
     scenario, has_rate = grid.scenario, service.rate is not None and service.output > 1.0
     has_link = scenario.hardware.links.scale_out is not None
     is_whole = grid.site.machine.is_spatial or scenario.engine.is_bound

@@ -62,9 +62,8 @@ def with_largest(grid: Grid) -> Grid:
 
     With a host also the largest that fits without it.
     """
-    kinds = grid.requests[:]
-    traffic = replace(grid.scenario.traffic, prompt=kinds.prompt, output=kinds.output)
-    site = replace(grid.site, reserved_tokens=traffic.reserved_each)
+    traffic = grid.requests[:].traffic(grid.scenario.traffic)
+    site = replace(grid.site, reserved_tokens=traffic.reserved_each.ravel())
     placements = site.place_all(grid.layouts, axes=1)
     limit = np.floor(site.machine.software.max_sequences * placements.layout.dp)
     largest = np.maximum(np.minimum(placements.max_batch, limit), 1.0)

@@ -13,6 +13,7 @@ from fastcalc.core.scenario import Scenario
 from fastcalc.core.timeline import prompts_together
 from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints
 from fastcalc.records.evaluated_points import EvaluatedPoints
+from fastcalc.search.plan.first_tokens import class_first_tokens
 from fastcalc.search.plan.pools import Pool, can_be_apart, pools, transfer_seconds
 from fastcalc.search.plan.queues import Queues, Slots, needed
 from fastcalc.search.plan.service import Service
@@ -70,6 +71,7 @@ class Scored:
     seconds : time of a replica that a request takes [s]
     replicas, busy : those that decode, and the share of its capacity that each of them does [1]
     cost, unfit : what is to be least, and deployments that do not fit, alongside these [1]
+    class_ttft : time to the first token of each class, a row each, if there are several [s]
     """
 
     grid: Grid
@@ -82,6 +84,7 @@ class Scored:
     replicas: Floats
     busy: Floats
     cost: Floats
+    class_ttft: Floats
     unfit: int = 0
 
     @cached_property
@@ -143,9 +146,14 @@ def score(grid: Grid, service: Service, prompt_pools: Sequence[Pool] | None = No
     batch = np.broadcast_to(grid.batches, fits.shape)[fits]
     counts, kind = np.unique(batch, return_inverse=True)
     deployments, slots = [], Slots(counts, service.share or 0.0)
+    arrivals = batch / replica.run
+    mixed = class_first_tokens(
+        points, service.classes, fits=fits, arrivals=arrivals, replicas=replica.dp
+    )
     for pool in (None, *prompt_pools):
         if pool is None:
             seconds, ttft, queued = _together(service, replica, batch)
+            ttft = mixed.latest(service, ttft)
         else:
             receiving = transfer_seconds(grid, service.prompt)[layout]
             seconds, ttft, queued = _apart(service, replica, batch, pool, receiving)
@@ -154,7 +162,7 @@ def score(grid: Grid, service: Service, prompt_pools: Sequence[Pool] | None = No
             queues = Queues(service.share, **queued, slots=slots, kind=kind)
         replicas, busy, waits = needed(service, seconds, ttft, queues)
         chips = replicas * replica.chips + (pool.chips if pool else 0.0)
-        first = ttft + waits
+        first = mixed.over_limits(service, waits, ttft)
         is_limit = np.isclose(first, service.ttft, rtol=_ROUNDING, atol=0.0)
         first = np.where(is_limit, service.ttft, first)
         if pool is not None:
@@ -166,7 +174,8 @@ def score(grid: Grid, service: Service, prompt_pools: Sequence[Pool] | None = No
         cost = _cost(grid, service, replica, chips, busy)
         unfit = 0 if pool else int(is_new.sum() - fits.sum())
         of = (grid, replica, pool, layout, place)
-        deployments.append(Scored(*of, values, seconds, replicas, busy, cost, unfit))
+        class_ttft = mixed.seconds + waits
+        deployments.append(Scored(*of, values, seconds, replicas, busy, cost, class_ttft, unfit))
     return deployments
 
 
@@ -183,7 +192,7 @@ def _together(service: Service, replica: Replica, batch: Floats) -> _Load:
     meets = np.minimum(alone * batch / replica.run, 1.0) * (1.0 - 1.0 / replica.dp)
     ttft = alone + meets * np.maximum(replica.prompts_together - alone, 0.0)
     # Nobody's prompt is before that of one alone.
-    before = prompts / batch * (1.0 - 1.0 / batch)
+    before = prompts / batch * (1.0 - 1.0 / batch) * service.prompt_variation
     seconds = service.output / replica.served
     return seconds, ttft, {"prompt": before, "prompt_busy": prompts / run, "holds": run}
 

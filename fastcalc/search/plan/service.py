@@ -1,8 +1,12 @@
 """What a deployment must do: the service level, the rate, and what is to be least."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Literal
+
+from fastcalc.core.mix import Mix
+from fastcalc.core.request_class import RequestClass
+from fastcalc.core.traffic import Traffic
 
 Objective = Literal["usd", "watts", "chips"]
 
@@ -21,6 +25,9 @@ class Service:
     is_speed : True where the time between tokens was asked as a speed
     share : share of requests that must meet ``ttft`` where they arrive at random; else None [1]
     prefix_hit : share of a prompt that is found in the prefix cache, of prompt replicas, too [1]
+    classes : of requests that share replicas, each with limits of its own; ``prompt`` and
+        ``output`` are their means then, ``ttft`` the longest limit, which stands for each class's
+        own, and ``tpot`` the shortest. None where all requests are alike
     any_weights, any_cache : whether weights and caches of fewer bits than published may come first
     """
 
@@ -37,3 +44,34 @@ class Service:
     prefix_hit: float = 0.0
     any_weights: bool = True
     any_cache: bool = True
+    classes: tuple[RequestClass, ...] = ()
+
+    def of_classes(self, classes: tuple[RequestClass, ...], rate: float) -> "Service":
+        """Return the same for requests of some classes, so many a second.
+
+        Of one class whose requests are all alike it is the service of such a request.
+        """
+        mix, first = Mix.of(classes, Traffic.speculation), classes[0]
+        is_alike = len(classes) == len(first.lengths.share) == 1
+        return replace(
+            self,
+            prompt=float(mix.prompt),
+            output=float(mix.output),
+            ttft=max((kind.ttft for kind in classes if kind.ttft < inf), default=inf),
+            tpot=min(kind.tpot for kind in classes),
+            rate=rate,
+            prefix_hit=first.prefix_hit if is_alike else 0.0,
+            classes=() if is_alike else classes,
+        )
+
+    def traffic(self, base: Traffic) -> Traffic:
+        """Return what its requests look like, drafted and cached as in other traffic."""
+        if self.classes:
+            return Mix.of(self.classes, base.speculation)
+        context = self.prompt + self.output / 2
+        return replace(base, prompt=self.prompt, output=self.output, context=context)
+
+    @property
+    def prompt_variation(self) -> float:
+        """Mean square of computed prompts over the square of their mean. [1]"""
+        return Mix.of(self.classes, Traffic.speculation).prompt_variation if self.classes else 1.0

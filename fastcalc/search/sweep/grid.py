@@ -93,9 +93,8 @@ class Grid:
 
 def solved(grid: Grid) -> EvaluatedPoints:
     """Evaluate every point of a grid or a block of it at once, to the same bits as one by one."""
-    scenario, kinds = grid.scenario, grid.requests[:]
-    lengths = {name: array[:, np.newaxis, np.newaxis] for name, array in vars(kinds).items()}
-    traffic = replace(scenario.traffic, **lengths)
+    scenario = grid.scenario
+    traffic = grid.requests[:].traffic(scenario.traffic)
     site = replace(grid.site, reserved_tokens=traffic.reserved_each.ravel())
     smallest = cache(lambda: smallest_layouts(site, grid.batches))
 

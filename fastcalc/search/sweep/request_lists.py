@@ -1,10 +1,14 @@
 """Kinds of requests: those of a block as arrays, those of a whole sweep without any."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
+from fastcalc.core.mix import Mix
+from fastcalc.core.request_class import RequestClass
+from fastcalc.core.traffic import Traffic
 from fastcalc.formulas.types import Array, Floats, Ints
 
 
@@ -21,6 +25,34 @@ class Requests:
 
     def __getitem__(self, place: slice | Array) -> "Requests":
         return Requests(self.prompt[place], self.output[place], self.context[place])
+
+    def traffic(self, base: Traffic) -> Traffic:
+        """Return traffic of these lengths on the first of three axes, otherwise as another is."""
+        lengths = {name: array[:, np.newaxis, np.newaxis] for name, array in vars(self).items()}
+        return replace(base, **lengths)
+
+
+@dataclass(frozen=True, eq=False)
+class MixedRequests(Requests):
+    """One kind of requests: those of several classes, in one batch."""
+
+    classes: tuple[RequestClass, ...]
+
+    @classmethod
+    def of(cls, classes: Sequence[RequestClass]) -> "MixedRequests":
+        """Return the mix of some classes."""
+        mix = Mix.of(classes, Traffic.speculation)
+        prompt, output, context = (
+            np.array([length]) for length in (mix.prompt, mix.output, mix.context)
+        )
+        return cls(prompt, output, context, tuple(classes))
+
+    def __getitem__(self, place: slice | Array) -> "MixedRequests":
+        return self
+
+    def traffic(self, base: Traffic) -> Mix:
+        """Return the mix, with what is drafted as in other traffic."""
+        return Mix.of(self.classes, base.speculation)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,42 @@
+"""Lengths of requests that differ: quantiles of the distributions that people write down."""
+
+from statistics import NormalDist
+
+import numpy as np
+
+from fastcalc.formulas.types import Array, ArrayLike, floats
+
+
+def normal_quantile(*, share: ArrayLike) -> Array:
+    r"""Return what a share of standard normal numbers does not exceed. [1]
+
+    .. math:: z = \Phi^{-1}(u)
+
+    share : of all, above 0 and below 1, :math:`u` [1]
+
+    Source: M. J. Wichura, "Algorithm AS 241," Applied Statistics 37, 1988 (in ``statistics``).
+
+    >>> round(float(normal_quantile(share=0.975)), 4)
+    1.96
+    """
+    points = floats(share)
+    inverse = NormalDist().inv_cdf
+    quantiles = [inverse(point) for point in np.ravel(points).tolist()]
+    return floats(np.reshape(quantiles, np.shape(points)))
+
+
+def lognormal_sigma(*, mean: ArrayLike, deviation: ArrayLike) -> Array:
+    r"""Return the standard deviation of the logarithms of lognormal lengths. [1]
+
+    .. math:: \sigma = \sqrt{\ln\left(1 + s^2 / m^2\right)}
+
+    mean : of the lengths, :math:`m` [1]
+    deviation : their standard deviation, :math:`s` [1]
+
+    The mean of the logarithms is then :math:`\ln m - \sigma^2 / 2`. Source: N. L. Johnson, S. Kotz,
+    N. Balakrishnan, "Continuous univariate distributions 1," 1994, ch. 14.
+
+    >>> float(lognormal_sigma(mean=1.0, deviation=0.0))
+    0.0
+    """
+    return floats(np.sqrt(np.log1p((floats(deviation) / mean) ** 2)))

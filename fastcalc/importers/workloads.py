@@ -1,0 +1,161 @@
+"""A workload file or a trace as classes of requests, and how many of them arrive a second."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fastcalc.catalogue.faults import in_order, refuse
+from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.reader import Document, scan
+from fastcalc.catalogue.schema.workloads import Client, Distribution, Workload
+from fastcalc.catalogue.validation import validate
+from fastcalc.core.request_class import Lengths, RequestClass
+from fastcalc.core.typical_lengths import PART_EDGES, typical_lengths
+from fastcalc.errors import InputError
+from fastcalc.formulas.lengths import lognormal_sigma, normal_quantile
+from fastcalc.formulas.types import Floats
+from fastcalc.importers.traces import Trace, read_trace
+from fastcalc.mentions import option
+
+_EXAMPLE = (
+    "a workload is for example 'aggregate_rate: 20' and, under 'clients:', "
+    "'- {id: chat, rate_fraction: 1.0, input_distribution: 1000, output_distribution: 300, "
+    "ttft: 1s}'"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class AskedTraffic:
+    """Classes of requests, and how many arrive a second, if the file says.
+
+    models : the model of each class that does not take the one asked for, by its name
+    """
+
+    classes: tuple[RequestClass, ...]
+    rate: float | None
+    models: dict[str, str]
+
+
+def read_workload(path: Path, *, ttft: float = inf, tpot: float = inf) -> AskedTraffic:
+    """Read a workload, or a trace as one class.
+
+    ttft, tpot : limits of classes that state none of their own [s]
+
+    Raises InputError, with file, line and column, if the file is neither.
+    """
+    if path.suffix.lower() not in (".yaml", ".yml"):
+        trace = read_trace(path)
+        limited = RequestClass(path.stem, 1.0, lengths_of(trace), ttft=ttft, tpot=tpot)
+        return AskedTraffic((limited,), trace.rate, {})
+    document, workload = _document(path)
+    limits = {"ttft": ttft, "tpot": tpot}
+    classes = [
+        _class_of(document, place, client, path.parent, limits)
+        for place, client in enumerate(workload.clients)
+    ]
+    total = sum(client.rate_fraction for client in workload.clients)
+    classes = [replace(kind, share=kind.share / total) for kind in classes]
+    models = {client.id: client.model for client in workload.clients if client.model}
+    return AskedTraffic(tuple(classes), workload.aggregate_rate, models)
+
+
+def _document(path: Path) -> tuple[Document, Workload]:
+    document = scan(path)
+    empty = [fault for fault in document.faults if fault.rule in ("ST006", "ST007")]
+    if empty:
+        first, _, _ = empty[0].message.partition(";")
+        raise InputError(f"{empty[0].place}: {first}; {_EXAMPLE}")
+    if document.faults:
+        raise refuse(in_order(document.faults))
+    workload, faults = validate(document, Workload)
+    if workload is None:
+        raise refuse(faults)
+    return document, workload
+
+
+def _class_of(
+    document: Document, place: int, client: Client, folder: Path, limits: dict[str, float]
+) -> RequestClass:
+    ttft, tpot = (
+        limits[name] if limit is None else limit.si
+        for name, limit in (("ttft", client.ttft), ("tpot", client.tpot))
+    )
+    if client.needs_limit and min(ttft, tpot) == inf:
+        raise InputError(
+            f"{document.place('clients', place)}: '{client.id}' has no limit; give it ttft: 1s or "
+            f"tpot: 50ms, or slo_class: batch if nobody waits, or all {option('ttft')} or "
+            f"{option('tpot')}"
+        )
+    if client.trace is not None:
+        lengths = lengths_of(read_trace(folder / client.trace))
+    else:
+        assert client.input_distribution is not None
+        assert client.output_distribution is not None
+        lengths = Lengths.independent(
+            _typical(client.input_distribution), _typical(client.output_distribution)
+        )
+    return RequestClass(
+        name=client.id,
+        share=client.rate_fraction,
+        lengths=lengths,
+        prefix_hit=client.prefix_hit,
+        ttft=ttft,
+        tpot=tpot,
+        variation=client.arrival.variation,
+    )
+
+
+def _typical(distribution: Distribution) -> tuple[Floats, Floats]:
+    """Return shares and lengths that stand for a distribution."""
+    params = distribution.params
+    if distribution.type == "constant" or params.get("std_dev") == 0.0:
+        return np.ones(1), np.array([params.get("value", params.get("mean", 0.0))])
+    if distribution.type == "empirical":
+        shares = np.array(list(params.values()))
+        return shares / shares.sum(), np.array([float(length) for length in params])
+    return typical_lengths(_quantile(distribution.type, params))
+
+
+def _quantile(kind: str, params: dict[str, float]) -> Callable[[Floats], Floats]:
+    """Return the length that a share of requests does not exceed, within what is stated."""
+    inverse: dict[str, Callable[[Floats], Any]] = {
+        "gaussian": lambda share: params["mean"] + params["std_dev"] * normal_quantile(share=share),
+        "lognormal": partial(_lognormal, params),
+        "exponential": lambda share: -params["mean"] * np.log1p(-share),
+    }
+    low, high = params.get("min", 1.0), params.get("max", LIMITS["tokens"].maximum)
+    return lambda share: np.clip(inverse[kind](share), max(low, 1.0), high)
+
+
+def _lognormal(params: dict[str, float], share: Floats) -> Floats:
+    sigma = lognormal_sigma(mean=params["mean"], deviation=params["std_dev"])
+    logarithms = np.log(params["mean"]) - sigma**2 / 2.0 + sigma * normal_quantile(share=share)
+    return np.asarray(np.exp(logarithms))
+
+
+def lengths_of(trace: Trace) -> Lengths:
+    """Return a few lengths that stand for those recorded: by prompt, and within that by output.
+
+    The means of prompts and outputs are those of the trace.
+    """
+    order = np.argsort(trace.prompt, kind="stable")
+    groups = [
+        members[np.argsort(trace.output[members], kind="stable")] for members in _parts(order)
+    ]
+    kinds = [kind for group in groups for kind in _parts(group)]
+    shares = np.array([len(kind) for kind in kinds]) / len(order)
+    output = np.array([trace.output[kind].mean() for kind in kinds])
+    prompt = np.array([trace.prompt[kind].mean() for kind in kinds])
+    return Lengths(shares, prompt, output)
+
+
+def _parts(order: Any) -> list[Any]:
+    """Return a sorted list cut at the parts of `PART_EDGES`, without empty ones."""
+    ends = np.unique(np.round(np.array(PART_EDGES) * len(order)).astype(int))
+    return [order[low:high] for low, high in pairwise(ends.tolist())]

@@ -1,0 +1,157 @@
+"""Classes on replicas of their own or shared: what trying every pool on every layout finds."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fastcalc.core import timeline
+from fastcalc.core.mix import Mix
+from fastcalc.core.request_class import Lengths, RequestClass
+from fastcalc.core.scenario import Sharding, solve
+from fastcalc.core.step.schedule import Schedule
+from fastcalc.search.plan.cheapest_plans import decide
+from fastcalc.search.plan.service import Service
+from fastcalc.search.plan.sharing import cheapest_sharing
+from fastcalc.search.sweep.grid import Grid, Requests
+from fastcalc.search.sweep.request_lists import MixedRequests
+from tests.strategies import examples
+from tests.test_plan import LAYOUTS, apart, cost, legal, met_of, replicas_for, scenario, together
+
+CHIPS = ["h100-sxm", "mi300x", "b200", "l40s"]
+MODELS = ["llama-3.1-8b", "qwen3-30b-a3b", "gpt-oss-120b"]
+BATCHES = np.array([2.0**power for power in range(13)])
+
+kinds = st.builds(
+    lambda prompt, output, hit, ttft, tpot: ((prompt, output), hit, ttft, tpot),
+    st.sampled_from([200.0, 2000.0, 20_000.0]),
+    st.sampled_from([50.0, 500.0]),
+    st.sampled_from([0.0, 0.5]),
+    st.sampled_from([0.3, 2.0, math.inf]),
+    st.sampled_from([0.01, 0.05, math.inf]),
+)
+
+
+def classes_of(drawn):
+    return tuple(
+        RequestClass(f"{place}", 1 / len(drawn), Lengths.fixed(*lengths), *limits)
+        for place, (lengths, *limits) in enumerate(drawn)
+    )
+
+
+def grid_of(chip, model, layouts, service):
+    one = scenario(chip, model)
+    one = replace(one, traffic=replace(one.traffic, prefix_hit=service.prefix_hit))
+    prompt, output = service.prompt, service.output
+    requests = Requests(*np.array([[prompt], [output], [prompt + output / 2]]))
+    longest = prompt + output
+    if service.classes:
+        requests = MixedRequests.of(service.classes)
+        longest = requests.traffic(one.traffic).longest
+    grid = Grid(one, (), requests, BATCHES)
+    site = replace(grid.site, reserved_tokens=longest)
+    held = [layout for layout in legal(grid, layouts) if site.place(layout).max_batch >= 1]
+    return replace(grid, layouts=tuple(held))
+
+
+def shared(grid, service):
+    """Return every deployment of classes that share replicas: cost, chips, most over its limits."""
+    columns = []
+    for layout in grid.layouts:
+        mix = Mix.of(service.classes, grid.scenario.traffic.speculation)
+        placed = Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp)
+        asked = replace(grid.scenario, sharding=placed, traffic=mix, batches=tuple(range(1, 4098)))
+        outcome = solve(asked)
+        estimate, place = outcome.estimate, outcome.placement
+        limit = place.machine.software.max_sequences * layout.dp
+        held = estimate.is_certain & (estimate.batch <= limit)
+        run = estimate.batch * mix.output / estimate.served
+        over = estimate.tpot_in_traffic / service.tpot
+        for number, kind in enumerate(service.classes):
+            passes = Schedule(
+                place, Mix.of(service.classes, mix.speculation, number), estimate.batch
+            )
+            alone = timeline.first_token(passes).seconds
+            others = passes.chunks * np.maximum(estimate.passes.mixed.seconds, estimate.tpot)
+            often = np.minimum(estimate.batch / run * alone, 1) * (layout.dp - 1) / layout.dp
+            first = alone + often * np.maximum(others - alone, 0)
+            over = np.maximum(over, first / kind.ttft)
+        chips = replicas_for(service.rate, run / estimate.batch) * layout.chips
+        columns.append(np.stack([cost(grid.scenario, service, chips), chips, over])[:, held])
+    return np.concatenate([np.zeros((3, 0)), *columns], axis=1)
+
+
+def least_cost(grids, service):
+    """Return what one pool costs at least, of everything that there is."""
+    if service.classes:
+        everything = np.concatenate([shared(grid, service) for grid in grids], axis=1)
+        met = everything[0][everything[2] <= 1.0]
+    else:
+        grids = [replace(grid, scenario=replace(grid.scenario)) for grid in grids]
+        columns = [way(grid, service) for grid in grids for way in (together, apart)]
+        met = met_of(np.concatenate(columns, axis=1), service)[0]
+    return min(met, default=math.inf)
+
+
+def partitions(classes):
+    """Yield every way to group classes."""
+    if not classes:
+        yield []
+        return
+    first, *others = classes
+    for groups in partitions(others):
+        yield [(first,), *groups]
+        for place, group in enumerate(groups):
+            yield [*groups[:place], (first, *group), *groups[place + 1 :]]
+
+
+@examples(8)
+@given(
+    st.lists(kinds, min_size=2, max_size=3),
+    st.lists(st.sampled_from(CHIPS), min_size=1, max_size=2, unique=True),
+    st.sampled_from(MODELS),
+    st.lists(st.sampled_from(LAYOUTS), min_size=1, max_size=2, unique=True),
+    st.sampled_from([0.5, 7.0, 90.0]),
+)
+def test_it_is_what_trying_every_pool_finds(drawn, chips, model, layouts, rate):
+    drawn = [(lengths, 0.0, *limits) for lengths, _, *limits in drawn]
+    classes = classes_of(drawn)
+
+    def service_of(members):
+        share = sum(kind.share for kind in members)
+        return Service(1.0, 1.0).of_classes(tuple(members), rate * share)
+
+    def decide_for(members, names):
+        service = service_of(members)
+        grids = (
+            grid_of(chip, model, layouts, service)
+            for chip in chips
+            if names is None or chip in names
+        )
+        return decide([grid for grid in grids if grid.layouts], service, shown=1)
+
+    def brute(members):
+        service = service_of(members)
+        return least_cost([grid_of(chip, model, layouts, service) for chip in chips], service)
+
+    found = cheapest_sharing(classes, decide_for)
+    costs = [sum(map(brute, groups)) for groups in partitions(list(classes))]
+    best = min(costs)
+    assert bool(found.pools) == (best < math.inf)
+    if found.pools:
+        assert sum(pool.cost for pool in found.pools) == pytest.approx(best, rel=1e-12)
+
+
+def test_every_way_to_group_three_classes_is_tried():
+    """There are five, of seven groups."""
+    tried = []
+
+    def decide_for(members, _):
+        tried.append(len(members))
+        return decide([], Service(1.0, 1.0))
+
+    cheapest_sharing(classes_of([((200.0, 50.0),)] * 3), decide_for)
+    assert sorted(tried) == [1, 1, 1, 2, 2, 2, 3]
