@@ -306,6 +306,15 @@ PUBLISHED = [
     ("normal_quantile", {"share": 0.975}, 1.95996, 1e-5),
     # A deviation as large as the mean: the root of ln 2.
     ("lognormal_sigma", {"mean": 5.0, "deviation": 5.0}, 0.832555, 1e-6),
+    # 500 people, 40 s to think and 10 s for an answer: one of each in 50 s.
+    ("requests_of_thinkers", {"people": 500, "think": 40, "request": 10, "peak": 1.5}, 15.0, 1e-12),
+    # A fifth of 600 people, two requests a minute each, three times as many at the peak.
+    (
+        "requests_of_active",
+        {"people": 600, "active": 0.2, "per_minute": 2, "peak": 3},
+        12.0,
+        1e-12,
+    ),
     ("busy_sessions", {"response": 300, "think": 60}, 6, 1e-12),
     # DeepSeek's fleet: 608 and 168 billion tokens a day, 73.7k in and 14.8k out a node: 226.9
     # nodes, 226.75 reported.
@@ -334,7 +343,7 @@ def test_the_docstring_is_a_contract(name, function):
     text = inspect.getdoc(function)
     parameters = inspect.signature(function).parameters
     assert all(one.kind is one.KEYWORD_ONLY for one in parameters.values()), "keyword-only"
-    units = "1|byte|byte/s|FLOP|FLOP/s|s|W|J|1/s|USD|USD/h|USD/kWh|byte or FLOP|byte/s or FLOP/s|byte or s"
+    units = "1/min|1|byte|byte/s|FLOP|FLOP/s|s|W|J|1/s|USD|USD/h|USD/kWh|byte or FLOP|byte/s or FLOP/s|byte or s"
     assert re.search(rf"\A.+ \[(?:{units})\]\n", text), "what is returned has a unit"
     documented = re.findall(rf"(?m)^(\w+) : .+ \[(?:{units})\]$", text)
     assert documented == list(parameters)

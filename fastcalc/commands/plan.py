@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from math import inf
 from typing import cast
 
@@ -11,13 +12,14 @@ from fastcalc.catalogue.schema import Hardware, Model
 from fastcalc.catalogue.units import parse_quantity
 from fastcalc.commands import loading, next_commands
 from fastcalc.commands.answer import CommandAnswer, no_answer
+from fastcalc.commands.people import people_of, settled
 from fastcalc.core.chip.formats_run import four_bits
 from fastcalc.core.scenario import Scenario, check_context
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.report import commands, plan_table
 from fastcalc.report import plan as report
-from fastcalc.report.numbers_as_text import many
+from fastcalc.report.numbers_as_text import many, number
 from fastcalc.report.plan_refusal import refusal
 from fastcalc.report.servers.script import ENGINES, runs_on, script
 from fastcalc.requests import readers
@@ -26,7 +28,7 @@ from fastcalc.requests.search import FindPlans
 from fastcalc.requests.speculate import speculations
 from fastcalc.search.plan.candidates import candidates, deployments
 from fastcalc.search.plan.cheapest_plans import decide
-from fastcalc.search.plan.decision import Plan
+from fastcalc.search.plan.decision import Decision, Plan
 from fastcalc.search.plan.service import Objective, Service
 from fastcalc.search.sweep.grid import Grid
 from fastcalc.written import shown
@@ -44,7 +46,13 @@ def run(request: FindPlans) -> CommandAnswer:
         return plan_classes.run(request)
     notes: list[str] = []
     service = service_of(request, notes)
-    decision = decide(_grids(request, service, notes), service, shown=request.top)
+    grids, people = _grids(request, service, notes), people_of(request)
+
+    def decide_at(rate: float | None) -> Decision:
+        return decide(grids, replace(service, rate=rate), shown=request.top)
+
+    decision = settled(people, decide_at, _request_seconds) if people else decide_at(service.rate)
+    service = decision.service
     if not decision.plans:
         return no_answer(
             [refusal(decision)],
@@ -58,7 +66,9 @@ def run(request: FindPlans) -> CommandAnswer:
         return _servers(request, request.emit, decision.plans[0], service, notes)
 
     return CommandAnswer(
-        lambda screen: plan_table.parts(decision, request.top, _phrase(request), typed, screen),
+        lambda screen: plan_table.parts(
+            decision, request.top, _phrase(request, service), typed, screen
+        ),
         lambda: report.plan_records(plans, service, typed),
         lambda: (plan_table.columns(service), report.unrounded(plans, service, commands.Typed())),
         lambda: report.details(decision, typed),
@@ -229,7 +239,15 @@ def typed_of(request: FindPlans) -> commands.Typed:
     return commands.Typed(names, words)
 
 
-def _phrase(request: FindPlans) -> str:
+def _request_seconds(decision: Decision) -> float | None:
+    """Return the time of a request on the first plan, None where there is none. [s]"""
+    if not decision.plans:
+        return None
+    plan = decision.plans[0]
+    return plan.values["ttft"] + (decision.service.output - 1.0) * plan.values["tpot"]
+
+
+def _phrase(request: FindPlans, service: Service) -> str:
     tokens = many(request.output, "token")
     cached = f" ({request.prefix_hit * 100:g} % cached)" if request.prefix_hit else ""
     words = [
@@ -242,6 +260,8 @@ def _phrase(request: FindPlans) -> str:
     rate, _, unit = as_text(request.rate or "").partition("/")
     noun = "request" if rate and float(rate) == 1 else "requests"
     words += [f"{rate.strip()} {noun}/{unit.strip() or 's'}"] if rate else []
+    if request.people is not None:
+        words += [f"{request.people:,} people ({number(service.rate or 0.0)} requests/s)"]
     words += [f"at most {request.max_chips:,} chips"] if request.max_chips else []
     return ", ".join(words)
 

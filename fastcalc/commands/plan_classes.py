@@ -1,12 +1,13 @@
 """``fastcalc plan --traffic``: classes of requests on replicas of their own, or shared."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from fastcalc.catalogue.schema import Model
 from fastcalc.commands import loading
 from fastcalc.commands.answer import CommandAnswer, no_answer
+from fastcalc.commands.people import people_of, settled
 from fastcalc.commands.plan import scenarios_of, service_of, typed_of
 from fastcalc.core.request_class import RequestClass
 from fastcalc.core.scenario import Scenario, check_context
@@ -28,13 +29,11 @@ from fastcalc.search.sweep.grid import Grid
 def run(request: FindPlans) -> CommandAnswer:
     """Return the cheapest deployments for classes of requests; the answer is no if none does."""
     notes: list[str] = []
-    search = _ClassSearch(request, service_of(request, notes), notes)
-    sharing = cheapest_sharing(
-        search.traffic.classes,
-        search.decide_for,
-        may_share=search.may_share,
-        max_chips=search.service.max_chips,
-    )
+    search, people = _ClassSearch(request, service_of(request, notes), notes), people_of(request)
+    if people is None:
+        sharing = search.sharing_at(search.rate)
+    else:
+        sharing = settled(people, search.sharing_at, _request_seconds)
     typed = typed_of(request)
     if not sharing.pools:
         return no_answer(
@@ -50,6 +49,17 @@ def run(request: FindPlans) -> CommandAnswer:
         notes=notes,
         as_text=None if servers is None else lambda _: servers,
     )
+
+
+def _request_seconds(sharing: Sharing) -> float | None:
+    """Return the mean time of a request over all classes, None where not all are served. [s]"""
+    if not sharing.pools:
+        return None
+    times = (
+        served.kind.share * (served.ttft + (served.kind.output - 1.0) * served.tpot)
+        for served in class_report.served_classes(sharing.pools)
+    )
+    return sum(times)
 
 
 def _reasons(sharing: Sharing) -> list[str]:
@@ -86,7 +96,7 @@ class _ClassSearch:
         if rate is None:
             raise InputError(
                 f"{self.request.traffic}: says no rate; write aggregate_rate: 20, or give "
-                f"{option('rate', '20/s')}"
+                f"{option('rate', '20/s')} or {option('people', '500')}"
             )
         return rate
 
@@ -118,12 +128,21 @@ class _ClassSearch:
         """Return whether classes are of one model."""
         return len({self._model_name(kind) for kind in classes}) == 1
 
-    def decide_for(
-        self, classes: tuple[RequestClass, ...], chips: frozenset[str] | None
+    def sharing_at(self, rate: float) -> Sharing:
+        """Return the cheapest pools for so many requests a second of all classes."""
+        return cheapest_sharing(
+            self.traffic.classes,
+            partial(self._decide_for, rate),
+            may_share=self.may_share,
+            max_chips=self.service.max_chips,
+        )
+
+    def _decide_for(
+        self, rate: float, classes: tuple[RequestClass, ...], chips: frozenset[str] | None
     ) -> Decision:
         """Return the deployments for classes that share replicas, on some chips."""
         share = sum(kind.share for kind in classes)
-        service = self.service.of_classes(classes, self.rate * share)
+        service = self.service.of_classes(classes, rate * share)
         grids = [
             self._grid(scenario, service)
             for scenario in self._scenarios[self._model_name(classes[0])]

@@ -111,8 +111,28 @@ class ServiceLevel(Request):
     ] = None
     tpot: Annotated[str | None, flag("TIME", "Most time between two tokens: 25ms.")] = None
     min_speed: Annotated[float | None, flag("TOK/S", "The same as a speed.")] = None
+
+
+class Askers(Request):
+    """Who asks."""
+
     rate: Annotated[
         "NumberGiven | None", flag("N/s", "Requests to carry; one replica if left.")
+    ] = None
+    people: Annotated[int | None, flag("N", "People who make the requests, instead of a rate.")] = (
+        None
+    )
+    think: Annotated[str | None, flag("TIME", "Time from an answer to the next request: 30s.")] = (
+        None
+    )
+    requests_per_active_user_per_min: Annotated[
+        float | None, flag("N", "How often each asks, instead of thinking.")
+    ] = None
+    active_fraction: Annotated[
+        float | None, groups.a_share("active_fraction", "Share of the people who are at it.")
+    ] = None
+    peak_multiplier: Annotated[
+        float | None, flag("X", "Busiest time over the mean one, to plan for.")
     ] = None
 
 
@@ -155,6 +175,7 @@ class FindPlans(
     groups.DraftsToTry,
     RecordedTraffic,
     ServiceLevel,
+    Askers,
     WantedPlans,
     groups.FormatsToTry,
     groups.AnyChips,
