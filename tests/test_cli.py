@@ -497,10 +497,10 @@ def fresh(*args, **more):
 
 
 SECTIONS = {
-    "compare": "Arguments, Traffic, Formats, Deployment, Memory, Engine limits, Prices, Output, Your own files, "
-    "Options, Examples",
-    "plan": "Arguments, Traffic, Service level, Search, Formats, Deployment, Engine limits, Memory, Prices, "
-    "Output, Your own files, Options, Examples",
+    "compare": "Arguments, Traffic, Formats, Deployment, Memory, Engine limits, Measurements, Prices, Output, Your own "
+    "files, Options, Examples",
+    "plan": "Arguments, Traffic, Service level, Who asks, Search, Formats, Deployment, Measurements, Engine limits, "
+    "Memory, Prices, Servers, Output, Your own files, Options, Examples",
     "import": "Arguments, Output, Options, Examples",
     "new": "Arguments, Output, Options, Examples",
 }
@@ -586,11 +586,11 @@ def test_flags_are_frozen_fields_with_the_defaults_of_the_command_line():
 
 def test_flags_shared_with_another_command_are_carried_over():
     fastmode = Fastmode(model="m", prompt=7, prefix_hit=0.5, price=["h100-sxm=2"])
-    asked = Compare.like(fastmode, models=["m"], batch="4")
+    asked = Compare.sharing(fastmode, models=["m"], batch="4")
     assert (asked.prompt, asked.prefix_hit, asked.price) == (7, 0.5, ["h100-sxm=2"])
     assert (asked.models, asked.batch, asked.on) == (["m"], "4", "h100-sxm")
     with pytest.raises(TypeError, match="batches"):
-        Compare.like(fastmode, batches="4")
+        Compare.sharing(fastmode, batches="4")
 
 
 def test_flags_refuse_a_format_that_the_command_does_not_write():

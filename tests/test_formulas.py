@@ -45,6 +45,16 @@ PUBLISHED = [
     # At the bound a range is as wide as stated; e^3 below it, the root of 1 + 3 times as wide.
     ("half_width", {"at_bound": 0.2, "slowdown": 1.0}, 0.2, 1e-12),
     ("half_width", {"at_bound": 0.2, "slowdown": math.e**3}, 0.4, 1e-12),
+    # Matern 3/2 at half a length: (1 + 0.8660) e^-0.8660 = 0.7849, of which 0.7 and 0.3.
+    ("correlation", {"distance": 0.5, "constant": 0.0}, 0.7849, 5e-5),
+    ("correlation", {"distance": 0.5, "constant": 0.3}, 0.8494, 5e-5),
+    # Far away the constant is left.
+    ("correlation", {"distance": 100.0, "constant": 0.3}, 0.3, 1e-12),
+    # One measurement as noisy as what it measures varies: half, and half of it to go.
+    ("share_unexplained", {"explained": 1.0 / 2.0, "variance": 1.0}, 0.5, 1e-12),
+    ("share_unexplained", {"explained": 1.1, "variance": 1.0}, 0.0, 0.0),
+    # Of a measurement alone nothing is predicted, so that it is off by itself: y/C over 1/C.
+    ("error_by_others", {"weight": 0.3 / 2.0, "precision": 1.0 / 2.0}, 0.3, 1e-12),
     # 1 + 1/2 + 1/4 + 1/8 tokens of three drafts accepted half of the time.
     ("acceptance_needed", {"yielded": 1.875, "drafted": 3}, 0.5, 1e-12),
     # Two drafts that are all kept: three tokens.

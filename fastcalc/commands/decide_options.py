@@ -192,7 +192,7 @@ def _evaluated(
     numbers = _own_numbers(name, keys)
     output = int(numbers.get("tokens", request.tokens))
     prompt = int(numbers.get("prompt", request.prompt or 0)) or None
-    comparison = Compare.like(
+    comparison = Compare.sharing(
         request,
         **{"on": request.on or "h100-sxm,gb200,wse-3", "batch": request.batch or "1", **deployment},
         models=models,

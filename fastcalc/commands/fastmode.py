@@ -34,7 +34,7 @@ BATCH = 32
 def run(request: Fastmode) -> CommandAnswer:
     """Return every way to the speed; the answer is no if nothing reaches it."""
     _check(request)
-    comparison = Compare.like(request, models=[request.model], batch=request.batch or str(BATCH))
+    comparison = Compare.sharing(request, models=[request.model], batch=request.batch or str(BATCH))
     notes: list[str] = []
     scenario, catalogue = _scenario(comparison, notes)
     if request.curve:

@@ -16,7 +16,7 @@ def run(request: FitMemory) -> CommandAnswer:
     notes: list[str] = []
     locations = [
         location
-        for scenario in scenarios(Compare.like(request), notes)
+        for scenario in scenarios(Compare.sharing(request), notes)
         for location in locate_each(scenario)
     ]
     fitting = [location for location in locations if location.fits]

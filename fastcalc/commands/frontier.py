@@ -20,7 +20,7 @@ from fastcalc.search import frontier, placeable
 
 def run(request: Frontier) -> CommandAnswer:
     """Return what nothing beats in both speed and price; the answer is no if nothing fits."""
-    comparison = Compare.like(request, models=[request.model], batch="1", weights=None, kv=None)
+    comparison = Compare.sharing(request, models=[request.model], batch="1", weights=None, kv=None)
     readers.number(request.max_chips, option("max_chips"), LIMITS["chips searched"], 72)
     notes: list[str] = []
     placed, refused = placeable(_scenarios(request, comparison, notes), request.max_chips)

@@ -10,6 +10,7 @@ from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Engine, Hardware, Model, Parameters
 from fastcalc.catalogue.selection import selected, single_names
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.commands.like import like
 from fastcalc.core.chip.host import memory_choice
 from fastcalc.core.chip.machine import tier_position
 from fastcalc.core.chip.tier import MemoryChoice, PlaceFor, own_tiers
@@ -77,6 +78,13 @@ def scenarios(request: Compare, notes: list[str]) -> list[Scenario]:
         for model in models
         for chip, (engine, is_borrowed) in zip(chips, engines, strict=True)
     ]
+    if request.like is not None:
+        own = like(request, request.like, entries, engines)
+        compared = [
+            own.scenario(replace(scenario, engine=own.engine(scenario.engine)))
+            for scenario in compared
+        ]
+        notes += own.notes(compared)
     return [part for scenario in compared for part in by_layout(scenario)]
 
 

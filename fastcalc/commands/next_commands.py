@@ -97,7 +97,7 @@ def as_typed(request: Request, *, has_memories: bool = False) -> list[str]:
 
     has_memories : whether the chip has several memories of its own
     """
-    names = ("host", "host_use", "place", "hardware_dir", "models_dir", "engines_dir")
+    names = ("like", "host", "host_use", "place", "hardware_dir", "models_dir", "engines_dir")
     values = {name: getattr(request, name, None) for name in names}
     if isinstance(request, HostMemory) and (request.host or request.place or has_memories):
         values["place_for"] = None if request.place_for == "served" else request.place_for

@@ -1,7 +1,6 @@
 """``fastcalc plan``: the deployments that meet a service, the cheapest first."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from math import inf
 from typing import cast
@@ -12,6 +11,7 @@ from fastcalc.catalogue.schema import Hardware, Model
 from fastcalc.catalogue.units import parse_quantity
 from fastcalc.commands import loading, next_commands
 from fastcalc.commands.answer import CommandAnswer, no_answer
+from fastcalc.commands.like import like
 from fastcalc.commands.people import people_of, settled
 from fastcalc.core.chip.formats_run import four_bits
 from fastcalc.core.scenario import Scenario, check_context
@@ -156,7 +156,7 @@ def _grids(request: FindPlans, service: Service, notes: list[str]) -> list[Grid]
 
 def scenarios_of(
     request: FindPlans, model: Model, prefix_hit: float, notes: list[str]
-) -> Iterator[Scenario]:
+) -> list[Scenario]:
     """Return a scenario for each chip, its formats and ways to draft ahead."""
     entries = loading.catalogue(request)
     memory = loading.memory_of(entries, request)
@@ -169,7 +169,10 @@ def scenarios_of(
     pricing = loading.pricing_of(chips, request, utilization=1.0)
     choices = _formats(request, chips, notes)
     speculated = speculations(request.speculate)
-    return (
+    own = like(request, request.like, entries, engines) if request.like is not None else None
+    if own is not None:
+        engines = [(own.engine(engine), is_borrowed) for engine, is_borrowed in engines]
+    scenarios = [
         scenario
         for chip, engine in zip(chips, engines, strict=True)
         if chip.id in choices
@@ -182,7 +185,10 @@ def scenarios_of(
             memory=memory,
             prefix_hit=prefix_hit,
         )
-    )
+    ]
+    if own is not None:
+        notes += own.notes(scenarios)
+    return scenarios
 
 
 def _run_by(

@@ -54,14 +54,14 @@ def _answer(kind: str, request: Plot) -> CommandAnswer:
 
     if kind == "validate":
         path = _only(request, "file of measurements")
-        return validate.run(Validate.like(request, out=None, path=path and Path(path)))
+        return validate.run(Validate.sharing(request, out=None, path=path and Path(path)))
     if kind == "frontier":
         model = _only(request, "model") or loading.DEFAULT_MODELS[0]
-        return frontier.run(Frontier.like(request, out=None, model=model))
+        return frontier.run(Frontier.sharing(request, out=None, model=model))
     if kind == "memory":
         batch = request.batch if request.batch != Plot.batch else "1"
-        return fit.run(FitMemory.like(request, out=None, batch=batch))
-    return compare.run(Compare.like(request, out=None))
+        return fit.run(FitMemory.sharing(request, out=None, batch=batch))
+    return compare.run(Compare.sharing(request, out=None))
 
 
 def _only(request: Plot, noun: str) -> str | None:

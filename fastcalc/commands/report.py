@@ -17,5 +17,5 @@ def run(request: WriteReport) -> int:
         raise InputError(
             f"{option('out')} {request.out}: a report is HTML; end it in .html, or use compare"
         )
-    comparison = Compare.like(request, format="html")
+    comparison = Compare.sharing(request, format="html")
     return respond(comparison, compare.run(comparison))

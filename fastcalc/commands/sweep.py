@@ -17,6 +17,7 @@ from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Entry
 from fastcalc.commands import loading, output, progress
 from fastcalc.commands.answer import HEAD
+from fastcalc.commands.like import like
 from fastcalc.commands.size import foresee
 from fastcalc.core.scenario import Scenario
 from fastcalc.errors import InputError
@@ -100,7 +101,15 @@ def combinations(request: Sweep, notes: list[str]) -> Combinations:
     left_out: Counter[str] = Counter()
     computed: dict[tuple[str, str, str], set[frozenset[str]]] = {}
     for what_ifs in changes.combined():
-        axes = _axes(replace(request, set=what_ifs or None), [] if swept else notes)
+        changed = replace(request, set=what_ifs or None)
+        axes = _axes(changed, [] if swept else notes)
+        own = None
+        if request.like is not None:
+            entries = loading.catalogue(changed)
+            own = like(request, request.like, entries, [pair[1:] for pair in axes.chips])
+            axes = replace(
+                axes, chips=[(chip, own.engine(engine), part) for chip, engine, part in axes.chips]
+            )
         repeated = set()
         for (chip, engine, _), model in product(axes.chips, axes.models):
             ids = (chip.id, model.id, engine.id)
@@ -109,6 +118,8 @@ def combinations(request: Sweep, notes: list[str]) -> Combinations:
                 repeated.add(ids)  # which this list does not change
             computed[ids].add(applied)
         new_grids, skipped = grids(replace(axes, computed=frozenset(repeated)))
+        if own is not None and not swept:
+            notes += own.notes(grid.scenario for grid in new_grids)
         swept += new_grids
         left_out += skipped
     if not any(grid.size for grid in swept):

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from fastcalc.catalogue.schema import Engine, Hardware
 from fastcalc.core.chip.formats_run import formats_run
 from fastcalc.core.chip.machine_class import class_of, engine_of_class
+from fastcalc.core.own_rows import is_of, measured_on
 from fastcalc.core.placement.placement import Placement
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.speed_range import is_fitted_kind
@@ -65,6 +66,29 @@ def unpacking_notes(placement: Placement) -> Iterator[str]:
                 f"{machine.hardware.id}: kernels of {machine.engine.id} widen {what} of "
                 f"{', '.join(sorted(names))} to 16 bits before they multiply"
             )
+
+
+def own_notes(placement: Placement) -> Iterator[str]:
+    """Yield whether a placement is predicted like rows of its owner, where its engine has any."""
+    machine, layout = placement.machine, placement.layout
+    deployments = machine.engine.own_deployments
+    if machine.engine.is_bound or not deployments:
+        return
+    chip = machine.hardware.id
+    measured = measured_on(machine.engine, chip, placement.work)
+    alike = [part for part in measured if is_of(part, layout)]
+    if alike:
+        rows = sum(len(part.rows) for part in alike)
+        noun = "rows" if rows > 1 else "row"
+        yield f"{chip}: times and range are moved by {rows} {noun} of {alike[0].file}"
+        return
+    files = ", ".join(dict.fromkeys(part.file for part in deployments))
+    reason = (
+        f"{files} is of another layout ({measured[0].layout})"
+        if measured
+        else f"no row of {files} is of it in these formats"
+    )
+    yield f"{chip}: {reason}, so it is unchanged"
 
 
 def limit_notes(placement: Placement, batch: int) -> Iterator[str]:

@@ -145,6 +145,8 @@ class Estimate:
         )
         if near is None or far is None:
             return None
+        narrowed = timeline.token(self.passes).narrowed
+        near, far = ((below**narrowed, above**narrowed) for below, above in (near, far))
         split = self.passes.split
         reads = np.asarray(False) if split is None else split.reads_host
         return where(reads, far[0], near[0]), where(reads, far[1], near[1])

@@ -21,6 +21,7 @@ from fastcalc.core.entry_notes import (
     inherited_notes,
     limit_notes,
     model_notes,
+    own_notes,
     unpacking_notes,
 )
 from fastcalc.core.estimate import Estimate, evaluate
@@ -394,4 +395,5 @@ def _warnings(outcome: Location) -> Iterable[str]:
     yield from (f"{entry.id} is hypothetical" for entry in (hardware, model) if entry.hypothetical)
     yield from model_notes(outcome.placement)
     yield from unpacking_notes(outcome.placement)
+    yield from own_notes(outcome.placement)
     yield from limit_notes(outcome.placement, max(scenario.batches))

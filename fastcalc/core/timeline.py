@@ -43,6 +43,17 @@ class Timeline:
         terms = (count * self.passes.seconds(name) for name, count in self.counts)
         return floats((self.overhead + self.loading + sum(terms)) / self.per)
 
+    @property
+    def decode_share(self) -> Floats:
+        """Share of it in which passes decode. [1]"""
+        terms = (count * self.passes.seconds(name) for name, count in self.counts if name == DECODE)
+        return floats(sum(terms, 0.0) / (self.per * self.seconds))
+
+    @property
+    def narrowed(self) -> ArrayLike:
+        """Half-width of a range by rows of this deployment, over that without them. [1]"""
+        return self.passes.narrowed(self.decode_share) if self.passes.own else 1.0
+
     def works(self) -> Iterator[tuple[PassWork, Array]]:
         """Yield the work of its passes, and how many of each it takes. [1]"""
         for name, count in self.counts:

@@ -64,6 +64,19 @@ class Prediction:
         return replace(self, low=low, high=high)
 
     @property
+    def reach(self) -> tuple[float, float]:
+        """How many times slower and faster than expected its range goes, the bound aside. [1]
+
+        What the bound cuts off is taken to be as far as the other end.
+        """
+        assert self.low is not None
+        assert self.high is not None
+        ends = self.high / self.expected, self.expected / self.low
+        below, above = ends if self.point.is_time else ends[::-1]
+        is_cut = self.bound in (self.low, self.high)
+        return below, below if is_cut else above
+
+    @property
     def factor(self) -> float:
         """How many times the expected value is off, either way. [1]"""
         ratio = self.expected / self.point.value
@@ -128,7 +141,7 @@ class Group:
 def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[Prediction]:
     """Return every point predicted, by times in seconds from elsewhere if they are given."""
     # The bound is a bound: an engine of all ones must not step over it.
-    expected = np.maximum(rows.seconds() if seconds is None else seconds, rows.bound)
+    expected = np.maximum(_as_measured(rows) if seconds is None else seconds, rows.bound)
     is_time = np.array([point.is_time for point in rows.points], dtype=bool)
     values = np.where(is_time, expected, rows.tokens / expected).tolist()
     slowdowns = expected / rows.bound
@@ -142,7 +155,10 @@ def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[P
         about = batch.deployment.engine.id, machine, phase, has_experts
         slowdown = slowdowns[len(predictions) :][: len(batch.points)]
         reach = speed_range(batch.placement, phase, slowdown=slowdown, is_offloaded=is_offloaded)
-        edges = np.broadcast_arrays(*reach, slowdown)[:2] if reach else ()
+        narrowed = batch.recipe.timeline.narrowed
+        edges = (
+            np.broadcast_arrays(*(edge**narrowed for edge in reach), slowdown)[:2] if reach else ()
+        )
         for place, (point, assumed) in enumerate(zip(batch.points, batch.assumptions, strict=True)):
             index = len(predictions)
             value, bound, middle = values[index], bounds[index], typical[index]
@@ -151,6 +167,17 @@ def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[P
                 prediction.within(*(edge.item(place) for edge in edges)) if edges else prediction
             )
     return predictions
+
+
+def _as_measured(rows: StackedPoints) -> Floats:
+    """Return the time of each point, by rows of its deployment where its engine has some. [s]"""
+    seconds, first = rows.seconds(), 0
+    for batch in dict.fromkeys(rows.batches):
+        after = first + len(batch.points)
+        if batch.recipe.timeline.passes.own:
+            seconds[first:after] = batch.recipe.timeline.seconds
+        first = after
+    return seconds
 
 
 def groups_of(predictions: Sequence[Prediction]) -> list[Group]:

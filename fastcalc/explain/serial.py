@@ -157,6 +157,11 @@ def _drafting(context: PassContext, part: Component) -> list[Equation]:
     return [equation("each", part.seconds_each, "s", number(plain, "s") / context.work.depth)]
 
 
+@component("as measured", "what your own rows of this deployment say it takes longer, or less long")
+def _as_measured(_: PassContext, part: Component) -> list[Equation]:
+    return [named("time", "s", number(part.seconds_each, "s"))]
+
+
 @component("up to the bound", "what an engine without losses would else be ahead of the bound")
 def _up_to_the_bound(context: PassContext, part: Component) -> list[Equation]:
     bound, before = context.schedule.bound().seconds, sum(context.seconds.values())

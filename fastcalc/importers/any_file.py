@@ -1,6 +1,7 @@
 """A file or a folder of measurements, whoever wrote it."""
 
 from collections.abc import Mapping
+from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,23 @@ if TYPE_CHECKING:
     from fastcalc.catalogue.store import Catalogue
 
 
+def is_foreign(path: Path) -> bool:
+    """Return whether a file holds results of another program, which may not name everything.
+
+    Raises InputError if it cannot be read.
+    """
+    with opened(path) as stream:
+        return _is_foreign(_head(stream), path)
+
+
+def _head(stream: BufferedReader) -> str:
+    return stream.peek(1).decode("utf-8-sig", "replace").lstrip()
+
+
+def _is_foreign(head: str, path: Path) -> bool:
+    return head[:1] in ("{", "[") or path.suffix in (".json", ".jsonl")
+
+
 def read(path: Path, *, catalogue: "Catalogue", options: Mapping[str, str] | None = None) -> Points:
     """Read a CSV of points, or results of another program: JSON, by what it holds or by its name.
 
@@ -28,8 +46,8 @@ def read(path: Path, *, catalogue: "Catalogue", options: Mapping[str, str] | Non
 
         return points_in_folder(path, catalogue=catalogue, options=options or {})
     with opened(path) as stream:
-        head = stream.peek(1).decode("utf-8-sig", "replace").lstrip()
-        if head[:1] in ("{", "[") or path.suffix in (".json", ".jsonl"):
+        head = _head(stream)
+        if _is_foreign(head, path):
             from fastcalc.importers.foreign import foreign_in  # needs pydantic, a CSV does not
 
             content = text_in(str(path), stream)

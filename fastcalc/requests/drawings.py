@@ -32,7 +32,7 @@ class Drawing(groups.OutputFile):
     width: Annotated[float | None, flag("INCHES", "Width of the picture; 8 unless given.")] = None
 
 
-class Plot(KindOfChart, Evaluated, groups.Paid, Drawing, groups.OwnFolders):
+class Plot(KindOfChart, Evaluated, groups.OwnRuns, groups.Paid, Drawing, groups.OwnFolders):
     """Draw a chart, in a file by its ending (svg, pdf, png, ...) or in the terminal.
 
     Of models on chips: speed against batch, the roofline, the frontier of speed and price, the time
@@ -49,7 +49,7 @@ class Plot(KindOfChart, Evaluated, groups.Paid, Drawing, groups.OwnFolders):
     max_chips: Annotated[int, flag("N", "Most chips of a deployment on the frontier.")] = 72
 
 
-class WriteReport(Evaluated, groups.Paid, groups.OutputFile, groups.OwnFolders):
+class WriteReport(Evaluated, groups.OwnRuns, groups.Paid, groups.OutputFile, groups.OwnFolders):
     """Write a comparison as one HTML file to send: the same as compare -o FILE.html.
 
     What it says, its table (to sort, filter and choose columns of), charts, each step taken apart,

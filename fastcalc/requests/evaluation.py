@@ -37,7 +37,7 @@ class Evaluated(
     """What `compare` and `fit` have in common."""
 
 
-class Compare(Evaluated, groups.Paid, groups.Written):
+class Compare(Evaluated, groups.OwnRuns, groups.Paid, groups.Written):
     """Compare chips on models, batch by batch.
 
     Speed, latency and dollars, the bound and the range, and what limits them.

@@ -63,7 +63,7 @@ class Request:
         return super().__new__(cls)
 
     @classmethod
-    def like(cls, request: "Request", **changes: Any) -> Self:
+    def sharing(cls, request: "Request", **changes: Any) -> Self:
         """Return a request of this class: what it shares with another, but for the changes."""
         shared = {name: getattr(request, name) for name in declared(cls) if hasattr(request, name)}
         return cls(**shared | changes)

@@ -175,6 +175,15 @@ class EngineLimits(Request):
     ] = None
 
 
+class OwnRuns(Request):
+    """Measurements."""
+
+    like: Annotated[
+        Path | None,
+        flag("FILE", "Your own runs, as validate reads them: predict as your server was measured."),
+    ] = None
+
+
 class ChipCount(Request):
     """Deployment."""
 

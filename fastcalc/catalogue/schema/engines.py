@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field, create_model
 
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
+from fastcalc.catalogue.schema.own_rows import OwnDeployment
 from fastcalc.catalogue.schema.quantities import (
     CacheFormatName,
     Entry,
@@ -123,6 +124,7 @@ class Engine(Entry):
     instead: list[Instead] = []
     range_widths: RangeWidths | None = None
     ranges: Ranges | None = None
+    own_deployments: list[OwnDeployment] = []
     notes: list[str] = []
     excused: Excuses = {}
 

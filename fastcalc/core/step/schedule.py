@@ -6,10 +6,13 @@ is said in `fastcalc.core.timeline`.
 
 from dataclasses import replace
 from functools import cached_property, reduce
+from math import prod
+from typing import Literal
 
 import numpy as np
 
 from fastcalc.core.chip.tier import PlaceFor
+from fastcalc.core.own_rows import OwnEffect, own_effect
 from fastcalc.core.placement.best_split import best_split
 from fastcalc.core.placement.placement import AnyPlacement
 from fastcalc.core.placement.split import Split, asked_split
@@ -33,6 +36,9 @@ from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats, floats
 DECODE, PROMPTS, FIRST, PREFILL = "decode", "prompts", "first", "prefill"
 """A pass that decodes, with what is drafted for it; what the prompts in a pass add to it; a pass
 with a chunk of one request's prompt; a pass of prompts alone."""
+
+OWN = "as measured"
+"""What a pass takes longer, or less long, by rows of the deployment itself."""
 
 _ROUNDING = 1e-9
 
@@ -237,8 +243,33 @@ class Schedule:
         return self.bound()
 
     @cached_property
+    def own(self) -> list[OwnEffect]:
+        """What rows of this very deployment say, of each that is among the layouts."""
+        return own_effect(self.placement, self.traffic, self.batch)
+
+    def _as_measured(self, kind: Literal["decode", "prompts"]) -> ArrayLike:
+        """Return how many times as long as expected a pass takes by the rows. [1]"""
+        return floats(prod(getattr(effect, kind) for effect in self.own))
+
+    def narrowed(self, decode_share: ArrayLike) -> ArrayLike:
+        """Return the half-width of a range by the rows over that without them. [1]
+
+        decode_share : share of the time that the range is of in which passes decode [1]
+        """
+        return prod(effect.narrowed(decode_share) for effect in self.own)
+
+    @cached_property
     def decode(self) -> Step:
         """The pass between two tokens of a stream, and what was drafted for it."""
+        step = self._expected_decode
+        if not self.own:
+            return step
+        measured = np.maximum(step.seconds * self._as_measured("decode"), self.decode_bound.seconds)
+        return step.then(Component(OWN, count=1.0, seconds_each=measured - step.seconds))
+
+    @cached_property
+    def _expected_decode(self) -> Step:
+        """The pass between two tokens as the engine says."""
         bound = self.decode_bound
         if self.is_bound:
             return bound.as_step()
@@ -258,6 +289,7 @@ class Schedule:
         least = self._decoding.least_seconds(sizes)
         if self._drafts and not (machine.is_spatial or self._decoding.gains):
             least = least + drafted * self.drafted_layer(None)
+        least = least * self._as_measured("decode")
         return np.maximum(least * (1.0 - _ROUNDING), self.decode_bound.seconds)
 
     @cached_property
@@ -273,15 +305,21 @@ class Schedule:
         if self.is_bound:
             nobody = 0.0 * self.batch
             return self.bound(self.traffic.computed_prompt, decode=nobody).as_step()
-        return self.expected(self.first_work())
+        step = self.expected(self.first_work())
+        if not self.own:
+            return step
+        longer = step.seconds * (self._as_measured("prompts") - 1.0)
+        return step.then(Component(OWN, count=1.0, seconds_each=longer))
 
     def seconds(self, name: str) -> Array:
         """Return the expected time of a pass, or what prompts add to it. [s]"""
         if name == PROMPTS:
-            return np.maximum(self.mixed.seconds, self.decode.seconds) - self.decode.seconds
+            decode = self._expected_decode.seconds
+            added = np.maximum(self.mixed.seconds, decode) - decode
+            return added * self._as_measured("prompts")
         if name == PREFILL:
             ((work, _),) = self.works(name)
-            return self.expected(work).seconds
+            return self.expected(work).seconds * self._as_measured("prompts")
         return (self.decode if name == DECODE else self.first).seconds
 
     def works(self, name: str) -> list[tuple[PassWork, ArrayLike]]:

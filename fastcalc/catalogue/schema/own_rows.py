@@ -1,0 +1,48 @@
+"""What a user's own rows say of a deployment: how much slower than expected each of them was."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from fastcalc.catalogue.schema.quantities import Entry, Identifier
+
+_Count = Annotated[float, Field(gt=0.0, le=1e12)]
+_Ranks = Annotated[int, Field(ge=1)] | None
+
+
+class OwnRow(Entry):
+    """One measurement alongside what the engine expects of it.
+
+    batch, context, prompt : sequences that decode together, and mean lengths in tokens
+    decode_share : share of the expected time in which passes decode [1]
+    slower : measured over expected time [1]
+    """
+
+    batch: _Count
+    context: _Count
+    prompt: _Count
+    decode_share: Annotated[float, Field(ge=0.0, le=1.0)]
+    slower: Annotated[float, Field(gt=0.0, le=1e6)]
+
+
+class OwnDeployment(Entry):
+    """A model on chips as its owner measured it; ranks are None where nobody stated them."""
+
+    hardware: Identifier
+    model: Identifier
+    weights: str
+    kv: str
+    chips: Annotated[int, Field(ge=1)]
+    tp: _Ranks = None
+    pp: _Ranks = None
+    ep: _Ranks = None
+    dp: _Ranks = None
+    file: str
+    rows: Annotated[list[OwnRow], Field(min_length=1, max_length=1000)]
+
+    @property
+    def layout(self) -> str:
+        """Its chips, and the ranks that were stated, in words."""
+        ranks = ((name, getattr(self, name)) for name in ("tp", "pp", "dp", "ep"))
+        stated = [f"{name} {count}" for name, count in ranks if count]
+        return ", ".join([f"{self.chips} chip{'s' if self.chips > 1 else ''}", *stated])

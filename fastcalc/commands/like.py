@@ -1,0 +1,139 @@
+"""``--like``: predictions as a server of the user's was measured."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from fastcalc.catalogue.schema import Engine
+from fastcalc.catalogue.schema.own_rows import OwnDeployment
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.own_rows import measured_on
+from fastcalc.core.scenario import Scenario, Sharding
+from fastcalc.errors import InputError
+from fastcalc.evidence.own_rows import OwnRows, own_rows
+from fastcalc.evidence.point import Point
+from fastcalc.importers.any_file import is_foreign, read
+from fastcalc.importers.setup import LAYOUT
+from fastcalc.mentions import option
+from fastcalc.requests import readers
+from fastcalc.requests.fields import Request
+from fastcalc.requests.readers import as_text
+
+
+@dataclass(frozen=True)
+class Like:
+    """The rows of a file under each engine that is asked about, by its id.
+
+    refusals : why none is of an engine
+    """
+
+    file: Path
+    by_engine: dict[str, OwnRows]
+    refusals: tuple[InputError, ...]
+
+    def engine(self, engine: Engine) -> Engine:
+        """Return an engine with the deployments that were measured under it."""
+        rows = self.by_engine.get(engine.id)
+        return rows.engine if rows else engine
+
+    def scenario(self, scenario: Scenario) -> Scenario:
+        """Return a scenario laid out as the only one that was measured, where none is asked for."""
+        deployments = _of(scenario)
+        if len(deployments) != 1 or scenario.sharding != Sharding():
+            return scenario
+        ranks = {name: getattr(deployments[0], name) for name in LAYOUT}
+        if scenario.hardware.execution == "spatial":
+            ranks = {"pp": ranks["chips"]}
+        return replace(scenario, sharding=Sharding(**ranks))
+
+    def notes(self, scenarios: Iterable[Scenario]) -> list[str]:
+        """Return which rows are left aside, and which chips are predicted without any.
+
+        Raises InputError if no row is of any scenario.
+        """
+        compared = list(scenarios)
+        used = {id(part): part for scenario in compared for part in _of(scenario)}
+        if not used:
+            raise InputError(self._refusal(compared))
+        notes: dict[str, None] = {}
+        for rows in self.by_engine.values():
+            counts = rows.left_aside | {
+                _differs(part, compared): len(part.rows)
+                for part in rows.engine.own_deployments
+                if id(part) not in used
+            }
+            for reason, count in counts.items():
+                noun = "rows are" if count > 1 else "row is"
+                notes[f"{self.file.name}: {count} {noun} left aside: {reason}"] = None
+        untouched = (scenario for scenario in compared if not _of(scenario))
+        for scenario in untouched:
+            chip = scenario.hardware.id
+            notes[f"{chip}: no row of {self.file.name} is of it, so it is unchanged"] = None
+        return list(notes)
+
+    def _refusal(self, compared: Sequence[Scenario]) -> str:
+        measured = [
+            part for rows in self.by_engine.values() for part in rows.engine.own_deployments
+        ]
+        if not measured:
+            return str(self.refusals[0])
+        return f"{option('like')} {self.file}: no row is of what is asked: " + "; ".join(
+            dict.fromkeys(_differs(part, compared) for part in measured)
+        )
+
+
+def like(
+    request: Request,
+    path: Path,
+    entries: Catalogue,
+    engines: Iterable[tuple[Engine, bool]],
+) -> Like:
+    """Return what the rows of a file say of engines, borrowed or not.
+
+    Raises InputError if the file is at fault.
+    """
+    points = _points(request, path, entries)
+    by_engine: dict[str, OwnRows] = {}
+    refusals: list[InputError] = []
+    for engine in {engine.id: engine for engine, _ in engines}.values():
+        try:
+            by_engine[engine.id] = own_rows(points, entries, engine, path)
+        except InputError as error:
+            refusals.append(error)
+    return Like(path, by_engine, tuple(refusals))
+
+
+def _points(request: Request, path: Path, entries: Catalogue) -> Sequence[Point]:
+    """Read a file of rows; what results of other programs leave unsaid, the request says."""
+    measured = read(path, catalogue=entries)
+    if measured.faults and is_foreign(path):
+        names = ("weights", "kv", *LAYOUT)
+        texts = {name: as_text(getattr(request, name, None) or "") for name in names}
+        chips = readers.names(getattr(request, "on", ""), option("on"))
+        models = getattr(request, "models", None) or [getattr(request, "model", "")]
+        for name, given in (("hardware", chips), ("model", models)):
+            texts[name] = as_text(given[0]) if len(given) == 1 else ""
+        measured = read(path, catalogue=entries, options=texts)
+        if measured.faults:
+            sentences = (
+                text.replace(option("hardware"), option("on")) for text in measured.sentences()
+            )
+            raise InputError(*(text.replace(option("model"), "MODEL") for text in sentences))
+    return measured.demand()
+
+
+def _of(scenario: Scenario) -> list[OwnDeployment]:
+    return measured_on(scenario.engine, scenario.hardware.id, scenario.work)
+
+
+def _differs(measured: OwnDeployment, compared: Sequence[Scenario]) -> str:
+    """Return of what a deployment is that nobody asks about, in a phrase."""
+    chips = {scenario.hardware.id for scenario in compared}
+    if measured.hardware not in chips:
+        return f"of another chip ({measured.hardware})"
+    if measured.model not in {scenario.model.id for scenario in compared}:
+        return f"of another model ({measured.model})"
+    weights = {scenario.work.weight_format for scenario in compared}
+    if measured.weights not in weights:
+        return f"of {measured.weights} weights: add {option('weights', measured.weights)}"
+    return f"of a {measured.kv} cache: add {option('kv', measured.kv)}"

@@ -1,0 +1,250 @@
+"""Predictions like a deployment of the user's own: by hand on made-up chips, then as a user would."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fastcalc.catalogue.schema.own_rows import OwnDeployment
+from fastcalc.core.estimate import evaluate
+from fastcalc.core.own_rows import EVERYWHERE, LENGTH, NARROWING, NOISE, interpolated
+from fastcalc.core.timeline import prefill, served_run
+from fastcalc.core.traffic import Traffic
+from fastcalc.evidence.own_rows import MOST_ROWS
+from fastcalc.evidence.point import COLUMNS
+from fastcalc.formulas.kriging import correlation
+from tests import made_up
+from tests.helpers import run
+
+TRAFFIC = Traffic(1000.0, 1000.0, 1500.0)
+
+
+def deployment(*rows, **changes):
+    """Rows of the made-up model as (batch, context, decode share, measured over expected time)."""
+    return OwnDeployment.model_validate(
+        {
+            "hardware": "made-up-chip",
+            "model": "made-up-model",
+            "weights": "bf16",
+            "kv": "bf16",
+            "chips": 1,
+            "file": "runs.csv",
+            "rows": [
+                {"batch": batch, "context": context, "prompt": 1000, "decode_share": share,
+                 "slower": slower}
+                for batch, context, share, slower in rows
+            ],
+            **changes,
+        }
+    )  # fmt: skip
+
+
+def estimate(*deployments, batch=8.0, traffic=TRAFFIC):
+    engine = made_up.CLOCK.model_copy(update={"own_deployments": list(deployments)})
+    placement = made_up.placed(made_up.minimal(), on=made_up.clocked(), under=engine)
+    return evaluate(placement, batch=batch, traffic=traffic)
+
+
+def test_one_row_moves_a_token_by_all_but_its_own_noise():
+    """Where it was measured: of a variance of 1 the noise of the row itself is not believed."""
+    before = estimate().tpot[0]
+    after = estimate(deployment((8, 1500, 1.0, 2.0))).tpot[0]
+    assert before == pytest.approx(10.08e-3)  # ten layers of 1 ms, and 0.01 ms a sequence
+    assert after == pytest.approx(before * 2.0 ** (1.0 - NOISE))
+
+
+def test_far_away_what_holds_everywhere_is_left():
+    """A batch of 10^12 is twelve lengths away, where the correlation is the constant."""
+    slow = deployment((8, 1500, 1.0, 2.0))
+    far = estimate(slow, batch=8e12).tpot[0] / estimate(batch=8e12).tpot[0]
+    assert far == pytest.approx(2.0 ** (EVERYWHERE * (1.0 - NOISE)), rel=1e-6)
+
+
+def test_midway_between_two_rows_their_mean_counts():
+    """Halfway in the logarithm both weigh the same: errors that cancel move nothing."""
+    rows = deployment((1, 1500, 1.0, 1.5), (64, 1500, 1.0, 1 / 1.5))
+    assert estimate(rows).tpot[0] == pytest.approx(estimate().tpot[0])
+    assert estimate(rows, batch=1.0).tpot[0] > 1.3 * estimate(batch=1.0).tpot[0]
+
+
+def test_a_row_of_decoding_says_nothing_of_prompts_nor_the_other_way_round():
+    decoding, prompts = deployment((8, 1500, 1.0, 2.0)), deployment((8, 1500, 0.0, 2.0))
+    plain = estimate()
+    first_token = prefill(plain.passes).seconds
+    assert prefill(estimate(decoding).passes).seconds == pytest.approx(first_token)
+    assert estimate(prompts).tpot[0] == pytest.approx(plain.tpot[0])
+    assert prefill(estimate(prompts).passes).seconds > 1.8 * first_token
+
+
+def test_a_served_run_is_its_passes_each_as_measured():
+    """Decode passes move by the one row, what prompts add by the other, and no third number."""
+    rows = deployment((8, 1500, 1.0, 1.5), (8, 1500, 0.0, 3.0))
+    plain, moved = estimate(), estimate(rows)
+    decode = 1000.0 * plain.tpot[0]
+    added = served_run(plain.passes).seconds - decode
+    slower = [np.exp(np.log(s) * (1 - NOISE) * v / ((1 - NOISE) * v + NOISE))
+              for s, v in ((1.5, 1.0), (3.0, 2.0))]  # fmt: skip
+    expected = decode * slower[0] + added * slower[1]
+    assert served_run(moved.passes).seconds == pytest.approx(expected)
+
+
+def test_the_bound_caps_what_rows_say():
+    absurd = estimate(deployment((8, 1500, 1.0, 1e-6)))
+    assert absurd.speed[0] == pytest.approx(absurd.bound[0])
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [{"hardware": "other"}, {"model": "other"}, {"weights": "fp8"}, {"kv": "fp8"}, {"chips": 2},
+     {"tp": 2}, {"dp": 4}],
+)  # fmt: skip
+def test_another_deployment_moves_nothing(elsewhere):
+    slow = deployment((8, 1500, 1.0, 2.0), **elsewhere)
+    assert estimate(slow).tpot[0] == estimate().tpot[0]
+
+
+def test_a_range_narrows_where_rows_are_and_not_beyond():
+    ranges = {"unseen": {"below": 2.0, "above": 2.0, "basis": "stated here"}}
+    engine = made_up.CLOCK.changed(ranges=ranges)
+    own = engine.model_copy(update={"own_deployments": [deployment((8, 1500, 1.0, 1.0))]})
+    place = made_up.placed(made_up.minimal(), on=made_up.clocked(), under=own)
+    near, far = (evaluate(place, batch=b, traffic=TRAFFIC) for b in (8.0, 8e12))
+    left = 1.0 - (1.0 - NOISE) ** 2  # of a variance of 1, by one row at the same place
+    assert near.speed[0] / near.low[0] == pytest.approx(2.0 ** (left ** (NARROWING / 2)))
+    left = 1.0 - (EVERYWHERE * (1.0 - NOISE)) ** 2
+    assert far.speed[0] / far.low[0] == pytest.approx(2.0 ** (left ** (NARROWING / 2)), rel=1e-6)
+
+
+def test_each_row_by_the_others_is_what_these_alone_predict():
+    """The closed form against leaving a row out and interpolating without it."""
+    rows = [(1, 1500, 1.0, 1.1), (8, 800, 0.9, 1.4), (64, 3000, 0.7, 0.9)]
+    _, alone = interpolated(deployment(*rows))
+    others = estimate(deployment(*rows[1:]), batch=1.0).tpot[0] / estimate(batch=1.0).tpot[0]
+    assert alone[0][0] == pytest.approx(others)
+
+
+def test_half_a_length_away_as_by_hand():
+    """r = 0.5: 0.3 + 0.7 (1 + 0.8660) e^-0.8660 = 0.8494."""
+    assert float(correlation(distance=0.5, constant=0.3)) == pytest.approx(0.8494, abs=1e-4)
+    rows = deployment((8 * np.exp(LENGTH / 2), 1500, 1.0, 2.0))
+    moved = np.log(estimate(rows).tpot[0] / estimate().tpot[0])
+    assert moved == pytest.approx(0.8494 * (1.0 - NOISE) * np.log(2.0), rel=1e-4)
+
+
+# As a user would: rows in a file.
+
+ASKED = ("compare", "llama-3.1-70b", "--on", "h100-sxm", "--prompt", "1000", "--output", "1000")
+MEASURED = {
+    "source": "mine", "hardware": "h100-sxm", "chips": "4", "model": "llama-3.1-70b",
+    "engine": "vllm", "tp": "4", "concurrency": "8", "prompt": "1000", "output": "1000",
+    "metric": "tpot_s", "value": "0.03", "notes": "kind=decode",
+}  # fmt: skip
+
+
+@pytest.fixture(name="fastcalc")
+def in_process(capsys, monkeypatch):
+    """Run a command in this process."""
+    return lambda *words: run(*words, capsys=capsys, monkeypatch=monkeypatch)
+
+
+def runs(tmp_path, *rows):
+    """Write a file of rows of Llama 3.1 70B on four H100, each as changes of its columns."""
+    file = Path(tmp_path) / "runs.csv"
+    with file.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, COLUMNS, restval="")
+        writer.writeheader()
+        for index, changes in enumerate(rows or ({},), 1):
+            writer.writerow({"id": f"own-{index:03}"} | MEASURED | changes)
+    return str(file)
+
+
+def records(fastcalc, *words):
+    answer = fastcalc(*words, "--format", "json")
+    assert answer.code == 0, answer.err
+    return json.loads(answer.out)["records"]
+
+
+def test_compare_takes_the_layout_of_the_rows_and_what_they_measured(tmp_path, fastcalc):
+    file = runs(tmp_path)
+    (alone,) = records(fastcalc, *ASKED, "--batch", "8", "--tp", "4")
+    (like,) = records(fastcalc, *ASKED, "--batch", "8", "--like", file)
+    assert (like["chips"], like["tp"]) == (4, 4)
+    log = np.log(30.0 / alone["tpot_ms"]) * (1.0 - NOISE)
+    assert like["tpot_ms"] == pytest.approx(alone["tpot_ms"] * np.exp(log), rel=1e-4)
+    ends = [f"tokens_per_s_per_user_{end}" for end in ("low", "high")]
+    low, high = (like[end] / like["tokens_per_s_per_user"] for end in ends)
+    assert low > alone[ends[0]] / alone["tokens_per_s_per_user"]
+    assert high < alone[ends[1]] / alone["tokens_per_s_per_user"]
+    assert "moved by 1 row of runs.csv" in " ".join(like["warnings"])
+
+
+def test_another_chip_of_the_table_is_unchanged_and_says_so(tmp_path, fastcalc):
+    words = ("compare", "llama-3.1-70b", "--batch", "8")
+    (alone,) = records(fastcalc, *words, "--on", "b200")
+    _, beside = records(fastcalc, *words, "--on", "h100-sxm,b200", "--like", runs(tmp_path))
+    assert beside["tpot_ms"] == alone["tpot_ms"]
+    assert "no row of runs.csv is of it" in " ".join(beside["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"hardware": "b200"}, "of another chip (b200)"),
+        ({"model": "llama-3.1-8b"}, "of another model (llama-3.1-8b)"),
+        ({"weights": "fp8"}, "of fp8 weights: add --weights fp8"),
+        ({"kv": "fp8"}, "of a fp8 cache: add --kv fp8"),
+        ({"engine": "sglang"}, "of another engine (sglang)"),
+        ({"notes": "kind=decode; host=ddr5-2ch"}, "part of the model was on a host"),
+    ],
+)
+def test_rows_of_others_are_left_aside_and_alone_they_are_an_error(
+    tmp_path, fastcalc, changes, reason
+):
+    beside = fastcalc(*ASKED, "--like", runs(tmp_path, {}, changes))
+    assert beside.code == 0
+    assert f"runs.csv: 1 row is left aside: {reason}" in beside.err
+    alone = fastcalc(*ASKED, "--like", runs(tmp_path, changes))
+    assert alone.code == 2
+    assert reason in alone.err
+
+
+def test_a_plan_and_a_sweep_move_the_measured_layout_alone(tmp_path, fastcalc):
+    file = runs(tmp_path, {"value": "0.06"})
+    words = ("sweep", "llama-3.1-70b", "--on", "h100-sxm", "--tp", "4,8", "--batch", "8")
+    plain, moved = (records(fastcalc, *words, *extra) for extra in ((), ("--like", file)))
+    assert moved[0]["tpot_ms"] > 2.0 * plain[0]["tpot_ms"]
+    assert moved[1]["tpot_ms"] == plain[1]["tpot_ms"]
+    words = ("plan", "llama-3.1-70b", "--on", "h100-sxm", "--weights", "bf16", "--max-chips", "4")
+    plain, moved = (records(fastcalc, *words, *extra) for extra in ((), ("--like", file)))
+    assert moved[0]["usd_per_mtok_total"] > plain[0]["usd_per_mtok_total"]
+
+
+def test_python_takes_a_path(tmp_path):
+    import fastcalc as fc
+
+    table = fc.compare("llama-3.1-70b", on="h100-sxm", batch=8, like=runs(tmp_path))
+    assert list(table["tp"]) == [4]
+
+
+def test_of_many_rows_as_many_are_kept_as_say_something(tmp_path, fastcalc):
+    many = [{"concurrency": str(1 + i)} for i in range(2 * MOST_ROWS)]
+    (record,) = records(fastcalc, *ASKED, "--batch", "8", "--like", runs(tmp_path, *many))
+    assert f"moved by {MOST_ROWS} rows" in " ".join(record["warnings"])
+
+
+def test_a_result_that_names_no_chip_is_of_the_one_that_is_asked_about(tmp_path, fastcalc):
+    result = {
+        "duration": 10.0, "completed": 100, "total_input_tokens": 100_000,
+        "total_output_tokens": 100_000, "max_concurrency": 8, "num_prompts": 100,
+        "request_rate": "inf", "median_tpot_ms": 30.0, "backend": "vllm",
+        "model_id": "meta-llama/Llama-3.1-70B-Instruct",
+    }  # fmt: skip
+    file = tmp_path / "result.json"
+    file.write_text(json.dumps(result))
+    (record,) = records(fastcalc, *ASKED, "--batch", "8", "--tp", "4", "--like", str(file))
+    assert "result.json" in " ".join(record["warnings"])
+    refused = fastcalc("compare", "llama-3.1-70b", "--like", str(file))
+    assert refused.code == 2
+    assert "give --on" in refused.err
