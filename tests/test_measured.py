@@ -336,6 +336,8 @@ def test_a_source_left_out_is_met_worse_than_the_others_it_disagrees_with():
         ({"model": "qwen3-8b", "date": "2025-03"}, "vllm"),
         ({"hardware": "gaudi-3", "model": "qwen3-8b", "date": "2026-03"}, "young"),
         ({"hardware": "tpu-v6e", "model": "qwen3-8b", "date": "2026-03"}, "tpu"),
+        ({"hardware": "trainium-2", "model": "qwen3-8b", "date": "2026-03"}, "neuron"),
+        ({"hardware": "trainium-2", "engine": "", "date": ""}, "neuron"),
     ],
 )
 def test_early_and_odd_points_are_predicted_with_young_kernels(changes, engine):

@@ -163,7 +163,7 @@ class Deployments:
             for swap in engine.instead:
                 is_meant = swap.attention is None or workload(model).latent_layers
                 is_early = swap.before is None or (month and month < swap.before)
-                if is_meant and is_early and (not swap.kinds or hardware.kind in swap.kinds):
+                if is_meant and is_early and swap.is_of(hardware):
                     return hardware, model, self.catalogue.engine(swap.engine)
         return hardware, model, engine
 

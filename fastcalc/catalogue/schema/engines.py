@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field, create_model
 
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
+from fastcalc.catalogue.schema.hardware import Hardware
 from fastcalc.catalogue.schema.own_rows import OwnDeployment
 from fastcalc.catalogue.schema.quantities import (
     CacheFormatName,
@@ -79,12 +80,21 @@ def merged(first: Parameters, *later: Parameters) -> Parameters:
 
 
 class Instead(Entry):
-    """What old measurements, or those of some chips or models, are predicted with instead."""
+    """What old measurements, or those of some chips or models, are predicted with instead.
+
+    kinds, architectures : of the chips it holds on; all where left out
+    """
 
     engine: Identifier
     before: Annotated[str, Field(pattern=r"^\d{4}-\d\d$")] | None = None
     kinds: list[str] = []
+    architectures: list[Identifier] = []
     attention: Literal["latent"] | None = None
+
+    def is_of(self, hardware: Hardware) -> bool:
+        """Return whether it holds on a chip."""
+        is_kind = not self.kinds or hardware.kind in self.kinds
+        return is_kind and (not self.architectures or hardware.architecture in self.architectures)
 
 
 class FormatsRun(Entry):

@@ -5,9 +5,14 @@ from fastcalc.catalogue.schema import Hardware
 YOUNG = "young"
 """The engine of chips that no other was fitted on."""
 
-NARROWLY_FITTED = (YOUNG, "tpu")
-"""Engines that foretell little of other chips and servers: kernels in their first months, and the
-recipes of one publisher."""
+NEURON = "neuron"
+"""The engine of Trainium and Inferentia, whose maker compiles whole passes."""
+
+_NEURON_CORES = "neuroncore-"  # how their architectures begin
+
+NARROWLY_FITTED = (YOUNG, NEURON, "tpu")
+"""Engines that foretell little of other chips and servers: kernels in their first months, and
+what one publisher measured."""
 
 ENGINES = {
     "datacenter": "vllm",
@@ -36,7 +41,9 @@ def class_of(hardware: Hardware) -> str:
 
 
 def engine_of_class(hardware: Hardware) -> tuple[str, bool]:
-    """Return the engine for a chip's class, and whether it is borrowed from another class."""
+    """Return the engine for a chip's class or cores, and whether it foretells little of it."""
+    if (hardware.architecture or "").startswith(_NEURON_CORES):
+        return NEURON, True
     kind = class_of(hardware)
     if kind in ENGINES:
         return ENGINES[kind], ENGINES[kind] in NARROWLY_FITTED

@@ -137,7 +137,7 @@ def _lists(sheet: Sheet) -> Iterator[tuple[Path_, list[object]]]:
     yield ("fitted_architectures",), sheet.at("fitted_architectures")
     for key, names in (
         ("formats", ("architectures", "weights", "unpacked", "caches", "unpacked_caches")),
-        ("instead", ("kinds",)),
+        ("instead", ("kinds", "architectures")),
     ):
         rows = sheet.at(key)
         for index in range(len(rows) if isinstance(rows, list) else 0):
@@ -209,13 +209,13 @@ def names_exist(sheet: Sheet, _: Setting) -> Findings:
                 yield path, f"no chip is of kind '{shown(kind)}'; there are {', '.join(_KINDS)}"
 
 
-def _architectures_of_formats(sheet: Sheet) -> Iterator[tuple[Path_, str]]:
-    """Yield the architectures of each row of formats, and where they stand."""
-    rows = sheet.at("formats")
+def _architectures_of_rows(sheet: Sheet, key: str) -> Iterator[tuple[Path_, str]]:
+    """Yield the architectures of each row of a list, and where they stand."""
+    rows = sheet.at(key)
     for index, row in enumerate(rows if isinstance(rows, list) else ()):
         names = row.get("architectures") if isinstance(row, dict) else None
         for place, name in enumerate(names if isinstance(names, list) else ()):
-            yield ("formats", index, "architectures", place), str(name)
+            yield (key, index, "architectures", place), str(name)
 
 
 @rule("EN008")
@@ -232,7 +232,8 @@ def architectures_exist(sheet: Sheet, _: Setting) -> Findings:
     ]
     names = enumerate(fitted if isinstance(fitted, list) else ())
     places += [(("fitted_architectures", index), name) for index, name in names]
-    places += _architectures_of_formats(sheet)
+    for key in ("formats", "instead"):
+        places += _architectures_of_rows(sheet, key)
     for path, name in places:
         written = (f"architecture: {name}\n", f"kind: {name}\n")
         if sheet.states(path) and not Catalogue().mentioning("hardware", written):
