@@ -26,7 +26,7 @@ from fastcalc.core.step.host_use import HOST
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
 from fastcalc.formulas.roofline import time_over_tiers
-from fastcalc.report.fit import fit_records
+from fastcalc.report.fit_records import fit_records
 from fastcalc.report.memories import lives
 from fastcalc.report.records import KEYS, compare_records
 from fastcalc.search.prefix import prefix_cache

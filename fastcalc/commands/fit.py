@@ -1,40 +1,118 @@
-"""``fastcalc fit``: does it fit, where, on how many chips, and how large a batch."""
+"""``fastcalc fit``: does it fit, where, on how many chips, and how large a batch or a context."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import cast, get_args
+
+from fastcalc.catalogue.limits import LIMITS
 from fastcalc.commands.answer import CommandAnswer, later
 from fastcalc.commands.loading import DEFAULT_MODELS, scenarios
 from fastcalc.commands.next_commands import follow_up, typed_as
-from fastcalc.core.scenario import locate_each
-from fastcalc.mentions import flag
+from fastcalc.core.scenario import Location, Scenario, locate_each
+from fastcalc.errors import InputError
+from fastcalc.mentions import flag, option
 from fastcalc.report import fit as report
+from fastcalc.report import fit_solved
 from fastcalc.report.console import Part, Screen
+from fastcalc.report.fit_records import fit_records
+from fastcalc.requests import readers
 from fastcalc.requests.evaluation import Compare, FitMemory
+from fastcalc.requests.number_lists import numbers
 from fastcalc.requests.search import FindPlans
+from fastcalc.search.capacity import Solution, Unknown, solve_for
 
 
 def run(request: FitMemory) -> CommandAnswer:
-    """Return where each model lives, or why nowhere."""
+    """Return where each model lives, or why nowhere; or the longest context or most users there."""
     notes: list[str] = []
-    locations = [
-        location
-        for scenario in scenarios(Compare.sharing(request), notes)
-        for location in locate_each(scenario)
-    ]
-    fitting = [location for location in locations if location.fits]
+    unknown, request = _unknown(request), _with_batch(request)
+    requested = _scenarios(request, notes)
+    locations = [location for scenario in requested for location in locate_each(scenario)]
+    solutions = [] if unknown is None else [solve_for(unknown, place) for place in locations]
+    locations = [solution.location for solution in solutions] or locations
+    holding = [solution for solution in solutions if solution.certain]
+    fitting = [solution.location for solution in holding] if solutions else _fitting(locations)
+    is_held = bool(fitting) or any(solution.edge for solution in solutions)
 
     def page(screen: Screen) -> list[Part]:
-        models = request.models or DEFAULT_MODELS
-        chips = dict.fromkeys(location.scenario.hardware.id for location in fitting)
-        typed = dict.fromkeys(typed_as(request, chip) for chip in chips)
-        next_command = follow_up(request, Compare, "compare", *models, flag("on"), ",".join(typed))
-        if not fitting:  # then what does hold it
-            next_command = follow_up(request, FindPlans, "plan", models[0])
+        at_answer = _at_answer(request, holding[0]) if holding else request
+        next_command = _next(at_answer, fitting[:1] if holding else fitting)
+        if solutions:
+            return fit_solved.parts(solutions, next_command, screen)
         return report.parts(locations, next_command, screen)
 
+    charts = {
+        "memory": later("charts.of_memory.memory", locations),
+        "context": later("charts.of_capacity.context", requested),
+    }
+    columns = report.MARKDOWN if unknown is None else fit_solved.markdown(unknown)
     return CommandAnswer(
         page,
-        lambda: report.fit_records(locations),
-        lambda: (report.MARKDOWN, report.fit_records(locations)),
-        charts={"memory": later("charts.of_memory.memory", locations)},
-        notes=notes,
-        code=0 if fitting else 1,
+        lambda: fit_records(locations, solutions),
+        lambda: (columns, fit_records(locations, solutions)),
+        charts=dict(reversed(charts.items())) if solutions else charts,
+        notes=list(dict.fromkeys(notes)),
+        code=0 if is_held else 1,
     )
+
+
+def _fitting(locations: Sequence[Location]) -> list[Location]:
+    return [location for location in locations if location.fits]
+
+
+def _unknown(request: FitMemory) -> Unknown | None:
+    """Return what is solved for, and refuse what would be given and solved for at once."""
+    if request.solve is None:
+        return None
+    unknown = cast(Unknown, readers.choice(request.solve, option("solve"), get_args(Unknown)))
+    if unknown == "context" and request.context is not None:
+        raise InputError(f"{option('solve', 'context')} finds it: leave out {option('context')}")
+    if unknown == "users" and (request.users is not None or request.batch != FitMemory.batch):
+        name = "batch" if request.users is None else "users"
+        raise InputError(f"{option('solve', 'users')} finds how many: leave out {option(name)}")
+    return unknown
+
+
+def _with_batch(request: FitMemory) -> FitMemory:
+    """Return a request with its users as the batch, which is what they are."""
+    if request.users is None:
+        return request
+    if request.batch != FitMemory.batch:
+        raise InputError(
+            f"{option('users')} and {option('batch')} are the same here; give one of them"
+        )
+    users = numbers(request.users, option("users"), LIMITS["sequences"])
+    return replace(request, batch=list(users), users=None)
+
+
+def _scenarios(request: FitMemory, notes: list[str]) -> list[Scenario]:
+    """Return the scenarios of each model in each pair of formats on each chip."""
+    weights = readers.names_if_any(request.weights, option("weights")) or (None,)
+    caches = readers.names_if_any(request.kv, option("kv")) or (None,)
+    every = [
+        scenario
+        for weight in weights
+        for cache in caches
+        for scenario in scenarios(Compare.sharing(request, weights=weight, kv=cache), notes)
+    ]
+    models = list(dict.fromkeys(scenario.model.id for scenario in every))
+    return sorted(every, key=lambda scenario: models.index(scenario.model.id))
+
+
+def _at_answer(request: FitMemory, solution: Solution) -> FitMemory:
+    """Return the request at its answer, which other commands can say more of."""
+    scenario = solution.location.scenario
+    prompt, batch = int(scenario.traffic.prompt), str(min(scenario.batches))
+    return replace(request, solve=None, prompt=prompt, batch=batch)
+
+
+def _next(request: FitMemory, fitting: Sequence[Location]) -> str:
+    """Return how fast what fits is, or what does hold it."""
+    models = request.models or DEFAULT_MODELS
+    if not fitting:
+        return follow_up(replace(request, weights=None, kv=None), FindPlans, "plan", models[0])
+    first = fitting[0].scenario
+    native = replace(request, weights=first.weights, kv=first.kv)
+    chips = dict.fromkeys(location.scenario.hardware.id for location in fitting)
+    names = dict.fromkeys(typed_as(request, chip) for chip in chips)
+    return follow_up(native, Compare, "compare", *models, flag("on"), ",".join(names))

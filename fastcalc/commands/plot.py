@@ -58,8 +58,8 @@ def _answer(kind: str, request: Plot) -> CommandAnswer:
     if kind == "frontier":
         model = _only(request, "model") or loading.DEFAULT_MODELS[0]
         return frontier.run(Frontier.sharing(request, out=None, model=model))
-    if kind == "memory":
-        batch = request.batch if request.batch != Plot.batch else "1"
+    if kind in ("memory", "context"):
+        batch = request.batch if request.batch != Plot.batch or kind == "context" else "1"
         return fit.run(FitMemory.sharing(request, out=None, batch=batch))
     return compare.run(Compare.sharing(request, out=None))
 

@@ -21,7 +21,7 @@ def layouts_of(site: Site, chips: int) -> list[Layout]:
 
     Raises LayoutError if there is none.
     """
-    if layouts := dict.fromkeys([*_practised(site, chips), *site.exactly(chips)]):
+    if layouts := dict.fromkeys([*practised_layouts(site, chips), *site.exactly(chips)]):
         return list(layouts)
     why = "" if site.is_joined(Layout(pp=chips * site.machine.ranks)) else f"{site.unjoined}; "
     raise LayoutError(
@@ -48,7 +48,7 @@ def chosen_layouts(
     Raises LayoutError if there is no layout.
     """
     layouts = layouts_of(site, chips)
-    practised = len(_practised(site, chips))
+    practised = len(practised_layouts(site, chips))
     is_held: Bools = np.zeros(np.shape(batches), dtype=bool)
     of_practised: Ints = np.zeros(np.shape(batches), dtype=np.intp)
     if practised:
@@ -61,7 +61,7 @@ def chosen_layouts(
     return layouts, np.where(is_held, of_practised, of_all)
 
 
-def _practised(site: Site, chips: int) -> list[Layout]:
+def practised_layouts(site: Site, chips: int) -> list[Layout]:
     """Return the layouts that people run of so many chips that hold the weights and a token."""
     layouts = list(dict.fromkeys(copies_run_by_people(site, chips)))
     if not layouts:

@@ -28,21 +28,21 @@ def memory_equations(placement: Placement) -> tuple[Equation, ...]:
             for tier in machine.tiers
         ),
     )
-    kept = [] if machine.reserve == NOTHING else list(_kept(placement, numbers))
-    reserve = next((line.answer for line in kept if line.name == "kept"), number(0.0))
+    lines = [] if machine.reserve == NOTHING else list(_kept(placement, numbers))
+    reserve = next((line.answer for line in lines if line.name == "kept"), number(0.0))
     weights = named("weights", "B", number(placement.weights_per_chip, "B"))
     left = filled.answer - weights.answer - reserve
     cache = numbers.setting("cache_fraction")
     available = equation("for caches", placement.available, "B", left * cache)
     sequence = named("cache of a sequence", "B", number(placement.cache_per_chip, "B"))
     # What lives where is the user's own choice then, and no one sum.
-    last = [] if machine.place else [available]
-    return (filled, *kept, weights, *last, sequence)
+    sums = [] if machine.place else [available]
+    return (filled, *lines, weights, *sums, sequence)
 
 
 def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
     """Yield what the engine keeps: activations, runtime, and the range of all of it."""
-    machine, kept, reserve = placement.machine, placement.kept, placement.machine.reserve
+    machine, memory, reserve = placement.machine, placement.kept, placement.machine.reserve
     model = placement.work.model
     rows = start_rows(machine.software, largest_memory(machine.hardware))
     sequences, tokens = number(rows.sequences), number(rows.tokens)
@@ -54,35 +54,35 @@ def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
     states = buffers * (tokens + sequences) * hidden * number(ACTIVATION_BYTES, "B")
     sampling = equation(
         "while it samples",
-        kept.sampling,
+        memory.sampling,
         "B",
         logits * vocabulary * number(LOGIT_BYTES, "B") + states,
     )
-    layer = equation("while a layer computes", kept.layer, "B", _layer(placement))
+    layer = equation("while a layer computes", memory.layer, "B", _layer(placement))
     peaks = [line for line in (sampling, layer) if line.result.value]
     peak = largest(*(line.answer for line in peaks)) if peaks else number(0.0)
     activations = named("activation peak", "B", peak)
     runtime = equation(
         "runtime",
-        kept.runtime,
+        memory.runtime,
         "B",
         numbers.setting("runtime_memory") + numbers.setting("chunk_memory") * tokens,
     )
-    joined = equation("with other chips", kept.joined, "B", numbers.setting("joined_memory"))
+    joined = equation("with other chips", memory.joined, "B", numbers.setting("joined_memory"))
     summands = [line for line in (activations, runtime, joined) if line.result.value]
     yield from (*peaks, *summands)
-    whole = equation("kept", kept.total, "B", total(line.answer for line in summands))
-    yield whole
+    total_kept = equation("kept", memory.total, "B", total(line.answer for line in summands))
+    yield total_kept
     if reserve.below != 1.0 or reserve.above != 1.0:
-        yield named("kept at least", "B", whole.answer / number(reserve.below))
-        yield named("kept at most", "B", whole.answer * number(reserve.above))
+        yield named("kept at least", "B", total_kept.answer / number(reserve.below))
+        yield named("kept at most", "B", total_kept.answer * number(reserve.above))
 
 
 def _layer(placement: Placement) -> Term:
     """Return the largest buffers of a layer: what ranks divide, and what not."""
     tp = number(placement.layout.tp)
-    each = [
+    buffers = [
         number(divided, "B") / tp + number(whole, "B")
         for divided, whole in placement.machine.reserve.layers
     ]
-    return max(each, key=lambda term: term.value, default=number(0.0))
+    return max(buffers, key=lambda term: term.value, default=number(0.0))

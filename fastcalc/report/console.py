@@ -91,7 +91,8 @@ class Screen:
         if self.wide or self.notes:
             return Notes([key, *all_notes], next_command)
         shown = short_notes[:_MOST_NOTES]
-        count = f"{len(all_notes)} notes with {option('notes')}, " * (
+        noun = "note" if len(all_notes) == 1 else "notes"
+        count = f"{len(all_notes)} {noun} with {option('notes')}, " * (
             not set(all_notes) <= set(shown)
         )
         hidden = f"{count}more columns and rows with {option('wide')}"

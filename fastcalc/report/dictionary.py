@@ -6,11 +6,11 @@ from typing import Any
 
 from fastcalc.mentions import flag
 from fastcalc.records.columns import COLUMNS, Column
-from fastcalc.report import curve, decide, fastmode, fit, infer, plan
+from fastcalc.report import curve, decide, fastmode, fit_records, infer, plan
 
 COMMANDS: dict[str, tuple[Column[Any], ...]] = {
     "compare, frontier, sweep": COLUMNS,
-    "fit": fit.COLUMNS,
+    "fit": fit_records.COLUMNS,
     "plan": plan.COLUMNS,
     "fastmode": fastmode.COLUMNS,
     f"fastmode {flag('curve')}": curve.COLUMNS,

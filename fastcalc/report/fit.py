@@ -1,87 +1,19 @@
-"""Where models fit: a table, and records."""
+"""Where models fit: a sentence, and a table of what fills each memory."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
 
-from fastcalc.core.model.workload import Workload
-from fastcalc.core.placement.layout import Layout
-from fastcalc.core.placement.placement import Placement
-from fastcalc.core.placement.split import near_share
-from fastcalc.core.scenario import Location, Scenario
-from fastcalc.core.traffic import Traffic
+from fastcalc.core.scenario import Location
 from fastcalc.core.verdict import VERDICTS
-from fastcalc.formulas.types import ArrayLike, Floats
-from fastcalc.records.columns import NEEDS_FIT, Column, values
 from fastcalc.report import record_tables
 from fastcalc.report.compare import why
 from fastcalc.report.console import Part, Screen, TextTable
+from fastcalc.report.fit_records import COLUMNS, fit_records
 from fastcalc.report.headings import TableColumn, pick
 from fastcalc.report.memories import KEY, LETTERS, bar, filled, kept_note
 from fastcalc.report.numbers_as_text import counted, listed, number, parameters, size
 from fastcalc.report.record_tables import numbers, words
-from fastcalc.report.records import Record, plainly
-
-COLUMNS: tuple[Column[Any], ...] = (
-    *pick(
-        "hardware model engine chips tp pp ep dp weight_format kv_format batch prompt_tokens "
-        "output_tokens context_tokens fits placement min_chips max_batch weights_gb kv_gb "
-        "memory_used_fraction"
-    ),
-    Column(
-        "kv_gb_per_sequence",
-        "GB",
-        "KV cache of a sequence, prompt and output reserved",
-        lambda point: float(point.work.cache_bytes(point.traffic.reserved)) / 1e9,
-    ),
-    Column(
-        "memory_tier",
-        "text",
-        "the memory that holds weights and cache",
-        lambda point: point.alone.memories,
-    ),
-    Column(
-        "usable_gb_per_chip",
-        "GB",
-        "of that memory, what the engine leaves for them",
-        lambda point: sum(point.placement.usable) / 1e9,
-    ),
-    TableColumn(
-        "chips_by_capacity",
-        "count",
-        "chips needed if bytes could go anywhere",
-        lambda point: point.needed[0],
-        ("capacity", "alone"),
-        3,
-    ),
-    TableColumn(
-        "chips_by_whole_layers",
-        "count",
-        "chips needed if layers stay whole",
-        lambda point: point.needed[1],
-        ("whole", "layers"),
-        2,
-    ),
-    *pick("speculation_tokens_per_pass host"),
-    *pick("dense_near_fraction experts_near_fraction kv_near_fraction speculation_drafted_tokens"),
-    Column(
-        "reserved_gb_per_chip",
-        "GB",
-        "of the chip's memory, what the engine is expected to keep for activations and runtime",
-        lambda point: float(point.placement.reserved) / 1e9,
-    ),
-    Column(
-        "available_kv_gb_per_chip",
-        "GB",
-        "of the usable memory, what the weights leave for caches; below 0 they do not fit",
-        lambda point: float(point.placement.available) / 1e9,
-    ),
-    *pick("fit_verdict"),
-)
-
 
 _VERDICT = {"fits": "yes", "edge": "at the edge"}
 
@@ -119,96 +51,6 @@ _KEY_OF_NEEDS = "; needs N: N chips in a usual layout hold it"
 _KEY_OF_EDGE = "; a..b: a for certain, b if the engine keeps as little as it may"
 
 
-@dataclass(frozen=True)
-class PlacedBatch:
-    """The smallest batch of a location; columns take from it what `EvaluatedPoints` has, too."""
-
-    location: Location
-
-    @property
-    def scenario(self) -> Scenario:
-        """What was asked."""
-        return self.location.scenario
-
-    @property
-    def traffic(self) -> Traffic:
-        """What requests look like."""
-        return self.scenario.traffic
-
-    @property
-    def placement(self) -> Placement:
-        """The model on its chips."""
-        return self.location.placement
-
-    @property
-    def layout(self) -> Layout:
-        """How it is cut."""
-        return self.placement.layout
-
-    @property
-    def work(self) -> Workload:
-        """The model in its formats."""
-        return self.placement.work
-
-    @property
-    def batch(self) -> int:
-        """Sequences. [1]"""
-        return min(self.scenario.batches)
-
-    @cached_property
-    def alone(self) -> Location:
-        """The location with this batch alone."""
-        return replace(self.location, scenario=replace(self.scenario, batches=(self.batch,)))
-
-    @property
-    def fits(self) -> bool:
-        """Whether memory holds it."""
-        return self.location.fits
-
-    @property
-    def fit_verdict(self) -> str:
-        """Whether memory holds it for certain."""
-        return self.location.verdict
-
-    @property
-    def used(self) -> Floats:
-        """Share of the usable memory that is taken. [1]"""
-        return self.placement.used_fraction(self.batch)
-
-    @property
-    def host(self) -> str | None:
-        """The host whose memory the chips may use."""
-        host = self.scenario.memory.host
-        return host.id if host else None
-
-    @property
-    def needed(self) -> tuple[int | None, int | None]:
-        """Chips by capacity alone, and with layers whole. [1]"""
-        return self.location.site.chips_needed(self.batch)
-
-    def locations(self) -> str:
-        """Return where it lives, in a phrase."""
-        return self.alone.where
-
-    def near(self, kind: str) -> ArrayLike:
-        """Return the share of a kind of bytes that lives in the fastest memory. [1]"""
-        return near_share(self.placement.machine, self.alone.split, kind)
-
-    def min_chips(self) -> int | None:
-        """Return the chips of the smallest deployment that holds it. [1]"""
-        return self.location.min_chips[self.scenario.batches.index(self.batch)]
-
-
-def fit_records(locations: Iterable[Location]) -> list[Record]:
-    """Return one record for each model on each chip; the keys mean what they do in compare."""
-    records = []
-    for location in locations:
-        point = PlacedBatch(location)
-        record = plainly(values(COLUMNS, point))
-        records.append(record if point.fits else record | dict.fromkeys(NEEDS_FIT & record.keys()))
-    return records
-
-
 def _table(locations: Sequence[Location], width: int) -> TextTable:
     """Return a row for each memory of a chip, or what a scenario would need."""
     rows: list[list[str]] = []
@@ -239,6 +81,12 @@ def _table(locations: Sequence[Location], width: int) -> TextTable:
     for row, segments in zip(rows, bars, strict=True):
         row.append(segments if isinstance(segments, str) else bar(segments, bar_width))
     return record_tables.table(_FIRST, rows, width)
+
+
+def _what(location: Location) -> tuple[str, str, str]:
+    """Return the model in its formats."""
+    work = location.placement.work
+    return work.model.id, work.weight_format, work.kv_format
 
 
 def _heading(location: Location) -> str:
@@ -306,11 +154,9 @@ def parts(locations: Sequence[Location], next_command: str, screen: Screen) -> l
     page: list[Part] = []
     notes: list[str] = []
     kept: list[str] = []
-    groups = [
-        list(group) for _, group in groupby(locations, lambda location: location.scenario.model.id)
-    ]
+    groups = [list(group) for _, group in groupby(locations, _what)]
     for members in groups:
-        of = f"{members[0].scenario.model.id} on " if len(groups) > 1 else ""
+        of = f"{' '.join(_what(members[0]))} on " if len(groups) > 1 else ""
         page += [*[""][: len(page)], _verdict(members), ""]
         page += [_heading(members[0]), _table(members, screen.width)]
         if screen.wide or screen.notes:

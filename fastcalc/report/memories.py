@@ -90,8 +90,8 @@ def kept_note(location: Location) -> str:
     """
     scenario, place = location.scenario, location.placement
     machine, engine = place.machine, scenario.engine
-    own = [tier for tier in machine.tiers if tier.is_near]
-    reported = size(sum(float(tier.capacity * machine.reported(tier)) for tier in own))
+    tiers = [tier for tier in machine.tiers if tier.is_near]
+    reported = size(sum(float(tier.capacity * machine.reported(tier)) for tier in tiers))
     share = float(np.asarray(machine.software.memory_fraction))
     fills = f"{scenario.hardware.id}: {engine.id} fills {100.0 * share:g} % of {reported}"
     return f"{fills}{_kept(location)}; {_kernels(location)}"
@@ -100,21 +100,21 @@ def kept_note(location: Location) -> str:
 def _kept(location: Location) -> str:
     """Return what is kept for what, and the starts that it is of."""
     place = location.placement
-    kept, reserve = place.kept, place.machine.reserve
+    memory, reserve = place.kept, place.machine.reserve
     if reserve == NOTHING:
         return ", and nothing is known of what it keeps for itself"
-    sampling, layer = (float(np.asarray(term)) for term in (kept.sampling, kept.layer))
+    sampling, layer = (float(np.asarray(term)) for term in (memory.sampling, memory.layer))
     terms = (
         (sampling, "while it samples") if sampling >= layer else (layer, "while a layer computes"),
-        (float(np.asarray(kept.runtime)), "for its runtime"),
-        (float(np.asarray(kept.joined)), "for other chips"),
+        (float(np.asarray(memory.runtime)), "for its runtime"),
+        (float(np.asarray(memory.joined)), "for other chips"),
     )
     parts = listed([f"{size(value)} {purpose}" for value, purpose in terms if value])
-    whole, stated = float(place.reserved), (location.scenario.engine.ranges or {}).get("reserve")
+    total, stated = float(place.reserved), (location.scenario.engine.ranges or {}).get("reserve")
     if stated is None:
-        return f" and keeps {size(whole)}: {parts}"
-    low, high = size(whole / reserve.below), size(whole * reserve.above)
-    return f" and keeps {size(whole)} ({low} to {high}): {parts}, as in {stated.basis}"
+        return f" and keeps {size(total)}: {parts}"
+    low, high = size(total / reserve.below), size(total * reserve.above)
+    return f" and keeps {size(total)} ({low} to {high}): {parts}, as in {stated.basis}"
 
 
 def _kernels(location: Location) -> str:

@@ -223,7 +223,11 @@ class HostMemory(Request):
     ] = "served"
 
 
-class Placed(FormatOfEach, ChipNames, EngineName, ChipCount, ParallelRanks, HostMemory):
+class Deployed(ChipNames, EngineName, ChipCount, ParallelRanks, HostMemory):
+    """Where a model lives."""
+
+
+class Placed(FormatOfEach, Deployed):
     """In which formats a model lives where."""
 
 
