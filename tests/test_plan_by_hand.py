@@ -91,7 +91,7 @@ def test_what_is_to_be_least(objective, rate, by_hand):
 )
 def test_replicas_for_a_rate(rate, seconds, utilization, replicas, busy):
     service = Service(1.0, 1.0, rate=rate, utilization=utilization)
-    count, share, waits = needed(service, np.array([seconds]), np.array([0.0]), None)
+    count, share, waits, _ = needed(service, np.array([seconds]), np.array([0.0]), None)
     assert count[0] == replicas
     assert share[0] == pytest.approx(busy)
     assert waits == 0.0
@@ -102,11 +102,11 @@ def test_half_of_the_time_that_is_left_is_for_one_of_two_queues():
     queues = Queues(0.9, np.array([0.1]), 1.0)
     service = Service(1.0, 1.0, ttft=1.0, share=0.9)
     for part in (1.0, 0.5):
-        _, busy, waits = needed(service, np.array([0.1]), np.array([0.6]), queues, part=part)
+        _, busy, waits, _ = needed(service, np.array([0.1]), np.array([0.6]), queues, part=part)
         assert busy[0] == pytest.approx(queues.most(np.array([0.4 * part]))[0])
         assert waits[0] == queues.wait(busy)[0] == pytest.approx(0.4 * part, rel=1e-3)
     # What is late already is given a tenth of its own time.
-    _, late, _ = needed(service, np.array([0.1]), np.array([2.0]), queues)
+    _, late, *_ = needed(service, np.array([0.1]), np.array([2.0]), queues)
     assert queues.wait(late)[0] == pytest.approx(0.2, rel=1e-3)
 
 

@@ -31,7 +31,7 @@ def command(request: Compare, outcome: Outcome, today: Outcome) -> str:
 
 
 _NAMED_APART = ("on", "hardware_dir", "models_dir", "engines_dir")
-_PAIRS = ("price", "set")
+_PAIRS = ("price", "own", "set")
 """Flags that are given once for each pair."""
 _HEADINGS_APART = ("Arguments", "Measurements", "Memory", "Output")
 

@@ -1,6 +1,7 @@
 """``fastcalc plan``: the deployments that meet a service, the cheapest first."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 from typing import cast
@@ -20,15 +21,16 @@ from fastcalc.mentions import option
 from fastcalc.report import commands, plan_table
 from fastcalc.report import plan as report
 from fastcalc.report.numbers_as_text import many, number
-from fastcalc.report.plan_refusal import refusal
+from fastcalc.report.plan_refusal import most_carried, refusal
 from fastcalc.report.servers.script import ENGINES, runs_on, script
-from fastcalc.requests import readers
+from fastcalc.requests import means, readers
 from fastcalc.requests.readers import as_text
 from fastcalc.requests.search import FindPlans
 from fastcalc.requests.speculate import speculations
 from fastcalc.search.plan.candidates import candidates, deployments
 from fastcalc.search.plan.cheapest_plans import decide
 from fastcalc.search.plan.decision import Decision, Plan
+from fastcalc.search.plan.fleet_plan import carried_by
 from fastcalc.search.plan.service import Objective, Service
 from fastcalc.search.sweep.grid import Grid
 from fastcalc.written import shown
@@ -40,13 +42,17 @@ _SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 def run(request: FindPlans) -> CommandAnswer:
     """Return the cheapest deployments that meet a service; the answer is no if none does."""
     readers.number(request.top, option("top"), LIMITS["sequences"], 5)
+    if is_of_fleet(request):
+        from fastcalc.commands import plan_fleet
+
+        return plan_fleet.run(request)
     if request.traffic is not None:
         from fastcalc.commands import plan_classes
 
         return plan_classes.run(request)
     notes: list[str] = []
     service = service_of(request, notes)
-    grids, people = _grids(request, service, notes), people_of(request)
+    grids, people = grids_of(request, service, notes), people_of(request)
 
     def decide_at(rate: float | None) -> Decision:
         return decide(grids, replace(service, rate=rate), shown=request.top)
@@ -55,7 +61,7 @@ def run(request: FindPlans) -> CommandAnswer:
     service = decision.service
     if not decision.plans:
         return no_answer(
-            [refusal(decision)],
+            [refusal(decision), *_carried_within(grids, decision)],
             report.KEYS,
             plan_table.columns(service),
             lambda: report.details(decision, typed_of(request)),
@@ -63,11 +69,11 @@ def run(request: FindPlans) -> CommandAnswer:
         )
     plans, typed = decision.plans[: request.top], typed_of(request)
     if request.emit is not None:
-        return _servers(request, request.emit, decision.plans[0], service, notes)
+        return started(request, [(decision.plans[0], service)], notes)
 
     return CommandAnswer(
         lambda screen: plan_table.parts(
-            decision, request.top, _phrase(request, service), typed, screen
+            decision, request.top, phrase(request, service), typed, screen
         ),
         lambda: report.plan_records(plans, service, typed),
         lambda: (plan_table.columns(service), report.unrounded(plans, service, commands.Typed())),
@@ -76,20 +82,49 @@ def run(request: FindPlans) -> CommandAnswer:
     )
 
 
-def _servers(
-    request: FindPlans, program: str, plan: Plan, service: Service, notes: list[str]
+def started(
+    request: FindPlans, plans: Sequence[tuple[Plan, Service]], notes: list[str]
 ) -> CommandAnswer:
-    """Return the script that starts the servers of a plan, which is the answer as text."""
-    typed, name = typed_of(request), as_text(request.model)
-    text = script(program, plan, service, name, commands.compare_command(plan.scenario, typed))
+    """Return the script that starts the servers of some plans, which is the answer as text."""
+    typed, name, program = typed_of(request), as_text(request.model), request.emit
+    assert program is not None
+    text = "\n".join(
+        script(program, plan, service, name, commands.compare_command(plan.scenario, typed))
+        for plan, service in plans
+    )
     return CommandAnswer(
         None,
-        lambda: report.plan_records([plan], service, typed),
-        lambda: (plan_table.columns(service), report.unrounded([plan], service, commands.Typed())),
+        lambda: [
+            record for pair in plans for record in report.plan_records([pair[0]], pair[1], typed)
+        ],
+        lambda: (
+            plan_table.columns(plans[0][1]),
+            [
+                row
+                for plan, service in plans
+                for row in report.unrounded([plan], service, commands.Typed())
+            ],
+        ),
         lambda: {"servers": text},
         notes=notes,
         as_text=lambda _: text,
     )
+
+
+def _carried_within(grids: list[Grid], decision: Decision) -> list[str]:
+    """Say what chips, a budget or a power carry that do not carry the rate."""
+    service = decision.service
+    is_limited = min(service.max_chips, service.budget, service.power) < inf
+    if service.rate is None or not is_limited or not decision.candidates:
+        return []
+    carried = carried_by(grids, service, service.max_chips)
+    return [most_carried(carried, service)] if carried.plans else []
+
+
+def is_of_fleet(request: FindPlans) -> bool:
+    """Return whether chips are owned, or a budget or a power is to carry what it can."""
+    has_means = request.budget is not None or request.power is not None
+    return request.own is not None or (request.rate is None and has_means)
 
 
 def service_of(request: FindPlans, notes: list[str]) -> Service:
@@ -121,6 +156,8 @@ def service_of(request: FindPlans, notes: list[str]) -> Service:
         prefix_hit=readers.share(request.prefix_hit, option("prefix_hit"), zero=True),
         any_weights=request.weights is not None,
         any_cache=request.kv is not None,
+        budget=means.usd_a_month(request.budget) or inf,
+        power=means.watts(request.power) or inf,
     )
 
 
@@ -141,7 +178,8 @@ def _share_in_time(request: FindPlans) -> float | None:
     return request.percentile / 100.0
 
 
-def _grids(request: FindPlans, service: Service, notes: list[str]) -> list[Grid]:
+def grids_of(request: FindPlans, service: Service, notes: list[str]) -> list[Grid]:
+    """Return every deployment that the request leaves open."""
     entries = loading.catalogue(request)
     (model, *_) = loading.models_of(entries, [request.model], notes)
     tokens = service.prompt + service.output
@@ -253,7 +291,8 @@ def _request_seconds(decision: Decision) -> float | None:
     return plan.values["ttft"] + (decision.service.output - 1.0) * plan.values["tpot"]
 
 
-def _phrase(request: FindPlans, service: Service) -> str:
+def phrase(request: FindPlans, service: Service) -> str:
+    """Return what is asked, in words."""
     tokens = many(request.output, "token")
     cached = f" ({request.prefix_hit * 100:g} % cached)" if request.prefix_hit else ""
     words = [
@@ -269,6 +308,8 @@ def _phrase(request: FindPlans, service: Service) -> str:
     if request.people is not None:
         words += [f"{request.people:,} people ({number(service.rate or 0.0)} requests/s)"]
     words += [f"at most {request.max_chips:,} chips"] if request.max_chips else []
+    words += [f"at most ${as_text(request.budget)}"] if request.budget else []
+    words += [f"at most {request.power}"] if request.power else []
     return ", ".join(words)
 
 

@@ -5,6 +5,7 @@ import numpy as np
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
 HOURS_PER_YEAR = 8760.0
+HOURS_PER_MONTH = HOURS_PER_YEAR / 12.0
 
 
 def ownership_per_hour(

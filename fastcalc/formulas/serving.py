@@ -48,3 +48,19 @@ def disaggregated_nodes(
     5.0
     """
     return floats(input_rate) / prefill_rate + floats(output_rate) / decode_rate
+
+
+def in_flight(*, rate: ArrayLike, seconds: ArrayLike) -> Array:
+    r"""Return the requests that are being served at a time, on average. [1]
+
+    .. math:: N = \lambda T
+
+    rate : requests that arrive, :math:`\lambda` [1/s]
+    seconds : time from the arrival of a request to its last token, :math:`T` [s]
+
+    Source: Little, Operations Research 9(3), 1961.
+
+    >>> float(in_flight(rate=2.0, seconds=30.0))
+    60.0
+    """
+    return floats(rate) * seconds

@@ -7,6 +7,8 @@ from typing import Any
 
 from fastcalc.core.estimate import site_power
 from fastcalc.core.undetermined import undetermined_keys
+from fastcalc.formulas.money import HOURS_PER_MONTH
+from fastcalc.formulas.serving import in_flight
 from fastcalc.mentions import option
 from fastcalc.records.columns import Column, values
 from fastcalc.report import records
@@ -31,11 +33,16 @@ def plan_records(plans: Iterable[Plan], service: Service, typed: Typed) -> list[
     return [plainly(record) for record in unrounded(plans, service, typed)]
 
 
-def unrounded(plans: Iterable[Plan], service: Service, typed: Typed) -> list[Record]:
-    """Return the records with all digits, for a table to round once."""
+def unrounded(
+    plans: Iterable[Plan], service: Service, typed: Typed, owned: int | None = None
+) -> list[Record]:
+    """Return the records with all digits, for a table to round once.
+
+    owned : chips of their kind that are owned, if they are
+    """
     rows = []
     for rank, plan in enumerate(plans, 1):
-        point = RankedPlan(rank, plan, service, compare_command(plan.scenario, typed))
+        point = RankedPlan(rank, plan, service, compare_command(plan.scenario, typed), owned)
         (replica,) = records.unrounded([plan.replica])
         replica["undetermined"] = undetermined(plan, service)
         rows.append({key: (replica | values(_OWN, point))[key] for key in KEYS})
@@ -50,6 +57,19 @@ class RankedPlan:
     plan: Plan
     service: Service
     command: str
+    owned: int | None = None
+
+    @property
+    def requests(self) -> float:
+        """Requests of the service, or without a rate the most that the deployment carries. [1/s]"""
+        return self.plan.requests if self.service.rate is None else self.service.rate
+
+    @property
+    def in_flight(self) -> float:
+        """Requests that are served at a time. [1]"""
+        values, service = self.plan.values, self.service
+        seconds = values["ttft"] + (service.output - 1.0) * values["tpot"]
+        return float(in_flight(rate=self.requests, seconds=seconds))
 
     @property
     def watts(self) -> float | None:
@@ -60,15 +80,18 @@ class RankedPlan:
     @property
     def usd_per_mtok(self) -> float | None:
         """Price of a million tokens, prompts and outputs, at the rate. [USD]"""
-        rate, usd = self.service.rate, self.plan.usd_per_hour
-        tokens = self.service.prompt + self.service.output
-        return usd / 3600.0 / (rate * tokens) * 1e6 if rate and usd else None
+        usd, tokens = self.plan.usd_per_hour, self.service.prompt + self.service.output
+        if usd is None or not (self.service.rate or self.service.is_fleet):
+            return None
+        return usd / 3600.0 / (self.requests * tokens) * 1e6
 
     @property
     def joules_per_token(self) -> float | None:
         """Energy of an output token at the rate. [J]"""
-        rate, watts = self.service.rate, self.watts
-        return watts / (rate * self.service.output) if rate and watts else None
+        watts = self.watts
+        if watts is None or not (self.service.rate or self.service.is_fleet):
+            return None
+        return watts / (self.requests * self.service.output)
 
     @property
     def tpot_ms(self) -> tuple[float | None, float | None]:
@@ -92,7 +115,7 @@ def undetermined(plan: Plan, service: Service) -> list[str]:
         affected += ["service_tpot_ms", "service_tpot_ms_low", "service_tpot_ms_high"]
     if is_apart:
         affected += ["prefill_replicas", "prefill_utilization"]
-    if service.rate is not None or is_apart:
+    if service.rate is not None or is_apart or service.is_fleet:
         affected += _OF_ALL_REPLICAS
     if service.rate is not None or service.objective != "chips":
         affected.append("cost")
@@ -108,6 +131,7 @@ _OF_ALL_REPLICAS = (
     "watts",
     "service_usd_per_mtok_total",
     "service_joules_per_token",
+    "kwh_per_month",
 )
 _RANKS = ("tp", "pp", "ep", "dp")
 
@@ -247,6 +271,48 @@ COLUMNS: tuple[Column[Any], ...] = (
     *pick(
         "host host_use dense_near_fraction experts_near_fraction kv_near_fraction "
         "speculation_drafted_tokens undetermined"
+    ),
+    TableColumn(
+        "service_requests_per_s",
+        "1/s",
+        "requests that all replicas carry: the rate, or the most they can where none is asked for",
+        lambda point: point.requests,
+        ("requests", "/s"),
+    ),
+    Column(
+        "service_requests_per_s_most",
+        "1/s",
+        "requests that all replicas carry at most",
+        lambda point: point.plan.requests,
+    ),
+    TableColumn(
+        "service_output_tokens_per_s",
+        "1/s",
+        "output tokens of service_requests_per_s",
+        lambda point: point.requests * point.service.output,
+        ("output", "tok/s"),
+        8,
+    ),
+    TableColumn(
+        "requests_in_flight",
+        "requests",
+        "requests that are served at a time, by Little's law",
+        lambda point: point.in_flight,
+        ("at", "once"),
+        3,
+        lambda record: f"{record['requests_in_flight']:,.0f}",
+    ),
+    Column(
+        "kwh_per_month",
+        "kWh",
+        "watts for 730 hours",
+        lambda point: point.watts and point.watts * HOURS_PER_MONTH / 1000.0,
+    ),
+    Column(
+        "owned_chips",
+        "count",
+        "chips of its kind that are owned; null where they are rented",
+        lambda point: point.owned,
     ),
 )
 _OWN = [column for column in COLUMNS if column.key not in records.KEYS]

@@ -27,9 +27,9 @@ def first_notes(decision: Decision, shown: Sequence[Plan]) -> list[str]:
     unknown = [": ".join(unknown_chips(decision))] if decision.unknown else []
     return [
         *_next_chip(decision),
-        *_slow_end(chosen, service),
+        *slow_end(chosen, service),
         *_busy(chosen, service),
-        *_prices(shown, in_short=True),
+        *prices_of(shown, in_short=True),
         *_powers(shown, service),
         *dict.fromkeys(chosen.replica.warnings),
         *unknown,
@@ -48,7 +48,8 @@ def _next_chip(decision: Decision) -> Iterator[str]:
         yield line + times_the_cost(decision, second) + turning_point
 
 
-def _prices(shown: Sequence[Plan], *, in_short: bool = False) -> Iterator[str]:
+def prices_of(shown: Sequence[Plan], *, in_short: bool = False) -> Iterator[str]:
+    """Yield what an hour of each chip is taken to cost, and of when."""
     pricing = shown[0].scenario.pricing
     chips = {plan.scenario.hardware.id: plan.scenario.hardware for plan in shown}.values()
     priced_chips = [chip for chip in chips if pricing.per_chip_hour(chip) is not None]
@@ -88,9 +89,9 @@ def reported(decision: Decision, shown: Sequence[Plan]) -> Iterator[str]:
     """Say what the best plan rests on, what came second or just misses, why the others lost."""
     chosen, service = decision.plans[0], decision.service
     yield from _next_chip(decision)
-    yield from _prices(shown)
+    yield from prices_of(shown)
     yield from _powers(shown, service)
-    yield from _slow_end(chosen, service)
+    yield from slow_end(chosen, service)
     yield from _busy(chosen, service)
     if chosen.is_narrowed and decision.in_own_formats is None:
         weights, cache = own_formats(chosen.scenario.model)
@@ -123,7 +124,7 @@ def times_the_cost(decision: Decision, plan: Plan) -> str:
     return f"{number(plan.cost / decision.plans[0].cost)} times the {_unit(decision.service)}"
 
 
-def _slow_end(chosen: Plan, service: Service) -> Iterator[str]:
+def slow_end(chosen: Plan, service: Service) -> Iterator[str]:
     """Say where the limit between tokens is met by the expected speed, not by all of its range."""
     _, slow = tpot_range(chosen) or (0.0, 0.0)
     if slow <= service.tpot:

@@ -3,23 +3,33 @@
 from math import inf
 
 from fastcalc.mentions import option
+from fastcalc.report.numbers_as_text import listed, many, number
 from fastcalc.report.rounding import rounded_down, rounded_up
 from fastcalc.search.plan.decision import REASONS, Decision
 from fastcalc.search.plan.service import Service
 
-FIELDS = {"ttft": "ttft", "tpot": "tpot", "chips": "max_chips"}
+FIELDS = {
+    "ttft": "ttft",
+    "tpot": "tpot",
+    "chips": "max_chips",
+    "budget": "budget",
+    "power": "power",
+}
 """What limits each value, by its name."""
 
 MOST_NAMED = 12
 """Chips that a sentence names, so that it stays one; JSON names all."""
 
 
-def refusal(decision: Decision) -> str:
-    """Say why there is no plan, and which limit to relax to what."""
+def refusal(decision: Decision, owned: str | None = None) -> str:
+    """Say why there is no plan, and which limit to relax to what.
+
+    owned : the chip, where so many of it are owned
+    """
     if not decision.candidates:
         return "no layout of these chips holds one request of this model"
     sentence, nearest = "no deployment meets this", decision.nearest
-    if options := relaxed(decision):
+    if options := relaxed(decision, owned):
         sentence += f"; it would with {', or '.join(options)}"
     elif nearest is None:
         reasons = (
@@ -28,7 +38,7 @@ def refusal(decision: Decision) -> str:
         sentence += f": {', '.join(reasons)}"
     else:
         needed = " and ".join(
-            _limit(name, nearest.values[name], decision.service)
+            _limit(name, nearest.values[name], decision.service, owned)
             for name, over in nearest.misses.items()
             if over > 1.0
         )
@@ -38,6 +48,22 @@ def refusal(decision: Decision) -> str:
         chips_unknown, how = unknown_chips(decision)
         sentence += f"; {chips_unknown}, which might meet it: {how}"
     return sentence
+
+
+def most_carried(carried: Decision, service: Service) -> str:
+    """Say what the limits carry of a rate, where no deployment carries all of it."""
+    limits = {
+        "chips": many(service.max_chips, "chip") if service.max_chips < inf else "",
+        "budget": "the budget",
+        "power": "the power",
+    }
+    named = [words for name, words in limits.items() if service.limits.get(name, inf) < inf]
+    within = f"within {listed(named)}"
+    plan, rate = carried.plans[0], service.rate or 0.0
+    return (
+        f"{within} {plan.values['chips']:,.0f} x {plan.scenario.hardware.id} would carry "
+        f"{number(plan.requests)} of the {number(rate)} requests/s"
+    )
 
 
 def unknown_chips(decision: Decision) -> tuple[str, str]:
@@ -52,17 +78,23 @@ def unknown_chips(decision: Decision) -> tuple[str, str]:
     return f"no price is known of {names}", how
 
 
-def relaxed(decision: Decision) -> list[str]:
+def relaxed(decision: Decision, owned: str | None = None) -> list[str]:
     """Return the options that would let a deployment in, each alone."""
     limits = decision.relaxed.items()
-    return [_limit(name, value, decision.service) for name, value in limits if value < inf]
+    return [_limit(name, value, decision.service, owned) for name, value in limits if value < inf]
 
 
-def _limit(name: str, value: float, service: Service) -> str:
+def _limit(name: str, value: float, service: Service, owned: str | None) -> str:
     """Return an option with a value that is not stricter than a limit."""
     if name == "chips":
-        return option("max_chips", f"{value:.0f}")
+        return (
+            option("own", f"{owned}={value:.0f}") if owned else option("max_chips", f"{value:.0f}")
+        )
     if name == "tpot" and service.is_speed:
         return option("min_speed", f"{rounded_down(1.0 / value):g}")
+    if name == "budget":
+        return option("budget", f"{rounded_up(value):.0f}/month")
+    if name == "power":
+        return option("power", f"{rounded_up(value / 1e3):g}kW")
     up = rounded_up(value * 1e3)
     return option(FIELDS[name], f"{up:g}ms" if up < 1e3 else f"{up / 1e3:g}s")

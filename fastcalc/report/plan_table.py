@@ -24,8 +24,8 @@ def _cut(record: Record, prefix: str = "") -> str:
 
 _COLUMNS = pick(
     "hardware weight_format kv_format speculation_tokens_per_pass replicas utilization each "
-    "batch prompts chips_total service_ttft_ms service_tpot_ms service_tpot_ms_low bound "
-    "usd_per_month",
+    "batch prompts chips_total service_requests_per_s requests_in_flight "
+    "service_ttft_ms service_tpot_ms service_tpot_ms_low bound usd_per_month",
     (
         *COLUMNS,
         *(replace(column, heading=("", "chip")) for column in pick("hardware")),
@@ -127,7 +127,10 @@ def _kept(decision: Decision, shown: Sequence[Plan]) -> list[TableColumn]:
 def columns(service: Service) -> list[TableColumn]:
     """Return the columns; without a rate all plans are one replica, and tokens are what costs."""
     by_key = {column.key: column for column in _COLUMNS}
-    if service.rate is None and service.objective in _RATELESS:
+    if not service.is_fleet:
+        for key in ("service_requests_per_s", "requests_in_flight"):
+            by_key.pop(key)
+    if service.rate is None and not service.is_fleet and service.objective in _RATELESS:
         by_key["replicas"] = replace(
             by_key["replicas"],
             key="cost",

@@ -26,6 +26,7 @@ DraftsGiven = str | float | Iterable[str | float]
 PathGiven = str | Path
 WordsGiven = str | Iterable[str]
 PlacesGiven = str | Mapping[str, str]
+OwnedGiven = list[str] | Mapping[str, int]
 PricesGiven = list[str] | Mapping[str, float]
 ChangesGiven = list[str] | Mapping[str, str | float | Iterable[str | float]]
 

@@ -193,24 +193,26 @@ def ranks(value: int | None, flag: str) -> int | None:
     return None if value is None else int(number(value, flag, LIMITS["chips"], 8))
 
 
-def prices(given: "PricesGiven | None") -> list[tuple[str, float]]:
-    """Return each chip with the dollars of its hour."""
+def prices(given: "PricesGiven | None", *, zero: bool = False) -> list[tuple[str, float]]:
+    """Return each chip with the dollars of its hour, which may be 0 of a chip that is owned."""
     if isinstance(given, Mapping):
+        limit, flag = LIMITS["dollars"], option("price")
         return [
-            (name, number(usd, f"{option('price')} of {shown(name)}", LIMITS["dollars"], 2.1))
+            (name, number(usd, f"{flag} of {shown(name)}", limit, 2.1, zero=zero))
             for name, usd in given.items()
         ]
-    return [_price(text) for text in given or ()]
+    return [_price(text, zero=zero) for text in given or ()]
 
 
-def _price(text: str) -> tuple[str, float]:
+def _price(text: str, *, zero: bool) -> tuple[str, float]:
     """Return the chip and the dollars an hour of ``h100-sxm=2.10``."""
     name, equals, usd = text.partition("=")
     try:
         value = float(usd.removeprefix("$"))
     except ValueError:
-        value = 0.0
-    if not name or not equals or value not in LIMITS["dollars"]:
+        value = -1.0
+    is_price = value in LIMITS["dollars"] or (zero and value == 0.0)
+    if not name or not equals or not is_price:
         raise InputError(
             f"{option('price')} '{shown(text)}' is not CHIP=USD an hour, such as h100-sxm=2.10"
         )

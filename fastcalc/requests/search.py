@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         CountsGiven,
         EnginesGiven,
         NumberGiven,
+        OwnedGiven,
         PathGiven,
         WordsGiven,
     )
@@ -146,10 +147,28 @@ class RecordedTraffic(Request):
     ] = None
 
 
+class Means(Request):
+    """Means."""
+
+    own: Annotated[
+        "OwnedGiven | None",
+        flag("CHIP=N", "Chips that you own: h100-sxm=16; repeatable.", is_repeated=True),
+    ] = None
+    budget: Annotated[
+        "NumberGiven | None",
+        flag("USD/month", "Dollars of a month; no limit unless given."),
+    ] = None
+    power: Annotated[str | None, flag("POWER", "Power at most, with host and cooling: 100kW.")] = (
+        None
+    )
+
+
 class WantedPlans(Request):
     """Search."""
 
-    max_chips: Annotated[int | None, flag("N", "Chips, all replicas together.")] = None
+    max_chips: Annotated[
+        int | None, flag("N", "Chips, all replicas together; of those owned on top.")
+    ] = None
     objective: Annotated[str, flag("usd|watts|chips", "What is to be least.")] = "usd"
     load: Annotated[float, groups.a_share("load", "Share of its capacity a replica is given.")] = (
         1.0
@@ -177,6 +196,7 @@ class FindPlans(
     RecordedTraffic,
     ServiceLevel,
     Askers,
+    Means,
     WantedPlans,
     groups.FormatsToTry,
     groups.AnyChips,
@@ -190,8 +210,10 @@ class FindPlans(
 ):
     """Find the cheapest deployment that meets a service level.
 
-    Over chips, formats, layouts, batches, prompts inside or apart; and why the others lose. Exits
-    with 1 if there is none, and says which limit to relax to what.
+    Over chips, formats, layouts, batches, prompts inside or apart; and why the others lose. With
+    chips that you own, what they carry, and what to rent on top; without a rate, the most that
+    chips, a budget or a power carry. Exits with 1 if there is none, and says which limit to relax
+    to what.
     """
 
     examples = (

@@ -12,7 +12,7 @@ from fastcalc.formulas.types import Bools, Floats
 from fastcalc.search.plan.decision import FEWER_BITS, Decision, Plan, kind_of
 from fastcalc.search.plan.pools import Pool
 from fastcalc.search.plan.refine import Gaps, gaps_of, with_largest
-from fastcalc.search.plan.score import LIMITS, Scored, has_cost, score
+from fastcalc.search.plan.score import Scored, has_cost, score
 from fastcalc.search.plan.service import NEAR, Service
 from fastcalc.search.space import sharding
 from fastcalc.search.sweep.blocks import keep_freed_memory
@@ -97,7 +97,7 @@ def _worth_trying(left: Iterable[Gaps], decision: Decision, shown: int) -> list[
 
 def _summary(scored: Scored, service: Service) -> Decision:
     misses = scored.misses(service)
-    table = np.stack([misses[name] for name in LIMITS])
+    table = np.stack([misses[name] for name in service.limits])
     is_missed = table > 1.0
     missed, largest_miss = is_missed.sum(axis=0), np.max(table, axis=0)
     reasons = Counter(unfit=scored.unfit, several=int((missed > 1).sum()))
@@ -106,7 +106,7 @@ def _summary(scored: Scored, service: Service) -> Decision:
     plan = None if cheapest is None else _plan(scored, misses, cheapest, service)
     chip = scored.grid.scenario.hardware.id
     relaxed = {}
-    for name, wrong in zip(LIMITS, is_missed, strict=True):
+    for name, wrong in zip(service.limits, is_missed, strict=True):
         reasons[name] = int((wrong & (missed == 1)).sum())
         place = _argmin(scored.values[name], (missed == 1) & wrong)
         if place is not None:
@@ -132,8 +132,13 @@ def _argmin(values: Floats, among: Bools) -> int | None:
 def _plan(scored: Scored, misses: dict[str, Any], place: int, service: Service) -> Plan:
     grid, row, batch = scored.grid, int(scored.layout[place]), float(scored.batch[place])
     pool, busy, base = scored.pool, float(scored.busy[place]), grid.scenario
+    replicas, prompt_replicas, requests = (float(values[place]) for values in scored.crew)
+    prompt_busy = 0.0
+    if pool is not None:
+        taken_in = (service.rate or requests) * pool.taking / prompt_replicas
+        prompt_busy = min(taken_in, pool.busiest)
     # Without a rate nothing else says how idle a replica is, and its tokens must pay for that.
-    paid = busy if service.rate is None else 1.0
+    paid = busy if service.rate is None and not service.is_fleet else 1.0
     scenario = replace(
         base,
         batches=(int(batch),),
@@ -145,13 +150,14 @@ def _plan(scored: Scored, misses: dict[str, Any], place: int, service: Service) 
         scenario=scenario,
         layout=grid.layouts[row],
         batch=batch,
-        replicas=float(scored.replicas[place]),
+        replicas=replicas,
         busy=busy,
         prefill_layout=pool.layout if pool else None,
-        prefill_replicas=pool.replicas if pool else 0.0,
-        prefill_busy=pool.busy if pool else 0.0,
-        values={name: float(scored.values[name][place]) for name in LIMITS},
-        misses={name: float(misses[name][place]) for name in LIMITS},
+        prefill_replicas=prompt_replicas,
+        prefill_busy=prompt_busy,
+        values={name: float(scored.values[name][place]) for name in service.limits},
+        misses={name: float(misses[name][place]) for name in service.limits},
+        requests=requests,
         cost=float(scored.cost[place]),
         last_resort=float(scored.last_resort(service)[place]),
         class_ttft=tuple(scored.class_ttft[:, place].tolist()),

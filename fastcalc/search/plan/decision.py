@@ -15,6 +15,8 @@ REASONS = {
     "ttft": "take too long to the first token",
     "tpot": "take too long between tokens",
     "chips": "need too many chips",
+    "budget": "cost too much a month",
+    "power": "draw too much power",
     "several": "miss several of these",
     "unknown": "have no known price or power",
     "beaten": "meet all of it, but not at the least",
@@ -40,6 +42,7 @@ class Plan:
     layout, batch, replicas, busy : of those that decode, the share of its capacity each does [1]
     prefill_layout, prefill_replicas, prefill_busy : of those that only take in prompts, if any [1]
     values, misses : seconds to the first token, between tokens, chips; and each over its limit
+    requests : that all replicas carry at most, as busy as they may be [1/s]
     cost, last_resort : what is to be least, and what decides between equals of as many chips
     class_ttft : time to the first token of each class of requests, where there are several [s]
     """
@@ -54,6 +57,7 @@ class Plan:
     prefill_busy: float
     values: dict[str, float]
     misses: dict[str, float]
+    requests: float
     cost: float
     last_resort: float
     class_ttft: tuple[float, ...] = ()

@@ -18,7 +18,8 @@ from fastcalc.search.sweep.grid import Grid
 class Pool:
     """Replicas of one layout that take in prompts one by one, and their chips.
 
-    busy : share of its capacity that each does [1]
+    busiest : share of its capacity that each may do [1]
+    taking : time of a replica that a prompt takes [s]
     seconds, waits : from arrival until the prompt is taken in, and the wait that is in it [s]
     sending : from there until the cache is sent [s]
     """
@@ -26,10 +27,16 @@ class Pool:
     layout: Layout
     replicas: float
     chips: float
-    busy: float
+    busiest: float
+    taking: float
     seconds: float
     waits: float
     sending: float
+
+    @property
+    def capacity(self) -> float:
+        """Requests that a replica takes in, as busy as it may be. [1/s]"""
+        return self.busiest / self.taking
 
 
 def transfer_seconds(grid: Grid, prompt: float) -> Floats:
@@ -44,12 +51,13 @@ def transfer_seconds(grid: Grid, prompt: float) -> Floats:
 def can_be_apart(grid: Grid, service: Service) -> bool:
     """Return whether prompts may be taken in by replicas of their own.
 
-    It takes a rate, a link, tokens to decode, and batch 1, which says how long a prompt takes;
-    and requests that are all alike.
+    It takes a rate or a fleet, a link, tokens to decode, and batch 1, which says how long a prompt
+    takes; and requests that are all alike.
     """
     if service.classes:
         return False
-    scenario, has_rate = grid.scenario, service.rate is not None and service.output > 1.0
+    has_several = service.rate is not None or service.is_fleet
+    scenario, has_rate = grid.scenario, has_several and service.output > 1.0
     has_link = scenario.hardware.links.scale_out is not None
     is_whole = grid.site.machine.is_spatial or scenario.engine.is_bound
     return has_rate and has_link and not is_whole and bool(np.all(grid.batches[..., 0] == 1))
@@ -60,7 +68,8 @@ def pools(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pool]:
 
     A prompt alone takes as long as the first token at batch 1. Of those in time, the one of the
     fewest chips and the soonest are taken; of those too late, which say what would do, the one of
-    the fewest chips, the first that is near, and the soonest.
+    the fewest chips, the first that is near, and the soonest. Of a fleet it is one replica of each
+    layout, but for those that others make needless.
     """
     (where,) = np.nonzero(np.broadcast_to(points.estimate.is_certain, grid.shape)[0, :, 0])
     alone = np.broadcast_to(points.estimate.ttft, grid.shape)[0, where, 0]
@@ -69,15 +78,44 @@ def pools(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pool]:
     queues = None if service.share is None else Queues(service.share, alone, 1.0)
     # Half of the time that is left is for this queue; the other half is for that of a slot.
     each_takes = np.maximum(alone, sending)
-    replicas, busy, waits = needed(service, each_takes, alone + sending, queues, part=0.5)
+    replicas, _, waits, busiest = needed(service, each_takes, alone + sending, queues, part=0.5)
     chips, seconds = replicas * [float(layout.chips) for layout in layouts], alone + waits
     first = seconds + sending
     front = np.flatnonzero(undominated(gain=-first, cost=chips))
     front = front[np.argsort(chips[front])]  # and so from late to soon
     late, far = (int(np.sum(first[front] > limit * service.ttft)) for limit in (1.0, NEAR))
     chosen = np.clip([0, far, late - 1, late, len(front)], 0, max(len(front) - 1, 0))
-    columns_of = (replicas, chips, busy, seconds, waits, sending)
-    return [
-        Pool(layouts[at], *(float(values[at]) for values in columns_of))
-        for at in front[np.unique(chosen)[: len(front)]].tolist()
+    columns_of = (replicas, chips, busiest, each_takes, seconds, waits, sending)
+    pools_found = [
+        Pool(layout, *(float(values[at]) for values in columns_of))
+        for at, layout in enumerate(layouts)
     ]
+    if service.is_fleet:
+        return _worth_filling(pools_found, service.ttft)
+    return [pools_found[at] for at in front[np.unique(chosen)[: len(front)]]]
+
+
+def _worth_filling(replicas: list[Pool], limit: float) -> list[Pool]:
+    """Return the replicas that may fill a fleet best; of those too late the soonest.
+
+    Several of a smaller layout do what one of a larger does, where as many chips hold them.
+    """
+    in_time = [replica for replica in replicas if replica.seconds + replica.sending <= limit]
+    if not in_time:
+        return sorted(replicas, key=lambda replica: replica.seconds + replica.sending)[:1]
+    worth: list[Pool] = []
+    for replica in sorted(in_time, key=lambda replica: (replica.chips, -replica.capacity)):
+        if not any(_replaces(smaller, replica) for smaller in worth):
+            worth.append(replica)
+    return worth
+
+
+def _replaces(smaller: Pool, replica: Pool) -> bool:
+    """Return whether copies of a replica on as many chips carry as much as another, as soon."""
+    copies, left = divmod(replica.chips, smaller.chips)
+    return (
+        left == 0
+        and copies * smaller.capacity >= replica.capacity
+        and smaller.seconds <= replica.seconds
+        and smaller.sending <= replica.sending
+    )

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -99,10 +100,22 @@ class Queues:
         return prompts + slots
 
 
+class Needed(NamedTuple):
+    """Replicas, how busy each is, how long a request waits, how busy each may be.
+
+    [1], [1], [s], [1]
+    """
+
+    replicas: Floats
+    busy: Floats
+    waits: Floats
+    busiest: Floats
+
+
 def needed(
     service: Service, seconds: Floats, ttft: Floats, queues: Queues | None, *, part: float = 1.0
-) -> tuple[Floats, Floats, Floats]:
-    """Return replicas, how busy each is, and how long a request waits for them. [1], [1], [s]
+) -> Needed:
+    """Return the replicas that requests need, and how busy they are.
 
     One replica where no rate is asked. What is late without waiting is given a tenth of its time
     for that, so that it may be said what it does.
@@ -119,4 +132,5 @@ def needed(
     if service.rate is not None:
         replicas = np.maximum(np.ceil(np.asarray(service.rate * seconds / busiest) - _SLACK), 1.0)
         busy = np.minimum(service.rate * seconds / replicas, busiest)
-    return replicas, busy, np.zeros(busy.shape) if queues is None else queues.wait(busy)
+    waits = np.zeros(busy.shape) if queues is None else queues.wait(busy)
+    return Needed(replicas, busy, waits, busiest)

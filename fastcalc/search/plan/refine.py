@@ -7,6 +7,7 @@ import numpy as np
 
 from fastcalc.core.overflow import batch_without_host
 from fastcalc.formulas.types import Bools, Floats, Ints
+from fastcalc.search.plan.fleet import chips_within
 from fastcalc.search.plan.pools import Pool
 from fastcalc.search.plan.score import Scored
 from fastcalc.search.plan.service import Service
@@ -80,7 +81,8 @@ def gaps_of(scored: Sequence[Scored], service: Service) -> Gaps:
     stay idle for random arrivals is best at some batch, on either side of the best that was tried.
     """
     grid = scored[0].grid
-    has_cost = service.rate is None and service.objective != "chips"  # of its own at each batch
+    is_own = service.is_fleet or service.objective != "chips"
+    has_cost = service.rate is None and is_own  # of its own at each batch
     is_idle = has_cost and service.share is not None
     gaps_found: list[tuple[Floats, Ints, Floats, Floats, Bools]] = []
     for group in scored:
@@ -133,4 +135,5 @@ def _lowest_costs(group: Scored, service: Service, places: Ints) -> Floats:
         fewer = pool_chips + (chips - pool_chips) / before * np.maximum(replicas, 1.0)
         share, chips = fewer / chips, fewer
     # Just above, for as much is no gain.
-    return np.where(chips <= service.max_chips, cost * share * (1.0 + _AS_MUCH), np.inf)
+    is_allowed = chips <= chips_within(service, group.grid.scenario)
+    return np.where(is_allowed, cost * share * (1.0 + _AS_MUCH), np.inf)

@@ -14,12 +14,12 @@ from fastcalc.core.timeline import prompts_together
 from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints
 from fastcalc.records.evaluated_points import EvaluatedPoints
 from fastcalc.search.plan.first_tokens import class_first_tokens
+from fastcalc.search.plan.fleet import Crew, bills, chips_within, crew_within
 from fastcalc.search.plan.pools import Pool, can_be_apart, pools, transfer_seconds
 from fastcalc.search.plan.queues import Queues, Slots, needed
 from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.grid import Grid, solved
 
-LIMITS = ("ttft", "tpot", "chips")  # what a deployment that fits may miss
 _ROUNDING = 1e-12  # of a limit: replicas as busy as it allows meet it
 _OF_ESTIMATE = ("total", "served", "tpot", "tpot_in_traffic", "ttft", "run", "joules")
 
@@ -67,9 +67,10 @@ class Scored:
 
     pool : replicas that take in the prompts of all, where those are apart
     layout, place : positions of layout and batch in the grid's [1]
-    values : what is limited, by name: seconds to the first token, seconds between tokens, chips
+    values : what is limited, by name: seconds to the first token, seconds between tokens, chips,
+        and dollars a month and watts where those are
     seconds : time of a replica that a request takes [s]
-    replicas, busy : those that decode, and the share of its capacity that each of them does [1]
+    crew, busy : how many replicas, and the share of its capacity that each that decodes does [1]
     cost, unfit : what is to be least, and deployments that do not fit, alongside these [1]
     class_ttft : time to the first token of each class, a row each, if there are several [s]
     """
@@ -81,7 +82,7 @@ class Scored:
     place: Ints
     values: dict[str, Floats]
     seconds: Floats
-    replicas: Floats
+    crew: Crew
     busy: Floats
     cost: Floats
     class_ttft: Floats
@@ -93,6 +94,11 @@ class Scored:
         rows = np.broadcast_to(self.grid.batches, self.grid.shape[1:])
         return np.asarray(rows[self.layout, self.place])
 
+    @property
+    def replicas(self) -> Floats:
+        """Replicas that decode. [1]"""
+        return self.crew.replicas
+
     def next(self, places: Ints, step: int = 1) -> Ints:
         """Return where the next batches of the same layouts are, or the places themselves."""
         near = np.clip(places + step, 0, len(self.layout) - 1)
@@ -100,8 +106,7 @@ class Scored:
 
     def misses(self, service: Service) -> dict[str, Floats]:
         """Return each value over its limit: at most 1 where it is met."""
-        limits = {"ttft": service.ttft, "tpot": service.tpot, "chips": service.max_chips}
-        return {name: self.values[name] / limits[name] for name in LIMITS}
+        return {name: self.values[name] / limit for name, limit in service.limits.items()}
 
     def best(self, service: Service) -> int | None:
         """Return the place of the best that misses nothing."""
@@ -160,23 +165,37 @@ def score(grid: Grid, service: Service, prompt_pools: Sequence[Pool] | None = No
         queues = None
         if service.share is not None:
             queues = Queues(service.share, **queued, slots=slots, kind=kind)
-        replicas, busy, waits = needed(service, seconds, ttft, queues)
-        chips = replicas * replica.chips + (pool.chips if pool else 0.0)
+        replicas, busy, waits, busiest = needed(service, seconds, ttft, queues)
+        crew = Crew.of(replicas, busiest / seconds, pool)
+        if service.is_fleet:
+            chips_there = chips_within(service, grid.scenario)
+            crew = crew_within(chips_there, replica.chips, busiest / seconds, pool)
+            busy = np.minimum(crew.requests * seconds / crew.replicas, busiest)
+        chips = crew.chips(replica.chips, pool)
         first = mixed.over_limits(service, waits, ttft)
-        is_limit = np.isclose(first, service.ttft, rtol=_ROUNDING, atol=0.0)
-        first = np.where(is_limit, service.ttft, first)
-        if pool is not None:
-            # Of what is late it is the limit that would do, half of which is for each queue.
-            enough = ttft - pool.waits + 2.0 * np.maximum(waits, pool.waits)
-            first = np.where(first > service.ttft, enough, first)
+        first = _held_against_limit(service, first, ttft, waits, pool)
         tpot = replica.tpot_in_traffic if pool is None else replica.tpot
         values = {"ttft": first, "tpot": tpot, "chips": chips}
-        cost = _cost(grid, service, replica, chips, busy)
+        values |= bills(grid.scenario, service, chips)
+        cost = crew.cost if service.is_fleet else _cost(grid, service, replica, chips, busy)
         unfit = 0 if pool else int(is_new.sum() - fits.sum())
         of = (grid, replica, pool, layout, place)
         class_ttft = mixed.seconds + waits
-        deployments.append(Scored(*of, values, seconds, replicas, busy, cost, class_ttft, unfit))
+        deployments.append(Scored(*of, values, seconds, crew, busy, cost, class_ttft, unfit))
     return deployments
+
+
+def _held_against_limit(
+    service: Service, first: Floats, ttft: Floats, waits: Floats, pool: Pool | None
+) -> Floats:
+    """Return times to the first token as they are held against their limit. [s]"""
+    is_limit = np.isclose(first, service.ttft, rtol=_ROUNDING, atol=0.0)
+    first = np.where(is_limit, service.ttft, first)
+    if pool is None:
+        return first
+    # Of what is late it is the limit that would do, half of which is for each queue.
+    enough = ttft - pool.waits + 2.0 * np.maximum(waits, pool.waits)
+    return np.where(first > service.ttft, enough, first)
 
 
 _Load = tuple[Floats, Floats, dict[str, Any]]
@@ -209,11 +228,13 @@ def _apart(
 
 
 def has_cost(scenario: Scenario, service: Service) -> bool:
-    """Return whether the price or the power that is to be least is known of a chip."""
-    if service.objective == "watts":
-        return scenario.hardware.power is not None
+    """Return whether the price and the power that count are known of a chip."""
+    least = "" if service.is_fleet else service.objective
+    needs_power = least == "watts" or "power" in service.limits
+    needs_price = least == "usd" or "budget" in service.limits
+    has_power = scenario.hardware.power is not None
     has_price = scenario.pricing.per_chip_hour(scenario.hardware) is not None
-    return has_price or service.objective == "chips"
+    return (has_power or not needs_power) and (has_price or not needs_price)
 
 
 def _cost(grid: Grid, service: Service, replica: Replica, chips: Floats, busy: Floats) -> Floats:

@@ -21,6 +21,9 @@ class Service:
     ttft, tpot : most time to the first token and between two tokens; infinity for any [s]
     rate : requests that arrive a second; None for one deployment whatever its rate [1/s]
     max_chips, utilization : chips there are, and the share of its capacity a replica is to do [1]
+    budget, power : most dollars a month [USD], most power of systems with host and cooling [W]
+    is_fleet : whether, without a rate, as many replicas serve as these limits allow, and most
+        requests are best
     objective : what is to be least; without a rate, dollars a million tokens or joules a token
     is_speed : True where the time between tokens was asked as a speed
     share : share of requests that must meet ``ttft`` where they arrive at random; else None [1]
@@ -45,6 +48,9 @@ class Service:
     any_weights: bool = True
     any_cache: bool = True
     classes: tuple[RequestClass, ...] = ()
+    budget: float = inf
+    power: float = inf
+    is_fleet: bool = False
 
     def of_classes(self, classes: tuple[RequestClass, ...], rate: float) -> "Service":
         """Return the same for requests of some classes, so many a second.
@@ -75,3 +81,10 @@ class Service:
     def prompt_variation(self) -> float:
         """Mean square of computed prompts over the square of their mean. [1]"""
         return Mix.of(self.classes, Traffic.speculation).prompt_variation if self.classes else 1.0
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """What is limited, by the name of its value: seconds, chips, maybe dollars and watts."""
+        limits = {"ttft": self.ttft, "tpot": self.tpot, "chips": self.max_chips}
+        optional = {"budget": self.budget, "power": self.power}
+        return limits | {name: limit for name, limit in optional.items() if limit < inf}

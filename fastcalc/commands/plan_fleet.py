@@ -1,0 +1,117 @@
+"""``fastcalc plan`` of chips that are owned, of a budget or of a power: what these carry."""
+
+from dataclasses import replace
+from functools import partial
+
+from fastcalc.commands import loading, plan
+from fastcalc.commands.answer import CommandAnswer, no_answer
+from fastcalc.core.pricing import Pricing
+from fastcalc.errors import InputError
+from fastcalc.mentions import option
+from fastcalc.report import commands, plan_fleet, plan_table
+from fastcalc.report import plan as report
+from fastcalc.requests import means, readers
+from fastcalc.requests.search import FindPlans
+from fastcalc.search.plan.fleet_plan import Owned, fleet_plan
+from fastcalc.search.plan.service import Service
+from fastcalc.search.sweep.grid import Grid
+
+
+def run(request: FindPlans) -> CommandAnswer:
+    """Return what a fleet carries, and what is rented on top; the answer is no if not enough."""
+    _refuse_mixes(request)
+    notes: list[str] = []
+    service = plan.service_of(request, notes)
+    counts = _counts(request)
+    prices = dict(readers.prices(request.price, zero=True))
+    catalogue = loading.catalogue(request)
+    prices = {catalogue.hardware(name).id: usd for name, usd in prices.items()}
+    owned = [_owned(request, service, chip, count, prices, notes) for chip, count in counts.items()]
+    for chip, usd in prices.items():
+        if usd == 0.0 and chip not in counts:
+            raise InputError(
+                f"{option('price', f'{chip}=0')}: a price of 0 is one of chips that are owned; "
+                f"write {option('own', f'{chip}=N')}, too"
+            )
+    rented = partial(_rented, request, service, counts, prices, notes)
+    fleet = fleet_plan(owned, rented, service, shown=request.top)
+    typed, phrase = plan.typed_of(request), plan.phrase(request, service)
+    if not fleet.is_enough:
+        return no_answer(
+            plan_fleet.refusals(fleet),
+            plan_fleet.KEYS,
+            plan_table.columns(service),
+            partial(plan_fleet.details, fleet, typed),
+            notes,
+        )
+    if request.emit is not None:
+        return plan.started(
+            request,
+            [(share.plan, share.decision.service) for share in fleet.shares if share.plan],
+            notes,
+        )
+    return CommandAnswer(
+        lambda screen: plan_fleet.parts(fleet, request.top, phrase, typed, screen),
+        lambda: plan_fleet.records(fleet, request.top, typed),
+        lambda: (
+            plan_table.columns(service),
+            plan_fleet.unrounded(fleet, request.top, commands.Typed()),
+        ),
+        lambda: plan_fleet.details(fleet, typed),
+        notes=notes,
+        keys=report.KEYS,
+    )
+
+
+def _refuse_mixes(request: FindPlans) -> None:
+    """Refuse requests that differ, and people, whose rate depends on the plan."""
+    for name in ("traffic", "people"):
+        if getattr(request, name) is not None:
+            raise InputError(
+                f"{option(name)} does not go with {option('own')}, nor with a budget or a power "
+                f"alone: give {option('prompt')}, {option('output')} and {option('rate')}"
+            )
+
+
+def _counts(request: FindPlans) -> dict[str, int]:
+    """Return how many there are of each chip that is owned, by id."""
+    catalogue, counts = loading.catalogue(request), dict[str, int]()
+    for name, count in means.owned_chips(request.own):
+        chip = catalogue.hardware(name)
+        if chip.id in counts:
+            raise InputError(f"{option('own')} names {chip.id} twice; give the sum of both")
+        counts[chip.id] = count
+    return counts
+
+
+def _owned(
+    request: FindPlans,
+    service: Service,
+    chip: str,
+    count: int,
+    prices: dict[str, float],
+    notes: list[str],
+) -> Owned:
+    """Return owned chips and their deployments, at their cost of ownership."""
+    typed = next(
+        name
+        for name, _ in means.owned_chips(request.own)
+        if loading.catalogue(request).hardware(name).id == chip
+    )
+    alone = replace(request, on=(typed,), price=None)
+    grids = plan.grids_of(alone, service, notes)
+    pricing = Pricing("tco", user_prices={chip: prices[chip]} if chip in prices else {})
+    priced = [grid.part(scenario=replace(grid.scenario, pricing=pricing)) for grid in grids]
+    return Owned(loading.catalogue(request).hardware(typed), count, priced)
+
+
+def _rented(
+    request: FindPlans,
+    service: Service,
+    counts: dict[str, int],
+    prices: dict[str, float],
+    notes: list[str],
+) -> list[Grid]:
+    """Return the deployments of chips that may be rented, at the prices that are not of owned."""
+    price = {chip: usd for chip, usd in prices.items() if chip not in counts}
+    return plan.grids_of(replace(request, price=price), service, notes)

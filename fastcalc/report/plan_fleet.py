@@ -1,0 +1,229 @@
+"""A fleet as a table: what owned chips carry, what is rented on top, what is left."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import inf
+
+from fastcalc.core.defaults_used import power_notes
+from fastcalc.formulas.money import HOURS_PER_MONTH
+from fastcalc.report import plan, plan_notes, plan_table, record_tables
+from fastcalc.report.commands import Typed, compare_command
+from fastcalc.report.console import Part, Screen, Title
+from fastcalc.report.headings import TableColumn
+from fastcalc.report.numbers_as_text import counted, dollars, listed, many, number
+from fastcalc.report.plan_refusal import refusal
+from fastcalc.report.records import Record, plain, plainly
+from fastcalc.search.plan.decision import FEWER_BITS, Plan
+from fastcalc.search.plan.fleet_plan import FleetPlan, Share
+
+KEYS = plan.KEYS
+_ALTERNATIVES, _RENTED, _OTHERS = 2, 1, 4
+"""Further plans of chips that are owned, rented plans where some are, and other chips to rent."""
+
+
+def unrounded(fleet: FleetPlan, top: int, typed: Typed) -> list[Record]:
+    """Return a record for each plan of each share, with all digits."""
+    return [
+        record
+        for share in fleet.shares
+        for record in plan.unrounded(
+            share.decision.plans[:top], share.decision.service, typed, _count(share)
+        )
+    ]
+
+
+def records(fleet: FleetPlan, top: int, typed: Typed) -> list[Record]:
+    """Return a record for each plan of each share, the first of each being what is taken."""
+    return [plainly(record) for record in unrounded(fleet, top, typed)]
+
+
+def details(fleet: FleetPlan, typed: Typed) -> Record:
+    """Return what stands alongside the records: the sum, what is left, what a node adds."""
+    return {
+        "requests_per_s": plain(fleet.requests),
+        "rate": plain(fleet.service.rate),
+        "requests_per_s_with_next_node": {
+            chip: plain(carried) for chip, carried in _grown(fleet).items()
+        },
+        "shares": [
+            {
+                "owned_chips": _count(share),
+                "requests_per_s": plain(share.requests),
+                "chips_left": plain(share.chips_left),
+                **plan.details(share.decision, typed),
+            }
+            for share in fleet.shares
+        ],
+    }
+
+
+def _count(share: Share) -> int | None:
+    return share.chips if share.owned else None
+
+
+def _grown(fleet: FleetPlan) -> dict[str, float]:
+    """Return what a node more of each owned chip would make the fleet carry, where all serve."""
+    return fleet.with_next_node if fleet.service.rate is None else {}
+
+
+def refusals(fleet: FleetPlan) -> list[str]:
+    """Say what a fleet that is not enough carries, and why no more."""
+    sentences = []
+    for share in fleet.shares:
+        name = _chips_of(share) if share.owned else "chips to rent"
+        if share.plan is None:
+            sentences.append(f"{name}: {_refusal(share)}")
+    if fleet.requests and fleet.service.rate:
+        carried = f"{number(fleet.requests)} of {number(fleet.service.rate)} requests/s"
+        owned = listed([_chips_of(share) for share in fleet.shares if share.owned])
+        sentences.insert(0, f"{owned}: {carried}")
+    return sentences
+
+
+def _refusal(share: Share) -> str:
+    return refusal(share.decision, share.owned.hardware.id if share.owned else None)
+
+
+def parts(fleet: FleetPlan, top: int, phrase: str, typed: Typed, screen: Screen) -> list[Part]:
+    """Return the answer in a sentence, a table of the shares, a key and notes."""
+    labelled = [row for share in fleet.shares for row in _rows_of(fleet, share, top, screen)]
+    shown = [chosen for _, chosen, _ in labelled]
+    columns = [record_tables.words("|plan", lambda _: ""), *_columns(fleet, shown, screen)]
+    rows = [
+        record_tables.row(columns, record) | {"|plan": label}
+        for label, chosen, share in labelled
+        for record in plan.unrounded([chosen], share.decision.service, typed)
+    ]
+    (table,) = record_tables.tables(columns, [rows], screen.width)
+    key = record_tables.with_mark(_KEY, table)
+    short_notes = [*_next_nodes(fleet), *(note for share in fleet.shares for note in _notes(share))]
+    every_note = [*short_notes, *plan.notes(fleet.service)]
+    for share in fleet.shares:
+        if share.plan is not None:
+            every_note += plan_notes.reported(share.decision, [share.plan])
+    every_note += [line for chosen in shown for line in chosen.replica.warnings]
+    command = compare_command(shown[0].scenario, typed)
+    under = screen.under_table(key, short_notes, list(dict.fromkeys(every_note)), command)
+    return [_title(fleet, phrase), "", table, under]
+
+
+_KEY = (
+    "key: replicas x each decode, prompts are taken inside or on chips of their own; requests/s is "
+    "the most that the chips carry within the limits, or what they are to carry"
+)
+
+
+def _title(fleet: FleetPlan, phrase: str) -> Title:
+    owned = [share for share in fleet.shares if share.owned]
+    rented = [share.plan for share in fleet.shares if share.owned is None and share.plan]
+    load = _load(fleet)
+    for chosen in rented:
+        service, chip = fleet.shares[-1].decision.service, chosen.scenario.hardware.id
+        bill = plan_notes.chips_and_price(chosen, service)
+        if not owned:
+            return Title(chip, f"{bill}, carry {load}, for {phrase}")
+        requests = sum(share.requests for share in owned)
+        load = f"{number(requests)} requests/s; with {chip} on top, {bill}, {load}"
+    counts: dict[str, int] = {}
+    for share in owned:
+        assert share.owned is not None
+        chip = share.owned.hardware.id
+        counts[chip] = counts.get(chip, 0) + share.chips
+    name = listed([f"{count:,} {chip}" for chip, count in counts.items()])
+    return Title(name, f"carry {load}, for {phrase}")
+
+
+def _load(fleet: FleetPlan) -> str:
+    """Return what a fleet carries, and how many requests it serves at a time, in a phrase."""
+    tokens, at_once = number(fleet.requests * fleet.service.output), 0.0
+    for share in fleet.shares:
+        if share.plan is not None:
+            at_once += plan.RankedPlan(1, share.plan, share.decision.service, "").in_flight
+    return (
+        f"{number(fleet.requests)} requests/s, {tokens} output tokens/s, {at_once:,.0f} requests "
+        "at once"
+    )
+
+
+def _chips_of(share: Share) -> str:
+    assert share.owned is not None
+    return f"{share.chips:,} {share.owned.hardware.id}"
+
+
+def _rows_of(
+    fleet: FleetPlan, share: Share, top: int, screen: Screen
+) -> Iterator[tuple[str, Plan, Share]]:
+    """Yield the plans of a share that a screen shows, each with its label."""
+    decision, is_alone = share.decision, len(fleet.shares) == 1
+    count = (top if screen.wide else min(top, 1 + _ALTERNATIVES)) if is_alone else 1
+    for place, chosen in enumerate(decision.plans[:count], 1):
+        label = "owned" if share.owned else "rented"
+        yield (f"{label} {place}" if is_alone else label), chosen, share
+    if not is_alone and not screen.wide:
+        return
+    for chosen in decision.in_fewer_bits[:FEWER_BITS]:
+        yield "fewer bits *", chosen, share
+    if share.owned is None:
+        names = {chosen.scenario.hardware.id for chosen in decision.plans[:count]}
+        others = [p for p in decision.of_each_chip if p.scenario.hardware.id not in names]
+        for chosen in others[: None if screen.wide else _OTHERS]:
+            yield "other chip", chosen, share
+
+
+def _columns(fleet: FleetPlan, shown: list[Plan], screen: Screen) -> list[TableColumn]:
+    service = replace(fleet.service, is_fleet=True)
+    hidden = set()
+    if not any(chosen.scenario.traffic.speculation.drafted for chosen in shown):
+        hidden.add("speculation_tokens_per_pass")
+    if all(plan.tpot_range(chosen) is None for chosen in shown):
+        hidden.add("service_tpot_ms_low")
+    columns = [column for column in plan_table.columns(service) if column.key not in hidden]
+    return [replace(column, drop_priority=0) for column in columns] if screen.wide else columns
+
+
+def _next_nodes(fleet: FleetPlan) -> Iterator[str]:
+    """Say what one more node of each kind of owned chip would add."""
+    owned = {share.owned.hardware.id: share.owned for share in fleet.shares if share.owned}
+    for chip, carried in _grown(fleet).items():
+        node = counted(owned[chip].node_chips, chip)
+        yield (
+            f"next node: {node} more would make it {number(carried)} requests/s, "
+            f"{number(carried - fleet.requests)} more"
+        )
+
+
+def _notes(share: Share) -> Iterator[str]:
+    """Say what is left of owned chips, what one more node adds, and what it all costs."""
+    chosen, owned = share.plan, share.owned
+    if chosen is None:
+        yield f"{_chips_of(share)} carry nothing: {_refusal(share)}"
+        return
+    if owned is None:
+        yield from plan_notes.prices_of([chosen], in_short=True)
+        if share.decision.service.power < inf:
+            yield from power_notes(chosen.scenario.hardware)
+        return
+    chip, service = owned.hardware.id, share.decision.service
+    if share.chips_left:
+        yield f"left: {share.chips_left:,.0f} of {share.chips:,} {chip}"
+    yield from _bill(share)
+    yield from plan_notes.slow_end(chosen, service)
+
+
+def _bill(share: Share) -> Iterator[str]:
+    """Say what all owned chips of a kind cost a month, used or not."""
+    assert share.owned is not None and share.plan is not None
+    chip, pricing = share.owned.hardware, share.plan.scenario.pricing
+    per_hour = pricing.per_chip_hour(chip)
+    if per_hour is None:
+        yield (
+            f"no purchase price is known of {chip.id}, so owning them is not priced: give a price "
+            "of its hour, which may be 0"
+        )
+        return
+    usd = per_hour * share.chips
+    tokens = share.requests * (share.decision.service.prompt + share.decision.service.output)
+    month = dollars(usd * HOURS_PER_MONTH)
+    basis = ": ".join(plan_notes.prices_of([share.plan], in_short=True))
+    a_million = f", ${dollars(usd / 3600.0 / tokens * 1e6)}/Mtok" if tokens < inf else ""
+    yield f"owning all {many(share.chips, 'chip')} costs ${month} a month{a_million}; {basis}"

@@ -1,0 +1,79 @@
+"""What a user has: chips, dollars a month, and watts, as they are typed."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.units import parse_quantity
+from fastcalc.errors import InputError
+from fastcalc.formulas.money import HOURS_PER_MONTH
+from fastcalc.mentions import option
+from fastcalc.requests import readers
+from fastcalc.written import shown
+
+_BUDGET = re.compile(r"\$?([0-9][0-9,]*(?:\.[0-9]+)?)([kM]?)(?:/(h|hour|month|year))?")
+_SCALE = {"": 1.0, "k": 1e3, "M": 1e6}
+_A_MONTH = {"h": HOURS_PER_MONTH, "hour": HOURS_PER_MONTH, "month": 1.0, "year": 1.0 / 12.0}
+
+
+def owned_chips(given: Sequence[str] | Mapping[str, int] | None) -> list[tuple[str, int]]:
+    """Return the names of chips and how many there are: ``h100-sxm=16``.
+
+    >>> owned_chips(["h100-sxm=16"])
+    [('h100-sxm', 16)]
+    """
+    if isinstance(given, Mapping):
+        return [(name, _count(name, str(count))) for name, count in given.items()]
+    pairs = [text.partition("=") for text in given or ()]
+    return [(name.strip(), _count(name + equals, count)) for name, equals, count in pairs]
+
+
+def _count(typed: str, count: str) -> int:
+    name = typed.removesuffix("=").strip()
+    if not name or not count:
+        raise InputError(
+            f"{option('own')} '{shown(typed + count)}' is not CHIP=N; write h100-sxm=16"
+        )
+    flag = f"{option('own')} of {shown(name)}"
+    return readers.whole(count.strip(), flag, LIMITS["chips"], "16")
+
+
+def usd_a_month(given: str | float | None) -> float | None:
+    """Return a budget in dollars a month; an hour is one of 730.
+
+    >>> usd_a_month("50k/month"), usd_a_month("$600,000/year"), usd_a_month("100/h")
+    (50000.0, 50000.0, 73000.0)
+    """
+    if given is None:
+        return None
+    text = readers.as_text(given).strip()
+    match = _BUDGET.fullmatch(text)
+    value = 0.0
+    if match:
+        value = float(match[1].replace(",", "")) * _SCALE[match[2]] * _A_MONTH[match[3] or "month"]
+    if value not in LIMITS["dollars"]:
+        raise InputError(
+            f"{option('budget')} '{shown(text, 40)}' is not a number of dollars a month; write for "
+            "example 50k/month, or 70/h"
+        )
+    return value
+
+
+def watts(given: str | None) -> float | None:
+    """Return a power with its unit in watts.
+
+    >>> watts("100kW")
+    100000.0
+    """
+    if given is None:
+        return None
+    try:
+        value = parse_quantity(given, "power")
+    except InputError:
+        value = 0.0
+    if value not in LIMITS["power"]:
+        raise InputError(
+            f"{option('power')} '{shown(given, 40)}' is not a power with its unit; write for "
+            "example 100kW"
+        )
+    return value

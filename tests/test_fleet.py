@@ -1,0 +1,314 @@
+"""What owned chips, a budget and a power carry, against trying everything, and by hand."""
+
+import json
+import math
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fastcalc as fc
+from fastcalc.core.placement.layout import Layout
+from fastcalc.core.pricing import Pricing
+from fastcalc.errors import InputError
+from fastcalc.requests.means import owned_chips, usd_a_month, watts
+from fastcalc.search.plan.candidates import candidates
+from fastcalc.search.plan.cheapest_plans import decide
+from fastcalc.search.plan.fleet import Crew, crew_within
+from fastcalc.search.plan.fleet_plan import Owned, carried_by, fleet_plan
+from fastcalc.search.plan.pools import Pool
+from fastcalc.search.plan.service import Service
+from tests.helpers import run_once as run
+from tests.strategies import examples
+from tests.test_plan import CHIPS, LAYOUTS, MODELS, grid_of, scenario, services, solved, together
+
+MONTH = 730.0
+
+
+@pytest.fixture
+def fastcalc(capsys, monkeypatch):
+    return partial(run, capsys=capsys, monkeypatch=monkeypatch)
+
+
+def carried_by_everything(grid, service, chips):
+    """Return the most requests a second of every layout, batch and number of replicas."""
+    most, busy = 0.0, service.utilization
+    columns = together(grid, replace(service, rate=1.0))
+    in_time = (columns[2] <= service.ttft) & (columns[3] <= service.tpot)
+    pools, decoders, place = [], [], 0
+    link, site = grid.scenario.hardware.links.scale_out, grid.site
+    for layout in grid.layouts:
+        outcome = solved(grid, layout, replace(service, rate=1.0))
+        if outcome is None:
+            continue
+        estimate, count = outcome.estimate, len(outcome.estimate.batch)
+        met, place = in_time[place : place + count], place + count
+        each = busy * estimate.served / service.output
+        most = max([most, *(each[met] * (chips // layout.chips))])
+        if link is None or site.machine.is_spatial or service.output == 1:
+            continue
+        speed = link.bandwidth.si * site.machine.software.link_fraction
+        cache = float(grid.scenario.work.cache_bytes(service.prompt, ranks=layout.tp))
+        layers = grid.scenario.work.layers
+        sent = cache * math.ceil(layers / layout.pp) / layers / speed
+        pools.append((layout.chips, busy / max(estimate.ttft[0], sent), estimate.ttft[0], sent))
+        decoding = np.maximum(service.output / estimate.total, sent / layout.dp)
+        meets = estimate.tpot <= service.tpot
+        decoders.append((layout.chips, (busy / decoding)[meets], sent))
+    for width, each, received in decoders:
+        for size, taken, alone, sent in pools:
+            if alone + max(sent, received) > service.ttft:
+                continue
+            for taking in range(1, chips // size + 1):
+                decode = (chips - taking * size) // width
+                most = max([most, *np.minimum(decode * each, taking * taken)])
+    return most
+
+
+@examples(20)
+@given(
+    st.sampled_from(CHIPS),
+    st.sampled_from(MODELS),
+    services,
+    st.lists(st.sampled_from(LAYOUTS), min_size=1, max_size=3, unique=True),
+    st.integers(1, 24),
+)
+def test_a_fleet_carries_what_the_best_of_everything_does(chip, model, service, layouts, chips):
+    grid = grid_of(chip, model, service, layouts, [2**power for power in range(13)])
+    if not grid.layouts:
+        return
+    plans = carried_by([grid], service, chips).plans
+    most = carried_by_everything(grid, service, chips)
+    assert (plans[0].requests if plans else 0.0) == pytest.approx(most, rel=1e-9)
+    if plans:
+        assert plans[0].values["chips"] <= chips
+        assert max(plans[0].misses.values()) <= 1.0
+
+
+@examples(12)
+@given(st.sampled_from(CHIPS), st.sampled_from(MODELS), services, st.integers(1, 16))
+def test_a_rate_is_met_on_as_many_chips_as_carry_it(chip, model, service, chips):
+    """What a search for a rate needs, and what chips carry, are two ways round of one thing."""
+    grid = grid_of(chip, model, service, [Layout(), Layout(4), Layout(8)], [1, 16, 256])
+    if not grid.layouts:
+        return
+    service = replace(service, max_chips=chips, objective="chips")
+    carried = carried_by([grid], service, chips)
+    most = carried.plans[0].requests if carried.plans else 0.0
+    if most:
+        assert decide([grid], replace(service, rate=most * (1 - 1e-6))).plans
+    assert not decide([grid], replace(service, rate=most * (1 + 1e-6) + 1e-9)).plans
+
+
+def test_a_budget_and_a_power_are_so_many_chips():
+    """3 USD an hour are 2,190 a month; 1,730 W with host and site, as the file states."""
+    service = Service(1000.0, 500.0, tpot=0.05)
+    grid = grid_of("h100-sxm", "llama-3.1-8b", service, [Layout()], [1, 64, 512])
+    grid = grid.part(
+        scenario=replace(grid.scenario, pricing=Pricing(user_prices={"h100-sxm": 3.0}))
+    )
+    (five,) = carried_by([grid], service, 5).plans[:1]
+    limits = ({"budget": 5 * 3 * MONTH}, {"budget": 5.9 * 3 * MONTH}, {"power": 5 * 1730.0})
+    for limit in limits:
+        (plan,) = carried_by([grid], replace(service, **limit), math.inf).plans[:1]
+        assert plan.requests == five.requests
+        assert plan.values["chips"] == 5
+        # As a limit on a rate that just those carry, and on one that they do not.
+        enough = replace(service, rate=five.requests * 0.999, **limit)
+        assert decide([grid], enough).plans[0].values["chips"] == 5
+        refused = decide([grid], replace(service, rate=five.requests * 1.05, **limit))
+        assert not refused.plans
+        (name,) = limit
+        per_chip = 3 * MONTH if name == "budget" else 1730.0
+        assert refused.relaxed[name] == pytest.approx(6 * per_chip)
+
+
+def pool(chips, seconds):
+    return Pool(Layout(chips), 1.0, float(chips), 1.0, seconds, seconds, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("chips", "each", "carried", "prompts", "crew"),
+    [
+        # All inside: four of 4 chips, 2 a second each; two chips are left.
+        (18, 4, 2.0, None, (4, 0, 8.0)),
+        # Not even one: the one that is missing chips is what is looked at.
+        (3, 4, 2.0, None, (1, 0, 2.0)),
+        # A prompt takes 0.25 s of one chip: two chips take in 8 for four that decode 2 each.
+        (18, 4, 2.0, pool(1, 0.25), (4, 2, 8.0)),
+        # With 17 the third decodes 6, for which two take in prompts; more would not help.
+        (17, 4, 2.0, pool(1, 0.25), (4, 1, 4.0)),
+        # Prompts are what is slow: 2 s of 4 chips each; 1 decodes, three take in 1.5.
+        (16, 4, 2.0, pool(4, 2.0), (1, 3, 1.5)),
+    ],
+)
+def test_how_chips_are_divided(chips, each, carried, prompts, crew):
+    found = crew_within(chips, np.array([float(each)]), np.array([carried]), prompts)
+    best = max(
+        min(replicas * carried, taking * prompts.capacity)
+        for replicas in range(1, chips)
+        for taking in range(1, chips)
+        if replicas * each + taking * prompts.chips <= chips
+    ) if prompts else crew[2]  # fmt: skip
+    assert found.requests[0] == pytest.approx(best)
+    if crew[2] == best:
+        assert tuple(float(column[0]) for column in found) == crew
+
+
+@examples(60)
+@given(
+    st.integers(1, 60),
+    st.integers(1, 9),
+    st.integers(1, 9),
+    st.floats(0.1, 10.0),
+    st.floats(0.1, 10.0),
+)
+def test_no_other_division_carries_more(chips, each, size, carried, seconds):
+    prompts = pool(size, seconds)
+    crew = crew_within(chips, np.array([float(each)]), np.array([carried]), prompts)
+    best = max(
+        (
+            min((chips - taking * size) // each * carried, taking / seconds)
+            for taking in range(1, chips // size + 1)
+        ),
+        default=0.0,
+    )
+    assert crew.requests[0] == pytest.approx(best)
+    if best:
+        assert crew.replicas[0] * each + crew.prompt_replicas[0] * size <= chips
+
+
+def test_replicas_and_a_pool_carry_what_the_slower_does():
+    crew = Crew.of(np.array([3.0]), np.array([2.0]), replace(pool(1, 0.25), replicas=1.0))
+    assert crew.requests[0] == 4.0
+
+
+def owned(chip, chips, service):
+    grid = grid_of(chip, "llama-3.1-8b", service, [Layout()], [1, 64, 512])
+    return Owned(grid.scenario.hardware, chips, [grid])
+
+
+def test_owned_chips_first_and_the_cheapest_on_top():
+    """What the owned carry is taken off the rate; the last kind that is enough takes the fewest."""
+    service = Service(1000.0, 500.0, tpot=0.05)
+    h100, l40s = owned("h100-sxm", 4, service), owned("l40s", 4, service)
+    each = [carried_by(kind.grids, service, 1).plans[0].requests for kind in (h100, l40s)]
+    rented = [grid_of("b200", "llama-3.1-8b", service, [Layout()], [1, 64, 512])]
+    rate = 4 * each[0] + 4 * each[1] + 1.0
+    fleet = fleet_plan([h100, l40s], lambda: rented, replace(service, rate=rate))
+    assert [share.requests for share in fleet.shares] == pytest.approx(
+        [4 * each[0], 4 * each[1], 1.0]
+    )
+    best = decide(rented, replace(service, rate=1.0)).plans[0]
+    assert fleet.shares[2].plan.values == pytest.approx(best.values, rel=1e-6)
+    rate = 4 * each[0] + 1.5 * each[1]
+    fleet = fleet_plan([h100, l40s], list, replace(service, rate=rate))
+    assert [share.plan.values["chips"] for share in fleet.shares] == [4, 2]
+    assert [share.chips_left for share in fleet.shares] == [0, 2]
+    assert fleet.is_enough
+    assert fleet.requests == pytest.approx(rate)
+
+
+@pytest.mark.parametrize("node", [("h100-sxm", 8), ("wse-3", 1), ("rtx-4090", 8), ("gb200", 8)])
+def test_a_node_is_what_is_bought_together(node):
+    chip, chips = node
+    service = Service(1000.0, 500.0)
+    assert owned(chip, 1, service).node_chips == chips
+
+
+ASKED = {"prompt": 4000, "output": 1000, "ttft": "1s", "tpot": "25ms"}
+
+
+def test_the_headline_is_that_of_the_records():
+    """Requests, tokens and requests at once of the sentence are sums over the first records."""
+    answer = fc.plan("llama-3.1-70b", own={"h100-sxm": 20}, **ASKED)
+    first, text = answer[0], str(answer)
+    assert first["owned_chips"] == 20
+    requests = first["service_requests_per_s"]
+    assert f"{requests:.2f} requests/s, {requests * 1000:,.0f} output tokens/s" in text
+    seconds = (first["service_ttft_ms"] + 999 * first["service_tpot_ms"]) / 1e3
+    assert f"{requests * seconds:,.0f} requests at once" in text
+    if first["chips_total"] < 20:
+        assert f"left: {20 - first['chips_total']:.0f} of 20 h100-sxm" in text
+    assert first["kwh_per_month"] == pytest.approx(first["watts"] * MONTH / 1000)
+    assert first["service_output_tokens_per_s"] == pytest.approx(requests * 1000)
+
+
+def test_owned_chips_may_cost_nothing_and_cost_what_owning_does(fastcalc):
+    """26,000 USD over four years and 1.73 kW at 0.08 USD: 0.742 + 0.138 USD an hour."""
+    asked = {"own": "h100-sxm=16", "on": "h100-sxm", **ASKED}
+    free = fc.plan("llama-3.1-70b", price={"h100-sxm": 0}, **asked)
+    assert free[0]["usd_per_month"] == free[0]["service_usd_per_mtok_total"] == 0
+    paid = fc.plan("llama-3.1-70b", **asked)
+    assert paid[0]["service_usd_per_hour"] == pytest.approx(16 * (26000 / 35040 + 1.73 * 0.08))
+    refused = fastcalc("plan", "llama-3.1-8b", "--on", "l4", "--price", "l4=0", "--rate", "1")
+    assert refused.code == 2
+
+
+def test_json_says_what_is_left_and_what_a_node_adds(fastcalc):
+    ran = fastcalc(
+        *("plan", "llama-3.1-8b", "--own", "l40s=3", "--own", "h100=1", "--tpot", "50ms"),
+        *("--format", "json"),
+    )
+    answer = json.loads(ran.out)
+    assert [share["owned_chips"] for share in answer["shares"]] == [3, 1]
+    carried = [share["requests_per_s"] for share in answer["shares"]]
+    assert answer["requests_per_s"] == pytest.approx(sum(carried))
+    grown = answer["requests_per_s_with_next_node"]
+    assert list(grown) == ["l40s", "h100-sxm"]
+    assert all(total > sum(carried) for total in grown.values())
+
+
+def test_a_fleet_is_divided_where_several_deployments_carry_more():
+    """Sixteen and eight chips carry more apart than 24 at once, and no division does better."""
+    service = Service(4000.0, 1000.0, ttft=1.0, tpot=0.025)
+    grid = candidates(scenario("h100-sxm", "llama-3.1-70b"), prompt=4000.0, output=1000.0)
+    kind = Owned(grid.scenario.hardware, 24, [grid])
+    alone = {count: kind.requests(service, count) for count in (8, 16, 24)}
+    best = max(alone[24], alone[16] + alone[8], 3 * alone[8])
+    assert best > alone[24] > alone[16]
+    fleet = fleet_plan([kind], list, service)
+    assert fleet.requests == pytest.approx(best)
+    assert [share.chips for share in fleet.shares] == [16, 8]
+    # What a node more adds to sixteen is what all 24 carry.
+    sixteen = fleet_plan([replace(kind, chips=16)], list, service)
+    assert sixteen.with_next_node == {"h100-sxm": pytest.approx(best)}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"own": "h100-sxm"}, "is not CHIP=N"),
+        ({"own": "h100-sxm=x"}, "is not a whole number from 1"),
+        ({"own": "h100-sxm=0"}, "is not a whole number from 1"),
+        ({"own": ["h100=1", "h100-sxm=2"]}, "names h100-sxm twice"),
+        ({"own": "nothing=2"}, "no hardware is called 'nothing'"),
+        ({"budget": "lots"}, "is not a number of dollars a month"),
+        ({"budget": "1e400"}, "is not a number of dollars a month"),
+        ({"power": "100"}, "is not a power with its unit"),
+        ({"power": "nan kW"}, "is not a power with its unit"),
+        ({"own": "h100=1", "price": {"l4": 0}}, "a price of 0 is one of chips that are owned"),
+    ],
+)
+def test_wrong_means_are_refused(wrong, sentence):
+    with pytest.raises(InputError, match=sentence):
+        fc.plan("llama-3.1-8b", **wrong)
+
+
+def test_means_as_typed():
+    assert owned_chips(["h100-sxm=16", "l4=2k"]) == [("h100-sxm", 16), ("l4", 2000)]
+    assert usd_a_month("50k/month") == usd_a_month(50000) == usd_a_month("$600,000/year") == 50000
+    assert usd_a_month("2/h") == 2 * MONTH
+    assert watts("0.1 MW") == 100_000
+
+
+def test_what_is_infeasible_says_what_the_limits_carry(fastcalc):
+    """One chip carries a part of the rate; the sentence says which, and what each limit would do."""
+    asked = ("plan", "llama-3.1-8b", "--on", "l40s", "--tpot", "50ms", "--max-chips", "1")
+    ran = fastcalc(*asked, "--rate", "50/s")
+    most = fc.plan("llama-3.1-8b", own="l40s=1", tpot="50ms")[0]["service_requests_per_s"]
+    assert ran.code == 1
+    assert f"within 1 chip 1 x l40s would carry {most:.2f} of the 50.0 requests/s" in ran.err
