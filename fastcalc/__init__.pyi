@@ -262,6 +262,8 @@ def validate(
     path: str | Path | None = None,
     *,
     max_median_factor: float | str | None = None,
+    baseline: str | Path | None = None,
+    max_worse: float | str | None = None,
     hardware: str | None = None,
     model: str | None = None,
     engine: EngineGiven | None = None,

@@ -14,6 +14,7 @@ from fastcalc.catalogue.faults import Fault
 from fastcalc.catalogue.kinds import kind_of
 from fastcalc.catalogue.reader import scan
 from fastcalc.lint import silicon
+from fastcalc.lint.policy import Policy
 from fastcalc.lint.rule import RULES, Setting
 from fastcalc.lint.run import Report, check, check_document
 from tests.helpers import ROOT, every, run
@@ -450,7 +451,8 @@ def test_ratios_of_rates_that_chips_have(tmp_path_factory, rates, rule, is_doubt
 )
 def test_errors_count_always_and_warnings_when_strict(severities, is_clean, strict):
     found = [Fault("HW001", "a.yaml", 1, 1, "wrong", severity) for severity in severities]
-    assert Report(1, found, strict=strict).is_clean == is_clean[strict]
+    report = Report(1, found, policy=Policy(fail_on_warnings=strict))
+    assert report.is_clean == is_clean[strict]
 
 
 def test_a_label_of_zero_is_a_finding(fastcalc, tmp_path):

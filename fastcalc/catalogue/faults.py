@@ -15,7 +15,8 @@ class Fault:
     """One thing that is wrong or doubtful in a file: the rule's id, the place and a sentence.
 
     Lines and columns count from 1, and are 0 where it is of the file as a whole. An ``excuse`` is
-    why the file says that the value is right all the same.
+    why the file says that the value is right all the same. A ``replacement`` is the text there and
+    the one that it should be, where that is known.
     """
 
     rule: str
@@ -25,6 +26,7 @@ class Fault:
     message: str
     severity: Severity = "error"
     excuse: str | None = None
+    replacement: tuple[str, str] | None = None
 
     @property
     def place(self) -> str:

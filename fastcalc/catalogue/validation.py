@@ -59,7 +59,8 @@ def validate(document: Document, schema: type[AnyEntry]) -> tuple[AnyEntry | Non
                 says = (rule_id for words, rule_id in _OF_SENTENCES if re.search(words, str(cause)))
                 rule = next(says, "ST018")
             sentence = " ".join(_sentence(document, path, detail, schema).split())
-            placed.append(Fault(rule, document.file, *mark, sentence))
+            replacement = _replacement(document.at(*place), path, sentence)
+            placed.append(Fault(rule, document.file, *mark, sentence, replacement=replacement))
         placed.sort(key=lambda fault: (fault.rule != "ST015", fault.line, fault.column))
         # Of the key that a misspelt one stands for, nothing more is said.
         misspelt = [_MISSPELT.search(fault.message) for fault in placed if fault.rule == "ST015"]
@@ -69,6 +70,18 @@ def validate(document: Document, schema: type[AnyEntry]) -> tuple[AnyEntry | Non
 
 
 _MISSPELT = re.compile(r"(?: in (\S+))?; did you mean '([^']+)'\?$")
+_MEANT = re.compile(r"'([^']+)' is .*did you mean '([^']+)'\?$")
+
+
+def _replacement(value: object, path: Path_, sentence: str) -> tuple[str, str] | None:
+    """Return the text in the file that a sentence knows a better one for, and that."""
+    if sentence.startswith("unknown key"):
+        match = _MISSPELT.search(sentence)
+        return (str(path[-1]), match[2]) if match else None
+    match = _MEANT.search(sentence)
+    if match is None or not isinstance(value, str) or match[1] not in value:
+        return None
+    return value, value.replace(match[1], match[2])
 
 
 _RULES = {"missing": "ST016", "extra_forbidden": "ST015", "literal_error": "ST018"}

@@ -1,13 +1,28 @@
-"""``fastcalc check``: faults of files, and what the rules mean."""
+"""``fastcalc check``: faults of files, what the rules mean, and what is known to be right."""
+
+from dataclasses import replace
+from pathlib import Path
 
 from fastcalc.commands import output
 from fastcalc.errors import InputError
+from fastcalc.lint.fixes import corrected, diff
+from fastcalc.lint.policy import Policy, baseline_of, rules_named
 from fastcalc.lint.rule import RULES
-from fastcalc.lint.run import check
+from fastcalc.lint.run import Report, check
+from fastcalc.lint.settings import settings_of
 from fastcalc.mentions import as_flags, flag, option
 from fastcalc.report import console, faults
+from fastcalc.report.numbers_as_text import many
+from fastcalc.requests import readers
 from fastcalc.requests.catalogue import CheckFiles
 from fastcalc.written import shown
+
+_WRITERS = {
+    "json": faults.as_json,
+    "github": lambda report: faults.as_github(report, RULES),
+    "sarif": lambda report: faults.as_sarif(report, RULES),
+    "junit": faults.as_junit,
+}
 
 
 def run(request: CheckFiles) -> int:
@@ -15,21 +30,50 @@ def run(request: CheckFiles) -> int:
     if request.explain is not None:
         output.write(_explained(request.explain, request.written_as), request.out)
         return 0
-    report = check(request.paths or [], strict=request.strict, skip_others=request.skip_others)
-    if request.written_as == "json":
-        text = faults.as_json(report)
-    elif request.written_as == "github":
-        text = faults.as_github(report, RULES)
-    elif request.written_as == "sarif":
-        text = faults.as_sarif(report, RULES)
-    else:
-        text = faults.as_text(report, colour=request.out is None and console.wants_colour())
+    if request.yes and not request.fix:
+        raise InputError(f"{option('yes')} corrects files with {option('fix')}; give that, too")
+    policy = policy_of(request)
+    report = _checked(request, policy)
+    if request.fix:
+        texts = corrected(report.faults)
+        count = sum(fault.replacement is not None for fault in report.faults)
+        if not request.yes:
+            output.write(diff(texts), request.out)
+            output.warn([f"{many(count, 'fault')} can be corrected; {option('yes')} does it"])
+            return 0 if report.is_clean else 1
+        for path, (_, text) in texts.items():
+            output.write(text, path, rewrite=True)
+        output.warn([f"{many(len(texts), 'file')} corrected"])
+        report = _checked(request, policy)
+    writer = _WRITERS.get(request.written_as)
+    is_coloured = request.out is None and console.wants_colour()
+    text = writer(report) if writer else faults.as_text(report, colour=is_coloured)
     output.write(as_flags(text), request.out)
     return 0 if report.is_clean else 1
 
 
+def _checked(request: CheckFiles, policy: Policy) -> Report:
+    return check(request.paths or [], policy=policy, skip_others=request.skip_others)
+
+
+def policy_of(request: CheckFiles) -> Policy:
+    """Return what is asked for and what counts: what the flags say, else the settings."""
+    settings, home = settings_of(Path.cwd())
+    select = readers.names_if_any(request.select, option("select"))
+    ignore = readers.names_if_any(request.ignore, option("ignore"))
+    baseline = request.baseline or (settings.baseline and home / settings.baseline)
+    is_strict = request.strict or settings.strict
+    policy = Policy(
+        require_sources=is_strict or request.require_sources or settings.require_sources,
+        fail_on_warnings=is_strict or request.fail_on_warnings or settings.fail_on_warnings,
+        select=rules_named(settings.select if select is None else select, option("select")),
+        ignore=rules_named(settings.ignore if ignore is None else ignore, option("ignore")),
+    )
+    return replace(policy, baseline=baseline_of(Path(baseline))) if baseline else policy
+
+
 def _explained(name: str, format: str) -> str:  # noqa: A002
-    if format in ("github", "sarif"):
+    if format not in ("text", "json"):
         raise InputError(
             f"{option('explain')} is of no line of a file: {option('format')} is text or json"
         )

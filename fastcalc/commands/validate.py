@@ -8,12 +8,14 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.commands import loading, next_commands, progress
 from fastcalc.commands.answer import CommandAnswer, later
 from fastcalc.errors import InputError
+from fastcalc.evidence.earlier import ChipChange, chip_changes, factors_in
 from fastcalc.evidence.points import Points
 from fastcalc.evidence.shipped import shipped
 from fastcalc.evidence.validate import Validation, validate, validate_shipped
 from fastcalc.importers.any_file import read
 from fastcalc.mentions import option
 from fastcalc.report import validation as report
+from fastcalc.requests import readers
 from fastcalc.requests.drawings import Plot
 from fastcalc.requests.measurements import Validate
 
@@ -41,9 +43,9 @@ def run(request: Validate) -> CommandAnswer:
     else:
         validation = of_file(catalogue, request.path, file_options)
     median = next(group.median_factor for group in validation.groups if group.name == "all")
-    reasons = []
+    changes, reasons = _changes(request, validation)
     if limit is not None and median > limit:
-        reasons = [
+        reasons += [
             f"the median factor is {median:.3f}, above {option('max_median_factor')} {limit:g}"
         ]
 
@@ -52,7 +54,9 @@ def run(request: Validate) -> CommandAnswer:
         begun = "plot", "validate", *map(str, filter(None, [request.path]))
         next_command = next_commands.follow_up(request, Plot, *begun)
     return CommandAnswer(
-        lambda screen: report.parts(validation, name, shipped_scores, next_command, screen),
+        lambda screen: report.parts(
+            validation, name, shipped_scores, changes, next_command, screen
+        ),
         lambda: map(report.point_record, validation.predictions),
         lambda: (report.SCORES, report.shown(validation.groups)),
         extra=lambda: report.premises(validation),
@@ -61,6 +65,30 @@ def run(request: Validate) -> CommandAnswer:
         reasons=reasons,
         code=MISSED if reasons else 0,
     )
+
+
+def _changes(
+    request: Validate, validation: Validation
+) -> tuple[list[ChipChange] | None, list[str]]:
+    """Return how chips changed since the baseline, and those too much worse, in sentences."""
+    allowed = request.max_worse
+    if request.baseline is None:
+        if allowed is not None:
+            raise InputError(
+                f"{option('max_worse')} is against earlier predictions; name them with "
+                f"{option('baseline', 'before.csv')}"
+            )
+        return None, []
+    readers.share(allowed or 0.0, option("max_worse"), zero=True)
+    changes = chip_changes(validation.predictions, factors_in(request.baseline))
+    if not changes:
+        raise InputError(f"{request.baseline}: has none of the points that are predicted here")
+    if allowed is None:
+        return changes, []
+    worse = (change for change in changes if change.worse > allowed)
+    return changes, [
+        f"{report.changed(change)}, above the {allowed:.0%} allowed" for change in worse
+    ]
 
 
 def points_of(catalogue: Catalogue, path: Path, file_options: Mapping[str, Any]) -> Points:

@@ -15,6 +15,7 @@ from fastcalc.catalogue.validation import validate
 from fastcalc.errors import InputError
 from fastcalc.lint import rules
 from fastcalc.lint.document import Sheet, WrittenNumber, place_holders, sheet
+from fastcalc.lint.policy import Policy
 from fastcalc.lint.rule import RULES, Setting
 from fastcalc.written import shown
 
@@ -26,13 +27,19 @@ MOST_WALKED = 100_000
 
 @dataclass(frozen=True)
 class Report:
-    """What a check of some files found, in order, and what they excuse."""
+    """What a check of some files found, in order, what they excuse, and what was known before."""
 
     files: int
     faults: list[Fault] = field(default_factory=list)
     excused: list[Fault] = field(default_factory=list)
-    strict: bool = False
+    baselined: list[Fault] = field(default_factory=list)
+    policy: Policy = field(default_factory=Policy)
     foreign: int = 0
+
+    @property
+    def strict(self) -> bool:
+        """Whether all was asked for that may be, so that notes and excuses are shown, too."""
+        return self.policy.is_strict
 
     def count(self, severity: str) -> int:
         """Return how many faults have a severity."""
@@ -41,24 +48,27 @@ class Report:
     @property
     def is_clean(self) -> bool:
         """Whether nothing was found that counts."""
-        return not (self.count("error") or (self.strict and self.count("warning")))
+        counts_warnings = self.policy.fail_on_warnings
+        return not (self.count("error") or (counts_warnings and self.count("warning")))
 
 
 def check(
     paths: Sequence[Path],
     *,
     strict: bool = False,
+    policy: Policy | None = None,
     skip_others: bool = False,
     today: date | None = None,
 ) -> Report:
     """Check files, and those in folders, or the shipped catalogue where none is named.
 
-    With ``strict`` warnings count, and every number needs its provenance. YAML of other programs is
+    What is asked for says the ``policy``; ``strict`` alone asks for all. YAML of other programs is
     left out in folders, and with ``skip_others`` where it is named, too.
 
     Raises InputError if a path does not exist, or a folder holds no YAML file.
     """
-    setting = Setting(today or date.today(), strict)
+    policy = policy or Policy(require_sources=strict, fail_on_warnings=strict)
+    setting = Setting(today or date.today(), policy.require_sources)
     faults: list[Fault] = []
     excused: list[Fault] = []
     names: dict[tuple[Kind | None, str], Document] = {}
@@ -88,8 +98,9 @@ def check(
                 why = f"'{shown(name)}' also names the entry in {namesake.file}; "
                 mark = document.mark(place)
                 faults.append(Fault("ST020", document.file, *mark, f"{why}keep it in one of them"))
-    listed = (fault for fault in faults if strict or fault.severity != "note")
-    return Report(len(files) - foreign, in_order(listed), in_order(excused), strict, foreign)
+    listed = (fault for fault in faults if policy.is_strict or fault.severity != "note")
+    new, baselined = policy.split(in_order(filter(policy.is_reported, listed)))
+    return Report(len(files) - foreign, new, in_order(excused), baselined, policy, foreign)
 
 
 def files_of(paths: Sequence[Path]) -> list[Path]:

@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
+from fastcalc import __version__
 from fastcalc.catalogue.faults import Fault
 from fastcalc.lint.rule import Rule
 from fastcalc.lint.run import Report
@@ -39,6 +40,8 @@ def summary(report: Report) -> str:
     ]
     if report.strict and report.excused:
         counts.append(f"{len(report.excused):,} excused")
+    if report.baselined:
+        counts.append(f"{len(report.baselined):,} known before")
     first = next((fault for fault in report.faults if fault.severity != "note"), None)
     hint = f"; 'fastcalc check {flag('explain')} {first.rule}' says why" if first else ""
     left = f", {report.foreign:,} of other programs left out" if report.foreign else ""
@@ -80,10 +83,7 @@ def as_github(report: Report, titles: dict[str, Rule]) -> str:
 def as_sarif(report: Report, titles: dict[str, Rule]) -> str:
     """Return one SARIF 2.1.0 document, which code scanning reads: OASIS, 3.13 to 3.30."""
     reported = [*report.faults, *(report.excused if report.strict else ())]
-    rules = [
-        {"id": name, "shortDescription": {"text": titles[name].title}}
-        for name in sorted({fault.rule for fault in reported})
-    ]
+    rules = [_sarif_rule(titles[name]) for name in sorted({fault.rule for fault in reported})]
     results = []
     for fault in reported:
         place = {
@@ -105,12 +105,44 @@ def as_sarif(report: Report, titles: dict[str, Rule]) -> str:
         "version": "2.1.0",
         "runs": [
             {
-                "tool": {"driver": {"name": "fastcalc", "rules": rules}},
+                "tool": {"driver": {"name": "fastcalc", "version": __version__, "rules": rules}},
                 "results": results,
             }
         ],
     }
     return json_text(document)
+
+
+def _sarif_rule(rule: Rule) -> dict[str, object]:
+    help_text = f"{rule.why} Seen: {rule.seen} Instead: {rule.fix}"
+    return {
+        "id": rule.id,
+        "shortDescription": {"text": rule.title},
+        "fullDescription": {"text": rule.why},
+        "help": {"text": help_text},
+        "defaultConfiguration": {"level": rule.severity},
+    }
+
+
+def as_junit(report: Report) -> str:
+    """Return JUnit XML: a test case for each fault that counts, or one that passes."""
+    from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+    failing = {"error", "warning"} if report.policy.fail_on_warnings else {"error"}
+    counted = [fault for fault in report.faults if fault.severity in failing]
+    counts = {"tests": f"{max(len(counted), 1)}", "failures": f"{len(counted)}"}
+    suite = Element("testsuite", {"name": "fastcalc check", **counts})
+    for fault in counted:
+        case = SubElement(
+            suite, "testcase", {"classname": fault.rule, "name": visible(fault.place)}
+        )
+        message = visible(fault.message)
+        failure = SubElement(case, "failure", {"type": fault.rule, "message": message})
+        failure.text = visible(str(fault))
+    if not counted:
+        SubElement(suite, "testcase", {"classname": "fastcalc", "name": summary(report)})
+    indent(suite)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suite, "unicode") + "\n"
 
 
 def _data(text: str) -> str:

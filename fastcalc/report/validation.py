@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from heapq import nlargest
 from operator import attrgetter
 
+from fastcalc.evidence.earlier import ChipChange
 from fastcalc.evidence.points import Skipped
 from fastcalc.evidence.score import Group, Prediction
 from fastcalc.evidence.validate import Shipped, Validation
@@ -113,11 +114,12 @@ def parts(
     validation: Validation,
     name: str,
     aside: Shipped | None,
+    changes: Sequence[ChipChange] | None,
     next_command: str | None,
     screen: Screen,
 ) -> list[Part]:
     """Return how far off predictions are and where they are weak, their scores, and notes."""
-    all_notes = _notes(validation, aside)
+    all_notes = [*_changes(changes, screen), *_notes(validation, aside)]
     (total,) = [group for group in validation.groups if group.name == "all"]
     scope = f"of {name}"
     if aside:
@@ -151,6 +153,34 @@ def parts(
             page += ["", "Sources set aside: no engine was fitted on them", ""]
             page += scores(aside.set_aside, screen.width)
     return [*page, screen.under_table(_KEY, shown_notes, all_notes, next_command)]
+
+
+_CHANGES_SHOWN = 3
+"""Chips that have become better or worse, named on a first screen."""
+_SAME = 0.005
+
+
+def _changes(changes: Sequence[ChipChange] | None, screen: Screen) -> list[str]:
+    """Say which chips are further off than before, and which nearer."""
+    if changes is None:
+        return []
+    worse = [changed(change) for change in changes if change.worse > _SAME]
+    better = [changed(change) for change in reversed(changes) if change.worse < -_SAME]
+    limit = None if screen.wide else _CHANGES_SHOWN
+    named = [*worse[:limit], *better[:limit]]
+    unnamed = len(worse) + len(better) - len(named)
+    named += [f"{many(unnamed, 'other chip')} with {option('wide')}"] if unnamed else []
+    return [f"since the baseline: {'; '.join(named) or 'no chip is further off, none nearer'}"]
+
+
+def changed(change: ChipChange) -> str:
+    """Say how much worse or better a chip's points are predicted than before."""
+    word = "worse" if change.worse > 0 else "better"
+    factors = f"median factor {change.before:.2f} to {change.after:.2f}"
+    return (
+        f"{change.hardware} {abs(change.worse):.0%} {word} ({factors}, "
+        f"{many(change.count, 'point')})"
+    )
 
 
 def _furthest(validation: Validation) -> str:

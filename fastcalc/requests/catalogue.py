@@ -9,6 +9,7 @@ from fastcalc.requests.fields import argument, flag
 if TYPE_CHECKING:
     from fastcalc.requests.given import (
         EntryGiven,
+        WordsGiven,
     )
 
 _Entry = Annotated[
@@ -69,8 +70,19 @@ class CheckFiles(groups.Output):
     skip_others: Annotated[bool, flag(None, "Leave out YAML of other programs, as in folders.")] = (
         False
     )
+    require_sources: Annotated[bool, flag(None, "Ask every number for a source.")] = False
+    fail_on_warnings: Annotated[bool, flag(None, "Let warnings count.")] = False
+    select: Annotated[
+        "WordsGiven | None", flag("RULES", "Rules that count, or their beginnings: HW041,PV.")
+    ] = None
+    ignore: Annotated["WordsGiven | None", flag("RULES", "Rules that do not count.")] = None
+    baseline: Annotated[
+        Path | None, flag("FILE", "Faults known before, as --format json wrote them.")
+    ] = None
+    fix: Annotated[bool, flag(None, "Print what would be corrected, as a diff.")] = False
+    yes: Annotated[bool, flag(None, "Correct the files.")] = False
     explain: Annotated[str | None, flag("RULE|all", "Say what a rule means.")] = None
-    format: Annotated[str | None, groups.format_named("text|json|github|sarif")] = None
+    format: Annotated[str | None, groups.format_named("text|json|github|sarif|junit")] = None
 
 
 class NewEntry(groups.OutputFile):

@@ -58,6 +58,12 @@ class Validate(Measurements, groups.Written):
     max_median_factor: Annotated[
         float | None, flag("X", "Exit with 1 if the median factor is above.")
     ] = None
+    baseline: Annotated[
+        Path | None, flag("FILE", "What validate --format csv wrote before; say what is worse.")
+    ] = None
+    max_worse: Annotated[
+        float | None, groups.a_share("max_worse", "Exit with 1 if a chip is worse by more: 3%.")
+    ] = None
 
 
 class Calibrate(Measurements, groups.OutputFile, groups.OwnFolders):
