@@ -245,7 +245,7 @@ def hostile(repository) -> Path:
     build = "[build-system]\nrequires = []\nbuild-backend = 'setup'\nbackend-path = ['.']\n"
     for name, text in {
         "evil.pth": f"import os; open({str(ran)!r}, 'a').write('pth')\n",
-        "pyproject.toml": f"{build}[tool.fastcalc]\nexclude = ['*']\n",
+        "pyproject.toml": f"{build}[tool.fastcalc]\nignore = []\n",
         "setup.cfg": "[install]\nroot = .\n[global]\nno-index = true\n",
         "pip.conf": "[global]\nindex-url = file:///nowhere\nno-index = true\n",
         ".ci/constraints.txt": "-e .\n",
