@@ -49,7 +49,7 @@ class ShowEntry(groups.FormatOfEach, groups.Output, groups.OwnFolders):
     format: Annotated[str | None, groups.format_named("table|json")] = None
 
 
-class CheckFiles(groups.Output):
+class CheckFiles(groups.EarlierRun, groups.Output):
     """Find what is wrong or doubtful in hardware, model and engine files.
 
     Exits with 0 if they are clean, 1 if they have faults, 2 if the request is wrong.
@@ -76,9 +76,6 @@ class CheckFiles(groups.Output):
         "WordsGiven | None", flag("RULES", "Rules that count, or their beginnings: HW041,PV.")
     ] = None
     ignore: Annotated["WordsGiven | None", flag("RULES", "Rules that do not count.")] = None
-    baseline: Annotated[
-        Path | None, flag("FILE", "Faults known before, as --format json wrote them.")
-    ] = None
     fix: Annotated[bool, flag(None, "Print what would be corrected, as a diff.")] = False
     yes: Annotated[bool, flag(None, "Correct the files.")] = False
     explain: Annotated[str | None, flag("RULE|all", "Say what a rule means.")] = None

@@ -258,6 +258,14 @@ class Paid(Prices, PaidHours):
     """Prices."""
 
 
+class EarlierRun(Request):
+    """Options."""
+
+    baseline: Annotated[
+        Path | None, flag("FILE", "What an earlier run wrote: validate as csv, check as json.")
+    ] = None
+
+
 class OutputFile(Request):
     """Output."""
 

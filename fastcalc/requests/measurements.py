@@ -44,7 +44,7 @@ class Measurements(groups.FormatOfEach, groups.ChipCount, groups.ParallelRanks):
         }
 
 
-class Validate(Measurements, groups.Written):
+class Validate(Measurements, groups.EarlierRun, groups.Written):
     """Show predictions against measurements: factor, bias and coverage by class of machine.
 
     Chip, model and layout may be given for JSON files that do not name them.
@@ -57,9 +57,6 @@ class Validate(Measurements, groups.Written):
 
     max_median_factor: Annotated[
         float | None, flag("X", "Exit with 1 if the median factor is above.")
-    ] = None
-    baseline: Annotated[
-        Path | None, flag("FILE", "What validate --format csv wrote before; say what is worse.")
     ] = None
     max_worse: Annotated[
         float | None, groups.a_share("max_worse", "Exit with 1 if a chip is worse by more: 3%.")
