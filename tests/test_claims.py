@@ -1032,3 +1032,22 @@ def test_wrong_requests(fastcalc, args, reported):
     ran = fastcalc("claims", *args)
     assert (ran.code, ran.out) == (2, "")
     assert reported in ran.err
+
+
+def test_a_claim_on_what_does_not_fit_is_undetermined_and_the_others_are_judged(fastcalc):
+    """GLM-4.7 serves no 128 users on wafers that keep a fifth of their memory for code."""
+    cut = ("--set", "cerebras:parameters.memory_fraction=0.81")
+    records = json.loads(fastcalc("claims", *cut, "--format", "json").out)["records"]
+    by_id = {record["id"]: record for record in records}
+    for unfit in ("20", "44"):
+        assert by_id[unfit]["verdict"] == "undetermined"
+        assert by_id[unfit]["reason"].startswith("glm-4.7 at batch 128 does not fit wse-3")
+    assert by_id["20"]["value"] == pytest.approx(1000 / 65)
+    assert by_id["21"]["value"] == pytest.approx([44 * 0.81 / 2, 44 * 0.81])
+    assert by_id["1"]["verdict"] != "undetermined"
+
+
+def test_a_change_that_no_claim_reads_is_refused(fastcalc):
+    ran = fastcalc("claims", "--explain", "1", "--set", "gb200:price.cloud=1 USD/h")
+    assert ran.code == 2
+    assert "no hardware asked about has that place" in ran.err

@@ -7,6 +7,7 @@ from math import isinf
 from typing import TypeAlias
 
 from fastcalc.errors import InputError
+from fastcalc.evidence.claims.finding import DoesNotFitError
 from fastcalc.evidence.claims.judge import Judged, Tested
 from fastcalc.evidence.claims.premises import Moved
 from fastcalc.report.break_evens import digits
@@ -32,6 +33,8 @@ def reason(judged: Judged) -> str:
 
     Raises InputError for what there is not.
     """
+    if judged.unfit:
+        return f"{judged.unfit}, so that nothing is known of what is claimed"
 
     def no(what: str) -> InputError:
         return InputError(f"{judged.place('reason')}: reason of claim {judged.claim.id}: {what}")
@@ -44,6 +47,8 @@ def reason(judged: Judged) -> str:
         numbers = _TestedNumbers(tested)
         try:
             listed = numbers.of(name, re.findall(r"\[([^\]]*)\]", keys))
+        except DoesNotFitError:
+            return "none that fits"
         except (LookupError, ValueError) as error:
             raise no(f"there is no '{shown(field[0])}'") from error
         texts = [

@@ -3,7 +3,12 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from fastcalc.errors import InputError
 from fastcalc.formulas.types import Array, ArrayLike, floats
+
+
+class DoesNotFitError(InputError):
+    """What a claim speaks of fits no number of the chips that it names."""
 
 
 class FindingPart(NamedTuple):

@@ -7,13 +7,13 @@ from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
-from fastcalc.catalogue.kinds import Kind
+from fastcalc.catalogue.kinds import SCHEMAS, Kind
 from fastcalc.catalogue.reader import Document
 from fastcalc.catalogue.schema.claims import EXPECTED, Check, Claim, Input
 from fastcalc.catalogue.store import AnyEntry, Catalogue
 from fastcalc.errors import InputError, placed
 from fastcalc.evidence.claims.catalogue_numbers import number_of
-from fastcalc.evidence.claims.finding import Finding
+from fastcalc.evidence.claims.finding import DoesNotFitError, Finding
 from fastcalc.evidence.claims.premises import Explored, Moved, Outcome, explore
 from fastcalc.evidence.claims.registry import COUNTS, TESTS
 from fastcalc.formulas.types import ArrayLike, Bools, Floats
@@ -125,20 +125,29 @@ def meets(values: Floats, check: Check, expected: ArrayLike) -> Bools:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """A claim with its tests run; ``place`` says where a part of it stands in its file."""
+    """A claim with its tests run.
+
+    claim : what is claimed
+    check, conclusion : None where there is none, or what it speaks of does not fit
+    place : says where a part of it stands in its file
+    unfit : what does not fit, so that nothing is known; empty where all does
+    """
 
     claim: Claim
     check: Tested | None
     conclusion: Tested | None
     place: Callable[..., str]
+    unfit: str = ""
 
     @property
     def verdict(self) -> Verdict:
         """What the numbers say of the claim."""
         if self.check is None:
-            return "external"
+            return "undetermined" if self.unfit else "external"
         if self.check.outcome == "fails":
             return "refuted"
+        if self.unfit:
+            return "undetermined"
         outcomes = {self.check.outcome}
         if self.conclusion is not None:
             if self.conclusion.outcome == "fails":
@@ -172,7 +181,10 @@ class Judged:
 def judge(
     catalogue: Catalogue, claims: Iterable[Claim], document: Document | None = None
 ) -> list[Judged]:
-    """Return every claim with its tests run; an entry that it names and nobody has is refused."""
+    """Return every claim with its tests run.
+
+    Raises InputError of an entry that nobody has, and of a change that none of those read has.
+    """
 
     def place(claim: str, *steps: str | int) -> str:
         """Return where a part of a claim stands in its file, or the claim where there is none."""
@@ -184,12 +196,22 @@ def judge(
     judged = []
     read: Read = {}
     for claim in claims:
-        ran: dict[str, Tested | None] = {}
-        for key in ("check", "conclusion"):
+        ran: dict[str, Tested | None] = {"check": None, "conclusion": None}
+        unfit = ""
+        for key in ran:
             check = getattr(claim, key)
             where = partial(place, claim.id, key)
-            ran[key] = run(catalogue, check, where, read) if check else None
-        judged.append(Judged(claim, **ran, place=partial(place, claim.id)))
+            try:
+                ran[key] = run(catalogue, check, where, read) if check else None
+            except InputError as error:
+                if not isinstance(error.__cause__, DoesNotFitError):
+                    raise
+                unfit = error.__cause__.sentence
+                break
+        judged.append(Judged(claim, **ran, place=partial(place, claim.id), unfit=unfit))
+    for kind in SCHEMAS:
+        entries = [entry for (read_kind, _), entry in read.items() if read_kind == kind]
+        catalogue.refuse_idle_changes(kind, entries)
     return judged
 
 
@@ -197,7 +219,8 @@ def run(
     catalogue: Catalogue, check: Check, place: Callable[..., str], read: Read | None = None
 ) -> Tested:
     """Return a check with its numbers, and what it says over the ranges of its premises."""
-    reading = _Reading(catalogue.user_folders, cache={} if read is None else read)
+    kept = {} if read is None else read
+    reading = _Reading(catalogue.user_folders, catalogue.changes, catalogue.limits, cache=kept)
     inputs = {}
     for name, argument in check.inputs.items():
         with placed(place, "inputs", name):

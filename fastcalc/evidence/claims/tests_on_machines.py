@@ -17,7 +17,7 @@ from fastcalc.core.scenario import Outcome, Scenario, Sharding, solve
 from fastcalc.core.step.component import Step
 from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
-from fastcalc.evidence.claims.finding import Finding, finding
+from fastcalc.evidence.claims.finding import DoesNotFitError, Finding, finding
 from fastcalc.formulas.roofline import critical_batch
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 from fastcalc.written import shown
@@ -61,7 +61,7 @@ def outcome(catalogue: Catalogue, place: Place, batches: Floats) -> Outcome:
     model, engine = catalogue.model(place.model), catalogue.engine(engine_of_class(chip)[0])
     evaluated = _solved(chip, model, engine, request, counts)
     if not bool(np.all(evaluated.estimate.fits)):
-        raise InputError(f"{place.model} at batch {max(batches):,.0f} does not fit {place.on}")
+        raise DoesNotFitError(f"{place.model} at batch {max(batches):,.0f} does not fit {place.on}")
     return evaluated
 
 
