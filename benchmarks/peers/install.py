@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,12 +61,19 @@ PEERS = (
 )
 
 
+ROWS_ALONE = (
+    Peer("mlsysim==0.3.0", ("python", "-c", "import mlsysim")),
+    Peer("kv-planner", ("python", "-c", "import kv_planner")),
+)
+"""Calculators that are asked about measured points alone; those that pip does not know say so."""
+
+
 class AbsentError(Exception):
     """A peer that cannot be installed or asked; the text says why."""
 
 
-def install(peer: Peer, cache: Path) -> None:
-    """Make a peer's virtual environment unless it is there.
+def install(peer: Peer, cache: Path) -> float:
+    """Make a peer's virtual environment unless it is there, and return how long that took. [s]
 
     Raises
     ------
@@ -74,11 +82,14 @@ def install(peer: Peer, cache: Path) -> None:
     """
     done = peer.folder(cache) / f"installed-{peer.package}"
     if done.exists():
-        return
+        return float(done.read_text() or 0.0)
+    begin = time.perf_counter()
     _run([sys.executable, "-m", "venv", str(peer.folder(cache))], "no virtual environment")
     pip = [str(peer.python(cache)), "-m", "pip", "install", "--quiet", peer.package]
     _run(pip, "not installable")
-    done.touch()
+    seconds = time.perf_counter() - begin
+    done.write_text(f"{seconds:.1f}")
+    return seconds
 
 
 def ask(peer: Peer, cache: Path, script: Path | None = None, question: str = "") -> str:
