@@ -128,6 +128,8 @@ def plan(
     own: OwnedGiven | None = None,
     budget: NumberGiven | None = None,
     power: str | None = None,
+    api: NumbersGiven | None = None,
+    grid: float | str | None = None,
     max_chips: int | str | None = None,
     objective: str = "usd",
     load: float | str = 1.0,

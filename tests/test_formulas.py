@@ -339,6 +339,11 @@ PUBLISHED = [
         226.9,
         0.05,
     ),
+    # By hand: 1.5 million at 2, 1.5 cached at 1 and one out at 8 USD.
+    ("api_request_usd", {"prompt": 3e6, "output": 1e6, "prefix_hit": 0.5, "input_price": 2.0,
+     "cached_price": 1.0, "output_price": 8.0}, 12.5, 1e-12),
+    # By hand: 2,628,000 seconds of a month at a tenth of a cent.
+    ("break_even_rate", {"usd_per_month": 2628.0, "usd_per_request": 0.001}, 1.0, 1e-12),
     # By hand: two a second that stay half a minute.
     ("in_flight", {"rate": 2.0, "seconds": 30.0}, 60.0, 0.0),
 ]  # fmt: skip

@@ -32,6 +32,7 @@ from fastcalc.search.plan.cheapest_plans import decide
 from fastcalc.search.plan.decision import Decision, Plan
 from fastcalc.search.plan.fleet_plan import carried_by
 from fastcalc.search.plan.service import Objective, Service
+from fastcalc.search.plan.tariff import Tariff
 from fastcalc.search.sweep.grid import Grid
 from fastcalc.written import shown
 
@@ -158,6 +159,7 @@ def service_of(request: FindPlans, notes: list[str]) -> Service:
         any_cache=request.kv is not None,
         budget=means.usd_a_month(request.budget) or inf,
         power=means.watts(request.power) or inf,
+        tariff=Tariff(means.api_prices(request.api), means.grid_grams(request.grid)),
     )
 
 

@@ -101,3 +101,52 @@ def share_beyond(*, usage: ArrayLike, included: ArrayLike) -> Array:
     0.75
     """
     return np.maximum(1.0 - floats(included) / usage, 0.0)
+
+
+def api_request_usd(
+    *,
+    prompt: ArrayLike,
+    output: ArrayLike,
+    prefix_hit: ArrayLike,
+    input_price: ArrayLike,
+    cached_price: ArrayLike,
+    output_price: ArrayLike,
+) -> Array:
+    r"""Return what an API that is paid by the token charges for a request. [USD]
+
+    .. math:: c = 10^{-6} \left( P (1 - h) \, p_i + P h \, p_c + O \, p_o \right)
+
+    prompt : tokens in, :math:`P` [1]
+    output : tokens out, :math:`O` [1]
+    prefix_hit : share of the prompt that is found in the API's cache, :math:`h` [1]
+    input_price : price of a million tokens in, :math:`p_i` [USD]
+    cached_price : price of a million tokens in that are found in the cache, :math:`p_c` [USD]
+    output_price : price of a million tokens out, :math:`p_o` [USD]
+
+    Source: https://openai.com/api/pricing, whose columns are input, cached input and output.
+
+    >>> float(api_request_usd(prompt=3e6, output=1e6, prefix_hit=0.5, input_price=2.0,
+    ...     cached_price=1.0, output_price=8.0))
+    12.5
+    """
+    tokens_in = floats(prompt)
+    cached = tokens_in * prefix_hit
+    charged = (tokens_in - cached) * input_price + cached * cached_price
+    return (charged + floats(output) * output_price) / 1e6
+
+
+def break_even_rate(*, usd_per_month: ArrayLike, usd_per_request: ArrayLike) -> Array:
+    r"""Return the requests at which paying for machines and paying by use cost the same. [1/s]
+
+    .. math:: \lambda^* = \frac{C}{730 \cdot 3600 \, c}
+
+    usd_per_month : price of the machines for a month of 730 hours, :math:`C` [USD]
+    usd_per_request : price of a request that is paid by use, :math:`c` [USD]
+
+    Above it the machines are cheaper, as far as they carry it. Source: Oi, "A Disneyland dilemma:
+    two-part tariffs for a Mickey Mouse monopoly," QJE 85(1), 1971, doi:10.2307/1881841.
+
+    >>> float(break_even_rate(usd_per_month=2628.0, usd_per_request=0.001))
+    1.0
+    """
+    return floats(usd_per_month) / (HOURS_PER_MONTH * 3600.0 * floats(usd_per_request))

@@ -7,7 +7,7 @@ from typing import Any
 
 from fastcalc.core.estimate import site_power
 from fastcalc.core.undetermined import undetermined_keys
-from fastcalc.formulas.money import HOURS_PER_MONTH
+from fastcalc.formulas.money import HOURS_PER_MONTH, break_even_rate
 from fastcalc.formulas.serving import in_flight
 from fastcalc.mentions import option
 from fastcalc.records.columns import Column, values
@@ -19,6 +19,8 @@ from fastcalc.report.record_tables import ends
 from fastcalc.report.records import Record, grounds, plain, plainly
 from fastcalc.search.plan.decision import FEWER_BITS, REASONS, Decision, Plan
 from fastcalc.search.plan.service import Service
+
+SECONDS_PER_MONTH = HOURS_PER_MONTH * 3600.0
 
 _RATES = (
     "service_* are of the whole deployment as it is asked, service_joules_per_token of output "
@@ -94,6 +96,38 @@ class RankedPlan:
         return watts / (self.requests * self.service.output)
 
     @property
+    def api_usd_per_month(self) -> float | None:
+        """What an API charges for the requests of a month of 730 hours. [USD]"""
+        charged = self.service.api_request_usd
+        return None if charged is None else charged * self.requests * SECONDS_PER_MONTH
+
+    @property
+    def api_break_even(self) -> float | None:
+        """Requests at which the API charges what the chips cost. [1/s]"""
+        charged, usd = self.service.api_request_usd, self.plan.usd_per_month
+        if charged is None or usd is None:
+            return None
+        return float(break_even_rate(usd_per_month=usd, usd_per_request=charged))
+
+    @property
+    def tokens_at_break_even(self) -> float | None:
+        """Tokens of a month, prompts and outputs, at which the API charges as much. [1]"""
+        rate, tokens = self.api_break_even, self.service.prompt + self.service.output
+        return None if rate is None else rate * tokens * SECONDS_PER_MONTH
+
+    @property
+    def kwh_per_month(self) -> float | None:
+        """Energy of 730 hours. [kWh]"""
+        return self.watts and self.watts * HOURS_PER_MONTH / 1000.0
+
+    @property
+    def grams_per_mtok(self) -> float | None:
+        """Carbon dioxide of a million tokens, prompts and outputs, of what is carried. [g]"""
+        grid, kwh = self.service.tariff.grid, self.kwh_per_month
+        tokens = self.requests * (self.service.prompt + self.service.output) * SECONDS_PER_MONTH
+        return None if grid is None or kwh is None else grid * kwh / tokens * 1e6
+
+    @property
     def tpot_ms(self) -> tuple[float | None, float | None]:
         """Fast and slow end of the time per output token. [ms]"""
         fast, slow = tpot_range(self.plan) or (None, None)
@@ -132,6 +166,8 @@ _OF_ALL_REPLICAS = (
     "service_usd_per_mtok_total",
     "service_joules_per_token",
     "kwh_per_month",
+    "api_break_even_tokens_per_month",
+    "service_g_co2_per_mtok",
 )
 _RANKS = ("tp", "pp", "ep", "dp")
 
@@ -306,13 +342,39 @@ COLUMNS: tuple[Column[Any], ...] = (
         "kwh_per_month",
         "kWh",
         "watts for 730 hours",
-        lambda point: point.watts and point.watts * HOURS_PER_MONTH / 1000.0,
+        lambda point: point.kwh_per_month,
     ),
     Column(
         "owned_chips",
         "count",
         "chips of its kind that are owned; null where they are rented",
         lambda point: point.owned,
+    ),
+    Column(
+        "api_usd_per_month",
+        "USD",
+        "what the API charges for service_requests_per_s in a month; null without one",
+        lambda point: point.api_usd_per_month,
+    ),
+    Column(
+        "api_break_even_tokens_per_month",
+        "tokens",
+        "prompts and outputs of a month at which the API charges usd_per_month",
+        lambda point: point.tokens_at_break_even,
+    ),
+    Column(
+        "api_break_even_utilization",
+        "ratio",
+        "share of service_requests_per_s_most at which it does; above 1 it always charges less",
+        lambda point: point.api_break_even and point.api_break_even / point.plan.requests,
+    ),
+    TableColumn(
+        "service_g_co2_per_mtok",
+        "g",
+        "carbon dioxide of a million tokens, prompts and outputs; null without a grid",
+        lambda point: point.grams_per_mtok,
+        ("g CO2", "/Mtok"),
+        2,
     ),
 )
 _OWN = [column for column in COLUMNS if column.key not in records.KEYS]

@@ -11,6 +11,7 @@ from fastcalc.report.commands import Typed, compare_command
 from fastcalc.report.console import Part, Screen, Title
 from fastcalc.report.headings import TableColumn
 from fastcalc.report.numbers_as_text import counted, dollars, listed, many, number
+from fastcalc.report.plan_api import api_notes
 from fastcalc.report.plan_refusal import refusal
 from fastcalc.report.records import Record, plain, plainly
 from fastcalc.search.plan.decision import FEWER_BITS, Plan
@@ -96,7 +97,11 @@ def parts(fleet: FleetPlan, top: int, phrase: str, typed: Typed, screen: Screen)
     ]
     (table,) = record_tables.tables(columns, [rows], screen.width)
     key = record_tables.with_mark(_KEY, table)
-    short_notes = [*_next_nodes(fleet), *(note for share in fleet.shares for note in _notes(share))]
+    short_notes = [
+        *_against_api(fleet),
+        *_next_nodes(fleet),
+        *(note for share in fleet.shares for note in _notes(share)),
+    ]
     every_note = [*short_notes, *plan.notes(fleet.service)]
     for share in fleet.shares:
         if share.plan is not None:
@@ -179,6 +184,20 @@ def _columns(fleet: FleetPlan, shown: list[Plan], screen: Screen) -> list[TableC
         hidden.add("service_tpot_ms_low")
     columns = [column for column in plan_table.columns(service) if column.key not in hidden]
     return [replace(column, drop_priority=0) for column in columns] if screen.wide else columns
+
+
+def _against_api(fleet: FleetPlan) -> Iterator[str]:
+    """Say what an API charges for what a fleet carries; all owned chips count, used or not."""
+    month, most = 0.0, 0.0
+    for share in fleet.shares:
+        if share.plan is not None:
+            scenario = share.plan.scenario
+            per_hour = scenario.pricing.per_chip_hour(scenario.hardware)
+            if per_hour is None:
+                return
+            chips = share.chips if share.owned else share.plan.values["chips"]
+            month, most = month + per_hour * chips * HOURS_PER_MONTH, most + share.plan.requests
+    yield from api_notes(fleet.service, fleet.requests, most, month)
 
 
 def _next_nodes(fleet: FleetPlan) -> Iterator[str]:

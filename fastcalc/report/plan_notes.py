@@ -10,6 +10,7 @@ from fastcalc.mentions import option
 from fastcalc.report.compare import basis_of, priced
 from fastcalc.report.numbers_as_text import dollars, many, number
 from fastcalc.report.plan import runner_up_price, tpot_range, undetermined
+from fastcalc.report.plan_api import api_notes
 from fastcalc.report.plan_refusal import FIELDS, MOST_NAMED, unknown_chips
 from fastcalc.report.record_tables import marked
 from fastcalc.report.rounding import rounded_down, rounded_up
@@ -26,6 +27,7 @@ def first_notes(decision: Decision, shown: Sequence[Plan]) -> list[str]:
     chosen, service = decision.plans[0], decision.service
     unknown = [": ".join(unknown_chips(decision))] if decision.unknown else []
     return [
+        *against_api(chosen, service),
         *_next_chip(decision),
         *slow_end(chosen, service),
         *_busy(chosen, service),
@@ -34,6 +36,12 @@ def first_notes(decision: Decision, shown: Sequence[Plan]) -> list[str]:
         *dict.fromkeys(chosen.replica.warnings),
         *unknown,
     ]
+
+
+def against_api(chosen: Plan, service: Service) -> Iterator[str]:
+    """Say what an API charges for what a plan carries, where one is compared."""
+    requests = chosen.requests if service.rate is None else service.rate
+    yield from api_notes(service, requests, chosen.requests, chosen.usd_per_month)
 
 
 def _next_chip(decision: Decision) -> Iterator[str]:
@@ -88,6 +96,7 @@ def _busy(chosen: Plan, service: Service) -> Iterator[str]:
 def reported(decision: Decision, shown: Sequence[Plan]) -> Iterator[str]:
     """Say what the best plan rests on, what came second or just misses, why the others lost."""
     chosen, service = decision.plans[0], decision.service
+    yield from against_api(chosen, service)
     yield from _next_chip(decision)
     yield from prices_of(shown)
     yield from _powers(shown, service)

@@ -25,7 +25,8 @@ def _cut(record: Record, prefix: str = "") -> str:
 _COLUMNS = pick(
     "hardware weight_format kv_format speculation_tokens_per_pass replicas utilization each "
     "batch prompts chips_total service_requests_per_s requests_in_flight "
-    "service_ttft_ms service_tpot_ms service_tpot_ms_low bound usd_per_month",
+    "service_ttft_ms service_tpot_ms service_tpot_ms_low bound usd_per_month "
+    "service_g_co2_per_mtok",
     (
         *COLUMNS,
         *(replace(column, heading=("", "chip")) for column in pick("hardware")),
@@ -130,6 +131,8 @@ def columns(service: Service) -> list[TableColumn]:
     if not service.is_fleet:
         for key in ("service_requests_per_s", "requests_in_flight"):
             by_key.pop(key)
+    if service.tariff.grid is None:
+        by_key.pop("service_g_co2_per_mtok")
     if service.rate is None and not service.is_fleet and service.objective in _RATELESS:
         by_key["replicas"] = replace(
             by_key["replicas"],

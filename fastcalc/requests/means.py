@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.limits import LIMITS, Limit
 from fastcalc.catalogue.units import parse_quantity
 from fastcalc.errors import InputError
 from fastcalc.formulas.money import HOURS_PER_MONTH
@@ -11,7 +12,13 @@ from fastcalc.mentions import option
 from fastcalc.requests import readers
 from fastcalc.written import shown
 
+if TYPE_CHECKING:
+    from fastcalc.requests.given import NumbersGiven
+
 _BUDGET = re.compile(r"\$?([0-9][0-9,]*(?:\.[0-9]+)?)([kM]?)(?:/(h|hour|month|year))?")
+_GRID = Limit(0.0, 10_000.0, "g/kWh")
+"""From nothing to ten times what burning lignite emits."""
+
 _SCALE = {"": 1.0, "k": 1e3, "M": 1e6}
 _A_MONTH = {"h": HOURS_PER_MONTH, "hour": HOURS_PER_MONTH, "month": 1.0, "year": 1.0 / 12.0}
 
@@ -77,3 +84,30 @@ def watts(given: str | None) -> float | None:
             "example 100kW"
         )
     return value
+
+
+def api_prices(given: "NumbersGiven | None") -> tuple[float, float, float] | None:
+    """Return the dollars of a million tokens in, cached and out: ``0.6/0.15/2.4``.
+
+    >>> api_prices("0.6/0.15/2.4")
+    (0.6, 0.15, 2.4)
+    """
+    if given is None:
+        return None
+    typed = given if isinstance(given, str) else "/".join(map(str, given))
+    try:
+        prices = [float(part.strip().removeprefix("$")) for part in typed.split("/")]
+    except ValueError:
+        prices = []
+    is_known = all(price in LIMITS["dollars"] or price == 0.0 for price in prices)
+    if len(prices) != 3 or not is_known or not any(prices):
+        raise InputError(
+            f"{option('api')} '{shown(typed, 40)}' is not an API's dollars of a million tokens in, "
+            "cached and out; write for example 0.6/0.15/2.4"
+        )
+    return prices[0], prices[1], prices[2]
+
+
+def grid_grams(given: float | None) -> float | None:
+    """Return the carbon dioxide of a kilowatt hour. [g]"""
+    return given if given is None else readers.number(given, option("grid"), _GRID, 400)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         CountsGiven,
         EnginesGiven,
         NumberGiven,
+        NumbersGiven,
         OwnedGiven,
         PathGiven,
         WordsGiven,
@@ -163,6 +164,18 @@ class Means(Request):
     )
 
 
+class Tariffs(Request):
+    """Prices."""
+
+    api: Annotated[
+        "NumbersGiven | None",
+        flag("IN/CACHED/OUT", "An API's $ a million tokens, to compare: 0.6/0.15/2.4."),
+    ] = None
+    grid: Annotated[
+        float | None, flag("G/KWH", "Grams of CO2 a kilowatt hour, to count them: 400.")
+    ] = None
+
+
 class WantedPlans(Request):
     """Search."""
 
@@ -197,6 +210,7 @@ class FindPlans(
     ServiceLevel,
     Askers,
     Means,
+    Tariffs,
     WantedPlans,
     groups.FormatsToTry,
     groups.AnyChips,

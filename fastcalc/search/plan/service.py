@@ -7,6 +7,7 @@ from typing import Literal
 from fastcalc.core.mix import Mix
 from fastcalc.core.request_class import RequestClass
 from fastcalc.core.traffic import Traffic
+from fastcalc.search.plan.tariff import NO_TARIFF, Tariff
 
 Objective = Literal["usd", "watts", "chips"]
 
@@ -22,6 +23,7 @@ class Service:
     rate : requests that arrive a second; None for one deployment whatever its rate [1/s]
     max_chips, utilization : chips there are, and the share of its capacity a replica is to do [1]
     budget, power : most dollars a month [USD], most power of systems with host and cooling [W]
+    tariff : what an API charges and the grid emits, for comparison
     is_fleet : whether, without a rate, as many replicas serve as these limits allow, and most
         requests are best
     objective : what is to be least; without a rate, dollars a million tokens or joules a token
@@ -51,6 +53,7 @@ class Service:
     budget: float = inf
     power: float = inf
     is_fleet: bool = False
+    tariff: Tariff = NO_TARIFF
 
     def of_classes(self, classes: tuple[RequestClass, ...], rate: float) -> "Service":
         """Return the same for requests of some classes, so many a second.
@@ -81,6 +84,11 @@ class Service:
     def prompt_variation(self) -> float:
         """Mean square of computed prompts over the square of their mean. [1]"""
         return Mix.of(self.classes, Traffic.speculation).prompt_variation if self.classes else 1.0
+
+    @property
+    def api_request_usd(self) -> float | None:
+        """What the API charges for one of its requests; None where no API is compared. [USD]"""
+        return self.tariff.request_usd(self.prompt, self.output, self.prefix_hit)
 
     @property
     def limits(self) -> dict[str, float]:
