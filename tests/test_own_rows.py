@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from fastcalc.catalogue.schema.own_rows import OwnDeployment
 from fastcalc.core.estimate import evaluate
-from fastcalc.core.own_rows import EVERYWHERE, LENGTH, NARROWING, NOISE, interpolated
+from fastcalc.core.own_rows import EVERYWHERE, LEFT, LENGTH, NOISE, interpolated
 from fastcalc.core.timeline import prefill, served_run
 from fastcalc.core.traffic import Traffic
 from fastcalc.evidence.own_rows import MOST_ROWS
@@ -112,9 +113,9 @@ def test_a_range_narrows_where_rows_are_and_not_beyond():
     place = made_up.placed(made_up.minimal(), on=made_up.clocked(), under=own)
     near, far = (evaluate(place, batch=b, traffic=TRAFFIC) for b in (8.0, 8e12))
     left = 1.0 - (1.0 - NOISE) ** 2  # of a variance of 1, by one row at the same place
-    assert near.speed[0] / near.low[0] == pytest.approx(2.0 ** (left ** (NARROWING / 2)))
+    assert near.speed[0] / near.low[0] == pytest.approx(2.0 ** (LEFT + (1 - LEFT) * left))
     left = 1.0 - (EVERYWHERE * (1.0 - NOISE)) ** 2
-    assert far.speed[0] / far.low[0] == pytest.approx(2.0 ** (left ** (NARROWING / 2)), rel=1e-6)
+    assert far.speed[0] / far.low[0] == pytest.approx(2.0 ** (LEFT + (1 - LEFT) * left), rel=1e-6)
 
 
 def test_each_row_by_the_others_is_what_these_alone_predict():
@@ -248,3 +249,56 @@ def test_a_result_that_names_no_chip_is_of_the_one_that_is_asked_about(tmp_path,
     refused = fastcalc("compare", "llama-3.1-70b", "--like", str(file))
     assert refused.code == 2
     assert "give --on" in refused.err
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_an_engine_file_carries_rows_and_gives_the_same_numbers(tmp_path, fastcalc, count):
+    """Few rows move no value of the engine, and need no scipy."""
+    rows = [{"concurrency": str(4**place), "value": f"0.0{3 + place}"} for place in range(count)]
+    file, target = runs(tmp_path, *rows), tmp_path / "mine.yaml"
+    fitted = fastcalc("calibrate", file, "-o", str(target))
+    assert fitted.code == 0
+    assert f"runs.csv: {count} row" in fitted.out
+    assert "use it as it is" not in fitted.out + fitted.err
+    assert "\nparameters:" not in target.read_text()
+    assert fastcalc("check", "--strict", str(target)).code == 0
+    words = (*ASKED, "--tp", "4", "--batch", "1,8,64")
+    like = records(fastcalc, *words, "--like", file)
+    mine = records(fastcalc, *words, "--engine", str(target))
+    assert [{**record, "engine": "vllm"} for record in mine] == like
+
+
+def test_validate_with_that_engine_is_nearer(tmp_path, fastcalc):
+    """One row of decoding, 1.5 times as slow: all but a twentieth of its logarithm is gone."""
+    file, target = runs(tmp_path, {"value": "0.03"}), tmp_path / "mine.yaml"
+    fastcalc("calibrate", file, "-o", str(target))
+    before, after = (
+        json.loads(fastcalc("validate", file, "--format", "json", *words).out)["points"][0][
+            "factor"
+        ]
+        for words in ((), ("--engine", str(target)))
+    )
+    assert np.log(after) == pytest.approx(NOISE * np.log(before), rel=1e-3)
+
+
+def test_a_page_says_what_was_off_and_how_it_is_now(tmp_path, fastcalc):
+    """One row, 1.3 times as slow as expected: 1 / 1.3^0.95 = 0.78."""
+    (alone,) = records(fastcalc, *ASKED, "--tp", "4", "--batch", "8")
+    value = alone["tpot_ms"] / 1e3
+    rows = [{"value": f"{1.3 * value:.6f}"}]
+    shown = fastcalc(*ASKED, "--batch", "8", "--like", runs(tmp_path, *rows))
+    assert re.search(r"decode +8 +1,500 +1\.30 +- +\[ +\| +o +\]", shown.out)
+    assert "decode: 0.78 times as fast as the engine says" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [("", "is empty"), ("id,source\n", "columns are missing"), ("\0\1", "1:1")],
+)
+def test_a_file_that_holds_no_rows_is_refused_in_a_sentence(tmp_path, fastcalc, text, sentence):
+    file = tmp_path / "runs.csv"
+    file.write_text(text)
+    answer = fastcalc(*ASKED, "--like", str(file))
+    assert answer.code == 2
+    assert sentence in answer.err
+    assert fastcalc(*ASKED, "--like", str(tmp_path)).code == 2

@@ -14,13 +14,15 @@ from fastcalc.commands.validate import points_of
 from fastcalc.errors import InputError
 from fastcalc.evidence import left_out
 from fastcalc.evidence.calibrate import Calibration, calibrate
-from fastcalc.evidence.engine_files import own_engine, rewritten
-from fastcalc.evidence.own_engine import fit_own
+from fastcalc.evidence.engine_files import Measured, own_engine, rewritten
+from fastcalc.evidence.own_engine import FEWEST_RUNS, fit_own
+from fastcalc.evidence.own_rows import own_rows
 from fastcalc.evidence.score import groups_of
 from fastcalc.evidence.shipped import shipped
 from fastcalc.evidence.validate import Validation
 from fastcalc.mentions import option
 from fastcalc.report import calibration as report
+from fastcalc.report.console import output_width, render
 from fastcalc.requests.measurements import Calibrate
 
 _DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?", re.ASCII)
@@ -58,12 +60,20 @@ def run(request: Calibrate) -> None:
             f"{option('out')} {request.out}: {name} is an engine of the catalogue already; call "
             f"the file something else, for example our-{name}.yaml"
         )
-    fit = fit_own(measured.points, catalogue, base, str(path), file_options.get("engine"))
+    points = measured.points
+    fit = None
+    if len(points) >= FEWEST_RUNS:
+        fit = fit_own(points, catalogue, base, str(path), file_options.get("engine"))
+    rows = own_rows(points, catalogue, fit.engine if fit else base, path, any_engine=True)
     dates = [point.date for point in measured.points if _DATE.fullmatch(point.date)]
     dates = dates or [date.today().isoformat()]
-    text = own_engine(fit, name=name, measured=path.name, measured_on=max(dates))
+    text = own_engine(rows.engine, fit, name=name, measured=Measured(path.name, max(dates)))
     output.write(text, request.out)
-    output.warn(report.own_lines(fit, path.name))
+    parts = partial(report.own_parts, rows, fit, path.name)
+    if request.out is not None and not output.is_stream(request.out):
+        page(replace(request, out=None), lambda screen: parts(screen.width))
+    else:
+        output.notify(render(parts(output_width()), output_width()))
 
 
 def _write(calibration: Calibration, folder: Path) -> None:

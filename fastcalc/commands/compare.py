@@ -6,10 +6,11 @@ from typing import Any
 from fastcalc.commands.answer import CommandAnswer, later
 from fastcalc.commands.loading import DEFAULT_MODELS, catalogue, names_typed, scenarios
 from fastcalc.commands.next_commands import follow_up, report_on
+from fastcalc.core.own_rows import is_of, measured_on
 from fastcalc.core.scenario import Outcome, solve
 from fastcalc.errors import InputError
 from fastcalc.mentions import flag, option
-from fastcalc.report import compare, overview, records
+from fastcalc.report import compare, overview, own_rows, records
 from fastcalc.report.console import Part, Screen
 from fastcalc.requests.evaluation import Compare
 
@@ -43,7 +44,8 @@ def run(request: Compare) -> CommandAnswer:
         next_command = _next(request, outcomes)
         if screen.wide or request.explain:
             return compare.parts(outcomes, steps, next_command, screen.width)
-        return overview.parts(outcomes, compare.notes(outcomes), next_command, screen)
+        first = overview.parts(outcomes, compare.notes(outcomes), next_command, screen)
+        return [*_like(outcomes, screen.width), *first] if request.like else first
 
     # Else there is nothing to draw.
     is_held = any(outcome.estimate.fits.any() for outcome in outcomes)
@@ -64,6 +66,17 @@ def run(request: Compare) -> CommandAnswer:
             "page.filled_page.document", outcomes, report_on(request, request.on, file)
         )(),
     )
+
+
+def _like(outcomes: Sequence[Outcome], width: int) -> list[Part]:
+    """Return what the user's rows say of each deployment of theirs that is compared."""
+    page: list[Part] = []
+    for outcome in outcomes:
+        scenario = outcome.scenario
+        for deployment in measured_on(scenario.engine, scenario.hardware.id, scenario.work):
+            if is_of(deployment, outcome.placement.layout):
+                page += [*own_rows.parts(deployment, scenario.engine.id, width), ""]
+    return page
 
 
 def _next(request: Compare, outcomes: Sequence[Outcome]) -> str:

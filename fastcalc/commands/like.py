@@ -97,7 +97,7 @@ def like(
     refusals: list[InputError] = []
     for engine in {engine.id: engine for engine, _ in engines}.values():
         try:
-            by_engine[engine.id] = own_rows(points, entries, engine, path)
+            by_engine[engine.id] = own_rows(points, entries, engine, path, any_engine=False)
         except InputError as error:
             refusals.append(error)
     return Like(path, by_engine, tuple(refusals))

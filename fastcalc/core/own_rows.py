@@ -32,9 +32,9 @@ LENGTH = float(np.log(10.0))
 PROMPTS = 2.0
 """Variance of the error of prompts over that of decoding."""
 
-NARROWING = 1.75
-"""Power of the standard deviation that is left by which ranges narrow: errors have longer tails
-than a normal distribution's. All five are chosen on sources left out (`benchmarks/own_rows.py`)."""
+LEFT = 0.12
+"""Share of a range's half-width that rows never take away: errors have longer tails than a normal
+distribution's. All five are chosen on sources left out (`benchmarks/own_rows.py`)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,13 +137,20 @@ class OwnEffect:
         """The same of passes that take in prompts. [1]"""
         return self._slower(0.0)
 
+    def unexplained(self, decode_share: ArrayLike) -> Floats:
+        """Return the share of the variance of a prediction that rows leave. [1]
+
+        decode_share : share of the time in which passes decode [1]
+        """
+        left = self.rows.unexplained(self._at(floats(decode_share)))
+        return floats(np.where(self.applies, left, 1.0))
+
     def narrowed(self, decode_share: ArrayLike) -> Floats:
         """Return the half-width of a range over that without rows. [1]
 
         decode_share : share of the time in which passes decode [1]
         """
-        left = self.rows.unexplained(self._at(floats(decode_share)))
-        return floats(np.where(self.applies, left ** (NARROWING / 2.0), 1.0))
+        return _narrowed(self.unexplained(decode_share))
 
 
 def is_of(deployment: OwnDeployment, layout: AnyLayout) -> Bools:
@@ -154,6 +161,11 @@ def is_of(deployment: OwnDeployment, layout: AnyLayout) -> Bools:
         if count is not None:
             alike = alike & (np.asarray(getattr(layout, name)) == count)
     return alike
+
+
+def _narrowed(unexplained: Array) -> Array:
+    """Return the half-width of a range by the share of the variance that rows leave. [1]"""
+    return floats(LEFT + (1.0 - LEFT) * unexplained)
 
 
 def interpolated(
@@ -172,7 +184,7 @@ def interpolated(
 
 
 def _effects(logs: Array, unexplained: Array) -> list[tuple[float, float]]:
-    times, narrowed = np.exp(logs), np.minimum(unexplained, 1.0) ** (NARROWING / 2.0)
+    times, narrowed = np.exp(logs), _narrowed(np.minimum(unexplained, 1.0))
     return list(zip(times.tolist(), narrowed.tolist(), strict=True))
 
 
@@ -186,17 +198,33 @@ def measured_on(engine: Engine, hardware: str, work: Workload) -> list[OwnDeploy
     ]
 
 
+def effect_of(
+    deployment: OwnDeployment,
+    *,
+    batch: ArrayLike,
+    context: ArrayLike,
+    prompt: ArrayLike,
+    applies: Bools = np.asarray(True),  # noqa: B008
+) -> OwnEffect:
+    """Return what rows of a deployment say at other batches and lengths.
+
+    batch, context, prompt : sequences, and mean lengths of a sequence and of its prompt [1]
+    applies : where the layout is that of the rows
+    """
+    logs = (np.log(np.maximum(floats(number), 1.0)) for number in (batch, context, prompt))
+    return OwnEffect(_rows_of(deployment), applies, *logs)
+
+
 def own_effect(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> list[OwnEffect]:
     """Return what an engine's own rows say, for each measured deployment with such a layout."""
     machine, layout = placement.machine, placement.layout
     if machine.engine.is_bound or not machine.engine.own_deployments:
         return []
-    logs = (np.log(np.maximum(floats(n), 1.0)) for n in (traffic.context, traffic.computed_prompt))
-    places = (np.log(np.maximum(floats(batch), 1.0)), *logs)
+    places = {"batch": batch, "context": traffic.context, "prompt": traffic.computed_prompt}
     deployments = measured_on(machine.engine, machine.hardware.id, placement.work)
     pairs = ((deployment, is_of(deployment, layout)) for deployment in deployments)
     return [
-        OwnEffect(_rows_of(deployment), applies, *places)
+        effect_of(deployment, **places, applies=applies)
         for deployment, applies in pairs
         if np.any(applies)
     ]

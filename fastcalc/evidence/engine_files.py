@@ -1,10 +1,12 @@
 """Fitted values back into engine files, line by line, so that comments and order stay."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from fastcalc.catalogue.schema import Engine, Quantity
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
+from fastcalc.catalogue.schema.own_rows import OwnDeployment
 from fastcalc.evidence.calibrate import Calibration
 from fastcalc.evidence.own_engine import OwnFit
 from fastcalc.evidence.parameters import FIT, Node
@@ -14,6 +16,14 @@ DIGITS = 4  # of fitted values
 COMMAND = "'fastcalc calibrate'"  # how values of one's own came about
 _KEY = re.compile(r"^( *)([\w.-]+):(.*)$")
 _VALUE = re.compile(r"(\{value: )([^,}]+)")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The file that an engine of the user's rests on, and when it was measured."""
+
+    file: str
+    date: str
 
 
 def rewritten(text: str, engine: Engine, calibration: Calibration) -> str:
@@ -71,24 +81,55 @@ def in_unit(written: Quantity, value: float) -> str:
     return f"{scaled:.{DIGITS}g} {unit}".rstrip()
 
 
-def own_engine(fit: OwnFit, *, name: str, measured: str, measured_on: str) -> str:
-    """Return the file of an engine fitted on the user's runs."""
-    after, before = fit.after, fit.before
-    scores = (
-        f"median factor {after.median_factor:.2f}, 90 % within {after.p90_factor:.2f} "
-        f"(before: {before.median_factor:.2f} and {before.p90_factor:.2f})"
-    )
+def own_engine(engine: Engine, fit: OwnFit | None, *, name: str, measured: Measured) -> str:
+    """Return the file of an engine of the user's.
+
+    engine : the one it extends, with the deployments that were measured
+    fit : of its values, where there are runs enough
+    """
+    rows = sum(len(deployment.rows) for deployment in engine.own_deployments)
+    scores = f"{rows} row{'s' if rows > 1 else ''} of its own deployments"
+    if fit is not None:
+        after, before = fit.after, fit.before
+        scores = (
+            f"{after.count} points of {after.sources} source{'s' if after.sources > 1 else ''}: "
+            f"median factor {after.median_factor:.2f}, 90 % within {after.p90_factor:.2f} "
+            f"(before: {before.median_factor:.2f} and {before.p90_factor:.2f})"
+        )
     heading = [
         f"id: {name}",
-        f"name: {_quoted(f'{fit.base.name}, fitted on {measured}')}",
-        f"date: {_quoted(measured_on)}",
-        f"extends: {fit.base.id}",
+        f"name: {_quoted(f'{engine.name}, fitted on {measured.file}')}",
+        f"date: {_quoted(measured.date)}",
+        f"extends: {engine.id}",
         "fitted_on: >-",
-        f"  {measured}, {after.count} points of {after.sources} "
-        f"source{'s' if after.sources > 1 else ''}: {scores}",
+        f"  {measured.file}, {scores}",
         "",
     ]
-    title = _quoted(f"Fit of {measured} by {COMMAND}")
+    deployments = _own_deployments(engine.own_deployments)
+    return "\n".join([*heading, *(_fitted(fit, measured) if fit else []), *deployments]) + "\n"
+
+
+def _own_deployments(deployments: Iterable[OwnDeployment]) -> Iterator[str]:
+    """Yield the lines of deployments that were measured, a row to a line."""
+    yield "own_deployments:"
+    for deployment in deployments:
+        stated = deployment.model_dump(exclude={"rows"}, exclude_none=True)
+        texts = {
+            key: _quoted(value) if isinstance(value, str) else str(value)
+            for key, value in stated.items()
+        }
+        for place, (key, text) in enumerate(texts.items()):
+            yield f"{'    ' if place else '  - '}{key}: {text}"
+        yield "    rows:"
+        for row in deployment.rows:
+            yield f"      - {_mapped({key: f'{value:g}' for key, value in row})}"
+
+
+def _fitted(fit: OwnFit, measured: Measured) -> list[str]:
+    """Return the lines of the values that were fitted, with their source."""
+    if not fit.nodes:
+        return []
+    title = _quoted(f"Fit of {measured.file} by {COMMAND}")
     sources = ["sources:", f"  {FIT}:", f"    title: {title}", ""]
     values: dict[str, list[str]] = {}
     for node, value in sorted(
@@ -104,7 +145,7 @@ def own_engine(fit: OwnFit, *, name: str, measured: str, measured_on: str) -> st
         if block != "parameters:" and "architectures:" not in lines:
             lines.append("architectures:")
         lines += [block, *texts]
-    return "\n".join([*heading, *(sources if fit.nodes else []), *lines]).rstrip() + "\n"
+    return [*sources, *lines, ""]
 
 
 def _band(node: Node, value: float) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fastcalc.catalogue.schema import Engine, Hardware
+from fastcalc.catalogue.schema import Engine, Hardware, Parameters
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
 from fastcalc.evidence.deployments import Deployments
@@ -20,6 +20,7 @@ from fastcalc.formulas.types import Floats
 CERTAIN = 0.7  # data that shrink a value's uncertainty to this share or less give it
 MOVED = 0.02  # where it moved by more than this, in logarithms
 MOST_VALUES = 10  # that an engine may have of its own
+FEWEST_RUNS = 10  # that its values are fitted on; fewer are rows of a deployment alone
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,19 @@ class OwnFit:
     before: Group
     after: Group
     left_out: Group | None
+
+    @property
+    def engine(self) -> Engine:
+        """The engine with its values moved."""
+        parameters, own = self.base.parameters, dict(self.base.architectures)
+        for node, value in zip(self.nodes, self.values.tolist(), strict=True):
+            quantity = getattr(self.base.on(node.group), node.name)
+            moved = {node.name: quantity.model_copy(update={"si": value})}
+            if node.group:
+                own[node.group] = own.get(node.group, Parameters()).model_copy(update=moved)
+            else:
+                parameters = parameters.model_copy(update=moved)
+        return self.base.model_copy(update={"parameters": parameters, "architectures": own})
 
 
 def fit_own(

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -10,13 +10,12 @@ import numpy as np
 from fastcalc.catalogue.schema import Engine
 from fastcalc.catalogue.schema.own_rows import OwnDeployment, OwnRow
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.own_rows import interpolated
 from fastcalc.errors import InputError
 from fastcalc.evidence.deployments import Deployments
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.predict import Batch, gather
-from fastcalc.evidence.score import Prediction, predictions_of
 from fastcalc.evidence.stacked import StackedPoints, rows_of
+from fastcalc.formulas.types import Floats
 
 MOST_ROWS = 64
 """Rows of a deployment that are kept: at a factor of ten of batch and length more say no more."""
@@ -25,20 +24,6 @@ _DIGITS = 6
 _RANKS = ("tp", "pp", "ep", "dp")
 _KEYS = ("hardware", "model", "weights", "kv", "chips", *_RANKS)
 _ROW = ("batch", "context", "prompt", "decode_share", "slower")
-_Row = tuple[OwnRow, Prediction]
-
-
-@dataclass(frozen=True)
-class OwnScore:
-    """A row of the user's, predicted three times: in the unit of its metric.
-
-    before : by the engine as it is
-    after, alone : with all rows, and with all others of its deployment
-    """
-
-    before: Prediction
-    after: Prediction
-    alone: Prediction
 
 
 @dataclass(frozen=True)
@@ -46,17 +31,19 @@ class OwnRows:
     """What the rows of a file say of an engine.
 
     engine : with the deployments that were measured
-    scores : of each deployment, in its order, those of each of its rows
     left_aside : rows that are not kept, by the reason [1]
     """
 
     engine: Engine
-    scores: Sequence[Sequence[OwnScore]]
     left_aside: dict[str, int]
 
 
-def own_rows(points: Sequence[Point], catalogue: Catalogue, base: Engine, file: Path) -> OwnRows:
+def own_rows(
+    points: Sequence[Point], catalogue: Catalogue, base: Engine, file: Path, *, any_engine: bool
+) -> OwnRows:
     """Return an engine with what rows of a file say of the deployments that they are of.
+
+    any_engine : whether rows of other engines count, too
 
     Raises InputError if not one of them can be predicted with the engine, in the words of the first
     reasons.
@@ -66,7 +53,7 @@ def own_rows(points: Sequence[Point], catalogue: Catalogue, base: Engine, file: 
     for point in points:
         if point.is_offloaded:
             left_aside["part of the model was on a host"] += 1
-        elif not is_engine_of(point, catalogue, base):
+        elif not (any_engine or is_engine_of(point, catalogue, base)):
             left_aside[f"of another engine ({point.engine})"] += 1
         else:
             kept.append(point)
@@ -76,19 +63,14 @@ def own_rows(points: Sequence[Point], catalogue: Catalogue, base: Engine, file: 
         left_aside[reason] += 1
     if not batches:
         raise InputError(_nothing(file, base, points, left_aside))
-    members = _members(batches)
     deployments = [
         OwnDeployment.model_validate(
-            {**dict(zip(_KEYS, key, strict=True)), "file": file.name, "rows": [r for r, _ in pairs]}
+            {**dict(zip(_KEYS, key, strict=True)), "file": file.name, "rows": rows}
         )
-        for key, pairs in members.items()
-    ]
-    scores = [
-        _scores(deployment, [prediction for _, prediction in pairs])
-        for deployment, pairs in zip(deployments, members.values(), strict=True)
+        for key, rows in _members(batches).items()
     ]
     engine = base.model_copy(update={"own_deployments": deployments})
-    return OwnRows(engine, scores, dict(left_aside))
+    return OwnRows(engine, dict(left_aside))
 
 
 def is_engine_of(point: Point, catalogue: Catalogue, engine: Engine) -> bool:
@@ -111,43 +93,21 @@ def _nothing(file: Path, base: Engine, points: Sequence[Point], left_aside: dict
     return f"{file}:{line}:1: no row can be predicted with {base.id}: {why}"
 
 
-def _members(batches: Sequence[Batch]) -> dict[tuple[object, ...], list[_Row]]:
+def _members(batches: Sequence[Batch]) -> dict[tuple[object, ...], list[OwnRow]]:
     """Return rows by chip, model, formats and layout as far as it was stated."""
-    rows = defaultdict[tuple[object, ...], list[_Row]](list)
+    rows = defaultdict[tuple[object, ...], list[OwnRow]](list)
     for batch in batches:
         placed, work = batch.deployment, batch.deployment.work
         stated = [getattr(placed.stated, name) for name in _RANKS]
         names = (placed.hardware.id, placed.model.id, work.weight_format, work.kv_format)
-        key = (*names, batch.placement.layout.chips, *stated)
         stacked = rows_of([batch])
-        rows[key] += zip(_rows(batch, stacked), predictions_of(stacked), strict=True)
-    return {key: _thinned(pairs) for key, pairs in rows.items()}
+        expected = np.maximum(stacked.seconds(), stacked.bound)
+        rows[*names, batch.placement.layout.chips, *stated] += rows_over(batch, stacked, expected)
+    return {key: _thinned(of_deployment) for key, of_deployment in rows.items()}
 
 
-def _scores(deployment: OwnDeployment, before: Sequence[Prediction]) -> list[OwnScore]:
-    """Return each row of a deployment as the engine, all rows and all others predict it."""
-    effects = interpolated(deployment)
-    return [
-        OwnScore(prediction, _moved(prediction, after), _moved(prediction, alone))
-        for prediction, after, alone in zip(before, *effects, strict=True)
-    ]
-
-
-def _moved(prediction: Prediction, effect: tuple[float, float]) -> Prediction:
-    """Return a prediction so many times as slow, in a range so many times as wide. [1], [1]"""
-    slower, narrowed = effect
-    times = slower if prediction.point.is_time else 1.0 / slower
-    is_time, bound = prediction.point.is_time, prediction.bound
-    nearest = max if is_time else min
-    moved = replace(prediction, expected=nearest(prediction.expected * times, bound))
-    if prediction.low is None or prediction.high is None:
-        return moved
-    below, above = prediction.reach
-    return moved.within(below**narrowed, above**narrowed)
-
-
-def _rows(batch: Batch, stacked: StackedPoints) -> list[OwnRow]:
-    """Return each point of a batch over what its engine expects."""
+def rows_over(batch: Batch, stacked: StackedPoints, expected: Floats) -> list[OwnRow]:
+    """Return each point of a batch over the time that is expected of it. [s]"""
     timeline = batch.recipe.timeline
     traffic = timeline.passes.traffic
     columns = (
@@ -155,7 +115,7 @@ def _rows(batch: Batch, stacked: StackedPoints) -> list[OwnRow]:
         traffic.context,
         traffic.computed_prompt,
         timeline.decode_share,
-        stacked.measured / np.maximum(stacked.seconds(), stacked.bound),
+        stacked.measured / expected,
     )
     shape = stacked.measured.shape
     rows = zip(*(np.broadcast_to(column, shape).tolist() for column in columns), strict=True)
@@ -167,10 +127,10 @@ def _rows(batch: Batch, stacked: StackedPoints) -> list[OwnRow]:
     ]
 
 
-def _thinned(rows: list[_Row]) -> list[_Row]:
+def _thinned(rows: list[OwnRow]) -> list[OwnRow]:
     """Return as many rows as are kept, evenly from the smallest batch to the largest."""
     if len(rows) <= MOST_ROWS:
         return rows
-    ordered = sorted(rows, key=lambda pair: (pair[0].batch, pair[0].context))
+    ordered = sorted(rows, key=lambda row: (row.batch, row.context))
     places = np.linspace(0, len(rows) - 1, MOST_ROWS).round().astype(int)
     return [ordered[place] for place in places.tolist()]

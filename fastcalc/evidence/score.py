@@ -64,19 +64,6 @@ class Prediction:
         return replace(self, low=low, high=high)
 
     @property
-    def reach(self) -> tuple[float, float]:
-        """How many times slower and faster than expected its range goes, the bound aside. [1]
-
-        What the bound cuts off is taken to be as far as the other end.
-        """
-        assert self.low is not None
-        assert self.high is not None
-        ends = self.high / self.expected, self.expected / self.low
-        below, above = ends if self.point.is_time else ends[::-1]
-        is_cut = self.bound in (self.low, self.high)
-        return below, below if is_cut else above
-
-    @property
     def factor(self) -> float:
         """How many times the expected value is off, either way. [1]"""
         ratio = self.expected / self.point.value

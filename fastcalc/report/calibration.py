@@ -3,13 +3,14 @@
 from math import expm1
 
 from fastcalc.evidence.calibrate import Calibration
-from fastcalc.evidence.own_engine import OwnFit
+from fastcalc.evidence.own_engine import FEWEST_RUNS, OwnFit
+from fastcalc.evidence.own_rows import OwnRows
 from fastcalc.evidence.score import Group
 from fastcalc.evidence.validate import Validation
 from fastcalc.mentions import flag
-from fastcalc.report import record_tables, validation
-from fastcalc.report.console import Part
-from fastcalc.report.numbers_as_text import number
+from fastcalc.report import own_rows, record_tables, validation
+from fastcalc.report.console import Notes, Part
+from fastcalc.report.numbers_as_text import many, number
 from fastcalc.report.record_tables import numbers, words
 
 _VALUES = (
@@ -63,15 +64,37 @@ def values_page(calibration: Calibration) -> str:
     return "\n".join(lines) + "\n"
 
 
-def own_lines(fit: OwnFit, name: str) -> list[str]:
-    """Return what one's own fit found, in sentences."""
+def own_parts(rows: OwnRows, fit: OwnFit | None, name: str, width: int) -> list[Part]:
+    """Return what runs say of an engine: its values where they were fitted, and its deployments."""
+    page: list[Part] = []
+    deployments = rows.engine.own_deployments
+    engine = f"{rows.engine.id} as fitted below" if fit and fit.nodes else rows.engine.id
+    for deployment in deployments[:_SHOWN]:
+        page += [*own_rows.parts(deployment, engine, width), ""]
+    lines = [
+        f"{many(count, 'row')} left aside: {reason}" for reason, count in rows.left_aside.items()
+    ]
+    if len(deployments) > _SHOWN:
+        lines.append(f"{many(len(deployments) - _SHOWN, 'more deployment')} in the file")
+    return [*page, Notes([*lines, *(_fitted_lines(fit, name) if fit else [_UNFITTED])])]
+
+
+_SHOWN = 2  # deployments whose rows are shown
+
+_UNFITTED = f"values of the engine stay: {FEWEST_RUNS} rows or more would be fitted, too"
+
+
+def _fitted_lines(fit: OwnFit, name: str) -> list[str]:
+    """Return what a fit of an engine's values found, in sentences."""
     tested = "one source: nothing is left to test the fit on, so trust the fitted figure less"
     if fit.left_out is not None:
         tested = f"sources left out in turn: {_scored(fit.left_out)}"
-    fitted = f"{fit.base.id} on {name}: {_scored(fit.before)}; fitted: {_scored(fit.after)}"
-    lines = [fitted, tested]
+    lines = [
+        f"{fit.base.id} on {name}: {_scored(fit.before)}; fitted: {_scored(fit.after)}",
+        tested,
+    ]
     if not fit.nodes:
-        lines.append(f"these runs move no value of {fit.base.id}: use it as it is")
+        lines.append(f"these runs move no value of {fit.base.id}, only the deployments above")
     return lines + [
         f"{node.name}{f' on {node.group}' if node.group else ''}: {_si(node.value)} -> {_si(value)}"
         for node, value in zip(fit.nodes, map(float, fit.values), strict=True)

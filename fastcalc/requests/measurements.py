@@ -64,10 +64,10 @@ class Validate(Measurements, groups.EarlierRun, groups.Written):
 
 
 class Calibrate(Measurements, groups.OutputFile, groups.OwnFolders):
-    """Fit an engine on measurements, and say how well.
+    """Keep measurements of a server in an engine of its own, and fit values on ten or more.
 
-    Needs scipy. Without FILE the shipped engines are fitted again, and -o names the folder of
-    engines and evidence.
+    A fit needs scipy. Without FILE the shipped engines are fitted again, and -o names the folder
+    of engines and evidence.
     """
 
     examples = (

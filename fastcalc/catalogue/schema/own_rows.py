@@ -42,7 +42,7 @@ class OwnDeployment(Entry):
 
     @property
     def layout(self) -> str:
-        """Its chips, and the ranks that were stated, in words."""
+        """Its chips, and the ranks above one that were stated, in words."""
         ranks = ((name, getattr(self, name)) for name in ("tp", "pp", "dp", "ep"))
-        stated = [f"{name} {count}" for name, count in ranks if count]
+        stated = [f"{name} {count}" for name, count in ranks if count and count > 1]
         return ", ".join([f"{self.chips} chip{'s' if self.chips > 1 else ''}", *stated])
