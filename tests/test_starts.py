@@ -111,6 +111,21 @@ def test_the_reserve_is_within_a_tenth_of_what_a_start_kept(name):
 
 
 @pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name, row in STARTS.items()
+        if row["engine_version"].startswith("0.6") and row["activation_gib"]
+    ],
+)
+def test_a_step_of_version_0_6_took_as_much_with_its_limits(name):
+    """256 sequences by default, and as many tokens as a sequence has; its runtime took more."""
+    place = located({**STARTS[name], "max_num_seqs": "256"}).placement
+    activations = float(place.kept.total - place.kept.runtime - place.kept.joined)
+    assert activations / GIB == pytest.approx(gib(STARTS[name], "activation"), rel=0.04)
+
+
+@pytest.mark.parametrize(
     "name", [name for name, row in STARTS.items() if row["engine_version"].startswith(COVERED)]
 )
 def test_no_start_that_failed_is_said_to_fit_and_one_with_room_to_spare_is(name):
