@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 
 _FUNCTIONS = (
     *("compare", "sweep", "plan", "fit", "fastmode", "frontier", "validate", "claims"),
-    *("decide", "infer", "list", "diff"),
+    *("sensitivity", "decide", "infer", "list", "diff"),
 )
 _OTHERS = {
     "Engine": "catalogue.schema",

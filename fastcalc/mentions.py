@@ -110,7 +110,8 @@ def _call(line: str) -> str:
     first = next((place for place, word in enumerate(words) if word[:1] == "-"), len(words))
     names, settings, ending = words[:first], _settings(words[first:]), ""
     if name == "plot":
-        name, ending = names.pop(0), ".plot()"
+        kind = names.pop(0)
+        name, ending = {"tornado": "sensitivity"}.get(kind, kind), ".plot()"
     functions: tuple[str, ...] = import_module("fastcalc")._FUNCTIONS
     name = "compare" if name == "report" else name
     if name not in functions:

@@ -29,6 +29,7 @@ COMMANDS = {
     "sweep": ("sweep", *SMALL, "--batch", "1,100000", "--prompt", 1000, "--output", 100),
     "fit": ("fit", *SMALL, "--batch", "1,100000"),
     "plan": ("plan", *SMALL, "--rate", "5/s", "--ttft", "1s"),
+    "sensitivity": ("sensitivity", *SMALL),
     "fastmode": ("fastmode", *SMALL),
     "fastmode --curve": ("fastmode", *SMALL, "--curve"),
 }

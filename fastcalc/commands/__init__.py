@@ -11,6 +11,7 @@ COMMANDS = {
     "plan": ("search.FindPlans", "plan.run"),
     "fit": ("evaluation.FitMemory", "fit.run"),
     "fastmode": ("search.Fastmode", "fastmode.run"),
+    "sensitivity": ("search.Sensitivity", "sensitivity.run"),
     "decide": ("services.Decide", "decide.run"),
     "infer": ("services.Infer", "infer.run"),
     "frontier": ("search.Frontier", "frontier.run"),

@@ -13,7 +13,7 @@ from fastcalc.requests.drawings import Plot
 from fastcalc.requests.evaluation import Compare, FitMemory
 from fastcalc.requests.measurements import Validate
 from fastcalc.requests.offered import CHARTS
-from fastcalc.requests.search import Frontier
+from fastcalc.requests.search import Frontier, Sensitivity
 
 _WIDEST = 80
 
@@ -50,7 +50,7 @@ def run(request: Plot) -> int:
 
 
 def _answer(kind: str, request: Plot) -> CommandAnswer:
-    from fastcalc.commands import compare, fit, frontier, validate
+    from fastcalc.commands import compare, fit, frontier, sensitivity, validate
 
     if kind == "validate":
         path = _only(request, "file of measurements")
@@ -61,6 +61,10 @@ def _answer(kind: str, request: Plot) -> CommandAnswer:
     if kind in ("memory", "context"):
         batch = request.batch if request.batch != Plot.batch or kind == "context" else "1"
         return fit.run(FitMemory.sharing(request, out=None, batch=batch))
+    if kind == "tornado":
+        model = _only(request, "model") or loading.DEFAULT_MODELS[0]
+        batch = request.batch if request.batch != Plot.batch else "1"
+        return sensitivity.run(Sensitivity.sharing(request, out=None, model=model, batch=batch))
     return compare.run(Compare.sharing(request, out=None))
 
 

@@ -197,7 +197,9 @@ class Table(Sequence[Record]):
 
         charts, where = self._answer.charts, file and Path(file)
         if not charts:
-            raise InputError("this answer has no chart; compare, fit, frontier and validate have")
+            raise InputError(
+                "this answer has no chart; compare, fit, frontier, sensitivity and validate have"
+            )
         ending = figure.ending_of(where) if where else None
         kind = choice(kind or next(iter(charts)), "kind", tuple(charts))
         chart = figure.figure(charts[kind]().worded(as_arguments))

@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from fastcalc.report.charts.drawing import Chart, ChartAxis, Panel, Series, written
+from fastcalc.report.charts.tornado import swing_table
 from fastcalc.report.console import Notes, Part, TextTable
 from fastcalc.report.memories import LETTERS, NAMES, bar
 
@@ -29,6 +30,8 @@ def parts(chart: Chart, width: int, *, is_ascii: bool) -> list[Part]:
     for panel in panels:
         page += [panel.title] if panel.title else []
         page += [*plot(panel, width=width, is_ascii=is_ascii), ""]
+    if chart.swings:
+        page += [swing_table(chart.swings, width), ""]
     if chart.bars:
         bars = chart.bars
         kinds = {part[0] for memory in bars for part in memory.parts}

@@ -6,7 +6,7 @@ from typing import Any
 
 from fastcalc.mentions import flag
 from fastcalc.records.columns import COLUMNS, Column
-from fastcalc.report import curve, decide, fastmode, fit_records, infer, plan
+from fastcalc.report import curve, decide, fastmode, fit_records, infer, plan, sensitivity
 
 COMMANDS: dict[str, tuple[Column[Any], ...]] = {
     "compare, frontier, sweep": COLUMNS,
@@ -14,6 +14,7 @@ COMMANDS: dict[str, tuple[Column[Any], ...]] = {
     "plan": plan.COLUMNS,
     "fastmode": fastmode.COLUMNS,
     f"fastmode {flag('curve')}": curve.COLUMNS,
+    "sensitivity": sensitivity.COLUMNS,
     "decide": decide.COLUMNS,
     "infer": infer.COLUMNS,
 }

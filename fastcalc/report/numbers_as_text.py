@@ -75,6 +75,32 @@ def prefixed(value: float, unit: str, digits: int = 3) -> str:
     return f"{value:.{digits}g} {unit}"
 
 
+def of_kind(value: float, kind: str) -> str:
+    """Return a number of a file with its unit, by its kind in `LIMITS`.
+
+    >>> of_kind(17e-6, "time"), of_kind(0.02, "time"), of_kind(6e10, "size"), of_kind(132, "amount")
+    ('17 us', '20 ms', '60 GB', '132')
+    """
+    if kind == "time":
+        units = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+        scale, unit = next((pair for pair in units if abs(value) >= pair[0]), units[-1])
+        return f"{value / scale:.4g} {unit}"
+    if kind in _UNITS:
+        return prefixed(value, _UNITS[kind], digits=4)
+    return f"{value:,.0f}" if kind in ("amount", "dimension", "layers") else f"{value:.4g}"
+
+
+_UNITS = {
+    "size": "B",
+    "reserve": "B",
+    "bandwidth": "B/s",
+    "compute rate": "FLOP/s",
+    "power": "W",
+    "price": "USD",
+    "hourly price": "USD/h",
+}
+
+
 def parameters(value: float) -> str:
     """Return a parameter count as people say it.
 

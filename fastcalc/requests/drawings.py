@@ -19,7 +19,7 @@ class KindOfChart(Request):
         str,
         argument(
             "KIND",
-            "speed, price, roofline, frontier, step, validate, memory or context.",
+            "speed, price, roofline, frontier, step, validate, memory, context or tornado.",
             completion=offered.charts,
         ),
     ]
@@ -36,9 +36,9 @@ class Plot(KindOfChart, Evaluated, groups.OwnRuns, groups.Paid, Drawing, groups.
     """Draw a chart, in a file by its ending (svg, pdf, png, ...) or in the terminal.
 
     Of models on chips: speed against batch, the roofline, the frontier of speed and price, the time
-    of a decode step by component, what lives in which memory, or context against users. Of
-    measurements, such as a file in place of the models: predicted against measured. Files need
-    matplotlib.
+    of a decode step by component, what lives in which memory, context against users, or what 10 %
+    of each number does. Of measurements, such as a file in place of the models: predicted against
+    measured. Files need matplotlib.
     """
 
     examples = (

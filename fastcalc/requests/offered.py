@@ -33,6 +33,8 @@ hardware = offered(partial(names, "hardware"), in_lists=True)
 anything = offered(
     lambda: sorted(name for kind in ("hardware", "models", "engines") for name in names(kind))
 )
-CHARTS = ("speed", "price", "roofline", "frontier", "step", "validate", "memory", "context")
+CHARTS = (
+    *("speed", "price", "roofline", "frontier", "step", "validate", "memory", "context", "tornado"),
+)
 """Kinds of `plot`."""
 charts = offered(lambda: CHARTS)

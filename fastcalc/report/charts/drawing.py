@@ -137,9 +137,19 @@ class Bar:
     parts: Sequence[tuple[str, int, float]]
 
 
+@dataclass(frozen=True)
+class Swing:
+    """A row of a tornado: shares by which less and more of something change a figure. [1]"""
+
+    name: str
+    says: str
+    less: float
+    more: float
+
+
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """A picture: plots next to each other, or bars, with notes on how to read it.
+    """A picture: plots next to each other, bars, or a tornado, with notes on how to read it.
 
     is_one : whether panels are parts of one picture, which a terminal draws at once
     """
@@ -149,6 +159,7 @@ class Chart:
     bars: Sequence[Bar] = ()
     notes: Sequence[str] = field(default_factory=tuple)
     is_one: bool = False
+    swings: Sequence[Swing] = ()
 
     def worded(self, wording: Callable[[str], str]) -> "Chart":
         """Return the same, with what its notes mention of options written out."""

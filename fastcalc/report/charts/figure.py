@@ -26,6 +26,7 @@ from fastcalc.report.charts.drawing import (
     named_end,
     written,
 )
+from fastcalc.report.charts.tornado import draw_swings
 from fastcalc.written import shown
 
 if TYPE_CHECKING:
@@ -62,11 +63,14 @@ def figure(chart: Chart, width: float | None = None, *, is_dark: bool = False) -
         rows = max(ceil(len(chart.panels) / columns), 1)
         plots = min(4.2, 0.75 * wide) if rows == 1 else (2.2 if chart.is_one else 2.9) * rows
         plots = 1.0 + 0.42 * len(chart.bars) if chart.bars else plots
+        plots = 1.0 + 0.26 * len(chart.swings) if chart.swings else plots
         high = 0.5 + 0.15 * len(_notes(chart, wide)) + plots
         drawing = Figure((wide, high), facecolor=ground)
         setattr(drawing, "_repr_png_", partial(png, drawing))  # noqa: B010  (notebooks look for it)
         if chart.bars:
             _bars(drawing, chart.bars, DARK if is_dark else COLOURS, ink)
+        if chart.swings:
+            draw_swings(drawing, chart.swings, DARK if is_dark else COLOURS, ink)
         for place, panel in enumerate(chart.panels):
             plot = drawing.add_subplot(rows, columns, place + 1)
             _axes(plot, panel, ink, 2 if chart.is_one else 1)
@@ -203,9 +207,10 @@ def _arranged(drawing: "Figure", chart: Chart, ink: str) -> None:
         ]
     )
     texts = [name for names in labelled for name in names] + [bar.says for bar in chart.bars]
+    named = [*(bar.name for bar in chart.bars), *(swing.name for swing in chart.swings)]
     room = max((14.0 + len(text) * letter for text in texts), default=14.0)
     plots = drawing.get_axes()
-    left = 16.0 + 1.1 * letter * (max((len(bar.name) for bar in chart.bars), default=0) or 9)
+    left = 16.0 + 1.1 * letter * max(map(len, named), default=9)
     titled = max((panel.title.count("\n") + bool(panel.title) for panel in chart.panels), default=2)
     several = len(plots) > 1
     drawing.subplots_adjust(

@@ -1,0 +1,131 @@
+"""Every number of an entry: where it stands, what it may be, and the entry with another value."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from fastcalc.catalogue.chip_defaults import MEDIANS, defaults_of
+from fastcalc.catalogue.limits import LIMITS, Limit
+from fastcalc.catalogue.once import once
+from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model
+from fastcalc.catalogue.schema.hardware import Memory
+from fastcalc.catalogue.schema.quantities import Quantity, QuantityReader
+
+Place = tuple[str | int, ...]
+"""Keys and positions that lead to a number of an entry."""
+
+
+@dataclass(frozen=True)
+class EntryNumber:
+    """A number of a chip, engine or model.
+
+    place : where the entry holds it
+    path : how a what-if names it
+    value : in SI units, or as it is
+    kind : of number, as `LIMITS` has them; of a quantity its dimension
+    is_default : whether the file leaves it out, and something else stands in
+    """
+
+    place: Place
+    path: str
+    value: float
+    kind: str
+    is_default: bool = False
+
+    @property
+    def limit(self) -> Limit:
+        """What a file may hold."""
+        return LIMITS[self.kind]
+
+
+def with_value(entry: Any, place: Place, value: float) -> Any:
+    """Return an entry with another value at a place.
+
+    Raises InputError if a file that holds it would be refused.
+    """
+    if not place:
+        if isinstance(entry, Quantity):
+            return entry.model_copy(update={"si": float(value), "text": f"{value:g}"})
+        return int(value) if entry is None or isinstance(entry, int) else value
+    key, *below = place
+    if isinstance(entry, (list, dict)):
+        copy = entry.copy()
+        copy[key] = with_value(entry[key], tuple(below), value)  # type: ignore[index]
+        return copy
+    name = str(key)
+    part = getattr(entry, name)
+    if part is None:
+        part = Quantity(si=value, text=f"{value:g}")
+    return entry.changed(**{name: with_value(part, tuple(below), value)})
+
+
+def entry_numbers(entry: Hardware | Model | Engine) -> list[EntryNumber]:
+    """Return the numbers that an entry states, in the order of its file, but those that are 0."""
+    return [
+        EntryNumber(place, path, value.si if isinstance(value, Quantity) else value, kind)
+        for place, path, value, kind in numbers_of(entry)
+        if (value.si if isinstance(value, Quantity) else value) > 0
+    ]
+
+
+def default_numbers(chip: Hardware) -> list[EntryNumber]:
+    """Return the numbers that stand in where a chip's file leaves one out."""
+    names = [tier.name for tier in chip.memory]
+    numbers = []
+    for default in defaults_of(chip):
+        first, *below = default.path.split(".")
+        place: Place = (first, *below)
+        if first == "memory":
+            name, field = default.path.removeprefix("memory.").rsplit(".", 1)
+            place = ("memory", names.index(name), field)
+        kind = MEDIANS[default.row].dimension
+        if default.row == "power.all_in":
+            kind = "power"
+        numbers.append(EntryNumber(place, default.path, default.quantity.si, kind, is_default=True))
+    return numbers
+
+
+def numbers_of(
+    entry: Any, kind: str = "", place: Place = (), path: str = ""
+) -> Iterator[tuple[Place, str, Quantity | int, str]]:
+    """Yield where each number stands, its path as a what-if has it, the number and its kind."""
+    start = f"{path}." if path else ""
+    if isinstance(entry, Quantity) or (isinstance(entry, int) and kind):
+        yield place, path, entry, kind
+    elif isinstance(entry, dict):
+        for key, part in entry.items():
+            yield from numbers_of(part, kind, (*place, key), f"{start}{key}")
+    elif isinstance(entry, list):
+        for index, part in enumerate(entry):
+            name = f"{start}{part.name}" if isinstance(part, Memory) else f"{path}[{index}]"
+            yield from numbers_of(part, kind, (*place, index), name)
+    elif isinstance(entry, Entry):
+        for key, field_kind in _kinds(type(entry)).items():
+            part = getattr(entry, key)
+            yield from numbers_of(part, field_kind, (*place, key), f"{start}{key}")
+
+
+@once
+def _kinds(schema: type[Entry]) -> dict[str, str]:
+    """Return the kind of number that each field holds, empty where it holds none itself."""
+    return {
+        name: _kind((field.annotation, *field.metadata))
+        for name, field in schema.model_fields.items()
+    }
+
+
+def _kind(parts: tuple[Any, ...]) -> str:
+    """Return the kind of number that an annotation, or what follows it, declares."""
+    for part in parts:
+        if isinstance(part, QuantityReader):
+            return part.kind
+        if getattr(part, "le", None) in _WHOLE:
+            return _WHOLE[part.le]
+    for part in parts:
+        nested = (*get_args(part), *getattr(part, "metadata", ()))
+        if nested and (kind := _kind(nested)):
+            return kind
+    return ""
+
+
+_WHOLE = {int(LIMITS[kind].maximum): kind for kind in ("dimension", "layers")}

@@ -1,0 +1,68 @@
+"""``fastcalc sensitivity``: what each number buys, and what it would have to be."""
+
+from fastcalc.commands.answer import CommandAnswer, later, no_answer
+from fastcalc.commands.loading import scenarios
+from fastcalc.commands.next_commands import follow_up
+from fastcalc.core.scenario import solve
+from fastcalc.errors import InputError
+from fastcalc.mentions import flag, option
+from fastcalc.report import compare, records
+from fastcalc.report import sensitivity as report
+from fastcalc.report.console import Part, Screen
+from fastcalc.requests import readers
+from fastcalc.requests.drawings import Plot
+from fastcalc.requests.evaluation import Compare
+from fastcalc.requests.readers import as_text
+from fastcalc.requests.search import Sensitivity
+from fastcalc.requests.targets import target
+from fastcalc.search.sensitivity.effects import effects
+from fastcalc.search.sensitivity.targets import Goal, goal
+
+
+def run(request: Sensitivity) -> CommandAnswer:
+    """Return what each number buys at each batch; the answer is no if nothing reaches a target."""
+    aim = None if request.target is None else target(request.target)
+    notes: list[str] = []
+    chips = readers.names(request.on, option("on"))
+    if len(chips) > 1 or chips == ["all"]:
+        raise InputError(
+            f"{option('on')} {as_text(request.on)}: the numbers of one chip are asked about; name "
+            "one"
+        )
+    comparison = Compare.sharing(request, models=[request.model])
+    outcomes = [solve(scenario) for scenario in scenarios(comparison, notes)]
+    if not any(outcome.estimate.fits.any() for outcome in outcomes):
+        reasons = [reason for reason in map(compare.no_place, outcomes) if reason]
+        fewest = outcomes[0].min_chips[0]
+        reasons = reasons or [f"batch {request.batch} needs {option('chips', fewest)}"]
+        return no_answer(reasons, report.RECORD_KEYS, report.of_table([])[0], notes=notes)
+    rows: list[report.MovedNumber] = []
+    goals: list[Goal] = []
+    for outcome in outcomes:
+        places = [place for place, fits in enumerate(outcome.estimate.fits) if fits]
+        own = {place: goal(outcome, place, aim) for place in places} if aim else {}
+        rows += report.rows_of(outcome, effects(outcome), own)
+        goals += own.values()
+
+    def page(screen: Screen) -> list[Part]:
+        models = [request.model, flag("on"), request.on]
+        next_command = follow_up(request, Plot, "plot", "tornado", *models)
+        return report.parts(outcomes, rows, goals, next_command, screen)
+
+    values = [answer.value for reached in goals for answer in reached.alone]
+    pairs = [reached.pair for reached in goals]
+    is_reached = aim is None or any(value is not None for value in [*values, *pairs])
+    return CommandAnswer(
+        page,
+        lambda: report.sensitivity_records(rows),
+        lambda: report.of_table(rows),
+        lambda: {
+            **({"targets": report.target_record(goals)} if goals else {}),
+            "assumptions": records.assumptions(outcomes),
+        },
+        (warning for outcome in outcomes for warning in outcome.warnings),
+        notes=notes,
+        keys=report.RECORD_KEYS,
+        charts={"tornado": later("charts.of_numbers.tornado", rows)},
+        code=0 if is_reached else 1,
+    )

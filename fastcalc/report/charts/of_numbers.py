@@ -1,0 +1,49 @@
+"""Charts of what single numbers of files buy."""
+
+from collections.abc import Sequence
+from math import isfinite
+
+from fastcalc.report.charts.drawing import Chart, Swing
+from fastcalc.report.sensitivity import MovedNumber
+
+_MOST = 14
+"""Numbers that a picture has room for."""
+
+_LEAST = 5e-4
+"""Change below which a number is not drawn. [1]"""
+
+
+def tornado(rows: Sequence[MovedNumber]) -> Chart:
+    """Return what ten per cent less and more of each number do to the speed of a user."""
+    first = [row for row in rows if row.point == rows[0].point]
+    swings = [
+        Swing(_short(row.path), row.text(row.effect.lever.number.value), less, more)
+        for row in first
+        if max(abs(less := _change(row, "less")), abs(more := _change(row, "more"))) >= _LEAST
+    ]
+    swings.sort(key=lambda swing: -max(abs(swing.less), abs(swing.more)))
+    point = rows[0].point
+    title = (
+        f"What 10 % of each number does to the speed of a user: {point['model']} on "
+        f"{point['chips']:,} {point['hardware']}, batch {point['batch']:,}"
+    )
+    notes = [
+        "whole numbers of a model move to the next that a file may hold",
+        f"without change: {point['tokens_per_s_per_user']:,.4g} tokens/s, limited by "
+        f"{point['limiter']}",
+    ]
+    if len(first) < len(rows):
+        notes.append("of the first batch")
+    if len(swings) > _MOST:
+        notes.append(f"the {_MOST} widest of {len(swings)} are drawn")
+    return Chart(title, notes=notes, swings=swings[:_MOST])
+
+
+def _short(path: str) -> str:
+    """Return a path without the word that all numbers of its kind begin with."""
+    return path.removeprefix("parameters.").removeprefix("memory.").removeprefix("blocks[0].")
+
+
+def _change(row: MovedNumber, way: str) -> float:
+    change = float(getattr(row.effect, way).change.speed[row.place]) - 1.0
+    return change if isfinite(change) else 0.0

@@ -1,0 +1,79 @@
+"""What a scenario answers: the figures that a number may move, at every batch."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import partial
+
+import numpy as np
+
+from fastcalc.core.scenario import Outcome, Scenario, solve
+from fastcalc.errors import InputError
+from fastcalc.formulas.types import Floats
+from fastcalc.search.sensitivity.levers import Lever
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Figures of each batch; nan where it does not fit, or has no price.
+
+    speed : output tokens of each user, decode alone [1/s]
+    total : output tokens of the deployment, prompts taken in between [1/s]
+    ttft : time to the first token [s]
+    usd : price of a million output tokens [USD]
+    most : sequences that the chips hold [1]
+    """
+
+    speed: Floats
+    total: Floats
+    ttft: Floats
+    usd: Floats
+    most: Floats
+
+    def over(self, base: "Answers") -> "Answers":
+        """Return the ratio of each figure to another's. [1]"""
+        return Answers(*(getattr(self, figure) / getattr(base, figure) for figure in FIGURES))
+
+
+FIGURES = tuple(field.name for field in fields(Answers))
+
+
+def answers_of(outcome: Outcome) -> Answers:
+    """Return every figure of an outcome."""
+    return Answers(*(figure_of(outcome, figure) for figure in FIGURES))
+
+
+def figure_of(outcome: Outcome, figure: str) -> Floats:
+    """Return one figure of an outcome, at every batch; others are not computed."""
+    estimate = outcome.estimate
+    if figure == "most":
+        return np.full(estimate.fits.shape, float(outcome.placement.max_batch) or np.nan)
+    figures: dict[str, Callable[[], Floats]] = {
+        "speed": lambda: estimate.speed,
+        "total": lambda: estimate.served,
+        "ttft": lambda: estimate.ttft,
+        "usd": partial(_dollars, outcome),
+    }
+    return np.where(estimate.fits, figures[figure](), np.nan)
+
+
+def _dollars(outcome: Outcome) -> Floats:
+    usd = outcome.usd
+    return np.full(outcome.estimate.fits.shape, np.nan) if usd is None else usd[1]
+
+
+def moved_answers(scenario: Scenario, lever: Lever, value: float) -> Answers | None:
+    """Return the answers with another value of a number; None if no file can hold it."""
+    try:
+        return answers_of(solve(lever.moved(scenario, value)))
+    except InputError:
+        return None
+
+
+def moved_figure(scenario: Scenario, moves: dict[Lever, float], figure: str) -> Floats:
+    """Return one figure with other values of some numbers; nan if no file can hold them."""
+    try:
+        for lever, value in moves.items():
+            scenario = lever.moved(scenario, value)
+        return figure_of(solve(scenario), figure)
+    except InputError:
+        return np.full(len(scenario.batches), np.nan)

@@ -1,0 +1,206 @@
+"""What a little more of each number buys, where more buys nothing, and the most that it can buy."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from math import ceil, exp, floor, isfinite, log, nan
+
+import numpy as np
+
+from fastcalc.core.scenario import Outcome, Scenario, solve
+from fastcalc.formulas.types import Floats
+from fastcalc.search.sensitivity.answers import (
+    FIGURES,
+    Answers,
+    answers_of,
+    moved_answers,
+    moved_figure,
+)
+from fastcalc.search.sensitivity.levers import Lever, levers, with_layout
+
+MORE = 1.1
+"""Ten per cent more. [1]"""
+
+NEARLY = 0.99
+"""Share of all that a number can buy, from which it is said to buy nothing more. [1]"""
+
+_STEP = 1e-4
+"""Half of the logarithm over which a slope is taken. [1]"""
+_FURTHEST = 2.0
+"""How far the next value that a file may hold is looked for. [1]"""
+_LEAST = 1e-9
+"""Change of a figure below which a number does not move it: digits of a float. [1]"""
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """Another value of a number.
+
+    value : ten per cent off, or the next that a file may hold; None beyond its limit
+    change : each figure there over what it was; nan where the batch does not fit [1]
+    """
+
+    value: float | None
+    change: Answers
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """What a number does to each figure, an element for each batch.
+
+    lever : the number
+    elasticity : per cent of each figure for a per cent of the number; with ten per cent more of
+        whole numbers of a model, and of the largest batch, which is a whole number itself [1]
+    more, less : ten per cent more and less of it
+    best : speed with the best value that a file may hold, over what it was [1]
+    enough : value from which on less than a hundredth of that is left to gain; nan where no other
+        value buys so much
+    """
+
+    lever: Lever
+    elasticity: Answers
+    more: Step
+    less: Step
+    best: Floats
+    enough: Floats
+
+    @property
+    def moves(self) -> bool:
+        """Whether it moves any figure at any batch, or less of it would."""
+        slopes = (getattr(self.elasticity, figure) for figure in FIGURES)
+        is_moved = any(np.any(np.abs(slope) > 1e-6) for slope in slopes)
+        return is_moved or bool(np.isfinite(self.enough).any())
+
+
+def effects(outcome: Outcome) -> list[Effect]:
+    """Return what each number of an outcome's files does on the layout that it has.
+
+    Those that a file with any other value would be refused for are left out.
+    """
+    scenario = with_layout(outcome)
+    base = answers_of(solve(scenario))
+    measured = (_effect(scenario, base, lever) for lever in levers(scenario))
+    return [effect for effect in measured if effect is not None]
+
+
+def _effect(scenario: Scenario, base: Answers, lever: Lever) -> Effect | None:
+    more, less = (_step(scenario, base, lever, factor) for factor in (MORE, 1.0 / MORE))
+    over_step = _nothing(scenario)
+    if more.value is not None:
+        over_step = _slope(more.change, log(more.value / lever.number.value))
+    if lever.file == "model":
+        none = np.full(base.speed.shape, nan)
+        return None if more.value is None else Effect(lever, over_step, more, less, none, none)
+    slope = replace(_local_slope(scenario, lever), most=over_step.most)
+    best, enough = _ends(scenario, base.speed, lever)
+    return Effect(lever, slope, more, less, best, enough)
+
+
+def _nothing(scenario: Scenario) -> Answers:
+    return Answers(*(np.full(len(scenario.batches), nan) for _ in FIGURES))
+
+
+def _step(scenario: Scenario, base: Answers, lever: Lever, factor: float) -> Step:
+    """Return a number times a factor, or the next value beyond that a file may hold."""
+    value, limit = lever.number.value, lever.number.limit
+    values: Iterable[float] = [min(max(value * factor, limit.minimum), limit.maximum)]
+    if limit.is_whole:
+        sign = 1 if factor > 1.0 else -1
+        first = sign * max(sign * round(value * factor), sign * int(value) + 1)
+        last = int(value * _FURTHEST**sign) if lever.file == "model" else first
+        values = map(float, range(first, last + sign, sign))
+    for moved in values:
+        if moved in limit and moved != value:
+            answers = moved_answers(scenario, lever, moved)
+            if answers is not None:
+                return Step(moved, answers.over(base))
+    return Step(None, _nothing(scenario))
+
+
+def _local_slope(scenario: Scenario, lever: Lever) -> Answers:
+    """Return per cent of each figure for a per cent of a number, from a little less to more."""
+    value, limit = lever.number.value, lever.number.limit
+    low = max(value * exp(-_STEP), min(limit.minimum, value))
+    high = min(value * exp(_STEP), max(limit.maximum, value))
+    before, after = (moved_answers(scenario, lever, end) for end in (low, high))
+    if before is None or after is None or low == high:
+        return _nothing(scenario)
+    return _slope(after.over(before), log(high / low))
+
+
+def _slope(ratio: Answers, distance: float) -> Answers:
+    """Return slopes of logarithms, 0 where only the last digits of a float differ."""
+
+    def slope(figure: Floats) -> Floats:
+        change = np.log(figure)
+        return np.where(np.abs(change) < _LEAST, 0.0, change / distance)
+
+    return Answers(*(slope(getattr(ratio, figure)) for figure in FIGURES))
+
+
+def ends_of(lever: Lever) -> tuple[float, float]:
+    """Return the least and the largest value that a file may hold."""
+    limit = lever.number.limit
+    return (0.0 if limit.zero else limit.minimum), limit.maximum
+
+
+def _ends(scenario: Scenario, speed: Floats, lever: Lever) -> tuple[Floats, Floats]:
+    """Return the most that a number can make of the speed, and the value from which on it has."""
+    speeds = [moved_figure(scenario, {lever: end}, "speed") for end in ends_of(lever)]
+    low, high = (np.where(np.isnan(end), 0.0, end) for end in speeds)
+    is_raised = high >= low
+    best = np.maximum(np.maximum(low, high), speed)
+    enough = np.full(speed.shape, nan)
+    for place in range(speed.size):
+        limits = ends_of(lever) if is_raised[place] else ends_of(lever)[::-1]
+        worst = (low if is_raised[place] else high)[place]
+        if not lever.is_choice and worst < NEARLY * best[place]:
+            enough[place] = _enough(scenario, lever, place, limits, NEARLY * best[place])
+    return best / speed, enough
+
+
+def _enough(
+    scenario: Scenario, lever: Lever, place: int, limits: tuple[float, float], speed: float
+) -> float:
+    """Return the value nearest to the first limit that reaches a speed at a batch."""
+
+    def reaches(value: float) -> bool:
+        return bool(moved_figure(scenario, {lever: value}, "speed")[place] >= speed)
+
+    is_whole = lever.number.limit.is_whole
+    return nearest(reaches, limits[1], limits[0], is_whole=is_whole, within=1e-4)
+
+
+def nearest(
+    reaches: Callable[[float], bool],
+    good: float,
+    bad: float,
+    *,
+    is_whole: bool = False,
+    within: float = 1e-6,
+) -> float:
+    """Return the value nearest to a bad one that still reaches what a good one does, in logarithms.
+
+    Beyond the smallest positive value is 0.
+
+    within : ratio to which it is found, less 1 [1]
+
+    Examples
+    --------
+    >>> round(nearest(lambda value: value >= 7.0, 100.0, 1.0), 4)
+    7.0
+    >>> nearest(lambda value: value >= 7.2, 100.0, 1.0, is_whole=True)
+    8.0
+    """
+    low, high = (log(max(value, _SMALLEST)) for value in (bad, good))
+    if good == 0.0 and not reaches(_SMALLEST):
+        return 0.0
+    while abs(high - low) > within:
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if reaches(exp(middle)) else (middle, high)
+    if not is_whole:
+        return exp(high)
+    whole = float(ceil(exp(high) - 1e-6) if good > bad else floor(exp(high) + 1e-6))
+    return whole if isfinite(whole) else nan
+
+
+_SMALLEST = 1e-12

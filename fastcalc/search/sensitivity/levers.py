@@ -1,0 +1,85 @@
+"""The numbers of a scenario's files that an answer may rest on, and the scenario with another."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from fastcalc.catalogue.entry_numbers import (
+    EntryNumber,
+    default_numbers,
+    entry_numbers,
+    with_value,
+)
+from fastcalc.catalogue.schema import Engine, Hardware
+from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
+from fastcalc.core.chip.host import WRITTEN
+from fastcalc.core.scenario import Outcome, Scenario, Sharding
+
+_UNMOVED = ("ranks",)
+"""Numbers that are of the layout, which stays."""
+
+
+@dataclass(frozen=True)
+class Lever:
+    """A number of one of a scenario's files.
+
+    file : whose it is: ``hardware``, ``engine``, ``model`` or ``host``
+    entry : its id
+    """
+
+    file: str
+    entry: str
+    number: EntryNumber
+
+    @property
+    def is_choice(self) -> bool:
+        """Whether more of it may be better or worse, as requests have it."""
+        name = str(self.number.place[-1])
+        is_parameter = self.file == "engine" and name in PARAMETERS
+        return self.file == "model" or (is_parameter and PARAMETERS[name].raised is None)
+
+    def moved(self, scenario: Scenario, value: float) -> Scenario:
+        """Return a scenario with another value of this number.
+
+        Raises InputError if a file that holds it would be refused.
+        """
+        place = self.number.place
+        if self.file == "engine":
+            return replace(scenario, engine=with_value(scenario.engine, place, value))
+        if self.file == "model":
+            return replace(scenario, model=with_value(scenario.model, place, value))
+        if self.file == "host":
+            host = with_value(scenario.memory.host, place, value)
+            return replace(scenario, memory=replace(scenario.memory, host=host))
+        return replace(scenario, hardware=with_value(scenario.hardware, place, value))
+
+
+def with_layout(outcome: Outcome) -> Scenario:
+    """Return what was solved, held to the layout that it has: numbers move, chips do not."""
+    layout = outcome.placement.layout
+    ranks = Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp)
+    return replace(outcome.scenario, sharding=ranks)
+
+
+def levers(scenario: Scenario) -> list[Lever]:
+    """Return every number of a scenario's files that holds for its chip, and its defaults."""
+    chip, model, host = scenario.hardware, scenario.model, scenario.memory.host
+    listed = [Lever("hardware", chip.id, number) for number in entry_numbers(chip)]
+    listed += [Lever("hardware", chip.id, number) for number in default_numbers(chip)]
+    if host is not None and host.id != WRITTEN:
+        listed += [Lever("host", host.id, number) for number in entry_numbers(host)]
+    engine_numbers = _of_engine(scenario.engine, chip)
+    listed += [Lever("engine", scenario.engine.id, number) for number in engine_numbers]
+    listed += [Lever("model", model.id, number) for number in entry_numbers(model)]
+    return [lever for lever in listed if lever.number.path not in _UNMOVED]
+
+
+def _of_engine(engine: Engine, chip: Hardware) -> Iterator[EntryNumber]:
+    """Yield the numbers of an engine that hold on a chip: of each parameter the narrowest."""
+    by_name: dict[str, EntryNumber] = {}
+    groups = [None, *chip.groups]
+    for group in groups:
+        for number in entry_numbers(engine):
+            owner = number.place[1] if number.place[0] == "architectures" else None
+            if owner == group:
+                by_name[str(number.place[-1])] = number
+    yield from by_name.values()
