@@ -254,3 +254,23 @@ def test_completion_through_the_shell_reads_file_names_only():
     for (asked, found), answer in zip(COMPLETED.items(), answers, strict=False):
         assert found in answer.split(), asked
     assert len(answers) == len(COMPLETED) + 1
+
+
+@pytest.mark.parametrize(
+    ("line", "instead"),
+    [
+        ("power: 25 kW", "write {chip: 25 kW}"),
+        ("price: 3 USD/h", "write {cloud: 3 USD/h}"),
+        ("price: 9000 USD", "write {purchase: 9000 USD}"),
+        ("links: 900 GB/s", "write {scale_up: {bandwidth: 900 GB/s}}"),
+        ("fabric: 1 PB/s", "write {bandwidth: 1 PB/s}"),
+    ],
+)
+def test_a_number_in_place_of_a_mapping_says_where_it_goes(line, instead, fastcalc, tmp_path):
+    path = tmp_path / "my-chip.yaml"
+    path.write_text(
+        "id: my-chip\nname: Mine\nvendor: Me\nkind: gpu\nscope: one\n"
+        "memory: [{name: HBM, capacity: 64 GiB, bandwidth: 2 TB/s}]\n"
+        f"peak: {{bf16: 500 TFLOP/s}}\n{line}\n"
+    )
+    assert instead in fastcalc("show", path).err

@@ -56,7 +56,10 @@ def speed_with(scenario, lever, factor):
         moved = replace(scenario, engine=multiplied(scenario.engine, place, factor))
     else:
         moved = replace(scenario, hardware=multiplied(scenario.hardware, place, factor))
-    return float(solve(moved).estimate.speed[0])
+    try:
+        return float(solve(moved).estimate.speed[0])
+    except InputError:  # the layout needs more of it
+        return np.nan
 
 
 def some(count):
@@ -82,7 +85,7 @@ def test_elasticities_are_difference_quotients(solved):
         sides = [
             np.log(speed / now) / np.log(factor)
             for speed, factor in zip(speeds, (lowest, highest), strict=True)
-            if factor != 1.0
+            if factor != 1.0 and speed == speed
         ]
         slope = float(effect.elasticity.speed[0])
         # At a bend it lies between the slopes of both sides.
@@ -247,8 +250,8 @@ def test_the_two_numbers_stand_alongside_the_records(faster):
 def test_the_tornado_draws_both_ways(faster):
     chart = faster._answer.charts["tornado"]()
     (swing,) = (swing for swing in chart.swings if swing.name == "HBM3.bandwidth")
-    assert swing.less < 0 < swing.more
-    changes = [max(abs(swing.less), abs(swing.more)) for swing in chart.swings]
+    assert swing.lowered < 0 < swing.raised
+    changes = [max(abs(swing.lowered), abs(swing.raised)) for swing in chart.swings]
     assert changes == sorted(changes, reverse=True)
     text = render(parts(chart, 80, is_ascii=True), 80)
     (line,) = (line for line in text.splitlines() if line.startswith("HBM3.bandwidth"))

@@ -100,13 +100,13 @@ def numbers_of(
             name = f"{start}{part.name}" if isinstance(part, Memory) else f"{path}[{index}]"
             yield from numbers_of(part, kind, (*place, index), name)
     elif isinstance(entry, Entry):
-        for key, field_kind in _kinds(type(entry)).items():
+        for key, field_kind in kinds_of(type(entry)).items():
             part = getattr(entry, key)
             yield from numbers_of(part, field_kind, (*place, key), f"{start}{key}")
 
 
 @once
-def _kinds(schema: type[Entry]) -> dict[str, str]:
+def kinds_of(schema: type[Entry]) -> dict[str, str]:
     """Return the kind of number that each field holds, empty where it holds none itself."""
     return {
         name: _kind((field.annotation, *field.metadata))

@@ -1,6 +1,7 @@
 """A document to its entry, and the schema's errors to faults with file, line and column."""
 
 import re
+from contextlib import suppress
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -128,8 +129,38 @@ def _sentence(document: Document, path: Path_, fault: Any, schema: type[BaseMode
     if type_name:
         is_number = kind == "string_type" and isinstance(value, (int, float))
         hint = f': write it in quotes, "{value}"' if is_number else ""
+        if type_name.startswith("a mapping") and isinstance(value, (str, int, float)):
+            inside = _inside(value, _class_at(schema, path))
+            hint = f": write {{{inside}}}" if inside else ""
         return f"{name}: {_shown(value, fault)!r} should be {type_name}{hint}"
     return f"{name}: {fault['msg'][:1].lower()}{fault['msg'][1:]}"
+
+
+def _class_at(schema: type[BaseModel] | None, path: Path_) -> type[BaseModel] | None:
+    """Return the class of what a path leads to, where it is one alone."""
+    for step in path:
+        field = schema.model_fields.get(str(step)) if schema else None
+        classes = _classes(field.annotation) if field else []
+        schema = classes[0] if len(classes) == 1 else None
+    return schema
+
+
+def _inside(value: object, schema: type[BaseModel] | None) -> str | None:
+    """Return the first key of a mapping that holds a quantity like this one, with the quantity."""
+    from fastcalc.catalogue.entry_numbers import kinds_of  # only where a file is wrong
+    from fastcalc.catalogue.schema.quantities import QuantityReader
+
+    if schema is None or not issubclass(schema, Entry):
+        return None
+    for name, kind in kinds_of(schema).items():
+        if kind:
+            with suppress(QuantityError):
+                QuantityReader(kind).si(value)
+                return f"{name}: {shown(value)}"
+        for part in [] if kind else _classes(schema.model_fields[name].annotation):
+            if inside := _inside(value, part):
+                return f"{name}: {{{inside}}}"
+    return None
 
 
 def _shown(value: object, fault: Any) -> str:

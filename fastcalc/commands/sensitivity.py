@@ -40,17 +40,17 @@ def run(request: Sensitivity) -> CommandAnswer:
     goals: list[Goal] = []
     for outcome in outcomes:
         places = [place for place, fits in enumerate(outcome.estimate.fits) if fits]
-        own = {place: goal(outcome, place, aim) for place in places} if aim else {}
-        rows += report.rows_of(outcome, effects(outcome), own)
-        goals += own.values()
+        reached = {place: goal(outcome, place, aim) for place in places} if aim else {}
+        rows += report.rows_of(outcome, effects(outcome), reached)
+        goals += reached.values()
 
     def page(screen: Screen) -> list[Part]:
         models = [request.model, flag("on"), request.on]
         next_command = follow_up(request, Plot, "plot", "tornado", *models)
         return report.parts(outcomes, rows, goals, next_command, screen)
 
-    values = [answer.value for reached in goals for answer in reached.alone]
-    pairs = [reached.pair for reached in goals]
+    values = [answer.value for solved in goals for answer in solved.alone]
+    pairs = [solved.pair for solved in goals]
     is_reached = aim is None or any(value is not None for value in [*values, *pairs])
     return CommandAnswer(
         page,

@@ -26,7 +26,7 @@ KEYS = {
     "total": "served_tokens_per_s_total",
     "ttft": "ttft_ms",
     "usd": "usd_per_mtok_output",
-    "most": "max_batch",
+    "largest_batch": "max_batch",
 }
 """The keys of figures."""
 
@@ -57,9 +57,9 @@ class MovedNumber:
         return float(self.effect.elasticity.speed[self.place])
 
     @property
-    def best(self) -> float:
+    def reach(self) -> float:
         """The most that it can make of the speed, over what it is. [1]"""
-        return float(self.effect.best[self.place])
+        return float(self.effect.reach[self.place])
 
     @property
     def enough(self) -> float:
@@ -69,12 +69,12 @@ class MovedNumber:
     @property
     def is_spare(self) -> bool:
         """Whether more of it buys neither speed nor a larger batch, and less of it would cost."""
-        buys_batch = abs(self.slope("most")) > 0.0
-        return self.best < 1.0 / NEARLY and isfinite(self.enough) and not buys_batch
+        buys_batch = abs(self.slope("largest_batch")) > 0.0
+        return self.reach < 1.0 / NEARLY and isfinite(self.enough) and not buys_batch
 
     def change(self, figure: str) -> float:
         """Return the share by which ten per cent more of it changes a figure. [1]"""
-        return float(getattr(self.effect.more.change, figure)[self.place]) - 1.0
+        return float(getattr(self.effect.raised.change, figure)[self.place]) - 1.0
 
     def slope(self, figure: str) -> float:
         """Return per cent of a figure for a per cent of it. [1]"""
@@ -145,7 +145,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
         "more_value",
         "SI",
         "with 10 % more, or the next that a file may hold; null at its limit",
-        lambda row: row.effect.more.value,
+        lambda row: row.effect.raised.value,
     ),
     *_figures("change", "with that value over what it is, less 1", _change),
     *_figures(
@@ -157,7 +157,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
         "tokens_per_s_per_user_best",
         "tokens/s",
         "with the best value that a file may hold; null for models",
-        lambda row: row.best * float(row.outcome.estimate.speed[row.place]),
+        lambda row: row.reach * float(row.outcome.estimate.speed[row.place]),
     ),
     Column(
         "enough_value",
@@ -218,7 +218,7 @@ def sensitivity_records(rows: Iterable[MovedNumber]) -> list[Record]:
 
 def _percent(row: MovedNumber, figure: str) -> str:
     change = row.change(figure)
-    if row.effect.more.value is None:
+    if row.effect.raised.value is None:
         return "at limit"
     if not isfinite(change):
         return "-" if figure == "usd" else "no fit"
@@ -226,7 +226,7 @@ def _percent(row: MovedNumber, figure: str) -> str:
 
 
 def _at_most(row: MovedNumber) -> str:
-    return "-" if not isfinite(row.best) else f"{number(row.best, 3)}x"
+    return "-" if not isfinite(row.reach) else f"{number(row.reach, 3)}x"
 
 
 _COLUMNS: tuple[TableColumn, ...] = (
@@ -236,7 +236,7 @@ _COLUMNS: tuple[TableColumn, ...] = (
     numbers("tok/s|served", partial(_percent, figure="total"), 3),
     numbers("|TTFT", partial(_percent, figure="ttft"), 2),
     numbers("$/Mtok|output", partial(_percent, figure="usd"), 4),
-    numbers("largest|batch", partial(_percent, figure="most"), 5),
+    numbers("largest|batch", partial(_percent, figure="largest_batch"), 5),
     numbers("tok/s|at most", _at_most),
     numbers("nothing|beyond", lambda row: row.text(row.enough if isfinite(row.enough) else None)),
 )
@@ -263,7 +263,7 @@ def _times(factor: float) -> str:
 
 def _reached(row: MovedNumber) -> str:
     assert row.alone is not None
-    return number(row.alone.best) if isfinite(row.alone.best) else "no fit"
+    return number(row.alone.extreme) if isfinite(row.alone.extreme) else "no fit"
 
 
 def of_table(rows: Sequence[MovedNumber]) -> tuple[Sequence[TableColumn], Sequence[MovedNumber]]:
@@ -328,20 +328,21 @@ def _by_distance(rows: Sequence[MovedNumber]) -> list[MovedNumber]:
 
 def _sentence(rows: Sequence[MovedNumber]) -> str:
     """Say how fast it is, what limits it, what buys most, and what buys nothing more."""
-    own = [row for row in rows if row.effect.lever.file != "model" and isfinite(row.elasticity)]
-    bought = [row for row in own if abs(row.elasticity) >= _WORTH][:2]
+    slopes = (row for row in rows if isfinite(row.elasticity))
+    designed = [row for row in slopes if row.effect.lever.file != "model"]
+    bought = [row for row in designed if abs(row.elasticity) >= _WORTH][:2]
     buys = [
         f"a per cent {'more' if row.elasticity > 0 else 'less'} of {row.path} buys "
         f"{number(abs(row.elasticity), 2)} %"
         for row in bought
     ]
-    spare = [row for row in own if row.effect.lever.file == "hardware" and row.is_spare]
+    spare = [row for row in designed if row.effect.lever.file == "hardware" and row.is_spare]
     spare = sorted(spare, key=lambda row: row.enough / row.effect.lever.number.value)[:3]
     beyond = [f"{row.path} buys nothing beyond {row.text(row.enough)}" for row in spare]
     return f"{_today(rows[0])} {_capital('; '.join([*buys, *beyond]))}".strip()
 
 
-_WORTH = 0.005
+_WORTH = 0.05
 """Per cent for a per cent from which a sentence names a number. [1]"""
 
 
@@ -361,9 +362,9 @@ def _today(row: MovedNumber) -> str:
 
 def _reaching(rows: Sequence[MovedNumber], goal: Goal) -> str:
     """Say which number alone reaches a target, and which two with the least change."""
-    named = f"{_today(rows[0])} {_wanted(goal)}"
+    opening = f"{_today(rows[0])} {_wanted(goal)}"
     if all(row.alone is not None and row.alone.factor == 1.0 for row in rows):
-        return f"{named} is reached as it is."
+        return f"{opening} is reached as it is."
     reaching = [
         row
         for row in _by_distance(rows)
@@ -376,9 +377,9 @@ def _reaching(rows: Sequence[MovedNumber], goal: Goal) -> str:
         if row.alone
     ]
     sentence = (
-        f"{named} takes {listed(alone, 'or')}."
+        f"{opening} takes {listed(alone, 'or')}."
         if alone
-        else (f"{named} is out of reach of any one number of chip and engine.")
+        else (f"{opening} is out of reach of any one number of chip and engine.")
     )
     if goal.pair is None:
         return sentence

@@ -143,8 +143,13 @@ class Swing:
 
     name: str
     says: str
-    less: float
-    more: float
+    lowered: float
+    raised: float
+
+    @property
+    def width(self) -> float:
+        """The larger change of both. [1]"""
+        return max(abs(self.lowered), abs(self.raised))
 
 
 @dataclass(frozen=True, eq=False)

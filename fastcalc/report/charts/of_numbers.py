@@ -16,12 +16,18 @@ _LEAST = 5e-4
 def tornado(rows: Sequence[MovedNumber]) -> Chart:
     """Return what ten per cent less and more of each number do to the speed of a user."""
     first = [row for row in rows if row.point == rows[0].point]
-    swings = [
-        Swing(_short(row.path), row.text(row.effect.lever.number.value), less, more)
+    every = [
+        Swing(
+            name=_short(row.path),
+            says=row.text(row.effect.lever.number.value),
+            lowered=_change(row, "lowered"),
+            raised=_change(row, "raised"),
+        )
         for row in first
-        if max(abs(less := _change(row, "less")), abs(more := _change(row, "more"))) >= _LEAST
     ]
-    swings.sort(key=lambda swing: -max(abs(swing.less), abs(swing.more)))
+    swings = sorted(
+        (swing for swing in every if swing.width >= _LEAST), key=lambda swing: -swing.width
+    )
     point = rows[0].point
     title = (
         f"What 10 % of each number does to the speed of a user: {point['model']} on "

@@ -25,8 +25,8 @@ def draw_swings(
     plot = drawing.add_subplot(1, 1, 1)
     places = range(len(swings))
     for changes, colour, label, hatch in (
-        ([swing.less for swing in swings], colours[1], LESS, "////"),
-        ([swing.more for swing in swings], colours[0], MORE, ""),
+        ([swing.lowered for swing in swings], colours[1], LESS, "////"),
+        ([swing.raised for swing in swings], colours[0], MORE, ""),
     ):
         look: dict[str, Any] = {"edgecolor": ink, "linewidth": 0.4, "hatch": hatch, "height": 0.66}
         plot.barh(places, [100.0 * change for change in changes], color=colour, label=label, **look)
@@ -37,7 +37,7 @@ def draw_swings(
     plot.set_xlim(-reach, reach)
     wide = float(drawing.get_size_inches()[0])
     for place, swing in enumerate(swings if wide >= _ROOMY else ()):
-        right = 100.0 * max(swing.less, swing.more, 0.0)
+        right = 100.0 * max(swing.lowered, swing.raised, 0.0)
         plot.text(right + 0.02 * reach, place, swing.says, va="center", fontsize=7.5)
     plot.set_xlabel("% of tokens/s a user", loc="right")
     plot.spines[["left"]].set_visible(False)
@@ -57,7 +57,7 @@ def draw_swings(
 
 def reach_of(swings: Sequence[Swing]) -> float:
     """Return the largest change of all, either way. [1]"""
-    return max((max(abs(swing.less), abs(swing.more)) for swing in swings), default=1.0) or 1.0
+    return max((swing.width for swing in swings), default=1.0) or 1.0
 
 
 def swing_table(swings: Sequence[Swing], width: int) -> TextTable:
@@ -72,7 +72,7 @@ def swing_table(swings: Sequence[Swing], width: int) -> TextTable:
 
 def _line(swing: Swing, half: int, reach: float) -> str:
     line = [" "] * half + ["|"] + [" "] * half
-    for change, sign in ((swing.less, "-"), (swing.more, "+")):
+    for change, sign in ((swing.lowered, "-"), (swing.raised, "+")):
         length = round(abs(change) / reach * half)
         for step in range(1, length + 1):
             line[half + (step if change > 0.0 else -step)] = sign

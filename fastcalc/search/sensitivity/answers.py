@@ -20,14 +20,14 @@ class Answers:
     total : output tokens of the deployment, prompts taken in between [1/s]
     ttft : time to the first token [s]
     usd : price of a million output tokens [USD]
-    most : sequences that the chips hold [1]
+    largest_batch : sequences that the chips hold [1]
     """
 
     speed: Floats
     total: Floats
     ttft: Floats
     usd: Floats
-    most: Floats
+    largest_batch: Floats
 
     def over(self, base: "Answers") -> "Answers":
         """Return the ratio of each figure to another's. [1]"""
@@ -45,7 +45,7 @@ def answers_of(outcome: Outcome) -> Answers:
 def figure_of(outcome: Outcome, figure: str) -> Floats:
     """Return one figure of an outcome, at every batch; others are not computed."""
     estimate = outcome.estimate
-    if figure == "most":
+    if figure == "largest_batch":
         return np.full(estimate.fits.shape, float(outcome.placement.max_batch) or np.nan)
     figures: dict[str, Callable[[], Floats]] = {
         "speed": lambda: estimate.speed,

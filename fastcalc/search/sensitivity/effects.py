@@ -50,17 +50,17 @@ class Effect:
     lever : the number
     elasticity : per cent of each figure for a per cent of the number; with ten per cent more of
         whole numbers of a model, and of the largest batch, which is a whole number itself [1]
-    more, less : ten per cent more and less of it
-    best : speed with the best value that a file may hold, over what it was [1]
+    raised, lowered : ten per cent more and less of it
+    reach : speed with the best value that a file may hold, over what it was [1]
     enough : value from which on less than a hundredth of that is left to gain; nan where no other
         value buys so much
     """
 
     lever: Lever
     elasticity: Answers
-    more: Step
-    less: Step
-    best: Floats
+    raised: Step
+    lowered: Step
+    reach: Floats
     enough: Floats
 
     @property
@@ -83,16 +83,17 @@ def effects(outcome: Outcome) -> list[Effect]:
 
 
 def _effect(scenario: Scenario, base: Answers, lever: Lever) -> Effect | None:
-    more, less = (_step(scenario, base, lever, factor) for factor in (MORE, 1.0 / MORE))
+    raised, lowered = (_step(scenario, base, lever, factor) for factor in (MORE, 1.0 / MORE))
     over_step = _nothing(scenario)
-    if more.value is not None:
-        over_step = _slope(more.change, log(more.value / lever.number.value))
+    if raised.value is not None:
+        over_step = _slope(raised.change, log(raised.value / lever.number.value))
     if lever.file == "model":
-        none = np.full(base.speed.shape, nan)
-        return None if more.value is None else Effect(lever, over_step, more, less, none, none)
-    slope = replace(_local_slope(scenario, lever), most=over_step.most)
-    best, enough = _ends(scenario, base.speed, lever)
-    return Effect(lever, slope, more, less, best, enough)
+        void = np.full(base.speed.shape, nan)
+        effect = Effect(lever, over_step, raised, lowered, void, void)
+        return None if raised.value is None else effect
+    slope = replace(_local_slope(scenario, base, lever), largest_batch=over_step.largest_batch)
+    reach, enough = _ends(scenario, base.speed, lever)
+    return Effect(lever, slope, raised, lowered, reach, enough)
 
 
 def _nothing(scenario: Scenario) -> Answers:
@@ -116,15 +117,17 @@ def _step(scenario: Scenario, base: Answers, lever: Lever, factor: float) -> Ste
     return Step(None, _nothing(scenario))
 
 
-def _local_slope(scenario: Scenario, lever: Lever) -> Answers:
+def _local_slope(scenario: Scenario, base: Answers, lever: Lever) -> Answers:
     """Return per cent of each figure for a per cent of a number, from a little less to more."""
     value, limit = lever.number.value, lever.number.limit
     low = max(value * exp(-_STEP), min(limit.minimum, value))
     high = min(value * exp(_STEP), max(limit.maximum, value))
     before, after = (moved_answers(scenario, lever, end) for end in (low, high))
-    if before is None or after is None or low == high:
-        return _nothing(scenario)
-    return _slope(after.over(before), log(high / low))
+    if before is None:  # a layout may need all of it, as of chips that a link joins
+        before, low = base, value
+    if after is None:
+        after, high = base, value
+    return _slope(after.over(before), log(high / low)) if low < high else _nothing(scenario)
 
 
 def _slope(ratio: Answers, distance: float) -> Answers:
@@ -148,14 +151,14 @@ def _ends(scenario: Scenario, speed: Floats, lever: Lever) -> tuple[Floats, Floa
     speeds = [moved_figure(scenario, {lever: end}, "speed") for end in ends_of(lever)]
     low, high = (np.where(np.isnan(end), 0.0, end) for end in speeds)
     is_raised = high >= low
-    best = np.maximum(np.maximum(low, high), speed)
+    fastest = np.maximum(np.maximum(low, high), speed)
     enough = np.full(speed.shape, nan)
     for place in range(speed.size):
         limits = ends_of(lever) if is_raised[place] else ends_of(lever)[::-1]
         worst = (low if is_raised[place] else high)[place]
-        if not lever.is_choice and worst < NEARLY * best[place]:
-            enough[place] = _enough(scenario, lever, place, limits, NEARLY * best[place])
-    return best / speed, enough
+        if not lever.is_choice and worst < NEARLY * fastest[place]:
+            enough[place] = _enough(scenario, lever, place, limits, NEARLY * fastest[place])
+    return fastest / speed, enough
 
 
 def _enough(

@@ -36,12 +36,12 @@ class Alone:
     """What one number would have to be.
 
     value : that reaches the target, nearest to what it is; None where none does
-    best : the figure with the best value that a file may hold [SI]
+    extreme : the figure with the best value that a file may hold [SI]
     """
 
     lever: Lever
     value: float | None
-    best: float
+    extreme: float
 
     @property
     def factor(self) -> float | None:
@@ -103,12 +103,12 @@ def _alone(scenario: Scenario, lever: Lever, target: Target) -> Alone:
         return _chosen(lever, target, figure)
     low, high = ends_of(lever)
     at_low, at_high = figure(low), figure(high)
-    end, best = (high, at_high) if target.better(at_high, at_low) else (low, at_low)
-    if not target.reached(best):
-        return Alone(lever, None, best)
+    end, extreme = (high, at_high) if target.better(at_high, at_low) else (low, at_low)
+    if not target.reached(extreme):
+        return Alone(lever, None, extreme)
     is_whole = lever.number.limit.is_whole
     value = nearest(lambda value: target.reached(figure(value)), end, now, is_whole=is_whole)
-    return Alone(lever, value, best)
+    return Alone(lever, value, extreme)
 
 
 def _chosen(lever: Lever, target: Target, figure: Callable[[float], float]) -> Alone:
@@ -117,7 +117,7 @@ def _chosen(lever: Lever, target: Target, figure: Callable[[float], float]) -> A
     It is doubled and halved until it does; the nearest between there and the last is taken.
     """
     now, limit = lever.number.value, lever.number.limit
-    best, reaching = figure(now), list[float]()
+    extreme, reaching = figure(now), list[float]()
     for factor in (2.0, 0.5):
         before = now
         for _ in range(_DOUBLINGS):
@@ -125,13 +125,13 @@ def _chosen(lever: Lever, target: Target, figure: Callable[[float], float]) -> A
             if value == before or value not in limit:
                 break
             answer = figure(value)
-            best = answer if target.better(answer, best) else best
+            extreme = answer if target.better(answer, extreme) else extreme
             if target.reached(answer):
                 reaching.append(_between(lever, target, figure, (value, before)))
                 break
             before = value
     nearest_value = min(reaching, key=lambda value: abs(log(value / now)), default=None)
-    return Alone(lever, nearest_value, best)
+    return Alone(lever, nearest_value, extreme)
 
 
 def _between(
