@@ -23,10 +23,12 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.machine import machine
 from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.core.estimate import Estimate, evaluate
+from fastcalc.core.load import SHARES, RandomLoad
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.placement import Placement
+from fastcalc.core.request_class import Lengths, RequestClass
 from fastcalc.core.scenario import Scenario
-from fastcalc.core.traffic import Traffic
+from fastcalc.core.traffic import Speculation, Traffic
 
 
 class Stage(NamedTuple):
@@ -38,6 +40,7 @@ class Stage(NamedTuple):
     rate, carried : requests asked for and served a second [1/s]
     seconds : mean time of a request, from its arrival to its last token [s]
     is_stable : whether the server kept up
+    ttft, request : times to the first token and of whole requests, by the shares of `SHARES` [s]
     """
 
     id: str
@@ -53,6 +56,8 @@ class Stage(NamedTuple):
     carried: float
     seconds: float
     is_stable: bool
+    ttft: tuple[float, ...]
+    request: tuple[float, ...]
 
 
 def stages() -> list[Stage]:
@@ -74,10 +79,16 @@ def stages() -> list[Stage]:
                 carried=float(row["achieved_req_s"]),
                 seconds=float(row["e2e_mean_ms"]) / 1e3,
                 is_stable=row["regime"] == "stable",
+                ttft=_percentiles(row, "ttft"),
+                request=_percentiles(row, "e2e"),
             )
             for row in csv.DictReader(file)
             if row["prefix_caching"] == "off"
         ]
+
+
+def _percentiles(row: dict[str, str], time: str) -> tuple[float, ...]:
+    return tuple(float(row[f"{time}_p{share * 100:g}_ms"]) / 1e3 for share in SHARES)
 
 
 def estimate_of(stage: Stage, catalogue: Catalogue) -> Estimate:
@@ -127,6 +138,32 @@ def table(scored: Iterable[Stage], catalogue: Catalogue) -> str:
     return markdown(("stage", "load", "measured", "expected", "factor"), lines, left=2)
 
 
+def percentile_table(scored: Iterable[Stage], catalogue: Catalogue) -> str:
+    """Return measured and expected percentiles of stages that are stable, as if at random."""
+    lines: list[Sequence[str]] = []
+    for stage in scored:
+        if not stage.is_stable:
+            continue
+        lengths = Lengths.fixed(stage.prompt, stage.output)
+        load = RandomLoad.of(
+            estimate_of(stage, catalogue).placement,
+            [RequestClass(stage.id, 1.0, lengths)],
+            speculation=Speculation(),
+            slots=stage.sequences,
+            rate=stage.rate,
+        )
+        expected = load.percentiles() if load.is_known else None
+        for name, times in (("ttft", stage.ttft), ("request", stage.request)):
+            of_shares = (
+                zip(times, getattr(expected, name).percentiles, strict=True) if expected else ()
+            )
+            pairs = [f"{figure(t * 1e3)} / {figure(e * 1e3)}" for t, e in of_shares]
+            busy = f"{load.utilization:.0%}"
+            lines.append([stage.id, busy, name, *(pairs or ["not said"] * len(SHARES))])
+    heads = ("stage", "busy", "time", *(f"p{share * 100:g} [ms]" for share in SHARES))
+    return markdown(heads, lines, left=3)
+
+
 def _line(
     stage: Stage, load: str, unit: float, measured: float, expected: float | None
 ) -> list[str]:
@@ -139,7 +176,8 @@ def _line(
 def main() -> None:
     """Print the table."""
     argparse.ArgumentParser(prog="python -m benchmarks.load", description=__doc__).parse_args()
-    sys.stdout.write(f"{table(stages(), Catalogue())}\n")
+    scored, catalogue = stages(), Catalogue()
+    sys.stdout.write(f"{table(scored, catalogue)}\n\n{percentile_table(scored, catalogue)}\n")
 
 
 if __name__ == "__main__":

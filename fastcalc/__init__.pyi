@@ -132,7 +132,7 @@ def plan(
     grid: float | str | None = None,
     max_chips: int | str | None = None,
     objective: str = "usd",
-    load: float | str = 1.0,
+    load: float | str | None = None,
     utilization: float | str | None = None,
     top: int | str = 5,
     weights: WordsGiven | None = None,

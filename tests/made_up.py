@@ -5,9 +5,12 @@ from typing import Any
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.core.chip.machine import machine
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
+from fastcalc.core.load import RandomLoad
 from fastcalc.core.model.workload import workload
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.placement import Placement, Site
+from fastcalc.core.request_class import Lengths, RequestClass
+from fastcalc.core.traffic import Speculation
 
 
 def chip(**changes: Any) -> Hardware:
@@ -141,3 +144,15 @@ def blocks(*, layers: int = 1, **changes: Any) -> Model:
             **changes,
         }
     )
+
+
+def random_load(kinds: Any, slots: int, rate: float) -> RandomLoad:
+    """The load of `clocked` by kinds of requests, each a share, a prompt and an output."""
+    work = workload(minimal())
+    server = machine(clocked(), CLOCK, work, OWN_MEMORY)
+    classes = [
+        RequestClass(f"{place}", share, Lengths.fixed(float(prompt), float(output)))
+        for place, (share, prompt, output) in enumerate(kinds)
+    ]
+    placement = Placement(server, work, Layout(), 10_000.0)
+    return RandomLoad.of(placement, classes, speculation=Speculation(), slots=slots, rate=rate)

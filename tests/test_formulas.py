@@ -325,6 +325,18 @@ PUBLISHED = [
         12.0,
         1e-12,
     ),
+    # A Poisson number of mean ln 2 is none one time in two; a third is filled anyway.
+    ("passes_with_prompts", {"long": 1 / 3, "short": math.log(2)}, 2 / 3, 1e-12),
+    # M/D/1 at half the load: half of a service; M/M/1: a whole one.
+    ("prompt_wait", {"arrivals": 0.5, "mean": 1.0, "square": 1.0}, 0.5, 1e-12),
+    # Of times that vary as exponential ones it is that of M/M/c; of one slot half of it.
+    ("slot_wait_regularity", {"slots": 9, "utilization": 0.5, "variation": 1.0}, 1.0, 1e-12),
+    ("slot_wait_regularity", {"slots": 1, "utilization": 0.7, "variation": 0.0}, 0.5, 1e-12),
+    # At once it is all of it; over ten times as long 1/10 - 1/300.
+    ("variance_in_window", {"window": 0.0}, 1.0, 1e-12),
+    ("variance_in_window", {"window": 10.0}, 0.1 - 1 / 300, 1e-12),
+    # Of an exponential distribution 95 % are below ln 20 means.
+    ("gamma_share", {"value": math.log(20), "mean": 1.0, "variance": 1.0}, 0.95, 2e-3),
     ("busy_sessions", {"response": 300, "think": 60}, 6, 1e-12),
     # DeepSeek's fleet: 608 and 168 billion tokens a day, 73.7k in and 14.8k out a node: 226.9
     # nodes, 226.75 reported.
@@ -360,7 +372,7 @@ def test_the_docstring_is_a_contract(name, function):
     text = inspect.getdoc(function)
     parameters = inspect.signature(function).parameters
     assert all(one.kind is one.KEYWORD_ONLY for one in parameters.values()), "keyword-only"
-    units = "1/min|1|byte|byte/s|FLOP|FLOP/s|s|W|J|1/s|USD|USD/h|USD/kWh|byte or FLOP|byte/s or FLOP/s|byte or s"
+    units = r"1/min|1|s\^2|byte|byte/s|FLOP|FLOP/s|s|W|J|1/s|USD|USD/h|USD/kWh|byte or FLOP|byte/s or FLOP/s|byte or s"
     assert re.search(rf"\A.+ \[(?:{units})\]\n", text), "what is returned has a unit"
     documented = re.findall(rf"(?m)^(\w+) : .+ \[(?:{units})\]$", text)
     assert documented == list(parameters)

@@ -37,6 +37,9 @@ from fastcalc.search.sweep.grid import Grid
 from fastcalc.written import shown
 
 _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:/(s|min|h))?")
+DEFAULT_PERCENTILE = 99.0
+"""Percent of a workload's requests that are to meet their limits, where nothing else is asked."""
+
 _SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 
@@ -135,7 +138,7 @@ def service_of(request: FindPlans, notes: list[str]) -> Service:
         readers.number(request.min_speed, option("min_speed"), LIMITS["speed"], 50)
         is_speed, tpot = 1.0 / request.min_speed < tpot, min(tpot, 1.0 / request.min_speed)
     chips = readers.ranks(request.max_chips, option("max_chips"))
-    load, flag = request.load, option("load")
+    load, flag = 1.0 if request.load is None else request.load, option("load")
     if request.utilization is not None:
         load, flag = request.utilization, option("utilization")
         notes.append(
@@ -166,7 +169,8 @@ def service_of(request: FindPlans, notes: list[str]) -> Service:
 def _share_in_time(request: FindPlans) -> float | None:
     """Return the share of requests that are to have their first token in time. [1]"""
     if request.percentile is None:
-        return None
+        is_by_default = request.traffic is not None and request.load is None
+        return DEFAULT_PERCENTILE / 100.0 if is_by_default else None
     if request.ttft is None and request.traffic is None:
         raise InputError(
             f"{option('percentile')} is of requests that meet {option('ttft')}; give that too, "

@@ -14,6 +14,7 @@ import numpy as np
 
 from fastcalc.core.request_class import RequestClass
 from fastcalc.core.traffic import Speculation, Traffic
+from fastcalc.formulas.load import passes_with_prompts
 from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 
 
@@ -26,18 +27,20 @@ class Mix(Traffic):
     classes : what there is; their shares are taken relative to each other
     arriving : position of the class whose prompts are taken in, while all are decoded; None where
         they are those of all [1]
+    is_random : whether short prompts come at random, so that some share a pass
     """
 
     classes: tuple[RequestClass, ...] = ()
     arriving: int | None = None
+    is_random: bool = False
 
     @classmethod
     def of(
         cls, classes: Sequence[RequestClass], speculation: Speculation, arriving: int | None = None
     ) -> "Mix":
         """Return the mix of some classes."""
-        kinds = _Kinds(classes)
-        taken_in = kinds if arriving is None else _Kinds([classes[arriving]])
+        kinds = Kinds(classes)
+        taken_in = kinds if arriving is None else Kinds([classes[arriving]])
         prompt = float(taken_in.share @ taken_in.prompt)
         computed = float(taken_in.share @ taken_in.computed)
         return cls(
@@ -51,12 +54,13 @@ class Mix(Traffic):
         )
 
     @cached_property
-    def _kinds(self) -> "_Kinds":
-        return _Kinds(self.classes)
+    def kinds(self) -> "Kinds":
+        """The kinds of all classes."""
+        return Kinds(self.classes)
 
     @cached_property
-    def _prompts(self) -> "_Kinds":
-        return self._kinds if self.arriving is None else _Kinds([self.classes[self.arriving]])
+    def _prompts(self) -> "Kinds":
+        return self.kinds if self.arriving is None else Kinds([self.classes[self.arriving]])
 
     @property
     def computed_prompt(self) -> Array:
@@ -66,12 +70,12 @@ class Mix(Traffic):
     @property
     def prompt_variation(self) -> float:
         """Mean square of computed prompts over the square of their mean. [1]"""
-        kinds = self._kinds
+        kinds = self.kinds
         return float(kinds.share @ kinds.computed**2 / (kinds.share @ kinds.computed) ** 2)
 
     def mean_while_decoding(self, count: Callable[[Floats, Floats], list[Array]]) -> list[Array]:
         """Return the mean over decoded tokens of what is counted at a context and its spread."""
-        kinds = self._kinds
+        kinds = self.kinds
         counted = count(kinds.context, np.minimum(kinds.output / 2.0, kinds.context))
         return [_mean(kinds.held, values) for values in counted]
 
@@ -84,9 +88,14 @@ class Mix(Traffic):
 
     def prompt_lump(self, *, batch: ArrayLike, steps: ArrayLike, chunk: ArrayLike) -> Array:
         """Return the prompt tokens in a step that has any: all prompts over all such steps. [1]"""
-        kinds = self._kinds
+        kinds = self.kinds
         computed = float(kinds.share @ kinds.computed)
         steady = floats(batch) * computed / steps
+        if self.is_random:
+            is_short = kinds.computed < np.max(chunk)
+            long = float((kinds.share * kinds.computed)[~is_short].sum() / np.max(chunk))
+            short, per_pass = float(kinds.share[is_short].sum()), floats(batch) / steps
+            return steady / passes_with_prompts(long=long * per_pass, short=short * per_pass)
         lumps = np.maximum(
             steady[..., np.newaxis], np.minimum(np.asarray(chunk)[..., np.newaxis], kinds.computed)
         )
@@ -95,20 +104,21 @@ class Mix(Traffic):
     @property
     def longest(self) -> float:
         """The most of all requests. [1]"""
-        return float(np.max(self._kinds.prompt + self._kinds.output))
+        return float(np.max(self.kinds.prompt + self.kinds.output))
 
     @property
     def longest_each(self) -> Array:
         """Tokens of a sequence at its end, on average over those that are decoded. [1]"""
-        kinds = self._kinds
+        kinds = self.kinds
         return floats(float(kinds.held @ (kinds.prompt + kinds.output)))
 
 
-class _Kinds:
+class Kinds:
     """The kinds of all classes, one after another.
 
     share, held : of requests, and of what is decoded [1]
     prompt, computed, output, context : tokens [1]
+    places : position of the class of each [1]
     """
 
     def __init__(self, classes: Sequence[RequestClass]) -> None:
@@ -117,6 +127,8 @@ class _Kinds:
         self.prompt = np.concatenate([kind.lengths.prompt for kind in classes])
         self.computed = np.concatenate([kind.computed for kind in classes])
         self.output = np.concatenate([kind.lengths.output for kind in classes])
+        sizes = [len(kind.lengths.share) for kind in classes]
+        self.places = np.repeat(np.arange(len(classes)), sizes)
         self.context = self.prompt + self.output / 2.0
         tokens = self.share * self.output
         self.held = tokens / tokens.sum()

@@ -145,7 +145,7 @@ class ServiceLevel(Request):
         flag(
             "P",
             f"Percent of requests that must meet {option('ttft')}, where they arrive at random: "
-            "99.",
+            f"99, which {option('traffic')} takes.",
         ),
     ] = None
     tpot: Annotated[str | None, flag("TIME", "Most time between two tokens: 25ms.")] = None
@@ -219,9 +219,14 @@ class WantedPlans(Request):
         int | None, flag("N", "Chips, all replicas together; of those owned on top.")
     ] = None
     objective: Annotated[str, flag("usd|watts|chips", "What is to be least.")] = "usd"
-    load: Annotated[float, groups.a_share("load", "Share of its capacity a replica is given.")] = (
-        1.0
-    )
+    load: Annotated[
+        float | None,
+        groups.a_share(
+            "load",
+            f"Share of its capacity a replica is given: 1, with {option('traffic')} for an even "
+            "stream.",
+        ),
+    ] = None
     utilization: Annotated[
         float | None, groups.a_share("utilization", f"Now {option('load')}.", is_hidden=True)
     ] = None

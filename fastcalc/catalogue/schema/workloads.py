@@ -38,13 +38,13 @@ class Distribution(Entry):
         kind = info.data.get("type")
         if kind == "empirical":
             return _empirical(params)
-        needed, others = _PARAMS.get(kind, (set(), set(params)))
+        needed, optional = _PARAMS.get(kind, (set(), set(params)))
         if missing := sorted(needed - set(params)):
             raise ValueError(f"{kind} lengths need {' and '.join(missing)}, in tokens")
-        if unknown := sorted(set(params) - needed - others):
+        if unknown := sorted(set(params) - needed - optional):
             raise ValueError(
                 f"{kind} lengths have no {unknown[0]}; they take "
-                f"{', '.join(sorted(needed | others))}"
+                f"{', '.join(sorted(needed | optional))}"
             )
         below = [name for name in ("value", "mean") if name in params and params[name] < 1.0]
         if below:

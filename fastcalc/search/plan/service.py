@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Literal
 
+from fastcalc.core.load import ROOM_FOR_CHANCE
 from fastcalc.core.mix import Mix
 from fastcalc.core.request_class import RequestClass
 from fastcalc.core.traffic import Traffic
@@ -62,11 +63,16 @@ class Service:
         """
         mix, first = Mix.of(classes, Traffic.speculation), classes[0]
         is_alike = len(classes) == len(first.lengths.share) == 1
+        ttft = max((kind.ttft for kind in classes if kind.ttft < inf), default=inf)
+        has_room = self.share is not None and ttft == inf
         return replace(
             self,
+            # Without a limit any wait would do, and then nothing would bound it.
+            utilization=min(self.utilization, ROOM_FOR_CHANCE if has_room else 1.0),
+            share=None if ttft == inf else self.share,
             prompt=float(mix.prompt),
             output=float(mix.output),
-            ttft=max((kind.ttft for kind in classes if kind.ttft < inf), default=inf),
+            ttft=ttft,
             tpot=min(kind.tpot for kind in classes),
             rate=rate,
             prefix_hit=first.prefix_hit if is_alike else 0.0,

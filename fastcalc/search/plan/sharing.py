@@ -56,13 +56,13 @@ class Sharing:
     """The cheapest pools, and others to compare them with.
 
     pools : all classes are in one of them each; none where nothing serves all
-    together, apart : one pool for all, and one for each class, where those were worth a search
+    shared_by_all, one_each : one pool for all, and one for each class, where they were searched
     unserved : classes that no deployment serves alone, with why
     """
 
     pools: Pools
-    together: Pools | None
-    apart: Pools | None
+    shared_by_all: Pools | None
+    one_each: Pools | None
     unserved: Pools
 
 
@@ -96,8 +96,8 @@ def cheapest_sharing(
     served = [pools for pools in options if _chips(pools) <= max_chips and _cost(pools) < inf]
     return Sharing(
         pools=min(served, key=lambda pools: (_cost(pools), len(pools), _chips(pools)), default=()),
-        together=next((pools for pools in served if len(pools) == 1), None),
-        apart=next((pools for pools in served if len(pools) == len(ordered)), None),
+        shared_by_all=next((pools for pools in served if len(pools) == 1), None),
+        one_each=next((pools for pools in served if len(pools) == len(ordered)), None),
         unserved=tuple(single for single in singles if single.cost == inf),
     )
 
@@ -106,10 +106,10 @@ def _worth_sharing(members: int, singles: Pools) -> frozenset[str]:
     """Return the kinds of chips on which classes that share replicas may cost the least."""
     inside = [single for place, single in enumerate(singles) if members >> place & 1]
     outside = [single for place, single in enumerate(singles) if not members >> place & 1]
-    others = max((single.cost for single in outside), default=0.0)
+    outside_cost = max((single.cost for single in outside), default=0.0)
     chips = frozenset.intersection(*(frozenset(single.cost_by_chip) for single in inside))
-    least = {chip: max(single.cost_by_chip[chip] for single in inside) for chip in chips}
-    return frozenset(chip for chip in chips if least[chip] + others <= _cost(singles))
+    lowest_cost = {chip: max(single.cost_by_chip[chip] for single in inside) for chip in chips}
+    return frozenset(chip for chip in chips if lowest_cost[chip] + outside_cost <= _cost(singles))
 
 
 def _cost(pools: Pools) -> float:
@@ -141,11 +141,11 @@ def _all_partitions(members: int) -> Iterator[list[int]]:
         yield []
         return
     lowest = members & -members
-    others = members ^ lowest
-    joining = others
+    remaining = members ^ lowest
+    joining = remaining
     while True:  # every set of the others joins the lowest
-        for groups in _all_partitions(others ^ joining):
+        for groups in _all_partitions(remaining ^ joining):
             yield [lowest | joining, *groups]
         if not joining:
             return
-        joining = (joining - 1) & others
+        joining = (joining - 1) & remaining

@@ -1,0 +1,290 @@
+"""What requests that arrive at random meet on a replica: percentiles in closed form.
+
+In flight are as many as arrive while others are served, and the more there are the longer all of
+them take. So the number in flight is a birth-death process whose departures are what a batch of
+that size serves; where time is shared, its chances depend on mean lengths alone (F. P. Kelly,
+"Reversibility and stochastic networks," 1979, sec. 3.3). Lengths count by their squares where
+prompts wait for each other, and in what a request sees of the others while it lasts.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+
+import numpy as np
+
+from fastcalc.core.mix import Mix
+from fastcalc.core.placement.placement import AnyPlacement
+from fastcalc.core.request_class import RequestClass
+from fastcalc.core.step.schedule import DECODE, FIRST, Schedule
+from fastcalc.core.timeline import served_run, token_in_traffic
+from fastcalc.core.traffic import Speculation
+from fastcalc.core.waits import PromptQueue, Waits, mixture_quantiles
+from fastcalc.formulas.load import slot_wait_regularity, variance_in_window
+from fastcalc.formulas.types import Array, ArrayLike, Floats
+
+MOST_BUSY = 0.85
+"""Share of its capacity up to which percentiles hold: beyond it they hang on how requests come and
+go in ways that no closed form here has. [1]"""
+
+MOST_QUEUED = 0.01
+"""Share of the requests that may find no slot: of more, percentiles hang on how slots come free."""
+
+MOST_PROMPTS = 0.8
+"""Share of the time in which prompts may be taken in: of more, they queue for each other by more
+than their squares say. [1]"""
+
+ROOM_FOR_CHANCE = 0.8
+"""Share of its capacity that a replica is given at most where percentiles are to hold: a little
+below `MOST_BUSY`, as a run of requests at random holds slots a little longer. [1]"""
+
+SHARES = (0.5, 0.9, 0.95, 0.99)
+"""Percentiles that are reported. [1]"""
+
+_QUEUED = 400  # requests beyond the slots whose chances are counted
+_BUSIEST = 0.99  # beyond which prompts never end
+_MOST_FED_BACK = 0.95  # of the time that prompts take of others'
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Times of requests: their mean, and those that the shares in `SHARES` do not exceed. [s]"""
+
+    mean: float
+    percentiles: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Percentiles:
+    """Times to the first token, between tokens, and of whole requests; from arrival. [s]"""
+
+    ttft: Spread
+    tpot: Spread
+    request: Spread
+
+
+@dataclass(frozen=True, eq=False)
+class _EachPrompt(Mix):
+    """The mix, with the prompt of every kind by itself: the last axis of what begins a request."""
+
+    longer: Floats | float = 1.0
+
+    @property
+    def computed_prompt(self) -> Array:
+        """Prompt tokens that must be computed, of each kind. [1]"""
+        return self.kinds.computed * self.longer
+
+    def mean_over_prompts(self, count: Callable[[Floats, Floats], ArrayLike]) -> ArrayLike:
+        """Return what is counted at the context of each kind's prompt."""
+        kinds = self.kinds
+        return count((2.0 * kinds.prompt - kinds.computed) / 2.0, kinds.computed / 2.0)
+
+
+@dataclass(frozen=True, eq=False)
+class RandomLoad:
+    """One replica under requests that arrive at random.
+
+    passes : its passes at 1, 2, ... requests in flight, up to its slots, of a random mix
+    rate : requests that arrive a second [1/s]
+    """
+
+    passes: Schedule
+    rate: float
+
+    @classmethod
+    def of(
+        cls,
+        placement: AnyPlacement,
+        classes: Sequence[RequestClass],
+        *,
+        speculation: Speculation,
+        slots: int,
+        rate: float,
+    ) -> "RandomLoad":
+        """Return the load of a placement by some classes; their shares are of all requests."""
+        mix = replace(Mix.of(classes, speculation), is_random=True)
+        return cls(Schedule(placement, mix, np.arange(1.0, slots + 1.0)), rate)
+
+    @property
+    def mix(self) -> Mix:
+        """What requests look like."""
+        assert isinstance(self.passes.traffic, Mix)
+        return self.passes.traffic
+
+    @cached_property
+    def _holds(self) -> Floats:
+        """Time that a request holds its slot, at each number in flight. [s]"""
+        chunk, kinds = self.passes.machine.software.prompt_chunk, self.mix.kinds
+        passes = float(kinds.share @ (np.ceil(kinds.computed / chunk) - 1.0))
+        beginning = self.passes.seconds(FIRST) if passes else 0.0
+        return np.asarray(np.ravel(served_run(self.passes).seconds + passes * beginning))
+
+    @cached_property
+    def _rates(self) -> Floats:
+        """Requests that are served a second, at each number in flight. [1/s]"""
+        return np.asarray(np.ravel(self.passes.batch) / self._holds)
+
+    @property
+    def utilization(self) -> float:
+        """Share of the capacity that is asked for. [1]"""
+        return self.rate / self.capacity
+
+    @property
+    def capacity(self) -> float:
+        """Requests that are served a second where all slots are taken. [1/s]"""
+        return float(self._rates[-1])
+
+    @property
+    def is_known(self) -> bool:
+        """Whether percentiles hold at this load."""
+        is_calm = self.queued <= MOST_QUEUED and self.prompt_share <= MOST_PROMPTS
+        return is_calm and self.utilization <= MOST_BUSY
+
+    @property
+    def queued(self) -> float:
+        """Share of the requests that find no slot. [1]"""
+        return float(self._found[len(self._rates) :].sum())
+
+    @cached_property
+    def _found(self) -> Floats:
+        """Chances that an arrival finds none, one, two, ... others, queued ones at the end. [1]"""
+        served = np.concatenate([self._rates, np.full(_QUEUED, self._rates[-1])])
+        logarithms = np.concatenate([[0.0], np.cumsum(np.log(self.rate / served))])
+        weights = np.exp(logarithms - logarithms.max())
+        return np.asarray(weights / weights.sum())
+
+    @cached_property
+    def _slots_taken(self) -> Floats:
+        """Chances of as many slots taken as there are passes, with the arrival's own. [1]"""
+        slots = len(self._rates)
+        chances = self._found[:slots].copy()
+        chances[-1] += self._found[slots:].sum()
+        return chances
+
+    @property
+    def in_flight(self) -> float:
+        """Slots taken on average, as a request finds them with its own. [1]"""
+        return float(self._slots_taken @ np.ravel(self.passes.batch))
+
+    def _first(self, longer: Floats | float = 1.0) -> Schedule:
+        """Return the passes that begin a request of each kind among the mean number in flight."""
+        stated = {part.name: getattr(self.mix, part.name) for part in fields(self.mix)}
+        prompts = _EachPrompt(**stated, longer=longer)
+        return Schedule(self.passes.placement, prompts, np.array([self.in_flight]))
+
+    @cached_property
+    def _begun(self) -> Schedule:
+        return self._first()
+
+    @cached_property
+    def _prompt_seconds(self) -> Floats:
+        """Time of each kind's own prompt. [s]"""
+        passes = self._begun
+        return np.ravel(passes.chunks * passes.seconds(FIRST))
+
+    @property
+    def _overhead(self) -> Floats:
+        """Time of each kind's request beside its prompt. [s]"""
+        passes = self._begun
+        loading = np.broadcast_to(np.ravel(passes.loading), self._prompt_seconds.shape)
+        return np.asarray(passes.machine.software.request_overhead + loading)
+
+    @cached_property
+    def _is_short(self) -> Floats:
+        return np.asarray(self.mix.kinds.computed < self.passes.machine.software.prompt_chunk)
+
+    @cached_property
+    def _step(self) -> float:
+        """Time of a pass that decodes. [s]"""
+        return float(np.ravel(self._begun.seconds(DECODE))[0])
+
+    @cached_property
+    def _lengthened(self) -> Floats:
+        """Time that a prompt of each kind adds to what others decode, some sharing a pass. [s]"""
+        passes = self._begun
+        per_pass = self.in_flight / float(np.ravel(self.passes.steps)[0])
+        prompts = float(self.mix.kinds.share @ np.ravel(passes.chunks)) * per_pass
+        lumps = np.ravel(self.passes.lumps / self.passes.steps)
+        shared = np.interp(self.in_flight, np.ravel(self.passes.batch), lumps) / prompts
+        added = np.maximum(self._prompt_seconds - np.ravel(passes.chunks) * self._step, 0.0)
+        return np.asarray(added * np.where(self._is_short, np.minimum(shared, 1.0), 1.0))
+
+    @cached_property
+    def prompt_share(self) -> float:
+        """Share of the time in which prompts are taken in, as many short ones in a pass as fit."""
+        kinds, chunk = self.mix.kinds, self.passes.machine.software.prompt_chunk
+        filled = np.minimum(kinds.computed / chunk, 1.0)
+        in_chunks = filled * self._prompt_seconds + (1.0 - filled) * self._marginal
+        return self.rate * float(
+            kinds.share @ np.where(self._is_short, in_chunks, self._prompt_seconds)
+        )
+
+    @property
+    def _marginal(self) -> Floats:
+        """Time that a short prompt adds to a pass which has another in it. [s]"""
+        chunk, computed = self.passes.machine.software.prompt_chunk, self.mix.kinds.computed
+        longer = np.clip(chunk / computed, 1.0, 2.0)
+        added = np.ravel(self._first(longer).seconds(FIRST)) - self._prompt_seconds
+        return np.asarray(np.maximum(added / np.maximum(longer - 1.0, 1e-9), 0.0) * self._is_short)
+
+    @cached_property
+    def waits(self) -> Waits:
+        """What all requests wait for before their own prompts."""
+        kinds, rate, is_short = self.mix.kinds, self.rate, self._is_short
+        share, marginal = kinds.share, self._marginal
+        short = float(share @ is_short)
+        alone, added = (
+            float(share @ np.where(is_short, seconds, 0.0)) / short if short else 0.0
+            for seconds in (self._prompt_seconds, marginal)
+        )
+        long = np.where(is_short, 0.0, self._prompt_seconds)
+        variation = float(share @ kinds.output**2 / (share @ kinds.output) ** 2) - 1.0
+        regularity = slot_wait_regularity(
+            slots=len(self._rates), utilization=min(self.utilization, 0.999), variation=variation
+        )
+        free = max(self.capacity - rate, 1e-12)
+        return Waits.of(
+            step=self._step,
+            short_rate=rate * short,
+            short_pass=alone,
+            short_more=added,
+            prompts=PromptQueue(rate * share, long, min(self.prompt_share, _BUSIEST)),
+            slots=(self.queued, float(regularity) / free),
+        )
+
+    def percentiles(self, place: int | None = None) -> Percentiles:
+        """Return the times of all requests, or of those of one class by its position."""
+        kinds = self.mix.kinds
+        share = kinds.share if place is None else kinds.share * (kinds.places == place)
+        share = share / share.sum()
+        waits, begun = self.waits, self._prompt_seconds + self._overhead
+        tokens = np.ravel(token_in_traffic(self.passes).seconds)
+        tpot = float(self._slots_taken @ tokens)
+        variance = self._token_variance(tpot, float(self._slots_taken @ (tokens - tpot) ** 2))
+        further = kinds.output - 1.0
+        request = begun + waits.mean + further * tpot
+        tpots = np.full(len(share), tpot)
+        varied = waits.variance + further**2 * variance
+        return Percentiles(
+            ttft=Spread(
+                float(share @ begun) + waits.mean,
+                tuple(waits.quantile(part, share, begun) for part in SHARES),
+            ),
+            tpot=Spread(tpot, mixture_quantiles(SHARES, share * (further > 0.0), tpots, variance)),
+            request=Spread(
+                float(share @ request), mixture_quantiles(SHARES, share, request, varied)
+            ),
+        )
+
+    def _token_variance(self, tpot: float, at_once: float) -> Floats:
+        """Return the variance of the time between tokens of each kind. [s^2]
+
+        Others come and go while it lasts, and each prompt of theirs holds it up, and lets more of
+        them come: what a delay of a queue is longer by (Harchol-Balter, 2013, ch. 27).
+        """
+        kinds = self.mix.kinds
+        window = kinds.output / float(kinds.share @ kinds.output)
+        fed_back = min(self.rate * float(kinds.share @ self._lengthened), _MOST_FED_BACK)
+        prompts = self.rate * tpot * float(kinds.share @ self._lengthened**2)
+        held_up = prompts / np.maximum(kinds.output, 1.0) / (1.0 - fed_back) ** 2
+        return np.asarray(at_once * variance_in_window(window=window) + held_up)

@@ -1,0 +1,218 @@
+"""Waits one after another as one distribution, and quantiles of mixtures."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fastcalc.formulas.load import gamma_share, prompt_wait
+from fastcalc.formulas.types import Floats, floats
+
+_POINTS = 4096  # of a time axis
+_MEANS = 40.0  # of waits that it holds
+_HALVINGS = 60
+_ROUNDS = 20
+_BUSIEST = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class Waits:
+    """The chances of a wait, on a time axis.
+
+    spacing : of the axis [s]
+    chances : of each part of it, from none [1]
+    """
+
+    spacing: float
+    chances: Floats
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        step: float,
+        short_rate: float,
+        short_pass: float,
+        short_more: float,
+        prompts: "PromptQueue",
+        slots: tuple[float, float],
+    ) -> "Waits":
+        """Return the sum of what a request waits for.
+
+        The rest of the pass under way, which may have short prompts in it; those of others in the
+        pass that takes in its own; longer prompts ahead; and a slot.
+
+        step, short_pass, short_more : time of a pass that decodes, of one that takes in a short
+            prompt as well, and what each further short prompt adds to it [s]
+        short_rate : short prompts that come a second [1/s]
+        prompts : the queue of prompts
+        slots : chance that a request waits for one [1], and how long it does then on average [s]
+        """
+        passes = _ShortPrompts.of(short_rate, short_pass, short_more, step)
+        queued, wait_queued = slots
+        waits = prompts.mean + step + passes.mixed + (queued > 1e-6) * wait_queued
+        span = prompts.longest + _MEANS * waits
+        spacing = span / _POINTS
+        chances = passes.residual(spacing)
+        if passes.beside:
+            chances = _sum(chances, _gamma(spacing, passes.beside, passes.beside_variance))
+        if prompts.mean > 0.0:
+            chances = _sum(chances, prompts.chances(spacing))
+        if queued > 1e-9:
+            chances = _sum(chances, _sometimes(spacing, queued, wait_queued))
+        return cls(spacing, chances / chances.sum())
+
+    @property
+    def _times(self) -> Floats:
+        return floats((np.arange(_POINTS) + 0.5) * self.spacing)
+
+    @cached_property
+    def mean(self) -> float:
+        """The mean wait. [s]"""
+        return float(self.chances @ self._times)
+
+    @property
+    def variance(self) -> float:
+        """Its variance. [s^2]"""
+        return float(self.chances @ self._times**2) - self.mean**2
+
+    @cached_property
+    def _up_to(self) -> Floats:
+        return np.cumsum(self.chances)
+
+    def quantile(self, part: float, shares: Floats, own: Floats) -> float:
+        """Return the time that a part of requests does not exceed, with times of their own. [s]"""
+
+        def share(value: float) -> float:
+            waited = np.interp(value - own, self._times, self._up_to, left=0.0, right=1.0)
+            return float(shares @ waited)
+
+        low, high = 0.0, float(own.max()) + _POINTS * self.spacing
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2.0
+            low, high = (middle, high) if share(middle) < part else (low, middle)
+        return high
+
+
+@dataclass(frozen=True, eq=False)
+class PromptQueue:
+    """Prompts of a chunk or more in turn: a sum of residual times (Pollaczek and Khinchine).
+
+    rates, seconds : of each kind, how many come a second [1/s] and the time of one [s]
+    busy : share of the time in which these and shorter ones are taken in, below 1 [1]
+    """
+
+    rates: Floats
+    seconds: Floats
+    busy: float
+
+    @property
+    def longest(self) -> float:
+        """The longest prompt. [s]"""
+        return float(self.seconds.max())
+
+    @property
+    def mean(self) -> float:
+        """The mean wait. [s]"""
+        square = float(self.rates @ self.seconds**2)
+        return float(prompt_wait(arrivals=1.0, mean=self.busy, square=square))
+
+    def chances(self, spacing: float) -> Floats:
+        """Return the chances of the wait: of none, one, two, ... residual times."""
+        edges = np.arange(_POINTS + 1) * spacing
+        residual = np.zeros(_POINTS)
+        residual[0] = max(self.busy - float(self.rates @ self.seconds), 0.0)
+        for rate, seconds in zip(self.rates, self.seconds, strict=True):
+            if seconds > 0.0:
+                residual += rate * np.diff(np.minimum(edges, seconds))
+        transformed = (1.0 - self.busy) / (1.0 - np.fft.rfft(residual, 4 * _POINTS))
+        return np.asarray(np.fft.irfft(transformed, 4 * _POINTS)[:_POINTS])
+
+
+@dataclass(frozen=True)
+class _ShortPrompts:
+    """Passes where prompts shorter than a chunk come at random, some to one pass.
+
+    A pass has some in it if any came during the one before: a chain of two states.
+
+    step, mixed : time of a pass without, and of one with the prompts that come [s]
+    share : of the time that has some [1]
+    beside, beside_variance : time that others in the same pass add, and its variance [s], [s^2]
+    """
+
+    step: float
+    mixed: float
+    share: float
+    beside: float
+    beside_variance: float
+
+    @classmethod
+    def of(cls, rate: float, alone: float, added: float, step: float) -> "_ShortPrompts":
+        if not rate:
+            return cls(step, step, 0.0, 0.0, 0.0)
+        mixed = alone
+        for _ in range(_ROUNDS):
+            mixed = alone + min(rate * added, _BUSIEST) * mixed * 0.5
+        after_step, after_mixed = -np.expm1(-rate * step), -np.expm1(-rate * mixed)
+        passes = float(after_step / (1.0 - after_mixed + after_step))
+        mean = passes * mixed + (1.0 - passes) * step
+        met = (passes * mixed**2 + (1.0 - passes) * step**2) / mean
+        fed_back = min(rate * added, _BUSIEST)
+        between = passes * (1.0 - passes) * (mixed - step) ** 2
+        varied = added**2 * rate * mean / (1.0 - fed_back**2) + between
+        variance = added**2 * rate * met + fed_back**2 * varied
+        return cls(step, mixed, passes * mixed / mean, added * rate * met, variance)
+
+    def residual(self, spacing: float) -> Floats:
+        """Return the chances of what is left of the pass under way."""
+        edges = np.arange(_POINTS + 1) * spacing
+        parts = (
+            share * np.diff(np.minimum(edges, length)) / length
+            for share, length in ((self.share, self.mixed), (1.0 - self.share, self.step))
+        )
+        return np.asarray(sum(parts))
+
+
+def _sometimes(spacing: float, chance: float, mean: float) -> Floats:
+    """Return the chances of an exponential wait that some have, and others not."""
+    edges = np.arange(_POINTS + 1) * spacing
+    chances = np.diff(-chance * np.exp(-edges / mean))
+    chances[0] += 1.0 - chance
+    return np.asarray(chances)
+
+
+def _gamma(spacing: float, mean: float, variance: float) -> Floats:
+    edges = np.arange(_POINTS + 1) * spacing
+    return np.asarray(np.diff(gamma_share(value=edges, mean=mean, variance=variance)))
+
+
+def _sum(first: Floats, second: Floats) -> Floats:
+    """Return the chances of the sum of two waits."""
+    product = np.fft.rfft(first, 2 * _POINTS) * np.fft.rfft(second, 2 * _POINTS)
+    return np.asarray(np.maximum(np.fft.irfft(product, 2 * _POINTS)[:_POINTS], 0.0))
+
+
+def mixture_quantiles(
+    parts: Sequence[float], weights: Floats, means: Floats, variances: Floats
+) -> tuple[float, ...]:
+    """Return what parts of a mixture of gamma distributions do not exceed.
+
+    weights : of each distribution, in any scale [1]
+    """
+    shares = weights / max(float(weights.sum()), 1e-300)
+    positive = shares > 0.0
+    shares, means, variances = shares[positive], means[positive], variances[positive]
+    if not len(shares):
+        return tuple(float("nan") for _ in parts)
+    top = float(np.max(means + 50.0 * np.sqrt(variances)))
+
+    def quantile(part: float) -> float:
+        low, high = 0.0, top
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2.0
+            below = gamma_share(value=middle, mean=means, variance=variances)
+            low, high = (middle, high) if float(shares @ below) < part else (low, middle)
+        return high
+
+    return tuple(quantile(part) for part in parts)

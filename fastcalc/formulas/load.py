@@ -1,0 +1,109 @@
+"""Random arrivals at a replica that decodes and takes in prompts: what they do to each other."""
+
+from math import erf
+
+import numpy as np
+
+from fastcalc.formulas.types import Array, ArrayLike, floats
+
+
+def passes_with_prompts(*, long: ArrayLike, short: ArrayLike) -> Array:
+    r"""Return the share of passes that have prompts in them, where these come at random. [1]
+
+    .. math:: s = \min\left(1, l + \max(0, 1 - l) \, (1 - e^{-a})\right)
+
+    long : passes that prompts of a chunk or more fill, for each pass, :math:`l` [1]
+    short : shorter prompts that come in a pass, which share one, :math:`a` [1]
+
+    A pass of a Poisson number of short prompts has none with the chance :math:`e^{-a}`. Source:
+    our own reading of Sarathi-Serve's batches, arXiv:2403.02310, docs/traffic.md.
+
+    >>> round(float(passes_with_prompts(long=0.0, short=1.0)), 4)
+    0.6321
+    """
+    filled = floats(long)
+    occupied = -np.expm1(-floats(short))
+    return floats(np.minimum(filled + np.maximum(1.0 - filled, 0.0) * occupied, 1.0))
+
+
+def prompt_wait(*, arrivals: ArrayLike, mean: ArrayLike, square: ArrayLike) -> Array:
+    r"""Return the mean wait behind other prompts. [s]
+
+    .. math:: W = \frac{\lambda \overline{x^2}}{2 (1 - \lambda \bar x)}
+
+    arrivals : prompts that come a second, :math:`\lambda` [1/s]
+    mean : time of one, :math:`\bar x` [s]
+    square : mean of its square, :math:`\overline{x^2}` [s^2]
+
+    M/G/1. Source: Pollaczek, 1930; Khinchine, 1932; Harchol-Balter, "Performance modeling," 2013,
+    ch. 23.
+
+    >>> float(prompt_wait(arrivals=0.5, mean=1.0, square=2.0))
+    1.0
+    """
+    return floats(arrivals) * square / (2.0 * (1.0 - floats(arrivals) * mean))
+
+
+def slot_wait_regularity(
+    *, slots: ArrayLike, utilization: ArrayLike, variation: ArrayLike
+) -> Array:
+    r"""Return the wait for one of c slots over that with exponential times of service. [1]
+
+    .. math:: v + (1 - v) \frac{1}{2} \left(1 + \frac{(1 - \rho)(c - 1)(\sqrt{4 + 5 c} - 2)}
+        {16 \rho c}\right)
+
+    slots : servers, :math:`c` [1]
+    utilization : of them, :math:`\rho` [1]
+    variation : variance of the service over the square of its mean, :math:`v`, at most 1 [1]
+
+    Source: G. P. Cosmetatos, "Some approximate equilibrium results for the multi-server queue
+    (M/G/r)," Operational Research Quarterly 27, 1976.
+
+    >>> float(slot_wait_regularity(slots=1, utilization=0.5, variation=0.0))
+    0.5
+    """
+    count, busy, varied = floats(slots), floats(utilization), np.minimum(variation, 1.0)
+    excess = (
+        (1.0 - busy) * (count - 1.0) * (np.sqrt(4.0 + 5.0 * count) - 2.0) / (16.0 * busy * count)
+    )
+    return floats(varied + (1.0 - varied) * 0.5 * (1.0 + excess))
+
+
+def variance_in_window(*, window: ArrayLike) -> Array:
+    r"""Return the variance of a number in flight, averaged over a window, over that at once. [1]
+
+    .. math:: f(w) = 1 - w / 3 \;\text{up to}\; w = 1, \quad 1 / w - 1 / (3 w^2)
+        \;\text{beyond}
+
+    window : its length over the time that each is in flight, :math:`w` [1]
+
+    Requests that all last as long are in flight together for what is left of both, so that the
+    correlation falls straight to 0 (M/D/infinity). Source: D. R. Cox, "Renewal theory," 1962; the
+    integral of that correlation is our own.
+
+    >>> float(variance_in_window(window=1.5))
+    0.5185185185185185
+    """
+    length = floats(window)
+    beyond = np.maximum(length, 1.0)
+    return np.where(length <= 1.0, 1.0 - length / 3.0, 1.0 / beyond - 1.0 / (3.0 * beyond**2))
+
+
+def gamma_share(*, value: ArrayLike, mean: ArrayLike, variance: ArrayLike) -> Array:
+    r"""Return the share of a gamma distribution that is not above a value. [1]
+
+    .. math:: \Phi\left(\frac{(x / m)^{1/3} - 1 + c^2 / 9}{c / 3}\right), \quad c^2 = v / m^2
+
+    value : of which the share is asked for, :math:`x`, not below 0 [1]
+    mean : of the distribution, :math:`m` [1]
+    variance : of the distribution, over the unit of the mean, :math:`v` [1]
+
+    Source: E. B. Wilson, M. M. Hilferty, "The distribution of chi-square," PNAS 17, 1931.
+
+    >>> round(float(gamma_share(value=2.302585, mean=1.0, variance=1.0)), 3)
+    0.901
+    """
+    spread = np.maximum(np.sqrt(floats(variance)) / mean, 1e-9)
+    root = np.cbrt(np.maximum(floats(value) / mean, 0.0))
+    normal = (root - 1.0 + spread**2 / 9.0) / (spread / 3.0)
+    return floats(np.vectorize(lambda score: 0.5 * (1.0 + erf(score / 2.0**0.5)))(normal))

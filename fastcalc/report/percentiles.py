@@ -1,0 +1,59 @@
+"""Percentiles of what requests wait for, in words and in records."""
+
+from collections.abc import Mapping
+
+from fastcalc.core.load import (
+    MOST_BUSY,
+    MOST_PROMPTS,
+    MOST_QUEUED,
+    ROOM_FOR_CHANCE,
+    SHARES,
+    Percentiles,
+    RandomLoad,
+    Spread,
+)
+from fastcalc.mentions import option
+from fastcalc.report.numbers_as_text import number
+from fastcalc.report.records import Record, plain
+
+NAMES = tuple(f"p{share * 100:g}" for share in SHARES)
+_LAST = NAMES[-1]
+
+
+def percentile_record(percentiles: Percentiles) -> Record:
+    """Return the mean and the percentiles of each time, in ms."""
+    times: Mapping[str, Spread] = {
+        "ttft_ms": percentiles.ttft,
+        "tpot_ms": percentiles.tpot,
+        "request_ms": percentiles.request,
+    }
+    return {
+        key: {"mean": plain(spread.mean * 1e3)}
+        | {
+            name: plain(seconds * 1e3)
+            for name, seconds in zip(NAMES, spread.percentiles, strict=True)
+        }
+        for key, spread in times.items()
+    }
+
+
+def in_words(load: RandomLoad, name: str) -> str:
+    """Say what the slowest of a hundred requests take, or why that is not known.
+
+    name : of the replicas
+    """
+    if not load.is_known:
+        return (
+            f"{name}: {load.utilization:.0%} busy, prompts {load.prompt_share:.0%} of the time, "
+            f"{load.queued:.0%} of the requests without a slot at first; percentiles hold up to "
+            f"{MOST_BUSY:.0%}, {MOST_PROMPTS:.0%} and {MOST_QUEUED:.0%}: "
+            f"{option('load', f'{ROOM_FOR_CHANCE:g}')} or less leaves room"
+        )
+    slowest = load.percentiles()
+    ttft, tpot, request = (
+        spread.percentiles[-1] for spread in (slowest.ttft, slowest.tpot, slowest.request)
+    )
+    return (
+        f"{name}: {_LAST} where requests arrive at random: TTFT {number(ttft * 1e3)} ms, TPOT "
+        f"{number(tpot * 1e3)} ms, a whole request {number(request)} s"
+    )
