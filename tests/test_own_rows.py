@@ -302,3 +302,21 @@ def test_a_file_that_holds_no_rows_is_refused_in_a_sentence(tmp_path, fastcalc, 
     assert answer.code == 2
     assert sentence in answer.err
     assert fastcalc(*ASKED, "--like", str(tmp_path)).code == 2
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"value": "1e18"}, {"value": "1e-12"}, {"concurrency": "100000", "value": "1e9"},
+     {"prompt": "", "output": ""}, {"notes": "kind=decode; mean context 0"}],
+)  # fmt: skip
+def test_an_absurd_row_is_no_traceback(tmp_path, fastcalc, changes):
+    answer = fastcalc(*ASKED, "--like", runs(tmp_path, changes))
+    assert answer.code in (0, 2)
+    assert "Traceback" not in answer.err
+
+
+def test_many_chips_without_rows_are_one_note(tmp_path, fastcalc):
+    words = ("compare", "llama-3.1-70b", "--batch", "8", "--on", "nvidia")
+    notes = fastcalc(*words, "--like", runs(tmp_path), "--format", "csv").err
+    assert notes.count("no row of runs.csv is of these") == 1
+    assert re.search(r"\d+ chips: no row", notes)

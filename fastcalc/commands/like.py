@@ -19,6 +19,9 @@ from fastcalc.requests import readers
 from fastcalc.requests.fields import Request
 from fastcalc.requests.readers import as_text
 
+_NAMED = 4
+"""Chips without rows that are named; more are counted."""
+
 
 @dataclass(frozen=True)
 class Like:
@@ -65,10 +68,11 @@ class Like:
             for reason, count in counts.items():
                 noun = "rows are" if count > 1 else "row is"
                 notes[f"{self.file.name}: {count} {noun} left aside: {reason}"] = None
-        untouched = (scenario for scenario in compared if not _of(scenario))
-        for scenario in untouched:
-            chip = scenario.hardware.id
-            notes[f"{chip}: no row of {self.file.name} is of it, so it is unchanged"] = None
+        chips = {part.hardware for part in used.values()}
+        others = {scenario.hardware.id for scenario in compared} - chips
+        if others:
+            names = ", ".join(sorted(others)) if len(others) <= _NAMED else f"{len(others)} chips"
+            notes[f"{names}: no row of {self.file.name} is of these, so they are unchanged"] = None
         return list(notes)
 
     def _refusal(self, compared: Sequence[Scenario]) -> str:

@@ -97,7 +97,8 @@ def _rows_of(deployment: OwnDeployment) -> _Rows:
     """Return rows with what predictions take of them: Rasmussen and Williams 2006, eq. 2.23."""
     rows = deployment.rows
     numbers = np.array([(r.batch, r.context, r.prompt, r.slower, r.decode_share) for r in rows]).T
-    batch, context, prompt, slower = np.log(numbers[:4])
+    batch, context, prompt = np.log(np.maximum(numbers[:3], 1.0))
+    slower = np.log(numbers[3])
     places = _Places(batch, context, prompt, numbers[4])
     covariance = places.across(places)
     inverse = floats(np.linalg.inv(covariance + NOISE * np.eye(len(rows))))

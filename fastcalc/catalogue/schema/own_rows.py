@@ -6,7 +6,7 @@ from pydantic import Field
 
 from fastcalc.catalogue.schema.quantities import Entry, Identifier
 
-_Count = Annotated[float, Field(gt=0.0, le=1e12)]
+_Count = Annotated[float, Field(ge=0.0, le=1e30)]
 _Ranks = Annotated[int, Field(ge=1)] | None
 
 
@@ -22,7 +22,7 @@ class OwnRow(Entry):
     context: _Count
     prompt: _Count
     decode_share: Annotated[float, Field(ge=0.0, le=1.0)]
-    slower: Annotated[float, Field(gt=0.0, le=1e6)]
+    slower: Annotated[float, Field(gt=0.0, le=1e60)]
 
 
 class OwnDeployment(Entry):
