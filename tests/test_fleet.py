@@ -312,3 +312,23 @@ def test_what_is_infeasible_says_what_the_limits_carry(fastcalc):
     most = fc.plan("llama-3.1-8b", own="l40s=1", tpot="50ms")[0]["service_requests_per_s"]
     assert ran.code == 1
     assert f"within 1 chip 1 x l40s would carry {most:.2f} of the 50.0 requests/s" in ran.err
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("--rate", "20/s", "--api", "0.6/0.15/2.4"),
+        ("--own", "h100-sxm=16", "--api", "0.6/0.15/0.8", "--grid", "400"),
+        ("--own", "h100-sxm=24", "--own", "l40s=3", "--rate", "20/s"),
+        ("--budget", "50k/month"),
+    ],
+)
+def test_a_first_screen_has_24_lines(fastcalc, monkeypatch, asked):
+    """At 80 columns, with a note at least."""
+    monkeypatch.setenv("COLUMNS", "80")
+    level = ("--prompt", "4000", "--output", "1000", "--ttft", "1s", "--tpot", "25ms")
+    ran = fastcalc("plan", "llama-3.1-70b", "--on", "mi3*,b200,h200-sxm,b300", *level, *asked)
+    lines = ran.out.splitlines()
+    assert ran.code == 0
+    assert len(lines) <= 24
+    assert sum(line.startswith("- ") for line in lines) >= 3  # key, a note, what else there is

@@ -71,6 +71,9 @@ Part = str | Title | TextTable | Notes | Listing
 _MOST_NOTES = 4
 """Notes that a first screen has room for."""
 
+_SCREEN_LINES = 24
+"""Lines of a first screen, those of a terminal that nobody has enlarged. [1]"""
+
 
 @dataclass(frozen=True)
 class Screen:
@@ -97,6 +100,23 @@ class Screen:
         )
         hidden = f"{count}more columns and rows with {option('wide')}"
         return Notes([key, *shown, hidden], next_command)
+
+
+def on_one_screen(page: Callable[[int], list[Part]], screen: Screen) -> list[Part]:
+    """Return a page with as many short notes as leave it on one screen, the first at least.
+
+    page : makes it with so many short notes
+    """
+    for count in range(_MOST_NOTES, 1, -1):
+        laid_out = page(count)
+        if screen.wide or screen.notes or _height(laid_out, screen.width) <= _SCREEN_LINES:
+            return laid_out
+    return page(1)
+
+
+def _height(parts: Iterable[Part], width: int) -> int:
+    """Return the lines of a page. [1]"""
+    return sum(1 for part in parts for _ in _lines(_worded(part, as_flags), width))
 
 
 def output_width() -> int:

@@ -8,7 +8,7 @@ from fastcalc.core.defaults_used import power_notes
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.report import plan, plan_notes, plan_table, record_tables
 from fastcalc.report.commands import Typed, compare_command
-from fastcalc.report.console import Part, Screen, Title
+from fastcalc.report.console import Part, Screen, Title, on_one_screen
 from fastcalc.report.headings import TableColumn
 from fastcalc.report.numbers_as_text import counted, dollars, listed, many, number
 from fastcalc.report.plan_api import api_notes
@@ -96,7 +96,8 @@ def parts(fleet: FleetPlan, top: int, phrase: str, typed: Typed, screen: Screen)
         for record in plan.unrounded([chosen], share.decision.service, typed)
     ]
     (table,) = record_tables.tables(columns, [rows], screen.width)
-    key = record_tables.with_mark(_KEY, table)
+    changed = plan_table.CHANGED if any("*" in label for label, *_ in labelled) else ""
+    key = record_tables.with_mark(_KEY + changed, table)
     short_notes = [
         *_against_api(fleet),
         *_next_nodes(fleet),
@@ -108,8 +109,13 @@ def parts(fleet: FleetPlan, top: int, phrase: str, typed: Typed, screen: Screen)
             every_note += plan_notes.reported(share.decision, [share.plan])
     every_note += [line for chosen in shown for line in chosen.replica.warnings]
     command = compare_command(shown[0].scenario, typed)
-    under = screen.under_table(key, short_notes, list(dict.fromkeys(every_note)), command)
-    return [_title(fleet, phrase), "", table, under]
+
+    def page(count: int) -> list[Part]:
+        notes = list(dict.fromkeys(every_note))
+        under = screen.under_table(key, short_notes[:count], notes, command)
+        return [_title(fleet, phrase), "", table, under]
+
+    return on_one_screen(page, screen)
 
 
 _KEY = (

@@ -8,7 +8,7 @@ from fastcalc.core.placement.layout import Layout
 from fastcalc.mentions import option
 from fastcalc.report import record_tables
 from fastcalc.report.commands import Typed, compare_command
-from fastcalc.report.console import Part, Screen, Title
+from fastcalc.report.console import Part, Screen, Title, on_one_screen
 from fastcalc.report.headings import TableColumn, pick
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.plan import COLUMNS, notes, tpot_range, unrounded
@@ -61,7 +61,7 @@ _KEY = (
     "key: replicas x each decode, prompts are taken inside or on chips of their own; TTFT and TPOT "
     "are of this traffic, with the latter's 80 % range"
 )
-_CHANGED = (
+CHANGED = (
     f"; *: fewer bits change the answers, so such a plan leads only where {option('weights')} or "
     f"{option('kv')} names them"
 )
@@ -108,9 +108,14 @@ def parts(decision: Decision, top: int, request: str, typed: Typed, screen: Scre
         weights, cache = own_formats(chosen.scenario.model)
         answer += f", in fewer bits than it is published in ({weights}, cache {cache})"
     title = Title(chosen.scenario.hardware.id, answer)
-    key = _KEY + ("" if all(map(decision.may_lead, shown)) else _CHANGED)
+    key = _KEY + ("" if all(map(decision.may_lead, shown)) else CHANGED)
     key = record_tables.with_mark(key, table)
-    return [title, "", table, screen.under_table(key, short_notes, all_notes, command)]
+
+    def page(count: int) -> list[Part]:
+        under = screen.under_table(key, short_notes[:count], all_notes, command)
+        return [title, "", table, under]
+
+    return on_one_screen(page, screen)
 
 
 def _kept(decision: Decision, shown: Sequence[Plan]) -> list[TableColumn]:
