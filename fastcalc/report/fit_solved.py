@@ -157,7 +157,8 @@ def _sentence(solutions: Sequence[Solution]) -> str:
         amounts = [f"from {amounts[order[0]]} to {amounts[order[-1]]}"]
     if unknown == "users":
         return f"Users of {model} with {tokens} each: {listed(amounts)}."
-    return f"Tokens that each of {users} may have: {listed(amounts)}."
+    subject = f"one user of {model}" if batches == [1] else f"each of {users}"
+    return f"Tokens that {subject} may have: {listed(amounts)}."
 
 
 def _formats(solution: Solution) -> str:
