@@ -274,3 +274,28 @@ def test_a_number_in_place_of_a_mapping_says_where_it_goes(line, instead, fastca
         f"peak: {{bf16: 500 TFLOP/s}}\n{line}\n"
     )
     assert instead in fastcalc("show", path).err
+
+
+def test_a_new_chip_is_asked_what_decides(fastcalc, tmp_path):
+    """The speeds of the comments are those of the same numbers in a file of each kind."""
+    text = fastcalc("new", "hardware", "my-chip").out
+    for kind in ("gpu", "npu", "wafer"):
+        stated = re.search(rf"(?m)^#   {kind} +(\w+) +([\d,]+)  \(engine (\w+)", text)
+        path = tmp_path / "my-chip.yaml"
+        path.write_text(
+            f"id: my-chip\nname: Mine\nvendor: Me\nkind: {kind}\nexecution: {stated[1]}\nscope: x\n"
+            "memory: [{name: SRAM, capacity: 60 GB, bandwidth: 20 PB/s}]\n"
+            "peak: {bf16: 10 PFLOP/s}\n"
+        )
+        asked = ("compare", "llama-3.1-8b", "--on", path, "--batch", 1, "--format", "json")
+        (record,) = json.loads(fastcalc(*asked).out)["records"]
+        assert record["engine"] == stated[3]
+        assert record["tokens_per_s_per_user"] == pytest.approx(
+            float(stated[2].replace(",", "")), rel=0.01
+        )
+    assert "Without links nothing larger than one chip is placed" in text
+
+
+def test_names_of_elsewhere_are_answered_with_those_of_here(fastcalc):
+    assert "did you mean claude-opus" in fastcalc("compare", "claude-opus-4.5").err
+    assert "write --format json" in fastcalc("compare", "--json").err

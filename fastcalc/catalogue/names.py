@@ -10,7 +10,7 @@ from pathlib import Path
 from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.kinds import SINGULAR, Kind
 from fastcalc.catalogue.reader import read
-from fastcalc.catalogue.stand_ins import service
+from fastcalc.catalogue.stand_ins import service, services
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.written import shown
@@ -92,7 +92,9 @@ class Names:
             return aliases[name.lower()]
         if kind == "models" and (unpublished := service(name)):
             raise InputError(unpublished.refusal)
-        near = nearest(name, [*self.names(kind), *aliases])
+        sold = services().values() if kind == "models" else ()
+        services_sold = [alias for stand_in in sold for alias in (stand_in.id, *stand_in.aliases)]
+        near = nearest(name, [*self.names(kind), *aliases, *services_sold])
         hint = f"did you mean {' or '.join(near)}?" if near else f"'fastcalc list {kind}' names all"
         places: dict[Kind, str] = {
             "hardware": option("on"),

@@ -6,6 +6,15 @@ from fastcalc.written import shown
 
 _FLAG = re.compile(r"Invalid value for '(--[a-z-]+)'(?: \(env var: 'None'\))?: ")  # click 8.2
 _VALUE = re.compile(r"'(.*)' is not a valid")
+_UNKNOWN = re.compile(r"No such option:? '?(--[a-z-]+)")
+_INSTEAD = {
+    "--json": "--format json",
+    "--csv": "--format csv",
+    "--output-file": "-o FILE",
+    "--hardware": "--on CHIPS",
+    "--gpu": "--on CHIPS",
+}
+"""What other programs call an option, and what it is called here."""
 _KINDS = {
     "valid int": "a whole number; write for example 8",
     "number": "a number; write for example 0.5",
@@ -18,6 +27,9 @@ def sentence(error: Exception) -> str:
     message = " ".join(str(getattr(error, "format_message", error.__str__)()).split()).rstrip(".")
     flag = _FLAG.match(message)
     kind = next((phrase for word, phrase in _KINDS.items() if word in message), None)
+    unknown = _UNKNOWN.match(message)
+    if unknown and unknown[1] in _INSTEAD:
+        return f"no option is called {unknown[1]}; write {_INSTEAD[unknown[1]]}"
     if flag is None or kind is None:
         return f"{message}; --help shows what there is"
     # What was typed is known by pydantic's own error or in words.

@@ -3,12 +3,18 @@
 import os
 import re
 from datetime import date
+from typing import Any
 
 from fastcalc.catalogue.json_schema import as_text
+from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.skeleton import skeleton
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.commands import output
+from fastcalc.core.scenario import Scenario, engine_for, solve
+from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
+from fastcalc.report.numbers_as_text import number
 from fastcalc.requests import readers
 from fastcalc.requests.catalogue import NewEntry, PrintSchema
 from fastcalc.written import shown
@@ -29,7 +35,50 @@ def run_new(request: NewEntry) -> None:
     file = request.out
     if file is not None and os.path.exists(file) and not output.is_stream(file):
         raise InputError(f"{option('out')} {file} exists already; 'new' overwrites nothing")
-    output.write(skeleton(_kind(request.kind), request.name, date.today()), file)
+    kind = _kind(request.kind)
+    speeds = _speeds() if kind == "hardware" else []
+    output.write(skeleton(kind, request.name, date.today(), speeds), file)
+
+
+def _speeds() -> list[str]:
+    """Return how fast chips of the same numbers are as each kind, a line each."""
+    numbers = f"{_CHIP[0]} at {_CHIP[1]}"
+    lines = [f"Of llama-3.1-8b one user gets so many tokens/s of a chip of {numbers}, by kind:"]
+    entries = Catalogue()
+    for kind, execution in _EXECUTIONS.items():
+        memory = {"name": "SRAM", "capacity": _CHIP[0], "bandwidth": _CHIP[1]}
+        keys: dict[str, Any] = {
+            "id": "made-up",
+            "name": "",
+            "vendor": "",
+            "scope": "",
+            "kind": kind,
+        }
+        keys |= {"execution": execution, "memory": [memory], "peak": {"bf16": _CHIP[2]}}
+        chip = entries.made(keys, Hardware)
+        engine, is_borrowed = engine_for(entries, chip)
+        traffic = Traffic(1000.0, 1000.0, 1500.0)
+        scenario = Scenario(chip, entries.model("llama-3.1-8b"), engine, (1,), traffic)
+        speed = float(solve(scenario).estimate.speed[0])
+        unsure = ", fitted on other kinds" * is_borrowed
+        row = f"  {kind:<6} {execution:<11} {number(speed):>6}"
+        lines.append(f"{row}  (engine {engine.id}{unsure})")
+    return lines
+
+
+_CHIP = ("60 GB", "20 PB/s", "10 PFLOP/s")
+_EXECUTIONS = {
+    "gpu": "sequential",
+    "tpu": "sequential",
+    "npu": "sequential",
+    "rdu": "sequential",
+    "lpu": "spatial",
+    "wafer": "spatial",
+    "apple": "sequential",
+    "soc": "sequential",
+    "cpu": "sequential",
+}
+"""How chips of each kind run that the catalogue has."""
 
 
 def _kind(kind: str, kinds: tuple[str, ...] = _KINDS) -> str:
