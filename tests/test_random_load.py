@@ -48,6 +48,13 @@ def test_a_request_alone_takes_its_own_passes():
     assert simulated.tpot == pytest.approx(pass_seconds(1, 0), rel=1e-3)
 
 
+def test_hardly_any_short_prompts_wait_for_hardly_anything():
+    """Their own pass, and half a step."""
+    load = made_up.random_load([Kind(1, 5, 2)], 16, 1e-12)
+    own = 5e-3 + pass_seconds(0, 5) + pass_seconds(1, 0) / 2
+    assert load.percentiles().ttft.mean == pytest.approx(own, rel=1e-2)
+
+
 def test_as_many_are_in_flight_as_arrive_while_one_is_served():
     """Little's law, which the chances of numbers in flight were not made of."""
     kinds, slots = TRAFFIC["alike"]

@@ -183,8 +183,9 @@ def _sometimes(spacing: float, chance: float, mean: float) -> Floats:
 
 
 def _gamma(spacing: float, mean: float, variance: float) -> Floats:
-    edges = np.arange(_POINTS + 1) * spacing
-    return np.asarray(np.diff(gamma_share(value=edges, mean=mean, variance=variance)))
+    ends = np.arange(1, _POINTS + 1) * spacing
+    below = gamma_share(value=ends, mean=mean, variance=variance)
+    return np.asarray(np.diff(below, prepend=0.0))
 
 
 def _sum(first: Floats, second: Floats) -> Floats:
