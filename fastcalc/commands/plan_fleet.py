@@ -19,7 +19,11 @@ from fastcalc.search.sweep.grid import Grid
 
 def run(request: FindPlans) -> CommandAnswer:
     """Return what a fleet carries, and what is rented on top; the answer is no if not enough."""
-    _refuse_mixes(request)
+    if request.people is not None:
+        raise InputError(
+            f"{option('people')} does not go with {option('own')}, nor with a budget or a power "
+            f"alone: give {option('rate')}"
+        )
     notes: list[str] = []
     service = plan.service_of(request, notes)
     counts = _counts(request)
@@ -61,16 +65,6 @@ def run(request: FindPlans) -> CommandAnswer:
         notes=notes,
         keys=report.KEYS,
     )
-
-
-def _refuse_mixes(request: FindPlans) -> None:
-    """Refuse requests that differ, and people, whose rate depends on the plan."""
-    for name in ("traffic", "people"):
-        if getattr(request, name) is not None:
-            raise InputError(
-                f"{option(name)} does not go with {option('own')}, nor with a budget or a power "
-                f"alone: give {option('prompt')}, {option('output')} and {option('rate')}"
-            )
 
 
 def _counts(request: FindPlans) -> dict[str, int]:
