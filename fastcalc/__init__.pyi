@@ -281,6 +281,24 @@ def validate(
     models_dir: str | Path | Iterable[str | Path] | None = None,
     engines_dir: str | Path | Iterable[str | Path] | None = None,
 ) -> Table: ...
+def diagnose(
+    path: str | Path | None = None,
+    *,
+    hardware: str | None = None,
+    model: str | None = None,
+    engine: EngineGiven | None = None,
+    weights: str | None = None,
+    kv: str | None = None,
+    chips: int | str | None = None,
+    tp: int | str | None = None,
+    pp: int | str | None = None,
+    ep: int | str | None = None,
+    dp: int | str | None = None,
+    set: str | ChangesGiven | None = None,
+    hardware_dir: str | Path | Iterable[str | Path] | None = None,
+    models_dir: str | Path | Iterable[str | Path] | None = None,
+    engines_dir: str | Path | Iterable[str | Path] | None = None,
+) -> Table: ...
 def claims(
     path: str | Path | None = None,
     *,

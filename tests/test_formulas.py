@@ -42,6 +42,8 @@ PUBLISHED = [
     ("activation_peak", {"sampling": 1.2, "layer": 1.7}, 1.7, 0),
     # gpt-oss: 2,880 columns on one rank become 3,072, 360 on one of eight 512.
     ("padded_share", {"columns": 360, "multiple": 256}, 512 / 360, 1e-12),
+    # What two parts of a step add to it is added.
+    ("combined_slowdown", {"first": 1.5, "second": 1.25}, 1.75, 1e-12),
     # At the bound a range is as wide as stated; e^3 below it, the root of 1 + 3 times as wide.
     ("half_width", {"at_bound": 0.2, "slowdown": 1.0}, 0.2, 1e-12),
     ("half_width", {"at_bound": 0.2, "slowdown": math.e**3}, 0.4, 1e-12),
@@ -398,5 +400,6 @@ def test_every_formula_has_a_row():
         "linear_flops",
     }
     by_doctest |= {"cache_bytes_per_layer", "largest_batch", "time_of", "time_over_tiers"}
+    by_doctest |= {"log_likelihood", "log_mean", "posterior", "disagreement"}  # test_diagnose.py
     by_doctest |= {"heaviest_stage"}  # by hand, and by brute force, in test_stages.py
     assert set(BY_NAME) == tested | by_doctest

@@ -22,6 +22,7 @@ COMMANDS = {
     "check": ("catalogue.CheckFiles", "check.run"),
     "validate": ("measurements.Validate", "validate.run"),
     "calibrate": ("measurements.Calibrate", "calibrate.run"),
+    "diagnose": ("measurements.Diagnose", "diagnose.run"),
     "claims": ("measurements.JudgeClaims", "claims.run"),
     "new": ("catalogue.NewEntry", "new.run_new"),
     "schema": ("catalogue.PrintSchema", "new.run_schema"),

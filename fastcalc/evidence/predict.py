@@ -201,7 +201,7 @@ def _by_layout(
 ) -> Iterator[Batch]:
     """Yield points by the layout taken for each: stated, or the best there is."""
     rule, kind, batch_points = group.rule, group.kind, [points[place] for place in index]
-    columns = _columns(batch_points)
+    columns = columns_of(batch_points)
     chosen, typical = np.zeros(len(batch_points), dtype=int), np.ones(len(batch_points))
     if len(places) > 1:
         is_time = np.array([point.is_time for point in batch_points])
@@ -234,7 +234,8 @@ def _speeds(placement: Placement, columns: Columns, rule: str, is_time: Bools | 
     return floats(tokens / recipe.seconds)
 
 
-def _columns(points: Iterable[Point]) -> Columns:
+def columns_of(points: Iterable[Point]) -> Columns:
+    """Return what some points state, as numbers."""
     rows = []
     for point in points:
         has_lengths = point.prompt is not None or point.output is not None

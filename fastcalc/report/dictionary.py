@@ -6,7 +6,16 @@ from typing import Any
 
 from fastcalc.mentions import flag
 from fastcalc.records.columns import COLUMNS, Column
-from fastcalc.report import curve, decide, fastmode, fit_records, infer, plan, sensitivity
+from fastcalc.report import (
+    curve,
+    decide,
+    diagnosis,
+    fastmode,
+    fit_records,
+    infer,
+    plan,
+    sensitivity,
+)
 
 COMMANDS: dict[str, tuple[Column[Any], ...]] = {
     "compare, frontier, sweep": COLUMNS,
@@ -17,6 +26,7 @@ COMMANDS: dict[str, tuple[Column[Any], ...]] = {
     "sensitivity": sensitivity.COLUMNS,
     "decide": decide.COLUMNS,
     "infer": infer.COLUMNS,
+    "diagnose": diagnosis.COLUMNS,
 }
 
 

@@ -83,6 +83,24 @@ class Calibrate(Measurements, groups.OutputFile, groups.OwnFolders):
     ] = None
 
 
+class Diagnose(Measurements, groups.Written):
+    """Say why a deployment is slower than predicted, from a few of its measured points.
+
+    At most two causes are named, with how surely, by how much, and the settings known to change
+    them; or that nothing differs, or which point to measure next.
+    """
+
+    examples = (
+        "fastcalc diagnose my-runs.csv",
+        "fastcalc diagnose my-runs.csv --format json",
+    )
+
+    path: Annotated[
+        Path | None,
+        argument("FILE", "Three to six measured points of a server: what `validate` reads."),
+    ] = None
+
+
 class JudgeClaims(groups.Output, groups.OwnFolders):
     """Test what articles say about fast inference.
 

@@ -1,0 +1,196 @@
+"""Measured points of one deployment, and what of it is slower than predicted."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fastcalc.catalogue.schema import Engine
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.errors import InputError
+from fastcalc.evidence.deployments import Deployments
+from fastcalc.evidence.diagnosis.belief import GRID, Belief, believe, parts_of, tested, together
+from fastcalc.evidence.diagnosis.next_point import NextPoint, next_point
+from fastcalc.evidence.diagnosis.slowdowns import Slowdowns, slowdowns_of
+from fastcalc.evidence.diagnosis.terms import PARTS, TERMS, Term
+from fastcalc.evidence.point import Point
+from fastcalc.evidence.predict import Batch, gather
+from fastcalc.evidence.score import Prediction, predictions_of
+from fastcalc.evidence.stacked import rows_of
+from fastcalc.formulas.types import Floats
+
+DIFFERS = 0.5  # that something is slower, from which on it is named
+NOTHING = 0.75  # that nothing is, from which on that is said
+NAMED_TOO = 0.1  # the probability from which on a second term is named
+FEWEST, MOST_NAMED = 2, 2  # points, and terms
+MOST_POINTS = 200  # that are weighed together; more would say no more of few terms
+ENDS = (0.1, 0.5, 0.9)  # of the interval of a slowdown, and its middle
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What points say of one term.
+
+    probability : that it is slower [1]
+    part : position of the part of it that most likely is
+    low, slower, high : how many times, with an interval of 80 % [1]
+    is_tested, is_named : whether it would show in the points, and whether it is named
+    """
+
+    term: Term
+    probability: float
+    part: int
+    low: float
+    slower: float
+    high: float
+    is_tested: bool
+    is_named: bool
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What is slower than predicted, in the points of one deployment.
+
+    predictions : of the points, before anything is named
+    set_aside : sentences about points that are left out
+    deployments : where further points are looked up
+    """
+
+    predictions: Sequence[Prediction]
+    belief: Belief
+    set_aside: Sequence[str]
+    deployments: Deployments
+
+    @cached_property
+    def further(self) -> NextPoint | None:
+        """The point that would tell most; None where nothing is open."""
+        return next_point(self.predictions[0].point, self.deployments, self.belief)
+
+    @property
+    def verdict(self) -> str:
+        """Whether something ``differs``, ``nothing`` does, or the points are too ``few``."""
+        if len(self.predictions) < FEWEST:
+            return "few"
+        if 1.0 - self.belief.nothing >= DIFFERS:
+            return "differs"
+        return "nothing" if self.belief.nothing >= NOTHING else "few"
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """What the points say of each term, the likeliest first; at most two are named."""
+        belief = self.belief
+        likely = {term: belief.of_any(parts_of(term)) for term in TERMS}
+        order = sorted(TERMS, key=lambda term: -likely[term])
+        leading = [term for term in order[1:MOST_NAMED] if likely[term] >= NAMED_TOO]
+        causes = [order[0], *leading] if self.verdict == "differs" else []
+        shown = set(tested(belief.slowdowns))
+        return [self._finding(term, likely[term], shown, is_named=term in causes) for term in order]
+
+    def _finding(
+        self, term: Term, probability: float, shown: set[int], *, is_named: bool
+    ) -> Finding:
+        parts = parts_of(term)
+        part = max(parts, key=lambda place: self.belief.of_any([place]))
+        belief = self.belief
+        total = np.cumsum(belief.grid_of(part))
+        software = belief.slowdowns.rows.piles[0].software
+        low, middle, high = (
+            PARTS[part][1].times_shown(software, float(np.exp(np.interp(end, total, GRID))))
+            for end in ENDS
+        )
+        is_tested = bool(shown & set(parts))
+        return Finding(term, probability, part, low, middle, high, is_tested, is_named)
+
+    @property
+    def named(self) -> tuple[Term, ...]:
+        """The terms that are named."""
+        return tuple(finding.term for finding in self.findings if finding.is_named)
+
+    @cached_property
+    def slower(self) -> Floats:
+        """How many times longer each point takes with what is named, as most likely. [1]"""
+        positions, belief = set(parts_of(*self.named)), self.belief
+        probabilities = {
+            hypothesis.parts: float(probability)
+            for probability, hypothesis in zip(belief.probabilities, belief.hypotheses, strict=True)
+            if set(hypothesis.parts) <= positions and bool(hypothesis.parts) == bool(positions)
+        }
+        likeliest = max(probabilities, key=lambda parts: probabilities[parts])
+        return np.exp(mean_slowdown(belief.slowdowns, belief, likeliest))
+
+
+def mean_slowdown(slowdowns: Slowdowns, belief: Belief, parts: Sequence[int]) -> Floats:
+    """Return the logarithm of how much longer points take with some parts slower, on average."""
+    means = [belief.grid_of(place) @ slowdowns.at(place, GRID) for place in parts]
+    if not means:
+        return np.zeros(len(slowdowns.residuals))
+    return means[0] if len(means) == 1 else together(tuple(parts), *means)
+
+
+def diagnose(
+    points: Sequence[Point], catalogue: Catalogue, engine: Engine | None = None
+) -> Diagnosis:
+    """Return what of a deployment is slower than predicted, all under one engine if it is given.
+
+    Raises InputError if no point of it can be predicted.
+    """
+    deployments = Deployments(catalogue, engine)
+    batches, reasons = gather(points, deployments)
+    set_aside = [f"{points[at].id}: {reason}" for at, reason in sorted(reasons.items())]
+    if not batches:
+        why = "; ".join(list(dict.fromkeys(reasons.values()))[:3]) or "the file holds no point"
+        raise InputError(f"nothing can be diagnosed: {why}")
+    batches, elsewhere = _of_one_deployment(batches)
+    possible, impossible = _below_bound(batches)
+    if not possible:
+        raise InputError(f"nothing can be diagnosed: {'; '.join(impossible[:3])}")
+    weighed, sampled = _few_enough(possible)
+    batches, _ = gather(weighed, deployments)
+    return Diagnosis(
+        predictions=predictions_of(rows_of(batches)),
+        belief=believe(slowdowns_of(batches)),
+        set_aside=[*set_aside, *elsewhere, *impossible, *sampled],
+        deployments=deployments,
+    )
+
+
+def _of_one_deployment(batches: Sequence[Batch]) -> tuple[list[Batch], list[str]]:
+    """Return the batches of the deployment with most points, and a sentence for each other one.
+
+    The number of chips may differ: one chip and several tell what links cost.
+    """
+    groups: dict[str, list[Batch]] = {}
+    for batch in batches:
+        deployment, point = batch.deployment, batch.points[0]
+        formats = " ".join(filter(None, (point.weights, point.kv)))
+        name = f"{deployment.model.id} {formats}".strip()
+        key = f"{name} on {deployment.hardware.id} under {deployment.engine.id}"
+        groups.setdefault(key, []).append(batch)
+    counts = {name: sum(len(batch.points) for batch in group) for name, group in groups.items()}
+    largest = max(counts, key=lambda name: counts[name])
+    return groups[largest], [
+        f"{count:,} point{'s' * (count > 1)} of {name} left aside: a diagnosis is of one "
+        f"deployment, here {largest}"
+        for name, count in counts.items()
+        if name != largest
+    ]
+
+
+def _below_bound(batches: Sequence[Batch]) -> tuple[list[Point], list[str]]:
+    """Return the points that software may reach, and a sentence about each of the others."""
+    predictions = predictions_of(rows_of(batches))
+    return [prediction.point for prediction in predictions if not prediction.beats_bound], [
+        f"{prediction.point.id} left aside: {prediction.point.value:g} is beyond what any software "
+        f"reaches on these chips ({prediction.bound:.4g}); check its unit, chips and format"
+        for prediction in predictions
+        if prediction.beats_bound
+    ]
+
+
+def _few_enough(points: Sequence[Point]) -> tuple[Sequence[Point], list[str]]:
+    if len(points) <= MOST_POINTS:
+        return points, []
+    places = np.linspace(0, len(points) - 1, MOST_POINTS).round().astype(int).tolist()
+    sentence = f"{MOST_POINTS} of {len(points):,} points are weighed, evenly over the file"
+    return [points[place] for place in places], [sentence]

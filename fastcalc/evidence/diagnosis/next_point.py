@@ -1,0 +1,71 @@
+"""The measurement that would tell most between what is still possible."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fastcalc.evidence.deployments import Deployments
+from fastcalc.evidence.diagnosis.belief import GRID, Belief
+from fastcalc.evidence.diagnosis.slowdowns import slowdowns_of
+from fastcalc.evidence.diagnosis.terms import PARTS
+from fastcalc.evidence.point import Point
+from fastcalc.evidence.predict import gather
+from fastcalc.formulas.naming_causes import disagreement
+
+BATCHES = (1, 8, 64, 256)
+LONGER = 4  # times the prompt, which tells what is paid a prompt from what is paid a token
+TELLING = 0.05  # two causes closer than that, in logarithms, a measurement does not tell apart
+
+
+@dataclass(frozen=True)
+class NextPoint:
+    """A point to measure, and how many times slower it would be by cause, the extremes of them.
+
+    slower : by the name of a term, or ``nothing`` [1]
+    """
+
+    point: Point
+    slower: dict[str, float]
+
+
+def next_point(point: Point, deployments: Deployments, belief: Belief) -> NextPoint | None:
+    """Return what to measure next on the deployment of a point, if anything would tell.
+
+    It is where predictions by what is still possible differ most.
+    """
+    batches, _ = gather(list(_candidates(point)), deployments)
+    if not batches:
+        return None
+    slowdowns = slowdowns_of(batches)
+    probabilities, means, names = (
+        [belief.nothing],
+        [np.zeros(len(slowdowns.residuals))],
+        ["nothing"],
+    )
+    for place, (term, _) in enumerate(PARTS):
+        if (probability := belief.of_any([place])) > 0.0:
+            probabilities.append(probability)
+            means.append(belief.grid_of(place) @ slowdowns.at(place, GRID))
+            names.append(term.name)
+    spread = disagreement(predictions=np.array(means), weights=np.array(probabilities))
+    place = int(np.argmax(spread))
+    if spread[place] < TELLING:
+        return None
+    likely = np.argsort(probabilities)[::-1][:3]
+    slower = {names[at]: float(np.exp(means[at][place])) for at in reversed(likely.tolist())}
+    return NextPoint(slowdowns.rows.points[place], slower)
+
+
+def _candidates(point: Point) -> Iterator[Point]:
+    """Yield points that users measure: batches, a first token, a longer prompt, one chip."""
+    prompt, output = point.prompt or 1000.0, point.output or 500.0
+    served = replace(point, metric="tokens_per_s_total", value=1.0, prompt=prompt, output=output)
+    served = replace(served, notes="kind=e2e_concurrency")
+    for count in BATCHES:
+        yield replace(served, concurrency=count)
+    lone = replace(served, concurrency=1, metric="ttft_s")
+    yield lone
+    yield replace(lone, prompt=prompt * LONGER)
+    if (point.tp or 1) > 1 and point.chips == point.tp:
+        yield replace(served, concurrency=BATCHES[1], chips=1, tp=1)

@@ -1,0 +1,83 @@
+"""How much longer measured points would take, if one part of a step were so many times slower."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fastcalc.evidence.diagnosis.terms import PARTS, ROOM, Part
+from fastcalc.evidence.kinds import RATES, room
+from fastcalc.evidence.predict import Batch, columns_of
+from fastcalc.evidence.stacked import StackedPoints, rows_of
+from fastcalc.formulas.types import Floats
+
+PRICED = np.linspace(0.0, 5.0, 21)
+"""Logarithms of how many times slower a term is priced at: up to 150 times."""
+
+_WAITING = frozenset(("e2e_concurrency", "e2e_saturated", "e2e_slo", "ttft", "tpot"))
+"""Rules of points whose requests wait where there is no room for all."""
+
+
+@dataclass(frozen=True)
+class Slowdowns:
+    """Points of one deployment as times, and what each part would make of them.
+
+    rows : the points, as predicted
+    residuals : logarithms of measured over predicted time of each [1]
+    logs : logarithms of the time with a part slower over the time predicted: parts by `PRICED` by
+        points [1]
+    """
+
+    rows: StackedPoints
+    residuals: Floats
+    logs: Floats
+
+    def at(self, part: int, slower: Floats) -> Floats:
+        """Return the logarithms of one part between those priced: places of a grid by points.
+
+        part, slower : its position, and logarithms of how many times slower it is [1]
+        """
+        columns = [np.interp(slower, PRICED, column) for column in self.logs[part].T]
+        return np.stack(columns, axis=-1)
+
+
+def slowdowns_of(batches: Sequence[Batch]) -> Slowdowns:
+    """Return what each part would make of the points of some batches."""
+    rows = rows_of(batches)
+    predicted = _seconds_per_token(rows)
+    measured = rows.measured / rows.tokens
+    logs = np.zeros((len(PARTS), len(PRICED), len(rows.points)))
+    for place, (_, part) in enumerate(PARTS):
+        for index, slower in enumerate(PRICED[1:], 1):
+            times = float(np.exp(slower))
+            is_room = part is ROOM
+            seconds = _less_room(batches, times) if is_room else _slower(rows, part, times)
+            logs[place, index] = np.log(seconds / predicted)
+    return Slowdowns(rows, np.log(measured / predicted), logs)
+
+
+def _slower(rows: StackedPoints, part: Part, times: float) -> Floats:
+    """Return the time of each point with a part so many times slower. [s]"""
+    software = (part.slower(pile.software, times) for pile in rows.piles)
+    piles = [
+        replace(pile, software=slower) for pile, slower in zip(rows.piles, software, strict=True)
+    ]
+    return _seconds_per_token(replace(rows, piles=piles))
+
+
+def _less_room(batches: Sequence[Batch], times: float) -> Floats:
+    """Return the time of each point with room for so many times fewer requests. [s]"""
+    capped = [_capped(batch, times) if batch.rule in _WAITING else batch for batch in batches]
+    return _seconds_per_token(rows_of(capped))
+
+
+def _capped(batch: Batch, times: float) -> Batch:
+    placement, columns = batch.placement, columns_of(batch.points)
+    limit = room(placement, columns) / times / placement.layout.dp
+    software = replace(placement.machine.software, max_sequences=limit)
+    fewer = replace(placement, machine=replace(placement.machine, software=software))
+    return replace(batch, recipe=RATES[batch.rule](fewer, columns))
+
+
+def _seconds_per_token(rows: StackedPoints) -> Floats:
+    return np.asarray(np.maximum(rows.seconds(), rows.bound) / rows.tokens, dtype=float)

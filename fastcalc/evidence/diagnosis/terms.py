@@ -1,0 +1,180 @@
+"""The terms that may be slower than predicted: what of a step each scales, which settings do it."""
+
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import numpy as np
+
+from fastcalc.core.chip.machine import EngineParameters
+from fastcalc.formulas.types import ArrayLike, floats
+
+_SLIGHT = 1.5
+"""What a fault makes slower at least by so many times; an engine with all of it already has it."""
+
+Powers = tuple[tuple[str, float], ...]
+"""Parameters of engines, and the power of the slowdown that each follows."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What of a term may be slower by itself.
+
+    name : in words, after those of the term
+    rates, costs : what is divided and multiplied where it is so many times slower; none at all is
+        the room for requests
+    towards : costs of an engine that has the fault; the one that it moves most is so many times
+        slower, and the others are as far on their way [SI]
+    most : how many times slower anything known makes it [1]
+    """
+
+    name: str
+    rates: Powers = ()
+    costs: Powers = ()
+    towards: tuple[tuple[str, float], ...] = ()
+    most: float = 150.0
+
+    def slower(self, software: EngineParameters, times: float) -> EngineParameters:
+        """Return an engine of which this is so many times slower. [1]"""
+        rates = {name: getattr(software, name) / times**power for name, power in self.rates}
+        costs = {name: getattr(software, name) * times**power for name, power in self.costs}
+        return replace(software, **rates, **costs, **self._on_the_way(software, times))
+
+    def times_shown(self, software: EngineParameters, times: float) -> float:
+        """Return how many times slower the first cost on the way is, of which users know. [1]
+
+        software, times : as predicted, and as `slower` takes it [1]
+        """
+        for name, factor in self._on_the_way(software, times).items():
+            ratio = float(np.median(factor / floats(getattr(software, name))))
+            if ratio > 1.0:
+                return ratio
+        return times
+
+    def _on_the_way(self, software: EngineParameters, times: float) -> dict[str, ArrayLike]:
+        if not self.towards:
+            return {}
+        ratios = {
+            name: np.maximum(value / floats(getattr(software, name)), 1.0)
+            for name, value in self.towards
+        }
+        largest = reduce(np.maximum, ratios.values(), floats(_SLIGHT))
+        share = np.log(times) / np.log(largest)
+        return {name: getattr(software, name) * ratio**share for name, ratio in ratios.items()}
+
+
+@dataclass(frozen=True)
+class Term:
+    """One thing that may differ from what was predicted.
+
+    name, worse, shows : in a word or three, what a difference makes it, and where that shows
+    parts : what of it may be slower by itself
+    settings : what is known to change it, the likeliest first
+    """
+
+    name: str
+    worse: str
+    shows: str
+    parts: tuple[Part, ...]
+    settings: tuple[str, ...]
+
+
+_POWER = "a power cap or low clocks: nvidia-smi -q -d POWER,CLOCK"
+_EAGER = "eager mode instead of CUDA graphs (enforce_eager)"
+
+# Launches without graphs are about those of engines/eager.yaml, kernels of an early release about
+# those of engines/young.yaml.
+HOST = Term(
+    "host time",
+    "longer",
+    "a step is longer by the same at any batch, or grows with the batch whatever the model",
+    parts=(
+        Part("of each step", costs=(("decode_layer_floor", 1.0),)),
+        Part("of each prompt", costs=(("prefill_layer_floor", 1.0),)),
+        Part(
+            "of each sequence",
+            costs=(("sequence_overhead", 1.0), ("stage_overhead", 1.0)),
+        ),
+        Part(
+            "of every launch",
+            towards=(
+                ("decode_layer_floor", 150e-6),
+                ("collective_latency", 40e-6),
+                ("sequence_overhead", 150e-6),
+            ),
+        ),
+        Part(
+            "of every kernel",
+            towards=(
+                ("decode_layer_floor", 100e-6),
+                ("prefill_layer_floor", 2e-3),
+                ("expert_layer_extra", 4.0),
+            ),
+        ),
+    ),
+    settings=(
+        _EAGER,
+        "an old release of the engine: a newer one launches less and ahead of the chip",
+        "a slow or busy host CPU; penalties, logprobs or guided decoding",
+    ),
+)
+_READS = (("bandwidth_fraction", 1.0), ("bandwidth_per_core", 1.0))
+_PRODUCTS = (("compute_fraction", 1.0), ("compute_per_core", 1.0))
+BANDWIDTH = Term(
+    "memory bandwidth",
+    "lower",
+    "decode is longer at any batch, most with long contexts",
+    parts=(Part("", rates=_READS, most=4.0),),
+    settings=(
+        _POWER,
+        "another variant of the chip, or a slice of it (MIG): nvidia-smi -L",
+        "weights or cache in a wider format than stated; the attention backend and block size",
+    ),
+)
+COMPUTE = Term(
+    "compute",
+    "slower",
+    "prompts and large batches are longer, single streams are not",
+    parts=(
+        Part("", rates=_PRODUCTS, most=8.0),
+        Part("and memory", rates=(*_PRODUCTS, *((name, 0.4) for name, _ in _READS)), most=4.0),
+    ),
+    settings=(
+        _POWER,
+        "products in a wider format than stated, as where weights alone are quantized",
+        "prompts in small chunks (max_num_batched_tokens)",
+    ),
+)
+_LATENCIES = ("collective_latency", "crossing_latency", "rank_wait")
+LINKS = Term(
+    "links between chips",
+    "slower",
+    "several chips are slower and one is not, most with prompts and large batches",
+    parts=(
+        Part("in bandwidth", rates=(("link_fraction", 1.0),)),
+        Part("in latency", costs=tuple((name, 1.0) for name in _LATENCIES)),
+        # An exchange takes three times as long over PCIe, a byte ten to thirty (engines/gpu.yaml).
+        Part("in both", rates=(("link_fraction", 1.0),), costs=(("collective_latency", 0.4),)),
+    ),
+    settings=(
+        "PCIe instead of NVLink: nvidia-smi topo -m",
+        "no peer-to-peer copies or custom all-reduce: NCCL_P2P_DISABLE, "
+        "--disable-custom-all-reduce",
+        _EAGER,
+    ),
+)
+ROOM = Part("")
+RUNNING = Term(
+    "room for requests",
+    "smaller",
+    "above some concurrency requests wait, and throughput stops growing",
+    parts=(ROOM,),
+    settings=(
+        "less memory for caches (gpu_memory_utilization)",
+        "memory set aside for CUDA graphs (VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS)",
+        "a limit on sequences (max_num_seqs)",
+    ),
+)
+
+TERMS = (HOST, BANDWIDTH, COMPUTE, LINKS, RUNNING)
+PARTS = tuple((term, part) for term in TERMS for part in term.parts)
+"""Every part with its term; elsewhere parts go by their positions here."""

@@ -1,0 +1,103 @@
+"""Which of a few causes best explains residuals, and how surely."""
+
+import numpy as np
+
+from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
+
+
+def combined_slowdown(*, first: ArrayLike, second: ArrayLike) -> Array:
+    r"""Return how many times longer a step takes of which two parts take longer. [1]
+
+    .. math:: f = f_1 + f_2 - 1
+
+    first : the step with one part slower over the step as predicted, :math:`f_1` [1]
+    second : the same with the other part slower, :math:`f_2` [1]
+
+    A step is the sum of its parts, so that what each adds is added, too. Source: docs/method.md,
+    where every time is a sum of components.
+
+    >>> float(combined_slowdown(first=1.5, second=1.25))
+    1.75
+    """
+    return floats(first) + floats(second) - 1.0
+
+
+def log_likelihood(*, residuals: Floats, shared: Floats, noise: float) -> Array:
+    r"""Return the logarithm of the density of residuals that share a few errors. [1]
+
+    .. math:: \ln p(r) = -\tfrac12 \left( r^\top C^{-1} r + \ln |C| + n \ln 2\pi \right), \quad
+              C = \sigma^2 I + G G^\top
+
+    residuals : logarithms of measured over predicted time, the last axis of points, :math:`r` [1]
+    shared : what one standard deviation of each error moves, points by errors, :math:`G` [1]
+    noise : standard deviation of what each point has for itself, :math:`\sigma` [1]
+
+    The inverse is taken of as many rows as there are errors (Woodbury's identity). Source: C. E.
+    Rasmussen and C. K. I. Williams, "Gaussian Processes for Machine Learning," MIT Press 2006, eqs.
+    2.30 and A.9.
+
+    >>> float(log_likelihood(residuals=np.zeros(1), shared=np.zeros((1, 1)), noise=1.0))
+    -0.9189385332046727
+    """
+    points, errors = shared.shape
+    inner = np.eye(errors) + shared.T @ shared / noise**2
+    projected = residuals @ shared
+    explained = np.sum(projected @ np.linalg.inv(inner) * projected, axis=-1) / noise**2
+    squares = (np.sum(residuals**2, axis=-1) - explained) / noise**2
+    volume = points * np.log(2.0 * np.pi * noise**2) + np.linalg.slogdet(inner)[1]
+    return floats(-0.5 * (squares + volume))
+
+
+def log_mean(*, logs: Floats, weights: Floats) -> Array:
+    r"""Return the logarithm of a weighted mean of numbers that are known as logarithms. [1]
+
+    .. math:: \ln \sum_i w_i e^{l_i}
+
+    logs : of likelihoods, over a grid of what is not known, :math:`l` [1]
+    weights : prior probability of each place of the grid, :math:`w` [1]
+
+    The evidence of a hypothesis is the mean of its likelihood over its prior. Source: D. J. C.
+    MacKay, "Information Theory, Inference, and Learning Algorithms," Cambridge 2003, ch. 28.
+
+    >>> float(log_mean(logs=np.array([0.0, 0.0]), weights=np.array([0.5, 0.5])))
+    0.0
+    """
+    top = np.max(logs)
+    return floats(top + np.log(np.sum(weights * np.exp(logs - top))))
+
+
+def posterior(*, log_evidence: Floats, prior: Floats) -> Array:
+    r"""Return the probability of each of some hypotheses, one of which holds. [1]
+
+    .. math:: P_h = \frac{p_h e^{l_h}}{\sum_i p_i e^{l_i}}
+
+    log_evidence : the logarithm of each evidence, :math:`l` [1]
+    prior : probability of each before anything was measured, :math:`p` [1]
+
+    Source: MacKay 2003, as for `log_mean`.
+
+    >>> posterior(log_evidence=np.array([0.0, 0.0]), prior=np.array([0.25, 0.75])).tolist()
+    [0.25, 0.75]
+    """
+    odds = prior * np.exp(log_evidence - np.max(log_evidence))
+    return floats(odds / np.sum(odds))
+
+
+def disagreement(*, predictions: Floats, weights: Floats) -> Array:
+    r"""Return how far predictions by some causes lie apart, each weighted by its probability. [1]
+
+    .. math:: s = \sqrt{\sum_h P_h (v_h - \bar v)^2}
+
+    predictions : by each cause of each candidate, causes by candidates, :math:`v` [1]
+    weights : probability of each cause, :math:`P` [1]
+
+    Where it is largest, a measurement tells most. Source: D. V. Lindley, "On a measure of the
+    information provided by an experiment," Annals of Mathematical Statistics 27, 1956; for equal
+    noise everywhere.
+
+    >>> disagreement(predictions=np.array([[0.0, 1.0], [0.0, 3.0]]), weights=np.ones(2)).tolist()
+    [0.0, 1.0]
+    """
+    shares = weights / np.sum(weights)
+    mean = shares @ predictions
+    return floats(np.sqrt(shares @ (predictions - mean) ** 2))
