@@ -133,7 +133,8 @@ def page(rows: Sequence[Row], calculators: Sequence[Calculator], scores_kept: st
         "## What has no answer",
         refusals(present),
         "## How long it takes",
-        f"{seconds / 60:.0f} minutes on a fresh machine, one after another.",
+        f"{seconds / 60:.0f} minutes with nothing kept, one after another, on a machine as busy as "
+        "above.",
         times(calculators),
     ]
     return "\n\n".join(parts) + "\n"
