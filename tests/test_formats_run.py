@@ -6,7 +6,7 @@ import pytest
 
 from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.chip.formats_run import format_notes, formats_run
+from fastcalc.core.chip.formats_run import format_notes, formats_run, widened_by
 from fastcalc.core.chip.machine import machine
 from fastcalc.core.chip.rates import working_rate
 from fastcalc.core.chip.tier import OWN_MEMORY
@@ -118,6 +118,34 @@ def test_products_run_at_the_rate_of_the_kernel_that_an_engine_has(engine, chip,
     assert products.experts.is_unpacked == (rate == "bf16")
 
 
+# vLLM, "Supported Hardware": Marlin takes GPTQ, AWQ and FP8 on Ampere and Ada; its documentation of
+# NVFP4 names Marlin where a chip has no 4-bit units. llama.cpp has kernels of its own.
+@pytest.mark.parametrize(
+    ("engine", "chip", "weights", "kernel"),
+    [
+        ("vllm", "rtx-3090", "awq-int4-g128", "Marlin"),
+        ("vllm", "a100-sxm-80gb", "fp8", "Marlin"),
+        ("vllm", "rtx-4090", "fp8", None),
+        ("vllm", "h200-sxm", "nvfp4", "Marlin"),
+        ("vllm", "b200", "nvfp4", None),
+        ("sglang", "rtx-pro-6000-server", "mxfp4", "Marlin"),
+        ("tensorrt-llm", "rtx-pro-6000-server", "mxfp4", None),
+        ("llama-cpp", "rtx-4090", "awq-int4-g128", None),
+    ],
+)
+def test_the_kernel_that_widens_a_format_is_named(engine, chip, weights, kernel):
+    entry, hardware = ENTRIES.engine(engine), ENTRIES.hardware(chip)
+    assert widened_by(entry, hardware).kernel_of("dense", number_format(weights)) == kernel
+    model = ENTRIES.model("llama-3.1-8b")
+    traffic = Traffic(1000.0, 1000.0, 1500.0)
+    solved = solve(Scenario(hardware, model, entry, (1,), traffic, weights=weights))
+    assert [note for note in solved.warnings if "widens weights" in note] == [
+        f"{chip}: {name} of {engine} widens weights of {weights} to 16 bits before it multiplies"
+        for name in (kernel,)
+        if name
+    ]
+
+
 def test_attention_over_an_8_bit_cache_runs_at_16_bits_where_kernels_widen_it():
     """vLLM's prompt attention on an L40S: 0.43 of the 16-bit peak with it, 0.49 without."""
     hardware, model = ENTRIES.hardware("l40s"), ENTRIES.model("llama-3.1-8b")
@@ -142,6 +170,6 @@ def test_a_note_says_what_kernels_widen():
     )
     notes = [note for note in solve(scenario).warnings if "widen" in note]
     assert notes == [
-        "gb10: kernels of vllm widen weights of nvfp4 to 16 bits before they multiply",
-        "gb10: kernels of vllm widen caches of fp8 to 16 bits before they multiply",
+        "gb10: Marlin of vllm widens weights of nvfp4 to 16 bits before it multiplies",
+        "gb10: prompt attention of vllm widens caches of fp8 to 16 bits before it multiplies",
     ]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from fastcalc.catalogue.schema import Engine, Hardware
-from fastcalc.core.chip.formats_run import formats_run
+from fastcalc.core.chip.formats_run import widened_by
 from fastcalc.core.chip.machine_class import class_of, engine_of_class
 from fastcalc.core.own_rows import is_of, measured_on
 from fastcalc.core.placement.placement import Placement
@@ -55,17 +55,17 @@ def model_notes(placement: Placement) -> Iterator[str]:
 
 
 def unpacking_notes(placement: Placement) -> Iterator[str]:
-    """Yield what an engine's kernels widen to 16 bits although the chip multiplies it narrower."""
-    machine, work = placement.machine, placement.work
-    run = formats_run(machine.engine, machine.hardware)
-    *stored, cache = (number_format.id for number_format in work.formats)
-    weights, caches = {*stored} & {*run.unpacked}, {cache} & {*run.unpacked_caches}
-    for what, names in (("weights", weights), ("caches", caches)):
-        if names:
-            yield (
-                f"{machine.hardware.id}: kernels of {machine.engine.id} widen {what} of "
-                f"{', '.join(sorted(names))} to 16 bits before they multiply"
-            )
+    """Yield which kernels of an engine widen what to 16 bits before they multiply."""
+    machine = placement.machine
+    kernels = widened_by(machine.engine, machine.hardware)
+    names = (
+        f"{kernel} of {machine.engine.id} widens {'caches' if kind == 'kv' else 'weights'} of "
+        f"{stored.id}"
+        for kind, stored in placement.work.formats._asdict().items()
+        if (kernel := kernels.kernel_of(kind, stored))
+    )
+    for name in dict.fromkeys(names):
+        yield f"{machine.hardware.id}: {name} to 16 bits before it multiplies"
 
 
 def own_notes(placement: Placement) -> Iterator[str]:

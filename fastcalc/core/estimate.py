@@ -11,7 +11,7 @@ from fastcalc.catalogue.schema import Hardware
 from fastcalc.core import timeline
 from fastcalc.core.placement.placement import AnyPlacement
 from fastcalc.core.ratios import Ranged
-from fastcalc.core.speed_range import speed_range
+from fastcalc.core.speed_range import is_new, speed_range
 from fastcalc.core.step.bound import Bound
 from fastcalc.core.step.component import LIMITERS, Step
 from fastcalc.core.step.schedule import Schedule
@@ -138,9 +138,12 @@ class Estimate:
 
     @cached_property
     def _range(self) -> tuple[ArrayLike, ArrayLike] | None:
-        slowdown = self.bound / self.speed
+        slowdown, machine = self.bound / self.speed, self.placement.machine
+        is_young = is_new(self.placement.work.model, machine.engine.date)
         near, far = (
-            speed_range(self.placement, slowdown=slowdown, is_offloaded=is_offloaded)
+            speed_range(
+                self.placement, slowdown=slowdown, is_offloaded=is_offloaded, is_young=is_young
+            )
             for is_offloaded in (False, True)
         )
         if near is None or far is None:

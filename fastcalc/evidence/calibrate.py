@@ -52,7 +52,7 @@ def calibrate(evidence: Evidence, catalogue: Catalogue) -> Calibration:
     logs = fit.solve(everything)
     fitted = _fitted_sources(rows)
     kinds = {engine: _kinds_of(engine, fitted, family) for engine in family.engines}
-    aside = _rows_of([p for p in evidence.points if evidence.is_held_apart(p)], catalogue)
+    aside = rows_of_points([p for p in evidence.points if evidence.is_held_apart(p)], catalogue)
     widths = learned(_predicted(aside, Fit(family, aside).residuals(logs)), kinds)
     left_out = _predicted(rows, fit.left_out(everything, rows.sources))
     return Calibration(
@@ -74,10 +74,11 @@ def calibrate(evidence: Evidence, catalogue: Catalogue) -> Calibration:
 def fit_of(evidence: Evidence, catalogue: Catalogue) -> Fit:
     """Return the fit of a catalogue's engines on evidence, not yet solved."""
     points = [point for point in evidence.points if evidence.is_fitted(point)]
-    return Fit(family_of(catalogue.engine_files()), _rows_of(points, catalogue))
+    return Fit(family_of(catalogue.engine_files()), rows_of_points(points, catalogue))
 
 
-def _rows_of(points: Sequence[Point], catalogue: Catalogue) -> StackedPoints:
+def rows_of_points(points: Sequence[Point], catalogue: Catalogue) -> StackedPoints:
+    """Return the points that a catalogue predicts, counted once so that fits price them."""
     batches, _ = gather(points, Deployments(catalogue))
     return rows_of(batches)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from fastcalc.catalogue.schema.engines import Phase
 from fastcalc.core.chip.machine_class import class_of
-from fastcalc.core.speed_range import speed_range
+from fastcalc.core.speed_range import is_new, speed_range
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.stacked import StackedPoints
 from fastcalc.formulas.types import Floats
@@ -34,6 +34,7 @@ class Prediction:
     low, high : None for a bound alone
     assumed : what of the layout was not stated, and the waves that a static batch runs in
     typical : speed on the middle one of the layouts that were left open, over that expected [1]
+    is_young : whether the model was new when it was measured
     """
 
     point: Point
@@ -47,6 +48,7 @@ class Prediction:
     bound: float
     assumed: str | None = None
     typical: float = 1.0
+    is_young: bool = False
 
     @property
     def slowdown(self) -> float:
@@ -141,7 +143,10 @@ def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[P
         machine = "offload" if is_offloaded else class_of(hardware)
         about = batch.deployment.engine.id, machine, phase, has_experts
         slowdown = slowdowns[len(predictions) :][: len(batch.points)]
-        reach = speed_range(batch.placement, phase, slowdown=slowdown, is_offloaded=is_offloaded)
+        young = np.array([is_new(batch.deployment.model, p.date) for p in batch.points])
+        reach = speed_range(
+            batch.placement, phase, slowdown=slowdown, is_offloaded=is_offloaded, is_young=young
+        )
         narrowed = batch.recipe.timeline.narrowed
         edges = (
             np.broadcast_arrays(*(edge**narrowed for edge in reach), slowdown)[:2] if reach else ()
@@ -149,7 +154,9 @@ def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[P
         for place, (point, assumed) in enumerate(zip(batch.points, batch.assumptions, strict=True)):
             index = len(predictions)
             value, bound, middle = values[index], bounds[index], typical[index]
-            prediction = Prediction(point, *about, value, None, None, bound, assumed, middle)
+            prediction = Prediction(
+                point, *about, value, None, None, bound, assumed, middle, bool(young[place])
+            )
             predictions.append(
                 prediction.within(*(edge.item(place) for edge in edges)) if edges else prediction
             )

@@ -94,7 +94,8 @@ class PassContext:
     def reached(self, kind: str) -> Term:
         """Return the rate that products with a kind of bytes reach. [FLOP/s]"""
         product: WorkingRate = getattr(self.chip.products, kind)
-        share = self.numbers.setting("compute_fraction") * self.numbers.peak(product.peak)
+        peak = self.numbers.peak(product.peak, kernel=self.numbers.kernel(kind))
+        share = self.numbers.setting("compute_fraction") * peak
         if self.fed is None:
             return share
         wider = number(FED_BITS / scalar(product.bits))

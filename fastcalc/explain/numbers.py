@@ -4,6 +4,7 @@ from math import inf, isfinite
 
 from fastcalc.catalogue.schema import Engine, Hardware, Quantity
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
+from fastcalc.core.chip.formats_run import widened_by
 from fastcalc.core.chip.machine import read_first
 from fastcalc.core.chip.tier import Tier
 from fastcalc.core.placement.placement import AnyPlacement
@@ -69,12 +70,20 @@ class Numbers:
         rate = self.machine.hardware.vector
         return self._printed("vector rate", rate, "FLOP/s") if rate else number(inf, "FLOP/s")
 
-    def peak(self, rate: ArrayLike, tier: Tier | None = None) -> Term:
-        """Return the printed dense peak of a value, of the chip or where a memory is. [FLOP/s]"""
-        owner = self._owner(tier)
+    def kernel(self, kind: str) -> str | None:
+        """Return the kernel that widens a kind of bytes to 16 bits, if one does."""
+        kernels = widened_by(self.machine.engine, self.machine.hardware)
+        return kernels.kernel_of(kind, getattr(self.work.formats, kind))
+
+    def peak(self, rate: ArrayLike, tier: Tier | None = None, *, kernel: str | None = None) -> Term:
+        """Return the printed dense peak of a value, of the chip or where a memory is. [FLOP/s]
+
+        kernel : what computes in it although more is printed for what is stored
+        """
+        owner, why = self._owner(tier), f" ({kernel} widens to it)" if kernel else ""
         for name, quantity in owner.peak.items():
             if quantity.si == scalar(rate):
-                return self._printed(f"dense {name} peak", quantity, "FLOP/s", owner)
+                return self._printed(f"dense {name} peak{why}", quantity, "FLOP/s", owner)
         return number(rate, "FLOP/s")
 
     def link(self, *, is_inside: bool) -> Term:

@@ -177,7 +177,7 @@ def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
         yield f"engine {name} ({', '.join(dict.fromkeys(users))}): fitted on {fitted}"
     chips_of_range = dict[str, dict[str, None]]()
     for scenario in scenarios:
-        if basis := range_note(scenario.engine, scenario.hardware):
+        if basis := range_note(scenario.engine, scenario.hardware, scenario.model):
             chips_of_range.setdefault(basis, {})[scenario.hardware.id] = None
     yield from (f"80 % range ({', '.join(ids)}): {basis}" for basis, ids in chips_of_range.items())
     for outcome in outcomes:

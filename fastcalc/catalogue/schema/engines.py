@@ -26,12 +26,14 @@ class RangeWidths(Entry):
     """80 % ranges as learned: half-widths in the logarithm, of what is expected at its bound.
 
     unseen : how many times as wide where nobody measured the engine on that kind of chip
+    new : how many times as wide of a model that came out in the last months
     """
 
     decode: HalfWidth
     prefill: HalfWidth
     served: HalfWidth
     unseen: Annotated[float, Field(ge=1.0, le=10.0)]
+    new: Annotated[float, Field(ge=1.0, le=10.0)] = 1.0
     basis: str
 
     def of(self, phase: Phase) -> float:
@@ -101,15 +103,26 @@ class FormatsRun(Entry):
     """The formats that software runs, on some architectures or on all.
 
     weights, caches : those that may be asked for
-    unpacked, unpacked_caches : those that its kernels widen to 16 bits before they multiply,
-        whatever units the chip has
     """
 
     architectures: list[Identifier] | None = None
     weights: list[FormatName]
-    unpacked: list[FormatName] = []
     caches: list[CacheFormatName]
-    unpacked_caches: list[CacheFormatName] = []
+    source: str
+    note: str | None = None
+
+
+class WideningKernel(Entry):
+    """A kernel that widens what is stored to 16 bits before it multiplies, whatever a chip has.
+
+    kernel : as the engine's code and logs call it
+    weights, caches : the formats that it takes
+    """
+
+    kernel: str
+    architectures: list[Identifier]
+    weights: list[FormatName] = []
+    caches: list[CacheFormatName] = []
     source: str
     note: str | None = None
 
@@ -129,6 +142,7 @@ class Engine(Entry):
     fitted_kinds: dict[Phase, list[str]] = {}
     cache_formats: dict[FormatName, CacheFormatName] = {}
     formats: list[FormatsRun] = []
+    widening: list[WideningKernel] = []
     parameters: Parameters = Field(default_factory=Parameters)
     architectures: dict[Identifier, Parameters] = {}
     instead: list[Instead] = []

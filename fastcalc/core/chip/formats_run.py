@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from fastcalc.catalogue.formats import number_format
+from fastcalc.catalogue.formats import NumberFormat, number_format
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware
 
@@ -12,14 +12,22 @@ class RunnableFormats(NamedTuple):
 
     is_listed : False where the engine has no list for the chip's architecture, so that the units
         of the chip decide
-    unpacked, unpacked_caches : those that kernels widen to 16 bits, whatever units the chip has
     """
 
     weights: tuple[str, ...]
     caches: tuple[str, ...]
     is_listed: bool = True
-    unpacked: tuple[str, ...] = ()
-    unpacked_caches: tuple[str, ...] = ()
+
+
+class Widened(NamedTuple):
+    """The kernels that widen formats to 16 bits, whatever units the chip has, by format."""
+
+    weights: dict[str, str]
+    caches: dict[str, str]
+
+    def kernel_of(self, kind: str, stored: NumberFormat) -> str | None:
+        """Return the kernel that widens a kind of bytes, stored in a format; None for none."""
+        return (self.caches if kind == "kv" else self.weights).get(stored.id)
 
 
 @once
@@ -27,12 +35,20 @@ def formats_run(engine: Engine, hardware: Hardware) -> RunnableFormats:
     """Return the formats that an engine lists for a chip, or else those the chip has units for."""
     for row in engine.formats:
         if row.architectures is None or hardware.architecture in row.architectures:
-            weights, caches = tuple(row.weights), tuple(row.caches)
-            widened = tuple(row.unpacked), tuple(row.unpacked_caches)
-            return RunnableFormats(weights, caches, True, *widened)
+            return RunnableFormats(tuple(row.weights), tuple(row.caches))
     eight = ("fp8",) if hardware.rate("fp8") else ()
     four = four_bits(hardware)
     return RunnableFormats((*eight, *((four,) if four else ())), eight, is_listed=False)
+
+
+@once
+def widened_by(engine: Engine, hardware: Hardware) -> Widened:
+    """Return which kernels of an engine widen what on a chip."""
+    rows = [row for row in engine.widening if hardware.architecture in row.architectures]
+    return Widened(
+        {name: row.kernel for row in rows for name in row.weights},
+        {name: row.kernel for row in rows for name in row.caches},
+    )
 
 
 def four_bits(hardware: Hardware) -> str | None:

@@ -13,7 +13,7 @@ from fastcalc.catalogue.formats import NumberFormat
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware, Parameters
 from fastcalc.catalogue.schema.engine_parameters import DeclaredParameters
-from fastcalc.core.chip.formats_run import formats_run
+from fastcalc.core.chip.formats_run import widened_by
 from fastcalc.core.chip.rates import WorkingRate, fastest_rate, working_rate
 from fastcalc.core.chip.reserve import NOTHING, Reserve, reserve_of
 from fastcalc.core.chip.tier import MemoryChoice, Tier, own_tiers
@@ -305,11 +305,10 @@ def _chip(
     hardware: Hardware, engine: Engine, formats: Kinds[NumberFormat], bandwidth: float
 ) -> Chip:
     short_sums = bool(parameters_on(engine, hardware).short_sums)
-    run = formats_run(engine, hardware)
-    widened = (*[run.unpacked] * 3, run.unpacked_caches)
+    weights, caches = widened_by(engine, hardware)
     products = (
         working_rate(hardware, stored, short_sums=short_sums, unpacked=names)
-        for stored, names in zip(formats, widened, strict=True)
+        for stored, names in zip(formats, (*[weights] * 3, caches), strict=True)
     )
     up, out = hardware.links.scale_up, hardware.links.scale_out
     ways = [way for way in (out, up) if way]
