@@ -299,3 +299,18 @@ def test_a_new_chip_is_asked_what_decides(fastcalc, tmp_path):
 def test_names_of_elsewhere_are_answered_with_those_of_here(fastcalc):
     assert "did you mean claude-opus" in fastcalc("compare", "claude-opus-4.5").err
     assert "write --format json" in fastcalc("compare", "--json").err
+
+
+def test_show_lists_what_stands_in_for_numbers_left_out(fastcalc, tmp_path):
+    """Medians of GPUs that state them: 108 cores, 51 TFLOP/s, domains of 8."""
+    path = tmp_path / "my-chip.yaml"
+    path.write_text(
+        "id: my-chip\nname: Mine\nvendor: Me\nkind: gpu\nscope: one\n"
+        "memory: [{name: HBM, capacity: 64 GiB, bandwidth: 2 TB/s}]\n"
+        "peak: {bf16: 500 TFLOP/s}\nlinks: {scale_up: {bandwidth: 450 GB/s}}\n"
+    )
+    rows = [line.split()[:2] for line in fastcalc("show", path).out.splitlines()]
+    assert ["cores", "108"] in rows
+    assert ["vector", "51"] in rows
+    assert ["links.scale_up.domain", "8"] in rows
+    assert "left out" not in fastcalc("show", "h100-sxm").out

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, get_args
 
+from fastcalc.catalogue.chip_defaults import defaults_of
 from fastcalc.catalogue.schema import Engine, Hardware, Memory, Model, Quantity
 from fastcalc.catalogue.schema.hardware import RateFormat
 from fastcalc.core.chip.machine_class import ENGINES
@@ -243,8 +244,18 @@ def hardware_parts(chip: Hardware) -> list[Part]:
         if any(remark_words):
             remarks.append(f"{path}: {'; '.join(word for word in remark_words if word)}")
     table = TextTable(heads, rows, left=(0, 1, 2, 3))
-    page: list[Part] = [Title(chip.id, about), "", table]
+    page: list[Part] = [Title(chip.id, about), "", table, *_left_out(chip)]
     return page + _grounds(chip, [*remarks, *chip.notes])
+
+
+def _left_out(chip: Hardware) -> list[Part]:
+    """Return what stands in for the numbers that a chip's file leaves out, and how to weigh it."""
+    rows = [(default.path, default.quantity.text, default.basis) for default in defaults_of(chip)]
+    if not rows:
+        return []
+    table = TextTable([("left out",), ("taken",), ("which is the",)], rows, left=(0, 1, 2))
+    cost = "'fastcalc sensitivity MODEL --on CHIP' says in rows with a star what each costs"
+    return ["", table, Notes([cost])]
 
 
 def engine_parts(engine: Engine) -> list[Part]:
