@@ -9,6 +9,7 @@ from fastcalc.catalogue.schema.hardware import RateFormat
 from fastcalc.core.chip.machine_class import ENGINES
 from fastcalc.core.model.workload import Workload, checkpoint_parameters, workload
 from fastcalc.formulas.roofline import critical_batch
+from fastcalc.mentions import command, flag
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, TextTable, Title
 from fastcalc.report.headings import TableColumn
@@ -254,7 +255,8 @@ def _left_out(chip: Hardware) -> list[Part]:
     if not rows:
         return []
     table = TextTable([("left out",), ("taken",), ("which is the",)], rows, left=(0, 1, 2))
-    cost = "'fastcalc sensitivity MODEL --on CHIP' says in rows with a star what each costs"
+    line = command(f"fastcalc sensitivity MODEL {flag('on')} CHIP")
+    cost = f"'{line}' says in rows with a star what each costs"
     return ["", table, Notes([cost])]
 
 
