@@ -22,7 +22,7 @@ from fastcalc.search.sensitivity.effects import effects
 from fastcalc.search.sensitivity.levers import levers, with_layout
 from fastcalc.search.sensitivity.targets import Target, goal
 from tests import strategies
-from tests.helpers import outcome, run_once
+from tests.helpers import outcome, run_once, words
 from tests.test_each_number import multiplied
 
 
@@ -203,7 +203,7 @@ def test_it_says_beyond_which_bandwidth_nothing_is_bought(chip):
     ]
     assert speeds[0] < speeds[1] < 0.99 * speeds[4] < speeds[2]
     assert speeds[3] == speeds[4]
-    assert "memory.SRAM.bandwidth buys nothing beyond" in str(table)
+    assert "memory.SRAM.bandwidth buys nothing beyond" in words(str(table))
 
 
 def test_prices_and_first_tokens_are_targets_too(chip):
@@ -244,7 +244,7 @@ def test_the_two_numbers_stand_alongside_the_records(faster):
     (target,) = faster.details["targets"]
     assert target["figure"] == "tokens_per_s_per_user"
     assert len(target["pair"]) == 2
-    assert "400 tokens/s is out of reach" in str(faster)
+    assert "400 tokens/s is out of reach" in words(str(faster))
 
 
 def test_the_tornado_draws_both_ways(faster):

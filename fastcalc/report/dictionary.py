@@ -43,11 +43,12 @@ _TYPES = {"count": int, "yes or no": bool, "list": list, "text": str}
 def type_of(key: str, values: Iterable[Any]) -> type:
     """Return what the values of a key are: int, float, bool, list or str.
 
-    values : of all records; they say it where the dictionary has no such key
+    values : of all records; they say it where the dictionary has no such key, or a command has
+        lists under a key of another's numbers
     """
-    if column := meanings().get(key):
-        return _TYPES.get(column.unit, float)
     types = {type(cell) for cell in values if cell is not None}
+    if (column := meanings().get(key)) and (list not in types or column.unit in _TYPES):
+        return _TYPES.get(column.unit, float)
     if len(types) == 1 and types <= {*_TYPES.values()}:
         return types.pop()
     return float if types <= {int, float} else str

@@ -51,12 +51,15 @@ class Part:
         return times
 
     def _on_the_way(self, software: EngineParameters, times: float) -> dict[str, ArrayLike]:
-        if not self.towards:
-            return {}
+        # A machine that has no such cost, as one without launches, has none that could grow.
+        costs = {name: floats(getattr(software, name)) for name, _ in self.towards}
         ratios = {
-            name: np.maximum(value / floats(getattr(software, name)), 1.0)
+            name: np.maximum(value / costs[name], 1.0)
             for name, value in self.towards
+            if np.all(costs[name] > 0.0)
         }
+        if not ratios:
+            return {}
         largest = reduce(np.maximum, ratios.values(), floats(_SLIGHT))
         share = np.log(times) / np.log(largest)
         return {name: getattr(software, name) * ratio**share for name, ratio in ratios.items()}

@@ -132,7 +132,7 @@ def lines_of(words: Sequence[str]) -> Iterator[str]:
     r"""Yield a command over several lines, a flag on each.
 
     >>> list(lines_of(["serve", "a/b", "--tp", "2", "--fast"]))
-    ['serve a/b \\\\', '  --tp 2 \\\\', '  --fast']
+    ['serve a/b \\', '  --tp 2 \\', '  --fast']
     """
     lines: list[list[str]] = [[]]
     for word in words:
