@@ -499,8 +499,8 @@ def fresh(*args, **more):
 SECTIONS = {
     "compare": "Arguments, Traffic, Formats, Deployment, Memory, Engine limits, Measurements, Prices, Output, Your own "
     "files, Options, Examples",
-    "plan": "Arguments, Traffic, Service level, Who asks, Means, Search, Formats, Deployment, Measurements, Engine limits, "
-    "Memory, Prices, Servers, Output, Your own files, Options, Examples",
+    "plan": "Arguments, Traffic, Service level, Who asks, Means, Prices, Search, Formats, Deployment, Measurements, Engine limits, "
+    "Memory, Servers, Output, Your own files, Options, Examples",
     "import": "Arguments, Output, Options, Examples",
     "new": "Arguments, Output, Options, Examples",
 }

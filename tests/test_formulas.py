@@ -340,6 +340,24 @@ PUBLISHED = [
     # Of an exponential distribution 95 % are below ln 20 means.
     ("gamma_share", {"value": math.log(20), "mean": 1.0, "variance": 1.0}, 0.95, 2e-3),
     ("busy_sessions", {"response": 300, "think": 60}, 6, 1e-12),
+    # 2,049 tokens are 128 blocks of 16 and a token of one more.
+    ("whole_blocks", {"tokens": 2049, "block": 16}, 129 * 16, 0),
+    # Mistral Small 3.2 under vLLM: 28.2 GiB, to a tenth, and 184,832 tokens (its log); a block is
+    # keys and values of 40 layers of 8 heads of 128, 2 B each.
+    (
+        "cached_tokens",
+        {
+            "available": 28.2 * 2**30,
+            "sequence": 16 * 2 * 40 * 8 * 128 * 2,
+            "tokens": 16,
+            "block": 16,
+        },
+        184_832,
+        0.05 / 28.2 * 184_832,
+    ),
+    # Of 100 B a block of 32 B is held three times; below none there is none.
+    ("cached_tokens", {"available": 100, "sequence": 64, "tokens": 32, "block": 16}, 48, 0),
+    ("cached_tokens", {"available": -1, "sequence": 64, "tokens": 32, "block": 16}, 0, 0),
     # DeepSeek's fleet: 608 and 168 billion tokens a day, 73.7k in and 14.8k out a node: 226.9
     # nodes, 226.75 reported.
     (

@@ -77,7 +77,7 @@ def solved(grid, layout, service):
     asked = replace(grid.scenario, sharding=sharding, traffic=traffic)
     outcome = solve(replace(asked, batches=tuple(range(1, 4098))))
     limit = outcome.placement.machine.software.max_sequences
-    held = outcome.estimate.fits & (outcome.estimate.batch <= limit * layout.dp)
+    held = outcome.estimate.is_certain & (outcome.estimate.batch <= limit * layout.dp)
     assert not np.any(held[1:] & ~held[:-1])
     count = int(held.sum())
     return solve(replace(asked, batches=tuple(range(1, count + 1)))) if count else None

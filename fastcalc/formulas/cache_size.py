@@ -34,12 +34,12 @@ def cached_tokens(
     tokens : of that sequence, whole blocks of them, :math:`t` [1]
     block : tokens of a block, :math:`b` [1]
 
-    Where every token takes as much it does not depend on the length. Source: vLLM 0.11,
-    vllm/v1/core/kv_cache_utils.py, get_num_blocks and get_max_concurrency_for_kv_cache_config;
-    Mistral Small 3.2 logged 28.2 GiB and 184,832 tokens.
+    Where every token takes as much it does not depend on the length.
 
-    >>> each = 2 * 40 * 8 * 128 * 2  # bytes of a token
-    >>> float(cached_tokens(available=28.2 * 2**30, sequence=16 * each, tokens=16, block=16))
+    Source: vLLM 0.11, vllm/v1/core/kv_cache_utils.py, get_num_blocks and
+    get_max_concurrency_for_kv_cache_config; Mistral Small 3.2 logged 28.2 GiB and 184,832 tokens.
+
+    >>> float(cached_tokens(available=28.2 * 2**30, sequence=2_621_440, tokens=16, block=16))
     184800.0
     """
     in_blocks = np.maximum(floats(available), 0.0) * tokens / (floats(sequence) * block)
