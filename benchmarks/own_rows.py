@@ -69,9 +69,9 @@ class Left:
     unexplained: float
     is_set_aside: bool
 
-    def is_inside(self, kept: float) -> bool:
+    def is_inside(self, share: float) -> bool:
         """Return whether it lies in the narrowed range, of which a share is kept in any case."""
-        return abs(self.own) <= self.width * (kept + (1.0 - kept) * self.unexplained)
+        return abs(self.own) <= self.width * (share + (1.0 - share) * self.unexplained)
 
 
 def deployments() -> dict[tuple[str, ...], list[Measured]]:
@@ -161,7 +161,7 @@ def with_constants(
     members: dict[tuple[str, ...], list[Measured]], **constants: float
 ) -> list[Left]:
     """Return what two rows of each deployment predict with other constants."""
-    kept = {name: getattr(own_rows, name) for name in constants}
+    shipped = {name: getattr(own_rows, name) for name in constants}
     try:
         for name, value in constants.items():
             setattr(own_rows, name, value)
@@ -171,7 +171,7 @@ def with_constants(
             for left in predicted(members, 2, "spread", same_phase=same_phase)
         ]
     finally:
-        for name, value in kept.items():
+        for name, value in shipped.items():
             setattr(own_rows, name, value)
 
 
@@ -187,33 +187,33 @@ def choose(members: dict[tuple[str, ...], list[Measured]]) -> list[dict[str, flo
     lefts = [with_constants(members, **constants) for constants in grid]
     for place, left in enumerate(lefts):
         by_deployment = defaultdict[tuple[int, int], list[float]](list)
-        for one in left:
-            error = float(np.log(abs(one.own) + 0.03))  # no benchmark repeats itself more closely
-            by_deployment[fold[one.source], one.deployment].append(error)
+        for row in left:
+            error = float(np.log(abs(row.own) + 0.03))  # no benchmark repeats itself more closely
+            by_deployment[fold[row.source], row.deployment].append(error)
         for (part, _), errors in by_deployment.items():
             losses[place, part] += float(np.mean(errors))
     chosen = []
     for part in range(FOLDS):
-        best = int((losses.sum(axis=1) - losses[:, part]).argmin())
-        others = [left for left in lefts[best] if fold[left.source] != part]
-        aside, fitted = ([x for x in others if x.is_set_aside is flag] for flag in (True, False))
+        winner = int((losses.sum(axis=1) - losses[:, part]).argmin())
+        training = [left for left in lefts[winner] if fold[left.source] != part]
+        aside, fitted = ([x for x in training if x.is_set_aside is flag] for flag in (True, False))
         covers = [
             np.mean([np.mean([left.is_inside(share) for left in half]) for half in (aside, fitted)])
             for share in SHARES
         ]
-        kept = SHARES[int(np.abs(np.array(covers) - 0.8).argmin())]
-        chosen.append(grid[best] | {"LEFT": kept})
+        share = SHARES[int(np.abs(np.array(covers) - 0.8).argmin())]
+        chosen.append(grid[winner] | {"LEFT": share})
     return chosen
 
 
-def line(left: Sequence[Left], kept: float) -> str:
+def line(left: Sequence[Left], share: float) -> str:
     """Return the scores of rows that were predicted: medians, cover, and who is worse off."""
-    errors = np.abs([[one.shipped, one.own] for one in left])
+    errors = np.abs([[row.shipped, row.own] for row in left])
     medians, far = np.exp(np.median(errors, axis=0)), np.exp(np.percentile(errors, 90, axis=0))
-    inside = np.mean([one.is_inside(kept) for one in left])
+    inside = np.mean([row.is_inside(share) for row in left])
     groups = defaultdict[int, list[int]](list)
-    for place, one in enumerate(left):
-        groups[one.deployment].append(place)
+    for place, row in enumerate(left):
+        groups[row.deployment].append(place)
     by_deployment = np.array([np.median(errors[places], axis=0) for places in groups.values()])
     lost = by_deployment[:, 1] - by_deployment[:, 0]
     worse, noticed = np.mean(lost > 1e-9), np.mean(lost > np.log(NOTICED))
@@ -236,7 +236,7 @@ def report(members: dict[tuple[str, ...], list[Measured]]) -> Iterator[str]:
     for same_phase, way, count in product((True, False), ("random", "spread"), (1, 2, 3)):
         left = predicted(members, count, way, same_phase=same_phase)
         kind = "same phase" if same_phase else "any phase"
-        aside = [one for one in left if one.is_set_aside]
+        aside = [row for row in left if row.is_set_aside]
         for part, rows in (("all", left), ("set aside", aside)):
             label = f"{count} {way}, {kind}, {part}"
             yield f"{label:32} {line(rows, own_rows.LEFT)}"
@@ -253,8 +253,8 @@ def main() -> None:
         held_out = {*sources[part::FOLDS]}
         rows = {key: value for key, value in members.items() if key[0] in held_out}
         names = ", ".join(f"{name} {value:.3g}" for name, value in constants.items())
-        kept = constants.pop("LEFT")
-        print(f"part {part + 1}: {names}\n{line(with_constants(rows, **constants), kept)}")
+        share = constants.pop("LEFT")
+        print(f"part {part + 1}: {names}\n{line(with_constants(rows, **constants), share)}")
 
 
 if __name__ == "__main__":

@@ -86,8 +86,8 @@ def simulate(
         while arrived < count and arrival[arrived] <= now:
             queue.append(_Prompt(arrived, int(prompt[arrived])))
             arrived += 1
-        taken, begun, busy = _take_in(queue, slots, busy)
-        now += pass_seconds(len(decoding), taken)
+        prompt_tokens, begun, busy = _take_in(queue, slots, busy)
+        now += pass_seconds(len(decoding), prompt_tokens)
         passes += 1
         while decoding and decoding[0][0] == passes:
             last[heapq.heappop(decoding)[1]] = now
@@ -95,28 +95,28 @@ def simulate(
         for request in begun:
             first[request] = now
             heapq.heappush(decoding, (passes + int(output[request]) - 1, request))
-    kept = slice(count // 10, None)
+    steady = slice(count // 10, None)
     return Simulated(
-        (first - arrival)[kept] + OVERHEAD,
-        ((last - first) / (output - 1))[kept],
-        (last - arrival)[kept] + OVERHEAD,
+        (first - arrival)[steady] + OVERHEAD,
+        ((last - first) / (output - 1))[steady],
+        (last - arrival)[steady] + OVERHEAD,
     )
 
 
 def _take_in(queue: deque[_Prompt], slots: int, busy: int) -> tuple[int, list[int], int]:
     """Return the prompt tokens of a pass, the requests whose prompts it ends, and slots taken."""
-    taken, begun = 0, []
-    while queue and taken < CHUNK:
+    pass_tokens, begun = 0, []
+    while queue and pass_tokens < CHUNK:
         prompt = queue[0]
         if not prompt.has_slot:
             if busy == slots:
                 break
             prompt.has_slot, busy = True, busy + 1
-        tokens = min(prompt.left, CHUNK - taken)
-        prompt.left, taken = prompt.left - tokens, taken + tokens
+        tokens = min(prompt.left, CHUNK - pass_tokens)
+        prompt.left, pass_tokens = prompt.left - tokens, pass_tokens + tokens
         if not prompt.left:
             begun.append(queue.popleft().request)
-    return taken, begun, busy
+    return pass_tokens, begun, busy
 
 
 def ratios(closed: Percentiles, simulated: Simulated) -> Iterator[tuple[str, list[float]]]:
@@ -139,8 +139,14 @@ def main(count: int = 20_000) -> None:
             load = random_load(kinds, slots, share * capacity)
             times = simulate(kinds, slots, share * capacity, count)
             for time, factors in ratios(load.percentiles(), times):
-                known = "" if load.is_known else "not said"
-                line = [name, f"{share:.0%}", time, *(f"{factor:.2f}" for factor in factors), known]
+                remark = "" if load.is_known else "not said"
+                line = [
+                    name,
+                    f"{share:.0%}",
+                    time,
+                    *(f"{factor:.2f}" for factor in factors),
+                    remark,
+                ]
                 rows.append(line)
     heads = ("traffic", "load", "time", "mean", *(f"p{part * 100:g}" for part in SHARES), "")
     sys.stdout.write(f"{markdown(heads, rows, left=3)}\n")

@@ -19,6 +19,7 @@ from fastcalc.report.commands import Typed, compare_command
 from fastcalc.report.console import Screen
 from fastcalc.report.plan_notes import reported
 from fastcalc.report.plan_table import parts as plan_parts
+from fastcalc.report.ranked_plan import tpot_range
 from fastcalc.search.plan.candidates import candidates, deployments
 from fastcalc.search.plan.cheapest_plans import decide
 from fastcalc.search.plan.service import Service
@@ -304,7 +305,7 @@ def test_a_slow_end_below_the_speed_asked_is_reported(planned, page):
 
 def test_a_slow_end_within_the_limit_is_not_reported(found):
     best = found.plans[0]
-    _, slow = report.tpot_range(best)
+    _, slow = tpot_range(best)
     for limit, count in ((slow * 1.01, 0), (slow * 0.99, 1)):
         asked = replace(found, service=replace(SERVICE, tpot=limit))
         assert len(lines(asked, f"{best.scenario.hardware.id}: at the slow end")) == count

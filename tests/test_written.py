@@ -9,7 +9,7 @@ import unicodedata
 import pytest
 import yaml
 
-from fastcalc.report import console, fastmode, plan, records
+from fastcalc.report import console, fastmode, plan_columns, records
 from fastcalc.written import csv_cell, line, to_csv, to_json, to_markdown, visible
 
 from .helpers import ROOT, loaded, run
@@ -195,8 +195,8 @@ def test_refusals_are_one_line_that_can_be_read(args, fastcalc):
 @pytest.mark.parametrize(
     ("name", "keys"),
     [
-        ("plan", plan.KEYS),
-        ("no plan", plan.KEYS),
+        ("plan", plan_columns.KEYS),
+        ("no plan", plan_columns.KEYS),
         ("frontier", records.KEYS),
         ("no frontier", records.KEYS),
         ("fastmode", fastmode.KEYS),

@@ -43,13 +43,13 @@ def answers_of(
         If the peer fails.
     """
     file = cache / f"answers-{peer.package}.jsonl"
-    kept = _kept(file)
-    missing = [question for question in questions if _key(question) not in kept]
+    answers = _kept(file)
+    missing = [question for question in questions if _key(question) not in answers]
     for start in range(0, len(missing), at_once):
         print(f"asking {peer.name}: {start} of {len(missing)} points", file=sys.stderr)
         chunk = missing[start : start + at_once]
-        kept |= _asked(peer, chunk, cache, file)
-    return {str(question["id"]): kept[_key(question)] for question in questions}
+        answers |= _asked(peer, chunk, cache, file)
+    return {str(question["id"]): answers[_key(question)] for question in questions}
 
 
 def seconds_of(answers: Iterable[Answer]) -> float:

@@ -54,11 +54,11 @@ class People:
 
 def people_of(request: Askers) -> People | None:
     """Return who makes the requests, None where nobody is said to."""
-    others = ("think", "active_fraction", "requests_per_active_user_per_min", "peak_multiplier")
-    given = [name for name in others if getattr(request, name) is not None]
+    habits = ("think", "active_fraction", "requests_per_active_user_per_min", "peak_multiplier")
+    stated = [name for name in habits if getattr(request, name) is not None]
     if request.people is None:
-        if given:
-            raise InputError(f"{option(given[0])} is of {option('people', '500')}; give that too")
+        if stated:
+            raise InputError(f"{option(stated[0])} is of {option('people', '500')}; give that too")
         return None
     if request.rate is not None:
         raise InputError(

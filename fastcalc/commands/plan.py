@@ -18,7 +18,7 @@ from fastcalc.core.chip.formats_run import four_bits
 from fastcalc.core.scenario import Scenario, check_context
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
-from fastcalc.report import commands, plan_table
+from fastcalc.report import commands, plan_columns, plan_table
 from fastcalc.report import plan as report
 from fastcalc.report.numbers_as_text import many, number
 from fastcalc.report.plan_refusal import most_carried, refusal
@@ -67,7 +67,7 @@ def run(request: FindPlans) -> CommandAnswer:
     if not decision.plans:
         return no_answer(
             [refusal(decision), *_carried_within(grids, decision)],
-            report.KEYS,
+            plan_columns.KEYS,
             plan_table.columns(service),
             lambda: report.details(decision, typed_of(request)),
             notes,
@@ -251,16 +251,16 @@ def _run_by(
 ) -> list[Hardware]:
     """Return the chips that the program runs on whose command is to be written."""
     readers.choice(program, option("emit"), tuple(ENGINES))
-    kept = [chip for chip in chips if runs_on(program, chip)]
-    if not kept:
+    supported = [chip for chip in chips if runs_on(program, chip)]
+    if not supported:
         raise InputError(
             f"{option('emit', program)} starts no server on {shown(as_text(request.on))}; name "
             f"chips that it runs on with {option('on', 'h100-sxm')}"
         )
-    if len(kept) < len(chips):
-        left_out = len(chips) - len(kept)
+    if len(supported) < len(chips):
+        left_out = len(chips) - len(supported)
         notes.append(f"{program} does not run on {left_out} of {len(chips)} chips: left out")
-    return kept
+    return supported
 
 
 def _formats(

@@ -8,8 +8,7 @@ from fastcalc.commands.answer import CommandAnswer, no_answer
 from fastcalc.core.pricing import Pricing
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
-from fastcalc.report import commands, plan_fleet, plan_table
-from fastcalc.report import plan as report
+from fastcalc.report import commands, plan_columns, plan_fleet, plan_table
 from fastcalc.requests import means, readers
 from fastcalc.requests.search import FindPlans
 from fastcalc.search.plan.fleet_plan import Owned, fleet_plan
@@ -43,7 +42,7 @@ def run(request: FindPlans) -> CommandAnswer:
     if not fleet.is_enough:
         return no_answer(
             plan_fleet.refusals(fleet),
-            plan_fleet.KEYS,
+            plan_columns.KEYS,
             plan_table.columns(service),
             partial(plan_fleet.details, fleet, typed),
             notes,
@@ -63,7 +62,7 @@ def run(request: FindPlans) -> CommandAnswer:
         ),
         lambda: plan_fleet.details(fleet, typed),
         notes=notes,
-        keys=report.KEYS,
+        keys=plan_columns.KEYS,
     )
 
 

@@ -49,15 +49,19 @@ class OwnFit:
     @property
     def engine(self) -> Engine:
         """The engine with its values moved."""
-        parameters, own = self.base.parameters, dict(self.base.architectures)
+        parameters, architectures = self.base.parameters, dict(self.base.architectures)
         for node, value in zip(self.nodes, self.values.tolist(), strict=True):
             quantity = getattr(self.base.on(node.group), node.name)
             moved = {node.name: quantity.model_copy(update={"si": value})}
             if node.group:
-                own[node.group] = own.get(node.group, Parameters()).model_copy(update=moved)
+                architectures[node.group] = architectures.get(node.group, Parameters()).model_copy(
+                    update=moved
+                )
             else:
                 parameters = parameters.model_copy(update=moved)
-        return self.base.model_copy(update={"parameters": parameters, "architectures": own})
+        return self.base.model_copy(
+            update={"parameters": parameters, "architectures": architectures}
+        )
 
 
 def fit_own(

@@ -49,16 +49,16 @@ def own_rows(
     reasons.
     """
     left_aside = defaultdict[str, int](int)
-    kept: list[Point] = []
+    usable: list[Point] = []
     for point in points:
         if point.is_offloaded:
             left_aside["part of the model was on a host"] += 1
         elif not (any_engine or is_engine_of(point, catalogue, base)):
             left_aside[f"of another engine ({point.engine})"] += 1
         else:
-            kept.append(point)
+            usable.append(point)
     plain = base.model_copy(update={"own_deployments": []})
-    batches, reasons = gather(kept, Deployments(catalogue, plain))
+    batches, reasons = gather(usable, Deployments(catalogue, plain))
     for reason in reasons.values():
         left_aside[reason] += 1
     if not batches:

@@ -13,14 +13,14 @@ from fastcalc.report import (
     fastmode,
     fit_records,
     infer,
-    plan,
+    plan_columns,
     sensitivity,
 )
 
 COMMANDS: dict[str, tuple[Column[Any], ...]] = {
     "compare, frontier, sweep": COLUMNS,
     "fit": fit_records.COLUMNS,
-    "plan": plan.COLUMNS,
+    "plan": plan_columns.COLUMNS,
     "fastmode": fastmode.COLUMNS,
     f"fastmode {flag('curve')}": curve.COLUMNS,
     "sensitivity": sensitivity.COLUMNS,

@@ -153,7 +153,7 @@ def parts(locations: Sequence[Location], next_command: str, screen: Screen) -> l
     """Return where each model fits in a sentence, a table of what fills each memory, and why."""
     page: list[Part] = []
     notes: list[str] = []
-    kept: list[str] = []
+    reserves: list[str] = []
     groups = [list(group) for _, group in groupby(locations, _what)]
     for members in groups:
         of = f"{' '.join(_what(members[0]))} on " if len(groups) > 1 else ""
@@ -164,7 +164,10 @@ def parts(locations: Sequence[Location], next_command: str, screen: Screen) -> l
         notes += dict.fromkeys(
             f"{of}{location.scenario.hardware.id}: {why(location)}" for location in members
         )
-        kept += dict.fromkeys(f"{of}{kept_note(location)}" for location in members)
+        reserves += dict.fromkeys(f"{of}{kept_note(location)}" for location in members)
     needs = _KEY_OF_NEEDS * any(not location.fits for location in locations)
     edge = _KEY_OF_EDGE * any(location.verdict == "edge" for location in locations)
-    return [*page, screen.under_table(_KEY + needs + edge, notes, [*notes, *kept], next_command)]
+    return [
+        *page,
+        screen.under_table(_KEY + needs + edge, notes, [*notes, *reserves], next_command),
+    ]

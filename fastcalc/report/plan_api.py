@@ -4,14 +4,16 @@ from collections.abc import Iterator
 
 from fastcalc.formulas.money import break_even_rate
 from fastcalc.report.numbers_as_text import dollars, number
-from fastcalc.report.plan import SECONDS_PER_MONTH
+from fastcalc.report.ranked_plan import SECONDS_PER_MONTH
 from fastcalc.search.plan.service import Service
 
 
-def api_notes(service: Service, requests: float, most: float, usd: float | None) -> Iterator[str]:
+def api_notes(
+    service: Service, requests: float, capacity: float, usd: float | None
+) -> Iterator[str]:
     """Say what the API charges for some requests, and from how many on machines are cheaper.
 
-    requests, most : that the machines are to carry, and that they carry at most [1/s]
+    requests, capacity : that the machines are to carry, and that they carry at most [1/s]
     usd : what they cost a month; None if unknown
     """
     charged = service.api_request_usd
@@ -26,16 +28,16 @@ def api_notes(service: Service, requests: float, most: float, usd: float | None)
     if usd > 0.0:
         rate = float(break_even_rate(usd_per_month=usd, usd_per_request=charged))
         note += (
-            f"; as much at {_crossing(service, rate, most)}, at {number(bill / usd)} times the "
+            f"; as much at {_crossing(service, rate, capacity)}, at {number(bill / usd)} times the "
             "price of a chip, or where a chip carries so many times less"
         )
     yield note
 
 
-def _crossing(service: Service, rate: float, most: float) -> str:
+def _crossing(service: Service, rate: float, capacity: float) -> str:
     """Say where both cost the same, in requests, tokens and as a share of what is carried."""
     tokens = rate * (service.prompt + service.output) * SECONDS_PER_MONTH
     crossing = f"{number(rate)} requests/s ({number(tokens / 1e6)} Mtok a month"
-    if rate > most:
-        return f"{crossing}, more than the {number(most)} that they carry)"
-    return f"{crossing}, {rate / most:.1%} of what they carry)"
+    if rate > capacity:
+        return f"{crossing}, more than the {number(capacity)} that they carry)"
+    return f"{crossing}, {rate / capacity:.1%} of what they carry)"

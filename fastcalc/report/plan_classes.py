@@ -15,8 +15,8 @@ from fastcalc.report.console import Part, Screen, Title
 from fastcalc.report.headings import TableColumn
 from fastcalc.report.numbers_as_text import dollars, many, number
 from fastcalc.report.percentiles import in_words, percentile_record
-from fastcalc.report.plan import KEYS as PLAN_KEYS
 from fastcalc.report.plan import assumptions, notes, unrounded
+from fastcalc.report.plan_columns import KEYS as PLAN_KEYS
 from fastcalc.report.plan_table import columns
 from fastcalc.report.records import Record, plain, plainly
 from fastcalc.report.servers.script import script
@@ -123,8 +123,8 @@ class Answer:
         """Return what the records rest on; lengths are those of the classes."""
         shared = assumptions(self.sharing.pools[0].decision)
         lengths = ("prompt_tokens", "output_tokens", "context_tokens", "prefix_hit")
-        kept = {key: value for key, value in shared.items() if key not in lengths}
-        return kept | {"requests_per_s": plain(self._rate), "traffic": self.file}
+        common = {key: value for key, value in shared.items() if key not in lengths}
+        return common | {"requests_per_s": plain(self._rate), "traffic": self.file}
 
     @property
     def _rate(self) -> float:

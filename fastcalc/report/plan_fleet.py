@@ -13,11 +13,11 @@ from fastcalc.report.headings import TableColumn
 from fastcalc.report.numbers_as_text import counted, dollars, listed, many, number
 from fastcalc.report.plan_api import api_notes
 from fastcalc.report.plan_refusal import refusal
+from fastcalc.report.ranked_plan import RankedPlan, tpot_range
 from fastcalc.report.records import Record, plain, plainly
 from fastcalc.search.plan.decision import FEWER_BITS, Plan
 from fastcalc.search.plan.fleet_plan import FleetPlan, Share
 
-KEYS = plan.KEYS
 _ALTERNATIVES, _RENTED, _OTHERS = 2, 1, 4
 """Further plans of chips that are owned, rented plans where some are, and other chips to rent."""
 
@@ -149,7 +149,7 @@ def _load(fleet: FleetPlan) -> str:
     tokens, at_once = number(fleet.requests * fleet.service.output), 0.0
     for share in fleet.shares:
         if share.plan is not None:
-            at_once += plan.RankedPlan(1, share.plan, share.decision.service, "").in_flight
+            at_once += RankedPlan(1, share.plan, share.decision.service, "").in_flight
     return (
         f"{number(fleet.requests)} requests/s, {tokens} output tokens/s, {at_once:,.0f} requests "
         "at once"
@@ -176,8 +176,8 @@ def _rows_of(
         yield "fewer bits *", chosen, share
     if share.owned is None:
         names = {chosen.scenario.hardware.id for chosen in decision.plans[:count]}
-        others = [p for p in decision.of_each_chip if p.scenario.hardware.id not in names]
-        for chosen in others[: None if screen.wide else _OTHERS]:
+        other_chips = [p for p in decision.of_each_chip if p.scenario.hardware.id not in names]
+        for chosen in other_chips[: None if screen.wide else _OTHERS]:
             yield "other chip", chosen, share
 
 
@@ -186,7 +186,7 @@ def _columns(fleet: FleetPlan, shown: list[Plan], screen: Screen) -> list[TableC
     hidden = set()
     if not any(chosen.scenario.traffic.speculation.drafted for chosen in shown):
         hidden.add("speculation_tokens_per_pass")
-    if all(plan.tpot_range(chosen) is None for chosen in shown):
+    if all(tpot_range(chosen) is None for chosen in shown):
         hidden.add("service_tpot_ms_low")
     columns = [column for column in plan_table.columns(service) if column.key not in hidden]
     return [replace(column, drop_priority=0) for column in columns] if screen.wide else columns
@@ -194,7 +194,7 @@ def _columns(fleet: FleetPlan, shown: list[Plan], screen: Screen) -> list[TableC
 
 def _against_api(fleet: FleetPlan) -> Iterator[str]:
     """Say what an API charges for what a fleet carries; all owned chips count, used or not."""
-    month, most = 0.0, 0.0
+    month, capacity = 0.0, 0.0
     for share in fleet.shares:
         if share.plan is not None:
             scenario = share.plan.scenario
@@ -202,8 +202,11 @@ def _against_api(fleet: FleetPlan) -> Iterator[str]:
             if per_hour is None:
                 return
             chips = share.chips if share.owned else share.plan.values["chips"]
-            month, most = month + per_hour * chips * HOURS_PER_MONTH, most + share.plan.requests
-    yield from api_notes(fleet.service, fleet.requests, most, month)
+            month, capacity = (
+                month + per_hour * chips * HOURS_PER_MONTH,
+                capacity + share.plan.requests,
+            )
+    yield from api_notes(fleet.service, fleet.requests, capacity, month)
 
 
 def _next_nodes(fleet: FleetPlan) -> Iterator[str]:

@@ -9,9 +9,10 @@ from fastcalc.core.own_formats import own_formats
 from fastcalc.mentions import option
 from fastcalc.report.compare import basis_of, priced
 from fastcalc.report.numbers_as_text import dollars, many, number
-from fastcalc.report.plan import runner_up_price, tpot_range, undetermined
+from fastcalc.report.plan import runner_up_price
 from fastcalc.report.plan_api import api_notes
 from fastcalc.report.plan_refusal import FIELDS, MOST_NAMED, unknown_chips
+from fastcalc.report.ranked_plan import tpot_range, undetermined
 from fastcalc.report.record_tables import marked
 from fastcalc.report.rounding import rounded_down, rounded_up
 from fastcalc.search.plan.decision import REASONS, Decision, Plan

@@ -11,8 +11,10 @@ from fastcalc.report.commands import Typed, compare_command
 from fastcalc.report.console import Part, Screen, Title, on_one_screen
 from fastcalc.report.headings import TableColumn, pick
 from fastcalc.report.numbers_as_text import number
-from fastcalc.report.plan import COLUMNS, notes, tpot_range, unrounded
+from fastcalc.report.plan import notes, unrounded
+from fastcalc.report.plan_columns import COLUMNS
 from fastcalc.report.plan_notes import chips_and_price, cut, first_notes, reported, times_the_cost
+from fastcalc.report.ranked_plan import tpot_range
 from fastcalc.report.records import Record
 from fastcalc.search.plan.decision import FEWER_BITS, Decision, Plan
 from fastcalc.search.plan.service import Service

@@ -204,8 +204,8 @@ def rows_of(
 def _rank(row: MovedNumber) -> tuple[float, ...]:
     """Return what rows are sorted by: the effect on speed, then whose it is, then other effects."""
     slopes = [abs(row.slope(figure)) for figure in FIGURES]
-    speed, *others = (-slope if isfinite(slope) else 0.0 for slope in slopes)
-    return round(speed, 3), _FILES.index(row.effect.lever.file), *others
+    speed, *further = (-slope if isfinite(slope) else 0.0 for slope in slopes)
+    return round(speed, 3), _FILES.index(row.effect.lever.file), *further
 
 
 _FILES = ("hardware", "host", "engine", "model")

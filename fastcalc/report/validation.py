@@ -167,10 +167,10 @@ def _changes(changes: Sequence[ChipChange] | None, screen: Screen) -> list[str]:
     worse = [changed(change) for change in changes if change.worse > _SAME]
     better = [changed(change) for change in reversed(changes) if change.worse < -_SAME]
     limit = None if screen.wide else _CHANGES_SHOWN
-    named = [*worse[:limit], *better[:limit]]
-    unnamed = len(worse) + len(better) - len(named)
-    named += [f"{many(unnamed, 'other chip')} with {option('wide')}"] if unnamed else []
-    return [f"since the baseline: {'; '.join(named) or 'no chip is further off, none nearer'}"]
+    sentences = [*worse[:limit], *better[:limit]]
+    unnamed = len(worse) + len(better) - len(sentences)
+    sentences += [f"{many(unnamed, 'other chip')} with {option('wide')}"] if unnamed else []
+    return [f"since the baseline: {'; '.join(sentences) or 'no chip is further off, none nearer'}"]
 
 
 def changed(change: ChipChange) -> str:

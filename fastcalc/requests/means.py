@@ -23,15 +23,15 @@ _SCALE = {"": 1.0, "k": 1e3, "M": 1e6}
 _A_MONTH = {"h": HOURS_PER_MONTH, "hour": HOURS_PER_MONTH, "month": 1.0, "year": 1.0 / 12.0}
 
 
-def owned_chips(given: Sequence[str] | Mapping[str, int] | None) -> list[tuple[str, int]]:
+def owned_chips(owned: Sequence[str] | Mapping[str, int] | None) -> list[tuple[str, int]]:
     """Return the names of chips and how many there are: ``h100-sxm=16``.
 
     >>> owned_chips(["h100-sxm=16"])
     [('h100-sxm', 16)]
     """
-    if isinstance(given, Mapping):
-        return [(name, _count(name, str(count))) for name, count in given.items()]
-    pairs = [text.partition("=") for text in given or ()]
+    if isinstance(owned, Mapping):
+        return [(name, _count(name, str(count))) for name, count in owned.items()]
+    pairs = [text.partition("=") for text in owned or ()]
     return [(name.strip(), _count(name + equals, count)) for name, equals, count in pairs]
 
 
@@ -45,15 +45,15 @@ def _count(typed: str, count: str) -> int:
     return readers.whole(count.strip(), flag, LIMITS["chips"], "16")
 
 
-def usd_a_month(given: str | float | None) -> float | None:
+def usd_a_month(budget: str | float | None) -> float | None:
     """Return a budget in dollars a month; an hour is one of 730.
 
     >>> usd_a_month("50k/month"), usd_a_month("$600,000/year"), usd_a_month("100/h")
     (50000.0, 50000.0, 73000.0)
     """
-    if given is None:
+    if budget is None:
         return None
-    text = readers.as_text(given).strip()
+    text = readers.as_text(budget).strip()
     match = _BUDGET.fullmatch(text)
     value = 0.0
     if match:
@@ -66,35 +66,35 @@ def usd_a_month(given: str | float | None) -> float | None:
     return value
 
 
-def watts(given: str | None) -> float | None:
+def watts(power: str | None) -> float | None:
     """Return a power with its unit in watts.
 
     >>> watts("100kW")
     100000.0
     """
-    if given is None:
+    if power is None:
         return None
     try:
-        value = parse_quantity(given, "power")
+        value = parse_quantity(power, "power")
     except InputError:
         value = 0.0
     if value not in LIMITS["power"]:
         raise InputError(
-            f"{option('power')} '{shown(given, 40)}' is not a power with its unit; write for "
+            f"{option('power')} '{shown(power, 40)}' is not a power with its unit; write for "
             "example 100kW"
         )
     return value
 
 
-def api_prices(given: "NumbersGiven | None") -> tuple[float, float, float] | None:
+def api_prices(api: "NumbersGiven | None") -> tuple[float, float, float] | None:
     """Return the dollars of a million tokens in, cached and out: ``0.6/0.15/2.4``.
 
     >>> api_prices("0.6/0.15/2.4")
     (0.6, 0.15, 2.4)
     """
-    if given is None:
+    if api is None:
         return None
-    typed = given if isinstance(given, str) else "/".join(map(str, given))
+    typed = api if isinstance(api, str) else "/".join(map(str, api))
     try:
         prices = [float(part.strip().removeprefix("$")) for part in typed.split("/")]
     except ValueError:
@@ -108,6 +108,6 @@ def api_prices(given: "NumbersGiven | None") -> tuple[float, float, float] | Non
     return prices[0], prices[1], prices[2]
 
 
-def grid_grams(given: float | None) -> float | None:
+def grid_grams(grams: float | None) -> float | None:
     """Return the carbon dioxide of a kilowatt hour. [g]"""
-    return given if given is None else readers.number(given, option("grid"), _GRID, 400)
+    return grams if grams is None else readers.number(grams, option("grid"), _GRID, 400)

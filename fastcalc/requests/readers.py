@@ -193,15 +193,15 @@ def ranks(value: int | None, flag: str) -> int | None:
     return None if value is None else int(number(value, flag, LIMITS["chips"], 8))
 
 
-def prices(given: "PricesGiven | None", *, zero: bool = False) -> list[tuple[str, float]]:
+def prices(typed: "PricesGiven | None", *, zero: bool = False) -> list[tuple[str, float]]:
     """Return each chip with the dollars of its hour, which may be 0 of a chip that is owned."""
-    if isinstance(given, Mapping):
+    if isinstance(typed, Mapping):
         limit, flag = LIMITS["dollars"], option("price")
         return [
             (name, number(usd, f"{flag} of {shown(name)}", limit, 2.1, zero=zero))
-            for name, usd in given.items()
+            for name, usd in typed.items()
         ]
-    return [_price(text, zero=zero) for text in given or ()]
+    return [_price(text, zero=zero) for text in typed or ()]
 
 
 def _price(text: str, *, zero: bool) -> tuple[str, float]:

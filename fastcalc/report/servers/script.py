@@ -13,8 +13,8 @@ from fastcalc.core.chip.reserve import start_rows
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.report.numbers_as_text import many, number
-from fastcalc.report.plan import tpot_range
 from fastcalc.report.plan_notes import chips_and_price, cut
+from fastcalc.report.ranked_plan import tpot_range
 from fastcalc.report.servers import sglang, trtllm, vllm
 from fastcalc.report.servers.server import HEAD, RANK, Role, Server
 from fastcalc.search.plan.decision import Plan

@@ -36,9 +36,11 @@ class Crew(NamedTuple):
             prompt_replicas = prompt_replicas + pool.replicas
         return cls(replicas, prompt_replicas, requests)
 
-    def chips(self, each: Floats, pool: Pool | None) -> Floats:
+    def chips(self, replica_chips: Floats, pool: Pool | None) -> Floats:
         """Return the chips of all replicas, where one that decodes takes so many. [1]"""
-        return self.replicas * each + self.prompt_replicas * (pool.layout.chips if pool else 0.0)
+        return self.replicas * replica_chips + self.prompt_replicas * (
+            pool.layout.chips if pool else 0.0
+        )
 
     @property
     def cost(self) -> Floats:
@@ -74,33 +76,36 @@ def usd_per_month(scenario: Scenario) -> float | None:
     return None if price is None else price * HOURS_PER_MONTH
 
 
-def crew_within(chips: float, each: Floats, carried: Floats, pool: Pool | None) -> Crew:
+def crew_within(chips: float, replica_chips: Floats, carried: Floats, pool: Pool | None) -> Crew:
     """Return the replicas that carry the most on so many chips, one at least.
 
-    each, carried : chips of a replica that decodes, and requests that it carries [1], [1/s]
+    replica_chips : of a replica that decodes [1]
+    carried : requests that it carries [1/s]
     pool : one replica that takes in prompts, where these are apart
     """
     if pool is None:
-        return Crew.of(np.maximum(np.floor(chips / each), 1.0), carried, None)
+        return Crew.of(np.maximum(np.floor(chips / replica_chips), 1.0), carried, None)
     # As many requests as one decodes take so many chips with the prompts' share of theirs.
-    together = each + pool.chips * carried / pool.capacity
-    most = np.floor(chips / together) + 1.0
-    best = Crew(np.ones(each.shape), np.ones(each.shape), np.zeros(each.shape))
+    chips_with_prompts = replica_chips + pool.chips * carried / pool.capacity
+    largest = np.floor(chips / chips_with_prompts) + 1.0
+    crew = Crew(
+        np.ones(replica_chips.shape), np.ones(replica_chips.shape), np.zeros(replica_chips.shape)
+    )
     # Prompts take whole replicas, for which up to so many that decode may have to go.
-    for fewer in range(floor(np.max(pool.chips / together, initial=0.0)) + 3):
-        decoding = np.maximum(most - fewer, 1.0)
-        taking = np.maximum(np.floor((chips - decoding * each) / pool.chips), 0.0)
+    for fewer in range(floor(np.max(pool.chips / chips_with_prompts, initial=0.0)) + 3):
+        decoding = np.maximum(largest - fewer, 1.0)
+        taking = np.maximum(np.floor((chips - decoding * replica_chips) / pool.chips), 0.0)
         requests = np.minimum(decoding * carried, taking * pool.capacity)
-        is_more = requests > best.requests
+        is_more = requests > crew.requests
         trial = Crew(decoding, taking, requests)
-        best = Crew(*(np.where(is_more, *pair) for pair in zip(trial, best, strict=True)))
-    return _without_idle(best, carried, pool)
+        crew = Crew(*(np.where(is_more, *pair) for pair in zip(trial, crew, strict=True)))
+    return _without_idle(crew, carried, pool)
 
 
 def _without_idle(crew: Crew, carried: Floats, pool: Pool) -> Crew:
     """Return a crew without the replicas that carry nothing more."""
     replicas, taking = (
-        np.maximum(np.ceil(crew.requests / each - _ROUNDING), 1.0)
-        for each in (carried, pool.capacity)
+        np.maximum(np.ceil(crew.requests / capacity - _ROUNDING), 1.0)
+        for capacity in (carried, pool.capacity)
     )
     return Crew(replicas, taking, crew.requests)

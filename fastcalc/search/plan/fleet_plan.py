@@ -29,7 +29,7 @@ class Owned:
     hardware: Hardware
     chips: int
     grids: Grids
-    _known: dict[tuple[Service, int], Decision] = field(default_factory=dict, repr=False)
+    _decisions: dict[tuple[Service, int], Decision] = field(default_factory=dict, repr=False)
 
     @property
     def node_chips(self) -> int:
@@ -40,9 +40,9 @@ class Owned:
 
     def carried(self, service: Service, chips: int) -> Decision:
         """Return the deployments of so many of them that carry the most requests."""
-        if (service, chips) not in self._known:
-            self._known[service, chips] = carried_by(self.grids, service, chips)
-        return self._known[service, chips]
+        if (service, chips) not in self._decisions:
+            self._decisions[service, chips] = carried_by(self.grids, service, chips)
+        return self._decisions[service, chips]
 
     def requests(self, service: Service, chips: int) -> float:
         """Return the most requests that one deployment of so many of them carries. [1/s]"""
@@ -54,16 +54,18 @@ class Owned:
         nodes, left = divmod(chips, self.node_chips)
         if not 2 <= nodes <= _MOST_NODES:
             return [chips]
-        best: list[tuple[float, list[int]]] = [(0.0, [])]
+        divisions: list[tuple[float, list[int]]] = [(0.0, [])]
         for count in range(1, nodes + 1):
             options = []
             for first in range(count, 0, -1):
-                before, parts = best[count - first]
+                before, parts = divisions[count - first]
                 size = first * self.node_chips + (left if first == count == nodes else 0)
                 options.append((before + self.requests(service, size), [size, *parts]))
             # As much of fewer deployments is better: those come first.
-            best.append(max(options, key=lambda option: option[0] * (1.0 - 1e-9 * len(option[1]))))
-        parts = sorted(best[nodes][1], reverse=True)
+            divisions.append(
+                max(options, key=lambda option: option[0] * (1.0 - 1e-9 * len(option[1])))
+            )
+        parts = sorted(divisions[nodes][1], reverse=True)
         parts[0] += chips - sum(parts)
         return parts
 
@@ -109,18 +111,20 @@ class FleetPlan:
     @cached_property
     def with_next_node(self) -> dict[str, float]:
         """Requests that all of it carries with one more node of an owned chip, by its id. [1/s]"""
-        own = replace(self.service, budget=inf, rate=None, max_chips=inf)
+        unlimited = replace(self.service, budget=inf, rate=None, max_chips=inf)
         kinds = {share.owned.hardware.id: share.owned for share in self.shares if share.owned}
         totals = {}
         for chip, owned in kinds.items():
-            more = owned.chips + owned.node_chips
-            carried = sum(owned.requests(own, part) for part in owned.divided(own, more))
-            others = (
+            chips = owned.chips + owned.node_chips
+            carried = sum(
+                owned.requests(unlimited, part) for part in owned.divided(unlimited, chips)
+            )
+            unchanged = (
                 share.requests
                 for share in self.shares
                 if share.owned is None or share.owned.hardware.id != chip
             )
-            totals[chip] = carried + sum(others)
+            totals[chip] = carried + sum(unchanged)
         return totals
 
     @property
@@ -132,8 +136,8 @@ class FleetPlan:
 
 def carried_by(grids: Grids, service: Service, chips: float, *, shown: int = 5) -> Decision:
     """Return the deployments of so many chips that carry the most requests."""
-    whole = replace(service, rate=None, is_fleet=True, max_chips=chips)
-    return decide(grids, whole, shown=shown)
+    fixed_chips = replace(service, rate=None, is_fleet=True, max_chips=chips)
+    return decide(grids, fixed_chips, shown=shown)
 
 
 def fleet_plan(
@@ -169,15 +173,15 @@ def fleet_plan(
 
 def _shares_of(part: Owned, left: Service, shown: int) -> Iterator[Share]:
     """Yield what owned chips carry of what is left: on the fewest chips where they carry all."""
-    own = replace(left, budget=inf, rate=None, max_chips=inf)
-    if left.rate is not None and part.requests(own, part.chips) >= left.rate:
+    unlimited = replace(left, budget=inf, rate=None, max_chips=inf)
+    if left.rate is not None and part.requests(unlimited, part.chips) >= left.rate:
         fewest = replace(left, budget=inf, max_chips=part.chips, objective="chips")
         yield Share(decide(part.grids, fewest, shown=shown), left.rate, part, part.chips)
         return
     rate = inf if left.rate is None else left.rate
-    for chips in part.divided(own, part.chips):
-        carried = min(part.requests(own, chips), rate)
-        yield Share(part.carried(own, chips), carried, part, chips)
+    for chips in part.divided(unlimited, part.chips):
+        carried = min(part.requests(unlimited, chips), rate)
+        yield Share(part.carried(unlimited, chips), carried, part, chips)
         rate -= carried
 
 

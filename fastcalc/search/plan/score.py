@@ -229,9 +229,9 @@ def _apart(
 
 def has_cost(scenario: Scenario, service: Service) -> bool:
     """Return whether the price and the power that count are known of a chip."""
-    least = "" if service.is_fleet else service.objective
-    needs_power = least == "watts" or "power" in service.limits
-    needs_price = least == "usd" or "budget" in service.limits
+    objective = "" if service.is_fleet else service.objective
+    needs_power = objective == "watts" or "power" in service.limits
+    needs_price = objective == "usd" or "budget" in service.limits
     has_power = scenario.hardware.power is not None
     has_price = scenario.pricing.per_chip_hour(scenario.hardware) is not None
     return (has_power or not needs_power) and (has_price or not needs_price)

@@ -202,8 +202,8 @@ def nearest(
         low, high = (low, middle) if reaches(exp(middle)) else (middle, high)
     if not is_whole:
         return exp(high)
-    whole = float(ceil(exp(high) - 1e-6) if good > bad else floor(exp(high) + 1e-6))
-    return whole if isfinite(whole) else nan
+    rounded = float(ceil(exp(high) - 1e-6) if good > bad else floor(exp(high) + 1e-6))
+    return rounded if isfinite(rounded) else nan
 
 
 _SMALLEST = 1e-12

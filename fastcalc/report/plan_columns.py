@@ -1,0 +1,223 @@
+"""Columns of plans: what stands in a record, and which of them a table shows."""
+
+from functools import partial
+from typing import Any
+
+from fastcalc.records.columns import Column
+from fastcalc.report import records
+from fastcalc.report.headings import TableColumn, pick
+from fastcalc.report.ranked_plan import RankedPlan
+from fastcalc.report.record_tables import ends
+
+_RANKS = ("tp", "pp", "ep", "dp")
+
+
+def _prefill_ranks(name: str, point: RankedPlan) -> int | None:
+    layout = point.plan.prefill_layout
+    return None if layout is None else int(getattr(layout, name))
+
+
+COLUMNS: tuple[Column[Any], ...] = (
+    Column("rank", "count", "place among the plans", lambda point: point.rank),
+    *pick("hardware model engine weight_format kv_format speculation_tokens_per_pass"),
+    Column(
+        "prefill",
+        "text",
+        "together with decode, or apart on replicas of its own",
+        lambda point: "apart" if point.plan.prefill_layout else "together",
+    ),
+    TableColumn(
+        "replicas", "count", "that decode", lambda point: point.plan.replicas, ("repli-", "cas")
+    ),
+    TableColumn(
+        "utilization",
+        "ratio",
+        "share of its capacity that each of them does",
+        lambda point: point.plan.busy,
+        ("busy", "%"),
+        6,
+        lambda record: f"{record['utilization']:.1%}".rstrip("%"),
+    ),
+    Column(
+        "chips_per_replica",
+        "count",
+        "tp x pp x dp / ranks of a chip",
+        lambda point: point.plan.layout.chips,
+    ),
+    *pick("tp pp ep dp batch"),
+    Column(
+        "prefill_replicas",
+        "count",
+        "that only take in prompts",
+        lambda point: point.plan.prefill_replicas if point.plan.prefill_layout else None,
+    ),
+    Column(
+        "prefill_utilization",
+        "ratio",
+        "share of its capacity that each of those does",
+        lambda point: point.plan.prefill_busy if point.plan.prefill_layout else None,
+    ),
+    *(
+        Column(
+            f"prefill_{column.key}",
+            column.unit,
+            f"{column.meaning} of each of those",
+            partial(_prefill_ranks, column.key),
+        )
+        for column in pick(" ".join(_RANKS))
+    ),
+    TableColumn(
+        "chips_total",
+        "count",
+        "of all replicas",
+        lambda point: point.plan.values["chips"],
+        ("", "chips"),
+    ),
+    TableColumn(
+        "service_ttft_ms",
+        "ms",
+        "time to the first token, with any wait: held against ttft",
+        lambda point: point.plan.values["ttft"] * 1e3,
+        ("TTFT", "ms"),
+    ),
+    Column(
+        "service_ttft_percentile",
+        "%",
+        "of requests that meet it, where they arrive at random",
+        lambda point: point.service.share and point.service.share * 100.0,
+    ),
+    TableColumn(
+        "service_tpot_ms",
+        "ms",
+        "time per output token, held against tpot: prompts of others come between, "
+        "but not where prefill is apart",
+        lambda point: point.plan.values["tpot"] * 1e3,
+        ("TPOT", "ms"),
+    ),
+    *pick(
+        "ttft_ms tpot_ms tokens_per_s_per_user tokens_per_s_per_user_low "
+        "tokens_per_s_per_user_high tokens_per_s_per_user_bound memory_used_fraction "
+        "usd_per_mtok_total joules_per_token"
+    ),
+    Column(
+        "service_usd_per_hour",
+        "USD",
+        "price of all replicas",
+        lambda point: point.plan.usd_per_hour,
+    ),
+    TableColumn(
+        "usd_per_month",
+        "USD",
+        "price of all replicas for 730 hours",
+        lambda point: point.plan.usd_per_month,
+        ("$ a", "month"),
+    ),
+    Column("watts", "W", "power of all chips with host and site", lambda point: point.watts),
+    Column("objective", "text", "what is least", lambda point: point.service.objective),
+    Column("cost", "as objective", "how much of it", lambda point: point.plan.cost),
+    *pick("warnings"),
+    Column("command", "text", "prints one replica again", lambda point: point.command),
+    TableColumn(
+        "service_tpot_ms_low",
+        "ms",
+        "fast end of the 80 % range",
+        lambda point: point.tpot_ms[0],
+        heading=("80 %", "range"),
+        drop_priority=1,
+        format=lambda record: ends(record, "service_tpot_ms_low", digits=2),
+    ),
+    Column(
+        "service_tpot_ms_high",
+        "ms",
+        "slow end of the 80 % range",
+        lambda point: point.tpot_ms[1],
+    ),
+    Column(
+        "service_usd_per_mtok_total",
+        "USD",
+        "service_usd_per_hour over the tokens, prompts and outputs, that the rate moves",
+        lambda point: point.usd_per_mtok,
+    ),
+    Column(
+        "service_joules_per_token",
+        "J",
+        "watts over the output tokens of the rate",
+        lambda point: point.joules_per_token,
+    ),
+    *pick(
+        "host host_use dense_near_fraction experts_near_fraction kv_near_fraction "
+        "speculation_drafted_tokens undetermined"
+    ),
+    TableColumn(
+        "service_requests_per_s",
+        "1/s",
+        "requests that all replicas carry: the rate, or the most they can where none is asked for",
+        lambda point: point.requests,
+        ("requests", "/s"),
+    ),
+    Column(
+        "service_requests_per_s_most",
+        "1/s",
+        "requests that all replicas carry at most",
+        lambda point: point.plan.requests,
+    ),
+    TableColumn(
+        "service_output_tokens_per_s",
+        "1/s",
+        "output tokens of service_requests_per_s",
+        lambda point: point.requests * point.service.output,
+        ("output", "tok/s"),
+        8,
+    ),
+    TableColumn(
+        "requests_in_flight",
+        "requests",
+        "requests that are served at a time, by Little's law",
+        lambda point: point.in_flight,
+        ("at", "once"),
+        3,
+        lambda record: f"{record['requests_in_flight']:,.0f}",
+    ),
+    Column(
+        "kwh_per_month",
+        "kWh",
+        "watts for 730 hours",
+        lambda point: point.kwh_per_month,
+    ),
+    Column(
+        "owned_chips",
+        "count",
+        "chips of its kind that are owned; null where they are rented",
+        lambda point: point.owned,
+    ),
+    Column(
+        "api_usd_per_month",
+        "USD",
+        "what the API charges for service_requests_per_s in a month; null without one",
+        lambda point: point.api_usd_per_month,
+    ),
+    Column(
+        "api_break_even_tokens_per_month",
+        "tokens",
+        "prompts and outputs of a month at which the API charges usd_per_month",
+        lambda point: point.tokens_at_break_even,
+    ),
+    Column(
+        "api_break_even_utilization",
+        "ratio",
+        "share of service_requests_per_s_most at which it does; above 1 it always charges less",
+        lambda point: point.api_break_even and point.api_break_even / point.plan.requests,
+    ),
+    TableColumn(
+        "service_g_co2_per_mtok",
+        "g",
+        "carbon dioxide of a million tokens, prompts and outputs; null without a grid",
+        lambda point: point.grams_per_mtok,
+        ("g CO2", "/Mtok"),
+        2,
+    ),
+)
+PLAN_COLUMNS = [column for column in COLUMNS if column.key not in records.KEYS]
+"""The others are those of ``compare`` for one replica."""
+
+KEYS = tuple(column.key for column in COLUMNS)

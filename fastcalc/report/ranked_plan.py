@@ -1,0 +1,141 @@
+"""A plan in its place among all: what it costs, draws and carries at the service's rate."""
+
+from dataclasses import dataclass
+
+from fastcalc.core.estimate import site_power
+from fastcalc.core.undetermined import undetermined_keys
+from fastcalc.formulas.money import HOURS_PER_MONTH, break_even_rate
+from fastcalc.formulas.serving import in_flight
+from fastcalc.search.plan.decision import Plan
+from fastcalc.search.plan.service import Service
+
+SECONDS_PER_MONTH = HOURS_PER_MONTH * 3600.0
+
+
+@dataclass(frozen=True)
+class RankedPlan:
+    """A plan, its place among all, and the command that prints one replica of it."""
+
+    rank: int
+    plan: Plan
+    service: Service
+    command: str
+    owned: int | None = None
+
+    @property
+    def requests(self) -> float:
+        """Requests of the service, or without a rate the most that the deployment carries. [1/s]"""
+        return self.plan.requests if self.service.rate is None else self.service.rate
+
+    @property
+    def in_flight(self) -> float:
+        """Requests that are served at a time. [1]"""
+        values, service = self.plan.values, self.service
+        seconds = values["ttft"] + (service.output - 1.0) * values["tpot"]
+        return float(in_flight(rate=self.requests, seconds=seconds))
+
+    @property
+    def watts(self) -> float | None:
+        """Power of all chips with host and site. [W]"""
+        chip_watts = site_power(self.plan.scenario.hardware)
+        return chip_watts and chip_watts * self.plan.values["chips"]
+
+    @property
+    def usd_per_mtok(self) -> float | None:
+        """Price of a million tokens, prompts and outputs, at the rate. [USD]"""
+        usd, tokens = self.plan.usd_per_hour, self.service.prompt + self.service.output
+        if usd is None or not (self.service.rate or self.service.is_fleet):
+            return None
+        return usd / 3600.0 / (self.requests * tokens) * 1e6
+
+    @property
+    def joules_per_token(self) -> float | None:
+        """Energy of an output token at the rate. [J]"""
+        watts = self.watts
+        if watts is None or not (self.service.rate or self.service.is_fleet):
+            return None
+        return watts / (self.requests * self.service.output)
+
+    @property
+    def api_usd_per_month(self) -> float | None:
+        """What an API charges for the requests of a month of 730 hours. [USD]"""
+        charged = self.service.api_request_usd
+        return None if charged is None else charged * self.requests * SECONDS_PER_MONTH
+
+    @property
+    def api_break_even(self) -> float | None:
+        """Requests at which the API charges what the chips cost. [1/s]"""
+        charged, usd = self.service.api_request_usd, self.plan.usd_per_month
+        if charged is None or usd is None:
+            return None
+        return float(break_even_rate(usd_per_month=usd, usd_per_request=charged))
+
+    @property
+    def tokens_at_break_even(self) -> float | None:
+        """Tokens of a month, prompts and outputs, at which the API charges as much. [1]"""
+        rate, tokens = self.api_break_even, self.service.prompt + self.service.output
+        return None if rate is None else rate * tokens * SECONDS_PER_MONTH
+
+    @property
+    def kwh_per_month(self) -> float | None:
+        """Energy of 730 hours. [kWh]"""
+        return self.watts and self.watts * HOURS_PER_MONTH / 1000.0
+
+    @property
+    def grams_per_mtok(self) -> float | None:
+        """Carbon dioxide of a million tokens, prompts and outputs, of what is carried. [g]"""
+        grid, kwh = self.service.tariff.grid, self.kwh_per_month
+        tokens = self.requests * (self.service.prompt + self.service.output) * SECONDS_PER_MONTH
+        return None if grid is None or kwh is None else grid * kwh / tokens * 1e6
+
+    @property
+    def tpot_ms(self) -> tuple[float | None, float | None]:
+        """Fast and slow end of the time per output token. [ms]"""
+        fast, slow = tpot_range(self.plan) or (None, None)
+        return fast and fast * 1e3, slow and slow * 1e3
+
+
+def tpot_range(plan: Plan) -> tuple[float, float] | None:
+    """Return the least and the most time between tokens of the 80 % range, if there is one. [s]"""
+    estimate, tpot = plan.replica.estimate, plan.values["tpot"]
+    if estimate.low is None or estimate.high is None:
+        return None
+    fast, slow = (float(tpot * (estimate.speed / end)[0]) for end in (estimate.high, estimate.low))
+    return fast, slow
+
+
+def undetermined(plan: Plan, service: Service) -> list[str]:
+    """Return the keys of a plan's record that nothing published determines.
+
+    How many replicas a rate takes turns with how fast they take prompts, and so does all that is of
+    all of them.
+    """
+    keys = undetermined_keys(plan.replica.placement.machine)
+    if not keys:
+        return []
+    is_apart = plan.prefill_layout is not None
+    affected = [*keys, "service_ttft_ms"]
+    if not is_apart or "tpot_ms" in keys:
+        affected += ["service_tpot_ms", "service_tpot_ms_low", "service_tpot_ms_high"]
+    if is_apart:
+        affected += ["prefill_replicas", "prefill_utilization"]
+    if service.rate is not None or is_apart or service.is_fleet:
+        affected += _OF_ALL_REPLICAS
+    if service.rate is not None or service.objective != "chips":
+        affected.append("cost")
+    return affected
+
+
+_OF_ALL_REPLICAS = (
+    "replicas",
+    "utilization",
+    "chips_total",
+    "service_usd_per_hour",
+    "usd_per_month",
+    "watts",
+    "service_usd_per_mtok_total",
+    "service_joules_per_token",
+    "kwh_per_month",
+    "api_break_even_tokens_per_month",
+    "service_g_co2_per_mtok",
+)
