@@ -35,7 +35,7 @@ def fastcalc(capsys, monkeypatch):
 
 def carried_by_everything(grid, service, chips):
     """Return the most requests a second of every layout, batch and number of replicas."""
-    most, busy = 0.0, service.utilization
+    requests, busy = 0.0, service.utilization
     columns = together(grid, replace(service, rate=1.0))
     in_time = (columns[2] <= service.ttft) & (columns[3] <= service.tpot)
     pools, decoders, place = [], [], 0
@@ -46,8 +46,8 @@ def carried_by_everything(grid, service, chips):
             continue
         estimate, count = outcome.estimate, len(outcome.estimate.batch)
         met, place = in_time[place : place + count], place + count
-        each = busy * estimate.served / service.output
-        most = max([most, *(each[met] * (chips // layout.chips))])
+        replica_requests = busy * estimate.served / service.output
+        requests = max([requests, *(replica_requests[met] * (chips // layout.chips))])
         if link is None or site.machine.is_spatial or service.output == 1:
             continue
         speed = link.bandwidth.si * site.machine.software.link_fraction
@@ -58,14 +58,16 @@ def carried_by_everything(grid, service, chips):
         decoding = np.maximum(service.output / estimate.total, sent / layout.dp)
         meets = estimate.tpot <= service.tpot
         decoders.append((layout.chips, (busy / decoding)[meets], sent))
-    for width, each, received in decoders:
-        for size, taken, alone, sent in pools:
+    for width, replica_requests, received in decoders:
+        for size, pool_requests, alone, sent in pools:
             if alone + max(sent, received) > service.ttft:
                 continue
             for taking in range(1, chips // size + 1):
                 decode = (chips - taking * size) // width
-                most = max([most, *np.minimum(decode * each, taking * taken)])
-    return most
+                requests = max(
+                    [requests, *np.minimum(decode * replica_requests, taking * pool_requests)]
+                )
+    return requests
 
 
 @examples(20)
@@ -97,10 +99,10 @@ def test_a_rate_is_met_on_as_many_chips_as_carry_it(chip, model, service, chips)
         return
     service = replace(service, max_chips=chips, objective="chips")
     carried = carried_by([grid], service, chips)
-    most = carried.plans[0].requests if carried.plans else 0.0
-    if most:
-        assert decide([grid], replace(service, rate=most * (1 - 1e-6))).plans
-    assert not decide([grid], replace(service, rate=most * (1 + 1e-6) + 1e-9)).plans
+    rate = carried.plans[0].requests if carried.plans else 0.0
+    if rate:
+        assert decide([grid], replace(service, rate=rate * (1 - 1e-6))).plans
+    assert not decide([grid], replace(service, rate=rate * (1 + 1e-6) + 1e-9)).plans
 
 
 def test_a_budget_and_a_power_are_so_many_chips():
@@ -131,7 +133,7 @@ def pool(chips, seconds):
 
 
 @pytest.mark.parametrize(
-    ("chips", "each", "carried", "prompts", "crew"),
+    ("chips", "replica_chips", "carried", "prompts", "crew"),
     [
         # All inside: four of 4 chips, 2 a second each; two chips are left.
         (18, 4, 2.0, None, (4, 0, 8.0)),
@@ -145,17 +147,17 @@ def pool(chips, seconds):
         (16, 4, 2.0, pool(4, 2.0), (1, 3, 1.5)),
     ],
 )
-def test_how_chips_are_divided(chips, each, carried, prompts, crew):
-    found = crew_within(chips, np.array([float(each)]), np.array([carried]), prompts)
-    best = max(
+def test_how_chips_are_divided(chips, replica_chips, carried, prompts, crew):
+    divided = crew_within(chips, np.array([float(replica_chips)]), np.array([carried]), prompts)
+    requests = max(
         min(replicas * carried, taking * prompts.capacity)
         for replicas in range(1, chips)
         for taking in range(1, chips)
-        if replicas * each + taking * prompts.chips <= chips
+        if replicas * replica_chips + taking * prompts.chips <= chips
     ) if prompts else crew[2]  # fmt: skip
-    assert found.requests[0] == pytest.approx(best)
-    if crew[2] == best:
-        assert tuple(float(column[0]) for column in found) == crew
+    assert divided.requests[0] == pytest.approx(requests)
+    if crew[2] == requests:
+        assert tuple(float(column[0]) for column in divided) == crew
 
 
 @examples(60)
@@ -166,19 +168,19 @@ def test_how_chips_are_divided(chips, each, carried, prompts, crew):
     st.floats(0.1, 10.0),
     st.floats(0.1, 10.0),
 )
-def test_no_other_division_carries_more(chips, each, size, carried, seconds):
+def test_no_other_division_carries_more(chips, replica_chips, size, carried, seconds):
     prompts = pool(size, seconds)
-    crew = crew_within(chips, np.array([float(each)]), np.array([carried]), prompts)
-    best = max(
+    crew = crew_within(chips, np.array([float(replica_chips)]), np.array([carried]), prompts)
+    requests = max(
         (
-            min((chips - taking * size) // each * carried, taking / seconds)
+            min((chips - taking * size) // replica_chips * carried, taking / seconds)
             for taking in range(1, chips // size + 1)
         ),
         default=0.0,
     )
-    assert crew.requests[0] == pytest.approx(best)
-    if best:
-        assert crew.replicas[0] * each + crew.prompt_replicas[0] * size <= chips
+    assert crew.requests[0] == pytest.approx(requests)
+    if requests:
+        assert crew.replicas[0] * replica_chips + crew.prompt_replicas[0] * size <= chips
 
 
 def test_replicas_and_a_pool_carry_what_the_slower_does():
@@ -195,16 +197,16 @@ def test_owned_chips_first_and_the_cheapest_on_top():
     """What the owned carry is taken off the rate; the last kind that is enough takes the fewest."""
     service = Service(1000.0, 500.0, tpot=0.05)
     h100, l40s = owned("h100-sxm", 4, service), owned("l40s", 4, service)
-    each = [carried_by(kind.grids, service, 1).plans[0].requests for kind in (h100, l40s)]
+    chip_requests = [carried_by(kind.grids, service, 1).plans[0].requests for kind in (h100, l40s)]
     rented = [grid_of("b200", "llama-3.1-8b", service, [Layout()], [1, 64, 512])]
-    rate = 4 * each[0] + 4 * each[1] + 1.0
+    rate = 4 * chip_requests[0] + 4 * chip_requests[1] + 1.0
     fleet = fleet_plan([h100, l40s], lambda: rented, replace(service, rate=rate))
     assert [share.requests for share in fleet.shares] == pytest.approx(
-        [4 * each[0], 4 * each[1], 1.0]
+        [4 * chip_requests[0], 4 * chip_requests[1], 1.0]
     )
-    best = decide(rented, replace(service, rate=1.0)).plans[0]
-    assert fleet.shares[2].plan.values == pytest.approx(best.values, rel=1e-6)
-    rate = 4 * each[0] + 1.5 * each[1]
+    cheapest = decide(rented, replace(service, rate=1.0)).plans[0]
+    assert fleet.shares[2].plan.values == pytest.approx(cheapest.values, rel=1e-6)
+    rate = 4 * chip_requests[0] + 1.5 * chip_requests[1]
     fleet = fleet_plan([h100, l40s], list, replace(service, rate=rate))
     assert [share.plan.values["chips"] for share in fleet.shares] == [4, 2]
     assert [share.chips_left for share in fleet.shares] == [0, 2]
@@ -239,10 +241,10 @@ def test_the_headline_is_that_of_the_records():
 
 def test_owned_chips_may_cost_nothing_and_cost_what_owning_does(fastcalc):
     """26,000 USD over four years and 1.73 kW at 0.08 USD: 0.742 + 0.138 USD an hour."""
-    asked = {"own": "h100-sxm=16", "on": "h100-sxm", **ASKED}
-    free = fc.plan("llama-3.1-70b", price={"h100-sxm": 0}, **asked)
+    options = {"own": "h100-sxm=16", "on": "h100-sxm", **ASKED}
+    free = fc.plan("llama-3.1-70b", price={"h100-sxm": 0}, **options)
     assert free[0]["usd_per_month"] == free[0]["service_usd_per_mtok_total"] == 0
-    paid = fc.plan("llama-3.1-70b", **asked)
+    paid = fc.plan("llama-3.1-70b", **options)
     assert paid[0]["service_usd_per_hour"] == pytest.approx(16 * (26000 / 35040 + 1.73 * 0.08))
     refused = fastcalc("plan", "llama-3.1-8b", "--on", "l4", "--price", "l4=0", "--rate", "1")
     assert refused.code == 2
@@ -268,14 +270,14 @@ def test_a_fleet_is_divided_where_several_deployments_carry_more():
     grid = candidates(scenario("h100-sxm", "llama-3.1-70b"), prompt=4000.0, output=1000.0)
     kind = Owned(grid.scenario.hardware, 24, [grid])
     alone = {count: kind.requests(service, count) for count in (8, 16, 24)}
-    best = max(alone[24], alone[16] + alone[8], 3 * alone[8])
-    assert best > alone[24] > alone[16]
+    requests = max(alone[24], alone[16] + alone[8], 3 * alone[8])
+    assert requests > alone[24] > alone[16]
     fleet = fleet_plan([kind], list, service)
-    assert fleet.requests == pytest.approx(best)
+    assert fleet.requests == pytest.approx(requests)
     assert [share.chips for share in fleet.shares] == [16, 8]
     # What a node more adds to sixteen is what all 24 carry.
     sixteen = fleet_plan([replace(kind, chips=16)], list, service)
-    assert sixteen.with_next_node == {"h100-sxm": pytest.approx(best)}
+    assert sixteen.with_next_node == {"h100-sxm": pytest.approx(requests)}
 
 
 @pytest.mark.parametrize(
@@ -310,15 +312,15 @@ def test_means_as_typed():
 
 def test_what_is_infeasible_says_what_the_limits_carry(fastcalc):
     """One chip carries a part of the rate; the sentence says which, and what each limit would do."""
-    asked = ("plan", "llama-3.1-8b", "--on", "l40s", "--tpot", "50ms", "--max-chips", "1")
-    ran = fastcalc(*asked, "--rate", "50/s")
-    most = fc.plan("llama-3.1-8b", own="l40s=1", tpot="50ms")[0]["service_requests_per_s"]
+    command = ("plan", "llama-3.1-8b", "--on", "l40s", "--tpot", "50ms", "--max-chips", "1")
+    ran = fastcalc(*command, "--rate", "50/s")
+    carried = fc.plan("llama-3.1-8b", own="l40s=1", tpot="50ms")[0]["service_requests_per_s"]
     assert ran.code == 1
-    assert f"within 1 chip 1 x l40s would carry {most:.2f} of the 50.0 requests/s" in ran.err
+    assert f"within 1 chip 1 x l40s would carry {carried:.2f} of the 50.0 requests/s" in ran.err
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "options",
     [
         ("--rate", "20/s", "--api", "0.6/0.15/2.4"),
         ("--own", "h100-sxm=16", "--api", "0.6/0.15/0.8", "--grid", "400"),
@@ -326,11 +328,11 @@ def test_what_is_infeasible_says_what_the_limits_carry(fastcalc):
         ("--budget", "50k/month"),
     ],
 )
-def test_a_first_screen_has_24_lines(fastcalc, monkeypatch, asked):
+def test_a_first_screen_has_24_lines(fastcalc, monkeypatch, options):
     """At 80 columns, with a note at least."""
     monkeypatch.setenv("COLUMNS", "80")
     level = ("--prompt", "4000", "--output", "1000", "--ttft", "1s", "--tpot", "25ms")
-    ran = fastcalc("plan", "llama-3.1-70b", "--on", "mi3*,b200,h200-sxm,b300", *level, *asked)
+    ran = fastcalc("plan", "llama-3.1-70b", "--on", "mi3*,b200,h200-sxm,b300", *level, *options)
     lines = ran.out.splitlines()
     assert ran.code == 0
     assert len(lines) <= 24

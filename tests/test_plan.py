@@ -74,13 +74,13 @@ def solved(grid, layout, service):
     if grid.scenario.hardware.execution == "spatial":
         sharding = Sharding(pp=layout.pp)
     traffic = Traffic(service.prompt, service.output, service.prompt + service.output / 2)
-    asked = replace(grid.scenario, sharding=sharding, traffic=traffic)
-    outcome = solve(replace(asked, batches=tuple(range(1, 4098))))
+    deployment = replace(grid.scenario, sharding=sharding, traffic=traffic)
+    outcome = solve(replace(deployment, batches=tuple(range(1, 4098))))
     limit = outcome.placement.machine.software.max_sequences
-    held = outcome.estimate.is_certain & (outcome.estimate.batch <= limit * layout.dp)
-    assert not np.any(held[1:] & ~held[:-1])
-    count = int(held.sum())
-    return solve(replace(asked, batches=tuple(range(1, count + 1)))) if count else None
+    usable = outcome.estimate.is_certain & (outcome.estimate.batch <= limit * layout.dp)
+    assert not np.any(usable[1:] & ~usable[:-1])
+    count = int(usable.sum())
+    return solve(replace(deployment, batches=tuple(range(1, count + 1)))) if count else None
 
 
 def replicas_for(rate, seconds):

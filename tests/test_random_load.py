@@ -40,10 +40,10 @@ def test_a_request_alone_takes_its_own_passes():
     """5 ms, half of nothing, a pass of 20 + 0.01 x 1,000 ms, and 199 passes of 10.01 ms."""
     (kinds, slots), rate = TRAFFIC["alike"], 1e-4
     times = made_up.random_load(kinds, slots, rate).percentiles()
-    step, own = pass_seconds(1, 0), 5e-3 + pass_seconds(0, 1000)
-    assert times.ttft.mean == pytest.approx(own + step / 2, rel=1e-2)
+    step, prompt_seconds = pass_seconds(1, 0), 5e-3 + pass_seconds(0, 1000)
+    assert times.ttft.mean == pytest.approx(prompt_seconds + step / 2, rel=1e-2)
     assert times.tpot.mean == pytest.approx(step, rel=1e-3)
-    assert times.request.mean == pytest.approx(own + step / 2 + 199 * step, rel=1e-2)
+    assert times.request.mean == pytest.approx(prompt_seconds + step / 2 + 199 * step, rel=1e-2)
     simulated = simulate(kinds, slots, rate, 20)
     assert simulated.tpot == pytest.approx(pass_seconds(1, 0), rel=1e-3)
 
@@ -51,31 +51,33 @@ def test_a_request_alone_takes_its_own_passes():
 def test_hardly_any_short_prompts_wait_for_hardly_anything():
     """Their own pass, and half a step."""
     load = made_up.random_load([Kind(1, 5, 2)], 16, 1e-12)
-    own = 5e-3 + pass_seconds(0, 5) + pass_seconds(1, 0) / 2
-    assert load.percentiles().ttft.mean == pytest.approx(own, rel=1e-2)
+    seconds = 5e-3 + pass_seconds(0, 5) + pass_seconds(1, 0) / 2
+    assert load.percentiles().ttft.mean == pytest.approx(seconds, rel=1e-2)
 
 
 def test_as_many_are_in_flight_as_arrive_while_one_is_served():
     """Little's law, which the chances of numbers in flight were not made of."""
     kinds, slots = TRAFFIC["alike"]
     load = made_up.random_load(kinds, slots, 15.0)
-    others = load.in_flight - 1.0
+    in_flight = load.in_flight - 1.0
     times = load.percentiles()
     served = times.request.mean - load.waits.mean
-    assert others == pytest.approx(15.0 * served, rel=0.02)
+    assert in_flight == pytest.approx(15.0 * served, rel=0.02)
 
 
 def test_classes_share_what_they_wait_for():
     """Not their own prompts: of two classes each waits as long, and the mean is of both."""
     kinds = [Kind(0.5, 500, 200), Kind(0.5, 4000, 200)]
     load = made_up.random_load(kinds, 100, 4.0)
-    short, long, both = (load.percentiles(place) for place in (0, 1, None))
-    own = [
+    short, long, overall = (load.percentiles(place) for place in (0, 1, None))
+    prompt_seconds = [
         5e-3 + pass_seconds(load.in_flight - 1, 500),
         5e-3 + 4 * pass_seconds(load.in_flight - 1, 1000),
     ]
-    assert long.ttft.mean - short.ttft.mean == pytest.approx(own[1] - own[0], rel=1e-3)
-    assert both.ttft.mean == pytest.approx((short.ttft.mean + long.ttft.mean) / 2)
+    assert long.ttft.mean - short.ttft.mean == pytest.approx(
+        prompt_seconds[1] - prompt_seconds[0], rel=1e-3
+    )
+    assert overall.ttft.mean == pytest.approx((short.ttft.mean + long.ttft.mean) / 2)
     for spread in (short.ttft, short.tpot, short.request):
         assert list(spread.percentiles) == sorted(spread.percentiles)
 

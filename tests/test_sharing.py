@@ -43,18 +43,20 @@ def classes_of(drawn):
 
 
 def grid_of(chip, model, layouts, service):
-    one = scenario(chip, model)
-    one = replace(one, traffic=replace(one.traffic, prefix_hit=service.prefix_hit))
+    deployment = scenario(chip, model)
+    deployment = replace(
+        deployment, traffic=replace(deployment.traffic, prefix_hit=service.prefix_hit)
+    )
     prompt, output = service.prompt, service.output
     requests = Requests(*np.array([[prompt], [output], [prompt + output / 2]]))
     longest = prompt + output
     if service.classes:
         requests = MixedRequests.of(service.classes)
-        longest = requests.traffic(one.traffic).longest
-    grid = Grid(one, (), requests, BATCHES)
+        longest = requests.traffic(deployment.traffic).longest
+    grid = Grid(deployment, (), requests, BATCHES)
     site = replace(grid.site, reserved_tokens=longest)
-    held = [layout for layout in legal(grid, layouts) if site.place(layout).max_batch >= 1]
-    return replace(grid, layouts=tuple(held))
+    placeable = [layout for layout in legal(grid, layouts) if site.place(layout).max_batch >= 1]
+    return replace(grid, layouts=tuple(placeable))
 
 
 def shared(grid, service):
@@ -63,11 +65,13 @@ def shared(grid, service):
     for layout in grid.layouts:
         mix = Mix.of(service.classes, grid.scenario.traffic.speculation)
         placed = Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp)
-        asked = replace(grid.scenario, sharding=placed, traffic=mix, batches=tuple(range(1, 4098)))
-        outcome = solve(asked)
+        deployment = replace(
+            grid.scenario, sharding=placed, traffic=mix, batches=tuple(range(1, 4098))
+        )
+        outcome = solve(deployment)
         estimate, place = outcome.estimate, outcome.placement
         limit = place.machine.software.max_sequences * layout.dp
-        held = estimate.is_certain & (estimate.batch <= limit)
+        usable = estimate.is_certain & (estimate.batch <= limit)
         run = estimate.batch * mix.output / estimate.served
         over = estimate.tpot_in_traffic / service.tpot
         for number, kind in enumerate(service.classes):
@@ -75,12 +79,12 @@ def shared(grid, service):
                 place, Mix.of(service.classes, mix.speculation, number), estimate.batch
             )
             alone = timeline.first_token(passes).seconds
-            others = passes.chunks * np.maximum(estimate.passes.mixed.seconds, estimate.tpot)
+            mixed = passes.chunks * np.maximum(estimate.passes.mixed.seconds, estimate.tpot)
             often = np.minimum(estimate.batch / run * alone, 1) * (layout.dp - 1) / layout.dp
-            first = alone + often * np.maximum(others - alone, 0)
+            first = alone + often * np.maximum(mixed - alone, 0)
             over = np.maximum(over, first / kind.ttft)
         chips = replicas_for(service.rate, run / estimate.batch) * layout.chips
-        columns.append(np.stack([cost(grid.scenario, service, chips), chips, over])[:, held])
+        columns.append(np.stack([cost(grid.scenario, service, chips), chips, over])[:, usable])
     return np.concatenate([np.zeros((3, 0)), *columns], axis=1)
 
 
@@ -101,8 +105,8 @@ def partitions(classes):
     if not classes:
         yield []
         return
-    first, *others = classes
-    for groups in partitions(others):
+    first, *tail = classes
+    for groups in partitions(tail):
         yield [(first,), *groups]
         for place, group in enumerate(groups):
             yield [*groups[:place], (first, *group), *groups[place + 1 :]]
@@ -137,21 +141,21 @@ def test_it_is_what_trying_every_pool_finds(drawn, chips, model, layouts, rate):
         service = service_of(members)
         return least_cost([grid_of(chip, model, layouts, service) for chip in chips], service)
 
-    found = cheapest_sharing(classes, decide_for)
+    sharing = cheapest_sharing(classes, decide_for)
     costs = [sum(map(brute, groups)) for groups in partitions(list(classes))]
-    best = min(costs)
-    assert bool(found.pools) == (best < math.inf)
-    if found.pools:
-        assert sum(pool.cost for pool in found.pools) == pytest.approx(best, rel=1e-12)
+    lowest_cost = min(costs)
+    assert bool(sharing.pools) == (lowest_cost < math.inf)
+    if sharing.pools:
+        assert sum(pool.cost for pool in sharing.pools) == pytest.approx(lowest_cost, rel=1e-12)
 
 
 def test_every_way_to_group_three_classes_is_tried():
     """There are five, of seven groups."""
-    tried = []
+    group_sizes = []
 
     def decide_for(members, _):
-        tried.append(len(members))
+        group_sizes.append(len(members))
         return decide([], Service(1.0, 1.0))
 
     cheapest_sharing(classes_of([((200.0, 50.0),)] * 3), decide_for)
-    assert sorted(tried) == [1, 1, 1, 2, 2, 2, 3]
+    assert sorted(group_sizes) == [1, 1, 1, 2, 2, 2, 3]

@@ -6,7 +6,7 @@ from fastcalc.commands.next_commands import follow_up
 from fastcalc.core.scenario import solve
 from fastcalc.errors import InputError
 from fastcalc.mentions import flag, option
-from fastcalc.report import compare, records
+from fastcalc.report import compare, moved_numbers, records
 from fastcalc.report import sensitivity as report
 from fastcalc.report.console import Part, Screen
 from fastcalc.requests import readers
@@ -35,13 +35,13 @@ def run(request: Sensitivity) -> CommandAnswer:
         reasons = [reason for reason in map(compare.no_place, outcomes) if reason]
         fewest = outcomes[0].min_chips[0]
         reasons = reasons or [f"batch {request.batch} needs {option('chips', fewest)}"]
-        return no_answer(reasons, report.RECORD_KEYS, report.of_table([])[0], notes=notes)
-    rows: list[report.MovedNumber] = []
+        return no_answer(reasons, moved_numbers.RECORD_KEYS, report.of_table([])[0], notes=notes)
+    rows: list[moved_numbers.MovedNumber] = []
     goals: list[Goal] = []
     for outcome in outcomes:
         places = [place for place, fits in enumerate(outcome.estimate.fits) if fits]
         reached = {place: goal(outcome, place, aim) for place in places} if aim else {}
-        rows += report.rows_of(outcome, effects(outcome), reached)
+        rows += moved_numbers.rows_of(outcome, effects(outcome), reached)
         goals += reached.values()
 
     def page(screen: Screen) -> list[Part]:
@@ -54,7 +54,7 @@ def run(request: Sensitivity) -> CommandAnswer:
     is_reached = aim is None or any(value is not None for value in [*values, *pairs])
     return CommandAnswer(
         page,
-        lambda: report.sensitivity_records(rows),
+        lambda: moved_numbers.sensitivity_records(rows),
         lambda: report.of_table(rows),
         lambda: {
             **({"targets": report.target_record(goals)} if goals else {}),
@@ -62,7 +62,7 @@ def run(request: Sensitivity) -> CommandAnswer:
         },
         (warning for outcome in outcomes for warning in outcome.warnings),
         notes=notes,
-        keys=report.RECORD_KEYS,
+        keys=moved_numbers.RECORD_KEYS,
         charts={"tornado": later("charts.of_numbers.tornado", rows)},
         code=0 if is_reached else 1,
     )

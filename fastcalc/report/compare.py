@@ -152,13 +152,14 @@ def _at_the_edge(location: Location) -> str:
     place, engine = location.placement, location.scenario.engine
     reserve, sequences = place.machine.reserve, place.sequences(min(location.scenario.batches))
     needed = place.weights_per_chip + sequences * place.cache_per_chip
-    least, most = (
-        size(float(sum(place.usable_beside(kept)))) for kept in (reserve.above, 1.0 / reserve.below)
+    smallest, largest = (
+        size(float(sum(place.usable_beside(reserved))))
+        for reserved in (reserve.above, 1.0 / reserve.below)
     )
     chip = "the chip" if place.layout.chips == 1 else "each chip"
     return (
         f"at the edge: {size(float(needed))} are to live on {chip}, of which {engine.id} leaves "
-        f"{least} to {most}, by what it keeps for itself"
+        f"{smallest} to {largest}, by what it keeps for itself"
     )
 
 

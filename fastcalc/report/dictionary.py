@@ -13,8 +13,8 @@ from fastcalc.report import (
     fastmode,
     fit_records,
     infer,
+    moved_numbers,
     plan_columns,
-    sensitivity,
 )
 
 COMMANDS: dict[str, tuple[Column[Any], ...]] = {
@@ -23,7 +23,7 @@ COMMANDS: dict[str, tuple[Column[Any], ...]] = {
     "plan": plan_columns.COLUMNS,
     "fastmode": fastmode.COLUMNS,
     f"fastmode {flag('curve')}": curve.COLUMNS,
-    "sensitivity": sensitivity.COLUMNS,
+    "sensitivity": moved_numbers.COLUMNS,
     "decide": decide.COLUMNS,
     "infer": infer.COLUMNS,
     "diagnose": diagnosis.COLUMNS,

@@ -286,11 +286,11 @@ class Schedule:
         if self.is_bound or not is_open:
             return self.decode.seconds
         sizes = asked_split(self.placement, self.batch).sizes
-        least = self._decoding.least_seconds(sizes)
+        fastest = self._decoding.least_seconds(sizes)
         if self._drafts and not (machine.is_spatial or self._decoding.gains):
-            least = least + drafted * self.drafted_layer(None)
-        least = least * self._as_measured("decode")
-        return np.maximum(least * (1.0 - _ROUNDING), self.decode_bound.seconds)
+            fastest = fastest + drafted * self.drafted_layer(None)
+        fastest = fastest * self._as_measured("decode")
+        return np.maximum(fastest * (1.0 - _ROUNDING), self.decode_bound.seconds)
 
     @cached_property
     def mixed(self) -> Step:

@@ -219,8 +219,8 @@ def run(
     catalogue: Catalogue, check: Check, place: Callable[..., str], read: Read | None = None
 ) -> Tested:
     """Return a check with its numbers, and what it says over the ranges of its premises."""
-    kept = {} if read is None else read
-    reading = _Reading(catalogue.user_folders, catalogue.changes, catalogue.limits, cache=kept)
+    cache = {} if read is None else read
+    reading = _Reading(catalogue.user_folders, catalogue.changes, catalogue.limits, cache=cache)
     inputs = {}
     for name, argument in check.inputs.items():
         with placed(place, "inputs", name):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import isfinite
 
 from fastcalc.report.charts.drawing import Chart, Swing
-from fastcalc.report.sensitivity import MovedNumber
+from fastcalc.report.moved_numbers import MovedNumber
 
 _MOST = 14
 """Numbers that a picture has room for."""

@@ -185,13 +185,13 @@ def checkpoint_of(
     name : of the model, as the user typed it
     """
     repository = model.repositories.get(name.lower())
-    own = model.expert_format or model.weight_format
-    if weights in (None, own):
+    model_format = model.expert_format or model.weight_format
+    if weights in (None, model_format):
         return repository or f"./{name}", None
     published = model.also_published.get(weights)
     if published is not None and name.lower() == model.id and REPOSITORY.fullmatch(published.text):
         return published.text, None
-    is_wide = number_format(model.weight_format).bits == 16 and own == model.weight_format
+    is_wide = number_format(model.weight_format).bits == 16 and model_format == model.weight_format
     if repository and is_wide and weights in _STARTS[program].LOADED_AS:
         return repository, weights
     return f"./{name}-{weights}", None

@@ -67,10 +67,10 @@ def class_first_tokens(
     rows: list[Floats] = []
     for place in range(len(classes)):
         joined = passes.joined_by(Mix.of(classes, mix.speculation, place))
-        alone, together = (
+        alone, joint = (
             np.broadcast_to(times(joined).seconds, (1, *fits.shape))[0][fits]
             for times in (first_token, prompts_together)
         )
         meets = np.minimum(alone * arrivals, 1.0) * (1.0 - 1.0 / replicas)
-        rows.append(alone + meets * np.maximum(together - alone, 0.0))
+        rows.append(alone + meets * np.maximum(joint - alone, 0.0))
     return ClassFirstTokens(np.reshape(rows, (len(classes), int(fits.sum()))), limits, shares)

@@ -171,7 +171,7 @@ def _least_pair(
     """
     good_ends = ((lever, _good_end(scenario, lever, target)) for lever in listed)
     ends = {lever: end for lever, end in good_ends if end is not None}
-    least: Pair | None = None
+    nearest_pair: Pair | None = None
     for first, second in combinations(ends, 2):
 
         def values(
@@ -183,12 +183,12 @@ def _least_pair(
             figure = moved_figure(scenario, values(factor), target.figure)
             return target.reached(float(figure[0]))
 
-        limit = (furthest if least is None else least.factor) * (1.0 - 1e-6)
+        limit = (furthest if nearest_pair is None else nearest_pair.factor) * (1.0 - 1e-6)
         if limit > 1.0 and reaches(limit):
             factor = nearest(reaches, limit, 1.0)
             moved = values(factor)
-            least = Pair((first, second), (moved[first], moved[second]), factor)
-    return least
+            nearest_pair = Pair((first, second), (moved[first], moved[second]), factor)
+    return nearest_pair
 
 
 Moved = Callable[[float], dict[Lever, float]]
