@@ -338,7 +338,7 @@ def test_lists_lines_and_files_that_are_cut_off(catalogue):
     [
         ("", "run.json:1:1: the file is empty"),
         ("[]", "run.json:1:1: the list is empty: no test was run"),
-        ("[1]", "run.json:1:2: the file holds something else than mappings"),
+        ("[1]", "run.json:1:2: expected JSON objects"),
         ("{}", "run.json:1:1: no result of vllm bench serve"),
         ('{"hidden_size": 1, "b\\u0007": 2}', "its keys begin with hidden_size, b\\u0007"),
         ('{"a": 1', "run.json:1:8: not readable as JSON"),

@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import fastcalc as fc
 from fastcalc.catalogue.schema.own_rows import OwnDeployment
 from fastcalc.core.estimate import evaluate
 from fastcalc.core.own_rows import EVERYWHERE, LEFT, LENGTH, NOISE, interpolated
 from fastcalc.core.timeline import prefill, served_run
 from fastcalc.core.traffic import Traffic
+from fastcalc.errors import InputError
 from fastcalc.evidence.own_rows import MOST_ROWS
 from fastcalc.evidence.point import COLUMNS
 from fastcalc.formulas.kriging import correlation
@@ -320,3 +322,19 @@ def test_many_chips_without_rows_are_one_note(tmp_path, fastcalc):
     notes = fastcalc(*words, "--like", runs(tmp_path), "--format", "csv").err
     assert notes.count("no row of runs.csv is of these") == 1
     assert re.search(r"\d+ chips: no row", notes)
+
+
+def test_rows_above_the_bound_move_nothing(tmp_path):
+    """A time per token in the wrong unit is beyond any chip: 0.1 ms where 16 GB are read a token."""
+    head = ",".join(COLUMNS)
+    row = "{id},A,,2026-10,h100-sxm,1,qwen3-8b,vllm,bf16,bf16,1,1,1,1,1,1000,100,tpot_s,{seconds},1,vendor,kind=decode"
+    path = tmp_path / "runs.csv"
+    path.write_text(f"{head}\n{row.format(id='a-1', seconds=0.0001)}\n")
+    with pytest.raises(InputError, match="are the units right"):
+        fc.compare("qwen3-8b", on="h100-sxm", like=path)
+    right = row.format(id="a-2", seconds=0.008)
+    path.write_text(f"{head}\n{right}\n")
+    alone = fc.compare("qwen3-8b", on="h100-sxm", like=path)[0]
+    path.write_text(f"{head}\n{row.format(id='a-1', seconds=0.0001)}\n{right}\n")
+    both = fc.compare("qwen3-8b", on="h100-sxm", like=path)[0]
+    assert both["tpot_ms"] == alone["tpot_ms"]

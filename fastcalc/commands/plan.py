@@ -294,8 +294,8 @@ def typed_of(request: FindPlans) -> commands.Typed:
     entries = loading.catalogue(request)
     names = {entries.model(request.model).id: as_text(request.model)}
     names |= loading.names_typed(entries, request.on)
-    if request.engine:
-        names[entries.engine(request.engine).id] = as_text(request.engine)
+    if engine := request.engine or (request.emit and ENGINES[request.emit]):
+        names[entries.engine(engine).id] = as_text(engine)
     words = [*next_commands.as_typed(request), *next_commands.limits_as_typed(request)]
     return commands.Typed(names, words)
 

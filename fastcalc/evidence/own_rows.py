@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from fastcalc.errors import InputError
 from fastcalc.evidence.deployments import Deployments
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.predict import Batch, gather
+from fastcalc.evidence.score import TOLERANCE
 from fastcalc.evidence.stacked import StackedPoints, rows_of
 from fastcalc.formulas.types import Floats
 
@@ -63,11 +65,16 @@ def own_rows(
         left_aside[reason] += 1
     if not batches:
         raise InputError(_nothing(file, base, points, left_aside))
+    members, too_fast = _members(batches)
+    if too_fast:
+        left_aside[_TOO_FAST] += too_fast
+    if not members:
+        raise InputError(_nothing(file, base, points, left_aside))
     deployments = [
         OwnDeployment.model_validate(
             {**dict(zip(_KEYS, key, strict=True)), "file": file.name, "rows": rows}
         )
-        for key, rows in _members(batches).items()
+        for key, rows in members.items()
     ]
     engine = base.model_copy(update={"own_deployments": deployments})
     return OwnRows(engine, dict(left_aside))
@@ -93,17 +100,27 @@ def _nothing(file: Path, base: Engine, points: Sequence[Point], left_aside: dict
     return f"{file}:{line}:1: no row can be predicted with {base.id}: {why}"
 
 
-def _members(batches: Sequence[Batch]) -> dict[tuple[object, ...], list[OwnRow]]:
-    """Return rows by chip, model, formats and layout as far as it was stated."""
-    rows = defaultdict[tuple[object, ...], list[OwnRow]](list)
+_TOO_FAST = "faster than these chips can be at their printed rates: are the units right?"
+
+
+def _members(
+    batches: Sequence[Batch],
+) -> tuple[dict[tuple[object, ...], list[OwnRow]], int]:
+    """Return rows by chip, model, formats and stated layout, and how many are above the bound."""
+    rows, too_fast = defaultdict[tuple[object, ...], list[OwnRow]](list), 0
     for batch in batches:
         placed, work = batch.deployment, batch.deployment.work
         stated = [getattr(placed.stated, name) for name in _RANKS]
         names = (placed.hardware.id, placed.model.id, work.weight_format, work.kv_format)
         stacked = rows_of([batch])
+        is_possible = np.ravel(stacked.measured * TOLERANCE >= stacked.bound)
+        too_fast += int(np.sum(~is_possible))
         expected = np.maximum(stacked.seconds(), stacked.bound)
-        rows[*names, batch.placement.layout.chips, *stated] += rows_over(batch, stacked, expected)
-    return {key: _thinned(of_deployment) for key, of_deployment in rows.items()}
+        possible = compress(rows_over(batch, stacked, expected), is_possible)
+        rows[*names, batch.placement.layout.chips, *stated] += possible
+    return {
+        key: _thinned(of_deployment) for key, of_deployment in rows.items() if of_deployment
+    }, too_fast
 
 
 def rows_over(batch: Batch, stacked: StackedPoints, expected: Floats) -> list[OwnRow]:

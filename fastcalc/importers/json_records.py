@@ -147,7 +147,7 @@ def _mappings(text: str, file: str) -> Iterator[Record]:
         except RecursionError as error:
             raise _NotJson(index, "nested too deeply; no measurement needs that") from error
         if not isinstance(value, dict):
-            raise _NotJson(index, "the file holds something else than mappings, {...}")
+            raise _NotJson(index, "expected JSON objects, {...}")
         yield Record(line, value, text, index, file)
         index = _skip(text, end)
         if in_list and index < len(text) and text[index] != "]":

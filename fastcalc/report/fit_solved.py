@@ -105,14 +105,14 @@ def parts(solutions: Sequence[Solution], next_command: str, screen: Screen) -> l
 
 
 def start_note(location: Location) -> str | None:
-    """Return the lines on its caches that vLLM is to print at its start; None of other engines."""
+    """Return the lines on its caches that vLLM should print at start-up; None of other engines."""
     engine, size = location.scenario.engine, cache_size(location.placement)
     if "vllm" not in (engine.id, engine.extends) or size is None or not size.tokens:
         return None
     too_long = size.concurrency < 1.0
-    hint = f"; it starts with {option('max_model_len')} {size.tokens} or less" * too_long
+    hint = f"; it is expected to start with {option('max_model_len')} {size.tokens}" * too_long
     return (
-        f"{location.scenario.hardware.id}: {engine.id} is to print at its start 'GPU KV cache "
+        f"{location.scenario.hardware.id}: {engine.id} should print at start-up 'GPU KV cache "
         f"size: {size.tokens:,} tokens' and 'Maximum concurrency for {size.length:,} tokens per "
         f"request: {size.concurrency:.2f}x'{hint}"
     )
