@@ -331,7 +331,7 @@ def test_an_engine_is_not_read_as_a_model(fastcalc, tmp_path):
 def test_damaged_json_is_not_a_csv(fastcalc, tmp_path):
     path = tmp_path / "run.json"
     path.write_text('"duration": 1,\n"completed": 2}')
-    assert f"{path}:1:1: the file holds something else" in fastcalc("validate", path).err
+    assert f"{path}:1:1: expected JSON objects" in fastcalc("validate", path).err
     path = path.rename(tmp_path / "run")
     path.write_text('duration": 1}')
     ran = fastcalc("validate", path, "--hardware", "h100-sxm")
