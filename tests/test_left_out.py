@@ -1,4 +1,4 @@
-"""What fits are not told: what came later, and a value held where it would be without it."""
+"""What fits do not see: what came later, and a value held where it would be without it."""
 
 from dataclasses import dataclass
 from types import SimpleNamespace

@@ -186,9 +186,9 @@ def test_compare_takes_the_layout_of_the_rows_and_what_they_measured(tmp_path, f
 def test_another_chip_of_the_table_is_unchanged_and_says_so(tmp_path, fastcalc):
     words = ("compare", "llama-3.1-70b", "--batch", "8")
     (alone,) = records(fastcalc, *words, "--on", "b200")
-    _, beside = records(fastcalc, *words, "--on", "h100-sxm,b200", "--like", runs(tmp_path))
-    assert beside["tpot_ms"] == alone["tpot_ms"]
-    assert "no row of runs.csv is of it" in " ".join(beside["warnings"])
+    _, compared = records(fastcalc, *words, "--on", "h100-sxm,b200", "--like", runs(tmp_path))
+    assert compared["tpot_ms"] == alone["tpot_ms"]
+    assert "no row of runs.csv is of it" in " ".join(compared["warnings"])
 
 
 @pytest.mark.parametrize(
@@ -205,9 +205,9 @@ def test_another_chip_of_the_table_is_unchanged_and_says_so(tmp_path, fastcalc):
 def test_rows_of_others_are_left_aside_and_alone_they_are_an_error(
     tmp_path, fastcalc, changes, reason
 ):
-    beside = fastcalc(*ASKED, "--like", runs(tmp_path, {}, changes))
-    assert beside.code == 0
-    assert f"runs.csv: 1 row is left aside: {reason}" in beside.err
+    compared = fastcalc(*ASKED, "--like", runs(tmp_path, {}, changes))
+    assert compared.code == 0
+    assert f"runs.csv: 1 row is left aside: {reason}" in compared.err
     alone = fastcalc(*ASKED, "--like", runs(tmp_path, changes))
     assert alone.code == 2
     assert reason in alone.err

@@ -49,8 +49,8 @@ def with_value(entry: Any, place: Place, value: float) -> Any:
         return int(value) if entry is None or isinstance(entry, int) else value
     key, *below = place
     if isinstance(entry, (list, dict)):
-        copy = entry.copy()
-        copy[key] = with_value(entry[key], tuple(below), value)  # type: ignore[index]
+        copy: Any = entry.copy()
+        copy[key] = with_value(copy[key], tuple(below), value)
         return copy
     name = str(key)
     part = getattr(entry, name)

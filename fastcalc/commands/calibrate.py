@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from fastcalc.catalogue.folders import shipped_folder
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.commands import loading, output
 from fastcalc.commands.answer import page
 from fastcalc.commands.validate import points_of
@@ -30,36 +31,33 @@ _DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?", re.ASCII)
 
 def run(request: Calibrate) -> None:
     """Fit the shipped engines into a folder, or one engine on a file of measurements."""
-    catalogue, path = loading.catalogue(request), request.path
-    file_options = request.file_options()
-    if path is None:
-        if any(file_options.values()):
-            raise InputError("give a file of measurements; the shipped evidence needs no options")
-        folder = request.out
-        if folder is not None and not os.path.isdir(folder):
-            raise InputError(
-                f"{option('out')} {folder} is not a folder; the engines go into its folder engines"
-            )
-        fitted = calibrate(shipped(), catalogue)
-        validation = Validation(fitted.left_out, (), groups_of(fitted.left_out))
-        parts = partial(report.shipped_parts, fitted, validation)
-        page(replace(request, out=None), lambda screen: parts(screen.width))
-        if folder is not None:
-            _write(fitted, folder)
-        return
+    if request.path is None:
+        _fit_shipped(request)
+    else:
+        _fit_own(request, request.path)
+
+
+def _fit_shipped(request: Calibrate) -> None:
+    if any(request.file_options().values()):
+        raise InputError("give a file of measurements; the shipped evidence needs no options")
+    folder = request.out
+    if folder is not None and not os.path.isdir(folder):
+        raise InputError(
+            f"{option('out')} {folder} is not a folder; the engines go into its folder engines"
+        )
+    fitted = calibrate(shipped(), loading.catalogue(request))
+    validation = Validation(fitted.left_out, (), groups_of(fitted.left_out))
+    parts = partial(report.shipped_parts, fitted, validation)
+    page(replace(request, out=None), lambda screen: parts(screen.width))
+    if folder is not None:
+        _write(fitted, folder)
+
+
+def _fit_own(request: Calibrate, path: Path) -> None:
+    catalogue, file_options = loading.catalogue(request), request.file_options()
     base = catalogue.engine(file_options.get("engine") or "vllm")
     measured = points_of(catalogue, path, file_options)
-    name = "our-engine" if request.out is None else request.out.stem.lower()
-    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
-        raise InputError(
-            f"{option('out')} {request.out}: an engine is called after its file, in lower case "
-            "letters, digits, '.', '-' and '_'; for example our-vllm.yaml"
-        )
-    if catalogue.knows(name, "engines"):
-        raise InputError(
-            f"{option('out')} {request.out}: {name} is an engine of the catalogue already; call "
-            f"the file something else, for example our-{name}.yaml"
-        )
+    name = _engine_name(request, catalogue)
     points = measured.points
     fit = None
     if len(points) >= FEWEST_RUNS:
@@ -74,6 +72,22 @@ def run(request: Calibrate) -> None:
         page(replace(request, out=None), lambda screen: parts(screen.width))
     else:
         output.notify(render(parts(output_width()), output_width()))
+
+
+def _engine_name(request: Calibrate, catalogue: Catalogue) -> str:
+    """Return what the engine is called: as its file, which must be no engine of the catalogue."""
+    name = "our-engine" if request.out is None else request.out.stem.lower()
+    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
+        raise InputError(
+            f"{option('out')} {request.out}: an engine is called after its file, in lower case "
+            "letters, digits, '.', '-' and '_'; for example our-vllm.yaml"
+        )
+    if catalogue.knows(name, "engines"):
+        raise InputError(
+            f"{option('out')} {request.out}: {name} is an engine of the catalogue already; call "
+            f"the file something else, for example our-{name}.yaml"
+        )
+    return name
 
 
 def _write(calibration: Calibration, folder: Path) -> None:

@@ -10,7 +10,7 @@ from fastcalc.core.own_rows import is_of, measured_on
 from fastcalc.core.scenario import Outcome, solve
 from fastcalc.errors import InputError
 from fastcalc.mentions import flag, option
-from fastcalc.report import compare, overview, own_rows, records
+from fastcalc.report import compare, overview, records
 from fastcalc.report.console import Part, Screen
 from fastcalc.requests.evaluation import Compare
 
@@ -70,6 +70,8 @@ def run(request: Compare) -> CommandAnswer:
 
 def _like(outcomes: Sequence[Outcome], width: int) -> list[Part]:
     """Return what the user's rows say of each deployment of theirs that is compared."""
+    from fastcalc.report import own_rows  # most comparisons have none
+
     page: list[Part] = []
     for outcome in outcomes:
         scenario = outcome.scenario

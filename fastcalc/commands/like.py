@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fastcalc.catalogue.schema import Engine
 from fastcalc.catalogue.schema.own_rows import OwnDeployment
@@ -10,14 +11,15 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.own_rows import measured_on
 from fastcalc.core.scenario import Scenario, Sharding
 from fastcalc.errors import InputError
-from fastcalc.evidence.own_rows import OwnRows, own_rows
-from fastcalc.evidence.point import Point
-from fastcalc.importers.any_file import is_foreign, read
 from fastcalc.importers.setup import LAYOUT
 from fastcalc.mentions import option
 from fastcalc.requests import readers
 from fastcalc.requests.fields import Request
 from fastcalc.requests.readers import as_text
+
+if TYPE_CHECKING:
+    from fastcalc.evidence.own_rows import OwnRows
+    from fastcalc.evidence.point import Point
 
 _NAMED = 4
 """Chips without rows that are named; more are counted."""
@@ -31,7 +33,7 @@ class Like:
     """
 
     file: Path
-    by_engine: dict[str, OwnRows]
+    by_engine: "dict[str, OwnRows]"
     refusals: tuple[InputError, ...]
 
     def engine(self, engine: Engine) -> Engine:
@@ -96,6 +98,8 @@ def like(
 
     Raises InputError if the file is at fault.
     """
+    from fastcalc.evidence.own_rows import own_rows  # most commands read no rows
+
     points = _points(request, path, entries)
     by_engine: dict[str, OwnRows] = {}
     refusals: list[InputError] = []
@@ -107,8 +111,10 @@ def like(
     return Like(path, by_engine, tuple(refusals))
 
 
-def _points(request: Request, path: Path, entries: Catalogue) -> Sequence[Point]:
+def _points(request: Request, path: Path, entries: Catalogue) -> "Sequence[Point]":
     """Read a file of rows; what results of other programs leave unsaid, the request says."""
+    from fastcalc.importers.any_file import is_foreign, read
+
     measured = read(path, catalogue=entries)
     if measured.faults and is_foreign(path):
         names = ("weights", "kv", *LAYOUT)

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from fastcalc.catalogue.limits import LIMITS
-from fastcalc.catalogue.units import parse_quantity
 from fastcalc.errors import InputError
 from fastcalc.formulas.users import requests_of_active, requests_of_thinkers
 from fastcalc.mentions import option
 from fastcalc.requests import readers
 from fastcalc.requests.search import Askers
-from fastcalc.written import shown
 
 _ROUNDS = 5  # searches until the time of a request is that of the plan; two are the rule
 _AS_LONG = 1.0 - 1e-9
@@ -88,17 +86,8 @@ def _or_one(number: float | None) -> float:
     return 1.0 if number is None else number
 
 
-def _seconds(text: str) -> float:
-    try:
-        seconds = parse_quantity(text, "time")
-    except InputError:
-        seconds = 0.0
-    if seconds not in LIMITS["duration"]:
-        raise InputError(
-            f"{option('think')} '{shown(text, 40)}' is not a time with its unit; write for example "
-            "30s"
-        )
-    return seconds
+def _seconds(think: str) -> float:
+    return readers.quantity(think, option("think"), "time", LIMITS["duration"], "30s")
 
 
 def settled(

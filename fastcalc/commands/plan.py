@@ -9,7 +9,6 @@ from typing import cast
 from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Hardware, Model
-from fastcalc.catalogue.units import parse_quantity
 from fastcalc.commands import loading, next_commands
 from fastcalc.commands.answer import CommandAnswer, no_answer
 from fastcalc.commands.like import like
@@ -344,16 +343,7 @@ def _in_full(formats: list[str] | None, chip: Hardware, *, cache: bool = False) 
 def _seconds(text: str | None, flag: str) -> float:
     if text is None:
         return inf
-    try:
-        value = parse_quantity(text, "time")
-    except InputError:
-        value = 0.0
-    if value not in LIMITS["duration"]:
-        raise InputError(
-            f"{flag} '{shown(text, 40)}' is not a time with its unit {LIMITS['duration']}; "
-            "write for example 25ms or 1s"
-        )
-    return value
+    return readers.quantity(text, flag, "time", LIMITS["duration"], "25ms or 1s")
 
 
 def _rate(given: str | float | None) -> float | None:

@@ -26,16 +26,8 @@ def run(request: FindPlans) -> CommandAnswer:
     notes: list[str] = []
     service = plan.service_of(request, notes)
     counts = _counts(request)
-    prices = dict(readers.prices(request.price, zero=True))
-    catalogue = loading.catalogue(request)
-    prices = {catalogue.hardware(name).id: usd for name, usd in prices.items()}
+    prices = _prices(request, counts)
     owned = [_owned(request, service, chip, count, prices, notes) for chip, count in counts.items()]
-    for chip, usd in prices.items():
-        if usd == 0.0 and chip not in counts:
-            raise InputError(
-                f"{option('price', f'{chip}=0')}: a price of 0 is one of chips that are owned; "
-                f"write {option('own', f'{chip}=N')}, too"
-            )
     rented = partial(_rented, request, service, counts, prices, notes)
     fleet = fleet_plan(owned, rented, service, shown=request.top)
     typed, phrase = plan.typed_of(request), plan.phrase(request, service)
@@ -64,6 +56,20 @@ def run(request: FindPlans) -> CommandAnswer:
         notes=notes,
         keys=plan_columns.KEYS,
     )
+
+
+def _prices(request: FindPlans, counts: dict[str, int]) -> dict[str, float]:
+    """Return the dollars of an hour by the id of each chip; 0 is for owned ones alone."""
+    catalogue = loading.catalogue(request)
+    priced = readers.prices(request.price, zero=True)
+    prices = {catalogue.hardware(name).id: usd for name, usd in priced}
+    for chip, usd in prices.items():
+        if usd == 0.0 and chip not in counts:
+            raise InputError(
+                f"{option('price', f'{chip}=0')}: a price of 0 is one of chips that are owned; "
+                f"write {option('own', f'{chip}=N')}, too"
+            )
+    return prices
 
 
 def _counts(request: FindPlans) -> dict[str, int]:

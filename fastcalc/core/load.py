@@ -184,7 +184,7 @@ class RandomLoad:
 
     @property
     def _overhead(self) -> Floats:
-        """Time of each kind's request beside its prompt. [s]"""
+        """Time of each kind's request alongside its prompt. [s]"""
         passes = self._begun
         loading = np.broadcast_to(np.ravel(passes.loading), self._prompt_seconds.shape)
         return np.asarray(passes.machine.software.request_overhead + loading)

@@ -55,8 +55,8 @@ class Waits:
         span = prompts.longest + _MEANS * waits
         spacing = span / _POINTS
         chances = passes.residual(spacing)
-        if passes.beside:
-            chances = _sum(chances, _gamma(spacing, passes.beside, passes.beside_variance))
+        if passes.alongside:
+            chances = _sum(chances, _gamma(spacing, passes.alongside, passes.alongside_variance))
         if prompts.mean > 0.0:
             chances = _sum(chances, prompts.chances(spacing))
         if queued > 1e-9:
@@ -138,14 +138,14 @@ class _ShortPrompts:
 
     step, mixed : time of a pass without, and of one with the prompts that come [s]
     share : of the time that has some [1]
-    beside, beside_variance : time that others in the same pass add, and its variance [s], [s^2]
+    alongside, alongside_variance : time that others in the same pass add [s], its variance [s^2]
     """
 
     step: float
     mixed: float
     share: float
-    beside: float
-    beside_variance: float
+    alongside: float
+    alongside_variance: float
 
     @classmethod
     def of(cls, rate: float, alone: float, added: float, step: float) -> "_ShortPrompts":

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from fastcalc.catalogue.limits import LIMITS, Limit
-from fastcalc.catalogue.units import parse_quantity
 from fastcalc.errors import InputError
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.mentions import option
@@ -74,16 +73,7 @@ def watts(power: str | None) -> float | None:
     """
     if power is None:
         return None
-    try:
-        value = parse_quantity(power, "power")
-    except InputError:
-        value = 0.0
-    if value not in LIMITS["power"]:
-        raise InputError(
-            f"{option('power')} '{shown(power, 40)}' is not a power with its unit; write for "
-            "example 100kW"
-        )
-    return value
+    return readers.quantity(power, option("power"), "power", LIMITS["power"], "100kW")
 
 
 def api_prices(api: "NumbersGiven | None") -> tuple[float, float, float] | None:

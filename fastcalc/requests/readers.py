@@ -188,6 +188,25 @@ def share(value: float, flag: str, *, zero: bool = False) -> float:
     return value
 
 
+def quantity(text: str, flag: str, dimension: str, limit: Limit, example: str) -> float:
+    """Return a number with its unit in SI, or refuse what is none, or beyond its limit.
+
+    example : what to write instead
+    """
+    from fastcalc.catalogue.units import parse_quantity  # help needs none
+
+    try:
+        value = parse_quantity(text, dimension)
+    except InputError:
+        value = 0.0
+    if value not in limit:
+        raise InputError(
+            f"{flag} '{shown(text, 40)}' is not a {dimension} with its unit {limit}; write for "
+            f"example {example}"
+        )
+    return value
+
+
 def ranks(value: int | None, flag: str) -> int | None:
     """Return a number of chips or ranks, or refuse one that no machine has."""
     return None if value is None else int(number(value, flag, LIMITS["chips"], 8))
