@@ -467,7 +467,17 @@ def test_the_first_screen_answers_and_names_what_cannot_be(fastcalc):
     assert len(lines) <= 34  # of which one is for a row that the headline names, and two wrap
     for one in missed:
         assert one in text.partition("cannot: ")[2].partition(";")[0]
-    assert "That is 2.5" in text
+    assert "The first is 2.5" in text
+    passes = re.findall(r"([\d.]+) ms for ([\d.]+|one) tokens? of each user", text)
+    served = re.findall(r"([\d,]+) users on [^,]+, together ([\d,.]+) tokens/s", text)
+    for (time, tokens), both in zip(passes, served, strict=True):
+        users, total = (float(one.replace(",", "")) for one in both)
+        yielded = 1.0 if tokens == "one" else float(tokens)
+        assert total == pytest.approx(users * yielded * 1e3 / float(time), rel=0.01)
+    narrow = fastcalc("fastmode", *TODAY, "--speedup", "2.5", columns=80).out.splitlines()
+    assert "-" not in [line.strip() for line in narrow]
+    stars = [line.endswith("*") for line in narrow if line.startswith("    ")]
+    assert stars == sorted(stars)  # rows that keep the answers come first
     assert lines[-1].startswith("next: fastcalc report gpt-oss-120b --on h100-sxm")
     assert len(fastcalc("fastmode", *TODAY, "--notes").out.splitlines()) > len(lines)
 
@@ -481,7 +491,7 @@ def test_another_model_leads_only_where_it_is_named(fastcalc):
         fastcalc(*LARGE, *more).out
         for more in ((), ("--smaller", "none"), ("--smaller", "llama-3.2-1b"))
     )
-    begun, only, other = (words(out).partition(" That is ")[0] for out in (every, kept, named))
+    begun, only, other = (words(out).partition(" The first is ")[0] for out in (every, kept, named))
     assert begun == only
     assert "llama-3.2-1b" not in begun
     assert "llama-3.2-1b" in other
@@ -525,12 +535,12 @@ def test_the_first_sentence_names_a_row_of_its_table_that_keeps_the_answers(fast
 def test_the_headline_gives_these_chips_first_and_names_both_prices(fastcalc):
     """What other sellers ask for other chips stands behind what the same chips do."""
     asked = ("glm-4.7", "--on", "h200-sxm", "--speedup", "2", "--smaller", "none")
-    begun = words(fastcalc("fastmode", *asked).out).partition(" That is ")[0]
+    begun = words(fastcalc("fastmode", *asked).out).partition(" The first is ")[0]
     same, other = begun.split("; on another machine ")
     assert "(2.00x): on h200-sxm speculation (4 drafts) for " in same
     assert re.search(r"by cloud prices of [0-9.]+ over 3\.50 \$ a chip-hour\.$", other)
     given = ("--price", "mi355x=7", "--price", "h200-sxm=3.5")
-    paid = words(fastcalc("fastmode", *asked, *given).out).partition(" That is ")[0]
+    paid = words(fastcalc("fastmode", *asked, *given).out).partition(" The first is ")[0]
     assert re.search(r"by cloud prices of [0-9.]+ over 3\.50 \$", paid)
 
 

@@ -291,7 +291,7 @@ def _columns(table: TextTable, places: Sequence[int]) -> TextTable:
 
 
 def _with_words_below(table: TextTable, width: int) -> Iterator[Line]:
-    """Yield the lines of a table with its last column below each row, set in."""
+    """Yield the lines of a table with its last column below each row that has it, set in."""
     last = len(table.headings) - 1
     narrower = _columns(table, range(last))
     count = len(_heads(narrower))
@@ -301,7 +301,8 @@ def _with_words_below(table: TextTable, width: int) -> Iterator[Line]:
         yield [(text, "dim")]
     for row, line in zip(table.rows, lines[count:], strict=True):
         yield line
-        yield from ([(text, "")] for text in _wrap(row[last], width, bullet=_SET_IN))
+        words = "" if row[last] == "-" else row[last]
+        yield from ([(text, "")] for text in _wrap(words, width, bullet=_SET_IN))
 
 
 def _aligned(table: TextTable, widths: Sequence[int], gap: int) -> Iterator[Line]:

@@ -230,14 +230,13 @@ def alongside(answer: Answer) -> dict[str, Any]:
                 ("thinner_layers", answer.thinner_layers),
             )
         },
-        "waterfall": factor_records(factors_of(answer)),
+        "waterfall": factor_records(factors_of(answer, answer.cheapest)),
     }
 
 
-def factors_of(answer: Answer) -> list[Factor]:
-    """Return what the speed-up of the cheapest option is the product of; none without one."""
-    cheapest = answer.cheapest
-    return waterfall(answer.today, cheapest.outcome) if cheapest and cheapest.outcome else []
+def factors_of(answer: Answer, way: Option | None) -> list[Factor]:
+    """Return what the speed-up of an option is the product of; none where it does not reach."""
+    return waterfall(answer.today, way.outcome) if way and way.outcome else []
 
 
 def no_option_reaches(answer: Answer) -> str:

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import isnan
 
+import numpy as np
+
 from fastcalc.core.chip.formats_run import format_notes
 from fastcalc.core.scenario import Outcome
 from fastcalc.mentions import option
@@ -11,7 +13,7 @@ from fastcalc.report import compare, factors, record_tables
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.fastmode import COLUMNS, MOST_SHOWN, factors_of, no_option_reaches, rows
 from fastcalc.report.headings import TableColumn, pick
-from fastcalc.report.numbers_as_text import counted, dollars, number, parameters
+from fastcalc.report.numbers_as_text import counted, dollars, many, number, parameters
 from fastcalc.report.records import Record
 from fastcalc.search.fastmode import Answer, Option
 from fastcalc.search.fastmode.lighter_passes import PUBLISHED
@@ -109,6 +111,7 @@ def parts(
         first.setdefault(way.trick, way)
     leading = (answer.on_same_chips, answer.on_another_machine)
     shown = [option for option in reach if option in leading or option is first[option.trick]]
+    shown.sort(key=lambda option: option not in answer.same_answers)
     outcomes = _drawn(answer, shown)
     missed = dict.fromkeys(
         TRICKS[option.trick]
@@ -119,28 +122,28 @@ def parts(
     short_notes += [compare.prices(outcomes, in_short=True)]
     warnings = dict.fromkeys(line for outcome in outcomes for line in outcome.warnings)
     short_notes += [*warnings, *_start(answer)]
-    all_notes, waterfall = notes(answer, options, left), factors_of(answer)
+    all_notes = notes(answer, options, left)
     if screen.wide:
         table = record_tables.table(TABLE, rows(answer, options), screen.width, {"how": 0})
+        waterfall = factors_of(answer, answer.cheapest)
         factor_parts = factors.parts(waterfall, screen.width) if waterfall else []
         key = record_tables.with_mark(_KEY, table)
         under = screen.under_table(key, short_notes, all_notes, next_command)
         return [compare.heading(answer.today), "", _sentence(answer), table, *factor_parts, under]
     columns = [replace(o, heading=("", "how"), format="") if o.key == "how" else o for o in TABLE]
     cells = [{**record, "how": _marked(record)} for record in rows(answer, shown)]
-    subject = "That" if answer.cheapest in (None, _last(answer)) else "The first"
-    law = [f"{subject} is {factors.product(waterfall)}."] if waterfall else []
+    cells[0]["how"] = f"limited by {cells[0]['limiter']}"
     table = record_tables.table(columns, cells, screen.width, {"how": 0})
     key = record_tables.with_mark(_KEY, table)
     under = screen.under_table(key, short_notes, all_notes, next_command)
-    return [_sentence(answer), *law, "", table, under]
+    return [_sentence(answer), *_first_way(answer), "", table, under]
 
 
 _KEY = (
     f"key: each row is the cheapest tried ({option('notes')}), at its largest batch expected to "
-    "reach the speed; cost: an output token's over today's; smaller model: the largest that "
-    "reaches it; *: another model or fewer bits change the answers, so such a row leads only "
-    "where its model or format is named"
+    "reach the speed, those that keep the answers first; cost: an output token's over today's; "
+    "smaller model: the largest that reaches it; *: another model or fewer bits change the "
+    "answers, so such a row leads only where its model or format is named"
 )
 
 
@@ -199,9 +202,32 @@ def _ways(answer: Answer) -> list[str]:
     return [first, f"on another machine {_way(answer, on_other_chips)}"]
 
 
-def _last(answer: Answer) -> Option | None:
-    """Return the way that the sentence names last."""
-    return answer.on_another_machine or answer.on_same_chips
+def _first_way(answer: Answer) -> list[str]:
+    """Return what the way that the sentence names first multiplies up to, and how it comes about.
+
+    A pass of it, and what all of its users get, on which the cost of a token depends.
+    """
+    way = answer.on_same_chips or answer.on_another_machine
+    if way is None or way.outcome is None:
+        return []
+    subject = "The first" if answer.on_same_chips and answer.on_another_machine else "That"
+    texts: list[str] = []
+    for outcome, record in zip((answer.today, way.outcome), rows(answer, [way]), strict=True):
+        tokens = float(np.squeeze(outcome.scenario.traffic.speculation.tokens_per_pass))
+        words = "one token" if tokens == 1.0 else f"{number(tokens)} tokens"
+        chips = f"{record['chips']:,} {record['hardware']}"
+        texts += [
+            f"{number(record['tpot_ms'] * tokens)} ms for {words} of each user",
+            f"{many(record['batch'], 'user')} on {chips}, together "
+            f"{number(record['tokens_per_s_total'])} tokens/s",
+        ]
+    pass_today, all_today, pass_then, all_then = texts
+    is_same = way.outcome.scenario.model.id == answer.today.scenario.model.id
+    return [
+        f"{subject} is {factors.product(factors_of(answer, way))}. "
+        f"{'It keeps the answers as they are. ' * is_same}"
+        f"A pass takes {pass_then}, and serves {all_then}; today {pass_today}, {all_today}."
+    ]
 
 
 def _way(answer: Answer, option: Option) -> str:
