@@ -14,6 +14,7 @@ from fastcalc.evidence.diagnosis.diagnose import diagnose
 from fastcalc.evidence.diagnosis.terms import COMPUTE, HOST, LINKS, TERMS
 from fastcalc.evidence.point import COLUMNS
 from fastcalc.formulas.naming_causes import disagreement, log_likelihood, log_mean, posterior
+from fastcalc.report.diagnosis import chart
 from fastcalc.written import csv_cell
 from tests.helpers import every, run
 
@@ -67,7 +68,7 @@ def test_a_fault_is_among_those_named(case, name):
 def test_nothing_is_named_where_nothing_is_wrong(case):
     diagnosis = diagnose(measured(case), ENTRIES)
     assert (diagnosis.verdict, diagnosis.named) == ("nothing", ())
-    assert diagnosis.slower.tolist() == [1.0] * 6
+    assert diagnosis.slower.tolist() == [[1.0] * 6] * 3
 
 
 def test_how_many_times_slower_is_what_was_put_in():
@@ -79,7 +80,7 @@ def test_how_many_times_slower_is_what_was_put_in():
     left = np.array([point.value for point in measured(LARGE, FAULTS["PCIe"], np.ones(6))])
     expected = np.array([prediction.expected for prediction in diagnosis.predictions])
     is_time = [point.is_time for point in LARGE.points]
-    after = np.where(is_time, expected * diagnosis.slower, expected / diagnosis.slower)
+    after = np.where(is_time, expected * diagnosis.slower[1], expected / diagnosis.slower[1])
     assert after == pytest.approx(left, rel=0.15)
 
 
@@ -147,6 +148,25 @@ def test_points_elsewhere_and_beyond_the_bound_are_set_aside_in_sentences():
     assert "fast-1 left aside: 1e-06 is beyond what any software reaches" in second
     with pytest.raises(InputError, match="fast-1 left aside"):
         diagnose([impossible], ENTRIES)
+
+
+def test_the_chart_stands_where_measured_and_predicted_do():
+    """A server twice as slow as predicted is drawn at 2; with what is named, about at 1."""
+    points = measured(LARGE, FAULTS["half the bandwidth"], np.ones(6))
+    diagnosis = diagnose(points, ENTRIES)
+    decode, served, prefill = chart(diagnosis).panels
+    before, after, line = decode.series
+    ratios = [
+        point.value / value
+        for point, value in zip(points, faults.predicted(LARGE, {}), strict=True)
+    ]
+    assert before.x.tolist() == [1.0, 16.0]
+    assert before.y == pytest.approx(ratios[:2])
+    assert served.series[0].y == pytest.approx([1.0 / ratio for ratio in ratios[2:4]])
+    assert prefill.series[0].x.tolist() == [point.prompt for point in points[4:]]
+    assert after.y == pytest.approx(1.0, abs=0.1)
+    assert np.all((after.low < after.y) & (after.y < after.high))
+    assert line.y.tolist() == [1.0, 1.0]
 
 
 def test_an_order_of_points_makes_no_difference():

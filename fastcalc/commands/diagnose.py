@@ -1,7 +1,7 @@
 """``fastcalc diagnose``: why a deployment is slower than predicted."""
 
 from fastcalc.commands import loading
-from fastcalc.commands.answer import CommandAnswer
+from fastcalc.commands.answer import CommandAnswer, later
 from fastcalc.commands.next_commands import follow_up
 from fastcalc.commands.validate import points_of
 from fastcalc.errors import InputError
@@ -36,4 +36,5 @@ def run(request: Diagnose) -> CommandAnswer:
         lambda: report.premises(result),
         warnings=notes,
         keys=report.KEYS,
+        charts={"diagnose": later("diagnosis.chart", result)},
     )

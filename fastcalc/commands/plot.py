@@ -11,7 +11,7 @@ from fastcalc.report.charts import figure
 from fastcalc.requests import readers
 from fastcalc.requests.drawings import Plot
 from fastcalc.requests.evaluation import Compare, FitMemory
-from fastcalc.requests.measurements import Validate
+from fastcalc.requests.measurements import Diagnose, Validate
 from fastcalc.requests.offered import CHARTS
 from fastcalc.requests.search import Frontier, Sensitivity
 
@@ -50,11 +50,14 @@ def run(request: Plot) -> int:
 
 
 def _answer(kind: str, request: Plot) -> CommandAnswer:
-    from fastcalc.commands import compare, fit, frontier, sensitivity, validate
+    from fastcalc.commands import compare, diagnose, fit, frontier, sensitivity, validate
 
-    if kind == "validate":
-        path = _only(request, "file of measurements")
-        return validate.run(Validate.sharing(request, out=None, path=path and Path(path)))
+    if kind in ("validate", "diagnose"):
+        name = _only(request, "file of measurements")
+        path = name and Path(name)
+        if kind == "diagnose":
+            return diagnose.run(Diagnose.sharing(request, out=None, path=path))
+        return validate.run(Validate.sharing(request, out=None, path=path))
     if kind == "frontier":
         model = _only(request, "model") or loading.DEFAULT_MODELS[0]
         return frontier.run(Frontier.sharing(request, out=None, model=model))

@@ -16,6 +16,9 @@ _HEIGHT = 16
 _EVERY = 8
 """Columns between two signs of a bound, no fewer than bounds, so that none hides another's."""
 
+_RANGED = ("line", "points")
+"""Styles whose edges are the range of each point."""
+
 _DRAWN = {"rule": "─", "side": "│", "corner": "└", "bound": "·", "band": ":"}
 _ASCII = {"rule": "-", "side": "|", "corner": "+", "bound": ".", "band": ":"}
 
@@ -98,7 +101,7 @@ def plot(
         for sign, series in zip(signs, bounds, strict=True)
         if series.name
     ]
-    if any(series.style == "line" and series.low is not None for series in panel.series):
+    if any(series.style in _RANGED and series.low is not None for series in panel.series):
         lines += [f"  {drawn['band']}  range"]
     return [*lines, *(f"  {letter_of(place).upper()}  {name}" for place, name in enumerate(inside))]
 
@@ -146,7 +149,7 @@ def _edges(
     sign: str,
 ) -> None:
     """Draw a bound as a line with its sign in it, and the range about each point of a line."""
-    if series.style == "line" and series.low is not None and series.high is not None:
+    if series.style in _RANGED and series.low is not None and series.high is not None:
         for x, *ends in zip(series.x, series.low, series.high, strict=True):
             low, high = (_place(panel.upward, end, _HEIGHT) for end in ends)
             for place in range(low, high + 1):

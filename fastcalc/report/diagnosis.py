@@ -12,6 +12,8 @@ from fastcalc.evidence.score import Prediction
 from fastcalc.formulas.types import Floats
 from fastcalc.records.columns import Column, values
 from fastcalc.report import record_tables
+from fastcalc.report.charts.drawing import Chart
+from fastcalc.report.charts.of_measurements import before_and_after
 from fastcalc.report.console import Listing, Notes, Part
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.record_tables import numbers, words
@@ -109,6 +111,25 @@ def parts(
     return [*page, Notes([*further, *notes], next_command)]
 
 
+def chart(diagnosis: Diagnosis) -> Chart:
+    """Return speeds predicted over measured, before and with what is named."""
+    points = [prediction.point for prediction in diagnosis.predictions]
+    phases = [prediction.phase for prediction in diagnosis.predictions]
+    batches = diagnosis.belief.slowdowns.batches
+    lengths = np.array([point.prompt or np.nan for point in points])
+    before = np.exp(diagnosis.belief.slowdowns.residuals)
+    high, after, low = (before / slower for slower in diagnosis.slower)
+    return before_and_after(
+        f"Before and after a diagnosis: {points[0].model} on {points[0].hardware}",
+        phases,
+        np.where(np.array(phases) == "prefill", lengths, batches),
+        before,
+        after,
+        (low, high),
+        [verdict(diagnosis)],
+    )
+
+
 def verdict(diagnosis: Diagnosis) -> str:
     """Return what differs and how surely, that nothing does, or that the points are too few."""
     slowdown = float(np.median(np.exp(diagnosis.belief.slowdowns.residuals)))
@@ -140,7 +161,8 @@ def _after(diagnosis: Diagnosis) -> Floats:
     """Return what is expected of each point with what is named, in the unit of its metric."""
     expected = np.array([prediction.expected for prediction in diagnosis.predictions])
     is_time = np.array([prediction.point.is_time for prediction in diagnosis.predictions])
-    return np.where(is_time, expected * diagnosis.slower, expected / diagnosis.slower)
+    slower: Floats = diagnosis.slower[1]
+    return np.where(is_time, expected * slower, expected / slower)
 
 
 def _request(further: NextPoint) -> dict[str, Any]:
@@ -176,7 +198,7 @@ def _picture(diagnosis: Diagnosis, width: int) -> list[Part]:
     residuals = diagnosis.belief.slowdowns.residuals
     furthest = set(np.argsort(-np.abs(residuals))[:_MOST_LINES].tolist())
     before = np.exp(residuals)
-    lines = zip(diagnosis.predictions, before, before / diagnosis.slower, strict=True)
+    lines = zip(diagnosis.predictions, before, before / diagnosis.slower[1], strict=True)
     rows = [line for place, line in enumerate(lines) if place in furthest]
     columns = (
         words("point", lambda row: _about(row[0])),

@@ -19,7 +19,8 @@ class KindOfChart(Request):
         str,
         argument(
             "KIND",
-            "speed, price, roofline, frontier, step, validate, memory, context or tornado.",
+            "speed, price, roofline, frontier, step, validate, diagnose, memory, context or "
+            "tornado.",
             completion=offered.charts,
         ),
     ]
@@ -38,7 +39,7 @@ class Plot(KindOfChart, Evaluated, groups.OwnRuns, groups.Paid, Drawing, groups.
     Of models on chips: speed against batch, the roofline, the frontier of speed and price, the time
     of a decode step by component, what lives in which memory, context against users, or what 10 %
     of each number does. Of measurements, such as a file in place of the models: predicted against
-    measured. Files need matplotlib.
+    measured, before and after `diagnose`. Files need matplotlib.
     """
 
     examples = (

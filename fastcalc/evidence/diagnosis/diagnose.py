@@ -109,23 +109,32 @@ class Diagnosis:
 
     @cached_property
     def slower(self) -> Floats:
-        """How many times longer each point takes with what is named, as most likely. [1]"""
-        positions, belief = set(parts_of(*self.named)), self.belief
-        probabilities = {
-            hypothesis.parts: float(probability)
-            for probability, hypothesis in zip(belief.probabilities, belief.hypotheses, strict=True)
-            if set(hypothesis.parts) <= positions and bool(hypothesis.parts) == bool(positions)
-        }
-        likeliest = max(probabilities, key=lambda parts: probabilities[parts])
-        return np.exp(mean_slowdown(belief.slowdowns, belief, likeliest))
+        """How many times longer points take with what is named: low, middle, high by points. [1]"""
+        positions, slowdowns = set(parts_of(*self.named)), self.belief.slowdowns
+        logs, weights = [], []
+        for probability, hypothesis in zip(
+            self.belief.probabilities.tolist(), self.belief.hypotheses, strict=True
+        ):
+            parts = hypothesis.parts
+            if set(parts) <= positions and bool(parts) == bool(positions) and probability > 1e-3:
+                logs.append(_of_grid(slowdowns, parts).reshape(-1, len(slowdowns.residuals)))
+                weights.append(probability * hypothesis.weights.ravel())
+        columns, weight = np.concatenate(logs).T, np.concatenate(weights)
+        return np.exp(np.stack([_quantiles(column, weight) for column in columns], axis=-1))
 
 
-def mean_slowdown(slowdowns: Slowdowns, belief: Belief, parts: Sequence[int]) -> Floats:
-    """Return the logarithm of how much longer points take with some parts slower, on average."""
-    means = [belief.grid_of(place) @ slowdowns.at(place, GRID) for place in parts]
-    if not means:
-        return np.zeros(len(slowdowns.residuals))
-    return means[0] if len(means) == 1 else together(tuple(parts), *means)
+def _of_grid(slowdowns: Slowdowns, parts: Sequence[int]) -> Floats:
+    """Return the logarithms of how much longer points take, by places of the grid of each part."""
+    grids = [slowdowns.at(place, GRID) for place in parts]
+    if len(grids) == 2:
+        return together(tuple(parts), grids[0][:, np.newaxis], grids[1][np.newaxis])
+    return grids[0] if grids else np.zeros((1, len(slowdowns.residuals)))
+
+
+def _quantiles(values: Floats, weights: Floats) -> Floats:
+    order = np.argsort(values)
+    total = np.cumsum(weights[order])
+    return np.interp(ENDS, total / total[-1], values[order])
 
 
 def diagnose(

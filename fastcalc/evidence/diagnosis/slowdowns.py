@@ -32,6 +32,16 @@ class Slowdowns:
     residuals: Floats
     logs: Floats
 
+    @property
+    def batches(self) -> Floats:
+        """Sequences at once of each point. [1]"""
+        return np.concatenate(
+            [
+                np.broadcast_to(batch.recipe.timeline.passes.batch, (len(batch.points),))
+                for batch in dict.fromkeys(self.rows.batches)
+            ]
+        )
+
     def at(self, part: int, slower: Floats) -> Floats:
         """Return the logarithms of one part between those priced: places of a grid by points.
 

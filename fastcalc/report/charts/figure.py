@@ -162,11 +162,12 @@ def _series(plot: "Axes", panel: Panel, series: Series, colour: str, ink: str) -
         look: dict[str, Any] = {"alpha": 0.18, "linewidth": 0.0}
         if series.style == "area":
             look = {"alpha": 0.9, "linewidth": 0.6, "edgecolor": plot.get_facecolor()}
-        if len(series.x) == 1:
+        if len(series.x) == 1 or series.style == "points":
             plot.vlines(
                 series.x, series.low, series.high, colors=colour, linewidth=6.0, alpha=look["alpha"]
             )
-        plot.fill_between(series.x, series.low, series.high, facecolor=colour, **look)
+        else:
+            plot.fill_between(series.x, series.low, series.high, facecolor=colour, **look)
     if series.style == "bound":
         plot.plot(
             series.x, series.y, color=colour if series.name else ink, linewidth=1.1, dashes=(4, 2)
