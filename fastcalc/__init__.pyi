@@ -132,6 +132,7 @@ def plan(
     grid: float | str | None = None,
     max_chips: int | str | None = None,
     objective: str = "usd",
+    confidence: float | str | None = None,
     load: float | str | None = None,
     utilization: float | str | None = None,
     top: int | str = 5,

@@ -23,7 +23,17 @@ from fastcalc.search.plan.pools import Pool
 from fastcalc.search.plan.service import Service
 from tests.helpers import run_once as run
 from tests.strategies import examples
-from tests.test_plan import CHIPS, LAYOUTS, MODELS, grid_of, scenario, services, solved, together
+from tests.test_plan import (
+    CHIPS,
+    LAYOUTS,
+    MODELS,
+    grid_of,
+    scenario,
+    services,
+    slowness,
+    solved,
+    together,
+)
 
 MONTH = 730.0
 
@@ -46,7 +56,8 @@ def carried_by_everything(grid, service, chips):
             continue
         estimate, count = outcome.estimate, len(outcome.estimate.batch)
         met, place = in_time[place : place + count], place + count
-        replica_requests = busy * estimate.served / service.output
+        slow = slowness(estimate, service)
+        replica_requests = busy * estimate.served / slow / service.output
         requests = max([requests, *(replica_requests[met] * (chips // layout.chips))])
         if link is None or site.machine.is_spatial or service.output == 1:
             continue
@@ -54,9 +65,10 @@ def carried_by_everything(grid, service, chips):
         cache = float(grid.scenario.work.cache_bytes(service.prompt, ranks=layout.tp))
         layers = grid.scenario.work.layers
         sent = cache * math.ceil(layers / layout.pp) / layers / speed
-        pools.append((layout.chips, busy / max(estimate.ttft[0], sent), estimate.ttft[0], sent))
-        decoding = np.maximum(service.output / estimate.total, sent / layout.dp)
-        meets = estimate.tpot <= service.tpot
+        alone = estimate.ttft[0] * slow[0]
+        pools.append((layout.chips, busy / max(alone, sent), alone, sent))
+        decoding = np.maximum(service.output / estimate.total * slow, sent / layout.dp)
+        meets = estimate.tpot * slow <= service.tpot
         decoders.append((layout.chips, (busy / decoding)[meets], sent))
     for width, replica_requests, received in decoders:
         for size, pool_requests, alone, sent in pools:

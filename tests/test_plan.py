@@ -83,6 +83,12 @@ def solved(grid, layout, service):
     return solve(replace(deployment, batches=tuple(range(1, count + 1)))) if count else None
 
 
+def slowness(estimate, service):
+    """How many times as long all takes, where an end of the 80 % range is nine in ten."""
+    low = estimate.speed if estimate.low is None else estimate.low
+    return (estimate.speed / low) ** (service.deviations / 1.2815515655446004)
+
+
 def replicas_for(rate, seconds):
     return np.maximum(np.ceil(rate * seconds - 1e-9), 1)
 
@@ -103,9 +109,11 @@ def together(grid, service):
         often = np.minimum(batch / run_time * ttft, 1) * (layout.dp - 1) / layout.dp
         ttft = ttft + often * np.maximum(mixed - ttft, 0)
         rate = service.rate / service.utilization
-        chips = replicas_for(rate, run_time / batch) * layout.chips
+        slow = slowness(estimate, service)
+        chips = replicas_for(rate, run_time * slow / batch) * layout.chips
         price = cost(grid.scenario, service, chips)
-        found.append([price, chips, ttft, between, batch, np.full(len(batch), number)])
+        times = ttft * slow, between * slow
+        found.append([price, chips, *times, batch, np.full(len(batch), number)])
     return np.concatenate([np.zeros((6, 0)), *found], axis=1)
 
 
@@ -133,6 +141,7 @@ services = st.builds(
     max_chips=st.sampled_from([4, 32, math.inf]),
     utilization=st.sampled_from([1.0, 0.7]),
     objective=st.sampled_from(["usd", "watts", "chips"]),
+    deviations=st.sampled_from([0.0, 0.0, 1.28, -1.0]),
 )
 
 
@@ -151,17 +160,19 @@ def apart(grid, service):
         estimate = outcome.estimate
         kept = float(work.cache_bytes(service.prompt, ranks=layout.tp))
         sent = kept * math.ceil(work.layers / layout.pp) / work.layers / speed
-        alone = estimate.ttft[0]
+        slow = slowness(estimate, service)
+        alone = estimate.ttft[0] * slow[0]
         pools.append((replicas_for(rate, max(alone, sent)) * layout.chips, alone, sent))
-        busy = np.maximum(service.output / estimate.total, sent / layout.dp)
-        others.append((replicas_for(rate, busy) * layout.chips, sent, estimate, number))
+        busy = np.maximum(service.output / estimate.total * slow, sent / layout.dp)
+        times = estimate.tpot * slow, estimate.batch
+        others.append((replicas_for(rate, busy) * layout.chips, sent, times, number))
     found = []
-    for decoding, received, estimate, number in others:
+    for decoding, received, times, number in others:
         for taking, alone, sent in pools:
             ttft = np.full(len(decoding), alone + max(sent, received))
             chips, which = decoding + taking, np.full(len(decoding), number)
             price = cost(grid.scenario, service, chips)
-            found.append([price, chips, ttft, estimate.tpot, estimate.batch, which])
+            found.append([price, chips, ttft, *times, which])
     return np.concatenate([np.zeros((6, 0)), *found], axis=1)
 
 
@@ -196,7 +207,7 @@ def test_it_is_what_trying_everything_finds(chips, model, service, layouts, step
             min(zip(*met[:2], strict=True)), rel=1e-12
         )
         assert max(best.misses.values()) <= 1.0
-    else:
+    elif not service.deviations:
         assert_relaxed(found, everything, service)
     lost = sum(found.reasons.values())
     assert lost + bool(met.size) == found.candidates >= sum(grid.size for grid in grids)

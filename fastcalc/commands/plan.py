@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
+from statistics import NormalDist
 from typing import cast
 
 from fastcalc.catalogue.formats import number_format
@@ -27,7 +28,7 @@ from fastcalc.requests.readers import as_text
 from fastcalc.requests.search import FindPlans
 from fastcalc.requests.speculate import speculations
 from fastcalc.search.plan.candidates import candidates, deployments
-from fastcalc.search.plan.cheapest_plans import decide
+from fastcalc.search.plan.cheapest_plans import decide_surely
 from fastcalc.search.plan.decision import Decision, Plan
 from fastcalc.search.plan.fleet_plan import carried_by
 from fastcalc.search.plan.service import Objective, Service
@@ -59,7 +60,7 @@ def run(request: FindPlans) -> CommandAnswer:
     grids, people = grids_of(request, service, notes), people_of(request)
 
     def decide_at(rate: float | None) -> Decision:
-        return decide(grids, replace(service, rate=rate), shown=request.top)
+        return decide_surely(grids, replace(service, rate=rate), shown=request.top)
 
     decision = settled(people, decide_at, _request_seconds) if people else decide_at(service.rate)
     service = decision.service
@@ -127,7 +128,7 @@ def _carried_within(grids: list[Grid], decision: Decision) -> list[str]:
 
 def _refuse_mixes(request: FindPlans) -> None:
     """Refuse means and prices of all pools where each class may have one of its own."""
-    for name in ("own", "budget", "power", "api", "grid"):
+    for name in ("own", "budget", "power", "api", "grid", "confidence"):
         if request.traffic is not None and getattr(request, name) is not None:
             raise InputError(
                 f"{option(name)} is of requests that are alike, and {option('traffic')} has "
@@ -173,6 +174,7 @@ def service_of(request: FindPlans, notes: list[str]) -> Service:
         budget=means.usd_a_month(request.budget) or inf,
         power=means.watts(request.power) or inf,
         tariff=Tariff(means.api_prices(request.api), means.grid_grams(request.grid)),
+        deviations=NormalDist().inv_cdf(_percent(request.confidence, "confidence", 99, 90) / 100.0),
     )
 
 
@@ -186,12 +188,16 @@ def _share_in_time(request: FindPlans) -> float | None:
             f"{option('percentile')} is of requests that meet {option('ttft')}; give that too, "
             "as 1s"
         )
-    if not 50 <= request.percentile <= 99.99:
+    return _percent(request.percentile, "percentile", 99.99, 99) / 100.0
+
+
+def _percent(value: float | None, name: str, most: float, example: int) -> float:
+    """Return a percentage from 50, which it is where left out, to a most."""
+    if value is not None and not 50 <= value <= most:
         raise InputError(
-            f"{option('percentile')} {request.percentile:g} is not from 50 to 99.99; write for "
-            "example 99"
+            f"{option(name)} {value:g} is not from 50 to {most:g}; write for example {example}"
         )
-    return request.percentile / 100.0
+    return 50.0 if value is None else value
 
 
 def grids_of(request: FindPlans, service: Service, notes: list[str]) -> list[Grid]:
@@ -326,6 +332,7 @@ def phrase(request: FindPlans, service: Service) -> str:
     words += [f"at most {request.max_chips:,} chips"] if request.max_chips else []
     words += [f"at most ${as_text(request.budget)}"] if request.budget else []
     words += [f"at most {request.power}"] if request.power else []
+    words += [f"{request.confidence:g} % sure"] if request.confidence else []
     return ", ".join(words)
 
 

@@ -1,6 +1,6 @@
 """A placed workload and its traffic to an estimate, for every batch at once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,7 +11,7 @@ from fastcalc.catalogue.schema import Hardware
 from fastcalc.core import timeline
 from fastcalc.core.placement.placement import AnyPlacement
 from fastcalc.core.ratios import Ranged
-from fastcalc.core.speed_range import is_new, speed_range
+from fastcalc.core.speed_range import TO_LOW_END, is_new, speed_range
 from fastcalc.core.step.bound import Bound
 from fastcalc.core.step.component import LIMITERS, Step
 from fastcalc.core.step.schedule import Schedule
@@ -43,9 +43,17 @@ class Estimate:
     What nobody asks for is not computed.
 
     passes : the passes of the placement that was evaluated, and of its traffic
+    slowness : times as long as expected that all of it is taken to last [1]
     """
 
     passes: Schedule
+    slowness: ArrayLike = 1.0
+
+    def slowed(self, deviations: float) -> "Estimate":
+        """Return it as slow as so many standard deviations of its range say, where it has one."""
+        if self.low is None or not deviations:
+            return self
+        return replace(self, slowness=(self.speed / self.low) ** (deviations / TO_LOW_END))
 
     @property
     def placement(self) -> AnyPlacement:
@@ -114,17 +122,22 @@ class Estimate:
     @cached_property
     def tpot(self) -> Floats:
         """Time per output token, decode alone. [s]"""
-        return np.atleast_1d(timeline.token(self.passes).seconds)
+        return np.atleast_1d(timeline.token(self.passes).seconds * self.slowness)
 
     @cached_property
     def tpot_in_traffic(self) -> Floats:
         """Time per output token while prompts of others come between. [s]"""
-        return np.atleast_1d(timeline.token_in_traffic(self.passes).seconds)
+        return np.atleast_1d(timeline.token_in_traffic(self.passes).seconds * self.slowness)
 
     @cached_property
     def ttft(self) -> Floats:
         """Time to the first token. [s]"""
-        return np.atleast_1d(timeline.first_token(self.passes).seconds)
+        return np.atleast_1d(timeline.first_token(self.passes).seconds * self.slowness)
+
+    @property
+    def prompts_together(self) -> Floats:
+        """Time of a pass with a prompt on each attention replica. [s]"""
+        return np.atleast_1d(timeline.prompts_together(self.passes).seconds * self.slowness)
 
     @property
     def request(self) -> Floats:
@@ -178,7 +191,7 @@ class Estimate:
 
     @cached_property
     def _run(self) -> Floats:
-        return np.atleast_1d(timeline.served_run(self.passes).seconds)
+        return np.atleast_1d(timeline.served_run(self.passes).seconds * self.slowness)
 
     @cached_property
     def served(self) -> Floats:

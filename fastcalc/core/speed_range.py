@@ -1,6 +1,8 @@
 """How far below and above an expected speed a measured one may lie."""
 
 import re
+from collections.abc import Iterator
+from statistics import NormalDist
 
 import numpy as np
 
@@ -10,6 +12,10 @@ from fastcalc.core.chip.machine_class import class_of
 from fastcalc.core.placement.placement import AnyPlacement
 from fastcalc.formulas.ranges import half_width
 from fastcalc.formulas.types import ArrayLike, Floats, floats
+
+TO_LOW_END = NormalDist().inv_cdf(0.9)
+"""Standard deviations of a speed's logarithm from what is expected to an end of its 80 % range,
+which nine in ten are within where errors are lognormal. [1]"""
 
 
 def is_fitted_kind(engine: Engine, hardware: Hardware, phase: Phase = "decode") -> bool:
@@ -42,18 +48,26 @@ def range_note(engine: Engine, hardware: Hardware, model: Model) -> str | None:
         return stated.basis
     if (widths := engine.range_widths) is None:
         return None
-    text = f"holds four in five of {widths.basis}"
+    return "; ".join(
+        [f"holds four in five of {widths.basis}", *weaknesses(engine, hardware, model)]
+    )
+
+
+def weaknesses(engine: Engine, hardware: Hardware, model: Model) -> Iterator[str]:
+    """Yield why a range is wider than those of the measurements that it was learned from."""
+    widths = engine.range_widths
+    if widths is None or engine.stated_range("decode"):
+        return
     if not is_fitted_kind(engine, hardware):
-        text += (
-            f"; {widths.unseen:.2g} times as wide, for no measurement of {engine.id} foretells "
+        yield (
+            f"{widths.unseen:.2g} times as wide, for no measurement of {engine.id} foretells "
             f"chips of class {class_of(hardware)}"
         )
     if is_new(model, engine.date):
-        text += (
-            f"; {widths.new:.2g} times as wide, for kernels of {model.id} ({model.released}) were "
+        yield (
+            f"{widths.new:.2g} times as wide, for kernels of {model.id} ({model.released}) were "
             f"{NEW_MONTHS} months old at most when {engine.id} was fitted"
         )
-    return text
 
 
 def speed_range(

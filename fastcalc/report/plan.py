@@ -1,6 +1,7 @@
 """Plans as records, and what stands alongside them."""
 
 from collections.abc import Iterable
+from statistics import NormalDist
 
 from fastcalc.mentions import option
 from fastcalc.records.columns import values
@@ -17,7 +18,8 @@ _RATES = (
     "service_* are of the whole deployment as it is asked, service_joules_per_token of output "
     "tokens; tokens_per_s_*, tpot_ms, ttft_ms, usd_per_mtok_total and joules_per_token are those "
     "that the command prints, of one full replica that takes in its prompts, too; without a rate "
-    "usd_per_mtok_total counts the share of its capacity that must stay idle"
+    "usd_per_mtok_total counts the share of its capacity that must stay idle; with a confidence "
+    "chips and times of service_* are those of chips as slow as that, and all else is expected"
 )
 
 
@@ -79,6 +81,7 @@ def assumptions(decision: Decision) -> Record:
         "utilization": plain(service.utilization),
         "notes": list(notes(service)),
         "prefix_hit": plain(service.prefix_hit),
+        "confidence": plain(NormalDist().cdf(service.deviations) * 100.0),
     }
 
 

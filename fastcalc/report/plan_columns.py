@@ -1,8 +1,11 @@
 """Columns of plans: what stands in a record, and which of them a table shows."""
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from fastcalc.core.scenario import Scenario
+from fastcalc.core.speed_range import weaknesses
 from fastcalc.records.columns import Column
 from fastcalc.report import records
 from fastcalc.report.headings import TableColumn, pick
@@ -10,11 +13,17 @@ from fastcalc.report.ranked_plan import RankedPlan
 from fastcalc.report.record_tables import ends
 
 _RANKS = ("tp", "pp", "ep", "dp")
+WEAK = "!"
+"""Mark of a range that is wider than those of the measurements that it was learned from."""
 
 
 def _prefill_ranks(name: str, point: RankedPlan) -> int | None:
     layout = point.plan.prefill_layout
     return None if layout is None else int(getattr(layout, name))
+
+
+def _weaknesses(scenario: Scenario) -> Iterator[str]:
+    return weaknesses(scenario.engine, scenario.hardware, scenario.model)
 
 
 COLUMNS: tuple[Column[Any], ...] = (
@@ -124,7 +133,9 @@ COLUMNS: tuple[Column[Any], ...] = (
         lambda point: point.tpot_ms[0],
         heading=("80 %", "range"),
         drop_priority=1,
-        format=lambda record: ends(record, "service_tpot_ms_low", digits=2),
+        format=lambda record: (
+            ends(record, "service_tpot_ms_low", digits=2) + WEAK * bool(record["range_is_wider"])
+        ),
     ),
     Column(
         "service_tpot_ms_high",
@@ -215,6 +226,20 @@ COLUMNS: tuple[Column[Any], ...] = (
         lambda point: point.grams_per_mtok,
         ("g CO2", "/Mtok"),
         2,
+    ),
+    TableColumn(
+        "chips_expected",
+        "count",
+        "chips of the best of its chip, formats and kind by expected speeds; chips_total "
+        "hold at slower ones where a confidence says so",
+        lambda point: point.chips_expected,
+        ("chips", "exp."),
+    ),
+    Column(
+        "range_is_wider",
+        "text",
+        "why the 80 % range is wider than those of measurements; null where it is not",
+        lambda point: "; ".join(_weaknesses(point.plan.scenario)) or None,
     ),
 )
 PLAN_COLUMNS = [column for column in COLUMNS if column.key not in records.KEYS]

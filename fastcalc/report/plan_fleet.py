@@ -97,7 +97,7 @@ def parts(fleet: FleetPlan, top: int, phrase: str, typed: Typed, screen: Screen)
     ]
     (table,) = record_tables.tables(columns, [rows], screen.width)
     changed = plan_table.CHANGED if any("*" in label for label, *_ in labelled) else ""
-    key = record_tables.with_mark(_KEY + changed, table)
+    key = plan_table.with_marks(_KEY + changed, table)
     short_notes = [
         *_against_api(fleet),
         *_next_nodes(fleet),

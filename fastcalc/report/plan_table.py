@@ -8,11 +8,11 @@ from fastcalc.core.placement.layout import Layout
 from fastcalc.mentions import option
 from fastcalc.report import record_tables
 from fastcalc.report.commands import Typed, compare_command
-from fastcalc.report.console import Part, Screen, Title, on_one_screen
+from fastcalc.report.console import Part, Screen, TextTable, Title, on_one_screen
 from fastcalc.report.headings import TableColumn, pick
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.plan import notes, unrounded
-from fastcalc.report.plan_columns import COLUMNS
+from fastcalc.report.plan_columns import COLUMNS, WEAK
 from fastcalc.report.plan_notes import chips_and_price, cut, first_notes, reported, times_the_cost
 from fastcalc.report.ranked_plan import tpot_range
 from fastcalc.report.records import Record
@@ -26,7 +26,7 @@ def _cut(record: Record, prefix: str = "") -> str:
 
 _COLUMNS = pick(
     "hardware weight_format kv_format speculation_tokens_per_pass replicas utilization each "
-    "batch prompts chips_total service_requests_per_s requests_in_flight "
+    "batch prompts chips_total chips_expected service_requests_per_s requests_in_flight "
     "service_ttft_ms service_tpot_ms service_tpot_ms_low bound usd_per_month "
     "service_g_co2_per_mtok",
     (
@@ -109,15 +109,28 @@ def parts(decision: Decision, top: int, request: str, typed: Typed, screen: Scre
     if not decision.may_lead(chosen):
         weights, cache = own_formats(chosen.scenario.model)
         answer += f", in fewer bits than it is published in ({weights}, cache {cache})"
+    if decision.expected is not None:
+        cheapest = decision.expected.plans[0]
+        bill = chips_and_price(cheapest, decision.service)
+        answer += f"; by expected speeds {cheapest.scenario.hardware.id}, {bill}"
     title = Title(chosen.scenario.hardware.id, answer)
-    key = _KEY + ("" if all(map(decision.may_lead, shown)) else CHANGED)
-    key = record_tables.with_mark(key, table)
+    sure = "; chips and times are those of slow chips, exp. by expected speeds"
+    key = _KEY + sure * (decision.expected is not None)
+    key += "" if all(map(decision.may_lead, shown)) else CHANGED
+    key = with_marks(key, table)
 
     def page(count: int) -> list[Part]:
         under = screen.under_table(key, short_notes[:count], all_notes, command)
         return [title, "", table, under]
 
     return on_one_screen(page, screen)
+
+
+def with_marks(key: str, table: TextTable) -> str:
+    """Return the key of a table, with what the marks of its cells mean."""
+    if any(cell.endswith(WEAK) for row in table.rows for cell in row):
+        key += f"; {WEAK}: wider, for few or no measurements are like it"
+    return record_tables.with_mark(key, table)
 
 
 def _kept(decision: Decision, shown: Sequence[Plan]) -> list[TableColumn]:
@@ -138,6 +151,8 @@ def columns(service: Service) -> list[TableColumn]:
     if not service.is_fleet:
         for key in ("service_requests_per_s", "requests_in_flight"):
             by_key.pop(key)
+    if not service.deviations or service.is_fleet:
+        by_key.pop("chips_expected")
     if service.tariff.grid is None:
         by_key.pop("service_g_co2_per_mtok")
     if service.rate is None and not service.is_fleet and service.objective in _RATELESS:

@@ -28,6 +28,12 @@ class RankedPlan:
         return self.plan.requests if self.service.rate is None else self.service.rate
 
     @property
+    def chips_expected(self) -> float | None:
+        """Chips of the best of its kind by expected speeds; None if none was looked for. [1]"""
+        plan = self.plan.expected if self.service.deviations else self.plan
+        return None if plan is None else plan.values["chips"]
+
+    @property
     def in_flight(self) -> float:
         """Requests that are served at a time. [1]"""
         values, service = self.plan.values, self.service
@@ -97,7 +103,7 @@ class RankedPlan:
 
 def tpot_range(plan: Plan) -> tuple[float, float] | None:
     """Return the least and the most time between tokens of the 80 % range, if there is one. [s]"""
-    estimate, tpot = plan.replica.estimate, plan.values["tpot"]
+    estimate, tpot = plan.replica.estimate, plan.values["tpot"] / plan.slowness
     if estimate.low is None or estimate.high is None:
         return None
     fast, slow = (float(tpot * (estimate.speed / end)[0]) for end in (estimate.high, estimate.low))

@@ -219,6 +219,10 @@ class WantedPlans(Request):
         int | None, flag("N", "Chips, all replicas together; of those owned on top.")
     ] = None
     objective: Annotated[str, flag("usd|watts|chips", "What is to be least.")] = "usd"
+    confidence: Annotated[
+        float | None,
+        flag("P", "Chance in percent that the limits hold, by the range of speeds: 90."),
+    ] = None
     load: Annotated[
         float | None,
         groups.a_share(

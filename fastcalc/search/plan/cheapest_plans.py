@@ -1,7 +1,7 @@
 """The deployments of all chips ranked, the batches between those tried first among them."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fastcalc.formulas.types import Bools, Floats
-from fastcalc.search.plan.decision import FEWER_BITS, Decision, Plan, kind_of
+from fastcalc.search.plan.decision import FEWER_BITS, Decision, Kind, Plan, kind_of
 from fastcalc.search.plan.pools import Pool
 from fastcalc.search.plan.refine import Gaps, gaps_of, with_largest
 from fastcalc.search.plan.score import Scored, has_cost, score
@@ -19,13 +19,32 @@ from fastcalc.search.sweep.blocks import keep_freed_memory
 from fastcalc.search.sweep.grid import Grid
 
 
-def decide(grids: Iterable[Grid], service: Service, *, shown: int = 5) -> Decision:
+def decide_surely(grids: Sequence[Grid], service: Service, *, shown: int = 5) -> Decision:
+    """Return the same, with what expected speeds find where the service is to hold at slower ones.
+
+    The best by expected speeds is then known of all that is reported.
+    """
+    decision = decide(grids, service, shown=shown)
+    if service.deviations:
+        kinds = {plan.kind for plan in decision.reported(shown)}
+        expected = decide(grids, replace(service, deviations=0.0), shown=shown, kinds=kinds)
+        for kind in kinds:
+            plan = decision.best_by_kind[kind]
+            decision.best_by_kind[kind] = replace(plan, expected=expected.best_by_kind.get(kind))
+        decision.expected = expected
+    return decision
+
+
+def decide(
+    grids: Iterable[Grid], service: Service, *, shown: int = 5, kinds: Collection[Kind] = ()
+) -> Decision:
     """Return the best deployments for a service, and why the others lose.
 
     The batches of the grids are tried first, and then those between them that may be better.
 
     shown : first plans, of which each is to be the best of its kind. Else it is the best of each
         chip, and the best in the model's own formats, that all batches are tried for. [1]
+    kinds : others that all batches are tried for
     """
     keep_freed_memory()
     decision = Decision(service)
@@ -44,7 +63,7 @@ def decide(grids: Iterable[Grid], service: Service, *, shown: int = 5) -> Decisi
             left.append(gaps_of(scored, service))
             for deployments in scored:
                 decision.add(_summary(deployments, service))
-        left = _worth_trying(left, decision, shown)
+        left = _worth_trying(left, decision, shown, kinds)
         parts = [gaps.split() for gaps in left]
         waiting = [(first.between(), first.pools) for first, _ in parts]
         left = [remaining for _, remaining in parts]
@@ -55,20 +74,13 @@ def decide(grids: Iterable[Grid], service: Service, *, shown: int = 5) -> Decisi
     return decision
 
 
-def _worth_trying(left: Iterable[Gaps], decision: Decision, shown: int) -> list[Gaps]:
+def _worth_trying(
+    left: Iterable[Gaps], decision: Decision, shown: int, kinds: Collection[Kind]
+) -> list[Gaps]:
     """Return the gaps in which something may be better than what is shown."""
-    in_own_formats, chip_plans, fewer = (
-        decision.in_own_formats,
-        decision.of_each_chip,
-        decision.in_fewer_bits[:FEWER_BITS],
-    )
-    reported = [
-        *decision.plans[:shown],
-        *chip_plans,
-        *fewer,
-        *([in_own_formats] if in_own_formats else []),
-    ]
-    alone = {plan.kind: plan.cost for plan in reported}
+    chip_plans, fewer = decision.of_each_chip, decision.in_fewer_bits[:FEWER_BITS]
+    alone = {plan.kind: plan.cost for plan in decision.reported(shown)}
+    alone |= {kind: plan.cost for kind in kinds if (plan := decision.best_by_kind.get(kind))}
     of_chip = {plan.scenario.hardware.id: plan for plan in chip_plans}
     first = (
         fewer[-1].cost
@@ -161,4 +173,5 @@ def _plan(scored: Scored, misses: dict[str, Any], place: int, service: Service) 
         cost=float(scored.cost[place]),
         last_resort=float(scored.last_resort(service)[place]),
         class_ttft=tuple(scored.class_ttft[:, place].tolist()),
+        slowness=float(scored.replica.slowness[place]),
     )

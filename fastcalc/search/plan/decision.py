@@ -27,7 +27,10 @@ FEWER_BITS = 2
 """Plans in fewer bits that are reported, where those are not asked for."""
 
 
-def kind_of(scenario: Scenario, *, is_apart: bool) -> tuple[object, ...]:
+Kind = tuple[object, ...]
+
+
+def kind_of(scenario: Scenario, *, is_apart: bool) -> Kind:
     """Return what plans are shown the best of: chip, formats, speculation, prompts apart or not."""
     drafts = scenario.traffic.speculation
     formats = (scenario.weights, scenario.kv, drafts.tokens_per_pass, drafts.drafted)
@@ -45,6 +48,8 @@ class Plan:
     requests : that all replicas carry at most, as busy as they may be [1/s]
     cost, last_resort : what is to be least, and what decides between equals of as many chips
     class_ttft : time to the first token of each class of requests, where there are several [s]
+    slowness : times as long as expected that all of this is taken to last [1]
+    expected : the best of its kind by expected speeds, where all of this is slower
     """
 
     scenario: Scenario
@@ -61,6 +66,8 @@ class Plan:
     cost: float
     last_resort: float
     class_ttft: tuple[float, ...] = ()
+    slowness: float = 1.0
+    expected: "Plan | None" = None
 
     @cached_property
     def replica(self) -> Outcome:
@@ -78,7 +85,7 @@ class Plan:
         return self.cost, self.values["chips"], self.last_resort
 
     @property
-    def kind(self) -> tuple[object, ...]:
+    def kind(self) -> Kind:
         """What it is the best of."""
         return kind_of(self.scenario, is_apart=self.prefill_layout is not None)
 
@@ -113,6 +120,7 @@ class Decision:
     closest : by chip without a plan, the deployment that misses least
     relaxed : by limit, what it would have to be for a plan, the other limits as they are
     unknown : by chip without a known price or power, the deployments that lost for that [1]
+    expected : what is found by expected speeds, where these plans are to hold at slower ones
     """
 
     service: Service
@@ -123,6 +131,7 @@ class Decision:
     closest: dict[str, Plan] = field(default_factory=dict)
     relaxed: dict[str, float] = field(default_factory=dict)
     unknown: Counter[str] = field(default_factory=Counter)
+    expected: "Decision | None" = None
 
     def add(self, decision: "Decision") -> None:
         """Take in the deployments of another."""
@@ -175,6 +184,12 @@ class Decision:
     def in_own_formats(self) -> Plan | None:
         """The best plan with weights and cache as the model is published."""
         return next((plan for plan in self.in_order if plan.is_in_own_formats), None)
+
+    def reported(self, count: int) -> list[Plan]:
+        """Return the first plans, and all others that are shown with them."""
+        own_formats = [self.in_own_formats] if self.in_own_formats else []
+        fewer = self.in_fewer_bits[:FEWER_BITS]
+        return [*self.plans[:count], *self.of_each_chip, *fewer, *own_formats]
 
     @property
     def of_each_chip(self) -> list[Plan]:

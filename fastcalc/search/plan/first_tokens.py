@@ -64,11 +64,12 @@ def class_first_tokens(
     shares = np.array([kind.share for kind in classes])
     shares = shares / shares.sum() if len(shares) else shares
     passes, mix = points.estimate.passes, points.estimate.traffic
+    slowness = points.estimate.slowness
     rows: list[Floats] = []
     for place in range(len(classes)):
         joined = passes.joined_by(Mix.of(classes, mix.speculation, place))
         alone, joint = (
-            np.broadcast_to(times(joined).seconds, (1, *fits.shape))[0][fits]
+            np.broadcast_to(times(joined).seconds * slowness, (1, *fits.shape))[0][fits]
             for times in (first_token, prompts_together)
         )
         meets = np.minimum(alone * arrivals, 1.0) * (1.0 - 1.0 / replicas)

@@ -1,7 +1,7 @@
 """Every layout and batch of one deployment against a service: what it takes, what it misses."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +10,6 @@ import numpy as np
 from fastcalc.core.estimate import site_power
 from fastcalc.core.overflow import overflows
 from fastcalc.core.scenario import Scenario
-from fastcalc.core.timeline import prompts_together
 from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints
 from fastcalc.records.evaluated_points import EvaluatedPoints
 from fastcalc.search.plan.first_tokens import class_first_tokens
@@ -21,15 +20,25 @@ from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.grid import Grid, solved
 
 _ROUNDING = 1e-12  # of a limit: replicas as busy as it allows meet it
-_OF_ESTIMATE = ("total", "served", "tpot", "tpot_in_traffic", "ttft", "run", "joules")
+_OF_ESTIMATE = (
+    "total",
+    "served",
+    "tpot",
+    "tpot_in_traffic",
+    "ttft",
+    "prompts_together",
+    "run",
+    "joules",
+    "slowness",
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Replica:
     """One full replica, which takes in its prompts, too: an element for each deployment.
 
-    Values of its `fastcalc.core.estimate.Estimate`, dollars a million tokens of input and output,
-    and the time of a pass with a prompt on each attention replica. [s]
+    Values of its `fastcalc.core.estimate.Estimate` and dollars a million tokens of both kinds,
+    as slow as the service says.
     """
 
     chips: Floats
@@ -43,6 +52,7 @@ class Replica:
     run: Floats
     usd: Floats | None
     joules: Floats
+    slowness: Floats
 
     @classmethod
     def of(cls, points: EvaluatedPoints, fits: Bools) -> "Replica":
@@ -56,7 +66,6 @@ class Replica:
             **{name: those(getattr(points.estimate, name)) for name in _OF_ESTIMATE},
             chips=those(points.layout.chips),
             dp=those(points.layout.dp),
-            prompts_together=those(prompts_together(points.estimate.passes).seconds),
             usd=None if usd is None else those(usd),
         )
 
@@ -135,6 +144,7 @@ def score(grid: Grid, service: Service, prompt_pools: Sequence[Pool] | None = No
     What takes in prompts is found among the grid's layouts unless given.
     """
     points = solved(grid)
+    points = replace(points, estimate=points.estimate.slowed(service.deviations))
     limit = float(grid.site.machine.software.max_sequences)
     dp = np.array([layout.dp for layout in grid.layouts])[:, np.newaxis]
     is_new = np.diff(np.broadcast_to(grid.batches, grid.shape[1:]), prepend=0.0) > 0.0

@@ -24,6 +24,8 @@ class Service:
     rate : requests that arrive a second; None for one deployment whatever its rate [1/s]
     max_chips, utilization : chips there are, and the share of its capacity a replica is to do [1]
     budget, power : most dollars a month [USD], most power of systems with host and cooling [W]
+    deviations : standard deviations by which speeds are below those expected when the limits are
+        still to hold [1]
     tariff : what an API charges and the grid emits, for comparison
     is_fleet : whether, without a rate, as many replicas serve as these limits allow, and most
         requests are best
@@ -55,6 +57,7 @@ class Service:
     power: float = inf
     is_fleet: bool = False
     tariff: Tariff = NO_TARIFF
+    deviations: float = 0.0
 
     def of_classes(self, classes: tuple[RequestClass, ...], rate: float) -> "Service":
         """Return the same for requests of some classes, so many a second.
