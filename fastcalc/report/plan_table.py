@@ -105,6 +105,20 @@ def parts(decision: Decision, top: int, request: str, typed: Typed, screen: Scre
     warned = (line for plan in listed for line in plan.replica.warnings)
     all_notes += [*notes(decision.service), *dict.fromkeys(warned)]
     short_notes, command = first_notes(decision, shown), compare_command(chosen.scenario, typed)
+    sure = "; chips and times are those of slow chips, exp. by expected speeds"
+    key = _KEY + sure * (decision.expected is not None)
+    key += "" if all(map(decision.may_lead, shown)) else CHANGED
+    key = with_marks(key, table)
+
+    def page(count: int) -> list[Part]:
+        under = screen.under_table(key, short_notes[:count], all_notes, command)
+        return [_title(decision, request), "", table, under]
+
+    return on_one_screen(page, screen)
+
+
+def _title(decision: Decision, request: str) -> Title:
+    chosen = decision.plans[0]
     answer = f"{chips_and_price(chosen, decision.service)} for {request}"
     if not decision.may_lead(chosen):
         weights, cache = own_formats(chosen.scenario.model)
@@ -113,17 +127,7 @@ def parts(decision: Decision, top: int, request: str, typed: Typed, screen: Scre
         cheapest = decision.expected.plans[0]
         bill = chips_and_price(cheapest, decision.service)
         answer += f"; by expected speeds {cheapest.scenario.hardware.id}, {bill}"
-    title = Title(chosen.scenario.hardware.id, answer)
-    sure = "; chips and times are those of slow chips, exp. by expected speeds"
-    key = _KEY + sure * (decision.expected is not None)
-    key += "" if all(map(decision.may_lead, shown)) else CHANGED
-    key = with_marks(key, table)
-
-    def page(count: int) -> list[Part]:
-        under = screen.under_table(key, short_notes[:count], all_notes, command)
-        return [title, "", table, under]
-
-    return on_one_screen(page, screen)
+    return Title(chosen.scenario.hardware.id, answer)
 
 
 def with_marks(key: str, table: TextTable) -> str:
