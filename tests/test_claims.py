@@ -818,6 +818,7 @@ def test_inputs_as_people_write_them(written, values, unit):
         ("test: thinner-batch", "test: thinner-batches", "did you mean 'thinner-batch'?"),
         ("fewer_users: {", "fewer_user: {", "thinner-batch needs fewer_users"),
         ("place: {dotey: {Two", "place: {doty: {Two", "no article is called 'doty'"),
+        ('"57", "58"', '"57", "580"', "no claim is called '580'; did you mean '58'?"),
         ("Two fast modes: 1}}", "Two fast modes: 0}}", "greater than"),
         ("Two fast modes: 1}}", "Two fast modes: first}}", "whole number"),
         ("hedge: {goedecke: ", "hedge: {deepseek: ", "of one of the claim's articles"),
@@ -983,6 +984,26 @@ def test_only_and_explain(fastcalc, judged):
         "refuted": counts["refuted"],
         "external": counts["external"],
     }
+    book = yaml.safe_load((ROOT / "evidence" / "claims.yaml").read_text())
+    texts = {claim["id"]: claim["claim"].lower() for claim in book["claims"]}
+    says = {claim["id"] for claim in book["claims"] if "goedecke" in claim.get("place", {})}
+    about = set(book["topics"]["anthropic claude opus"])
+    chips = {name for name, text in texts.items() if "h100" in text}
+    sure = {name for name, one in judged.items() if one.verdict == "supported"}
+    for word, chosen in (
+        ("Goedecke", says),
+        ("claude", about),
+        ("sean,claude,supported", says & about & sure),
+        ("H100,b200", chips | {name for name, text in texts.items() if re.search(r"\bb200", text)}),
+    ):
+        rows = json.loads(fastcalc("claims", "--only", word, "--format", "json").out)
+        assert {row["id"] for row in rows["records"]} == chosen
+    first, *_ = words(fastcalc("claims").out).partition(" What the labs are said to do")
+    assert first == "82 claims: " + ", ".join(f"{counts[one]} {one}" for one in MEANING) + "."
+    ids = re.findall(rf"(?m)^(\S+)  +(?:{'|'.join(MEANING)}) ", fastcalc("claims").out)
+    leading = book["topics"]["what they did mechanism"]
+    assert ids[: len(leading)] == leading
+    assert sorted(ids) == sorted(judged)
     text = words(fastcalc("claims", "--explain", "30").out)
     assert "30 (refuted): WSE-3 has a memory bandwidth of up to 27 PB/s on chip." in text
     assert "Cerebras WSE-3, paragraph 1 hedge" in text
@@ -1022,7 +1043,8 @@ def test_every_claim_explains_itself(fastcalc, judged):
     ("args", "reported"),
     [
         (("--explain", "78"), "no claim is called '78'"),
-        (("--only", "refute"), "did you mean 'refuted'?"),
+        (("--only", "refute"), "did you mean refuted?"),
+        (("--only", "refuted,supported,claude,zzz"), "no verdict, article or topic"),
         (("--only", ","), "--only names nothing"),
         (("--format", "yaml"), "--format 'yaml' is not known"),
         (("no-such-file.yaml",), "cannot be read"),

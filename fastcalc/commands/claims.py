@@ -1,11 +1,15 @@
 """``fastcalc claims``: what articles say, and what the numbers say of it."""
 
+import re
+from collections.abc import Sequence
+
 from fastcalc.catalogue.names import nearest
+from fastcalc.catalogue.schema.claims import Claims
 from fastcalc.commands import loading
 from fastcalc.commands.answer import CommandAnswer
 from fastcalc.errors import InputError
 from fastcalc.evidence.claims.claim_file import read_claims
-from fastcalc.evidence.claims.judge import MEANING, judge
+from fastcalc.evidence.claims.judge import MEANING, Judged, judge
 from fastcalc.mentions import option
 from fastcalc.report import claims as report
 from fastcalc.requests import readers
@@ -16,7 +20,6 @@ from fastcalc.written import shown
 def run(request: JudgeClaims) -> CommandAnswer:
     """Return the verdict of each claim of a file, or write how one of them is computed."""
     only = [] if request.only is None else readers.names(request.only, option("only"))
-    verdicts = [readers.choice(word, option("only"), tuple(MEANING)) for word in only]
     book, document = read_claims(request.path)
     claims = book.claims
     if request.explain is not None:
@@ -28,12 +31,12 @@ def run(request: JudgeClaims) -> CommandAnswer:
             raise InputError(f"no claim is called '{shown(id_)}'; {hint}")
         claims = [by_id[id_]]
     all_judged = judge(loading.catalogue(request), claims, document)
-    judged = [claim for claim in all_judged if not verdicts or claim.verdict in verdicts]
+    judged = _chosen(all_judged, only, book)
     if not judged:
-        raise InputError(f"no claim is {' or '.join(verdicts)}")
+        raise InputError(f"no claim is all of this: {shown(', '.join(only))}")
     is_one = request.explain is not None
     return CommandAnswer(
-        None if is_one else lambda screen: report.parts(judged, screen.width),
+        None if is_one else lambda screen: report.parts(judged, book, screen.width),
         lambda: [report.claim_record(claim, book) for claim in judged],
         lambda: (report.COLUMNS, judged),
         lambda: {"verdicts": dict(MEANING)},
@@ -42,3 +45,36 @@ def run(request: JudgeClaims) -> CommandAnswer:
         if is_one
         else None,
     )
+
+
+def _chosen(judged: Sequence[Judged], words: Sequence[str], book: Claims) -> list[Judged]:
+    """Return the claims that words choose: a verdict, an article, a topic, or words of the claim.
+
+    Several of a kind are alternatives; those of another kind choose among what is left.
+
+    Raises InputError if a word chooses nothing.
+    """
+    chosen: dict[int, set[str]] = {}
+    topics = {word: ids for name, ids in book.topics.items() for word in name.split()}
+    for word in map(str.casefold, words):
+        starts = re.compile(rf"(?<!\w){re.escape(word)}")
+        authors = {
+            key
+            for key, article in book.articles.items()
+            if word in (key.casefold(), *(article.author or "").casefold().split())
+        }
+        kinds = (
+            {claim.claim.id for claim in judged if claim.verdict == word},
+            {claim.claim.id for claim in judged if authors.intersection(claim.claim.articles)},
+            set(topics.get(word, ())),
+            {claim.claim.id for claim in judged if starts.search(claim.claim.claim.casefold())},
+        )
+        kind = next((number for number, ids in enumerate(kinds) if ids), None)
+        if kind is None and word not in MEANING:
+            near = nearest(word, [*MEANING, *book.articles, *topics])
+            hint = f"did you mean {' or '.join(near)}?" if near else "no claim has this word in it"
+            raise InputError(
+                f"{option('only')} '{shown(word)}' is no verdict, article or topic; {hint}"
+            )
+        chosen.setdefault(kind or 0, set()).update(kinds[kind or 0])
+    return [claim for claim in judged if all(claim.claim.id in ids for ids in chosen.values())]

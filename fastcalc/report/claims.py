@@ -12,6 +12,7 @@ from fastcalc.mentions import command, flag
 from fastcalc.report import record_tables
 from fastcalc.report.break_evens import break_even, crossings, digits, spaced
 from fastcalc.report.console import Notes, Part, TextTable, render, word_list
+from fastcalc.report.numbers_as_text import many
 from fastcalc.report.reasons import reason
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plain
@@ -160,18 +161,28 @@ def expected_text(tested: Tested, signs: dict[str, str] = _SIGNS) -> str:
     return signs[comparison] + ", ".join(texts)
 
 
-def parts(judgements: Sequence[Judged], width: int) -> list[Part]:
-    """Return claims as a table with what the verdicts mean."""
+def parts(judgements: Sequence[Judged], book: Claims, width: int) -> list[Part]:
+    """Return how many claims hold, those of the first topic, all others, and what it means."""
     counts = Counter(judged.verdict for judged in judgements)
-    reported = [f"{word} ({counts[word]}): {MEANING[word]}" for word in MEANING if counts[word]]
+    listed = ", ".join(f"{counts[word]} {word}" for word in MEANING if counts[word])
+    reported = [f"{word}: {MEANING[word]}" for word in MEANING if counts[word]]
     reported.append("the number of a claim is computed, and its verdict follows from it")
     for kind, meaning in DEPENDS.items():
         ids = [judged.claim.id for judged in judgements if judged.depends == kind]
         id_text = "" if kind == "constants" else f": {' '.join(ids)}"
         reported += [f"resting on {meaning} ({len(ids)}){id_text}"] if ids else []
-    first = next((judged.claim.id for judged in judgements if judged.check), judgements[0].claim.id)
-    table = record_tables.table(COLUMNS, judgements, width)
-    return [table, "", Notes(reported, command(f"fastcalc claims {flag('explain')} {first}"))]
+    topic = next(iter(book.topics.values()), [])
+    by_id = {judged.claim.id: judged for judged in judgements}
+    leading = [by_id.pop(id_) for id_ in topic if id_ in by_id]
+    groups = [group for group in (leading, [*by_id.values()]) if group]
+    headings = ["What the labs are said to do", "All else"] if len(groups) > 1 else [""]
+    rows = [[record_tables.row(COLUMNS, judged) for judged in group] for group in groups]
+    page: list[Part] = [f"{many(len(judgements), 'claim')}: {listed}."]
+    for heading, table in zip(headings, record_tables.tables(COLUMNS, rows, width), strict=True):
+        page += ["", *[heading] * bool(heading), table]
+    in_order = [judged for group in groups for judged in group]
+    first = next((judged for judged in in_order if judged.check), in_order[0]).claim.id
+    return [*page, "", Notes(reported, command(f"fastcalc claims {flag('explain')} {first}"))]
 
 
 def explain(judged: Judged, book: Claims, width: int) -> str:

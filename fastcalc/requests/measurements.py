@@ -108,7 +108,7 @@ class JudgeClaims(groups.Output, groups.OwnFolders):
     """
 
     examples = (
-        "fastcalc claims --only refuted",
+        "fastcalc claims --only claude,refuted,conditional",
         "fastcalc claims --explain 30",
     )
 
@@ -116,6 +116,7 @@ class JudgeClaims(groups.Output, groups.OwnFolders):
         None
     )
     only: Annotated[
-        "WordsGiven | None", flag("VERDICTS", "Claims of these verdicts, such as refuted.")
+        "WordsGiven | None",
+        flag("WORDS", "Claims by verdict, article, topic or any word: refuted, goedecke, claude."),
     ] = None
     explain: Annotated["NumberGiven | None", flag("ID", "One claim in full, such as 30.")] = None

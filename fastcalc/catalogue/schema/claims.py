@@ -213,8 +213,12 @@ class Claim(Entry):
 
 
 class Claims(Entry):
-    """A file of claims."""
+    """A file of claims.
+
+    The words of a name in ``topics`` find its claims; those of the first topic lead a table.
+    """
 
     articles: dict[str, Article]
     sources: dict[str, Source] = {}
+    topics: dict[str, list[Identifier]] = {}
     claims: Annotated[list[Claim], Field(min_length=1)]

@@ -28,7 +28,7 @@ def read_claims(path: Path | None = None) -> tuple[Claims, Document]:
 
 
 def _unknown_names(document: Document, book: Claims) -> Iterator[Fault]:
-    """Yield a fault for every article, source, test or input that nothing knows."""
+    """Yield a fault for every article, source, test, input or claim that nothing knows."""
     ids: set[str] = set()
     for place, claim in enumerate(book.claims):
         path: Path_ = ("claims", place)
@@ -45,6 +45,11 @@ def _unknown_names(document: Document, book: Claims) -> Iterator[Fault]:
             check = getattr(claim, key)
             if check is not None:
                 yield from _of_check(document, (*path, key), check, book)
+    for topic, listed in book.topics.items():
+        for place, id_ in enumerate(listed):
+            if id_ not in ids:
+                why = _not_known(id_, "claim", sorted(ids))
+                yield _fault(document, ("topics", topic, place), why)
 
 
 def _of_check(document: Document, path: Path_, check: Check, book: Claims) -> Iterator[Fault]:
