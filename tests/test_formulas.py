@@ -52,11 +52,6 @@ PUBLISHED = [
     ("correlation", {"distance": 0.5, "constant": 0.3}, 0.8494, 5e-5),
     # Far away the constant is left.
     ("correlation", {"distance": 100.0, "constant": 0.3}, 0.3, 1e-12),
-    # One measurement as noisy as what it measures varies: half, and half of it to go.
-    ("share_unexplained", {"explained": 1.0 / 2.0, "variance": 1.0}, 0.5, 1e-12),
-    ("share_unexplained", {"explained": 1.1, "variance": 1.0}, 0.0, 0.0),
-    # Of a measurement alone nothing is predicted, so that it is off by itself: y/C over 1/C.
-    ("error_by_others", {"weight": 0.3 / 2.0, "precision": 1.0 / 2.0}, 0.3, 1e-12),
     # 1 + 1/2 + 1/4 + 1/8 tokens of three drafts accepted half of the time.
     ("acceptance_needed", {"yielded": 1.875, "drafted": 3}, 0.5, 1e-12),
     # Two drafts that are all kept: three tokens.

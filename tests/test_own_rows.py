@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +12,12 @@ import pytest
 import fastcalc as fc
 from fastcalc.catalogue.schema.own_rows import OwnDeployment
 from fastcalc.core.estimate import evaluate
-from fastcalc.core.own_rows import EVERYWHERE, LEFT, LENGTH, NOISE, interpolated
+from fastcalc.core.own_rows import DEPLOYMENTS, EVERYWHERE, LEFT, LENGTH, ROWS, interpolated
 from fastcalc.core.timeline import prefill, served_run
-from fastcalc.core.traffic import Traffic
+from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
 from fastcalc.evidence.own_rows import MOST_ROWS
 from fastcalc.evidence.point import COLUMNS
-from fastcalc.formulas.kriging import correlation
 from tests import made_up
 from tests.helpers import run
 
@@ -50,19 +50,76 @@ def estimate(*deployments, batch=8.0, traffic=TRAFFIC):
     return evaluate(placement, batch=batch, traffic=traffic)
 
 
-def test_one_row_moves_a_token_by_all_but_its_own_noise():
-    """Where it was measured: of a variance of 1 the noise of the row itself is not believed."""
-    before = estimate().tpot[0]
-    after = estimate(deployment((8, 1500, 1.0, 2.0))).tpot[0]
-    assert before == pytest.approx(10.08e-3)  # ten layers of 1 ms, and 0.01 ms a sequence
-    assert after == pytest.approx(before * 2.0 ** (1.0 - NOISE))
+def by_hand(rows, batch):
+    """Predict a pass that decodes, context 1,500: each pair of spreads in turn, then their mixture.
+
+    Return the logarithm of how many times as long it takes, and its variance over that without rows.
+    """
+    batches, logs = (np.log([row[place] for row in rows]) for place in (0, 3))
+    at = np.append(batches, np.log(batch))
+    reach = np.sqrt(3.0) * np.abs(at[:, None] - at) / LENGTH
+    alike = EVERYWHERE + (1.0 - EVERYWHERE) * (1.0 + reach) * np.exp(-reach)
+    cases = []
+    for deployment_error, (place, row_error) in product(DEPLOYMENTS, enumerate(ROWS)):
+        joint = deployment_error**2 * alike + row_error**2 * np.eye(len(at))
+        among, across = joint[:-1, :-1], joint[-1, :-1]
+        density = np.exp(-0.5 * logs @ np.linalg.solve(among, logs)) / np.sqrt(np.linalg.det(among))
+        mean = across @ np.linalg.solve(among, logs)
+        variance = joint[-1, -1] - across @ np.linalg.solve(among, across)
+        cases.append((0.5**place, density, mean, variance, joint[-1, -1]))
+    prior, density, mean, variance, before = np.array(cases).T
+    chance = prior * density / (prior @ density)
+    middle = chance @ mean
+    spread = chance @ (variance + (mean - middle) ** 2)
+    return middle, spread / (prior @ before / prior.sum())
 
 
-def test_far_away_what_holds_everywhere_is_left():
-    """A batch of 10^12 is twelve lengths away, where the correlation is the constant."""
-    slow = deployment((8, 1500, 1.0, 2.0))
-    far = estimate(slow, batch=8e12).tpot[0] / estimate(batch=8e12).tpot[0]
-    assert far == pytest.approx(2.0 ** (EVERYWHERE * (1.0 - NOISE)), rel=1e-6)
+@pytest.mark.parametrize("batch", [8.0, 20.0, 8e12])
+@pytest.mark.parametrize(
+    "rows",
+    [[(8, 1500, 1.0, 2.0)], [(8, 1500, 1.0, 1.3), (9, 1500, 1.0, 0.7), (64, 1500, 1.0, 1.1)]],
+)
+def test_rows_say_what_each_spread_says_by_its_likelihood(rows, batch):
+    moved = np.log(estimate(deployment(*rows), batch=batch).tpot[0] / estimate(batch=batch).tpot[0])
+    middle, unexplained = by_hand(rows, batch)
+    assert moved == pytest.approx(middle)
+    assert half_width(*rows, batch=batch) == pytest.approx(LEFT + (1.0 - LEFT) * unexplained)
+
+
+def half_width(*rows, **changes):
+    """Return the half-width of the range with rows over that without."""
+    return half_width_of(deployment(*rows), **changes)
+
+
+def half_width_of(measured_deployment, batch=8.0, traffic=TRAFFIC):
+    ranges = {"unseen": {"below": 2.0, "above": 2.0, "basis": "stated here"}}
+    engine = made_up.CLOCK.changed(ranges=ranges)
+    measured = engine.model_copy(update={"own_deployments": [measured_deployment]})
+    placement = made_up.placed(made_up.minimal(), on=made_up.clocked(), under=measured)
+    point = evaluate(placement, batch=batch, traffic=traffic)
+    return np.log2(point.speed[0] / point.low[0])
+
+
+def test_rows_that_contradict_each_other_narrow_little_and_move_little():
+    """30 % slower and 30 % faster at nearly the same point: neither is the deployment."""
+    agree = (8, 1500, 1.0, 1.3), (9, 1500, 1.0, 1.3)
+    contradict = (8, 1500, 1.0, 1.3), (9, 1500, 1.0, 1.0 / 1.3)
+    assert half_width(*agree) < 0.3
+    assert 0.7 < half_width(*contradict) < 1.5
+    moved = np.log(estimate(deployment(*contradict)).tpot[0] / estimate().tpot[0])
+    assert abs(moved) < 0.2 * np.log(1.3)
+
+
+def test_what_is_known_of_a_plain_pass_narrows_half_of_a_pass_with_drafts():
+    """The other half is the drafts', which only rows with drafts say something of."""
+    row = (8, 1500, 1.0, 1.0)
+    drafting = Traffic(1000.0, 1000.0, 1500.0, speculation=Speculation(2.0, 3.0))
+    plain, with_drafts = half_width(row), half_width(row, traffic=drafting)
+    assert plain < 0.3
+    assert with_drafts > LEFT + (1.0 - LEFT) * 0.5
+    own = {"batch": 8, "context": 1500, "prompt": 1000, "decode_share": 1.0, "slower": 1.0}
+    drafted = deployment(rows=[own | {"drafted": 3}])
+    assert half_width_of(drafted, traffic=drafting) == pytest.approx(plain)
 
 
 def test_midway_between_two_rows_their_mean_counts():
@@ -87,10 +144,10 @@ def test_a_served_run_is_its_passes_each_as_measured():
     plain, moved = estimate(), estimate(rows)
     decode = 1000.0 * plain.tpot[0]
     added = served_run(plain.passes).seconds - decode
-    slower = [np.exp(np.log(s) * (1 - NOISE) * v / ((1 - NOISE) * v + NOISE))
-              for s, v in ((1.5, 1.0), (3.0, 2.0))]  # fmt: skip
-    expected = decode * slower[0] + added * slower[1]
-    assert served_run(moved.passes).seconds == pytest.approx(expected)
+    slower = [moved.tpot[0] / plain.tpot[0]]
+    slower.append(prefill(moved.passes).seconds / prefill(plain.passes).seconds)
+    assert 1.3 < slower[0] < 1.5 < 2.5 < slower[1] < 3.0
+    assert served_run(moved.passes).seconds == pytest.approx(decode * slower[0] + added * slower[1])
 
 
 def test_the_bound_caps_what_rows_say():
@@ -108,32 +165,11 @@ def test_another_deployment_moves_nothing(elsewhere):
     assert estimate(slow).tpot[0] == estimate().tpot[0]
 
 
-def test_a_range_narrows_where_rows_are_and_not_beyond():
-    ranges = {"unseen": {"below": 2.0, "above": 2.0, "basis": "stated here"}}
-    engine = made_up.CLOCK.changed(ranges=ranges)
-    own = engine.model_copy(update={"own_deployments": [deployment((8, 1500, 1.0, 1.0))]})
-    place = made_up.placed(made_up.minimal(), on=made_up.clocked(), under=own)
-    near, far = (evaluate(place, batch=b, traffic=TRAFFIC) for b in (8.0, 8e12))
-    left = 1.0 - (1.0 - NOISE) ** 2  # of a variance of 1, by one row at the same place
-    assert near.speed[0] / near.low[0] == pytest.approx(2.0 ** (LEFT + (1 - LEFT) * left))
-    left = 1.0 - (EVERYWHERE * (1.0 - NOISE)) ** 2
-    assert far.speed[0] / far.low[0] == pytest.approx(2.0 ** (LEFT + (1 - LEFT) * left), rel=1e-6)
-
-
 def test_each_row_by_the_others_is_what_these_alone_predict():
-    """The closed form against leaving a row out and interpolating without it."""
     rows = [(1, 1500, 1.0, 1.1), (8, 800, 0.9, 1.4), (64, 3000, 0.7, 0.9)]
     _, alone = interpolated(deployment(*rows))
     others = estimate(deployment(*rows[1:]), batch=1.0).tpot[0] / estimate(batch=1.0).tpot[0]
     assert alone[0][0] == pytest.approx(others)
-
-
-def test_half_a_length_away_as_by_hand():
-    """r = 0.5: 0.3 + 0.7 (1 + 0.8660) e^-0.8660 = 0.8494."""
-    assert float(correlation(distance=0.5, constant=0.3)) == pytest.approx(0.8494, abs=1e-4)
-    rows = deployment((8 * np.exp(LENGTH / 2), 1500, 1.0, 2.0))
-    moved = np.log(estimate(rows).tpot[0] / estimate().tpot[0])
-    assert moved == pytest.approx(0.8494 * (1.0 - NOISE) * np.log(2.0), rel=1e-4)
 
 
 # As a user would: rows in a file.
@@ -174,8 +210,8 @@ def test_compare_takes_the_layout_of_the_rows_and_what_they_measured(tmp_path, f
     (alone,) = records(fastcalc, *ASKED, "--batch", "8", "--tp", "4")
     (like,) = records(fastcalc, *ASKED, "--batch", "8", "--like", file)
     assert (like["chips"], like["tp"]) == (4, 4)
-    log = np.log(30.0 / alone["tpot_ms"]) * (1.0 - NOISE)
-    assert like["tpot_ms"] == pytest.approx(alone["tpot_ms"] * np.exp(log), rel=1e-4)
+    moved, _ = by_hand([(8, 1500, 1.0, 30.0 / alone["tpot_ms"])], 8)
+    assert like["tpot_ms"] == pytest.approx(alone["tpot_ms"] * np.exp(moved), rel=1e-4)
     ends = [f"tokens_per_s_per_user_{end}" for end in ("low", "high")]
     low, high = (like[end] / like["tokens_per_s_per_user"] for end in ends)
     assert low > alone[ends[0]] / alone["tokens_per_s_per_user"]
@@ -271,7 +307,6 @@ def test_an_engine_file_carries_rows_and_gives_the_same_numbers(tmp_path, fastca
 
 
 def test_validate_with_that_engine_is_nearer(tmp_path, fastcalc):
-    """One row of decoding, 1.5 times as slow: all but a twentieth of its logarithm is gone."""
     file, target = runs(tmp_path, {"value": "0.03"}), tmp_path / "mine.yaml"
     fastcalc("calibrate", file, "-o", str(target))
     before, after = (
@@ -280,17 +315,19 @@ def test_validate_with_that_engine_is_nearer(tmp_path, fastcalc):
         ]
         for words in ((), ("--engine", str(target)))
     )
-    assert np.log(after) == pytest.approx(NOISE * np.log(before), rel=1e-3)
+    moved, _ = by_hand([(8, 1500, 1.0, 1.0 / before)], 8)
+    assert np.log(after) == pytest.approx(np.log(before) + moved, rel=1e-3)
 
 
 def test_a_page_says_what_was_off_and_how_it_is_now(tmp_path, fastcalc):
-    """One row, 1.3 times as slow as expected: 1 / 1.3^0.95 = 0.78."""
+    """One row, 1.3 times as slow as expected."""
     (alone,) = records(fastcalc, *ASKED, "--tp", "4", "--batch", "8")
     value = alone["tpot_ms"] / 1e3
     rows = [{"value": f"{1.3 * value:.6f}"}]
     shown = fastcalc(*ASKED, "--batch", "8", "--like", runs(tmp_path, *rows))
     assert re.search(r"decode +8 +1,500 +1\.30 +- +\[ +\| +o +\]", shown.out)
-    assert "decode: 0.78 times as fast as the engine says" in shown.out
+    moved, _ = by_hand([(8, 1500, 1.0, 1.3)], 8)
+    assert f"decode: {np.exp(-moved):.2f} times as fast as the engine says" in shown.out
 
 
 @pytest.mark.parametrize(

@@ -2,29 +2,35 @@
 
 A row is the time of passes that decode and of passes that take in prompts. How much longer either
 takes than the engine says is unknown, much alike at batches and lengths that are near; a row
-measures their mean, weighted by the time of each.
+measures their mean, weighted by the time of each. How far deployments are off, and how far rows of
+one scatter, is unknown, too: rows that contradict each other move less and narrow no range.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine
-from fastcalc.catalogue.schema.own_rows import OwnDeployment
+from fastcalc.catalogue.schema.own_rows import OwnDeployment, OwnRow
+from fastcalc.core.interpolation import Interpolation, interpolation
 from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.layout import AnyLayout
 from fastcalc.core.placement.placement import AnyPlacement
 from fastcalc.core.traffic import Traffic
-from fastcalc.formulas.kriging import correlation, error_by_others, share_unexplained
+from fastcalc.formulas.kriging import correlation
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats, floats
 
 EVERYWHERE = 0.3
 """Share of a deployment's error that is the same at every batch and length."""
 
-NOISE = 0.05
-"""Share of its variance that is of each measurement alone."""
+DEPLOYMENTS = (0.05, 0.1, 0.2, 0.4)
+"""What the errors of a deployment may be, as standard deviations of logarithms, equally likely."""
+
+ROWS = (0.025, 0.05, 0.1, 0.2)
+"""What each row may err on its own, each half as likely as the one before it."""
 
 LENGTH = float(np.log(10.0))
 """Over a factor of ten in the batch or the tokens of a request, errors forget each other."""
@@ -32,13 +38,19 @@ LENGTH = float(np.log(10.0))
 PROMPTS = 2.0
 """Variance of the error of prompts over that of decoding."""
 
-LEFT = 0.12
+LEFT = 0.1
 """Share of a range's half-width that rows never take away: errors have longer tails than a normal
-distribution's. All five are chosen on sources left out (`benchmarks/own_rows.py`)."""
+distribution's. All are chosen on sources left out (`benchmarks/own_rows.py`)."""
+
+
+_VARIANCES = np.repeat(np.square(DEPLOYMENTS), len(ROWS))
+_NOISES = np.tile(np.square(ROWS), len(DEPLOYMENTS))
+_PRIOR = np.tile(0.5 ** np.arange(len(ROWS)), len(DEPLOYMENTS))
+_PRIOR = _PRIOR / _PRIOR.sum()
 
 
 @dataclass(frozen=True, eq=False)
-class _Places:
+class Places:
     """Where passes were measured or are predicted, in logarithms that broadcast.
 
     decode_share : share of the time in which they decode [1]
@@ -49,60 +61,80 @@ class _Places:
     prompt: Array
     decode_share: Array
 
-    def across(self, rows: "_Places") -> Array:
+    @classmethod
+    def of(
+        cls, batch: ArrayLike, context: ArrayLike, prompt: ArrayLike, decode_share: ArrayLike
+    ) -> "Places":
+        """Return places by the numbers themselves. [1]"""
+        batch, context, prompt = (
+            floats(np.log(np.maximum(number, 1.0))) for number in (batch, context, prompt)
+        )
+        return cls(batch, context, prompt, floats(decode_share))
+
+    def across(self, rows: "Places") -> Array:
         """Return the covariance with rows, which are along the last axis. [1]"""
         decode, prompt = self._alike(rows, "context"), self._alike(rows, "prompt")
         share = floats(self.decode_share)[..., np.newaxis]
         both_prompt = (1.0 - share) * (1.0 - rows.decode_share)
         return share * rows.decode_share * decode + PROMPTS * both_prompt * prompt
 
-    def _alike(self, rows: "_Places", length: str) -> Array:
+    def _alike(self, rows: "Places", length: str) -> Array:
         """Return the covariance of one kind of pass, by its batch and one length. [1]"""
         squares = (
             (floats(getattr(self, name))[..., np.newaxis] - getattr(rows, name)) ** 2
             for name in ("batch", length)
         )
-        distance = np.sqrt(sum(squares)) / LENGTH
-        return (1.0 - NOISE) * correlation(distance=distance, constant=EVERYWHERE)
+        return correlation(distance=np.sqrt(sum(squares)) / LENGTH, constant=EVERYWHERE)
 
     @property
     def variance(self) -> Array:
-        """Variance of the error of one more measurement before any is known. [1]"""
+        """Variance of the error over that of a pass that decodes. [1]"""
         share = floats(self.decode_share)
-        return (1.0 - NOISE) * (share**2 + PROMPTS * (1.0 - share) ** 2) + NOISE
+        return share**2 + PROMPTS * (1.0 - share) ** 2
 
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
     """Rows of a deployment as arrays.
 
-    covariance, inverse : among them, and its inverse with their noise [1]
-    weights : of each in a prediction, whose mean is its covariance with them times these
+    drafted : those of them with drafts
     """
 
-    places: _Places
-    covariance: Array
-    inverse: Array
-    weights: Array
+    places: Places
+    says: Interpolation
+    drafted: "_Rows | None" = None
 
-    def unexplained(self, places: _Places) -> Array:
-        """Return the share of the variance of predictions that they leave. [1]"""
-        across = places.across(self.places)
-        explained = np.einsum("...i,ij,...j->...", across, self.inverse, across)
-        return share_unexplained(explained=explained, variance=places.variance)
+    def slower(self, places: Places) -> Array:
+        """Return the logarithm of how many times as long passes take. [1]"""
+        return places.across(self.places) @ self.says.weights
+
+    def unexplained(self, places: Places) -> Array:
+        """Return the variance of predictions over that without rows. [1]"""
+        across, says, all_alike = places.across(self.places), self.says, places.variance
+        decrease = np.einsum("...i,ij,...j->...", across, says.decrease, across)
+        before = float(_PRIOR @ _VARIANCES) * all_alike + float(_PRIOR @ _NOISES)
+        after = says.variance * all_alike + says.noise - decrease
+        return floats(np.maximum(after, 0.0) / before)
 
 
 @once
 def _rows_of(deployment: OwnDeployment) -> _Rows:
-    """Return rows with what predictions take of them: Rasmussen and Williams 2006, eq. 2.23."""
-    rows = deployment.rows
-    numbers = np.array([(r.batch, r.context, r.prompt, r.slower, r.decode_share) for r in rows]).T
-    batch, context, prompt = np.log(np.maximum(numbers[:3], 1.0))
-    slower = np.log(numbers[3])
-    places = _Places(batch, context, prompt, numbers[4])
-    covariance = places.across(places)
-    inverse = floats(np.linalg.inv(covariance + NOISE * np.eye(len(rows))))
-    return _Rows(places, covariance, inverse, inverse @ slower)
+    """Return rows with what predictions take of them."""
+    drafted = [row for row in deployment.rows if row.drafted]
+    return replace(_of(deployment.rows), drafted=_of(drafted) if drafted else None)
+
+
+def _of(rows: Sequence[OwnRow]) -> _Rows:
+    numbers = np.array([(row.batch, row.context, row.prompt, row.decode_share) for row in rows]).T
+    places = Places.of(*numbers)
+    says = interpolation(
+        covariance=places.across(places),
+        values=np.log([row.slower for row in rows]),
+        variances=_VARIANCES,
+        noises=_NOISES,
+        prior=_PRIOR,
+    )
+    return _Rows(places, says)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,22 +143,21 @@ class OwnEffect:
 
     rows : of the deployment
     applies : where the layout is that of the rows
-    batch, context, prompt : logarithms
+    places : as if all decode
+    has_drafts : where tokens are drafted ahead
     """
 
     rows: _Rows
     applies: Bools
-    batch: Array
-    context: Array
-    prompt: Array
+    places: Places
+    has_drafts: Bools
 
     def _slower(self, decode_share: float) -> Floats:
-        places = self._at(floats(decode_share))
-        logs = np.where(self.applies, places.across(self.rows.places) @ self.rows.weights, 0.0)
+        logs = np.where(self.applies, self.rows.slower(self._at(decode_share)), 0.0)
         return floats(np.exp(logs))
 
-    def _at(self, decode_share: Array) -> _Places:
-        return _Places(self.batch, self.context, self.prompt, decode_share)
+    def _at(self, decode_share: ArrayLike) -> Places:
+        return replace(self.places, decode_share=floats(decode_share))
 
     @cached_property
     def decode(self) -> Floats:
@@ -139,11 +170,17 @@ class OwnEffect:
         return self._slower(0.0)
 
     def unexplained(self, decode_share: ArrayLike) -> Floats:
-        """Return the share of the variance of a prediction that rows leave. [1]
+        """Return the variance of a prediction over that without rows. [1]
+
+        Half of that of passes with drafts is of these, which only rows with drafts take away.
 
         decode_share : share of the time in which passes decode [1]
         """
-        left = self.rows.unexplained(self._at(floats(decode_share)))
+        rows, places = self.rows, self._at(decode_share)
+        left = rows.unexplained(places)
+        if np.any(self.has_drafts):
+            of_drafts = rows.drafted.unexplained(places) if rows.drafted else 1.0
+            left = np.where(self.has_drafts, (left + of_drafts) / 2.0, left)
         return floats(np.where(self.applies, left, 1.0))
 
     def narrowed(self, decode_share: ArrayLike) -> Floats:
@@ -151,7 +188,7 @@ class OwnEffect:
 
         decode_share : share of the time in which passes decode [1]
         """
-        return _narrowed(self.unexplained(decode_share))
+        return floats(LEFT + (1.0 - LEFT) * self.unexplained(decode_share))
 
 
 def is_of(deployment: OwnDeployment, layout: AnyLayout) -> Bools:
@@ -164,11 +201,6 @@ def is_of(deployment: OwnDeployment, layout: AnyLayout) -> Bools:
     return alike
 
 
-def _narrowed(unexplained: Array) -> Array:
-    """Return the half-width of a range by the share of the variance that rows leave. [1]"""
-    return floats(LEFT + (1.0 - LEFT) * unexplained)
-
-
 def interpolated(
     deployment: OwnDeployment,
 ) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
@@ -176,17 +208,21 @@ def interpolated(
 
     Each with the half-width of its range over that without rows. [1]
     """
-    rows = _rows_of(deployment)
-    values = np.log([row.slower for row in deployment.rows])
-    precision = np.diag(rows.inverse)
-    errors = error_by_others(weight=rows.weights, precision=precision)
-    by_all = _effects(rows.covariance @ rows.weights, rows.unexplained(rows.places))
-    return by_all, _effects(values - errors, 1.0 / (precision * rows.places.variance))
+    rows = deployment.rows
+    others = (
+        deployment.model_copy(update={"rows": [*rows[:place], *rows[place + 1 :]]})
+        for place in range(len(rows) if len(rows) > 1 else 0)
+    )
+    by_others = [_row_by(part, row) for part, row in zip(others, rows, strict=False)]
+    return [_row_by(deployment, row) for row in rows], by_others or [(1.0, 1.0)]
 
 
-def _effects(logs: Array, unexplained: Array) -> list[tuple[float, float]]:
-    times, narrowed = np.exp(logs), _narrowed(np.minimum(unexplained, 1.0))
-    return list(zip(times.tolist(), narrowed.tolist(), strict=True))
+def _row_by(deployment: OwnDeployment, row: OwnRow) -> tuple[float, float]:
+    """Return how many times as slow a row is by those of a deployment, and its half-width. [1]"""
+    place = {name: getattr(row, name) for name in ("batch", "context", "prompt", "drafted")}
+    effect, share = effect_of(deployment, **place), row.decode_share
+    slower = effect.decode**share * effect.prompts ** (1.0 - share)
+    return float(slower), float(effect.narrowed(share))
 
 
 def measured_on(engine: Engine, hardware: str, work: Workload) -> list[OwnDeployment]:
@@ -205,15 +241,17 @@ def effect_of(
     batch: ArrayLike,
     context: ArrayLike,
     prompt: ArrayLike,
+    drafted: ArrayLike = 0.0,
     applies: Bools = np.asarray(True),  # noqa: B008
 ) -> OwnEffect:
     """Return what rows of a deployment say at other batches and lengths.
 
     batch, context, prompt : sequences, and mean lengths of a sequence and of its prompt [1]
+    drafted : tokens that are drafted ahead [1]
     applies : where the layout is that of the rows
     """
-    logs = (np.log(np.maximum(floats(number), 1.0)) for number in (batch, context, prompt))
-    return OwnEffect(_rows_of(deployment), applies, *logs)
+    places = Places.of(batch, context, prompt, decode_share=1.0)
+    return OwnEffect(_rows_of(deployment), applies, places, floats(drafted) > 0.0)
 
 
 def own_effect(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> list[OwnEffect]:
@@ -221,7 +259,8 @@ def own_effect(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> l
     machine, layout = placement.machine, placement.layout
     if machine.engine.is_bound or not machine.engine.own_deployments:
         return []
-    places = {"batch": batch, "context": traffic.context, "prompt": traffic.computed_prompt}
+    places = {"batch": batch, "context": traffic.context, "prompt": traffic.computed_prompt,
+              "drafted": traffic.speculation.drafted}  # fmt: skip
     deployments = measured_on(machine.engine, machine.hardware.id, placement.work)
     pairs = ((deployment, is_of(deployment, layout)) for deployment in deployments)
     return [

@@ -25,7 +25,7 @@ MOST_ROWS = 64
 _DIGITS = 6
 _RANKS = ("tp", "pp", "ep", "dp")
 _KEYS = ("hardware", "model", "weights", "kv", "chips", *_RANKS)
-_ROW = ("batch", "context", "prompt", "decode_share", "slower")
+_ROW = ("batch", "context", "prompt", "decode_share", "slower", "drafted")
 
 
 @dataclass(frozen=True)
@@ -133,6 +133,7 @@ def rows_over(batch: Batch, stacked: StackedPoints, expected: Floats) -> list[Ow
         traffic.computed_prompt,
         timeline.decode_share,
         stacked.measured / expected,
+        traffic.speculation.drafted,
     )
     shape = stacked.measured.shape
     rows = zip(*(np.broadcast_to(column, shape).tolist() for column in columns), strict=True)

@@ -16,6 +16,7 @@ class OwnRow(Entry):
     batch, context, prompt : sequences that decode together, and mean lengths in tokens
     decode_share : share of the expected time in which passes decode [1]
     slower : measured over expected time [1]
+    drafted : tokens that were drafted ahead [1]
     """
 
     batch: _Count
@@ -23,6 +24,7 @@ class OwnRow(Entry):
     prompt: _Count
     decode_share: Annotated[float, Field(ge=0.0, le=1.0)]
     slower: Annotated[float, Field(gt=0.0, le=1e60)]
+    drafted: _Count = 0.0
 
 
 class OwnDeployment(Entry):

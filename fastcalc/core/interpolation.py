@@ -1,0 +1,64 @@
+"""Interpolation between measurements whose spread is not known."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fastcalc.formulas.types import Array, ArrayLike, floats
+
+
+class Interpolation(NamedTuple):
+    """What measurements say of other points, by the covariance k of these with each measurement.
+
+    A prediction is k times the weights; its variance is k(0) times the variance, less k^T D k,
+    and the noise.
+
+    weights : of each measurement
+    decrease : the matrix D [1]
+    variance, noise : of what is predicted at first, shared with other points and of its own [1]
+    """
+
+    weights: Array
+    decrease: Array
+    variance: float
+    noise: float
+
+
+def interpolation(
+    *, covariance: ArrayLike, values: ArrayLike, variances: Array, noises: Array, prior: Array
+) -> Interpolation:
+    r"""Return what measurements say where their spread is not known, but one of several.
+
+    .. math:: w_s = v_s (v_s K + n_s I)^{-1} y, \quad
+        p_s \propto p^0_s \, N(y; 0, v_s K + n_s I), \quad w = \sum_s p_s w_s
+
+    .. math:: D = \sum_s p_s \left(v_s^2 (v_s K + n_s I)^{-1} - w_s w_s^T\right) + w w^T
+
+    covariance : among measurements, of variance 1 in all, :math:`K` [1]
+    values : measured, :math:`y` [1]
+    variances, noises : what they may be in all, and each measurement's own, :math:`v, n` [1]
+    prior : chance of each before anything is measured, :math:`p^0` [1]
+
+    Source: Rasmussen and Williams 2006, eq. 2.23 and 2.24, averaged over hyperparameters (5.2).
+
+    >>> two = interpolation(covariance=[[1.0]], values=[1.0], prior=np.array([1.0]),
+    ...     variances=np.array([0.03]), noises=np.array([0.01]))
+    >>> two.weights.round(3), two.decrease.round(4)
+    (array([0.75]), array([[0.0225]]))
+    """
+    scales, axes = np.linalg.eigh(floats(covariance))
+    along = axes.T @ floats(values)
+    spreads = variances[:, np.newaxis] * np.maximum(scales, 0.0) + noises[:, np.newaxis]
+    log_chances = np.log(prior) - 0.5 * (np.log(spreads) + along**2 / spreads).sum(axis=1)
+    chances = np.exp(log_chances - log_chances.max())
+    chances /= chances.sum()
+    each = variances[:, np.newaxis] * along / spreads
+    weights = chances @ each
+    shrinkage = np.diag(chances @ (variances[:, np.newaxis] ** 2 / spreads))
+    among = np.einsum("s,si,sj->ij", chances, each, each) - np.outer(weights, weights)
+    return Interpolation(
+        axes @ weights,
+        floats(axes @ (shrinkage - among) @ axes.T),
+        float(chances @ variances),
+        float(chances @ noises),
+    )
