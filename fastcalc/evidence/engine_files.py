@@ -122,7 +122,8 @@ def _own_deployments(deployments: Iterable[OwnDeployment]) -> Iterator[str]:
             yield f"{'    ' if place else '  - '}{key}: {text}"
         yield "    rows:"
         for row in deployment.rows:
-            yield f"      - {_mapped({key: f'{value:g}' for key, value in row})}"
+            stated = row.model_dump(exclude_defaults=True)
+            yield f"      - {_mapped({key: f'{value:g}' for key, value in stated.items()})}"
 
 
 def _fitted(fit: OwnFit, measured: Measured) -> list[str]:
