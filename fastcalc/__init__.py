@@ -11,7 +11,18 @@ They return a `Table`: records, arrays, a frame of pandas, a file. A wrong reque
 __version__ = "0.1.0"
 
 _FUNCTIONS = (
-    *("compare", "sweep", "plan", "fit", "fastmode", "frontier", "validate", "diagnose", "claims"),
+    *(
+        "compare",
+        "sweep",
+        "plan",
+        "fit",
+        "caches",
+        "fastmode",
+        "frontier",
+        "validate",
+        "diagnose",
+        "claims",
+    ),
     *("sensitivity", "decide", "infer", "list", "diff"),
 )
 _OTHERS = {

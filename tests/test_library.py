@@ -401,7 +401,7 @@ def test_a_deployment_is_for_one_batch():
 def required(name):
     """Return what a function cannot do without."""
     needed = dict.fromkeys(
-        ("fit", "plan", "fastmode", "frontier", "sensitivity"), ("llama-3.1-8b",)
+        ("fit", "plan", "caches", "fastmode", "frontier", "sensitivity"), ("llama-3.1-8b",)
     )
     return {**needed, "list": ("hosts",), "diff": ("h100-sxm", "h200-sxm")}.get(name, ())
 

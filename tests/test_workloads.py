@@ -115,7 +115,7 @@ def test_a_trace_of_mooncake_has_a_rate_and_lengths(tmp_path):
     assert read.rate == 1.0
     assert read.prompt.tolist() == [600, 700, 800]
     assert read.arrival.tolist() == [0.0, 1.0, 2.0]
-    assert read.blocks == [[1, 2]] * 3
+    assert (read.blocks.tolist(), read.ends.tolist()) == ([1, 2] * 3, [2, 4, 6])
     asked = read_workload(trace(tmp_path, lines), ttft=1.0)
     assert (asked.rate, asked.classes[0].prompt, asked.classes[0].output) == (1.0, 700, 20)
 

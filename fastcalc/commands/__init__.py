@@ -10,6 +10,7 @@ COMMANDS = {
     "sweep": ("search.Sweep", "sweep.run"),
     "plan": ("search.FindPlans", "plan.run"),
     "fit": ("evaluation.FitMemory", "fit.run"),
+    "caches": ("caches.SizeCaches", "caches.run"),
     "fastmode": ("search.Fastmode", "fastmode.run"),
     "sensitivity": ("search.Sensitivity", "sensitivity.run"),
     "decide": ("services.Decide", "decide.run"),

@@ -8,24 +8,31 @@ and `delay` in ms after the turn before; Azure (github.com/Azure/AzurePublicData
 
 import csv
 import json
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic_core import from_json
 
 from fastcalc.catalogue.inputs import opened
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.errors import InputError
-from fastcalc.formulas.types import Floats
+from fastcalc.formulas.types import Floats, Ints
 from fastcalc.written import shown
 
-BLOCK_TOKENS = 512
-"""Prompt tokens that one of Mooncake's hashes stands for. [1]"""
-
 _AZURE = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
+_BLOCKS = (512, 16, 32, 64, 128, 256, 1024)
+"""Prompt tokens that a hash may stand for: Mooncake's, then what servers take for a block. [1]"""
+
+_MOST_TOKENS = LIMITS["tokens"].maximum
+
+
+def _none() -> Ints:
+    return np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,13 +41,15 @@ class Trace:
 
     prompt, output : tokens of each [1]
     arrival : of each, from the first; empty where the file does not say [s]
-    blocks : hashes of the prompt blocks of each, where the file has them
+    blocks : hashes of prompt blocks, request after request, where the file has them
+    ends : number of these up to the end of each request; empty where there are none [1]
     """
 
     prompt: Floats
     output: Floats
     arrival: Floats
-    blocks: list[list[int]] = field(default_factory=list)
+    blocks: Ints = field(default_factory=_none)
+    ends: Ints = field(default_factory=_none)
 
     @property
     def rate(self) -> float | None:
@@ -48,6 +57,16 @@ class Trace:
         if len(self.arrival) < 2 or self.arrival[-1] <= self.arrival[0]:
             return None
         return float((len(self.arrival) - 1) / (self.arrival[-1] - self.arrival[0]))
+
+    @property
+    def block(self) -> int | None:
+        """Tokens of a block: of those in use, what makes as many of each prompt as it has. [1]"""
+        sizes = np.diff(self.ends, prepend=0)
+        prompt = self.prompt[: len(sizes)]
+        fitting = (
+            block for block in _BLOCKS if np.all((sizes == 0) | (sizes == np.ceil(prompt / block)))
+        )
+        return next(fitting, None) if len(self.blocks) else None
 
 
 def read_trace(path: Path) -> Trace:
@@ -57,9 +76,8 @@ def read_trace(path: Path) -> Trace:
     """
     try:
         with opened(path) as stream:
-            lines = (raw.decode("utf-8-sig", "strict") for raw in stream)
             reader = _azure if path.suffix.lower() == ".csv" else _json_lines
-            trace = reader(str(path), lines)
+            trace = reader(str(path), stream)
     except OSError as error:
         why = "this is a folder" if path.is_dir() else str(error.strerror).lower()
         raise InputError(f"{path}: cannot be read: {why}; give a .jsonl or .csv file") from error
@@ -73,36 +91,54 @@ def read_trace(path: Path) -> Trace:
     return trace
 
 
-def _json_lines(file: str, lines: Iterator[str]) -> Trace:
-    prompt: list[int] = []
-    output: list[int] = []
-    arrivals = _Arrivals()
-    blocks: list[list[int]] = []
-    for number, line in zip(count(1), lines, strict=False):
-        if not line.strip():
-            continue
+def _json_lines(file: str, lines: Iterable[bytes]) -> Trace:
+    lengths = {"input_length": array("q"), "output_length": array("q")}
+    arrivals, blocks, ends = _Arrivals(), array("q"), array("q")
+    for number, line in enumerate(lines, 1):
+        place = (file, number, line)
         try:
-            record = json.loads(line)
-        except (json.JSONDecodeError, RecursionError) as error:
-            column = getattr(error, "colno", 1)
-            raise InputError(
-                f"{file}:{number}:{column}: not a line of JSON; write one request a line"
-            ) from error
+            record = from_json(line, allow_inf_nan=True)
+        except ValueError:
+            record = _with_place_of_fault(place)
+            if record is None:
+                continue
         if not isinstance(record, dict):
             raise InputError(f"{file}:{number}:1: not a mapping; a request has input_length")
-        place = (file, number, line)
-        prompt.append(_tokens(record, "input_length", place))
-        output.append(_tokens(record, "output_length", place))
+        for key, tokens in lengths.items():
+            value = record.get(key)
+            if type(value) is not int or not 0 < value <= _MOST_TOKENS:
+                value = _tokens(record, key, place)
+            tokens.append(value)
         arrivals.add(record, place)
         if hashes := record.get("hash_ids"):
-            if not isinstance(hashes, list) or not all(type(block) is int for block in hashes):
-                raise _refusal(place, "hash_ids", "a list of whole numbers, one a block of 512")
-            blocks.append(hashes)
-        elif blocks:
-            blocks.append([])
-    if blocks and len(blocks) < len(prompt):
-        blocks = [[] for _ in range(len(prompt) - len(blocks))] + blocks
-    return _in_order(prompt, output, arrivals.seconds, blocks)
+            try:
+                blocks.fromlist(hashes)
+            except (TypeError, OverflowError) as error:
+                kind = "a list of whole numbers of 64 bits, one a block of 512"
+                raise _refusal(place, "hash_ids", kind) from error
+        ends.append(len(blocks))
+    prompt, output = (np.array(tokens, dtype=float) for tokens in lengths.values())
+    if not blocks:
+        return _in_order(prompt, output, arrivals.seconds, _none(), _none())
+    hashes, counts = np.frombuffer(blocks, np.int64), np.frombuffer(ends, np.int64)
+    return _in_order(prompt, output, arrivals.seconds, hashes, counts)
+
+
+def _with_place_of_fault(place: "_Place") -> object:
+    """Return a line that begins with a byte order mark, None for one without text.
+
+    Raises InputError, with line and column, where it is not JSON.
+    """
+    text = place[2].decode("utf-8-sig", "strict")
+    if not text.strip():
+        return None
+    try:
+        return json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        column = getattr(error, "colno", 1)
+        raise InputError(
+            f"{place[0]}:{place[1]}:{column}: not a line of JSON; write one request a line"
+        ) from error
 
 
 class _Arrivals:
@@ -130,13 +166,13 @@ class _Arrivals:
             self.seconds.clear()
 
 
-_Place = tuple[str, int, str]
+_Place = tuple[str, int, bytes]
 """File, line number and line of a request."""
 
 
 def _refusal(place: _Place, key: str, kind: str) -> InputError:
     file, number, line = place
-    column = line.find(f'"{key}"') + 1 or 1
+    column = line.decode(errors="replace").find(f'"{key}"') + 1 or 1
     return InputError(f"{file}:{number}:{column}: {key} is not {kind}")
 
 
@@ -147,10 +183,8 @@ def _tokens(record: dict[str, Any], key: str, place: _Place) -> int:
         raise InputError(f"{place[0]}:{place[1]}:1: {key} is missing; its keys begin with {keys}")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise _refusal(place, key, "a whole number of tokens")
-    if value != value or not 0 <= value <= LIMITS["tokens"].maximum or value != int(value):
-        raise _refusal(
-            place, key, f"a whole number of tokens up to {LIMITS['tokens'].maximum:,.0f}"
-        )
+    if value != value or not 0 <= value <= _MOST_TOKENS or value != int(value):
+        raise _refusal(place, key, f"a whole number of tokens up to {_MOST_TOKENS:,.0f}")
     return max(int(value), 1)
 
 
@@ -160,8 +194,8 @@ def _milliseconds(value: object, key: str, place: _Place) -> float:
     return float(value)
 
 
-def _azure(file: str, lines: Iterator[str]) -> Trace:
-    rows = csv.reader(lines)
+def _azure(file: str, lines: Iterable[bytes]) -> Trace:
+    rows = csv.reader(line.decode("utf-8-sig", "strict") for line in lines)
     header = next(rows, [])
     if [name.strip() for name in header[:3]] != list(_AZURE):
         raise InputError(f"{file}:1:1: the first line is not '{','.join(_AZURE)}'")
@@ -172,7 +206,7 @@ def _azure(file: str, lines: Iterator[str]) -> Trace:
             continue
         try:
             stamp, prompt, output = row[0], int(row[1]), int(row[2])
-            if not (0 <= prompt <= LIMITS["tokens"].maximum and 0 <= output <= 1e9):
+            if not (0 <= prompt <= _MOST_TOKENS and 0 <= output <= 1e9):
                 raise ValueError
         except (ValueError, IndexError) as error:
             raise InputError(
@@ -186,18 +220,20 @@ def _azure(file: str, lines: Iterator[str]) -> Trace:
     except ValueError as error:
         raise InputError(f"{file}: a TIMESTAMP is not a time: {shown(str(error), 60)}") from error
     seconds = ((times - times[:1]) / np.timedelta64(1, "s")).tolist()
-    return _in_order(
-        [prompt for prompt, _ in lengths], [output for _, output in lengths], seconds, []
-    )
+    prompts, outputs = np.array(lengths, dtype=float).reshape(-1, 2).T
+    return _in_order(prompts, outputs, seconds, _none(), _none())
 
 
 def _in_order(
-    prompt: list[int], output: list[int], seconds: list[float], blocks: list[list[int]]
+    prompt: Floats, output: Floats, seconds: list[float], blocks: Ints, ends: Ints
 ) -> Trace:
     arrival = np.array(seconds if len(seconds) == len(prompt) else [], dtype=float)
-    prompts, outputs = np.array(prompt, dtype=float), np.array(output, dtype=float)
-    if not len(arrival):
-        return Trace(prompts, outputs, arrival, blocks)
+    if not (np.diff(arrival) < 0.0).any():
+        return Trace(prompt, output, arrival - arrival[:1], blocks, ends)
     order = np.argsort(arrival, kind="stable")
-    ordered = [blocks[place] for place in order.tolist()] if blocks else []
-    return Trace(prompts[order], outputs[order], arrival[order] - arrival[order[0]], ordered)
+    if len(ends):
+        starts, sizes = np.append(0, ends[:-1])[order], np.diff(ends, prepend=0)[order]
+        ends = np.cumsum(sizes)
+        blocks = blocks[np.repeat(starts - ends + sizes, sizes) + np.arange(len(blocks))]
+    arrival = arrival[order]
+    return Trace(prompt[order], output[order], arrival - arrival[0], blocks, ends)

@@ -7,6 +7,7 @@ from typing import Any
 from fastcalc.mentions import flag
 from fastcalc.records.columns import COLUMNS, Column
 from fastcalc.report import (
+    caches,
     curve,
     decide,
     diagnosis,
@@ -19,6 +20,7 @@ from fastcalc.report import (
 
 COMMANDS: dict[str, tuple[Column[Any], ...]] = {
     "compare, frontier, sweep": COLUMNS,
+    "caches": caches.COLUMNS,
     "fit": fit_records.COLUMNS,
     "plan": plan_columns.COLUMNS,
     "fastmode": fastmode.COLUMNS,

@@ -201,7 +201,7 @@ class ParallelRanks(Request):
     dp: Annotated[int | None, flag("N", "Attention replicas.")] = None
 
 
-class HostMemory(Request):
+class HostName(Request):
     """Memory."""
 
     host: Annotated[
@@ -212,6 +212,11 @@ class HostMemory(Request):
             completion=offered.hosts,
         ),
     ] = None
+
+
+class HostMemory(HostName):
+    """Memory."""
+
     host_use: Annotated[
         str | None, flag("stream|compute", "How it is used; the faster unless given.")
     ] = None

@@ -1,0 +1,91 @@
+"""``fastcalc caches``: what caches of prompts find of a trace, tier by tier."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.schema.quantities import QuantityReader
+from fastcalc.catalogue.units import QuantityError
+from fastcalc.commands.answer import CommandAnswer, no_answer
+from fastcalc.commands.loading import check_longest, scenarios
+from fastcalc.commands.next_commands import follow_up, typed_as
+from fastcalc.core.reuse import Reuse
+from fastcalc.core.scenario import check_context
+from fastcalc.errors import InputError
+from fastcalc.importers.traces import Trace, read_trace
+from fastcalc.importers.workloads import lengths_of
+from fastcalc.mentions import flag, option
+from fastcalc.report import caches as report
+from fastcalc.report.console import Part, Screen
+from fastcalc.requests import readers
+from fastcalc.requests.caches import SizeCaches
+from fastcalc.requests.evaluation import Compare
+from fastcalc.requests.number_lists import numbers
+from fastcalc.search.caches import CachedDeployment
+
+
+def run(request: SizeCaches) -> CommandAnswer:
+    """Return what each size of a cache finds; the answer is no if nothing holds the batch."""
+    batches = numbers(request.batch, option("batch"), LIMITS["sequences"])
+    if len(batches) > 1:
+        raise InputError(f"{option('batch')} names {len(batches)}; give the one to serve")
+    sizes, trace = _sizes(request), _trace(request)
+    lengths = lengths_of(trace)
+    notes: list[str] = []
+    reuse = Reuse.of(trace.prompt, trace.blocks, trace.ends, trace.block or 0)
+    mean = {name: round(float(getattr(trace, name).mean())) for name in ("prompt", "output")}
+    comparison = Compare.sharing(request, models=[request.model], **mean)
+    longest = float((trace.prompt + trace.output).max())
+    check_longest(request, longest)
+    deployments = []
+    for scenario in scenarios(comparison, notes):
+        check_context(scenario.model, longest, f"prompt + output = {longest:,.0f} tokens")
+        deployments.append(CachedDeployment.of(scenario, lengths, reuse))
+    holding = [place for place in deployments if place.location.fits]
+    reasons = [report.too_large(place) for place in deployments if not place.location.fits]
+    if not holding:
+        return no_answer(reasons, report.KEYS, report.SHOWN, notes=notes)
+    tiers = [report.Answer(place, place.tiers(sizes or place.sizes())) for place in holding]
+
+    def page(screen: Screen) -> list[Part]:
+        chip = typed_as(comparison, holding[0].location.scenario.hardware.id)
+        begun = replace(comparison, batch=str(batches[0]), host=None)
+        found = [flag("prefix_hit"), f"{tiers[0].tiers[1].hit:.3g}"]
+        command = follow_up(
+            begun, Compare, "compare", request.model, flag("on"), chip, ending=found
+        )
+        return report.parts(tiers, trace.rate, [*reasons], command, screen)
+
+    return CommandAnswer(
+        page,
+        lambda: report.records(tiers),
+        lambda: (report.SHOWN, report.records(tiers)),
+        warnings=reasons,
+        notes=notes,
+    )
+
+
+def _trace(request: SizeCaches) -> Trace:
+    """Return the trace, which says which blocks of its prompts are the same."""
+    if request.traffic is None:
+        raise InputError(
+            f"name a trace: {option('traffic', 'trace.jsonl')}, whose lines have hash_ids"
+        )
+    trace = read_trace(Path(request.traffic))
+    if trace.block is None:
+        is_without = not len(trace.blocks)
+        wrong = "has no hash_ids" if is_without else "has hash_ids that do not suit its prompts"
+        raise InputError(
+            f"{request.traffic}: {wrong}; a line has a number for each block of 512 prompt tokens "
+            '(or 16 to 1,024), the same for the same beginning: "hash_ids": [1, 2, 3]'
+        )
+    return trace
+
+
+def _sizes(request: SizeCaches) -> list[float]:
+    """Return the sizes to try. [byte]"""
+    try:
+        texts = readers.names_if_any(request.sizes, option("sizes")) or ()
+        return sorted({QuantityReader("size").si(text) for text in texts})
+    except QuantityError as error:
+        raise InputError(f"{option('sizes')}: {error.sentence}") from error

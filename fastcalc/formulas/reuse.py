@@ -1,0 +1,144 @@
+"""How large a cache has to be to find what was used before, and what it may cost."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from fastcalc.formulas.money import HOURS_PER_MONTH
+from fastcalc.formulas.types import Array, ArrayLike, Ints, floats
+
+_STRETCH = 2**18
+"""Blocks of the prompts that are sorted at once, few enough for a processor's caches. [1]"""
+
+
+def reuse_distances(*, blocks: Ints, ends: Ints) -> Ints:
+    r"""Return the blocks of the smallest cache that finds each block of prompts; 0 for none. [1]
+
+    .. math:: d_i = \max_{j \le i} \left( s - p_j - |\{k \le s : p_k > p_j\}| \right)
+
+    blocks : what identifies each block, prompt after prompt [1]
+    ends : blocks up to the end of each prompt [1]
+
+    Touches are numbered in order, :math:`p_k` is the one before :math:`k` of the same block, and
+    :math:`s` what there were before the prompt of :math:`i`. The cache keeps what was used last, of
+    a prompt its start the longest, as servers do; a block counts as found if all before it in its
+    prompt are, in the cache as the prompt meets it, and not if its own prompt repeats it.
+
+    Source: R. L. Mattson et al., "Evaluation techniques for storage hierarchies," IBM Systems
+    Journal 9(2), 1970, doi:10.1147/sj.92.0078.
+
+    >>> reuse_distances(blocks=np.array([1, 2, 3, 1, 4, 1, 2]), ends=np.array([3, 5, 7])).tolist()
+    [0, 0, 0, 1, 0, 1, 3]
+    """
+    starts = np.append(0, ends)[:-1].astype(np.int32)
+    request = np.repeat(np.arange(len(ends), dtype=np.int32), np.diff(ends, prepend=0))
+    # The last block of a prompt is touched first: its touch is as far from the other end.
+    touch = (starts + ends.astype(np.int32) - 1)[request]
+    touch -= np.arange(len(blocks), dtype=np.int32)
+    before = _touches_before(blocks, touch, ends)
+    if (is_twice := before >= starts[request]).any():
+        is_first = np.ones(len(blocks), dtype=bool)
+        is_first[touch[before[is_twice]]] = False
+        distances = np.zeros(len(blocks), dtype=np.int32)
+        distances[is_first] = reuse_distances(
+            blocks=blocks[is_first], ends=np.append(0, np.cumsum(is_first))[ends]
+        )
+        return distances
+    del touch, is_twice
+    seen = np.flatnonzero(before >= 0)
+    distances = np.zeros(len(blocks), dtype=np.int32)
+    if len(seen):
+        before, request = before[seen], request[seen]
+        new_before_prompt = starts - np.searchsorted(seen, starts)
+        is_found = seen - np.arange(len(seen)) == new_before_prompt[request]
+        distances[seen] = _distances(before, request, starts) * is_found
+    return distances
+
+
+def _touches_before(blocks: Ints, touch: Ints, ends: Ints) -> Ints:
+    """Return the touch before that of each block, -1 for none, a stretch of prompts at a time. [1]
+
+    touch : when each block is touched [1]
+    """
+    if blocks.min(initial=0) < 0 or blocks.max(initial=0) > 4 * len(blocks):
+        blocks = np.unique(blocks, return_inverse=True)[1]
+    last = np.full(blocks.max(initial=0) + 1, -1, dtype=np.int32)
+    before = np.empty(len(blocks), dtype=np.int32)
+    stretches = ends[np.searchsorted(ends, np.arange(_STRETCH, len(blocks), _STRETCH))]
+    for low, high in pairwise(sorted({0, *stretches.tolist(), len(blocks)})):
+        turned = touch[low:high] - low
+        bits = (high - low).bit_length()
+        keys = blocks[low:high][turned].astype(np.int64) << bits | np.arange(high - low)
+        keys.sort()
+        block, now = keys >> bits, keys & ((1 << bits) - 1)
+        is_other = block[1:] != block[:-1]
+        is_first, is_last = np.append(True, is_other), np.append(is_other, True)
+        earlier = np.where(is_first, last[block], np.append(0, now[:-1]) + low)
+        last[block[is_last]] = now[is_last] + low
+        before[low + turned[now]] = earlier
+    return before
+
+
+def _distances(before: Ints, request: Ints, starts: Ints) -> Ints:
+    """Return the distances of blocks that were touched before. [1]
+
+    Blocks that follow one another, as their last touches do, are counted at once.
+    """
+    is_head = np.append(True, (np.diff(before) != -1) | (np.diff(request) != 0))
+    heads = np.flatnonzero(is_head)
+    sizes, first = np.diff(heads, append=len(before)), before[heads]
+    rank = np.empty(len(heads), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(heads))
+    # In order of time; those of one prompt by rank, so that none counts for another.
+    in_time = np.argsort(request[heads].astype(np.int64) * len(heads) + rank)
+    above = _earlier_above(rank[in_time], sizes[in_time])[rank]
+    of_heads = starts[request[heads]] - first - above
+    distances = np.repeat(of_heads - heads, sizes) + np.arange(len(before))
+    prompts = request.astype(np.int64) << 32
+    return np.asarray(np.maximum.accumulate(distances + prompts) - prompts)
+
+
+def _earlier_above(rank: Ints, weights: Ints) -> Ints:
+    """Return by rank the weight of all earlier elements of a higher rank. [1]
+
+    From the highest bit of the ranks downwards: within those that share the bits above, each
+    element without the bit has the earlier ones with it above it.
+    """
+    bits = max(len(rank) - 1, 1).bit_length()
+    rank = np.append(rank, np.arange(len(rank), 1 << bits))
+    weights = np.append(weights, np.zeros((1 << bits) - len(weights), dtype=weights.dtype))
+    above = np.zeros_like(weights)
+    for bit in reversed(range(bits)):
+        has_bit = (rank >> bit & 1).astype(bool)
+        summed = np.cumsum((weights * has_bit).reshape(-1, 2 << bit), axis=1).ravel()
+        above += np.where(has_bit, 0, summed)
+        rank, weights, above = (
+            np.stack(
+                [
+                    values[~has_bit].reshape(-1, 1 << bit),
+                    values[has_bit].reshape(-1, 1 << bit),
+                ],
+                axis=1,
+            ).ravel()
+            for values in (rank, weights, above)
+        )
+    return above
+
+
+def tier_break_even(*, usd_per_hour: ArrayLike, gain: ArrayLike, size: ArrayLike) -> Array:
+    r"""Return the price of a gigabyte for a month below which a memory for caches pays. [USD]
+
+    .. math:: p = \frac{730 \, c \, (\lambda / \lambda_0 - 1)}{10^{-9} \, S}
+
+    usd_per_hour : price of the machines, :math:`c` [USD/h]
+    gain : requests that they carry with it over those without it, :math:`\lambda / \lambda_0` [1]
+    size : of the memory, :math:`S` [byte]
+
+    It saves the machines that would carry the requests it adds. Source: J. Gray and G. Putzolu,
+    "The 5 minute rule for trading memory for disc accesses," SIGMOD 1987,
+    doi:10.1145/38713.38755.
+
+    >>> float(tier_break_even(usd_per_hour=2.0, gain=1.5, size=100e9))
+    7.3
+    """
+    return HOURS_PER_MONTH * floats(usd_per_hour) * (floats(gain) - 1.0) / (floats(size) / 1e9)
