@@ -131,6 +131,7 @@ def plan(
     api: NumbersGiven | None = None,
     grid: float | str | None = None,
     max_chips: int | str | None = None,
+    by: str = "node",
     objective: str = "usd",
     confidence: float | str | None = None,
     load: float | str | None = None,

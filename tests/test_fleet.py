@@ -1,5 +1,6 @@
 """What owned chips, a budget and a power carry, against trying everything, and by hand."""
 
+import itertools
 import json
 import math
 from dataclasses import replace
@@ -7,7 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import fastcalc as fc
@@ -17,7 +18,7 @@ from fastcalc.errors import InputError
 from fastcalc.requests.means import owned_chips, usd_a_month, watts
 from fastcalc.search.plan.candidates import candidates
 from fastcalc.search.plan.cheapest_plans import decide
-from fastcalc.search.plan.fleet import Crew, crew_within
+from fastcalc.search.plan.fleet import Crew, Packing, crew_within
 from fastcalc.search.plan.fleet_plan import Owned, carried_by, fleet_plan
 from fastcalc.search.plan.pools import Pool
 from fastcalc.search.plan.service import Service
@@ -28,6 +29,7 @@ from tests.test_plan import (
     LAYOUTS,
     MODELS,
     grid_of,
+    nodes_for,
     scenario,
     services,
     slowness,
@@ -144,6 +146,10 @@ def pool(chips, seconds):
     return Pool(Layout(chips), 1.0, float(chips), 1.0, seconds, seconds, 0.0, 0.0)
 
 
+def packing(node_chips, replica_chips, prompts=None, stages=1):
+    return Packing.of(node_chips, np.array([1.0 * replica_chips]), np.array([stages]), prompts)
+
+
 @pytest.mark.parametrize(
     ("chips", "replica_chips", "carried", "prompts", "crew"),
     [
@@ -160,7 +166,7 @@ def pool(chips, seconds):
     ],
 )
 def test_how_chips_are_divided(chips, replica_chips, carried, prompts, crew):
-    divided = crew_within(chips, np.array([float(replica_chips)]), np.array([carried]), prompts)
+    divided = crew_within(chips, packing(1, replica_chips, prompts), np.array([carried]), prompts)
     requests = max(
         min(replicas * carried, taking * prompts.capacity)
         for replicas in range(1, chips)
@@ -172,27 +178,43 @@ def test_how_chips_are_divided(chips, replica_chips, carried, prompts, crew):
         assert tuple(float(column[0]) for column in divided) == crew
 
 
+SIZES = st.sampled_from([1, 2, 4, 8])
+
+
 @examples(60)
 @given(
-    st.integers(1, 60),
-    st.integers(1, 9),
-    st.integers(1, 9),
+    st.integers(1, 8),
+    st.integers(1, 6),
+    st.tuples(SIZES, st.integers(1, 3)),
+    st.none() | SIZES,
     st.floats(0.1, 10.0),
     st.floats(0.1, 10.0),
 )
-def test_no_other_division_carries_more(chips, replica_chips, size, carried, seconds):
-    prompts = pool(size, seconds)
-    crew = crew_within(chips, np.array([float(replica_chips)]), np.array([carried]), prompts)
-    requests = max(
-        (
-            min((chips - taking * size) // replica_chips * carried, taking / seconds)
-            for taking in range(1, chips // size + 1)
-        ),
-        default=0.0,
-    )
+def test_no_other_division_carries_more(node, nodes, replica, size, carried, seconds):
+    """Every number of both kinds of replicas that nodes hold, each stage inside one."""
+    width, stages = replica
+    assume(max(width, size or 1) <= node)
+    prompts = size and pool(size, seconds)
+    there = packing(node, width * stages, prompts, stages)
+    crew = crew_within(nodes * node, there, np.array([carried]), prompts)
+    most = nodes * (node // width)
+
+    def are_held(decoding, taking):
+        sizes = sorted([(width, decoding * stages), (size or 1, taking)], key=lambda kind: -kind[0])
+        (large, many), (small, few) = sizes
+        needed = nodes_for(node, large, small, many, few)
+        assert there.chips(np.array([1.0 * decoding]), taking)[0] == needed * node
+        return needed <= nodes
+
+    if prompts is None:
+        requests = max([carried, *(n * carried for n in range(1, most + 1) if are_held(n, 0))])
+    else:
+        pairs = itertools.product(range(1, most + 1), range(1, nodes * (node // size) + 1))
+        kinds = (pair for pair in pairs if are_held(*pair))
+        requests = max((min(n * carried, k / seconds) for n, k in kinds), default=0.0)
     assert crew.requests[0] == pytest.approx(requests)
-    if requests:
-        assert crew.replicas[0] * replica_chips + crew.prompt_replicas[0] * size <= chips
+    if requests and prompts:
+        assert are_held(int(crew.replicas[0]), int(crew.prompt_replicas[0]))
 
 
 def test_replicas_and_a_pool_carry_what_the_slower_does():
@@ -226,7 +248,7 @@ def test_owned_chips_first_and_the_cheapest_on_top():
     assert fleet.requests == pytest.approx(rate)
 
 
-@pytest.mark.parametrize("node", [("h100-sxm", 8), ("wse-3", 1), ("rtx-4090", 8), ("gb200", 8)])
+@pytest.mark.parametrize("node", [("h100-sxm", 8), ("wse-3", 1), ("rtx-4090", 8), ("gb200", 72)])
 def test_a_node_is_what_is_bought_together(node):
     chip, chips = node
     service = Service(1000.0, 500.0)

@@ -4,7 +4,7 @@ import json
 import math
 import shlex
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 import pytest
@@ -89,6 +89,35 @@ def slowness(estimate, service):
     return (estimate.speed / low) ** (service.deviations / 1.2815515655446004)
 
 
+@cache
+def nodes_for(node_chips, large, small, many, few):
+    """Return the fewest nodes that hold stages of two sizes, by trying what the first one holds."""
+    if many <= 0 and few <= 0:
+        return 0
+    return 1 + min(
+        nodes_for(node_chips, large, small, many - held, few - (node_chips - held * large) // small)
+        for held in range(0 if few > 0 else 1, max(min(node_chips // large, many), 0) + 1)
+    )
+
+
+def chips_of(grid, service, *kinds):
+    """Return the chips of layouts with so many replicas each, of whole nodes where those count."""
+    node_chips = service.node_chips(grid.scenario.hardware)
+    if node_chips == 1:
+        return sum(layout.chips * replicas for layout, replicas in kinds)
+    stages = []
+    for layout, replicas in kinds:
+        width = layout.chips // layout.pp
+        parts = -(-width // node_chips)
+        stages.append((-(-width // parts), layout.pp * parts * np.asarray(replicas, dtype=int)))
+    (large, many), (small, few) = sorted([*stages, (1, np.array(0))][:2], key=lambda one: -one[0])
+    assume(np.max(many) + np.max(few) < 120)
+    many, few = np.broadcast_arrays(many, few)
+    held = zip(many.ravel().tolist(), few.ravel().tolist(), strict=True)
+    nodes = [nodes_for(node_chips, large, small, *counts) for counts in held]
+    return np.reshape(nodes, many.shape) * node_chips
+
+
 def replicas_for(rate, seconds):
     return np.maximum(np.ceil(rate * seconds - 1e-9), 1)
 
@@ -110,7 +139,7 @@ def together(grid, service):
         ttft = ttft + often * np.maximum(mixed - ttft, 0)
         rate = service.rate / service.utilization
         slow = slowness(estimate, service)
-        chips = replicas_for(rate, run_time * slow / batch) * layout.chips
+        chips = chips_of(grid, service, (layout, replicas_for(rate, run_time * slow / batch)))
         price = cost(grid.scenario, service, chips)
         times = ttft * slow, between * slow
         found.append([price, chips, *times, batch, np.full(len(batch), number)])
@@ -162,15 +191,15 @@ def apart(grid, service):
         sent = kept * math.ceil(work.layers / layout.pp) / work.layers / speed
         slow = slowness(estimate, service)
         alone = estimate.ttft[0] * slow[0]
-        pools.append((replicas_for(rate, max(alone, sent)) * layout.chips, alone, sent))
+        pools.append(((layout, replicas_for(rate, max(alone, sent))), alone, sent))
         busy = np.maximum(service.output / estimate.total * slow, sent / layout.dp)
         times = estimate.tpot * slow, estimate.batch
-        others.append((replicas_for(rate, busy) * layout.chips, sent, times, number))
+        others.append(((layout, replicas_for(rate, busy)), sent, times, number))
     found = []
     for decoding, received, times, number in others:
         for taking, alone, sent in pools:
-            ttft = np.full(len(decoding), alone + max(sent, received))
-            chips, which = decoding + taking, np.full(len(decoding), number)
+            ttft = np.full(len(times[0]), alone + max(sent, received))
+            chips, which = chips_of(grid, service, decoding, taking), np.full(len(ttft), number)
             price = cost(grid.scenario, service, chips)
             found.append([price, chips, ttft, *times, which])
     return np.concatenate([np.zeros((6, 0)), *found], axis=1)
@@ -222,6 +251,37 @@ def test_what_is_planned_to_meet_a_percentile_meets_it_however_it_is_rounded(lim
     in_time = scored.replica.ttft < limit
     assert in_time.sum() > 500
     assert np.all(scored.misses(service)["ttft"][in_time] <= 1.0)
+
+
+@examples(30)
+@given(
+    st.sampled_from(["h100-sxm", "mi300x", "b200", "l40s"]),
+    st.sampled_from(MODELS),
+    services,
+    st.lists(st.sampled_from(LAYOUTS), min_size=1, max_size=3, unique=True),
+    st.integers(1, 8),
+)
+def test_in_whole_nodes_it_is_what_trying_everything_finds(chip, model, service, layouts, node):
+    """Stages of each replica lie inside nodes; prompts and decoding may share one."""
+    service = replace(service, in_nodes=True, rate=min(service.rate, 7.0))
+    batches = [*range(1, 17), 64, 512, 4096]
+    grid = in_nodes_of(node, grid_of(chip, model, service, layouts, batches))
+    assume(grid.layouts)
+    decision = decide([grid], service)
+    met = met_of(np.concatenate([together(grid, service), apart(grid, service)], axis=1), service)
+    assert bool(met.size) == bool(decision.plans)
+    if met.size:
+        best = decision.plans[0]
+        least = min(zip(*met[:2], strict=True))
+        assert (best.cost, best.values["chips"]) == pytest.approx(least, rel=1e-12)
+        assert best.values["chips"] % node == 0
+        assert best.idle_chips >= 0
+
+
+def in_nodes_of(node_chips, grid):
+    """Return a grid of the same chip, sold in nodes of so many."""
+    hardware = grid.scenario.hardware.changed(node={"chips": node_chips})
+    return replace(grid, scenario=replace(grid.scenario, hardware=hardware))
 
 
 def assert_relaxed(found, everything, service):
@@ -328,6 +388,8 @@ def test_every_offered_plan_is_what_compare_says(model, rate, capsys, monkeypatc
         "plan",
         model,
         *asked,
+        "--by",
+        "chip",
         "--format",
         "json",
         "--top",
@@ -673,7 +735,8 @@ def test_a_percentile_never_lets_replicas_do_more_than_is_allowed(capsys, monkey
 @pytest.mark.parametrize("limits", [("41ms", 2), ("20ms", 2), ("30ms", 3)])
 def test_what_is_said_to_be_enough_with_prompts_apart_is(limits, capsys, monkeypatch):
     asked = ("plan", "llama-3.1-70b", "--on", "h100-sxm,mi355x", "--prompt", 1, "--rate", "0.01")
-    asked += ("--percentile", 99.9, "--tpot", "25ms", "--max-chips", limits[1], "--ttft")
+    asked += ("--percentile", 99.9, "--tpot", "25ms", "--max-chips", limits[1])
+    asked += ("--by", "chip", "--ttft")
     ran = run(*asked, limits[0], capsys=capsys, monkeypatch=monkeypatch)
     if ran.code == 1:
         value = ran.err.split("--ttft ")[1].split()[0].rstrip(",")

@@ -581,7 +581,7 @@ def test_numbers_of_the_service_are_of_all_chips_and_the_tokens_of_the_rate(plan
 
 def test_a_full_replica_costs_by_the_token_what_compare_says(planned):
     """At just the rate that one replica carries, the service is that replica."""
-    plan = planned(*SMALL, "--rate", "1/s", "--tpot", "20ms")["records"][0]
+    plan = planned(*SMALL, "--by", "chip", "--rate", "1/s", "--tpot", "20ms")["records"][0]
     assert (plan["replicas"], plan["prefill"]) == (1, "together")
     busy = plan["utilization"]
     full = plan["service_usd_per_mtok_total"] * busy, plan["service_joules_per_token"] * busy

@@ -78,7 +78,7 @@ def _selected_by(entries: Catalogue, name: ChipName) -> list[Hardware]:
     if word == ALL:
         return every
     if word == RENTABLE:
-        return [chip for chip in every if chip.price.rent is not None]
+        return [chip for chip in every if chip.chip_price.rent is not None]
     vendors = {_word(chip.vendor) for chip in every}
     if word not in vendors and (near := get_close_matches(word, vendors, n=1, cutoff=0.75)):
         raise InputError(

@@ -171,6 +171,7 @@ def service_of(request: FindPlans, notes: list[str]) -> Service:
         prefix_hit=readers.share(request.prefix_hit, option("prefix_hit"), zero=True),
         any_weights=request.weights is not None,
         any_cache=request.kv is not None,
+        in_nodes=readers.choice(request.by, option("by"), ("node", "chip")) == "node",
         budget=means.usd_a_month(request.budget) or inf,
         power=means.watts(request.power) or inf,
         tariff=Tariff(means.api_prices(request.api), means.grid_grams(request.grid)),

@@ -27,9 +27,12 @@ mean of about 1.5 that operators report to surveys."""
 def site_power(hardware: Hardware) -> float | None:
     """Return what one chip draws with its share of host, network and site; None if unknown. [W]
 
-    Where its file does not state that it is a default, and of a whole box the printed power times
-    `SITE_FACTOR`.
+    Where its file does not state that it is a default, and of a whole box or node the printed power
+    times `SITE_FACTOR`.
     """
+    node, chips = hardware.node, hardware.node_chips
+    if node and node.power and chips:
+        return node.power.si / chips * SITE_FACTOR
     power = completed(hardware).power
     if power is None:
         return None

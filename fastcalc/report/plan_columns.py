@@ -78,7 +78,7 @@ COLUMNS: tuple[Column[Any], ...] = (
     TableColumn(
         "chips_total",
         "count",
-        "of all replicas",
+        "of all replicas, in whole nodes",
         lambda point: point.plan.values["chips"],
         ("", "chips"),
     ),
@@ -194,6 +194,18 @@ COLUMNS: tuple[Column[Any], ...] = (
         "kWh",
         "watts for 730 hours",
         lambda point: point.kwh_per_month,
+    ),
+    Column(
+        "node_chips",
+        "count",
+        "chips of a node, which come together; 1 where they come by the chip",
+        lambda point: point.plan.node_chips,
+    ),
+    Column(
+        "idle_chips",
+        "count",
+        "chips of chips_total on which nothing runs",
+        lambda point: point.plan.idle_chips,
     ),
     Column(
         "owned_chips",

@@ -97,7 +97,8 @@ def parts(fleet: FleetPlan, top: int, phrase: str, typed: Typed, screen: Screen)
     ]
     (table,) = record_tables.tables(columns, [rows], screen.width)
     changed = plan_table.CHANGED if any("*" in label for label, *_ in labelled) else ""
-    key = plan_table.with_marks(_KEY + changed, table)
+    nodes = plan_table.IN_NODES if any(chosen.node_chips > 1 for chosen in shown) else ""
+    key = plan_table.with_marks(_KEY + nodes + changed, table)
     short_notes = [
         *_against_api(fleet),
         *_next_nodes(fleet),

@@ -32,6 +32,7 @@ def first_notes(decision: Decision, shown: Sequence[Plan]) -> list[str]:
         *_next_chip(decision),
         *slow_end(chosen, service),
         *_busy(chosen, service),
+        *idle(chosen),
         *prices_of(shown, in_short=True),
         *_powers(shown, service),
         *dict.fromkeys(chosen.replica.warnings),
@@ -43,6 +44,25 @@ def against_api(chosen: Plan, service: Service) -> Iterator[str]:
     """Say what an API charges for what a plan carries, where one is compared."""
     requests = chosen.requests if service.rate is None else service.rate
     yield from api_notes(service, requests, chosen.requests, chosen.usd_per_month)
+
+
+def idle(chosen: Plan) -> Iterator[str]:
+    """Say how many chips of its nodes a plan leaves idle."""
+    if chosen.idle_chips:
+        chips = f"{chosen.idle_chips:,.0f} of {chosen.values['chips']:,.0f}"
+        yield f"idle: {chips} {chosen.scenario.hardware.id}, which come in nodes"
+
+
+def by_the_chip(shown: Sequence[Plan], service: Service) -> Iterator[str]:
+    """Say of which chips no node is stated, where chips come in nodes."""
+    if service.in_nodes:
+        chips = {plan.scenario.hardware.id: plan.scenario.hardware for plan in shown}.values()
+        names = [chip.id for chip in chips if chip.node_chips is None]
+        if names:
+            yield (
+                f"no node is stated of {', '.join(names)}: planned by the chip; a file that "
+                "extends one may state its node"
+            )
 
 
 def _next_chip(decision: Decision) -> Iterator[str]:
@@ -103,6 +123,8 @@ def reported(decision: Decision, shown: Sequence[Plan]) -> Iterator[str]:
     yield from _powers(shown, service)
     yield from slow_end(chosen, service)
     yield from _busy(chosen, service)
+    yield from idle(chosen)
+    yield from by_the_chip(shown, service)
     if chosen.is_narrowed and decision.in_own_formats is None:
         weights, cache = own_formats(chosen.scenario.model)
         yield (
@@ -179,6 +201,9 @@ def chips_and_price(plan: Plan, service: Service) -> str:
     is_unsure = "chips_total" in undetermined(plan, service)
     count, _, chips = many(plan.values["chips"], "chip").partition(" ")
     chips = f"{marked(count, is_unsure=is_unsure)} {chips}"
+    if plan.node_chips > 1:
+        nodes = plan.values["chips"] / plan.node_chips
+        chips += f" in {'a node' if nodes == 1 else f'{nodes:,.0f} nodes'}"
     if plan.usd_per_month is None:
         return chips
     return f"{chips}, ${marked(dollars(plan.usd_per_month), is_unsure=is_unsure)} a month"

@@ -63,6 +63,7 @@ _KEY = (
     "key: replicas x each decode, prompts are taken inside or on chips of their own; TTFT and TPOT "
     "are of this traffic, with the latter's 80 % range"
 )
+IN_NODES = f"; chips in whole nodes (clouds rent single ones: {option('by', 'chip')})"
 CHANGED = (
     f"; *: fewer bits change the answers, so such a plan leads only where {option('weights')} or "
     f"{option('kv')} names them"
@@ -107,6 +108,7 @@ def parts(decision: Decision, top: int, request: str, typed: Typed, screen: Scre
     short_notes, command = first_notes(decision, shown), compare_command(chosen.scenario, typed)
     sure = "; chips and times are those of slow chips, exp. by expected speeds"
     key = _KEY + sure * (decision.expected is not None)
+    key += IN_NODES if any(plan.node_chips > 1 for plan in shown) else ""
     key += "" if all(map(decision.may_lead, shown)) else CHANGED
     key = with_marks(key, table)
 

@@ -218,6 +218,9 @@ class WantedPlans(Request):
     max_chips: Annotated[
         int | None, flag("N", "Chips, all replicas together; of those owned on top.")
     ] = None
+    by: Annotated[
+        str, flag("node|chip", "Whole nodes of chips that are sold so, or single chips.")
+    ] = "node"
     objective: Annotated[str, flag("usd|watts|chips", "What is to be least.")] = "usd"
     confidence: Annotated[
         float | None,

@@ -79,11 +79,16 @@ class Power(Entry):
     all_in: Watts | None = None
 
 
+Terms = Literal["on-demand", "spot", "reserved"]
+"""How a cloud rents: by the hour, by the hour until it wants the chip back, or for a year or more.
+"""
+
+
 class Offer(Entry):
     """What one cloud asks for an hour of one chip."""
 
     provider: str
-    terms: Literal["on-demand", "spot", "reserved"] = "on-demand"
+    terms: Terms = "on-demand"
     region: str | None = None
     price: DollarsPerHour
 
@@ -102,17 +107,42 @@ class Price(Entry):
 
     @property
     def offer(self) -> Offer | None:
-        """The on-demand offer in the middle, of two the cheaper, where the file has no rent."""
-        on_demand = [
-            offer for offer in self.offers if offer.terms == "on-demand" and not self.cloud
-        ]
-        on_demand.sort(key=lambda offer: offer.price.si)
-        return on_demand[(len(on_demand) - 1) // 2] if on_demand else None
+        """The on-demand offer in the middle, where the file has no rent of its own."""
+        return None if self.cloud else self.offered("on-demand")
+
+    def offered(self, terms: Terms) -> Offer | None:
+        """Return the offer in the middle on some terms, of two the cheaper."""
+        offers = [offer for offer in self.offers if offer.terms == terms]
+        offers.sort(key=lambda offer: offer.price.si)
+        return offers[(len(offers) - 1) // 2] if offers else None
 
     @property
     def rent(self) -> Quantity | None:
         """What an hour is taken to cost: the file's own figure, or the offer in the middle."""
         return self.cloud or (self.offer.price if self.offer else None)
+
+    def divided(self, chips: int) -> "Price":
+        """Return the share of each of some chips."""
+
+        def share(whole: Quantity | None) -> Quantity | None:
+            return whole and whole.model_copy(update={"si": whole.si / chips})
+
+        offers = [offer.model_copy(update={"price": share(offer.price)}) for offer in self.offers]
+        parts = {"cloud": share(self.cloud), "offers": offers, "purchase": share(self.purchase)}
+        return self.model_copy(update=parts)
+
+
+class Node(Entry):
+    """The machine in which chips are sold: how many are in one, what it draws and costs.
+
+    Without a number of chips it is a whole domain of the fast link. Its network is the link beyond
+    the domain, with each chip's share, and its host a memory.
+    """
+
+    name: str | None = None
+    chips: Count | None = None
+    power: Watts | None = None
+    price: Price = Field(default_factory=Price)
 
 
 RateFormat = Literal["fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp6", "fp4", "int4"]
@@ -143,6 +173,7 @@ class Hardware(Entry):
     links: Links = Field(default_factory=Links)
     power: Power | None = None
     price: Price = Field(default_factory=Price)
+    node: Node | None = None
     area: Area | None = None
     transistors: Count | None = None
     notes: list[str] = []
@@ -160,6 +191,31 @@ class Hardware(Entry):
         up = self.links.scale_up
         names = self.kind, up and up.kind, self.architecture
         return tuple(name for name in names if name)
+
+    @property
+    def node_chips(self) -> int | None:
+        """Chips of the node in which it is sold; None where that is not stated. [1]"""
+        if self.node is None:
+            return None
+        up = self.links.scale_up
+        chips = self.node.chips or (up and up.domain)
+        return int(chips.si) if chips else None
+
+    @property
+    def chip_price(self) -> Price:
+        """Price of one chip: its share of what the node costs, or what its file has of itself."""
+        if self.node is None or self.node_chips is None:
+            return self.price
+        whole = self.node.price.divided(self.node_chips)
+        rent = whole if whole.cloud or whole.offers else self.price
+        purchase = whole.purchase or self.price.purchase
+        return rent.model_copy(update={"purchase": purchase})
+
+    @model_validator(mode="after")
+    def _node_of_some_chips(self) -> "Hardware":
+        if self.node is not None and self.node_chips is None:
+            raise ValueError("node needs its number of chips, as chips: 8, or a link domain")
+        return self
 
     @model_validator(mode="after")
     def _sixteen_bit_peak(self) -> "Hardware":

@@ -174,4 +174,5 @@ def _plan(scored: Scored, misses: dict[str, Any], place: int, service: Service) 
         last_resort=float(scored.last_resort(service)[place]),
         class_ttft=tuple(scored.class_ttft[:, place].tolist()),
         slowness=float(scored.replica.slowness[place]),
+        node_chips=scored.packing.node_chips,
     )

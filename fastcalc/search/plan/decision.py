@@ -50,6 +50,7 @@ class Plan:
     class_ttft : time to the first token of each class of requests, where there are several [s]
     slowness : times as long as expected that all of this is taken to last [1]
     expected : the best of its kind by expected speeds, where all of this is slower
+    node_chips : chips that come together [1]
     """
 
     scenario: Scenario
@@ -68,6 +69,7 @@ class Plan:
     class_ttft: tuple[float, ...] = ()
     slowness: float = 1.0
     expected: "Plan | None" = None
+    node_chips: int = 1
 
     @cached_property
     def replica(self) -> Outcome:
@@ -96,6 +98,14 @@ class Plan:
         scenario = self.scenario
         published = (None, weights, *scenario.model.also_published)
         return scenario.weights in published and scenario.work.kv_format == cache
+
+    @property
+    def idle_chips(self) -> float:
+        """Chips of its nodes on which nothing runs. [1]"""
+        used = self.replicas * self.layout.chips
+        if self.prefill_layout is not None:
+            used += self.prefill_replicas * self.prefill_layout.chips
+        return self.values["chips"] - used
 
     @property
     def usd_per_hour(self) -> float | None:

@@ -8,7 +8,7 @@ import numpy as np
 from fastcalc.core.estimate import site_power
 from fastcalc.core.scenario import Scenario
 from fastcalc.formulas.money import HOURS_PER_MONTH
-from fastcalc.formulas.types import Floats
+from fastcalc.formulas.types import ArrayLike, Floats, Ints
 from fastcalc.search.plan.pools import Pool
 from fastcalc.search.plan.service import Service
 
@@ -36,16 +36,70 @@ class Crew(NamedTuple):
             prompt_replicas = prompt_replicas + pool.replicas
         return cls(replicas, prompt_replicas, requests)
 
-    def chips(self, replica_chips: Floats, pool: Pool | None) -> Floats:
-        """Return the chips of all replicas, where one that decodes takes so many. [1]"""
-        return self.replicas * replica_chips + self.prompt_replicas * (
-            pool.layout.chips if pool else 0.0
-        )
-
     @property
     def cost(self) -> Floats:
         """What is least where most requests are best: time of the fleet that one takes. [s]"""
         return np.asarray(1.0 / np.maximum(self.requests, _TINY))
+
+
+class Packing(NamedTuple):
+    """How replicas fill nodes, an element for each deployment; prompts of one layout are alongside.
+
+    A stage lies in one node if it fits in one, and nodes hold stages of both kinds. What a node
+    holds is counted in slots of the smaller stage.
+
+    node_chips, node_slots : of a node [1]
+    slots, prompt_slots : that a replica takes that decodes, and one for prompts [1]
+    nodes, prompt_nodes : that replicas of each alone take, on average [1]
+    """
+
+    node_chips: int
+    node_slots: Floats
+    slots: Floats
+    prompt_slots: Floats
+    nodes: Floats
+    prompt_nodes: Floats
+
+    @classmethod
+    def of(cls, node_chips: int, chips: Floats, stages: Floats, pool: Pool | None) -> "Packing":
+        """Return how replicas of so many chips and stages, and of a pool, fill nodes."""
+        stages, width = _stages(node_chips, chips, stages)
+        prompt_stages, prompt_width = stages, width
+        if pool is not None:
+            sizes = np.array([pool.layout.chips]), np.array([pool.layout.pp])
+            prompt_stages, prompt_width = _stages(node_chips, *sizes)
+        small, large = np.minimum(width, prompt_width), np.maximum(width, prompt_width)
+        node_slots, held = node_chips // small, node_chips // large
+        # What stages of the larger kind leave of a node that is full of them is for the smaller.
+        large_slots = (node_slots - (node_chips - held * large) // small) / held
+        return cls(
+            node_chips,
+            node_slots,
+            stages * np.where(width == small, 1.0, large_slots),
+            prompt_stages * np.where(prompt_width == small, 1.0, large_slots),
+            stages / (node_chips // width),
+            prompt_stages / (node_chips // prompt_width),
+        )
+
+    def at(self, places: Ints) -> "Packing":
+        """Return those of some deployments."""
+        arrays = (np.broadcast_to(values, self.slots.shape)[places] for values in self[1:])
+        return Packing(self.node_chips, *arrays)
+
+    def chips(self, replicas: Floats, prompt_replicas: ArrayLike) -> Floats:
+        """Return the chips of the fewest nodes that hold so many replicas. [1]"""
+        taken = replicas * self.slots + np.multiply(prompt_replicas, self.prompt_slots)
+        alone = np.maximum(replicas * self.nodes, np.multiply(prompt_replicas, self.prompt_nodes))
+        nodes = np.ceil(np.maximum(alone, taken / self.node_slots) - _ROUNDING)
+        return np.asarray(nodes * self.node_chips)
+
+
+def _stages(node_chips: int, chips: Floats, stages: Floats) -> tuple[Floats, Floats]:
+    """Return how many stages replicas have, and the chips of each: no more than a node has. [1]"""
+    stages = np.where(chips % stages == 0.0, stages, 1.0)  # of a chip that holds several
+    width = chips / stages
+    nodes = np.ceil(width / node_chips)
+    return stages * nodes, np.ceil(width / nodes)
 
 
 def bills(scenario: Scenario, service: Service, chips: Floats) -> dict[str, Floats]:
@@ -76,25 +130,28 @@ def usd_per_month(scenario: Scenario) -> float | None:
     return None if price is None else price * HOURS_PER_MONTH
 
 
-def crew_within(chips: float, replica_chips: Floats, carried: Floats, pool: Pool | None) -> Crew:
+def crew_within(chips: float, packing: Packing, carried: Floats, pool: Pool | None) -> Crew:
     """Return the replicas that carry the most on so many chips, one at least.
 
-    replica_chips : of a replica that decodes [1]
     carried : requests that it carries [1/s]
     pool : one replica that takes in prompts, where these are apart
     """
-    if pool is None:
-        return Crew.of(np.maximum(np.floor(chips / replica_chips), 1.0), carried, None)
-    # As many requests as one decodes take so many chips with the prompts' share of theirs.
-    chips_with_prompts = replica_chips + pool.chips * carried / pool.capacity
-    largest = np.floor(chips / chips_with_prompts) + 1.0
-    crew = Crew(
-        np.ones(replica_chips.shape), np.ones(replica_chips.shape), np.zeros(replica_chips.shape)
+    nodes = chips // packing.node_chips
+    slots, prompt_slots, room = packing.slots, packing.prompt_slots, nodes * packing.node_slots
+    alone, prompts_alone = (
+        np.floor(nodes / each + _ROUNDING) for each in (packing.nodes, packing.prompt_nodes)
     )
+    if pool is None:
+        return Crew.of(np.maximum(alone, 1.0), carried, None)
+    # As many requests as one decodes take so many slots with the prompts' share of theirs.
+    with_prompts = slots + prompt_slots * carried / pool.capacity
+    largest = np.floor(room / with_prompts) + 1.0
+    crew = Crew(np.ones(carried.shape), np.ones(carried.shape), np.zeros(carried.shape))
     # Prompts take whole replicas, for which up to so many that decode may have to go.
-    for fewer in range(floor(np.max(pool.chips / chips_with_prompts, initial=0.0)) + 3):
-        decoding = np.maximum(largest - fewer, 1.0)
-        taking = np.maximum(np.floor((chips - decoding * replica_chips) / pool.chips), 0.0)
+    for fewer in range(floor(np.max(prompt_slots / with_prompts, initial=0.0)) + 3):
+        decoding = np.maximum(np.minimum(largest - fewer, alone), 1.0)
+        taking = np.floor((room - decoding * slots) / prompt_slots + _ROUNDING)
+        taking = np.clip(taking, 0.0, prompts_alone)
         requests = np.minimum(decoding * carried, taking * pool.capacity)
         is_more = requests > crew.requests
         trial = Crew(decoding, taking, requests)

@@ -33,13 +33,17 @@ class Owned:
 
     @property
     def node_chips(self) -> int:
-        """Chips that are bought together: those of a host, or of a smaller link domain. [1]"""
+        """Chips that are bought together: a node's, else those of a host or smaller domain. [1]"""
+        if self.hardware.node_chips:
+            return self.hardware.node_chips
         up = completed(self.hardware).links.scale_up
         domain = up.domain.si if up and up.domain else 1.0
         return int(min(HOST_CHIPS, domain))
 
     def carried(self, service: Service, chips: int) -> Decision:
         """Return the deployments of so many of them that carry the most requests."""
+        if chips % self.node_chips:  # those that are there, if no whole nodes
+            service = replace(service, in_nodes=False)
         if (service, chips) not in self._decisions:
             self._decisions[service, chips] = carried_by(self.grids, service, chips)
         return self._decisions[service, chips]
@@ -93,7 +97,8 @@ class Share:
     @property
     def chips_left(self) -> float:
         """Owned chips that nothing runs on. [1]"""
-        return self.chips - (self.plan.values["chips"] if self.owned and self.plan else 0.0)
+        used = self.plan.values["chips"] - self.plan.idle_chips if self.owned and self.plan else 0.0
+        return self.chips - used
 
 
 @dataclass(frozen=True)
@@ -175,7 +180,9 @@ def _shares_of(part: Owned, left: Service, shown: int) -> Iterator[Share]:
     """Yield what owned chips carry of what is left: on the fewest chips where they carry all."""
     unlimited = replace(left, budget=inf, rate=None, max_chips=inf)
     if left.rate is not None and part.requests(unlimited, part.chips) >= left.rate:
+        is_whole = part.chips % part.node_chips == 0
         fewest = replace(left, budget=inf, max_chips=part.chips, objective="chips")
+        fewest = replace(fewest, in_nodes=fewest.in_nodes and is_whole)
         yield Share(decide(part.grids, fewest, shown=shown), left.rate, part, part.chips)
         return
     rate = inf if left.rate is None else left.rate

@@ -6,7 +6,7 @@ import numpy as np
 
 from fastcalc.core.placement.layout import Layout, Layouts
 from fastcalc.core.placement.placement import Placements
-from fastcalc.formulas.types import Floats
+from fastcalc.formulas.types import Floats, Ints
 from fastcalc.records.evaluated_points import EvaluatedPoints
 from fastcalc.search.frontier import undominated
 from fastcalc.search.plan.queues import Queues, needed
@@ -80,11 +80,6 @@ def pools(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pool]:
     each_takes = np.maximum(alone, sending)
     replicas, _, waits, busiest = needed(service, each_takes, alone + sending, queues, part=0.5)
     chips, seconds = replicas * [float(layout.chips) for layout in layouts], alone + waits
-    first = seconds + sending
-    front = np.flatnonzero(undominated(gain=-first, cost=chips))
-    front = front[np.argsort(chips[front])]  # and so from late to soon
-    late, far = (int(np.sum(first[front] > limit * service.ttft)) for limit in (1.0, NEAR))
-    chosen = np.clip([0, far, late - 1, late, len(front)], 0, max(len(front) - 1, 0))
     columns_of = (replicas, chips, busiest, each_takes, seconds, waits, sending)
     pools_found = [
         Pool(layout, *(float(values[at]) for values in columns_of))
@@ -92,7 +87,27 @@ def pools(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pool]:
     ]
     if service.is_fleet:
         return _worth_filling(pools_found, service.ttft)
-    return [pools_found[at] for at in front[np.unique(chosen)[: len(front)]]]
+    widths = np.array([layout.chips // layout.pp for layout in layouts])
+    if np.all(service.node_chips(grid.scenario.hardware) % widths == 0):
+        widths[:] = 1  # stages of any width fill nodes as well
+    first = seconds + sending
+    return [
+        pools_found[at]
+        for width in np.unique(widths)
+        for at in _worth_sizing(np.flatnonzero(widths == width), chips, first, service.ttft)
+    ]
+
+
+def _worth_sizing(places: Ints, chips: Floats, first: Floats, limit: float) -> Ints:
+    """Return which of some pools to try: see `pools`.
+
+    chips, first : of all its replicas [1], until the cache is sent [s]
+    """
+    front = places[undominated(gain=-first[places], cost=chips[places])]
+    front = front[np.argsort(chips[front])]  # and so from late to soon
+    late, far = (int(np.sum(first[front] > times * limit)) for times in (1.0, NEAR))
+    chosen = np.clip([0, far, late - 1, late, len(front)], 0, max(len(front) - 1, 0))
+    return np.asarray(front[np.unique(chosen)[: len(front)]])
 
 
 def _worth_filling(replicas: list[Pool], limit: float) -> list[Pool]:
@@ -115,6 +130,7 @@ def _replaces(smaller: Pool, replica: Pool) -> bool:
     copies, left = divmod(replica.chips, smaller.chips)
     return (
         left == 0
+        and smaller.layout.width <= replica.layout.width
         and copies * smaller.capacity >= replica.capacity
         and smaller.seconds <= replica.seconds
         and smaller.sending <= replica.sending

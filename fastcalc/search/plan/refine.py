@@ -131,8 +131,8 @@ def _lowest_costs(group: Scored, service: Service, places: Ints) -> Floats:
     if service.rate is not None:
         before = group.replicas[places]
         replicas = np.ceil(group.busy[places] * before * share / service.utilization - 1e-6)
-        pool_chips = group.pool.chips if group.pool is not None else 0.0
-        fewer = pool_chips + (chips - pool_chips) / before * np.maximum(replicas, 1.0)
+        prompt_replicas = group.crew.prompt_replicas[places]
+        fewer = group.packing.at(places).chips(np.maximum(replicas, 1.0), prompt_replicas)
         share, chips = fewer / chips, fewer
     # Just above, for as much is no gain.
     is_allowed = chips <= chips_within(service, group.grid.scenario)

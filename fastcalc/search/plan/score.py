@@ -13,7 +13,7 @@ from fastcalc.core.scenario import Scenario
 from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints
 from fastcalc.records.evaluated_points import EvaluatedPoints
 from fastcalc.search.plan.first_tokens import class_first_tokens
-from fastcalc.search.plan.fleet import Crew, bills, chips_within, crew_within
+from fastcalc.search.plan.fleet import Crew, Packing, bills, chips_within, crew_within
 from fastcalc.search.plan.pools import Pool, can_be_apart, pools, transfer_seconds
 from fastcalc.search.plan.queues import Queues, Slots, needed
 from fastcalc.search.plan.service import Service
@@ -42,6 +42,7 @@ class Replica:
     """
 
     chips: Floats
+    pp: Floats
     dp: Ints
     total: Floats
     served: Floats
@@ -65,6 +66,7 @@ class Replica:
         return cls(
             **{name: those(getattr(points.estimate, name)) for name in _OF_ESTIMATE},
             chips=those(points.layout.chips),
+            pp=those(points.layout.pp),
             dp=those(points.layout.dp),
             usd=None if usd is None else those(usd),
         )
@@ -79,7 +81,8 @@ class Scored:
     values : what is limited, by name: seconds to the first token, seconds between tokens, chips,
         and dollars a month and watts where those are
     seconds : time of a replica that a request takes [s]
-    crew, busy : how many replicas, and the share of its capacity that each that decodes does [1]
+    crew, packing : how many replicas, and how they fill nodes
+    busy : the share of its capacity that each that decodes does [1]
     cost, unfit : what is to be least, and deployments that do not fit, alongside these [1]
     class_ttft : time to the first token of each class, a row each, if there are several [s]
     """
@@ -92,6 +95,7 @@ class Scored:
     values: dict[str, Floats]
     seconds: Floats
     crew: Crew
+    packing: Packing
     busy: Floats
     cost: Floats
     class_ttft: Floats
@@ -161,7 +165,7 @@ def score(grid: Grid, service: Service, prompt_pools: Sequence[Pool] | None = No
     batch = np.broadcast_to(grid.batches, fits.shape)[fits]
     counts, kind = np.unique(batch, return_inverse=True)
     deployments, slots = [], Slots(counts, service.share or 0.0)
-    arrivals = batch / replica.run
+    arrivals, node_chips = batch / replica.run, service.node_chips(grid.scenario.hardware)
     mixed = class_first_tokens(
         points, service.classes, fits=fits, arrivals=arrivals, replicas=replica.dp
     )
@@ -177,11 +181,12 @@ def score(grid: Grid, service: Service, prompt_pools: Sequence[Pool] | None = No
             queues = Queues(service.share, **queued, slots=slots, kind=kind)
         replicas, busy, waits, busiest = needed(service, seconds, ttft, queues)
         crew = Crew.of(replicas, busiest / seconds, pool)
+        packing = Packing.of(node_chips, replica.chips, replica.pp, pool)
         if service.is_fleet:
             chips_there = chips_within(service, grid.scenario)
-            crew = crew_within(chips_there, replica.chips, busiest / seconds, pool)
+            crew = crew_within(chips_there, packing, busiest / seconds, pool)
             busy = np.minimum(crew.requests * seconds / crew.replicas, busiest)
-        chips = crew.chips(replica.chips, pool)
+        chips = packing.chips(crew.replicas, crew.prompt_replicas)
         first = mixed.over_limits(service, waits, ttft)
         first = _held_against_limit(service, first, ttft, waits, pool)
         tpot = replica.tpot_in_traffic if pool is None else replica.tpot
@@ -189,9 +194,8 @@ def score(grid: Grid, service: Service, prompt_pools: Sequence[Pool] | None = No
         values |= bills(grid.scenario, service, chips)
         cost = crew.cost if service.is_fleet else _cost(grid, service, replica, chips, busy)
         unfit = 0 if pool else int(is_new.sum() - fits.sum())
-        of = (grid, replica, pool, layout, place)
-        class_ttft = mixed.seconds + waits
-        deployments.append(Scored(*of, values, seconds, crew, busy, cost, class_ttft, unfit))
+        of = (grid, replica, pool, layout, place, values, seconds, crew, packing, busy, cost)
+        deployments.append(Scored(*of, mixed.seconds + waits, unfit))
     return deployments
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Literal
 
+from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.load import ROOM_FOR_CHANCE
 from fastcalc.core.mix import Mix
 from fastcalc.core.request_class import RequestClass
@@ -27,6 +28,7 @@ class Service:
     deviations : standard deviations by which speeds are below those expected when the limits are
         still to hold [1]
     tariff : what an API charges and the grid emits, for comparison
+    in_nodes : whether chips come in whole nodes, of those that are sold so
     is_fleet : whether, without a rate, as many replicas serve as these limits allow, and most
         requests are best
     objective : what is to be least; without a rate, dollars a million tokens or joules a token
@@ -55,6 +57,7 @@ class Service:
     classes: tuple[RequestClass, ...] = ()
     budget: float = inf
     power: float = inf
+    in_nodes: bool = False
     is_fleet: bool = False
     tariff: Tariff = NO_TARIFF
     deviations: float = 0.0
@@ -88,6 +91,14 @@ class Service:
             return Mix.of(self.classes, base.speculation)
         context = self.prompt + self.output / 2
         return replace(base, prompt=self.prompt, output=self.output, context=context)
+
+    def node_chips(self, hardware: Hardware) -> int:
+        """Return how many chips are bought together; one where it comes by the chip. [1]
+
+        One replica without a rate stands for a share of what serves.
+        """
+        is_sized = self.rate is not None or self.is_fleet
+        return (hardware.node_chips or 1) if self.in_nodes and is_sized else 1
 
     @property
     def prompt_variation(self) -> float:
