@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Collection
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import wraps
 from hashlib import sha256
 from pathlib import Path
@@ -18,12 +18,15 @@ import yaml
 
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.cli import main
+from fastcalc.cli import lazy_commands, main
+from fastcalc.commands import answer_to
+from fastcalc.commands.answer import CommandAnswer
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, engine_for, solve
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.report.charts.drawing import luminance
+from fastcalc.requests.fields import Request, declared
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -117,13 +120,37 @@ def run(*args: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monk
     return Ran(int(stopped.value.code or 0), text.out, text.err)
 
 
+PRESENTATION = ("format", "out", "wide", "notes")
+"""Fields of a request that change how its answer is written, and no number of it."""
+
+answers: dict[str, CommandAnswer] = {}
+"""Answers to requests that name shipped entries alone, of this process."""
+
+
+def answer_once(command: str, request: Request) -> Any:
+    """Answer a request, or give the answer again where only its presentation differs."""
+    fields = {name: repr(getattr(request, name)) for name in declared(type(request))}
+    words = [command, *(f"{name}={fields[name]}" for name in fields if name not in PRESENTATION)]
+    written = getattr(request, "written_as", "")
+    key = " ".join([*words, written if written in ("table", "markdown") else "records"])
+    if any(FILE.search(word.strip("'\"")) or "Path(" in word for word in words):
+        return answer_to(command, request)
+    if key not in answers:
+        answer = answer_to(command, request)
+        if not isinstance(answer, CommandAnswer):
+            return answer
+        answers[key] = replace(answer, warnings=tuple(answer.warnings))
+    return answers[key]
+
+
 def run_once(*args: Any, **fixtures: Any) -> Ran:
     """Run a command, or say again what it did where it names shipped entries alone.
 
-    What one process of a test run did, others read.
+    What one process of a test run did, others read; what it answered, it writes in each format.
     """
+    fixtures["monkeypatch"].setattr(lazy_commands, "answer_to", answer_once)
     asked = (os.environ.get("COLUMNS", ""), *map(str, args))
-    if any(FILE.search(word) for word in asked):
+    if "-o" in asked or any(FILE.search(word) for word in asked):
         return run(*args, **fixtures)
     kept = runs / f"{sha256(repr(asked).encode()).hexdigest()}.json"
     if not kept.exists():

@@ -9,7 +9,7 @@ import pytest
 from fastcalc.report import dictionary, record_tables
 from fastcalc.report.headings import pick
 from fastcalc.report.records import KEYS
-from tests.helpers import run
+from tests.helpers import run_once
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -37,7 +37,7 @@ COMMANDS = {
 
 @pytest.fixture
 def fastcalc(capsys, monkeypatch):
-    return lambda *args: run(*args, capsys=capsys, monkeypatch=monkeypatch)
+    return lambda *args: run_once(*args, capsys=capsys, monkeypatch=monkeypatch)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,6 @@ import json
 import pytest
 
 from fastcalc.report.dictionary import COMMANDS
-from tests.helpers import run as run_here
 from tests.helpers import run_once
 
 
@@ -23,7 +22,7 @@ COMPARE = "compare llama-3.1-8b --on h100-sxm --batch 1,100000"
 @pytest.fixture
 def run(capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    return lambda *args: run_here(*args, capsys=capsys, monkeypatch=monkeypatch)
+    return lambda *args: run_once(*args, capsys=capsys, monkeypatch=monkeypatch)
 
 
 @pytest.mark.parametrize(
@@ -174,8 +173,8 @@ def rows_of(file, records):
     return pytest.importorskip("pyarrow.parquet").read_table(file).to_pylist()
 
 
-@pytest.mark.parametrize("command", COMMANDS_OF_RECORDS)
 @pytest.mark.parametrize("ending", ["csv", "json", "md", "xlsx", "parquet"])
+@pytest.mark.parametrize("command", COMMANDS_OF_RECORDS)
 def test_every_answer_goes_to_every_format_it_has(run, share, tmp_path, command, ending):
     for needed in {"xlsx": ("xlsxwriter", "openpyxl"), "parquet": ("pyarrow",)}.get(ending, ()):
         pytest.importorskip(needed)

@@ -11,7 +11,7 @@ import pytest
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.report.numbers_as_text import WORDS, counted, dollars, number
 from fastcalc.search.fastmode.option import TRICKS
-from tests.helpers import Ran, run, words
+from tests.helpers import Ran, run_once, words
 from tests.strategies import scaled
 
 REQUESTS = int(os.environ.get("FASTCALC_REQUESTS", scaled(12)))
@@ -32,7 +32,7 @@ CHEAPEST = re.compile(
 def fastcalc(capsys, monkeypatch):
     def call(*request, columns=80) -> Ran:
         monkeypatch.setenv("COLUMNS", str(columns))
-        return run(*request, capsys=capsys, monkeypatch=monkeypatch)
+        return run_once(*request, capsys=capsys, monkeypatch=monkeypatch)
 
     return call
 
@@ -493,13 +493,13 @@ def test_a_fast_mode_leads_with_the_cheapest_that_keeps_the_answers(seed, fastca
     ],
 )
 def test_a_wafers_price_beyond_a_user_says_what_it_rests_on(command, capsys, monkeypatch):
-    shown = " ".join(run(*command.split(), capsys=capsys, monkeypatch=monkeypatch).out.split())
+    shown = " ".join(run_once(*command.split(), capsys=capsys, monkeypatch=monkeypatch).out.split())
     assert "nobody has measured in public how wse-3 serves many users" in shown
 
 
 @pytest.mark.parametrize("rest", ["--on wse-3 --batch 1", "--on h100-sxm --batch 8"])
 def test_where_nothing_rests_on_that_nothing_is_said_of_it(rest, capsys, monkeypatch):
-    shown = run(
+    shown = run_once(
         "compare", "llama-3.1-8b", *rest.split(), capsys=capsys, monkeypatch=monkeypatch
     ).out
     assert "nobody has measured" not in shown

@@ -14,12 +14,19 @@ import pytest
 
 import fastcalc as fc
 from fastcalc.commands import COMMANDS, request_of
+from fastcalc.library import functions
 from fastcalc.library.answer_table import MOST_ROWS
 from fastcalc.library.functions import FUNCTIONS, parameters, request
 from fastcalc.report.records import PREMISES
 from fastcalc.requests.fields import declared
-from tests.helpers import ROOT
+from tests.helpers import ROOT, answer_once
 from tests.helpers import run as run_here
+
+
+@pytest.fixture(autouse=True)
+def share_answers(monkeypatch):
+    """Several tests look at the same answer."""
+    monkeypatch.setattr(functions, "answer_to", answer_once)
 
 
 @pytest.fixture

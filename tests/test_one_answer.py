@@ -17,7 +17,7 @@ import sys
 import pytest
 
 from fastcalc.catalogue.store import Catalogue
-from tests.helpers import run
+from tests.helpers import run_once
 from tests.strategies import scaled
 
 REQUESTS = int(os.environ.get("FASTCALC_REQUESTS", scaled(16)))
@@ -74,7 +74,7 @@ class Request:
 def asked(capsys, monkeypatch):
     def records(*words):
         written = "csv" if words[0] == "sweep" else "json"
-        ran = run(*words, "--format", written, capsys=capsys, monkeypatch=monkeypatch)
+        ran = run_once(*words, "--format", written, capsys=capsys, monkeypatch=monkeypatch)
         assert ran.code in (0, 1) or "Traceback" not in ran.err
         if ran.code == 2:
             return []

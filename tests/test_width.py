@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastcalc.commands import answer as answers
 from fastcalc.report.console import TextTable, render
 from fastcalc.report.record_tables import OPTIONAL, numbers, tables
 from fastcalc.report.record_tables import words as text_column
-from tests.helpers import ROOT, run, words
+from tests.helpers import ROOT, run_once, words
 
 PAGES = [
     "compare --speculate 0.8x3",
@@ -32,26 +31,11 @@ PAGES = [
 ]
 
 
-_found = {}
-"""What commands found, which pages of several widths are made of."""
-
-
 @pytest.fixture
 def page(capsys, monkeypatch):
     def lines(columns, *args):
         monkeypatch.setenv("COLUMNS", str(columns))
-        if args not in _found:
-            kept = []
-            monkeypatch.setattr(answers, "write", lambda *both: kept.append(both) or 0)
-            ran = run(*args, capsys=capsys, monkeypatch=monkeypatch)
-            assert ran.code == 0, ran.err
-            _found[args] = kept[0] if kept and kept[0][1].parts else None
-            monkeypatch.undo()
-            monkeypatch.setenv("COLUMNS", str(columns))
-        if _found[args] is not None:
-            asked, found = _found[args]
-            return render(found.parts(answers.screen(asked)), columns, colour=False).splitlines()
-        ran = run(*args, capsys=capsys, monkeypatch=monkeypatch)
+        ran = run_once(*args, capsys=capsys, monkeypatch=monkeypatch)
         assert ran.code == 0, ran.err
         return ran.out.splitlines()
 
