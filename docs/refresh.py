@@ -55,8 +55,13 @@ def pictures() -> None:
         sys.stderr.write("docs/pictures are left as they are: matplotlib is not installed\n")
         return
     page = (DOCS / "charts.md").read_text(encoding="utf-8")
-    for command in re.findall(r"(?m)^fastcalc plot .* -o .*$", page):
+    for command, name in re.findall(r"(?m)^(fastcalc plot .* -o (docs/pictures/.*))$", page):
+        file = ROOT / name
+        before = file.read_text(encoding="utf-8")
         printed(command, "", ROOT)
+        days = re.compile(r"20\d\d-\d\d-\d\d(?=</text>)")  # that it was drawn on
+        if days.sub("", file.read_text(encoding="utf-8")) == days.sub("", before):
+            file.write_text(before, encoding="utf-8")
 
 
 def main() -> None:

@@ -3,6 +3,9 @@
 import re
 import sys
 from dataclasses import replace
+from datetime import datetime
+from functools import cache
+from itertools import combinations
 from xml.etree import ElementTree
 
 import numpy as np
@@ -12,7 +15,7 @@ import fastcalc as fc
 from fastcalc.evidence.score import Prediction
 from fastcalc.mentions import as_flags
 from fastcalc.report.chart import parts, plot
-from fastcalc.report.charts import of_memory, of_outcomes, of_searches
+from fastcalc.report.charts import of_memory, of_outcomes, of_searches, of_steps
 from fastcalc.report.charts.drawing import (
     COLOURS,
     DARK,
@@ -21,8 +24,11 @@ from fastcalc.report.charts.drawing import (
     ChartAxis,
     Panel,
     Series,
-    named_end,
 )
+from fastcalc.report.charts.figure import figure
+from fastcalc.report.charts.highlight import highlighted
+from fastcalc.report.charts.labels import placed
+from fastcalc.report.charts.look import Look
 from tests.helpers import ROOT, contrast, outcome, run
 from tests.test_measured import BASE
 
@@ -70,7 +76,7 @@ def test_a_roofline_by_hand():
 
 def test_the_parts_of_a_step_end_at_the_time_of_a_token():
     (record, other) = fc.compare("deepseek-r1", on="h200-sxm", batch=[1, 64])
-    (panel,) = of_outcomes.step([outcome("deepseek-r1", "h200-sxm", batch=(1, 64))]).panels
+    (panel,) = of_steps.step([outcome("deepseek-r1", "h200-sxm", batch=(1, 64))]).panels
     top = panel.series[-1].high
     assert top == pytest.approx([record["tpot_ms"], other["tpot_ms"]])
     assert np.all(panel.series[0].low == 0.0)
@@ -85,7 +91,7 @@ def test_no_two_components_of_a_step_share_a_colour():
         outcome("deepseek-r1", chip, batch=(1, 64)) for chip in ("h100-sxm", "h200-sxm", "wse-3")
     ]
     colours: dict[str, set[int]] = {}
-    for panel in of_outcomes.step(solved).panels:
+    for panel in of_steps.step(solved).panels:
         for one in panel.series:
             colours.setdefault(one.name, set()).add(one.colour)
     assert all(len(some) == 1 for some in colours.values())
@@ -155,14 +161,21 @@ def test_accuracy_draws_times_as_rates():
     assert line.y / line.low == pytest.approx([1.5, 1.5])
 
 
-def test_a_name_stands_at_the_end_where_others_do_not():
-    x, axis = np.array([1.0, 10.0, 100.0]), ChartAxis("", 1.0, 1000.0)
-    short, long = Series("short", x, x, 0), Series("long", x[2:] * 1.01, x[2:], 1)
-    panel = Panel("", axis, axis, [short, long])
-    assert named_end(panel, short) == 0  # the other begins where it ends
-    assert named_end(Panel("", axis, axis, [short]), short) == -1
-    turned = Series("turned", x[::-1], x[::-1], 0)
-    assert named_end(Panel("", axis, axis, [turned]), turned) == 0
+def test_a_name_stands_at_its_line_where_that_is_clear_and_else_in_a_column():
+    """A plot of 100 by 100; a line that ends amid others has a leader to the column."""
+    axis = ChartAxis("", 0.0, 100.0, 0)
+    ends = np.array([0.0, 100.0])
+    alone = Series("alone", ends / 2, np.array([90.0, 90.0]), 0)
+    below = Series("below", ends, np.array([10.0, 10.0]), 1)
+    amid = Series("amid", ends / 2, np.array([14.0, 14.0]), 2)
+    same = Series("same", ends, np.array([10.5, 10.5]), 3)
+    panel = Panel("", axis, axis, [alone, below, amid, same])
+    labels = {label.name: label for label in placed(panel, 100.0, 100.0, lambda _: 20.0, 12.0)}
+    assert (labels["alone"].y, labels["alone"].end) == (90.0, None)
+    assert labels["amid"].end == pytest.approx((50.0, 14.0))
+    assert labels["below, same"].end == pytest.approx((100.0, 10.0))
+    # The mean of both stays where it was wanted, a line apart.
+    assert [labels["below, same"].y, labels["amid"].y] == pytest.approx([6.0, 18.0])
 
 
 # -- axes and colours --------------------------------------------------------------------
@@ -268,7 +281,7 @@ def test_the_parts_of_one_picture_are_drawn_at_once():
         (("rooflin", "llama-3.1-8b"), "KIND 'rooflin' is not known: did you mean 'roofline'?"),
         (("frontier", "llama-3.1-8b", "glm-4.7"), "plot frontier draws one model, not 2; name one"),
         (("validate", "a.csv", "b.csv"), "plot validate draws one file of measurements, not 2"),
-        (("speed", "--width", "1"), "--width 1 is not 3 to 40 inches"),
+        (("speed", "--width", "1"), "--width 1 is not 2 to 40 inches"),
     ],
 )
 def test_a_wrong_request_gets_one_sentence(fastcalc, args, sentence):
@@ -332,6 +345,67 @@ def test_an_unknown_ending_is_refused_with_those_there_are(fastcalc):
     assert "svg" in ran.err
 
 
+CHIPS = (
+    "h100-sxm h200-sxm gb200 wse-3 b200 b300 mi300x mi355x a100-sxm-80gb h20 gh200-96gb gb300 "
+    "mi325x mi350x gaudi-2 gaudi-3 tpu-v5p tpu-v6e tpu-v7 groq-lpu"
+).split()
+
+
+@cache
+def compared(count):
+    """Return some chips of the twenty, solved at three batches."""
+    return [outcome("llama-3.1-70b", chip, batch=(1, 8, 64)) for chip in CHIPS[:count]]
+
+
+def overlapping(texts, renderer):
+    """Return pairs of texts that cover each other by more than a hair."""
+    boxes = [(text.get_text(), text.get_window_extent(renderer).padded(-0.5)) for text in texts]
+    return [(a, b) for (a, x), (b, y) in combinations(boxes, 2) if x.overlaps(y)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "width", "style"),
+    [
+        ("speed", 1, 3.3, "print"),
+        ("speed", 4, 6, "light"),
+        ("roofline", 8, 3.3, "dark"),
+        ("speed", 20, 3.3, "print"),
+        ("roofline", 20, 9, "light"),
+        ("step", 8, 6, "print"),
+    ],
+)
+def test_no_name_number_or_key_covers_another_or_is_cut_off(kind, count, width, style):
+    agg = pytest.importorskip("matplotlib.backends.backend_agg")
+    chart = highlighted(
+        (of_steps if kind == "step" else of_outcomes)
+        .__dict__[kind](compared(count))
+        .worded(as_flags)
+    )
+    drawn = figure(chart, Look(style=style, width=width, dpi=100))
+    screen, canvas = agg.FigureCanvasAgg(drawn), drawn.bbox
+    screen.draw()  # which places axes and keys
+    renderer = screen.get_renderer()
+    plots = drawn.get_axes()
+    names = [text for plot in plots for text in plot.texts]
+    keys = [text for legend in drawn.legends for text in legend.get_texts()]
+    ticks = [
+        [label for label in axis.get_ticklabels() if label.get_visible() and label.get_text()]
+        for plot in plots
+        for axis in (plot.xaxis, plot.yaxis)
+    ]
+    for texts in (drawn.texts, names, keys, *ticks):
+        assert not overlapping(texts, renderer)
+    everything = [*drawn.texts, *names, *keys, *(label for labels in ticks for label in labels)]
+    everything += [axis.label for plot in plots for axis in (plot.xaxis, plot.yaxis)]
+    for text in everything:
+        box = text.get_window_extent(renderer)
+        assert box.x0 >= 0 <= box.y0, text
+        assert box.x1 <= canvas.x1, text
+        assert box.y1 <= canvas.y1, text
+    words = " ".join(text.get_text() for text in (names or keys))
+    assert kind == "step" or all(chip in words for chip in CHIPS[:count])
+
+
 def test_a_table_is_drawn(tmp_path):
     pytest.importorskip("matplotlib")
     table = fc.compare("llama-3.1-8b", on="h100-sxm", batch=[1, 8])
@@ -355,9 +429,14 @@ PICTURES = re.findall(
 
 
 @pytest.mark.parametrize(("command", "file"), PICTURES, ids=[file for _, file in PICTURES])
-def test_the_pictures_of_the_docs_say_what_they_would_today(fastcalc, command, file, tmp_path):
+def test_the_pictures_of_the_docs_say_what_they_would_today(
+    fastcalc, command, file, tmp_path, monkeypatch
+):
     """The words alone: what draws them may place them elsewhere by a hair."""
     pytest.importorskip("matplotlib")
+    drawn_on = re.search(r"fastcalc [\d.]+,\s+([\d-]{10})", (ROOT / file).read_text())[1]
+    epoch = datetime.fromisoformat(f"{drawn_on}T12:00+00:00").timestamp()
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", f"{epoch:.0f}")
     assert fastcalc(*command.split(), "-o", "now.svg").code == 0
     now, shown = (ElementTree.parse(one) for one in (tmp_path / "now.svg", ROOT / file))
     words = [

@@ -14,7 +14,10 @@ from fastcalc.report import compare, overview, records
 from fastcalc.report.console import Part, Screen
 from fastcalc.requests.evaluation import Compare
 
-_KINDS = ("speed", "price", "roofline", "step")
+_KINDS = {
+    **{kind: f"charts.of_outcomes.{kind}" for kind in ("speed", "price", "roofline")},
+    "step": "charts.of_steps.step",
+}
 
 _MOST_CHIPS = 4
 """Of what is next where all were compared."""
@@ -59,7 +62,7 @@ def run(request: Compare) -> CommandAnswer:
         keys=records.KEYS,
         column=lambda key: records.compare_column(outcomes, key),
         charts={
-            **{kind: later(f"charts.of_outcomes.{kind}", outcomes) for kind in _KINDS if is_held},
+            **{kind: later(maker, outcomes) for kind, maker in _KINDS.items() if is_held},
             "memory": later("charts.of_memory.memory", outcomes),
         },
         as_html=lambda file: later(

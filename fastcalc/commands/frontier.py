@@ -43,7 +43,9 @@ def run(request: Frontier) -> CommandAnswer:
         lambda: {"assumptions": records.assumptions(report.outcomes(points))},
         [*refused, *(line for point in points for line in point.outcome.warnings)],
         notes=notes,
-        charts={"frontier": later("charts.of_searches.frontiers", placed, request.max_chips)},
+        charts={
+            "frontier": later("charts.of_searches.frontiers", placed, request.max_chips, points)
+        },
     )
 
 

@@ -8,8 +8,10 @@ from fastcalc.errors import InputError
 from fastcalc.mentions import as_flags, option
 from fastcalc.report.chart import parts
 from fastcalc.report.charts import figure
+from fastcalc.report.charts.highlight import highlighted
+from fastcalc.report.charts.look import STYLES, Look
 from fastcalc.requests import readers
-from fastcalc.requests.drawings import Plot
+from fastcalc.requests.drawings import Drawing, Plot
 from fastcalc.requests.evaluation import Compare, FitMemory
 from fastcalc.requests.measurements import Diagnose, Validate
 from fastcalc.requests.offered import CHARTS
@@ -21,9 +23,7 @@ _WIDEST = 80
 def run(request: Plot) -> int:
     """Draw a chart of a kind, and return the exit code: 1 if there is nothing to draw."""
     kind = readers.choice(request.kind, "KIND", CHARTS)
-    width, ending = request.width, figure.ending_of(request.out)
-    if width is not None and not 3.0 <= width <= 40.0:
-        raise InputError(f"{option('width')} {width:g} is not 3 to 40 inches; write for example 8")
+    ending, look = figure.ending_of(request.out), look_of(request)
     answer = _answer(kind, request)
     if kind not in answer.charts:
         output.warn(
@@ -37,16 +37,43 @@ def run(request: Plot) -> int:
         )
         return 1
     output.warn([*answer.notes, *answer.reasons])
-    chart = answer.charts[kind]().worded(as_flags)
+    chart = highlighted(answer.charts[kind]().worded(as_flags), look.highlight)
     if ending is None:
         is_ascii = request.out is None and not output.draws()
         page(request, lambda screen: parts(chart, min(screen.width, _WIDEST), is_ascii=is_ascii))
         return answer.code
-    drawing = figure.figure(chart, width, is_dark=request.dark)
+    drawing = figure.figure(chart, look)
     assert request.out is not None
     with output.whole(request.out) as draft:
         figure.save(drawing, draft, ending)
     return answer.code
+
+
+def look_of(request: Drawing) -> Look:
+    """Return how a picture is to look."""
+    for name, low, high, example in (
+        ("width", 2, 40, 8),
+        ("height", 1, 80, 5),
+        ("dpi", 30, 1200, 300),
+    ):
+        value = getattr(request, name)
+        if value is not None and not low <= value <= high:
+            inches = "" if name == "dpi" else " inches"
+            raise InputError(
+                f"{option(name)} {value:g} is not {low} to {high:,}{inches}; write for example "
+                f"{example}"
+            )
+    style = readers.choice(request.style, option("style"), STYLES)
+    if request.dark and style == "print":
+        raise InputError(f"{option('dark')} and {option('style', 'print')} are two grounds")
+    return Look(
+        style="dark" if request.dark else style,
+        width=request.width,
+        height=request.height,
+        dpi=request.dpi,
+        title=request.title,
+        highlight=readers.names_if_any(request.highlight, option("highlight")) or (),
+    )
 
 
 def _answer(kind: str, request: Plot) -> CommandAnswer:

@@ -185,15 +185,22 @@ class Table(Sequence[Record]):
         """
         write(replace(self._flags, out=Path(file), format=None), self._answer, as_arguments)
 
-    def plot(self, kind: str | None = None, file: str | Path | None = None) -> "Figure":
+    def plot(
+        self, kind: str | None = None, file: str | Path | None = None, **look: Any
+    ) -> "Figure":
         """Return a chart as a figure of matplotlib, and write it to a file by its ending.
 
         kind : ``speed``, ``roofline``, ``step`` or ``memory`` of a comparison; others have one kind
         file : such as ``speed.svg``
+        look : `style` (light, dark, print), `width` and `height` in inches, `dpi`, `title`,
+            `highlight` (names of lines)
 
         Raises InputError if matplotlib is not installed, or there is no such chart.
         """
+        from fastcalc.commands.plot import look_of
         from fastcalc.report.charts import figure
+        from fastcalc.report.charts.highlight import highlighted
+        from fastcalc.requests.drawings import Drawing
 
         charts, where = self._answer.charts, file and Path(file)
         if not charts:
@@ -202,11 +209,13 @@ class Table(Sequence[Record]):
             )
         ending = figure.ending_of(where) if where else None
         kind = choice(kind or next(iter(charts)), "kind", tuple(charts))
-        chart = figure.figure(charts[kind]().worded(as_arguments))
+        drawn = look_of(Drawing(**look))
+        chart = highlighted(charts[kind]().worded(as_arguments), drawn.highlight)
+        picture = figure.figure(chart, drawn)
         if where:
             with whole(where) as draft:
-                figure.save(chart, draft, ending or "svg")
-        return chart
+                figure.save(picture, draft, ending or "svg")
+        return picture
 
     def __str__(self) -> str:
         page = screen(self._flags)

@@ -107,10 +107,11 @@ def parts(
     key = _KEY + _CHANGED * any(record["is_narrowed"] for record in records)
     key = record_tables.with_mark(key, table)
     under = screen.under_table(key, short_notes, all_notes, next_command)
-    return [_verdict(points), "", overview.heading(drawn), table, under]
+    return [verdict(points), "", overview.heading(drawn), table, under]
 
 
-def _verdict(points: Sequence[FrontierPoint]) -> str:
+def verdict(points: Sequence[FrontierPoint]) -> str:
+    """Say who is cheapest, who is fastest, and up to which speed each chip is cheapest."""
     slow, fast = points[0], points[-1]
     gives = "gives" if slow.outcome.placement.layout.chips == 1 else "give"
     model = slow.outcome.scenario.model.id

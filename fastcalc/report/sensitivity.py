@@ -96,11 +96,11 @@ def parts(
     for place, batch_rows in enumerate(by_batch.values()):
         columns, shown = of_table(batch_rows)
         idle |= dict.fromkeys(row.path for row in batch_rows if not row.effect.moves)
-        sentence = _sentence(batch_rows)
+        opening = sentence(batch_rows)
         if goals:
-            sentence, shown = _reaching(batch_rows, goals[place]), _by_distance(shown)
+            opening, shown = _reaching(batch_rows, goals[place]), _by_distance(shown)
         head = [overview.heading([batch_rows[0].outcome])] if not page else [""]
-        page += [sentence, *[""][: not page], *head, _table(columns, shown, screen)]
+        page += [opening, *[""][: not page], *head, _table(columns, shown, screen)]
     warnings = dict.fromkeys(line for outcome in outcomes for line in outcome.warnings)
     is_default = any(row.effect.lever.number.is_default and _is_shown(row) for row in rows)
     key = _TARGET_KEY if goals else _KEY
@@ -128,7 +128,7 @@ def _by_distance(rows: Sequence[MovedNumber]) -> list[MovedNumber]:
     return sorted(rows, key=distance)
 
 
-def _sentence(rows: Sequence[MovedNumber]) -> str:
+def sentence(rows: Sequence[MovedNumber]) -> str:
     """Say how fast it is, what limits it, what buys most, and what buys nothing more."""
     slopes = (row for row in rows if isfinite(row.elasticity))
     designed = [row for row in slopes if row.effect.lever.file != "model"]

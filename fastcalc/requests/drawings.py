@@ -9,6 +9,7 @@ from fastcalc.requests.fields import Request, argument, flag
 if TYPE_CHECKING:
     from fastcalc.requests.given import (
         CountsGiven,
+        WordsGiven,
     )
 
 
@@ -29,8 +30,18 @@ class KindOfChart(Request):
 class Drawing(groups.OutputFile):
     """Output."""
 
-    dark: Annotated[bool, flag(None, "Light lines on a dark ground.")] = False
+    style: Annotated[
+        str, flag("light|dark|print", "Ground; print is in greys, as wide as a column of a paper.")
+    ] = "light"
+    dark: Annotated[bool, flag(None, "Light lines on a dark ground: --style dark.")] = False
+    highlight: Annotated[
+        "WordsGiven | None",
+        flag("NAMES", "Lines in colour, the others grey; of more than 5 the first, unless given."),
+    ] = None
+    title: Annotated[str | None, flag("TEXT", "Title, in place of what the picture shows.")] = None
     width: Annotated[float | None, flag("INCHES", "Width of the picture; 8 unless given.")] = None
+    height: Annotated[float | None, flag("INCHES", "Height; what it holds unless given.")] = None
+    dpi: Annotated[float, flag("N", "Dots an inch of a PNG.")] = 150.0
 
 
 class Plot(KindOfChart, Evaluated, groups.OwnRuns, groups.Paid, Drawing, groups.OwnFolders):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import inf
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -20,7 +20,12 @@ DARK = ("#56A8E0", "#F08030", "#2CC79A", "#E29BC2", "#F0B429", "#8CCEF2", "#C9BE
 MARKS = "osD^vP*X"
 """A marker for each colour, as matplotlib calls them, so that a print in grey has them, too."""
 
-MOST = 8
+GREY = 7
+"""Place in a palette of what stands behind: lines that are not highlighted, components too small
+for a colour."""
+
+MOST = 20
+"""Lines that a picture has room to name."""
 
 Style = Literal["line", "points", "bound", "area"]
 
@@ -78,11 +83,26 @@ class ChartAxis:
     @cached_property
     def ticks(self) -> list[float]:
         """Round values to write along it, seven at most; the middle where none lies inside."""
+        return self.ticks_for(1.0, lambda _: 0.0)
+
+    def ticks_for(self, length: float, extent: Callable[[str], float]) -> list[float]:
+        """Return the most round values, seven at most, whose texts are clear of each other.
+
+        length : of the axis, in the unit of `extent`, which is what a text takes along it
+        """
+        fewest: list[float] = []
         for row in self._rows():
             inside = [tick for tick in row if self.low * 0.9999 <= tick <= self.high * 1.0001]
-            if 0 < len(inside) <= 7:
+            fewest = inside if inside and len(inside) <= 7 else fewest
+            ends = [
+                (length * float(self.share(tick)), extent(written(tick)) / 2.0) for tick in inside
+            ]
+            is_clear = all(
+                right - half >= left + room for (left, room), (right, half) in pairwise(ends)
+            )
+            if 0 < len(inside) <= 7 and is_clear:
                 return inside
-        return inside or [(self.low + self.high) / 2.0]
+        return fewest[:1] or [(self.low + self.high) / 2.0]
 
     def _rows(self) -> list[list[float]]:
         """Return rows of round values, the densest first."""
@@ -119,13 +139,28 @@ def written(value: float) -> str:
 
 
 @dataclass(frozen=True, eq=False)
+class Heights:
+    """What a map shows over each pair of places: a height, and to which series the spot belongs.
+
+    x, y : places, in order
+    values, owners : of each y a row with each x; nan where there is none
+    """
+
+    x: Floats
+    y: Floats
+    values: Floats
+    owners: Floats
+
+
+@dataclass(frozen=True, eq=False)
 class Panel:
-    """A plot: axes, and what stands in them."""
+    """A plot: axes, and what stands in them; a map has heights, too."""
 
     title: str
     across: ChartAxis
     upward: ChartAxis
     series: Sequence[Series]
+    heights: Heights | None = None
 
 
 @dataclass(frozen=True)
@@ -156,6 +191,9 @@ class Swing:
 class Chart:
     """A picture: plots next to each other, bars, or a tornado, with notes on how to read it.
 
+    title : what is drawn, of which case
+    finding : what it shows, in a sentence
+    grounds : what it rests on: prices and engines with their dates
     is_one : whether panels are parts of one picture, which a terminal draws at once
     """
 
@@ -165,6 +203,8 @@ class Chart:
     notes: Sequence[str] = field(default_factory=tuple)
     is_one: bool = False
     swings: Sequence[Swing] = ()
+    finding: str = ""
+    grounds: str = ""
 
     def worded(self, wording: Callable[[str], str]) -> "Chart":
         """Return the same, with what its notes mention of options written out."""
@@ -204,63 +244,3 @@ def ink_on(colour: str) -> str:
     ('#ffffff', '#000000')
     """
     return "#000000" if luminance(colour) > 0.179 else "#ffffff"
-
-
-def apart(
-    labels: Sequence[tuple[float, float, float]], line: float, top: float = inf
-) -> list[float]:
-    """Return heights at which labels do not cover each other, in their order, up to a top.
-
-    labels : left end, height of the middle, and width of each [px]
-    line : height of a line [px]
-    top : the largest height [px]
-
-    >>> apart([(0, 10, 50), (0, 12, 50), (200, 11, 50)], 12)
-    [10.0, 22.0, 11.0]
-    >>> apart([(0, 10, 50), (0, 12, 50)], 12, 20)
-    [8, 20]
-    """
-    order = sorted(range(len(labels)), key=lambda place: labels[place][1])
-    heights = [float(middle) for _, middle, _ in labels]
-
-    def near(place: int, candidates: Sequence[int]) -> list[float]:
-        left, _, width = labels[place]
-        return [
-            heights[candidate]
-            for candidate in candidates
-            if labels[candidate][0] < left + width
-            and left < labels[candidate][0] + labels[candidate][2]
-        ]
-
-    for index, place in enumerate(order):
-        heights[place] = max(
-            [heights[place], *(height + line for height in near(place, order[:index]))]
-        )
-    for index, place in reversed([*enumerate(order)]):
-        above = near(place, order[index + 1 :])
-        heights[place] = min([heights[place], top, *(height - line for height in above)])
-    return heights
-
-
-def named_end(panel: Panel, series: Series) -> int:
-    """Return the end at which a series is named, 0 or -1: the right one unless others are there."""
-    shares = panel.across.share(series.x), panel.upward.share(series.y)
-    ends = sorted((0, -1), key=lambda end: (-float(shares[0][end]), end))
-    points = [
-        np.stack((panel.across.share(neighbour.x), panel.upward.share(neighbour.y)))
-        for neighbour in panel.series
-        if neighbour is not series and neighbour.style in ("line", "points")
-    ]
-    if series.style == "area" or not points:
-        return ends[0]
-    x, y = np.concatenate(points, axis=1)
-    for end in ends:
-        left, up = (float(share[end]) for share in shares)
-        aside = np.maximum(left - x, 0.0) + np.maximum(x - left - _NAME, 0.0)
-        if np.min(np.hypot(aside, y - up)) >= _CLEAR:
-            return end
-    return ends[0]
-
-
-_NAME, _CLEAR = 0.2, 0.05
-"""Width of a name, and how far from a point it is clear, of a plot's. [1]"""

@@ -8,6 +8,7 @@ import numpy as np
 from fastcalc.core.scenario import Scenario, locate
 from fastcalc.mentions import option
 from fastcalc.report.charts.drawing import MOST, Chart, Panel, Series, axes
+from fastcalc.report.charts.grounds import grounds
 from fastcalc.report.numbers_as_text import counted
 from fastcalc.search.capacity import Capacity
 
@@ -48,7 +49,19 @@ def context(scenarios: Sequence[Scenario]) -> Chart:
     if not series:
         return Chart(title, notes=notes)
     axis, upward = axes(series, "users (concurrent sequences)", "tokens of each user", (2, 10))
-    return Chart(title, [Panel("", axis, upward, series)], (), notes)
+    longest = max(series, key=lambda line: float(line.y[0]))
+    widest = max(series, key=lambda line: float(line.x[-1]))
+    finding = [
+        f"{longest.name}: up to {longest.y[0]:,.0f} tokens of {counted(int(longest.x[0]), 'user')}",
+        f"{widest.name}: {widest.y[-1]:,.0f} of each of {widest.x[-1]:,.0f}",
+    ]
+    return Chart(
+        title,
+        [Panel("", axis, upward, series)],
+        notes=notes,
+        finding="; ".join(dict.fromkeys(finding)) + ".",
+        grounds=grounds(scenarios),
+    )
 
 
 def _line(scenarios: Sequence[Scenario], described: str, place: int) -> Series | None:

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from fastcalc.core.model.kinds import KINDS
 from fastcalc.core.scenario import Location
 from fastcalc.report.charts.drawing import Bar, Chart
+from fastcalc.report.charts.grounds import grounds
+from fastcalc.report.charts.highlight import FEW
 from fastcalc.report.memories import NAMES, filled
 from fastcalc.report.numbers_as_text import size
 
@@ -32,6 +34,19 @@ def memory(locations: Sequence[Location]) -> Chart:
         min_chips = location.min_chips[location.scenario.batches.index(batch)]
         takes = f"that takes {min_chips:,} chips" if min_chips else "no number of chips does"
         unfit[f"{chips} cannot hold batch {batch:,}: {takes}"] = None
-    every = f"each bar is one chip of {', '.join(drawn)}; its whole is what may be filled"
-    title = f"What lives where: {locations[0].scenario.model.name}"
-    return Chart(title, (), bars, [*([every] if drawn else []), *unfit])
+    deployments = ", ".join(drawn) if len(drawn) <= FEW else f"{len(drawn)} deployments"
+    every = f"each bar is one chip of {deployments}; its whole is what may be filled"
+    return Chart(
+        f"What lives where: {locations[0].scenario.model.name}",
+        bars=bars,
+        notes=[*([every] if drawn else []), *unfit],
+        finding=_fullest(bars),
+        grounds=grounds([location.scenario for location in locations]),
+    )
+
+
+def _fullest(bars: Sequence[Bar]) -> str:
+    """Say which memory is fullest, and which emptiest."""
+    ordered = sorted(bars, key=lambda bar: -sum(share for *_, share in bar.parts))
+    ends = [f"{bar.name} is filled to {bar.says}" for bar in (*ordered[:1], *ordered[1:][-1:])]
+    return f"Fullest: {'; least full: '.join(ends)}." if ends else ""

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from math import isfinite
 
 from fastcalc.report.charts.drawing import Chart, Swing
+from fastcalc.report.charts.grounds import grounds
 from fastcalc.report.moved_numbers import MovedNumber
+from fastcalc.report.sensitivity import sentence
 
 _MOST = 14
 """Numbers that a picture has room for."""
@@ -42,7 +44,13 @@ def tornado(rows: Sequence[MovedNumber]) -> Chart:
         notes.append("of the first batch")
     if len(swings) > _MOST:
         notes.append(f"the {_MOST} widest of {len(swings)} are drawn")
-    return Chart(title, notes=notes, swings=swings[:_MOST])
+    return Chart(
+        title,
+        notes=notes,
+        swings=swings[:_MOST],
+        finding=sentence(first),
+        grounds=grounds([rows[0].outcome.scenario]),
+    )
 
 
 def _short(path: str) -> str:

@@ -1,6 +1,7 @@
 """Charts of compared chips: speed, roofline, and the time of a decode step."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,25 +10,59 @@ from fastcalc.core.scenario import Outcome
 from fastcalc.core.undetermined import batching_notes, is_assumed, undetermined_notes
 from fastcalc.formulas.types import Floats
 from fastcalc.mentions import option
-from fastcalc.report.charts.drawing import MOST, Chart, ChartAxis, Panel, Series, Style, axes
+from fastcalc.report.charts.drawing import (
+    MOST,
+    Chart,
+    Panel,
+    Series,
+    Style,
+    axes,
+)
+from fastcalc.report.charts.grounds import grounds
+from fastcalc.report.charts.highlight import FEW
 from fastcalc.report.compare import no_place
-from fastcalc.report.numbers_as_text import dollars, number, prefixed
+from fastcalc.report.first_sentence import sentences
+from fastcalc.report.numbers_as_text import dollars, listed, number, prefixed
 from fastcalc.report.record_tables import UNDETERMINED
-
-_SMALL = 0.02
-"""Share of a step below which a component is drawn with the others."""
 
 
 def speed(outcomes: Sequence[Outcome]) -> Chart:
     """Return the speed of each user against batch, with its range and its bound."""
-    series: list[Series] = []
-    for place, (name, outcome) in _drawn(outcomes):
+    by_panel: dict[str, list[Series]] = {}
+    for title, place, name, outcome in drawn_of(outcomes):
         fits, batch = outcome.estimate.fits, outcome.estimate.batch
         tips = [f"{name}, batch {size:,.0f}" for size in batch[fits]]
-        series += ranged(name, place, batch[fits], speeds_of(outcome, fits), tips)
-    title = _of(outcomes, "Speed of each user")
-    across = "batch (sequences decoded together)"
-    return of_speeds(title, series, across, 2, [*_left_out(outcomes), *unsure(outcomes)])
+        series = ranged(name, place, batch[fits], speeds_of(outcome, fits), tips)
+        by_panel.setdefault(title, []).extend(series)
+    chart = of_speeds(
+        title_of(outcomes, "Speed of each user"), by_panel, BATCH, 2, notes_of(outcomes)
+    )
+    return replace(chart, finding=_sentence(outcomes, 0), grounds=grounds_of(outcomes))
+
+
+BATCH = "batch (sequences decoded together)"
+
+
+def _sentence(outcomes: Sequence[Outcome], place: int) -> str:
+    """Return who is fastest, or who is cheapest, of each model."""
+    by_model: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        by_model.setdefault(outcome.scenario.model.id, []).append(outcome)
+    findings = [sentences(of_model) for of_model in by_model.values()]
+    chosen = [lines[min(place, len(lines) - 1)] for lines in findings]
+    if len(by_model) == 1:
+        return chosen[0]
+    return " ".join(f"{model}: {line}" for model, line in zip(by_model, chosen, strict=True))
+
+
+def grounds_of(outcomes: Sequence[Outcome]) -> str:
+    """Return what a chart of outcomes rests on."""
+    return grounds([outcome.scenario for outcome in outcomes])
+
+
+def notes_of(outcomes: Sequence[Outcome], *, of_prompts: bool = False) -> list[str]:
+    """Return what is not drawn, and why numbers are undetermined."""
+    return [*_left_out(outcomes), *dict.fromkeys(unsure(outcomes, of_prompts=of_prompts))]
 
 
 def speeds_of(outcome: Outcome, places: Any) -> tuple[Any, Any, Any, Any]:
@@ -49,7 +84,7 @@ def ranged(
         f"{tip}: {number(rate)} tokens/s, bound {number(limit)}"
         for tip, rate, limit in zip(tips, middle, bound, strict=True)
     ]
-    wide = _wide(x)
+    wide = widened(x)
     line = np.broadcast_to(bound, wide.shape)
     return (
         Series(f"bound of {unmarked(name)}", wide, line, place, "bound"),
@@ -58,36 +93,45 @@ def ranged(
 
 
 def of_speeds(
-    title: str, series: Sequence[Series], across: str, base: int, notes: Sequence[str]
+    title: str,
+    by_panel: Mapping[str, Sequence[Series]],
+    across: str,
+    base: int,
+    notes: Sequence[str],
 ) -> Chart:
     """Return a chart of speeds over what has a logarithm to a base, with bounds not far above."""
+    series = [line for lines in by_panel.values() for line in lines]
     top = max(
         float(np.max(edge)) for line in series if line.style == "line" for edge in line.heights
     )
     drawn = [line for line in series if line.style == "line" or line.y.max() < _FAR * top]
     axis, upward = axes(drawn, across, "output tokens/s of each user", (base, 10))
-    far = [
-        f"{line.name}: {number(float(line.y.max()))} tokens/s, far above"
-        for line in series
-        if line not in drawn
-    ]
+    beyond = [line for line in series if line not in drawn]
+    far = [f"{line.name}: {number(float(line.y.max()))} tokens/s, far above" for line in beyond]
+    if len(far) > FEW:
+        tops = [number(float(line.y.max())) for line in beyond]
+        far = [f"{len(far)} bounds are far above, such as {beyond[0].name}: {tops[0]} tokens/s"]
     all_notes = ["band: 80 % range; dashed: the bound, which no software exceeds", *far, *notes]
-    return Chart(title, [Panel("", axis, upward, drawn)], (), all_notes)
+    panels = [
+        Panel(name, axis, upward, [line for line in lines if line in drawn])
+        for name, lines in by_panel.items()
+    ]
+    return Chart(title, panels, (), all_notes)
 
 
 _FAR = 30.0
 """How many times the fastest a bound may be and be drawn: beyond it, all else would be flat. [1]"""
 
 
-def _wide(batch: Floats) -> Floats:
+def widened(batch: Floats) -> Floats:
     """Return batches, and a little on both sides of a single one, to draw a line or a column."""
     return batch if batch.size > 1 else np.array([batch[0] / 1.2, batch[0] * 1.2])
 
 
 def price(outcomes: Sequence[Outcome]) -> Chart:
     """Return speed of each user against the price of a token, batch by batch."""
-    series: list[Series] = []
-    for place, (name, outcome) in _drawn(outcomes):
+    by_panel: dict[str, list[Series]] = {}
+    for title, place, name, outcome in drawn_of(outcomes):
         if outcome.usd is None:
             continue
         fits, batch = outcome.estimate.fits, outcome.estimate.batch
@@ -96,11 +140,14 @@ def price(outcomes: Sequence[Outcome]) -> Chart:
             f"{name}, batch {size:,.0f}, ${dollars(cost)}/Mtok"
             for size, cost in zip(batch[fits], usd, strict=True)
         ]
-        series += ranged(name, place, usd, speeds_of(outcome, fits), tips)
-    title = _of(outcomes, "Speed and price")
-    if not series:
-        return Chart(title, notes=["no chip here has a price"])
-    return of_speeds(title, series, PRICE, 10, [*_left_out(outcomes), *of_prices(outcomes)])
+        series = ranged(name, place, usd, speeds_of(outcome, fits), tips)
+        by_panel.setdefault(title, []).extend(series)
+    subject = title_of(outcomes, "Speed and price")
+    if not by_panel:
+        return Chart(subject, notes=["no chip here has a price"])
+    notes = [*_left_out(outcomes), *of_prices(outcomes)]
+    chart = of_speeds(subject, by_panel, PRICE, 10, notes)
+    return replace(chart, finding=_sentence(outcomes, 1), grounds=grounds_of(outcomes))
 
 
 def of_prices(outcomes: Sequence[Outcome]) -> Iterator[str]:
@@ -116,25 +163,54 @@ PRICE = "$/Mtok output, at the speed expected"
 
 def roofline(outcomes: Sequence[Outcome]) -> Chart:
     """Return the rooflines of chips, and the passes under them: FLOP/s against FLOP a byte."""
-    series = [line for place, drawn in _drawn(outcomes) for line in _passes(place, *drawn)]
-    across = axes(series, "arithmetic intensity, FLOP for each byte read", "")[0]
+    by_panel: dict[str, list[Series]] = {}
+    for title, place, name, outcome in drawn_of(outcomes):
+        by_panel.setdefault(title, []).extend(_passes(place, name, outcome))
+    passes = [line for lines in by_panel.values() for line in lines]
+    across = axes(passes, "arithmetic intensity, FLOP for each byte read", "")[0]
     chips: dict[str, str] = {}
-    for place, (name, outcome) in _drawn(outcomes):
+    ridges: list[float] = []
+    for title, place, name, outcome in drawn_of(outcomes):
         work, count = outcome.estimate.bound_pass.work, outcome.placement.layout.chips
         moved, peak = (float(np.max(rate)) / count for rate in (work.bandwidth, work.flop_rate))
         chips[name] = f"{unmarked(name)} {prefixed(moved, 'B/s')} and {prefixed(peak, 'FLOP/s')}"
+        ridges.append(peak / moved)
         ridge = min(max(peak / moved, across.low), across.high)
         x = np.unique([across.low, ridge, across.high])
         y = np.minimum(moved * x, peak) / 1e12
-        series.append(Series(f"bound of {unmarked(name)}", x, y, place, "bound"))
-    upward = axes(series, "", "TFLOP/s of each chip")[1]
+        by_panel[title].append(Series(f"bound of {unmarked(name)}", x, y, place, "bound"))
+    every = [line for lines in by_panel.values() for line in lines]
+    upward = axes(every, "", "TFLOP/s of each chip")[1]
+    peaks = f": {', '.join(chips.values())}" if len(chips) <= FEW else ""
     notes = [
-        f"dashed: what memory and arithmetic of a chip allow: {', '.join(chips.values())}",
-        "points: decode steps, the smallest batch first, and the prefill of one prompt",
-        *_left_out(outcomes),
-        *dict.fromkeys(unsure(outcomes, of_prompts=True)),
+        f"dashed: what memory and arithmetic of a chip allow{peaks}",
+        "on a line: decode steps, the smallest batch first; a single point: the prefill of one "
+        "prompt",
+        *notes_of(outcomes, of_prompts=True),
     ]
-    return Chart(_of(outcomes, "Roofline"), [Panel("", across, upward, series)], (), notes)
+    steps = np.concatenate([line.x for line in passes if line.style == "line"])
+    finding = (
+        f"Decode does {from_to(steps)} FLOP for each byte read; arithmetic would limit "
+        f"{subject(chips)} from {from_to(np.array(ridges))} on."
+    )
+    return Chart(
+        title_of(outcomes, "Roofline"),
+        [Panel(title, across, upward, lines) for title, lines in by_panel.items()],
+        notes=notes,
+        finding=finding,
+        grounds=grounds_of(outcomes),
+    )
+
+
+def from_to(values: Floats) -> str:
+    """Return the least and the largest of some values."""
+    return " to ".join(dict.fromkeys(number(float(end), 2) for end in (values.min(), values.max())))
+
+
+def subject(chips: Iterable[str]) -> str:
+    """Return chips as a sentence names them, many by their number."""
+    names = list(chips)
+    return listed(names) if len(names) <= FEW else f"these {len(names)} chips"
 
 
 def _passes(place: int, name: str, outcome: Outcome) -> Iterator[Series]:
@@ -163,76 +239,24 @@ def _passes(place: int, name: str, outcome: Outcome) -> Iterator[Series]:
         yield Series(label, flops / moved, rate, place, style, tips=tips)
 
 
-def step(outcomes: Sequence[Outcome]) -> Chart:
-    """Return the time of a decode step by component, against batch: a plot for each chip."""
-    every = [(name, outcome, _components(outcome)) for _, (name, outcome) in _drawn(outcomes)]
-    totals = [np.sum(list(parts.values()), axis=0) for *_, parts in every]
-    shares: dict[str, float] = {}  # the largest that each takes
-    for (*_, parts), total in zip(every, totals, strict=True):
-        for part, spent in parts.items():
-            shares[part] = max(shares.get(part, 0.0), float(np.max(spent / total)))
-    large = [component for component in shares if shares[component] >= _SMALL]
-    order = sorted(large, key=lambda component: -shares[component])[: MOST - 1]
-    tallest, panels = [float(total.max()) for total in totals], []
-    shared = max(tallest) < _ALIKE * min(tallest)
-    for (name, outcome, parts), total in zip(every, totals, strict=True):
-        batch = outcome.estimate.batch[outcome.estimate.fits]
-        series, below = [], np.zeros(batch.shape)
-        wide = _wide(batch)
-        drawn = {
-            component: parts[component]
-            for component in order
-            if component in parts and np.max(parts[component] / total) >= _SMALL
-        }
-        drawn[_OTHERS] = total - sum(drawn.values())
-        for part, spent in drawn.items():
-            if np.max(spent / total) < 1e-9:
-                continue
-            top = below + spent
-            colour = MOST - 1 if part == _OTHERS else order.index(part)
-            tips = _tips(part, batch, spent)
-            middle = (below + top) / 2.0
-            at, low, high = (np.broadcast_to(edge, wide.shape) for edge in (middle, below, top))
-            series.append(Series(part, wide, at, colour, "area", low, high, tips))
-            below = top
-        layout = outcome.placement.layout
-        title = " ".join((f"{layout.chips:,} x {name}", str(layout)))
-        upward = ChartAxis.over("ms of a decode step", totals if shared else [total], 0)
-        across, _ = axes(series, "batch (sequences decoded together)", "", (2, 0))
-        panels.append(Panel(title.rstrip(), across, upward, series))
-    notes = [*_left_out(outcomes), *unsure(outcomes)]
-    return Chart(_of(outcomes, "Time of a decode step"), panels, (), notes)
+def drawn_of(outcomes: Sequence[Outcome]) -> list[tuple[str, int, str, Outcome]]:
+    """Return title of the plot, place in the palette and name of each that is drawn.
 
-
-def _tips(part: str, batch: Floats, milliseconds: Floats) -> list[str]:
-    pairs = zip(batch, milliseconds, strict=True)
-    return [f"{part}, batch {users:,.0f}: {number(spent)} ms" for users, spent in pairs]
-
-
-_OTHERS = "all others"
-_ALIKE = 8.0
-"""Factor within which steps of chips are drawn on one scale. [1]"""
-
-
-def _components(outcome: Outcome) -> dict[str, Floats]:
-    """Return the time of each component at the batches that fit. [ms]"""
-    fits = outcome.estimate.fits
-    seconds_by_name: dict[str, Floats] = {}
-    for component in outcome.estimate.step.components:
-        spent = np.broadcast_to(component.seconds, fits.shape)[fits] * 1e3
-        seconds_by_name[component.name] = seconds_by_name.get(component.name, 0.0) + spent
-    return seconds_by_name
-
-
-def _drawn(outcomes: Sequence[Outcome]) -> list[tuple[int, tuple[str, Outcome]]]:
-    models = {outcome.scenario.model.id for outcome in outcomes}
-    fitting = [outcome for outcome in outcomes if outcome.estimate.fits.any()][:MOST]
-    names = [
-        marked_name(outcome, f"{outcome.scenario.model.id} on " * (len(models) > 1))
-        for outcome in fitting
-    ]
-    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
-    return [(places[name], (name, outcome)) for name, outcome in zip(names, fitting, strict=True)]
+    Several models on one chip are lines of one plot; on several chips each model has a plot.
+    """
+    fitting = [outcome for outcome in outcomes if outcome.estimate.fits.any()]
+    models = {outcome.scenario.model.id for outcome in fitting}
+    chips = {outcome.scenario.hardware.id for outcome in fitting}
+    drawn: list[tuple[str, int, str, Outcome]] = []
+    places: dict[str, int] = {}
+    for outcome in fitting:
+        model = outcome.scenario.model.id
+        is_alone = len(models) > 1 and len(chips) == 1
+        name = marked_name(outcome, f"{model} on " * is_alone)
+        if places.setdefault(name, len(places)) < MOST:
+            title = model if len(models) > 1 and len(chips) > 1 else ""
+            drawn.append((title, places[name], name, outcome))
+    return drawn
 
 
 def marked_name(outcome: Outcome, start: str = "") -> str:
@@ -254,25 +278,31 @@ def unsure(outcomes: Sequence[Outcome], *, of_prompts: bool = False) -> Iterator
 
 
 def _left_out(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    drawable = [outcome for outcome in outcomes if outcome.estimate.fits.any()]
-    is_cut = len(drawable) > MOST
-    largest = {
-        f"{outcome.placement.layout.chips:,} {outcome.scenario.hardware.id}": (
-            outcome.placement.max_batch
-        )
-        for outcome in (drawable[:MOST] if is_cut else outcomes)
-        if not outcome.estimate.fits.all() and no_place(outcome) is None
-    }
+    chips = dict.fromkeys(
+        outcome.scenario.hardware.id for outcome in outcomes if outcome.estimate.fits.any()
+    )
+    is_cut = len(chips) > MOST
+    drawn = [*chips][:MOST] if is_cut else [outcome.scenario.hardware.id for outcome in outcomes]
+    largest = sorted(
+        (outcome.placement.max_batch, outcome.placement.layout.chips, outcome.scenario.hardware.id)
+        for outcome in outcomes
+        if outcome.scenario.hardware.id in drawn
+        and not outcome.estimate.fits.all()
+        and no_place(outcome) is None
+    )
     yield from (f"not drawn: {note}" for note in map(no_place, outcomes) if note is not None)
     if largest:
-        reason = ", ".join(f"{batch:,} on {chips}" for chips, batch in largest.items())
+        ends = largest if len(largest) <= FEW else [largest[0], largest[-1]]
+        held = [f"{batch:,} on {count:,} {chip}" for batch, count, chip in ends]
+        reason = (", " if len(largest) <= FEW else " to ").join(held)
         yield f"largest batches: {reason}; {option('chips')} makes room for more"
     if is_cut:
-        count = f"the first {MOST} of {len(drawable)} are drawn"
+        count = f"the first {MOST} of {len(chips)} are drawn"
         yield f"{count}; {option('on')} names the chips to draw"
 
 
-def _of(outcomes: Sequence[Outcome], subject: str) -> str:
+def title_of(outcomes: Sequence[Outcome], kind: str) -> str:
+    """Return a kind of chart, and of which models and requests it is."""
     traffic = outcomes[0].scenario.traffic
     models = ", ".join(dict.fromkeys(outcome.scenario.model.name for outcome in outcomes))
-    return f"{subject}: {models}, prompt {traffic.prompt:,.0f}, output {traffic.output:,.0f} tokens"
+    return f"{kind}: {models}, prompt {traffic.prompt:,.0f}, output {traffic.output:,.0f} tokens"

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -9,7 +10,8 @@ from fastcalc import search
 from fastcalc.core.scenario import Scenario
 from fastcalc.evidence.score import Prediction
 from fastcalc.mentions import option
-from fastcalc.report.charts.drawing import MOST, Chart, ChartAxis, Panel, Series
+from fastcalc.report.charts.drawing import GREY, MOST, Chart, ChartAxis, Panel, Series
+from fastcalc.report.charts.grounds import grounds
 from fastcalc.report.charts.of_outcomes import (
     PRICE,
     marked_name,
@@ -18,16 +20,21 @@ from fastcalc.report.charts.of_outcomes import (
     ranged,
     speeds_of,
 )
+from fastcalc.report.frontier import verdict
 from fastcalc.report.numbers_as_text import dollars, number
 
 ALIKE = 1.5
 """Factor within which a prediction is drawn as good. [1]"""
 
 
-def frontiers(scenarios: Sequence[Scenario], max_chips: int) -> Chart:
+def frontiers(
+    scenarios: Sequence[Scenario], max_chips: int, unbeaten: Sequence[search.FrontierPoint]
+) -> Chart:
     """Return speed against price of each chip's best points: what each chip has alone.
 
-    Of more chips than a chart tells apart, those with most points that no other chip beats.
+    Of more chips than a chart names, those with most points that no other chip beats.
+
+    unbeaten : the frontier of all chips together
     """
     chips: dict[str, list[Scenario]] = defaultdict(list)
     for scenario in scenarios:
@@ -63,7 +70,8 @@ def frontiers(scenarios: Sequence[Scenario], max_chips: int) -> Chart:
             f"{'most ' * (len(drawn) == MOST)}points that no other chip beats; "
             f"{option('on')} names the chips to draw"
         ]
-    return of_speeds(title, series, PRICE, 10, notes)
+    chart = of_speeds(title, {"": series}, PRICE, 10, notes)
+    return replace(chart, finding=verdict(unbeaten), grounds=grounds(scenarios))
 
 
 def _leading(by_chip: Mapping[str, Sequence[search.FrontierPoint]]) -> list[str]:
@@ -105,8 +113,8 @@ def accuracy(predictions: Sequence[Prediction]) -> Chart:
             for prediction in in_class
             for point in [prediction.point]
         ]
-        line = Series("", ends, ends, MOST - 1, "bound", ends / ALIKE, ends * ALIKE)
-        points = Series(name, x, y, place % (MOST - 1), "points", tips=tips)
+        line = Series("", ends, ends, GREY, "bound", ends / ALIKE, ends * ALIKE)
+        points = Series(name, x, y, place % (GREY), "points", tips=tips)
         title = f"{name}\n{len(in_class):,} points, {100 * good:.0f} % in band"
         panels.append(Panel(title, across, upward, [line, points]))
     notes = [

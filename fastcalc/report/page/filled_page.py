@@ -16,7 +16,7 @@ from fastcalc.core.scenario import Outcome
 from fastcalc.errors import InputError
 from fastcalc.records.columns import COLUMNS
 from fastcalc.report import compare, explain, record_tables
-from fastcalc.report.charts import of_memory, of_outcomes
+from fastcalc.report.charts import of_memory, of_outcomes, of_steps
 from fastcalc.report.charts.drawing import COLOURS, DARK
 from fastcalc.report.console import Listing, Notes, Part, TextTable, Title
 from fastcalc.report.first_sentence import first_sentence
@@ -52,7 +52,7 @@ def document(outcomes: Sequence[Outcome], command: str) -> str:
         )
     models = ", ".join(dict.fromkeys(outcome.scenario.model.name for outcome in outcomes))
     chips = ", ".join(dict.fromkeys(outcome.scenario.hardware.id for outcome in outcomes))
-    drawn = (of_outcomes.speed, of_outcomes.price, of_outcomes.roofline, of_outcomes.step)
+    drawn = (of_outcomes.speed, of_outcomes.price, of_outcomes.roofline, of_steps.step)
     has_fit = any(outcome.estimate.fits.any() for outcome in outcomes)
     charts, notes_given = "", list[str]()
     for chart in (make(outcomes) for make in (*drawn, of_memory.memory) if has_fit):

@@ -7,15 +7,15 @@ import numpy as np
 
 from fastcalc.formulas.types import Floats
 from fastcalc.report.charts.drawing import (
-    MOST,
+    COLOURS,
     Bar,
     Chart,
     Panel,
     Series,
-    apart,
-    named_end,
     written,
 )
+from fastcalc.report.charts.highlight import highlighted
+from fastcalc.report.charts.labels import GAP, placed
 
 _WIDE, _HIGH, _LEFT, _TOP, _BOTTOM = 440.0, 290.0, 60.0, 14.0, 44.0
 _LETTER, _LINE = 6.4, 14.0
@@ -41,6 +41,7 @@ MARKS = "".join(f'<g id="m{place}">{shape}</g>' for place, shape in enumerate(_S
 def figures(chart: Chart) -> Iterator[str]:
     """Yield a figure of a page for each plot of a chart, or one of its bars."""
     about = chart.title.partition(":")[0]  # the page says of which model
+    chart = highlighted(chart)
     notes = "".join(f"<li>{escape(note)}</li>" for note in dict.fromkeys(chart.notes))
     note_list = f'<ul class="notes">{notes}</ul>' if notes else ""
     if chart.bars:
@@ -57,11 +58,12 @@ def _figure(title: str, drawn: str, note_list: str) -> str:
 
 
 def _plot(panel: Panel, title: str) -> str:
-    labels = [series for series in panel.series if series.name and series.style != "bound"]
-    right = _WIDE - max((10.0 + _LETTER * len(series.name) for series in labels), default=10.0)
+    high = _HIGH - _BOTTOM - _TOP
+    named = [label.name for label in placed(panel, _WIDE - _LEFT, high, _extent, _LINE)]
+    right = _WIDE - max((GAP + _extent(name) for name in named), default=10.0)
     body = "".join(_grid(panel, right))
     body += "".join(part for series in panel.series for part in _series(panel, series, right))
-    body += "".join(_labels(panel, labels, right))
+    body += "".join(_labels(panel, right))
     return (
         f'<svg viewBox="0 0 {_WIDE:.0f} {_HIGH:.0f}" role="group" tabindex="0" '
         f'aria-label="{escape(title)}; arrow keys go from point to point">{body}</svg>'
@@ -78,10 +80,7 @@ def _up(panel: Panel, values: Floats | float) -> Floats:
 
 def _grid(panel: Panel, right: float) -> Iterator[str]:
     floor = _HIGH - _BOTTOM
-    ticks, room = panel.across.ticks, right - _LEFT
-    longest = max(len(written(tick)) for tick in ticks) * _LETTER + 8.0
-    step = next(n for n in range(1, 9) if room / max(len(ticks) / n, 1.0) >= longest or n == 8)
-    for tick in ticks[::step]:
+    for tick in panel.across.ticks_for(right - _LEFT, lambda text: _extent(text) + 8.0):
         x = float(_across(panel, tick, right))
         yield f'<path class="grid" d="M{x:.1f} {_TOP}V{floor}"/>'
         yield f'<text x="{x:.1f}" y="{floor + 15}" text-anchor="middle">{written(tick)}</text>'
@@ -100,7 +99,7 @@ def _grid(panel: Panel, right: float) -> Iterator[str]:
 
 
 def _series(panel: Panel, series: Series, right: float) -> Iterator[str]:
-    colour = f"c{series.colour % MOST}"
+    colour = f"c{series.colour % len(COLOURS)}"
     x, y = _across(panel, series.x, right), _up(panel, series.y)
     if series.low is not None and series.high is not None:
         low, high = _up(panel, series.low), _up(panel, series.high)
@@ -114,7 +113,7 @@ def _series(panel: Panel, series: Series, right: float) -> Iterator[str]:
     for left, top, tip in zip(x, y, series.tips, strict=False):
         yield (
             f'<use class="point {"spot" if series.style == "area" else colour}" '
-            f'href="#m{series.colour % MOST}" x="{left:.1f}" y="{top:.1f}">'
+            f'href="#m{series.colour % len(COLOURS)}" x="{left:.1f}" y="{top:.1f}">'
             f"<title>{escape(tip)}</title></use>"
         )
 
@@ -123,17 +122,21 @@ def _pairs(x: Floats, y: Floats) -> list[str]:
     return [f"{left:.1f},{top:.1f}" for left, top in zip(x, y, strict=True)]
 
 
-def _labels(panel: Panel, labels: Sequence[Series], right: float) -> Iterator[str]:
-    ends = [
-        (
-            float(_across(panel, series.x[named_end(panel, series)], right)),
-            float(_up(panel, series.y[named_end(panel, series)])),
-            _LETTER * len(series.name),
-        )
-        for series in labels
-    ]
-    for series, (x, _, _), y in zip(labels, ends, apart(ends, _LINE, _HIGH - _BOTTOM), strict=True):
-        yield f'<text class="name" x="{x + 7:.1f}" y="{y + 4:.1f}">{escape(series.name)}</text>'
+def _labels(panel: Panel, right: float) -> Iterator[str]:
+    high = _HIGH - _BOTTOM - _TOP
+    for label in placed(panel, right - _LEFT, high, _extent, _LINE):
+        x, y = _LEFT + label.x, _HIGH - _BOTTOM - label.y
+        if label.end is not None:
+            left, up = label.end
+            yield (
+                f'<path class="leader c{label.colour % len(COLOURS)}" '
+                f'd="M{_LEFT + left:.1f} {_HIGH - _BOTTOM - up:.1f}L{x - 2:.1f} {y:.1f}"/>'
+            )
+        yield f'<text class="name" x="{x:.1f}" y="{y + 4:.1f}">{escape(label.name)}</text>'
+
+
+def _extent(text: str) -> float:
+    return _LETTER * len(text)
 
 
 def _bars(bars: Sequence[Bar]) -> str:
@@ -141,7 +144,7 @@ def _bars(bars: Sequence[Bar]) -> str:
     rows = []
     for bar in bars:
         parts = "".join(
-            f'<i class="c{colour % MOST} w{1e4 * share:.0f}" tabindex="0" '
+            f'<i class="c{colour % len(COLOURS)} w{1e4 * share:.0f}" tabindex="0" '
             f'title="{escape(f"{bar.name}: {name} {100 * share:.1f} %")}"></i>'
             for name, colour, share in bar.parts
         )
@@ -150,7 +153,7 @@ def _bars(bars: Sequence[Bar]) -> str:
             f"<span>{escape(bar.says)}</span></div>"
         )
     key = "".join(
-        f'<li><i class="c{colour % MOST}"></i>{escape(name)}</li>'
+        f'<li><i class="c{colour % len(COLOURS)}"></i>{escape(name)}</li>'
         for name, colour in colour_of.items()
     )
     return f'{"".join(rows)}<ul class="key">{key}</ul>'

@@ -1,0 +1,332 @@
+"""Plots of a picture as matplotlib draws them: axes, lines, their names, and a key."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fastcalc.formulas.types import Floats
+from fastcalc.report.charts.drawing import GREY, MARKS, Chart, ChartAxis, Panel, Series, written
+from fastcalc.report.charts.labels import GAP, is_on, line_names, placed
+from fastcalc.report.charts.look import Letters, Look
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Box = tuple[float, float, float, float]
+"""Left, lower, right and upper edge. [pt]"""
+
+_PANEL = 100.0
+"""Width of one of several plots, at least. [pt]"""
+_TALLEST = 300.0
+"""Height of a single plot, unless its lines take more to name. [pt]"""
+_SPOTS = 60.0
+"""Places along an axis at which markers differ. [1]"""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The plots of a picture in rows, whose axes are written once where they are the same.
+
+    wide : of all [pt]
+    """
+
+    chart: Chart
+    wide: float
+    letters: Letters
+
+    @property
+    def columns(self) -> int:
+        """Plots in a row, of rows that are as full as can be."""
+        count = max(len(self.chart.panels), 1)
+        return ceil(count / ceil(count / max(min(count, 4, int(self.wide / _PANEL)), 1)))
+
+    @property
+    def rows(self) -> int:
+        """Rows of plots."""
+        return ceil(max(len(self.chart.panels), 1) / self.columns)
+
+    @property
+    def row(self) -> float:
+        """Height of a row. [pt]"""
+        cell, line = self.wide / self.columns, self.letters.line
+        if len(self.chart.panels) > 1:
+            return 0.66 * cell + (1.5 + self._titled) * line
+        names = [
+            len(line_names(panel, 0.7 * cell, 0.4 * cell, self.letters.measure))
+            for panel in self.chart.panels
+        ]
+        return max(min(0.6 * cell, _TALLEST), line * max(names, default=0)) + 3.6 * line
+
+    @property
+    def _titled(self) -> int:
+        titles = (panel.title for panel in self.chart.panels)
+        return max((title.count("\n") + 1 for title in titles if title), default=0)
+
+    def _is_shared(self, name: str) -> bool:
+        axes = [getattr(panel, name) for panel in self.chart.panels]
+        return len({(axis.low, axis.high) for axis in axes}) == 1
+
+    def _ticks(self, high: float) -> float:
+        """Return the width of the numbers along the upward axes. [pt]"""
+        axes = (panel.upward for panel in self.chart.panels)
+        texts = (written(tick) for axis in axes for tick in _ticks_up(axis, high, self.letters))
+        return max(map(self.letters.measure, texts)) + 5.0
+
+    def draw(self, drawing: "Figure", look: Look, area: Box) -> None:
+        """Draw every plot in an area of a picture."""
+        left, low, right, top = area
+        line, columns = self.letters.line, self.columns
+        is_across, is_upward = self._is_shared("across"), self._is_shared("upward")
+        ticks = self._ticks((top - low) / self.rows - 3.0 * line)
+        left += 1.35 * line + ticks * is_upward
+        low += 1.5 * line + 1.2 * line * is_across
+        cell = (right - left) / columns, (top - low) / self.rows
+        for place, panel in enumerate(self.chart.panels):
+            column, row = place % columns, place // columns
+            is_last = place + columns >= len(self.chart.panels)
+            edge = left + column * cell[0], top - (row + 1) * cell[1]
+            box = (
+                edge[0] + ticks * (not is_upward),
+                edge[1] + 1.2 * line * (not is_across),
+                edge[0] + cell[0] - (10.0 if len(self.chart.panels) > 1 else 2.0),
+                edge[1] + cell[1] - 4.0 - 1.15 * line * self._titled,
+            )
+            names = [] if len(self.chart.panels) > 1 or panel.heights else _named(panel, box, self)
+            if names:
+                box = (*box[:2], box[2] - GAP - max(map(self.letters.measure, names)), box[3])
+            plot = _plot(drawing, panel, box, look, self.letters)
+            plot.tick_params(
+                labelbottom=is_last or not is_across, labelleft=not (column and is_upward)
+            )
+            is_long = self.letters.measure(panel.across.label) > box[2] - box[0]
+            where: Any = {"loc": "left" if is_long else "center", "labelpad": 2.0}
+            plot.set_xlabel(panel.across.label if is_last and not column else "", **where)
+            plot.set_ylabel("" if column else panel.upward.label, labelpad=2.0)
+            if len(self.chart.panels) == 1 and not panel.heights:
+                _names(plot, panel, box, look, self.letters)
+
+
+def _named(panel: Panel, box: Box, grid: Grid) -> list[str]:
+    """Return the names that stand in a column to the right of a plot."""
+    measure, line = grid.letters.measure, grid.letters.line
+    high = box[3] - box[1]
+    room = 0.0
+    names: list[str] = []
+    for _ in range(2):  # which names stand inside depends on the room that the others take
+        labels = placed(panel, box[2] - box[0] - room, high, measure, line)
+        names = [label.name for label in labels if label.end]
+        room = GAP + max(map(measure, names), default=-GAP)
+    return names
+
+
+def _ticks_up(axis: ChartAxis, high: float, letters: Letters) -> list[float]:
+    return axis.ticks_for(high, lambda _: 1.25 * letters.line)
+
+
+def _plot(drawing: "Figure", panel: Panel, box: Box, look: Look, letters: Letters) -> "Axes":
+    """Return a plot in a box, with its lines."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    wide, high = drawing.get_size_inches() * 72.0
+    size = (box[2] - box[0]) / wide, (box[3] - box[1]) / high
+    plot = drawing.add_axes((box[0] / wide, box[1] / high, *size))
+    across = panel.across.ticks_for(
+        box[2] - box[0], lambda text: letters.measure(text) + 0.6 * letters.size
+    )
+    upward = _ticks_up(panel.upward, box[3] - box[1], letters)
+    pairs = ((panel.across, plot.xaxis, "x", across), (panel.upward, plot.yaxis, "y", upward))
+    for axis, drawn, name, ticks in pairs:
+        if axis.base:
+            getattr(plot, f"set_{name}scale")("log", base=axis.base)
+        getattr(plot, f"set_{name}lim")(axis.low, axis.high)
+        drawn.set_major_locator(FixedLocator(ticks))
+        drawn.set_minor_locator(NullLocator())
+        drawn.set_major_formatter(FuncFormatter(lambda value, _: written(value)))
+    plot.tick_params(length=2.5, pad=2.0)
+    plot.grid(color=look.ink, alpha=0.14, linewidth=0.6)
+    plot.set_axisbelow(True)
+    plot.set_title(panel.title, loc="left", fontsize=letters.size, pad=3.0)
+    if panel.heights is not None:
+        _map(plot, panel, look, letters)
+        return plot
+    for place, series in enumerate(panel.series):
+        is_hiding = any(
+            is_on(panel, series, other, box[3] - box[1]) for other in panel.series[:place]
+        )
+        _series(plot, panel, series, look, is_hiding=is_hiding)
+    return plot
+
+
+def _map(plot: "Axes", panel: Panel, look: Look, letters: Letters) -> None:
+    """Draw which series each spot of a map belongs to, and contours of its heights."""
+    from matplotlib.colors import ListedColormap, to_rgb
+
+    heights = panel.heights
+    assert heights is not None
+    ground = np.array(to_rgb(look.ground))
+    pale = [0.45 * np.array(to_rgb(colour)) + 0.55 * ground for colour in look.palette]
+    plot.pcolormesh(
+        *(
+            _edges(values, axis)
+            for values, axis in ((heights.x, panel.across), (heights.y, panel.upward))
+        ),
+        np.ma.masked_invalid(heights.owners),
+        cmap=ListedColormap(pale),
+        vmin=-0.5,
+        vmax=len(pale) - 0.5,
+        rasterized=True,
+    )
+    values = heights.values[np.isfinite(heights.values)]
+    if min(heights.values.shape) < 2 or not values.size or values.min() == values.max():
+        return
+    levels = ChartAxis.over("", [values]).ticks
+    drawn = plot.contour(
+        heights.x, heights.y, heights.values, levels=levels, colors=look.ink, linewidths=0.9
+    )
+    plot.clabel(drawn, fmt=written, fontsize=letters.size, inline_spacing=2)
+
+
+def _edges(values: Floats, axis: ChartAxis) -> Floats:
+    """Return the edges of cells about values, half way on their axis."""
+    scaled = np.log(values) if axis.base else values
+    if len(scaled) == 1:
+        return np.array([axis.low, axis.high])
+    middle = (scaled[1:] + scaled[:-1]) / 2.0
+    outer = 2 * scaled[0] - middle[0], 2 * scaled[-1] - middle[-1]
+    edges = np.concatenate([outer[:1], middle, outer[1:]])
+    return np.asarray(np.clip(np.exp(edges) if axis.base else edges, axis.low, axis.high))
+
+
+def _series(plot: "Axes", panel: Panel, series: Series, look: Look, *, is_hiding: bool) -> None:
+    place = series.colour % len(look.palette)
+    colour, mark, is_dense = look.palette[place], MARKS[place], len(series.x) > 20
+    is_quiet = series.colour == GREY and series.style in ("line", "points")
+    if series.low is not None and series.high is not None:
+        fill: dict[str, Any] = {"facecolor": colour, "alpha": 0.16, "linewidth": 0.0}
+        if series.style == "area":
+            edge = {"linewidth": 0.6, "edgecolor": look.ground}
+            fill = {**edge, **look.filled(series.colour)}
+        x, edges = series.x, (series.low, series.high)
+        if len(x) == 1 or series.style == "points":
+            plot.vlines(x, *edges, colors=colour, linewidth=6.0, alpha=0.18)
+        else:
+            plot.fill_between(x, *edges, **fill)
+    order = 2.0 if is_quiet else 3.0
+    if series.style == "bound":
+        ink = colour if series.name else look.ink
+        plot.plot(series.x, series.y, color=ink, linewidth=0.9, dashes=(4, 2), zorder=order)
+    elif series.style == "line":
+        plot.plot(
+            series.x,
+            series.y,
+            color=colour,
+            linewidth=0.9 if is_quiet else 1.6,
+            linestyle=(0, (3, 3)) if is_hiding else "-",  # what lies below shows through
+            marker=mark,
+            markersize=0.0 if is_quiet and len(series.x) > 1 else 2.6 if is_dense else 4.0,
+            markerfacecolor=look.ground if look.is_print and place % 2 else colour,
+            zorder=order,
+        )
+    elif series.style == "points":
+        spots = panel.across.share(series.x), panel.upward.share(series.y)
+        grid = np.round(np.stack(spots) * _SPOTS)
+        # What another covers is left out: markers are most of a file.
+        places = np.sort(np.unique(grid, axis=1, return_index=True)[1])
+        plot.plot(
+            series.x[places],
+            series.y[places],
+            mark,
+            color=colour,
+            markersize=2.6 if is_dense else 3.0 if is_quiet else 4.5,
+            markeredgewidth=0.0,
+            alpha=0.65 if is_dense else 1.0,
+            zorder=order,
+        )
+
+
+def _names(plot: "Axes", panel: Panel, box: Box, look: Look, letters: Letters) -> None:
+    """Write the names of lines, with leaders from those that do not stand at their ends."""
+    wide, high = box[2] - box[0], box[3] - box[1]
+    for label in placed(panel, wide, high, letters.measure, letters.line):
+        if label.end is not None:
+            (left, up), right = label.end, label.x - 1.5
+            plot.plot(
+                [left / wide, right / wide],
+                [up / high, label.y / high],
+                color=look.ink,
+                alpha=0.55,
+                linewidth=0.45,
+                linestyle=(0, (1, 1.5)) if left < 0.9 * wide else "-",
+                transform=plot.transAxes,
+                clip_on=False,
+                zorder=2.5,
+            )
+        plot.text(
+            label.x / wide,
+            label.y / high,
+            label.name,
+            transform=plot.transAxes,
+            fontsize=letters.size,
+            va="center_baseline",
+            alpha=0.75 if label.colour == GREY else 1.0,
+            clip_on=False,
+            zorder=4.0,
+        )
+
+
+def draw_key(
+    drawing: "Figure",
+    entries: Sequence[tuple[str, int, str]],
+    look: Look,
+    letters: Letters,
+    columns: int,
+    top: float,
+) -> None:
+    """Write what colours, markers and hatches mean, under the title.
+
+    top : of the plots, above which it stands [pt]
+    """
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    handles: list[Any] = []
+    for name, colour, style in entries:
+        place = colour % len(look.palette)
+        if style == "area":
+            handles.append(Patch(label=name, **look.filled(colour)))
+            continue
+        handles.append(
+            Line2D(
+                [],
+                [],
+                label=name,
+                markersize=4.0,
+                color=look.palette[place],
+                marker="" if style == "bound" else MARKS[place],
+                linestyle={"points": "", "bound": (0, (4, 2))}.get(style, "-"),
+            )
+        )
+    wide, high = drawing.get_size_inches() * 72.0
+    # matplotlib fills columns from the top: rows read better.
+    rows = ceil(len(handles) / columns)
+    by_column = [
+        handles[at] for start in range(columns) for at in range(start, len(handles), columns)
+    ]
+    drawing.legend(
+        handles=by_column if rows > 1 else handles,
+        loc="lower left",
+        bbox_to_anchor=(7.0 / wide, top / high),
+        ncols=min(columns, len(handles)),
+        frameon=False,
+        fontsize=letters.size,
+        borderpad=0.0,
+        borderaxespad=0.0,
+        handlelength=1.6,
+        handletextpad=0.5,
+        columnspacing=1.2,
+        labelspacing=0.2,
+    )
