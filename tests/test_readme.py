@@ -70,7 +70,7 @@ def test_the_front_page_is_short():
     lines = README.splitlines()
     assert len(lines) <= 200
     assert all(len(line) <= 105 for line in lines)
-    assert len(RECIPES) == 9
+    assert len(RECIPES) == 10
 
 
 def test_its_python_runs():

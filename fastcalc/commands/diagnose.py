@@ -1,40 +1,174 @@
 """``fastcalc diagnose``: why a deployment is slower than predicted."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from fastcalc.catalogue.schema.engine_parameters import STARTED_WITH
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.commands import loading
 from fastcalc.commands.answer import CommandAnswer, later
 from fastcalc.commands.next_commands import follow_up
 from fastcalc.commands.validate import points_of
+from fastcalc.core.chip.machine_class import engine_of_class
+from fastcalc.core.chip.tier import MemoryChoice
+from fastcalc.core.scenario import Scenario, Sharding
+from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
+from fastcalc.evidence.deployments import Deployments
 from fastcalc.evidence.diagnosis.diagnose import diagnose
-from fastcalc.mentions import flag
+from fastcalc.evidence.diagnosis.start import Start, cache_format, limits_of
+from fastcalc.evidence.diagnosis.start_log import StartLog
+from fastcalc.evidence.point import Point
+from fastcalc.importers.any_file import is_foreign
+from fastcalc.importers.naming import checkpoint_format, model_id
+from fastcalc.importers.setup import no_model
+from fastcalc.importers.start_log import read_start
+from fastcalc.mentions import flag, option
 from fastcalc.report import diagnosis as report
-from fastcalc.requests.evaluation import Compare
+from fastcalc.requests.evaluation import Compare, FitMemory
 from fastcalc.requests.measurements import Diagnose
+
+_RANKS = ("tp", "pp", "dp")
 
 
 def run(request: Diagnose) -> CommandAnswer:
-    """Return what of a deployment differs from what was predicted, as points of it say."""
-    catalogue, file_options = loading.catalogue(request), request.file_options()
+    """Return what of a deployment differs from what was predicted, as points and its log say."""
+    catalogue = loading.catalogue(request)
+    if request.path is None and request.log is None:
+        raise InputError(
+            "give a file of measured points, such as runs.csv, or what the server printed when it "
+            f"started, with {option('log', 'server.log')}"
+        )
+    log = read_start(request.log) if request.log else None
     if request.path is None:
-        raise InputError("give a file of measured points, such as runs.csv")
-    measured = points_of(catalogue, request.path, file_options)
+        assert log is not None
+        return _of_log(request, catalogue, log)
+    return _of_points(request, catalogue, request.path, log)
+
+
+def _of_points(
+    request: Diagnose, catalogue: Catalogue, path: Path, log: StartLog | None
+) -> CommandAnswer:
+    file_options = request.file_options()
+    if log and (path.is_dir() or is_foreign(path)):
+        model = model_id(log.settings.get("model", ""), catalogue)
+        stated = {name: log.settings[name] for name in _RANKS if name in log.settings}
+        file_options = stated | ({"model": model} if model else {}) | file_options
+    measured = points_of(catalogue, path, file_options)
     engine = catalogue.engine(file_options["engine"]) if file_options.get("engine") else None
+    points: Sequence[Point] = measured.points
+    start = None
     try:
-        result = diagnose(measured.points, catalogue, engine)
+        if log and points:
+            start = _start_of_points(log, points, catalogue, request)
+            kv = start.scenario.kv or ""
+            points = [
+                replace(point, kv=point.kv or kv, engine=point.engine or log.program)
+                for point in points
+            ]
+        limits = limits_of(start.log, start.scenario.engine) if start else None
+        result = diagnose(points, catalogue, engine, limits)
     except InputError as error:
-        raise InputError(f"{request.path}: {error.sentence}") from None
+        raise InputError(f"{path}: {error.sentence}") from None
     point = result.predictions[0].point
-    words = "compare", point.model, flag("on"), point.hardware, flag("like"), request.path
-    next_command = follow_up(request, Compare, *words)
-    name = request.path.name
+    words = "compare", point.model, flag("on"), point.hardware, flag("like"), path
     skipped = [f"{skip.id}: {skip.reason}" for skip in measured.skipped]
-    notes = [*skipped, *result.set_aside]
+    answer = report.Answer(result, start, path.name, request.log.name if request.log else "")
+    return replace(
+        _answer(answer, [*skipped, *result.set_aside], follow_up(request, Compare, *words)),
+        charts={"diagnose": later("diagnosis.chart", result)},
+    )
+
+
+def _start_of_points(
+    log: StartLog, points: Sequence[Point], catalogue: Catalogue, request: Diagnose
+) -> Start:
+    """Return the start of the deployment of some points; refuse a log of another."""
+    model = model_id(log.settings.get("model", ""), catalogue)
+    logged = [point for point in points if model in (None, catalogue.model(point.model).id)]
+    if not logged:
+        raise InputError(
+            f"its points are of {points[0].model}, and {request.log} is of {model}: give the log "
+            "of the server that was measured"
+        )
+    point = replace(logged[0], engine=logged[0].engine or log.program)
+    deployment = Deployments(catalogue).of(point)
+    stated, tp = deployment.stated, log.number("tp") or 1.0
+    if stated.tp and stated.tp != tp:
+        raise InputError(
+            f"its points are of tp {stated.tp}, and {request.log} is of tp {tp:.0f}: give the log "
+            "of the server that was measured"
+        )
+    scenario = Scenario(
+        hardware=deployment.hardware,
+        model=deployment.model,
+        engine=deployment.engine,
+        batches=(1,),
+        traffic=_traffic(point.prompt, point.output),
+        weights=point.weights or None,
+        kv=point.kv or None,
+    )
+    return _started(log, scenario)
+
+
+def _of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> CommandAnswer:
+    """Return what a log alone says."""
+    assert request.log is not None
+    called = log.settings.get("model", "")
+    model = str(request.model) if request.model else model_id(called, catalogue)
+    if model is None:
+        raise InputError(f"{request.log}: {no_model(called)}")
+    if request.hardware is None:
+        raise InputError(f"{request.log} does not name the chip: give {option('hardware')}")
+    chip = catalogue.hardware(str(request.hardware))
+    name = request.engine or log.program
+    if chip.kind != "gpu" and request.engine is None:
+        name = engine_of_class(chip)[0]
+    scenario = Scenario(
+        hardware=chip,
+        model=catalogue.model(model),
+        engine=catalogue.engine(name),
+        batches=(1,),
+        traffic=_traffic(None, None),
+        weights=request.weights or checkpoint_format(called) or None,
+        kv=request.kv,
+        sharding=Sharding(*(getattr(request, rank) for rank in ("chips", "tp", "pp", "ep", "dp"))),
+    )
+    start = _started(log, scenario)
+    words = ["fit", model, flag("on"), chip.id]
+    for name, value in log.settings.items():
+        if name in (*STARTED_WITH, "max_model_len", *_RANKS):
+            words += [flag(name), value]
+    if start.scenario.kv:
+        words += [flag("kv"), start.scenario.kv]
+    answer = report.Answer(None, start, "", request.log.name)
+    return _answer(answer, [], follow_up(request, FitMemory, *words))
+
+
+def _traffic(prompt: float | None, output: float | None) -> Traffic:
+    prompt, output = prompt or 1000.0, output or 1000.0
+    return Traffic(prompt, output, prompt + output / 2.0)
+
+
+def _started(log: StartLog, scenario: Scenario) -> Start:
+    """Return a start with the ranks, the longest length and the caches that it logged."""
+    ranks = {name: int(log.number(name) or 1) for name in _RANKS}
+    sharding = scenario.sharding
+    if not sharding.names_ranks:
+        sharding = replace(sharding, **ranks)
+    longest = float(log.length or log.number("max_model_len") or 0.0)
+    placed = replace(scenario, sharding=sharding, memory=MemoryChoice(longest=longest))
+    return Start(log, replace(placed, kv=scenario.kv or cache_format(log, placed)))
+
+
+def _answer(answer: report.Answer, notes: Sequence[str], next_command: str) -> CommandAnswer:
     return CommandAnswer(
-        lambda screen: report.parts(result, name, notes, next_command, screen.width),
-        lambda: report.records(result),
-        lambda: (report.TERM_TABLE, result.findings),
-        lambda: report.premises(result),
+        partial(report.parts, answer, notes, next_command),
+        partial(report.records, answer),
+        lambda: (report.TERM_TABLE, answer.terms),
+        partial(report.premises, answer),
         warnings=notes,
         keys=report.KEYS,
-        charts={"diagnose": later("diagnosis.chart", result)},
     )

@@ -8,6 +8,7 @@ from fastcalc.catalogue.difference import changes
 from fastcalc.catalogue.kinds import Kind
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Engine, Hardware, Model, Parameters
+from fastcalc.catalogue.schema.engine_parameters import STARTED_WITH
 from fastcalc.catalogue.selection import selected, single_names
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.commands.like import like
@@ -202,21 +203,15 @@ def catalogue(request: OwnFolders) -> Catalogue:
 def _limits(request: EngineLimits) -> Parameters | None:
     """Return the parameters that engines are started with, None for their own."""
     limits: dict[str, float] = {}
-    if request.gpu_memory_utilization is not None:
-        share = readers.share(request.gpu_memory_utilization, option("gpu_memory_utilization"))
-        limits["memory_fraction"] = share
-    for flag, names in _LIMITS.items():
-        if (most := getattr(request, flag)) is not None:
-            limit = readers.number(most, option(flag), LIMITS["sequences"], 256)
-            limits |= dict.fromkeys(names, limit)
+    for field, names in STARTED_WITH.items():
+        if (given := getattr(request, field)) is None:
+            continue
+        if field == "gpu_memory_utilization":
+            limit = readers.share(given, option(field))
+        else:
+            limit = readers.number(given, option(field), LIMITS["sequences"], 256)
+        limits |= dict.fromkeys(names, limit)
     return Parameters.model_validate(limits) if limits else None
-
-
-_LIMITS = {
-    "max_num_seqs": ("max_sequences", "small_sequences"),
-    "max_num_batched_tokens": ("prompt_chunk", "small_chunk"),
-}
-"""Parameters that a flag sets."""
 
 
 def check_longest(request: EngineLimits, tokens: float) -> None:

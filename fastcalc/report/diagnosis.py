@@ -1,55 +1,141 @@
 """Why a deployment is slower: a verdict, the terms, measured against predicted, settings."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
 from fastcalc.evidence.diagnosis.diagnose import Diagnosis, Finding
 from fastcalc.evidence.diagnosis.next_point import NextPoint
-from fastcalc.evidence.diagnosis.terms import PARTS
+from fastcalc.evidence.diagnosis.start import DIFFERS, MOST_CAUSES, Cause, Start
+from fastcalc.evidence.diagnosis.terms import EAGER, PARTS, TERMS, Term
+from fastcalc.evidence.point import Point
 from fastcalc.evidence.score import Prediction
 from fastcalc.formulas.types import Floats
+from fastcalc.mentions import option
 from fastcalc.records.columns import Column, values
 from fastcalc.report import record_tables
 from fastcalc.report.charts.drawing import Chart
 from fastcalc.report.charts.of_measurements import before_and_after
-from fastcalc.report.console import Listing, Notes, Part
+from fastcalc.report.console import Listing, Notes, Part, Screen, on_one_screen
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record
 
-COLUMNS: tuple[Column[Finding], ...] = (
-    Column("term", "text", "what may be slower than predicted", lambda f: f.term.name),
-    Column("part", "text", "what of it most likely is", lambda f: PARTS[f.part][1].name),
-    Column("named", "yes or no", "whether it is named as a cause", lambda f: f.is_named),
-    Column("tested", "yes or no", "whether it would show in the points", lambda f: f.is_tested),
-    Column("probability", "1", "that it is slower", lambda f: _tested(f, f.probability)),
-    Column("slower", "1", "how many times, where it is", lambda f: _tested(f, f.slower)),
-    Column("slower_low", "1", "lower end of 80 % of that", lambda f: _tested(f, f.low)),
-    Column("slower_high", "1", "upper end of 80 % of that", lambda f: _tested(f, f.high)),
-    Column("shows", "text", "where it shows", lambda f: f.term.shows),
-    Column("settings", "list", "what is known to change it", lambda f: list(f.term.settings)),
+
+@dataclass(frozen=True)
+class Answer:
+    """What points say of a deployment, what the log of its start says, or both.
+
+    file, log_file : what they are called
+    """
+
+    diagnosis: Diagnosis | None = None
+    start: Start | None = None
+    file: str = ""
+    log_file: str = ""
+
+    @property
+    def logged(self) -> Sequence[Cause]:
+        """What the log names as causes."""
+        return self.start.causes[:MOST_CAUSES] if self.start else []
+
+    @property
+    def terms(self) -> list["TermAnswer"]:
+        """What is said of each term, those that are named first."""
+        by_term = {finding.term: finding for finding in self._findings}
+        terms = [
+            TermAnswer(
+                term, by_term.get(term), [cause for cause in self.logged if cause.term is term]
+            )
+            for term in by_term or TERMS
+        ]
+        return sorted(terms, key=lambda answer: not answer.is_named)
+
+    @property
+    def settings(self) -> list[str]:
+        """What is known to change what is named: by the log, and of what it does not exclude."""
+        excluded = set[str]()
+        if self.start and self.start.log.settings and not self.start.log.is_on("eager"):
+            excluded.add(EAGER)
+        known = [cause.setting for cause in self.logged]
+        named = (f.term.settings for f in self._findings if f.is_named)
+        known += [text for row in zip_longest(*named) for text in row if text]  # most telling first
+        return [text for text in dict.fromkeys(known) if text not in excluded]
+
+    @property
+    def _findings(self) -> list[Finding]:
+        return self.diagnosis.findings if self.diagnosis else []
+
+
+@dataclass(frozen=True)
+class TermAnswer:
+    """What points find of a term, None without any, and what the log names."""
+
+    term: Term
+    finding: Finding | None
+    causes: Sequence[Cause]
+
+    @property
+    def is_named(self) -> bool:
+        """Whether points or the log name it."""
+        return bool(self.causes) or bool(self.finding and self.finding.is_named)
+
+    def tested(self, value: Callable[[Finding], Any]) -> Any:
+        """Return something of the finding, None where no point tests it."""
+        return value(self.finding) if self.finding and self.finding.is_tested else None
+
+
+COLUMNS: tuple[Column[TermAnswer], ...] = (
+    Column("term", "text", "what may be slower than predicted", lambda t: t.term.name),
+    Column(
+        "part",
+        "text",
+        "what of it most likely is",
+        lambda t: t.finding and PARTS[t.finding.part][1].name,
+    ),
+    Column("named", "yes or no", "whether it is named as a cause", lambda t: t.is_named),
+    Column(
+        "tested",
+        "yes or no",
+        "whether it would show in the points",
+        lambda t: bool(t.finding and t.finding.is_tested),
+    ),
+    Column("probability", "1", "that it is slower", lambda t: t.tested(lambda f: f.probability)),
+    Column("slower", "1", "how many times, where it is", lambda t: t.tested(lambda f: f.slower)),
+    Column("slower_low", "1", "lower end of 80 % of that", lambda t: t.tested(lambda f: f.low)),
+    Column("slower_high", "1", "upper end of 80 % of that", lambda t: t.tested(lambda f: f.high)),
+    Column("shows", "text", "where it shows", lambda t: t.term.shows),
+    Column("settings", "list", "what is known to change it", lambda t: list(t.term.settings)),
+    Column(
+        "logged",
+        "list",
+        "what the log of the start says of it",
+        lambda t: [cause.sentence for cause in t.causes],
+    ),
 )
 KEYS = tuple(column.key for column in COLUMNS)
 
 TERM_TABLE = (
-    words("term", lambda f: _name(f) if f.is_named else f.term.name),
-    numbers("sure", lambda f: f"{100 * f.probability:.0f} %" if f.is_tested else "-"),
-    numbers("slower", lambda f: f"{number(f.slower, 2)}x" if f.is_named else "-"),
-    numbers("80 %", lambda f: f"{_ends(f)}" if f.is_named else "-"),
-    words("", lambda f: "named" if f.is_named else ("" if f.is_tested else "not tested")),
+    words("term", lambda t: _name(t.finding) if t.finding and t.is_named else t.term.name),
+    numbers("sure", lambda t: t.tested(lambda f: f"{100 * f.probability:.0f} %") or "-"),
+    numbers("slower", lambda t: f"{number(t.finding.slower, 2)}x" if _by_points(t) else "-"),
+    numbers("80 %", lambda t: f"{_ends(t.finding)}" if _by_points(t) else "-"),
+    words("", lambda t: "named" if t.is_named else ("" if t.tested(bool) else "not tested")),
 )
 
 _SURELY = ((0.95, "almost certainly"), (0.8, "very likely"), (0.5, "likely"), (0.0, "perhaps"))
 _FASTER = 0.9  # median of measured over predicted time below which that is said
-_MOST_LINES = 12  # points that are drawn
+_MOST_LINES = 6  # points that are drawn, so that all fits one screen
 _WIDTH = 25  # characters of the picture
 _FURTHEST = 8.0  # times slower that it reaches
 
 
-def _tested(finding: Finding, value: float) -> float | None:
-    return value if finding.is_tested else None
+def _by_points(answer: TermAnswer) -> bool:
+    return bool(answer.finding and answer.finding.is_named)
 
 
 def _name(finding: Finding) -> str:
@@ -60,14 +146,25 @@ def _ends(finding: Finding) -> str:
     return f"{number(finding.low, 2)} to {number(finding.high, 2)}"
 
 
-def records(diagnosis: Diagnosis) -> list[Record]:
+def records(answer: Answer) -> list[Record]:
     """Return a record for each term."""
-    return [values(COLUMNS, finding) for finding in diagnosis.findings]
+    return [values(COLUMNS, term) for term in answer.terms]
 
 
-def premises(diagnosis: Diagnosis) -> dict[str, Any]:
-    """Return what stands alongside the records: the verdict, the points, what to measure next."""
-    after = _after(diagnosis)
+def premises(answer: Answer) -> dict[str, Any]:
+    """Return what stands alongside the records: verdict, points, what to measure next, the log."""
+    diagnosis, start = answer.diagnosis, answer.start
+    document: dict[str, Any] = {
+        "verdict": diagnosis.verdict if diagnosis else "differs" if answer.logged else "nothing",
+        "sentence": sentence(answer),
+        "settings": answer.settings,
+    }
+    if diagnosis:
+        document |= _of_points(diagnosis)
+    return document | ({"start": _of_start(start)} if start else {})
+
+
+def _of_points(diagnosis: Diagnosis) -> dict[str, Any]:
     points = [
         {
             "id": prediction.point.id,
@@ -76,39 +173,127 @@ def premises(diagnosis: Diagnosis) -> dict[str, Any]:
             "expected": prediction.expected,
             "expected_as_named": expected,
         }
-        for prediction, expected in zip(diagnosis.predictions, after.tolist(), strict=True)
+        for prediction, expected in zip(
+            diagnosis.predictions, _after(diagnosis).tolist(), strict=True
+        )
     ]
-    further = diagnosis.further and _request(diagnosis.further)
     return {
-        "verdict": diagnosis.verdict,
-        "sentence": verdict(diagnosis),
         "nothing_probability": diagnosis.belief.nothing,
         "points": points,
-        "next_point": further,
+        "next_point": diagnosis.further and _request(diagnosis.further),
         "set_aside": list(diagnosis.set_aside),
     }
 
 
-def parts(
-    diagnosis: Diagnosis, file: str, notes: Sequence[str], next_command: str, width: int
-) -> list[Part]:
+def _of_start(start: Start) -> dict[str, Any]:
+    log, (low, tokens, high) = start.log, start.tokens or (None, None, None)
+    return {
+        "program": log.program,
+        "version": log.version or None,
+        "settings": log.settings,
+        "kv_format": start.scenario.work.kv_format,
+        "weights_gb_per_chip": log.weights and log.weights / 1e9,
+        "expected_weights_gb_per_chip": float(start.placement.weights_per_chip) / 1e9,
+        "available_kv_gb_per_chip": log.available and log.available / 1e9,
+        "kv_cache_tokens": log.tokens,
+        "expected_kv_cache_tokens": tokens,
+        "expected_kv_cache_tokens_low": low,
+        "expected_kv_cache_tokens_high": high,
+        "max_concurrency": log.at_once,
+        "cuda_graphs_gb_per_chip": log.graphs and log.graphs / 1e9,
+        "attention_backend": log.backend or None,
+        "causes": [
+            {
+                "term": cause.term.name,
+                "sentence": cause.sentence,
+                "setting": cause.setting,
+                "times": cause.times,
+            }
+            for cause in start.causes
+        ],
+    }
+
+
+def parts(answer: Answer, notes: Sequence[str], next_command: str, screen: Screen) -> list[Part]:
     """Return the page: what was given, what differs, before and after, what to do about it."""
-    first = diagnosis.predictions[0]
-    chips = sorted({p.point.chips or p.point.tp or 1 for p in diagnosis.predictions})
-    count = len(diagnosis.predictions)
-    setting = (
-        f"{file}: {count} point{'s' * (count > 1)} of {first.point.model} on "
-        f"{' and '.join(map(str, chips))} {first.point.hardware}, engine {first.engine_used}"
-    )
-    page: list[Part] = [setting, "", verdict(diagnosis), ""]
-    page += [record_tables.table(TERM_TABLE, diagnosis.findings, width), ""]
-    page += ["Measured time over predicted: o before, * with what is named", ""]
-    page += [*_picture(diagnosis, width), ""]
-    settings = [text for f in diagnosis.findings if f.is_named for text in f.term.settings]
-    if settings:
-        page += ["Settings known to change it", "", Listing(list(dict.fromkeys(settings))), ""]
-    further = [_measure_next(diagnosis.further)] if diagnosis.further else []
-    return [*page, Notes([*further, *notes], next_command)]
+    return on_one_screen(partial(_page, answer, notes, next_command, screen), screen)
+
+
+def _page(
+    answer: Answer, notes: Sequence[str], next_command: str, screen: Screen, count: int
+) -> list[Part]:
+    """Return the page with so many settings and one."""
+    diagnosis, start, settings = answer.diagnosis, answer.start, answer.settings
+    shown = settings if screen.notes or screen.wide else settings[: count + 1]
+    page: list[Part] = [*_given(answer), "", sentence(answer), ""]
+    more: list[str] = []
+    if diagnosis:
+        page += [*_picture(diagnosis, screen.width), ""]
+        more = [_unnamed(diagnosis)]
+    if shown:
+        page += ["Settings known to change it", Listing(shown)]
+    if hidden := len(settings) - len(shown):
+        more = ["; ".join([*more, f"{hidden} more settings with {option('notes')}"])]
+    if diagnosis and diagnosis.further:
+        more += [_measure_next(diagnosis.further)]
+    if start:
+        more += [cause.sentence for cause in start.causes[MOST_CAUSES:]]
+    return [*page, Notes([*more, *notes], next_command)]
+
+
+def _given(answer: Answer) -> Iterator[str]:
+    """Yield a line on the points, and on the log."""
+    if answer.diagnosis:
+        predictions = answer.diagnosis.predictions
+        first, count = predictions[0], len(predictions)
+        chips = sorted({p.point.chips or p.point.tp or 1 for p in predictions})
+        yield (
+            f"{answer.file}: {count} point{'s' * (count > 1)} of {first.point.model} on "
+            f"{' and '.join(map(str, chips))} {first.point.hardware}, engine {first.engine_used}"
+        )
+    if answer.start:
+        yield f"{answer.log_file}: {_logged(answer.start)}"
+
+
+def _logged(start: Start) -> str:
+    """Return what was started, and how much its caches hold."""
+    log, scenario = start.log, start.scenario
+    name = f"{log.program} {log.version}".strip()
+    layout = f"{scenario.model.id} on {start.placement.layout.chips} {scenario.hardware.id}"
+    phrase = f"{name}, {layout}, cache {scenario.work.kv_format}"
+    if not log.tokens:
+        return f"{phrase}; it does not say how many tokens that holds"
+    if not start.tokens:
+        return f"{phrase} of {log.tokens:,} tokens"
+    low, tokens, high = (round(value) for value in start.tokens)
+    within = f" ({low:,} to {high:,})" * (low < high)
+    return f"{phrase} of {log.tokens:,} tokens, {tokens:,} expected{within} with its settings"
+
+
+def _unnamed(diagnosis: Diagnosis) -> str:
+    """Return how likely each term is that is not named, and which no point tests."""
+    terms = [
+        f"{f.term.name} {100 * f.probability:.0f} %" if f.is_tested else f"{f.term.name} not tested"
+        for f in diagnosis.findings
+        if not f.is_named
+    ]
+    return f"not named: {', '.join(terms)}"
+
+
+def sentence(answer: Answer) -> str:
+    """Return what the log names, and what the points do."""
+    diagnosis, start = answer.diagnosis, answer.start
+    by_points = verdict(diagnosis) if diagnosis else ""
+    if not start:
+        return by_points
+    named = "; ".join(cause.sentence for cause in answer.logged)
+    by_log = f"By the log, {named}" if named else "Nothing in the log is slower than by default"
+    if start.tokens and start.log.tokens and start.log.tokens > DIFFERS * start.tokens[2]:
+        more = start.log.tokens / start.tokens[1]
+        by_log += f"; the cache holds {more:.1f} times more tokens than expected"
+    if not by_points:
+        return by_log
+    return f"{by_log}. With its settings, {by_points[0].lower()}{by_points[1:]}"
 
 
 def chart(diagnosis: Diagnosis) -> Chart:
@@ -117,13 +302,13 @@ def chart(diagnosis: Diagnosis) -> Chart:
     phases = [prediction.phase for prediction in diagnosis.predictions]
     batches = diagnosis.belief.slowdowns.batches
     lengths = np.array([point.prompt or np.nan for point in points])
-    before = np.exp(diagnosis.belief.slowdowns.residuals)
-    high, after, low = (before / slower for slower in diagnosis.slower)
+    now = np.exp(diagnosis.belief.slowdowns.residuals)
+    high, after, low = (now / slower for slower in diagnosis.slower)
     return before_and_after(
         f"Before and after a diagnosis: {points[0].model} on {points[0].hardware}",
         phases,
         np.where(np.array(phases) == "prefill", lengths, batches),
-        before,
+        diagnosis.before,
         after,
         (low, high),
         [verdict(diagnosis)],
@@ -195,22 +380,29 @@ def _picture(diagnosis: Diagnosis, width: int) -> list[Part]:
 
     Of many points, those that are furthest off.
     """
-    residuals = diagnosis.belief.slowdowns.residuals
-    furthest = set(np.argsort(-np.abs(residuals))[:_MOST_LINES].tolist())
-    before = np.exp(residuals)
-    lines = zip(diagnosis.predictions, before, before / diagnosis.slower[1], strict=True)
+    after = np.exp(diagnosis.belief.slowdowns.residuals) / diagnosis.slower[1]
+    furthest = set(np.argsort(-np.abs(np.log(diagnosis.before)))[:_MOST_LINES].tolist())
+    lines = zip(diagnosis.predictions, diagnosis.before, after, strict=True)
     rows = [line for place, line in enumerate(lines) if place in furthest]
     columns = (
         words("point", lambda row: _about(row[0])),
         numbers("measured", lambda row: number(row[0].point.value)),
-        numbers("predicted", lambda row: number(row[0].expected)),
-        numbers("o", lambda row: f"{number(row[1], 2)}x"),
-        numbers("*", lambda row: f"{number(row[2], 2)}x"),
-        words(f"0.5x     1x{'8x':>{_WIDTH - 11}}", lambda row: _line(row[1], row[2])),
+        numbers("predicted", lambda row: number(_by_default(row[0].point, row[1]))),
+        numbers("before|o", lambda row: f"{number(row[1], 2)}x"),
+        numbers("after|*", lambda row: f"{number(row[2], 2)}x"),
+        words(
+            f"measured time over predicted|0.5x     1x{'8x':>{_WIDTH - 11}}",
+            lambda row: _line(row[1], row[2]),
+        ),
     )
-    hidden = len(residuals) - len(rows)
+    hidden = diagnosis.before.size - len(rows)
     remainder = [f"and {hidden:,} points that are less far off"] if hidden else []
     return [record_tables.table(columns, rows, width), *remainder]
+
+
+def _by_default(point: Point, times: float) -> float:
+    """Return what was predicted of a point that takes so many times longer."""
+    return point.value / times if point.is_time else point.value * times
 
 
 _SHORT = {"tokens_per_s_total": "tok/s", "tokens_per_s_per_user": "tok/s a user"}

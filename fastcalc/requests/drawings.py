@@ -44,7 +44,15 @@ class Drawing(groups.OutputFile):
     dpi: Annotated[float, flag("N", "Dots an inch of a PNG.")] = 150.0
 
 
-class Plot(KindOfChart, Evaluated, groups.OwnRuns, groups.Paid, Drawing, groups.OwnFolders):
+class Plot(
+    KindOfChart,
+    Evaluated,
+    groups.OwnRuns,
+    groups.StartUpLog,
+    groups.Paid,
+    Drawing,
+    groups.OwnFolders,
+):
     """Draw a chart, in a file by its ending (svg, pdf, png, ...) or in the terminal.
 
     Of models on chips: speed against batch, the roofline, the frontier of speed and price, the time

@@ -184,6 +184,14 @@ class OwnRuns(Request):
     ] = None
 
 
+class StartUpLog(Request):
+    """Measurements."""
+
+    log: Annotated[
+        Path | None, flag("FILE", "What the server printed when it started: vLLM or SGLang.")
+    ] = None
+
+
 class ChipCount(Request):
     """Deployment."""
 

@@ -83,16 +83,16 @@ class Calibrate(Measurements, groups.OutputFile, groups.OwnFolders):
     ] = None
 
 
-class Diagnose(Measurements, groups.Written):
-    """Say why a deployment is slower than predicted, from a few of its measured points.
+class Diagnose(Measurements, groups.StartUpLog, groups.Written):
+    """Say why a deployment is slower than predicted, by a few measured points or its start-up log.
 
-    At most two causes are named, with how surely, by how much, and the settings known to change
-    them; or that nothing differs, or which point to measure next.
+    At most two causes are named by each, with how surely, by how much, and the settings known to
+    change them; or that nothing differs, or which point to measure next.
     """
 
     examples = (
-        "fastcalc diagnose my-runs.csv",
-        "fastcalc diagnose my-runs.csv --format json",
+        "fastcalc diagnose my-slow-runs.csv --log my-server.log",
+        "fastcalc diagnose --log my-server.log --hardware h100-sxm --format json",
     )
 
     path: Annotated[

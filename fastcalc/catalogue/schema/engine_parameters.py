@@ -242,3 +242,10 @@ class DeclaredParameters(Generic[Value]):
 PARAMETERS: dict[str, Parameter] = {
     parameter.name: parameter.metadata["declared"] for parameter in fields(DeclaredParameters)
 }
+
+STARTED_WITH = {
+    "gpu_memory_utilization": ("memory_fraction",),
+    "max_num_seqs": ("max_sequences", "small_sequences"),
+    "max_num_batched_tokens": ("prompt_chunk", "small_chunk"),
+}
+"""Parameters that a server is started with, by the name that vLLM gives the setting."""

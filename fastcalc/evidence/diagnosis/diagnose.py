@@ -1,12 +1,12 @@
 """Measured points of one deployment, and what of it is slower than predicted."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from fastcalc.catalogue.schema import Engine
+from fastcalc.catalogue.schema import Engine, Parameters
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
 from fastcalc.evidence.deployments import Deployments
@@ -53,12 +53,14 @@ class Diagnosis:
     """What is slower than predicted, in the points of one deployment.
 
     predictions : of the points, before anything is named
+    before : measured time over predicted, of the engine without the settings of a start [1]
     set_aside : sentences about points that are left out
     deployments : where further points are looked up
     """
 
     predictions: Sequence[Prediction]
     belief: Belief
+    before: Floats
     set_aside: Sequence[str]
     deployments: Deployments
 
@@ -138,13 +140,22 @@ def _quantiles(values: Floats, weights: Floats) -> Floats:
 
 
 def diagnose(
-    points: Sequence[Point], catalogue: Catalogue, engine: Engine | None = None
+    points: Sequence[Point],
+    catalogue: Catalogue,
+    engine: Engine | None = None,
+    limits: Parameters | None = None,
 ) -> Diagnosis:
     """Return what of a deployment is slower than predicted, all under one engine if it is given.
 
+    limits : parameters that its server was started with
+
     Raises InputError if no point of it can be predicted.
     """
-    deployments = Deployments(catalogue, engine)
+    plain = Deployments(catalogue, engine)
+    deployments = plain
+    if limits is not None:
+        limited = engine.limited(limits) if engine else None
+        deployments = Deployments(replace(catalogue, limits=limits), limited)
     batches, reasons = gather(points, deployments)
     set_aside = [f"{points[at].id}: {reason}" for at, reason in sorted(reasons.items())]
     if not batches:
@@ -156,9 +167,21 @@ def diagnose(
         raise InputError(f"nothing can be diagnosed: {'; '.join(impossible[:3])}")
     weighed, sampled = _few_enough(possible)
     batches, _ = gather(weighed, deployments)
+    slowdowns = slowdowns_of(batches)
+    by_default = rows_of(gather(weighed, plain)[0])
+    times = by_default.measured / np.maximum(by_default.seconds(), by_default.bound)
+    before = {id(point): time for point, time in zip(by_default.points, times, strict=True)}
     return Diagnosis(
-        predictions=predictions_of(rows_of(batches)),
-        belief=believe(slowdowns_of(batches)),
+        predictions=predictions_of(slowdowns.rows),
+        belief=believe(slowdowns),
+        before=np.array(
+            [
+                before.get(id(point), time)
+                for point, time in zip(
+                    slowdowns.rows.points, np.exp(slowdowns.residuals), strict=True
+                )
+            ]
+        ),
         set_aside=[*set_aside, *elsewhere, *impossible, *sampled],
         deployments=deployments,
     )

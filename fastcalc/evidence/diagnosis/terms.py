@@ -82,10 +82,18 @@ class Term:
 
 
 _POWER = "a power cap or low clocks: nvidia-smi -q -d POWER,CLOCK"
-_EAGER = "eager mode instead of CUDA graphs (enforce_eager)"
+EAGER = "eager mode instead of CUDA graphs (enforce_eager)"
 
 # Launches without graphs are about those of engines/eager.yaml, kernels of an early release about
 # those of engines/young.yaml.
+LAUNCHES = Part(
+    "of every launch",
+    towards=(
+        ("decode_layer_floor", 150e-6),
+        ("collective_latency", 40e-6),
+        ("sequence_overhead", 150e-6),
+    ),
+)
 HOST = Term(
     "host time",
     "longer",
@@ -97,14 +105,7 @@ HOST = Term(
             "of each sequence",
             costs=(("sequence_overhead", 1.0), ("stage_overhead", 1.0)),
         ),
-        Part(
-            "of every launch",
-            towards=(
-                ("decode_layer_floor", 150e-6),
-                ("collective_latency", 40e-6),
-                ("sequence_overhead", 150e-6),
-            ),
-        ),
+        LAUNCHES,
         Part(
             "of every kernel",
             towards=(
@@ -115,7 +116,7 @@ HOST = Term(
         ),
     ),
     settings=(
-        _EAGER,
+        EAGER,
         "an old release of the engine: a newer one launches less and ahead of the chip",
         "a slow or busy host CPU; penalties, logprobs or guided decoding",
     ),
@@ -162,7 +163,7 @@ LINKS = Term(
         "PCIe instead of NVLink: nvidia-smi topo -m",
         "no peer-to-peer copies or custom all-reduce: NCCL_P2P_DISABLE, "
         "--disable-custom-all-reduce",
-        _EAGER,
+        EAGER,
     ),
 )
 ROOM = Part("")

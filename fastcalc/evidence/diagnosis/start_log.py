@@ -1,0 +1,75 @@
+"""A start of vLLM or SGLang as its log has it: settings, memory, and tokens that caches hold."""
+
+import re
+from dataclasses import dataclass, field
+
+VLLM, SGLANG = "vllm", "sglang"
+SETTINGS: dict[str, dict[str, str]] = {
+    VLLM: {
+        "model": "model",
+        "gpu_memory_utilization": "gpu_memory_utilization",
+        "max_model_len": "max_model_len",
+        "max_num_seqs": "max_num_seqs",
+        "max_num_batched_tokens": "max_num_batched_tokens",
+        "tp": "tensor_parallel_size",
+        "pp": "pipeline_parallel_size",
+        "dp": "data_parallel_size",
+        "eager": "enforce_eager",
+        "kv": "kv_cache_dtype",
+        "quantization": "quantization",
+        "block_size": "block_size",
+    },
+    SGLANG: {
+        "model": "model_path",
+        "gpu_memory_utilization": "mem_fraction_static",
+        "max_model_len": "context_length",
+        "max_num_seqs": "max_running_requests",
+        "max_num_batched_tokens": "chunked_prefill_size",
+        "tp": "tp_size",
+        "pp": "pp_size",
+        "dp": "dp_size",
+        "eager": "disable_cuda_graph",
+        "kv": "kv_cache_dtype",
+        "quantization": "quantization",
+        "block_size": "page_size",
+    },
+}
+"""What a program calls each setting, by the name that it has here."""
+
+
+@dataclass
+class StartLog:
+    """A start of a server, as far as its log says.
+
+    program, version : ``vllm`` or ``sglang``, and its release
+    settings : by the name of fastcalc's own option or field, as it was written
+    weights, available, total, free : of the memory of a chip; the last two before it starts [byte]
+    tokens : that the caches of a replica hold [1]
+    length, at_once : tokens of the longest sequence, and how many of these they hold [1]
+    graphs : memory that CUDA graphs took [byte]
+    equivalent : share of memory that caches would have without what is set aside for graphs [1]
+    backend : of attention, as it is called
+    """
+
+    program: str
+    version: str = ""
+    settings: dict[str, str] = field(default_factory=dict)
+    weights: float | None = None
+    available: float | None = None
+    total: float | None = None
+    free: float | None = None
+    tokens: int | None = None
+    length: int | None = None
+    at_once: float | None = None
+    graphs: float | None = None
+    equivalent: float | None = None
+    backend: str = ""
+
+    def number(self, name: str) -> float | None:
+        """Return a setting that is a number, None where it is left open."""
+        text = self.settings.get(name, "")
+        return float(text) if re.fullmatch(r"\d+(?:\.\d+)?(?:e-?\d+)?", text) else None
+
+    def is_on(self, name: str) -> bool:
+        """Return whether a setting is on."""
+        return self.settings.get(name) == "True"
