@@ -1,9 +1,14 @@
 """Plans that hold at slow ends of ranges, and what it costs not to know speeds."""
 
 import json
+from statistics import NormalDist
 
+import numpy as np
 import pytest
 
+from fastcalc.catalogue.schema.own_rows import OwnDeployment
+from fastcalc.core.own_rows import AFTER_ONE_ROW, effect_of
+from fastcalc.formulas.regret import expected_regret, regret_after
 from tests.helpers import run_once, words
 
 PLAN = ("plan", "llama-3.3-70b", "--on", "mi355x,b200", "--prompt", 1000, "--output", 500,
@@ -54,3 +59,96 @@ def test_ranges_without_measurements_like_them_are_marked(fastcalc, records):
     assert "no measurement of neuron foretells" in wider["trainium-2"]
     text = words(fastcalc(*plan).out)
     assert "!: wider, for few or no measurements are like it" in text
+
+
+AT = np.linspace(-3.0, 3.0, 61)
+STEPS = np.array([np.ceil(7.3 * np.exp(0.25 * AT)) * 900, np.ceil(2.6 * np.exp(0.4 * AT)) * 2600])
+
+
+def drawn(seed=1, count=400_000):
+    """Costs of both plans at speeds drawn at random, and the draws."""
+    speeds = np.random.default_rng(seed).standard_normal((2, count))
+    costs = [np.interp(draw, AT, row) for draw, row in zip(speeds, STEPS, strict=True)]
+    return speeds, np.array(costs)
+
+
+@pytest.mark.parametrize("held", [0.0, 1.28])
+def test_expected_regret_is_that_of_draws(held):
+    _, costs = drawn()
+    bought = np.array([np.interp(held, AT, row) for row in STEPS])
+    paid = np.maximum(costs, bought[:, np.newaxis])
+    by_chance = (paid - costs.min(axis=0)).mean(axis=1)
+    assert expected_regret(costs=STEPS, at=AT, held=held) == pytest.approx(by_chance, rel=0.02)
+
+
+@pytest.mark.parametrize("measured", [0, 1])
+def test_regret_after_a_measurement_is_that_of_draws(measured):
+    """Speeds that a signal leaves open are drawn for each of many, spread over all there are."""
+    error, count = 0.3, 1000
+    left_open = error * np.random.default_rng(2).standard_normal(4000)
+    signals = [NormalDist().inv_cdf((at + 0.5) / count) for at in range(count)]
+    others = drawn()[1][1 - measured]
+    row, other = STEPS[measured], STEPS[1 - measured]
+    of_other = np.maximum(others, np.interp(0.0, AT, other)).mean()
+    least = []
+    for signal in np.array(signals) * np.sqrt(1 - error**2):
+        then = np.interp(signal + left_open, AT, row)
+        bought = np.interp([signal, 0.0], AT, row)
+        least.append(min(of_other, *(np.maximum(then, held).mean() for held in bought)))
+    hindsight = drawn()[1].min(axis=0).mean()
+    after = regret_after(costs=STEPS, at=AT, held=0.0, measured=measured, error=error)
+    assert after == pytest.approx(np.mean(least) - hindsight, rel=0.04)
+    assert 0.0 < after < expected_regret(costs=STEPS, at=AT, held=0.0).min()
+
+
+def test_limits_of_regret():
+    certain = np.array([np.full(61, 100.0), np.full(61, 140.0)])
+    assert expected_regret(costs=certain, at=AT, held=0.0) == pytest.approx([0.0, 40.0])
+    alone = expected_regret(costs=STEPS[:1], at=AT, held=0.0)
+    dominated = np.stack([STEPS[0], np.full(61, 1e6)])
+    assert expected_regret(costs=dominated, at=AT, held=0.0)[0] == pytest.approx(alone[0])
+    nothing = regret_after(costs=STEPS, at=AT, held=0.0, measured=0, error=1.0)
+    before = expected_regret(costs=STEPS, at=AT, held=0.0).min()
+    assert nothing == pytest.approx(before)
+    kept = regret_after(costs=dominated, at=AT, held=0.0, measured=1, error=0.0)
+    assert kept == pytest.approx(alone[0])
+
+
+def test_a_row_where_a_plan_runs_leaves_what_a_measurement_is_said_to():
+    row = {"batch": 32, "context": 1500, "prompt": 1000, "decode_share": 1.0, "slower": 1.1}
+    names = {"hardware": "chip", "model": "model", "weights": "bf16", "kv": "bf16"}
+    deployment = OwnDeployment.model_validate(names | {"chips": 1, "file": "f", "rows": [row]})
+    effect = effect_of(deployment, batch=32.0, context=1500.0, prompt=1000.0)
+    assert pytest.approx(float(effect.narrowed(1.0))) == AFTER_ONE_ROW
+    assert AFTER_ONE_ROW < 0.25
+
+
+def test_the_advised_measurement_lowers_the_regret_once_it_is_made(fastcalc, tmp_path):
+    """The closed loop: what was advised is measured just as expected, and given to --like."""
+    plan = (*PLAN, "--weights", "bf16", "--kv", "bf16")
+    before = json.loads(fastcalc(*plan, "--format", "json").out)
+    first, *_ = before["regret"]["plans"]
+    advised = before["regret"]["measurements"][0]
+    assert advised["hardware"] == first["hardware"] == "mi355x"
+    assert advised["usd"] == pytest.approx(advised["chips"] * 2.95 * advised["minutes"] / 60)
+    left = advised["expected_regret_usd_per_month_then"]
+    assert 0 < left < first["expected_regret_usd_per_month"]
+    best = before["records"][0]
+    row = {name: best[name] for name in ("hardware", "model", "engine", "tp", "ep", "pp", "dp")}
+    row |= {"id": "own-1", "source": "us", "url": "", "date": "2026-11", "chips": advised["chips"],
+            "weights": "bf16", "kv": "bf16", "concurrency": advised["batch"], "prompt": 1000,
+            "output": 500, "metric": "tpot_s", "value": best["service_tpot_ms"] / 1e3,
+            "tokens_per_pass": 1, "measured_by": "user", "notes": "kind=e2e_concurrency"}  # fmt: skip
+    file = tmp_path / "rows.csv"
+    file.write_text(",".join(row) + "\n" + ",".join(map(str, row.values())) + "\n")
+    ran = fastcalc(*plan, "--like", file, "--format", "json")
+    assert ran.code == 0, ran.err
+    after = json.loads(ran.out)["regret"]
+    assert (
+        after["plans"][0]["expected_regret_usd_per_month"]
+        < 0.7 * first["expected_regret_usd_per_month"]
+    )
+    assert "mi355x" not in {measured["hardware"] for measured in after["measurements"]}
+    text = words(fastcalc(*plan, "--notes").out)
+    assert f"rent {advised['chips']} mi355x for {advised['minutes']} minutes" in text
+    assert advised["command"] in text

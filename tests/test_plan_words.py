@@ -23,6 +23,7 @@ from fastcalc.report.ranked_plan import tpot_range
 from fastcalc.search.plan.candidates import candidates, deployments
 from fastcalc.search.plan.cheapest_plans import decide
 from fastcalc.search.plan.service import Service
+from fastcalc.search.plan.verdict import Verdict
 from tests.helpers import outcome, run_once, words
 
 CATALOGUE = Catalogue()
@@ -613,7 +614,7 @@ def test_chips_are_those_of_both_pools(planned, fastcalc):
 
 
 def test_the_page_holds_every_note_and_warning(found):
-    parts = plan_parts(found, 2, "what was asked", Typed(), Screen(100, wide=True))
+    parts = plan_parts(Verdict(found), 2, "what was asked", Typed(), Screen(100, wide=True))
     lines = parts[-1].lines
     shown = [*found.plans[:2], found.runner_up, found.in_own_formats]
     warnings = {line for plan in shown for line in plan.replica.warnings}

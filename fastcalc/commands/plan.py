@@ -33,6 +33,7 @@ from fastcalc.search.plan.decision import Decision, Plan
 from fastcalc.search.plan.fleet_plan import carried_by
 from fastcalc.search.plan.service import Objective, Service
 from fastcalc.search.plan.tariff import Tariff
+from fastcalc.search.plan.verdict import Verdict
 from fastcalc.search.sweep.grid import Grid
 from fastcalc.written import shown
 
@@ -63,26 +64,27 @@ def run(request: FindPlans) -> CommandAnswer:
         return decide_surely(grids, replace(service, rate=rate), shown=request.top)
 
     decision = settled(people, decide_at, _request_seconds) if people else decide_at(service.rate)
-    service = decision.service
+    service, typed = decision.service, typed_of(request)
+    verdict = Verdict(decision, grids, as_text(request.model))
     if not decision.plans:
         return no_answer(
             [refusal(decision), *_carried_within(grids, decision)],
             plan_columns.KEYS,
             plan_table.columns(service),
-            lambda: report.details(decision, typed_of(request)),
+            lambda: report.details(verdict, typed),
             notes,
         )
-    plans, typed = decision.plans[: request.top], typed_of(request)
+    plans = decision.plans[: request.top]
     if request.emit is not None:
         return started(request, [(decision.plans[0], service)], notes)
 
     return CommandAnswer(
         lambda screen: plan_table.parts(
-            decision, request.top, phrase(request, service), typed, screen
+            verdict, request.top, phrase(request, service), typed, screen
         ),
         lambda: report.plan_records(plans, service, typed),
         lambda: (plan_table.columns(service), report.unrounded(plans, service, commands.Typed())),
-        lambda: report.details(decision, typed),
+        lambda: report.details(verdict, typed),
         notes=notes,
     )
 

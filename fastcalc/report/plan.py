@@ -9,10 +9,12 @@ from fastcalc.report import records
 from fastcalc.report.commands import Typed, compare_command
 from fastcalc.report.plan_columns import KEYS, PLAN_COLUMNS
 from fastcalc.report.plan_refusal import relaxed
+from fastcalc.report.plan_regret import regret_record
 from fastcalc.report.ranked_plan import RankedPlan, undetermined
 from fastcalc.report.records import Record, grounds, plain, plainly
 from fastcalc.search.plan.decision import FEWER_BITS, REASONS, Decision, Plan
 from fastcalc.search.plan.service import Service
+from fastcalc.search.plan.verdict import Verdict
 
 _RATES = (
     "service_* are of the whole deployment as it is asked, service_joules_per_token of output "
@@ -44,8 +46,9 @@ def unrounded(
     return rows
 
 
-def details(decision: Decision, typed: Typed) -> Record:
+def details(verdict: Verdict, typed: Typed) -> Record:
     """Return what stands alongside the plans: why others lost, the runner-up, what would help."""
+    decision = verdict.decision
     service = decision.service
     unknown = sorted(decision.unknown)
     return {
@@ -64,6 +67,7 @@ def details(decision: Decision, typed: Typed) -> Record:
         "relax": [] if decision.plans else relaxed(decision),
         "assumptions": assumptions(decision),
         "best_in_fewer_bits": plan_records(decision.in_fewer_bits[:FEWER_BITS], service, typed),
+        "regret": regret_record(verdict),
     }
 
 

@@ -17,6 +17,7 @@ from fastcalc.report.ranked_plan import RankedPlan, tpot_range
 from fastcalc.report.records import Record, plain, plainly
 from fastcalc.search.plan.decision import FEWER_BITS, Plan
 from fastcalc.search.plan.fleet_plan import FleetPlan, Share
+from fastcalc.search.plan.verdict import Verdict
 
 _ALTERNATIVES, _RENTED, _OTHERS = 2, 1, 4
 """Further plans of chips that are owned, rented plans where some are, and other chips to rent."""
@@ -51,7 +52,7 @@ def details(fleet: FleetPlan, typed: Typed) -> Record:
                 "owned_chips": _count(share),
                 "requests_per_s": plain(share.requests),
                 "chips_left": plain(share.chips_left),
-                **plan.details(share.decision, typed),
+                **plan.details(Verdict(share.decision), typed),
             }
             for share in fleet.shares
         ],

@@ -12,24 +12,28 @@ from fastcalc.report.numbers_as_text import dollars, many, number
 from fastcalc.report.plan import runner_up_price
 from fastcalc.report.plan_api import api_notes
 from fastcalc.report.plan_refusal import FIELDS, MOST_NAMED, unknown_chips
+from fastcalc.report.plan_regret import regret_notes
 from fastcalc.report.ranked_plan import tpot_range, undetermined
 from fastcalc.report.record_tables import marked
 from fastcalc.report.rounding import rounded_down, rounded_up
 from fastcalc.search.plan.decision import REASONS, Decision, Plan
 from fastcalc.search.plan.service import NEAR, Service
+from fastcalc.search.plan.verdict import Verdict
 
 _UNITS = {"usd": "$", "watts": "W", "chips": "chips"}
 _FULL = 0.9
 """Share of its capacity above which a replica without a queue is worth a word. [1]"""
 
 
-def first_notes(decision: Decision, shown: Sequence[Plan]) -> list[str]:
+def first_notes(verdict: Verdict, shown: Sequence[Plan]) -> list[str]:
     """Return what changes how the plans are read, in short."""
+    decision = verdict.decision
     chosen, service = decision.plans[0], decision.service
     unknown = [": ".join(unknown_chips(decision))] if decision.unknown else []
     return [
         *against_api(chosen, service),
         *_next_chip(decision),
+        *regret_notes(verdict, matters=True),
         *slow_end(chosen, service),
         *_busy(chosen, service),
         *idle(chosen),

@@ -14,10 +14,12 @@ from fastcalc.report.numbers_as_text import number
 from fastcalc.report.plan import notes, unrounded
 from fastcalc.report.plan_columns import COLUMNS, WEAK
 from fastcalc.report.plan_notes import chips_and_price, cut, first_notes, reported, times_the_cost
+from fastcalc.report.plan_regret import regret_notes
 from fastcalc.report.ranked_plan import tpot_range
 from fastcalc.report.records import Record
 from fastcalc.search.plan.decision import FEWER_BITS, Decision, Plan
 from fastcalc.search.plan.service import Service
+from fastcalc.search.plan.verdict import Verdict
 
 
 def _cut(record: Record, prefix: str = "") -> str:
@@ -72,8 +74,9 @@ _RATELESS = {"usd": ("$/Mtok", "total"), "watts": ("joules", "a token")}
 """What is least where no rate says how many replicas there are: one column for the other."""
 
 
-def parts(decision: Decision, top: int, request: str, typed: Typed, screen: Screen) -> list[Part]:
+def parts(verdict: Verdict, top: int, request: str, typed: Typed, screen: Screen) -> list[Part]:
     """Return the answer in a sentence, one table of plans and other chips, a key and notes."""
+    decision = verdict.decision
     chosen = decision.plans[0]
     plans = decision.plans[: top if screen.wide else min(top, _FIRST)]
     shown_chips = {plan.scenario.hardware.id for plan in plans}
@@ -97,7 +100,7 @@ def parts(decision: Decision, top: int, request: str, typed: Typed, screen: Scre
         for label, record in zip(labels, unrounded(shown, decision.service, typed), strict=False)
     ]
     (table,) = record_tables.tables(columns, [rows], screen.width)
-    all_notes = list(reported(decision, listed))
+    all_notes = [*reported(decision, listed), *regret_notes(verdict)]
     if own_plan:
         weights, cache = own_formats(own_plan.scenario.model)
         phrase = f"in the model's own formats ({weights}, cache {cache})"
@@ -105,7 +108,7 @@ def parts(decision: Decision, top: int, request: str, typed: Typed, screen: Scre
         all_notes.insert(0, f"{phrase}, {cost}: {bill}")
     warned = (line for plan in listed for line in plan.replica.warnings)
     all_notes += [*notes(decision.service), *dict.fromkeys(warned)]
-    short_notes, command = first_notes(decision, shown), compare_command(chosen.scenario, typed)
+    short_notes, command = first_notes(verdict, shown), compare_command(chosen.scenario, typed)
     sure = "; chips and times are those of slow chips, exp. by expected speeds"
     key = _KEY + sure * (decision.expected is not None)
     key += IN_NODES if any(plan.node_chips > 1 for plan in shown) else ""

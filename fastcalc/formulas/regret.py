@@ -1,0 +1,100 @@
+"""What it costs to choose before speeds are known, and what a measurement is worth."""
+
+from statistics import NormalDist
+
+import numpy as np
+
+from fastcalc.formulas.types import Array, Floats
+
+_NODES = 96
+"""Along each unknown speed. [1]"""
+
+
+def expected_regret(*, costs: Floats, at: Floats, held: float) -> Array:
+    r"""Return what each plan costs on average above the best in hindsight. [USD]
+
+    .. math:: R_k = E[\max(C_k(h), C_k(z_k)) - \min_j C_j(z_j)]
+
+    costs : a row for each plan, at some speeds of its chip, :math:`C_k(z)` [USD]
+    at : these, in standard deviations below what is expected of its logarithm, ascending [1]
+    held : the same at which a plan is bought, :math:`h` [1]
+
+    What is bought is paid for, used or not, and what is missing is bought as well. Speeds are
+    lognormal, and those of one chip say nothing of another's. Source: Savage, "The theory of
+    statistical decision," J. Amer. Statist. Assoc. 46, 1951.
+
+    What costs 100, or 200 on the slower half of chips, against 150 in any case:
+
+    >>> expected_regret(
+    ...     costs=np.array([[100.0, 100.0, 200.0, 200.0], [150.0, 150.0, 150.0, 150.0]]),
+    ...     at=np.array([-3.0, -1e-9, 1e-9, 3.0]),
+    ...     held=-1.0,
+    ... )
+    array([25., 25.])
+    """
+    needed = _along(costs, at, _speeds())
+    bought = _along(costs, at, np.array([held]))
+    return np.asarray(np.maximum(needed, bought).mean(axis=1) - _in_hindsight(needed))
+
+
+def regret_after(*, costs: Floats, at: Floats, held: float, measured: int, error: float) -> float:
+    r"""Return the expected regret of whoever first measures one chip and then chooses. [USD]
+
+    .. math:: E_m[\min_k E[\max(C_k(h), C_k(z_k)) \mid m]] - E[\min_j C_j(z_j)],
+        \; z = \sqrt{1 - r^2} m + r \epsilon
+
+    costs : a row for each plan, at some speeds of its chip, :math:`C_k(z)` [USD]
+    at : these, in standard deviations below what is expected of its logarithm, ascending [1]
+    held : the same at which a plan is bought, :math:`h` [1]
+    measured : the row of the chip that is measured [1]
+    error : standard deviation that is left, over that before, :math:`r` [1]
+
+    Of the chip measured as much is bought as what is then known says, or as before, whichever
+    costs less. Source: Raiffa and Schlaifer, "Applied statistical decision theory," 1961, ch. 4.
+
+    Measured without error, the only plan there is leaves nothing to regret:
+
+    >>> round(regret_after(
+    ...     costs=np.array([[100.0, 150.0, 200.0]]),
+    ...     at=np.array([-3.0, 0.0, 3.0]),
+    ...     held=0.0,
+    ...     measured=0,
+    ...     error=0.0,
+    ... ), 6)
+    0.0
+    """
+    speeds = _speeds()
+    needed = _along(costs, at, speeds)
+    bought = _along(costs, at, np.array([held]))
+    options = np.maximum(needed, bought).mean(axis=1)
+    signal = speeds[:, np.newaxis] * np.sqrt(1.0 - error**2)
+    chip = costs[measured : measured + 1]
+    then = _along(chip, at, signal + error * speeds)[0]
+    rebought = _along(chip, at, signal + error * held)[0]
+    as_before = np.maximum(then, bought[measured]).mean(axis=1)
+    known = np.minimum(np.maximum(then, rebought).mean(axis=1), as_before)
+    others = np.min(np.delete(options, measured), initial=np.inf)
+    return float(np.minimum(known, others).mean()) - _in_hindsight(needed)
+
+
+def _speeds() -> Floats:
+    """Return standard normal deviations, each the middle of an equal share of all.
+
+    Costs go in steps, at which quadratures for smooth functions are less exact: with 64 nodes,
+    Gauss-Hermite is up to 10 % off where this is 2 %.
+    """
+    middles = (np.arange(_NODES) + 0.5) / _NODES
+    return np.array([NormalDist().inv_cdf(middle) for middle in middles.tolist()])
+
+
+def _along(costs: Floats, at: Floats, deviations: Floats) -> Floats:
+    """Return costs at other deviations, on straight lines between those there are."""
+    return np.stack([np.interp(deviations, at, row) for row in costs])
+
+
+def _in_hindsight(needed: Floats) -> float:
+    """Return the mean of the least cost over all speeds, one axis of them after another."""
+    least = needed[0]
+    for row in needed[1:]:
+        least = np.minimum(least[:, np.newaxis], row).ravel()
+    return float(least.mean())
