@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from fastcalc.catalogue.schema.own_rows import OwnDeployment
-from fastcalc.core.own_rows import AFTER_ONE_ROW, effect_of
+from fastcalc.core.own_rows import after_one_row, effect_of
 from fastcalc.formulas.regret import expected_regret, regret_after
 from tests.helpers import run_once, words
 
 PLAN = ("plan", "llama-3.3-70b", "--on", "mi355x,b200", "--prompt", 1000, "--output", 500,
-        "--ttft", "1s", "--tpot", "30ms", "--rate", "5/s")  # fmt: skip
+        "--ttft", "1s", "--tpot", "30ms", "--rate", "5/s", "--by", "chip")  # fmt: skip
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_how_sure_a_plan_is_stands_in_its_first_sentence(fastcalc):
 
 
 def test_ranges_without_measurements_like_them_are_marked(fastcalc, records):
-    plan = ("plan", "llama-3.1-8b", "--on", "trainium-2,h100-sxm", "--rate", "5/s")
+    plan = ("plan", "llama-3.1-8b", "--on", "trainium-2,h100-sxm", "--rate", "5/s", "--by", "chip")
     wider = {row["hardware"]: row["range_is_wider"] for row in records(*plan)}
     assert wider["h100-sxm"] is None
     assert "no measurement of neuron foretells" in wider["trainium-2"]
@@ -119,8 +119,9 @@ def test_a_row_where_a_plan_runs_leaves_what_a_measurement_is_said_to():
     names = {"hardware": "chip", "model": "model", "weights": "bf16", "kv": "bf16"}
     deployment = OwnDeployment.model_validate(names | {"chips": 1, "file": "f", "rows": [row]})
     effect = effect_of(deployment, batch=32.0, context=1500.0, prompt=1000.0)
-    assert pytest.approx(float(effect.narrowed(1.0))) == AFTER_ONE_ROW
-    assert AFTER_ONE_ROW < 0.25
+    left = after_one_row(np.log(1.1))
+    assert left == pytest.approx(float(effect.narrowed(1.0)))
+    assert after_one_row(0.0) < left < 0.5
 
 
 def test_the_advised_measurement_lowers_the_regret_once_it_is_made(fastcalc, tmp_path):

@@ -48,9 +48,6 @@ _NOISES = np.tile(np.square(ROWS), len(DEPLOYMENTS))
 _PRIOR = np.tile(0.5 ** np.arange(len(ROWS)), len(DEPLOYMENTS))
 _PRIOR = _PRIOR / _PRIOR.sum()
 
-AFTER_ONE_ROW = LEFT + (1.0 - LEFT) * (1.0 - (1.0 - NOISE) ** 2)
-"""Half-width of the range of a token's time where one row measured it, over that without. [1]"""
-
 
 @dataclass(frozen=True, eq=False)
 class Places:
@@ -218,6 +215,15 @@ def interpolated(
     )
     by_others = [_row_by(part, row) for part, row in zip(others, rows, strict=False)]
     return [_row_by(deployment, row) for row in rows], by_others or [(1.0, 1.0)]
+
+
+def after_one_row(off: float) -> float:
+    """Return the half-width of a token's range where one row measured it, over that without. [1]
+
+    off : by how much it lasted longer than expected, in the logarithm [1]
+    """
+    row = OwnRow(batch=1, context=1, prompt=1, decode_share=1.0, slower=float(np.exp(off)))
+    return float(LEFT + (1.0 - LEFT) * _of([row]).unexplained(Places.of(1.0, 1.0, 1.0, 1.0)))
 
 
 def _row_by(deployment: OwnDeployment, row: OwnRow) -> tuple[float, float]:

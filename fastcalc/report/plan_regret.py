@@ -26,10 +26,10 @@ def regret_notes(verdict: Verdict, *, matters: bool = False) -> Iterator[str]:
     if matters and before <= _MATTERS * bill:
         return
     text = f"not knowing speeds is expected to cost ${dollars(before)} a month"
-    if not regret.measurements:
-        yield text
+    best = next(iter(regret.measurements), None)
+    if best is None or best.regret + best.usd >= before:
+        yield f"{text}, which no measurement lowers by its price"
         return
-    best = regret.measurements[0]
     chip = best.plan.scenario.hardware.id
     rented = f"rent {best.plan.layout.chips} {chip} for {best.minutes} minutes"
     yield (f"{text}: {rented}, ${best.usd:,.2f}, lowers that to ${dollars(best.regret)}")

@@ -7,7 +7,7 @@ from math import ceil, exp, inf, log
 
 import numpy as np
 
-from fastcalc.core.own_rows import AFTER_ONE_ROW
+from fastcalc.core.own_rows import after_one_row
 from fastcalc.core.speed_range import TO_LOW_END
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.formulas.regret import expected_regret, regret_after
@@ -122,10 +122,11 @@ def _measured(plan: Plan, regret: Callable[..., float]) -> Measurement:
     minutes = _MINUTES * ceil((_START + reading + serving) / 60.0 / _MINUTES)
     price = scenario.pricing.per_chip_hour(scenario.hardware) or 0.0
     spread = log((estimate.speed / estimate.low).item()) / TO_LOW_END
+    left = after_one_row(spread)  # of a row that is as far off as rows are on average
     return Measurement(
         plan=plan,
         minutes=minutes,
         usd=price * plan.layout.chips * minutes / 60.0,
-        error=exp(spread * AFTER_ONE_ROW),
-        regret=regret(error=AFTER_ONE_ROW),
+        error=exp(spread * left),
+        regret=regret(error=left),
     )
