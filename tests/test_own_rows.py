@@ -18,6 +18,7 @@ from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
 from fastcalc.evidence.own_rows import MOST_ROWS
 from fastcalc.evidence.point import COLUMNS
+from fastcalc.report.own_rows import chart
 from tests import made_up
 from tests.helpers import run
 
@@ -325,9 +326,40 @@ def test_a_page_says_what_was_off_and_how_it_is_now(tmp_path, fastcalc):
     value = alone["tpot_ms"] / 1e3
     rows = [{"value": f"{1.3 * value:.6f}"}]
     shown = fastcalc(*ASKED, "--batch", "8", "--like", runs(tmp_path, *rows))
-    assert re.search(r"decode +8 +1,500 +1\.30 +- +\[ +\| +o +\]", shown.out)
+    assert re.search(r"own-001 +decode TPOT +8 +1,500 +1\.30 +- +\[ +\| +o +\]", shown.out)
     moved, _ = by_hand([(8, 1500, 1.0, 1.3)], 8)
-    assert f"decode: {np.exp(-moved):.2f} times as fast as the engine says" in shown.out
+    assert re.search(rf"decode +1 +1\.30 +- +{np.exp(-moved):.2f} +0", shown.out)
+
+
+def test_layouts_of_one_table_are_named_in_their_notes(tmp_path, fastcalc):
+    words = ("sweep", "llama-3.1-70b", "--on", "h100-sxm", "--tp", "4,8", "--batch", "8")
+    four, eight = records(fastcalc, *words, "--like", runs(tmp_path))
+    assert "h100-sxm, 4 chips, tp 4: times and range are moved by 1 row" in str(four["warnings"])
+    assert "runs.csv is of 4 chips, tp 4; other layouts are unchanged" in str(eight["warnings"])
+
+
+def test_a_misspelt_chip_of_rows_is_blamed_on_the_chip(tmp_path, fastcalc):
+    refused = fastcalc(*ASKED, "--like", runs(tmp_path, {"hardware": "h100-smx"}))
+    assert refused.code == 2
+    assert "vllm" not in refused.err
+    assert "'h100-smx'; did you mean h100-sxm" in refused.err
+
+
+def test_rows_fit_a_screen_and_a_chart_before_and_after(tmp_path, fastcalc, monkeypatch):
+    """Two rows, each 1.3 times as slow as expected: each is moved by the other alone."""
+    plain = records(fastcalc, *ASKED, "--tp", "4", "--batch", "8,64")
+    slow = [{"concurrency": f"{row['batch']}", "value": f"{1.3e-3 * row['tpot_ms']:.6f}"}
+            for row in plain]  # fmt: skip
+    file = runs(tmp_path, *slow)
+    monkeypatch.setenv("COLUMNS", "80")
+    page = fastcalc("calibrate", file, "-o", str(tmp_path / "mine.yaml"))
+    assert len(page.out.splitlines()) <= 24
+    moved, _ = by_hand([(8, 1500, 1.0, 1.3)], 64)
+    drawn = chart([deployment(*((r["batch"], 1500, 1.0, 1.3) for r in plain))], "vllm")
+    before, after, _ = drawn.panels[0].series
+    assert before.y.tolist() == pytest.approx([1.3, 1.3])
+    assert after.y.tolist() == pytest.approx([1.3 * np.exp(-moved)] * 2)
+    assert fastcalc("plot", "calibrate", file).code == 0
 
 
 @pytest.mark.parametrize(

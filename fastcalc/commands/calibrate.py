@@ -2,15 +2,17 @@
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from functools import partial
 from pathlib import Path
 
 from fastcalc.catalogue.folders import shipped_folder
+from fastcalc.catalogue.schema import Engine
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.commands import loading, output
-from fastcalc.commands.answer import page
+from fastcalc.commands.answer import CommandAnswer, later, page
 from fastcalc.commands.validate import points_of
 from fastcalc.errors import InputError
 from fastcalc.evidence import left_out
@@ -18,6 +20,7 @@ from fastcalc.evidence.calibrate import Calibration, calibrate
 from fastcalc.evidence.engine_files import Measured, own_engine, rewritten
 from fastcalc.evidence.own_engine import FEWEST_RUNS, fit_own
 from fastcalc.evidence.own_rows import own_rows
+from fastcalc.evidence.point import Point
 from fastcalc.evidence.score import groups_of
 from fastcalc.evidence.shipped import shipped
 from fastcalc.evidence.validate import Validation
@@ -53,17 +56,34 @@ def _fit_shipped(request: Calibrate) -> None:
         _write(fitted, folder)
 
 
-def _fit_own(request: Calibrate, path: Path) -> None:
+def drawn(request: Calibrate) -> CommandAnswer:
+    """Return the chart of a file's rows, by an engine as it is and by the other rows.
+
+    Raises InputError if no file is named, or the file is at fault.
+    """
+    if request.path is None:
+        raise InputError("give a file of measurements: fastcalc plot calibrate my-runs.csv")
+    catalogue, base, points = _measured(request, request.path)
+    rows = own_rows(points, catalogue, base, request.path, any_engine=True)
+    chart = later("own_rows.chart", rows.engine.own_deployments, base.id)
+    return CommandAnswer(None, list, charts={"calibrate": chart})
+
+
+def _measured(request: Calibrate, path: Path) -> tuple[Catalogue, Engine, Sequence[Point]]:
+    """Return the points of a file, and the engine to start from."""
     catalogue, file_options = loading.catalogue(request), request.file_options()
     base = catalogue.engine(file_options.get("engine") or "vllm")
-    measured = points_of(catalogue, path, file_options)
+    return catalogue, base, points_of(catalogue, path, file_options).points
+
+
+def _fit_own(request: Calibrate, path: Path) -> None:
+    catalogue, base, points = _measured(request, path)
     name = _engine_name(request, catalogue)
-    points = measured.points
     fit = None
     if len(points) >= FEWEST_RUNS:
-        fit = fit_own(points, catalogue, base, str(path), file_options.get("engine"))
+        fit = fit_own(points, catalogue, base, str(path), request.file_options().get("engine"))
     rows = own_rows(points, catalogue, fit.engine if fit else base, path, any_engine=True)
-    dates = [point.date for point in measured.points if _DATE.fullmatch(point.date)]
+    dates = [point.date for point in points if _DATE.fullmatch(point.date)]
     dates = dates or [date.today().isoformat()]
     text = own_engine(rows.engine, fit, name=name, measured=Measured(path.name, max(dates)))
     output.write(text, request.out)

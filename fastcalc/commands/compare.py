@@ -12,6 +12,7 @@ from fastcalc.errors import InputError
 from fastcalc.mentions import flag, option
 from fastcalc.report import compare, overview, records
 from fastcalc.report.console import Part, Screen
+from fastcalc.report.numbers_as_text import listed
 from fastcalc.requests.evaluation import Compare
 
 _KINDS = {
@@ -75,13 +76,17 @@ def _like(outcomes: Sequence[Outcome], width: int) -> list[Part]:
     """Return what the user's rows say of each deployment of theirs that is compared."""
     from fastcalc.report import own_rows  # most comparisons have none
 
-    page: list[Part] = []
-    for outcome in outcomes:
-        scenario = outcome.scenario
-        for deployment in measured_on(scenario.engine, scenario.hardware.id, scenario.work):
-            if is_of(deployment, outcome.placement.layout):
-                page += [*own_rows.parts(deployment, scenario.engine.id, width), ""]
-    return page
+    compared = {
+        id(deployment): (deployment, scenario.engine.id)
+        for outcome in outcomes
+        for scenario in [outcome.scenario]
+        for deployment in measured_on(scenario.engine, scenario.hardware.id, scenario.work)
+        if is_of(deployment, outcome.placement.layout)
+    }
+    if not compared:
+        return []
+    deployments, engines = zip(*compared.values(), strict=True)
+    return [*own_rows.parts(deployments, listed([*dict.fromkeys(engines)]), width), ""]
 
 
 def _next(request: Compare, outcomes: Sequence[Outcome]) -> str:

@@ -13,7 +13,7 @@ from fastcalc.report.charts.look import STYLES, Look
 from fastcalc.requests import readers
 from fastcalc.requests.drawings import Drawing, Plot
 from fastcalc.requests.evaluation import Compare, FitMemory
-from fastcalc.requests.measurements import Diagnose, Validate
+from fastcalc.requests.measurements import Calibrate, Diagnose, Validate
 from fastcalc.requests.offered import CHARTS
 from fastcalc.requests.search import Frontier, Sensitivity
 
@@ -77,14 +77,17 @@ def look_of(request: Drawing) -> Look:
 
 
 def _answer(kind: str, request: Plot) -> CommandAnswer:
-    from fastcalc.commands import compare, diagnose, fit, frontier, sensitivity, validate
+    from fastcalc.commands import calibrate, compare, diagnose, fit, frontier, sensitivity, validate
 
-    if kind in ("validate", "diagnose"):
+    if kind in ("validate", "diagnose", "calibrate"):
         name = _only(request, "file of measurements")
-        path = name and Path(name)
+        hardware = None if request.on == Plot.on else readers.as_text(request.on)
+        options = {"out": None, "path": name and Path(name), "hardware": hardware}
         if kind == "diagnose":
-            return diagnose.run(Diagnose.sharing(request, out=None, path=path))
-        return validate.run(Validate.sharing(request, out=None, path=path))
+            return diagnose.run(Diagnose.sharing(request, **options))
+        if kind == "calibrate":
+            return calibrate.drawn(Calibrate.sharing(request, **options))
+        return validate.run(Validate.sharing(request, **options))
     if kind == "frontier":
         model = _only(request, "model") or loading.DEFAULT_MODELS[0]
         return frontier.run(Frontier.sharing(request, out=None, model=model))

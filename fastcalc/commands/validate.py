@@ -13,7 +13,7 @@ from fastcalc.evidence.points import Points
 from fastcalc.evidence.shipped import shipped
 from fastcalc.evidence.validate import Validation, validate, validate_shipped
 from fastcalc.importers.any_file import read
-from fastcalc.mentions import option
+from fastcalc.mentions import flag, option
 from fastcalc.report import validation as report
 from fastcalc.requests import readers
 from fastcalc.requests.drawings import Plot
@@ -50,8 +50,9 @@ def run(request: Validate) -> CommandAnswer:
         ]
 
     name, next_command = request.path.name if request.path else "", None
-    if not (request.hardware or request.model):  # words that a chart does not take
-        begun = "plot", "validate", *map(str, filter(None, [request.path]))
+    if not request.model:  # a word that a chart does not take
+        begun = ["plot", "validate", *map(str, filter(None, [request.path]))]
+        begun += [flag("on"), request.hardware] if request.hardware else []
         next_command = next_commands.follow_up(request, Plot, *begun)
     return CommandAnswer(
         lambda screen: report.parts(

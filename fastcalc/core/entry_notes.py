@@ -4,8 +4,11 @@ from collections.abc import Iterator
 
 from fastcalc.catalogue.schema import Engine, Hardware
 from fastcalc.core.chip.formats_run import widened_by
+from fastcalc.core.chip.machine import Machine
 from fastcalc.core.chip.machine_class import class_of, engine_of_class
+from fastcalc.core.model.workload import Workload
 from fastcalc.core.own_rows import is_of, measured_on
+from fastcalc.core.placement.layout import AnyLayout
 from fastcalc.core.placement.placement import Placement
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.speed_range import is_fitted_kind
@@ -68,27 +71,28 @@ def unpacking_notes(placement: Placement) -> Iterator[str]:
         yield f"{machine.hardware.id}: {name} to 16 bits before it multiplies"
 
 
-def own_notes(placement: Placement) -> Iterator[str]:
-    """Yield whether a placement is predicted like rows of its owner, where its engine has any."""
-    machine, layout = placement.machine, placement.layout
+def own_notes(machine: Machine, work: Workload, layout: AnyLayout) -> Iterator[str]:
+    """Yield whether a layout is predicted like rows of its owner, where its engine has any."""
     deployments = machine.engine.own_deployments
     if machine.engine.is_bound or not deployments:
         return
     chip = machine.hardware.id
-    measured = measured_on(machine.engine, chip, placement.work)
+    measured = measured_on(machine.engine, chip, work)
     alike = [part for part in measured if is_of(part, layout)]
     if alike:
         rows = sum(len(part.rows) for part in alike)
         noun = "rows" if rows > 1 else "row"
-        yield f"{chip}: times and range are moved by {rows} {noun} of {alike[0].file}"
+        yield (
+            f"{chip}, {alike[0].layout}: times and range are moved by {rows} {noun} of "
+            f"{alike[0].file}"
+        )
         return
     files = ", ".join(dict.fromkeys(part.file for part in deployments))
-    reason = (
-        f"{files} is of another layout ({measured[0].layout})"
-        if measured
-        else f"no row of {files} is of it in these formats"
-    )
-    yield f"{chip}: {reason}, so it is unchanged"
+    if measured:
+        layouts = " and ".join(dict.fromkeys(part.layout for part in measured))
+        yield f"{chip}: {files} is of {layouts}; other layouts are unchanged"
+    else:
+        yield f"{chip}: no row of {files} is of it in these formats, so it is unchanged"
 
 
 def limit_notes(placement: Placement, batch: int) -> Iterator[str]:

@@ -353,7 +353,8 @@ def layout_notes(site: Site, layout: Layout, sharding: Sharding) -> list[str]:
     site : a workload on a kind of chip
     """
     is_taken = sharding.chips is not None and not sharding.names_ranks
-    return [*site.rank_notes(layout), *(practice_notes(site, layout) if is_taken else [])]
+    practice = practice_notes(site, layout) if is_taken else []
+    return [*site.rank_notes(layout), *practice, *own_notes(site.machine, site.work, layout)]
 
 
 def warnings_of(location: Location) -> list[str]:
@@ -395,5 +396,4 @@ def _warnings(outcome: Location) -> Iterable[str]:
     yield from (f"{entry.id} is hypothetical" for entry in (hardware, model) if entry.hypothetical)
     yield from model_notes(outcome.placement)
     yield from unpacking_notes(outcome.placement)
-    yield from own_notes(outcome.placement)
     yield from limit_notes(outcome.placement, max(scenario.batches))

@@ -123,7 +123,11 @@ def _own_deployments(deployments: Iterable[OwnDeployment]) -> Iterator[str]:
         yield "    rows:"
         for row in deployment.rows:
             stated = row.model_dump(exclude_defaults=True)
-            yield f"      - {_mapped({key: f'{value:g}' for key, value in stated.items()})}"
+            cells = {
+                key: _quoted(value) if isinstance(value, str) else f"{value:g}"
+                for key, value in stated.items()
+            }
+            yield f"      - {_mapped(cells)}"
 
 
 def _fitted(fit: OwnFit, measured: Measured) -> list[str]:

@@ -56,7 +56,7 @@ def own_rows(
         if point.is_offloaded:
             left_aside["part of the model was on a host"] += 1
         elif not (any_engine or is_engine_of(point, catalogue, base)):
-            left_aside[f"of another engine ({point.engine})"] += 1
+            left_aside[f"of another engine ({point.engine}) than {base.id}"] += 1
         else:
             usable.append(point)
     plain = base.model_copy(update={"own_deployments": []})
@@ -64,12 +64,12 @@ def own_rows(
     for reason in reasons.values():
         left_aside[reason] += 1
     if not batches:
-        raise InputError(_nothing(file, base, points, left_aside))
+        raise InputError(_nothing(file, points, left_aside))
     members, too_fast = _members(batches)
     if too_fast:
         left_aside[_TOO_FAST] += too_fast
     if not members:
-        raise InputError(_nothing(file, base, points, left_aside))
+        raise InputError(_nothing(file, points, left_aside))
     deployments = [
         OwnDeployment.model_validate(
             {**dict(zip(_KEYS, key, strict=True)), "file": file.name, "rows": rows}
@@ -94,10 +94,10 @@ def is_engine_of(point: Point, catalogue: Catalogue, engine: Engine) -> bool:
     return parent.id == stated_id
 
 
-def _nothing(file: Path, base: Engine, points: Sequence[Point], left_aside: dict[str, int]) -> str:
+def _nothing(file: Path, points: Sequence[Point], left_aside: dict[str, int]) -> str:
     line = points[0].line if points else 1
     why = "; ".join(list(left_aside)[:3]) or "it holds no point"
-    return f"{file}:{line}:1: no row can be predicted with {base.id}: {why}"
+    return f"{file}:{line}:1: none of its rows can be used: {why}"
 
 
 _TOO_FAST = "faster than these chips can be at their printed rates: are the units right?"
@@ -140,8 +140,9 @@ def rows_over(batch: Batch, stacked: StackedPoints, expected: Floats) -> list[Ow
     return [
         OwnRow.model_validate(
             {name: f"{number:.{_DIGITS}g}" for name, number in zip(_ROW, row, strict=True)}
+            | {"point": point.id, "metric": point.metric}
         )
-        for row in rows
+        for point, row in zip(batch.points, rows, strict=True)
     ]
 
 

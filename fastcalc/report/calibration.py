@@ -66,20 +66,14 @@ def values_page(calibration: Calibration) -> str:
 
 def own_parts(rows: OwnRows, fit: OwnFit | None, name: str, width: int) -> list[Part]:
     """Return what runs say of an engine: its values where they were fitted, and its deployments."""
-    page: list[Part] = []
     deployments = rows.engine.own_deployments
-    engine = f"{rows.engine.id} as fitted below" if fit and fit.nodes else rows.engine.id
-    for deployment in deployments[:_SHOWN]:
-        page += [*own_rows.parts(deployment, engine, width), ""]
+    engine = f"{rows.engine.id} as fitted" if fit and fit.nodes else rows.engine.id
+    page = [*own_rows.parts(deployments, engine, width), ""]
     lines = [
         f"{many(count, 'row')} left aside: {reason}" for reason, count in rows.left_aside.items()
     ]
-    if len(deployments) > _SHOWN:
-        lines.append(f"{many(len(deployments) - _SHOWN, 'more deployment')} in the file")
     return [*page, Notes([*lines, *(_fitted_lines(fit, name) if fit else [_UNFITTED])])]
 
-
-_SHOWN = 2  # deployments whose rows are shown
 
 _UNFITTED = f"values of the engine stay: {FEWEST_RUNS} rows or more would be fitted, too"
 

@@ -5,22 +5,38 @@ from dataclasses import dataclass
 from math import exp, log, log2
 from statistics import fmean, median
 
+import numpy as np
+
 from fastcalc.catalogue.schema.own_rows import OwnDeployment, OwnRow
 from fastcalc.core.own_rows import interpolated
 from fastcalc.report import record_tables
+from fastcalc.report.charts.drawing import Chart
+from fastcalc.report.charts.of_measurements import before_and_after
 from fastcalc.report.console import Notes, Part
-from fastcalc.report.numbers_as_text import many, number
+from fastcalc.report.numbers_as_text import many
 from fastcalc.report.record_tables import numbers, words
 
-_SHOWN = 10
+_SHOWN = 6
 """Rows of a table; of more, as many evenly from the first to the last."""
+
+_DEPLOYMENTS = 4
+"""Deployments of which is said what is believed; more are counted."""
 
 _AS_MUCH = 1.02  # times as far off is no difference
 
-_STRIP = 25
+_STRIP = 17
 """Characters of a picture from half of what was measured to twice."""
 
 KINDS = ("decode", "served", "prompts")
+
+_METRICS = {
+    "tpot_s": "TPOT",
+    "ttft_s": "TTFT",
+    "tokens_per_s_total": "tok/s",
+    "tokens_per_s_per_chip": "tok/s a chip",
+    "tokens_per_s_per_user": "tok/s a user",
+    "prefill_tokens_per_s": "prompt tok/s",
+}
 
 
 @dataclass(frozen=True)
@@ -28,13 +44,11 @@ class RowScore:
     """A row alongside what is predicted of it, as speeds over what was measured. [1]
 
     before, now : by the engine, and by the other rows of the deployment; None of a row alone
-    narrowed : half-width of its range by the other rows, over that of the engine
     """
 
     row: OwnRow
     before: float
     now: float | None
-    narrowed: float
 
     @property
     def kind(self) -> str:
@@ -55,44 +69,106 @@ class RowScore:
         return f"[{''.join(characters)}]"
 
 
+@dataclass(frozen=True)
+class Belief:
+    """What is believed of the rows of one kind of a deployment.
+
+    scores : of these rows
+    slower, width : how many times as slow as the engine says, and half-widths of ranges over
+        those without rows, of each [1]
+    """
+
+    kind: str
+    deployment: OwnDeployment
+    scores: Sequence[RowScore]
+    slower: Sequence[float]
+    width: Sequence[float]
+
+    def error(self, name: str) -> str:
+        """Return how far off predictions of the rows are in the median. [1]"""
+        ratios = [getattr(score, name) for score in self.scores]
+        return "-" if None in ratios else f"{_error(ratios):.2f}"
+
+    @property
+    def speed(self) -> str:
+        """How fast its passes are believed to be, over what the engine says. [1]"""
+        ends = dict.fromkeys(f"{1.0 / end:.2f}" for end in (max(self.slower), min(self.slower)))
+        return " to ".join(ends)
+
+    @property
+    def range(self) -> str:
+        """How wide the ranges are where the rows are, over those without rows. [1]"""
+        return f"{exp(fmean(log(max(width, 1e-9)) for width in self.width)):.2f}"
+
+
 _ROWS = (
-    words("times of", lambda score: score.kind),
+    words("row", lambda score: score.row.point),
+    words("of", lambda score: f"{score.kind} {_METRICS.get(score.row.metric, '')}".rstrip()),
     numbers("batch", lambda score: f"{score.row.batch:,.0f}"),
-    numbers("context", lambda score: number(score.row.context, 4)),
+    numbers("context", lambda score: f"{score.row.context:,.0f}"),
     numbers("before", lambda score: f"{score.before:.2f}"),
     numbers("now", lambda score: "-" if score.now is None else f"{score.now:.2f}"),
-    words("[half     measured    twice]", lambda score: score.strip),
+    words("[half measured twice]", lambda score: score.strip),
+)
+_BELIEFS = (
+    words("", lambda belief: belief.kind),
+    numbers("rows", lambda belief: str(len(belief.scores))),
+    numbers("off by", lambda belief: belief.error("before")),
+    numbers("now", lambda belief: belief.error("now")),
+    numbers("times the speed", lambda belief: belief.speed),
+    numbers("times the range", lambda belief: belief.range),
 )
 
 
 def scores_of(deployment: OwnDeployment) -> list[RowScore]:
     """Return every row of a deployment alongside what the engine and the other rows predict."""
-    _, alone = interpolated(deployment)
+    _, by_others = interpolated(deployment)
     is_alone = len(deployment.rows) == 1
     return [
-        RowScore(row, row.slower, None if is_alone else row.slower / slower, narrowed)
-        for row, (slower, narrowed) in zip(deployment.rows, alone, strict=True)
+        RowScore(row, row.slower, None if is_alone else row.slower / slower)
+        for row, (slower, _) in zip(deployment.rows, by_others, strict=True)
     ]
 
 
-def parts(deployment: OwnDeployment, engine: str, width: int) -> list[Part]:
-    """Return a table and a picture of its rows, and what is believed now of each kind."""
-    scores = scores_of(deployment)
-    work = f"{deployment.model} ({deployment.weights}, cache {deployment.kv})"
-    heading = (
-        f"{deployment.file}: {many(len(scores), 'row')} of {work} on {deployment.hardware}, "
-        f"{deployment.layout}, under {engine}"
+def parts(deployments: Sequence[OwnDeployment], engine: str, width: int) -> list[Part]:
+    """Return what rows say of an engine: each row of one deployment, and what is believed now."""
+    page: list[Part] = []
+    for deployment in deployments[:_DEPLOYMENTS]:
+        scores = scores_of(deployment)
+        work = f"{deployment.model} ({deployment.weights}, cache {deployment.kv})"
+        page += [
+            f"{deployment.file}: {many(len(scores), 'row')} of {work} on {deployment.hardware}, "
+            f"{deployment.layout}",
+            "",
+        ]
+        if len(deployments) == 1:
+            shown = [record_tables.row(_ROWS, score) for score in _evenly(scores)]
+            page += [*record_tables.tables(_ROWS, [shown], width), ""]
+        beliefs = list(_beliefs(deployment, scores))
+        page += [record_tables.table(_BELIEFS, beliefs, width), Notes(_notes(scores)), ""]
+    further = len(deployments) - _DEPLOYMENTS
+    if further > 0:
+        page += [f"{many(further, 'more deployment')} in the file", ""]
+    key = (
+        f"key: predicted speed over measured, before (o) by {engine}, now (x) by the other rows; "
+        f"times: what is believed at the rows, over the speed and 80 % range by {engine}"
     )
-    rows = [record_tables.row(_ROWS, score) for score in _evenly(scores)]
-    (table,) = record_tables.tables(_ROWS, [rows], width)
-    lines = [_believed(kind, deployment, scores) for kind in KINDS]
-    return [heading, "", table, Notes([_KEY, *filter(None, lines), *_tested(scores)])]
+    return [*page[:-1], Notes([key])]
 
 
-_KEY = (
-    "key: speed predicted over measured: before (o) by the engine, now (x) by the other rows of "
-    "the deployment; above 1 is too fast"
-)
+def chart(deployments: Sequence[OwnDeployment], engine: str) -> Chart:
+    """Return speeds predicted over measured of every row, by an engine and by the other rows."""
+    scores = [score for deployment in deployments for score in scores_of(deployment)]
+    first = deployments[0]
+    phases = [score.kind.replace("prompts", "prefill") for score in scores]
+    return before_and_after(
+        f"Measured against predicted: {first.model} on {first.hardware}, {first.layout}",
+        phases,
+        np.array([s.row.prompt if s.kind == KINDS[2] else s.row.batch for s in scores]),
+        np.array([score.before for score in scores]),
+        np.array([np.nan if score.now is None else score.now for score in scores]),
+        notes=[f"before: by {engine}; after: each row by the other rows", *_notes(scores)],
+    )
 
 
 def _evenly(scores: Sequence[RowScore]) -> list[RowScore]:
@@ -102,29 +178,32 @@ def _evenly(scores: Sequence[RowScore]) -> list[RowScore]:
     return [ordered[place] for place in places]
 
 
-def _believed(kind: str, deployment: OwnDeployment, scores: Sequence[RowScore]) -> str | None:
-    """Return what is believed of a kind of row, where there are some."""
+def _beliefs(deployment: OwnDeployment, scores: Sequence[RowScore]) -> list[Belief]:
+    """Return what is believed of each kind of row that there is."""
     by_all, _ = interpolated(deployment)
-    effects = [effect for effect, score in zip(by_all, scores, strict=True) if score.kind == kind]
-    if not effects:
-        return None
-    times = [slower for slower, _ in effects]
-    ends = sorted({f"{1.0 / slower:.2f}" for slower in (min(times), max(times))})
-    width = exp(fmean(log(max(narrowed, 1e-9)) for _, narrowed in effects))
-    return (
-        f"{kind}: {' to '.join(ends)} times as fast as the engine says, where rows are; ranges "
-        f"there are {width:.2f} times as wide"
-    )
+    beliefs = []
+    for kind in KINDS:
+        places = [place for place, score in enumerate(scores) if score.kind == kind]
+        if places:
+            slower, width = zip(*(by_all[place] for place in places), strict=True)
+            rows = [scores[place] for place in places]
+            beliefs.append(Belief(kind, deployment, rows, slower, width))
+    return beliefs
 
 
-def _tested(scores: Sequence[RowScore]) -> list[str]:
-    """Return how far off rows are before, and each predicted from the others."""
-    before = exp(median(abs(log(score.before)) for score in scores))
+def _error(ratios: Sequence[float]) -> float:
+    return exp(median(abs(log(ratio)) for ratio in ratios))
+
+
+def _notes(scores: Sequence[RowScore]) -> list[str]:
+    """Return what the rows leave open."""
     if len(scores) == 1:
-        return [f"the row was off by {before:.2f}; a second one would test what it says"]
-    now = exp(median(abs(log(score.now or 1.0)) for score in scores))
-    verdict = f"the rows were off by {before:.2f} in the median; each by the others: {now:.2f}"
+        return ["a second row would test what this one says"]
+    before = _error([score.before for score in scores])
+    now = _error([score.now for score in scores if score.now is not None])
     if now > _AS_MUCH * before:
-        verdict += ", no nearer, so more rows are needed before what is between them is trusted"
-    hidden = f"; {len(scores) - _SHOWN} more rows are not shown" * (len(scores) > _SHOWN)
-    return [verdict + hidden]
+        return [
+            f"off by {before:.2f} in the median, each by the others by {now:.2f}, no nearer, so "
+            "more rows are needed before what is between them is trusted"
+        ]
+    return []

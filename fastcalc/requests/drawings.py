@@ -20,8 +20,8 @@ class KindOfChart(Request):
         str,
         argument(
             "KIND",
-            "speed, price, roofline, frontier, step, validate, diagnose, memory, context or "
-            "tornado.",
+            "speed, price, roofline, frontier, step, validate, diagnose, calibrate, memory, "
+            "context or tornado.",
             completion=offered.charts,
         ),
     ]
@@ -58,7 +58,7 @@ class Plot(
     Of models on chips: speed against batch, the roofline, the frontier of speed and price, the time
     of a decode step by component, what lives in which memory, context against users, or what 10 %
     of each number does. Of measurements, such as a file in place of the models: predicted against
-    measured, before and after `diagnose`. Files need matplotlib.
+    measured, before and after `diagnose` and `calibrate`. Files need matplotlib.
     """
 
     examples = (

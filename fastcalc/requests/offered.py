@@ -34,8 +34,8 @@ anything = offered(
     lambda: sorted(name for kind in ("hardware", "models", "engines") for name in names(kind))
 )
 CHARTS = (
-    *("speed", "price", "roofline", "frontier", "step", "validate", "diagnose", "memory"),
-    *("context", "tornado"),
+    *("speed", "price", "roofline", "frontier", "step", "validate", "diagnose", "calibrate"),
+    *("memory", "context", "tornado"),
 )
 """Kinds of `plot`."""
 charts = offered(lambda: CHARTS)

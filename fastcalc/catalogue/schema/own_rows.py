@@ -17,6 +17,7 @@ class OwnRow(Entry):
     decode_share : share of the expected time in which passes decode [1]
     slower : measured over expected time [1]
     drafted : tokens that were drafted ahead [1]
+    point, metric : how the measurement is called, and what was measured
     """
 
     batch: _Count
@@ -25,6 +26,8 @@ class OwnRow(Entry):
     decode_share: Annotated[float, Field(ge=0.0, le=1.0)]
     slower: Annotated[float, Field(gt=0.0, le=1e60)]
     drafted: _Count = 0.0
+    point: str = ""
+    metric: str = ""
 
 
 class OwnDeployment(Entry):
