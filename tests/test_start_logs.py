@@ -1,13 +1,17 @@
 """``fastcalc diagnose --log``: what vLLM and SGLang print at their start, and what it gives away."""
 
+from dataclasses import replace
+
 import pytest
 
 import fastcalc
 from fastcalc.errors import InputError
-from fastcalc.evidence.diagnosis.terms import HOST, RUNNING
+from fastcalc.evidence.diagnosis.terms import HOST, OLD_RELEASE, RUNNING
+from fastcalc.evidence.validate import validate
 from fastcalc.importers.start_log import read_start
+from fastcalc.report.console import Screen, render
 from tests.helpers import every, run
-from tests.test_diagnose import FAULTS, LARGE, SMALL, file_of, measured
+from tests.test_diagnose import ENTRIES, FAULTS, LARGE, SMALL, file_of, measured
 
 GIB = 2.0**30
 
@@ -64,10 +68,18 @@ mem=38.05 GB.
             {"tokens": 922496, "available": 112.61 * GIB, "length": 40000, "at_once": 23.06},
             {"eager": "True", "gpu_memory_utilization": "0.35", "max_num_batched_tokens": "8192"},
         ),
+        # Another start in the same log: the last is what runs.
+        (V1 + V1.replace("1024", "2048").replace("922,496", "422,496"), {"tokens": 422496}, {}),
         (GRAPHS, {"available": 6.87 * GIB, "equivalent": 0.8048, "tokens": None}, {}),
         (
             V0,
-            {"version": "0.8.3", "tokens": 7191 * 16, "total": 79.19 * GIB, "weights": 12.55 * GIB},
+            {
+                "is_early": True,
+                "version": "0.8.3",
+                "tokens": 7191 * 16,
+                "total": 79.19 * GIB,
+                "weights": 12.55 * GIB,
+            },
             {"model": "OPEA/Mistral-Small", "eager": "False", "quantization": "awq"},
         ),
         (
@@ -137,6 +149,29 @@ def test_sglang_is_expected_to_cache_what_it_logged(tmp_path):
     assert not named(answer)
 
 
+def test_an_old_release_is_named_by_its_log(tmp_path):
+    """Llama 3 8B on an H100, prompts and outputs of 256 tokens, with benchmark_throughput.py.
+
+    24.3 requests/s in August 2024 (vLLM pull request 7117), 10,986 tokens/s in December, with
+    steps launched ahead (pull request 10984). The same shape as Llama 3.1 8B.
+    """
+    template = replace(SMALL.points[2], prompt=256, output=256, concurrency=256)
+    slower, faster = (
+        replace(template, metric="tokens_per_s_total", value=rate, notes="kind=e2e_saturated")
+        for rate in (24.29 * 256, 10986.16)
+    )
+    assert validate([faster], ENTRIES).predictions[0].factor < 1.1
+    assert validate([slower], ENTRIES).predictions[0].bias > 1.5
+    log = tmp_path / "server.log"
+    log.write_text(
+        "Initializing an LLM engine (v0.5.3) with config: model='meta-llama/Meta-Llama-3.1-8B', "
+        "tensor_parallel_size=1, enforce_eager=False, kv_cache_dtype=auto\n"
+    )
+    answer = fastcalc.diagnose(file_of([slower], tmp_path), log=log)
+    assert named(answer) == {HOST.name}
+    assert answer._answer.extra()["settings"] == [OLD_RELEASE]
+
+
 LLAMA = {"model": "meta-llama/Llama-3.1-8B-Instruct", "max_model_len": 16000}
 
 
@@ -183,19 +218,16 @@ def test_a_start_as_expected_names_nothing_and_tells_the_format_of_its_cache(tmp
         assert answer._answer.extra()["start"]["kv_format"] == kv
 
 
-def test_points_are_predicted_with_the_settings_of_the_log(tmp_path, capsys, monkeypatch):
+def test_points_are_predicted_with_the_settings_of_the_log(tmp_path, monkeypatch):
     """Without graphs a server is slower; as its log says so, nothing else is."""
+    monkeypatch.chdir(tmp_path)
     path = file_of(measured(SMALL, FAULTS["eager"]), tmp_path)
     log = logged(tmp_path, cache_of(420904), **LLAMA, enforce_eager=True)
-    answer = fastcalc.diagnose(path, log=log)
+    answer = fastcalc.diagnose(path.name, log=log.name)
     assert named(answer) == {HOST.name}
     assert answer["logged"][0][0].startswith("a token takes")
     assert answer._answer.extra()["verdict"] == "nothing"
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.chdir(tmp_path)
-    ran = run("diagnose", path.name, "--log", log.name, capsys=capsys, monkeypatch=monkeypatch)
-    assert ran.code == 0
-    lines = ran.out.splitlines()
+    lines = render(answer._answer.parts(Screen(80)), 80).splitlines()
     assert len(lines) <= 24
     assert max(map(len, lines)) <= 80
 
@@ -232,6 +264,16 @@ def test_a_wrong_log_is_refused_in_a_sentence(content, sentence, tmp_path, capsy
     assert ran.err.count("\n") == 1
 
 
-def test_a_log_alone_needs_a_chip(tmp_path):
-    with pytest.raises(InputError, match="does not name the chip: give hardware"):
-        fastcalc.diagnose(log=logged(tmp_path, **LLAMA))
+@every(
+    "settings,options,sentence",
+    [
+        ({}, {}, "does not name the chip: give hardware"),
+        ({}, {"hardware": "wse-3"}, "vllm does not run on wse-3"),
+        ({}, {"hardware": "rtx-4090", "model": "llama-3.1-70b"}, "do not fit on 1 rtx-4090"),
+        ({"gpu_memory_utilization": 9}, {"hardware": "h100"}, "gpu_memory_utilization 9 is not"),
+        ({"tensor_parallel_size": 3}, {"hardware": "h100"}, "tp 3 does not divide"),
+    ],
+)
+def test_a_log_that_cannot_be_of_a_chip_is_refused(settings, options, sentence, tmp_path):
+    with pytest.raises(InputError, match=sentence):
+        fastcalc.diagnose(log=logged(tmp_path, **LLAMA, **settings), **options)

@@ -54,8 +54,8 @@ def _of_points(
     file_options = request.file_options()
     if log and (path.is_dir() or is_foreign(path)):
         model = model_id(log.settings.get("model", ""), catalogue)
-        stated = {name: log.settings[name] for name in _RANKS if name in log.settings}
-        file_options = stated | ({"model": model} if model else {}) | file_options
+        ranks = {} if request.chips else {name: str(rank) for name, rank in _ranks(log).items()}
+        file_options = ranks | ({"model": model} if model else {}) | file_options
     measured = points_of(catalogue, path, file_options)
     engine = catalogue.engine(file_options["engine"]) if file_options.get("engine") else None
     points: Sequence[Point] = measured.points
@@ -136,7 +136,10 @@ def _of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> CommandAn
         kv=request.kv,
         sharding=Sharding(*(getattr(request, rank) for rank in ("chips", "tp", "pp", "ep", "dp"))),
     )
-    start = _started(log, scenario)
+    try:
+        start = _started(log, scenario)
+    except InputError as error:
+        raise InputError(f"{request.log}: {error.sentence}") from None
     words = ["fit", model, flag("on"), chip.id]
     for name, value in log.settings.items():
         if name in (*STARTED_WITH, "max_model_len", *_RANKS):
@@ -154,13 +157,27 @@ def _traffic(prompt: float | None, output: float | None) -> Traffic:
 
 def _started(log: StartLog, scenario: Scenario) -> Start:
     """Return a start with the ranks, the longest length and the caches that it logged."""
-    ranks = {name: int(log.number(name) or 1) for name in _RANKS}
-    sharding = scenario.sharding
+    chip, sharding = scenario.hardware, scenario.sharding
+    if chip.kind == "host" or chip.execution == "spatial":
+        raise InputError(f"{log.program} does not run on {chip.id}")
     if not sharding.names_ranks:
-        sharding = replace(sharding, **ranks)
+        sharding = replace(sharding, **_ranks(log))
     longest = float(log.length or log.number("max_model_len") or 0.0)
     placed = replace(scenario, sharding=sharding, memory=MemoryChoice(longest=longest))
-    return Start(log, replace(placed, kv=scenario.kv or cache_format(log, placed)))
+    start = Start(log, replace(placed, kv=scenario.kv or cache_format(log, placed)))
+    if float(start.placement.available + start.placement.reserved) <= 0.0:
+        chips = f"{start.placement.layout.chips} {chip.id}"
+        raise InputError(
+            f"the {scenario.work.weight_format} weights of {scenario.model.id} do not fit on "
+            f"{chips}, so this is not what was started: check {option('hardware')}, "
+            f"{option('model')}, {option('weights')} and {option('tp')}"
+        )
+    return start
+
+
+def _ranks(log: StartLog) -> dict[str, int]:
+    """Return the ranks of a start; what it does not say is one."""
+    return {name: int(log.number(name) or 1) for name in _RANKS}
 
 
 def _answer(answer: report.Answer, notes: Sequence[str], next_command: str) -> CommandAnswer:

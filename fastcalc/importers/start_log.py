@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from fastcalc.catalogue.limits import LIMITS
 from fastcalc.errors import InputError
 from fastcalc.evidence.diagnosis.start_log import SETTINGS, SGLANG, VLLM, StartLog
 from fastcalc.evidence.text_files import MAX_BYTES, opened
@@ -30,6 +31,12 @@ _SIGNS = {
         r"|gpu_worker"
     ),
     SGLANG: re.compile(r"ServerArgs\(|max_total_num_tokens=|KV Cache is allocated\. "),
+}
+_LIMITS = {
+    "gpu_memory_utilization": LIMITS["fraction"],
+    **dict.fromkeys(("max_model_len", "max_num_batched_tokens"), LIMITS["tokens"]),
+    **dict.fromkeys(("max_num_seqs", "block_size"), LIMITS["sequences"]),
+    **dict.fromkeys(("tp", "pp", "dp"), LIMITS["chips"]),
 }
 _NUMBER = r"([\d,]+(?:\.\d+)?)"
 
@@ -67,7 +74,11 @@ _LINES: tuple[tuple[str, str, Callable[[str], float | str]], ...] = (
 )
 _PATTERNS = tuple((re.compile(pattern), name, convert) for pattern, name, convert in _LINES)
 _BLOCKS = re.compile(rf"# (?:GPU|cuda|CUDA) blocks: {_NUMBER}")
-_EAGER = re.compile(r"[Cc]udagraph is disabled under eager mode|Enforce eager set")
+_ON = {
+    "eager": re.compile(r"[Cc]udagraph is disabled under eager mode|Enforce eager set"),
+    "first_engine": re.compile(r"Initializing an? (?:V0 )?LLM engine \(v"),
+}
+"""Settings that a line of its own says are on."""
 _VALUE = r"['\"]?\b{}['\"]?\s*[:=]\s*(?:'([^']*)'|\"([^\"]*)\"|([^\s,)}}\]]+))"
 
 
@@ -96,6 +107,10 @@ def read_start(path: Path) -> StartLog:
             f"{name} holds no line that vLLM or SGLang logs at its start, such as 'GPU KV cache "
             "size: ... tokens' or 'server_args=ServerArgs(...)'"
         )
+    for setting, written in SETTINGS[start.program].items():
+        value, limit = start.number(setting), _LIMITS.get(setting)
+        if value is not None and limit is not None and value not in limit:
+            raise InputError(f"{name}: {written} {start.settings[setting]} is not {limit}")
     return start
 
 
@@ -106,8 +121,7 @@ def _program_of(line: str) -> str | None:
 def _read_line(start: StartLog, line: str) -> None:
     if _LISTED.search(line):
         start.settings |= dict(_settings_in(line, start.program))
-    if _EAGER.search(line):
-        start.settings["eager"] = "True"
+    start.settings |= {name: "True" for name, sign in _ON.items() if sign.search(line)}
     for pattern, name, convert in _PATTERNS:
         if match := pattern.search(line):
             setattr(start, name, convert(match[1]))

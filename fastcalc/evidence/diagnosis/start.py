@@ -11,10 +11,19 @@ from fastcalc.core.placement.cache_size import BLOCK, cache_size
 from fastcalc.core.placement.placement import Placement
 from fastcalc.core.scenario import Scenario, default_cache, locate, solve
 from fastcalc.evidence.diagnosis.start_log import SETTINGS, SGLANG, StartLog
-from fastcalc.evidence.diagnosis.terms import BANDWIDTH, EAGER, HOST, LAUNCHES, RUNNING, Term
+from fastcalc.evidence.diagnosis.terms import (
+    BANDWIDTH,
+    EAGER,
+    HOST,
+    LAUNCHES,
+    OLD_RELEASE,
+    RUNNING,
+    Term,
+)
 
 DIFFERS = 1.05  # times, from which on something logged is not as expected
 MOST_CAUSES = 2
+_MANY = 64  # sequences at which prompts come between tokens
 _SAME_FORMAT = 1.1  # times that bytes of a token or of weights may differ within a format
 _OTHER_PROCESS = 2.0 * 2.0**30  # that a driver and a context do not take before a start
 _FORMATS = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16"}
@@ -66,7 +75,8 @@ class Start:
         """What makes it slower than by default, the largest first."""
         causes = [*self._of_settings(), *self._of_memory()]
         return sorted(
-            (cause for cause in causes if cause.times > DIFFERS), key=lambda cause: -cause.times
+            (c for c in causes if c.times > DIFFERS or c.setting is OLD_RELEASE),
+            key=lambda cause: -cause.times,
         )
 
     def _of_settings(self) -> Iterator[Cause]:
@@ -82,9 +92,17 @@ class Start:
                 sentence = f"the cache holds {times:.1f} times fewer tokens by {by}"
                 yield Cause(RUNNING, sentence, f"{name} {value}", times)
         if log.is_on("eager"):
-            times = self._step_time(()) / self._step_time(("eager",))
+            times = self._ratio("eager", "tpot", 1)
             sentence = f"a token takes {times:.1f} times as long at batch 1 by {names['eager']}"
             yield Cause(HOST, sentence, EAGER, times)
+        if log.is_early:
+            times = self._ratio("early", "tpot_in_traffic", _MANY)
+            longer = f", so a token takes {times:.1f} times as long at batch {_MANY}"
+            sentence = (
+                f"{log.program} {log.version} launches no step ahead of the chip"
+                f"{longer * (times > DIFFERS)}"
+            )
+            yield Cause(HOST, sentence, OLD_RELEASE, times)
         limit = log.number("max_num_seqs")
         room = (log.tokens or now) / float(self.scenario.traffic.reserved)
         if limit is not None:
@@ -146,8 +164,13 @@ class Start:
             return self.scenario
         return replace(self.scenario, engine=self.scenario.engine.limited(limits))
 
-    def _step_time(self, settings: Collection[str]) -> float:
-        return float(solve(self._limited(settings)).estimate.tpot[0])
+    def _ratio(self, setting: str, quantity: str, batch: int) -> float:
+        """Return a time of a batch with a setting, over that without it. [1]"""
+        now, before = (
+            getattr(solve(replace(self._limited(without), batches=(batch,))).estimate, quantity)[0]
+            for without in ((), (setting,))
+        )
+        return float(now / before)
 
 
 _GRAPHS = "memory set aside for CUDA graphs (VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS=0)"
@@ -179,6 +202,8 @@ def limits_of(log: StartLog, engine: Engine, without: Collection[str] = ()) -> P
             limits |= dict.fromkeys(names, value)
     if log.program == SGLANG and "memory_fraction" in limits:
         limits["chunk_memory"] = "0 GiB"  # its own share is what this leaves of memory
+    if log.is_early and "early" not in without:
+        limits["launches_ahead"] = 0.0
     if log.is_on("eager") and "eager" not in without:
         own = {name: getattr(engine.parameters, name) for name, _ in LAUNCHES.towards}
         limits |= {

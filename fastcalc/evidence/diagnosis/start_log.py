@@ -70,6 +70,13 @@ class StartLog:
         text = self.settings.get(name, "")
         return float(text) if re.fullmatch(r"\d+(?:\.\d+)?(?:e-?\d+)?", text) else None
 
+    @property
+    def is_early(self) -> bool:
+        """Whether it is vLLM's first engine, in which prompts and tokens take turns."""
+        numbers = re.findall(r"\d+", self.version)
+        is_old = [*map(int, numbers[:2])] < [0, 8] if numbers else False
+        return self.program == VLLM and (is_old or self.is_on("first_engine"))
+
     def is_on(self, name: str) -> bool:
         """Return whether a setting is on."""
         return self.settings.get(name) == "True"

@@ -82,6 +82,7 @@ class Term:
 
 
 _POWER = "a power cap or low clocks: nvidia-smi -q -d POWER,CLOCK"
+OLD_RELEASE = "an old release of the engine: a newer one launches less and ahead of the chip"
 EAGER = "eager mode instead of CUDA graphs (enforce_eager)"
 
 # Launches without graphs are about those of engines/eager.yaml, kernels of an early release about
@@ -117,7 +118,7 @@ HOST = Term(
     ),
     settings=(
         EAGER,
-        "an old release of the engine: a newer one launches less and ahead of the chip",
+        OLD_RELEASE,
         "a slow or busy host CPU; penalties, logprobs or guided decoding",
     ),
 )
