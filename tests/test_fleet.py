@@ -327,8 +327,6 @@ def test_a_fleet_is_divided_where_several_deployments_carry_more():
         ({"power": "100"}, "is not a power with its unit"),
         ({"power": "nan kW"}, "is not a power with its unit"),
         ({"own": "h100=1", "people": 500}, "people does not go with own"),
-        ({"api": "1/1/1", "traffic": "mix.yaml"}, "api is of requests that are alike"),
-        ({"budget": "9k", "traffic": "mix.yaml", "rate": 5}, "budget is of requests that are"),
         ({"own": "h100=1", "price": {"l4": 0}}, "a price of 0 is one of chips that are owned"),
     ],
 )

@@ -13,13 +13,12 @@ from fastcalc.core.mix import Mix
 from fastcalc.core.request_class import Lengths, RequestClass
 from fastcalc.core.scenario import Sharding, solve
 from fastcalc.core.step.schedule import Schedule
-from fastcalc.search.plan.cheapest_plans import decide
+from fastcalc.search.plan.class_search import ClassSearch
 from fastcalc.search.plan.service import Service
-from fastcalc.search.plan.sharing import cheapest_sharing
 from fastcalc.search.sweep.grid import Grid, Requests
 from fastcalc.search.sweep.request_lists import MixedRequests
 from tests.strategies import examples
-from tests.test_plan import LAYOUTS, apart, cost, legal, met_of, replicas_for, scenario, together
+from tests.test_plan import LAYOUTS, cost, legal, replicas_for, scenario
 
 CHIPS = ["h100-sxm", "mi300x", "b200", "l40s"]
 MODELS = ["llama-3.1-8b", "qwen3-30b-a3b", "gpt-oss-120b"]
@@ -59,9 +58,8 @@ def grid_of(chip, model, layouts, service):
     return replace(grid, layouts=tuple(placeable))
 
 
-def shared(grid, service):
-    """Return every deployment of classes that share replicas: cost, chips, most over its limits."""
-    columns = []
+def every_replica(grid, service):
+    """Yield of each layout its chips and, by batch, what it carries and the most over its limits."""
     for layout in grid.layouts:
         mix = Mix.of(service.classes, grid.scenario.traffic.speculation)
         placed = Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp)
@@ -83,21 +81,22 @@ def shared(grid, service):
             often = np.minimum(estimate.batch / run * alone, 1) * (layout.dp - 1) / layout.dp
             first = alone + often * np.maximum(mixed - alone, 0)
             over = np.maximum(over, first / kind.ttft)
-        chips = replicas_for(service.rate, run / estimate.batch) * layout.chips
-        columns.append(np.stack([cost(grid.scenario, service, chips), chips, over])[:, usable])
+        yield layout.chips, (estimate.batch / run)[usable], over[usable]
+
+
+def shared(grid, service):
+    """Return every deployment of classes that share replicas: cost, chips, most over its limits."""
+    columns = []
+    for width, carried, over in every_replica(grid, service):
+        chips = replicas_for(service.rate, 1.0 / carried) * width
+        columns.append(np.stack([cost(grid.scenario, service, chips), chips, over]))
     return np.concatenate([np.zeros((3, 0)), *columns], axis=1)
 
 
 def least_cost(grids, service):
     """Return what one pool costs at least, of everything that there is."""
-    if service.classes:
-        everything = np.concatenate([shared(grid, service) for grid in grids], axis=1)
-        met = everything[0][everything[2] <= 1.0]
-    else:
-        grids = [replace(grid, scenario=replace(grid.scenario)) for grid in grids]
-        columns = [way(grid, service) for grid in grids for way in (together, apart)]
-        met = met_of(np.concatenate(columns, axis=1), service)[0]
-    return min(met, default=math.inf)
+    everything = np.concatenate([shared(grid, service) for grid in grids], axis=1)
+    return min(everything[0][everything[2] <= 1.0], default=math.inf)
 
 
 def partitions(classes):
@@ -126,36 +125,22 @@ def test_it_is_what_trying_every_pool_finds(drawn, chips, model, layouts, rate):
 
     def service_of(members):
         share = sum(kind.share for kind in members)
-        return Service(1.0, 1.0).of_classes(tuple(members), rate * share)
-
-    def decide_for(members, names):
-        service = service_of(members)
-        grids = (
-            grid_of(chip, model, layouts, service)
-            for chip in chips
-            if names is None or chip in names
+        return replace(
+            Service(1.0, 1.0).of_classes(tuple(members), rate * share), classes=tuple(members)
         )
-        return decide([grid for grid in grids if grid.layouts], service, shown=1)
+
+    def grids_for(members, service, names):
+        wanted = chips if names is None else [chip for chip in chips if chip in names]
+        grids = [grid_of(chip, model, layouts, service) for chip in wanted]
+        return [grid for grid in grids if grid.layouts]
 
     def brute(members):
         service = service_of(members)
         return least_cost([grid_of(chip, model, layouts, service) for chip in chips], service)
 
-    sharing = cheapest_sharing(classes, decide_for)
+    sharing = ClassSearch(classes, grids_for).carried(Service(1.0, 1.0), rate)
     costs = [sum(map(brute, groups)) for groups in partitions(list(classes))]
     lowest_cost = min(costs)
     assert bool(sharing.pools) == (lowest_cost < math.inf)
     if sharing.pools:
         assert sum(pool.cost for pool in sharing.pools) == pytest.approx(lowest_cost, rel=1e-12)
-
-
-def test_every_way_to_group_three_classes_is_tried():
-    """There are five, of seven groups."""
-    group_sizes = []
-
-    def decide_for(members, _):
-        group_sizes.append(len(members))
-        return decide([], Service(1.0, 1.0))
-
-    cheapest_sharing(classes_of([((200.0, 50.0),)] * 3), decide_for)
-    assert sorted(group_sizes) == [1, 1, 1, 2, 2, 2, 3]

@@ -47,15 +47,14 @@ _SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 def run(request: FindPlans) -> CommandAnswer:
     """Return the cheapest deployments that meet a service; the answer is no if none does."""
     readers.number(request.top, option("top"), LIMITS["sequences"], 5)
-    _refuse_mixes(request)
-    if is_of_fleet(request):
-        from fastcalc.commands import plan_fleet
-
-        return plan_fleet.run(request)
     if request.traffic is not None:
         from fastcalc.commands import plan_classes
 
         return plan_classes.run(request)
+    if is_of_fleet(request):
+        from fastcalc.commands import plan_fleet
+
+        return plan_fleet.run(request)
     notes: list[str] = []
     service = service_of(request, notes)
     grids, people = grids_of(request, service, notes), people_of(request)
@@ -128,14 +127,12 @@ def _carried_within(grids: list[Grid], decision: Decision) -> list[str]:
     return [most_carried(carried, service)] if carried.plans else []
 
 
-def _refuse_mixes(request: FindPlans) -> None:
-    """Refuse means and prices of all pools where each class may have one of its own."""
-    for name in ("own", "budget", "power", "api", "grid", "confidence"):
-        if request.traffic is not None and getattr(request, name) is not None:
-            raise InputError(
-                f"{option(name)} is of requests that are alike, and {option('traffic')} has "
-                f"classes: leave one out, or give {option('prompt')} and {option('output')}"
-            )
+def _refuse_confidence_of_mixes(request: FindPlans) -> None:
+    if request.traffic is not None and request.confidence is not None:
+        raise InputError(
+            f"{option('confidence')} is of requests that are alike, and {option('traffic')} has "
+            f"classes: leave one out, or give {option('prompt')} and {option('output')}"
+        )
 
 
 def is_of_fleet(request: FindPlans) -> bool:

@@ -1,14 +1,21 @@
 """``fastcalc plan --traffic``: classes of requests on replicas of their own, or shared."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 from fastcalc.catalogue.schema import Model
 from fastcalc.commands import loading
 from fastcalc.commands.answer import CommandAnswer, no_answer
 from fastcalc.commands.people import people_of, settled
-from fastcalc.commands.plan import scenarios_of, service_of, typed_of
+from fastcalc.commands.plan import is_of_fleet, scenarios_of, service_of, typed_of
+from fastcalc.commands.plan_fleet import (
+    chip_prices,
+    owned_as_typed,
+    owned_counts,
+    refuse_people,
+)
+from fastcalc.core.pricing import Pricing
 from fastcalc.core.request_class import RequestClass
 from fastcalc.core.scenario import Scenario, check_context
 from fastcalc.errors import InputError
@@ -16,38 +23,53 @@ from fastcalc.importers.workloads import AskedTraffic, read_workload
 from fastcalc.mentions import option
 from fastcalc.report import plan_classes as class_report
 from fastcalc.report import plan_table
-from fastcalc.report.plan_refusal import refusal
 from fastcalc.requests.search import FindPlans
 from fastcalc.search.plan.candidates import candidates
-from fastcalc.search.plan.cheapest_plans import decide
-from fastcalc.search.plan.decision import Decision
+from fastcalc.search.plan.class_fleet import ClassFleet, ClassShare, OwnedChips, class_fleet
+from fastcalc.search.plan.class_search import Classes, ClassSearch
 from fastcalc.search.plan.service import Service
-from fastcalc.search.plan.sharing import Sharing, cheapest_sharing
+from fastcalc.search.plan.sharing import Sharing
 from fastcalc.search.sweep.grid import Grid
 
 
 def run(request: FindPlans) -> CommandAnswer:
-    """Return the cheapest deployments for classes of requests; the answer is no if none does."""
+    """Return what carries classes of requests: the cheapest pools, or the most that means allow."""
     notes: list[str] = []
-    search, people = _ClassSearch(request, service_of(request, notes), notes), people_of(request)
-    if people is None:
-        sharing = search.sharing_at(search.rate)
-    else:
-        sharing = settled(people, search.sharing_at, _request_seconds)
-    typed = typed_of(request)
-    if not sharing.pools:
-        return no_answer(
-            _reasons(sharing), class_report.KEYS, plan_table.columns(search.service), notes=notes
+    service, people = service_of(request, notes), people_of(request)
+    counts = owned_counts(request)
+    prices = chip_prices(request, counts)
+    price = {chip: usd for chip, usd in prices.items() if chip not in counts}
+    deployments = _Deployments(replace(request, price=price), service, notes)
+    if people is not None:
+        refuse_people(request)
+        sharing = settled(
+            people, lambda rate: deployments.search.carried(service, rate), _request_seconds
         )
-    answer = class_report.Answer(sharing, request.model, str(request.traffic), typed)
+        fleet = ClassFleet(None, (ClassShare(sharing),))
+    else:
+        owned = [deployments.owned(chip, count, prices.get(chip)) for chip, count in counts.items()]
+        fleet = class_fleet(owned, deployments.search, service, deployments.rate)
+    answer = class_report.Answer(
+        fleet,
+        service.of_classes(deployments.traffic.classes, fleet.requests),
+        request.model,
+        str(request.traffic),
+        typed_of(request),
+    )
+    columns = plan_table.columns(service)
+    if not fleet.requests:
+        reasons = class_report.refusals(fleet)
+        return no_answer(reasons, class_report.KEYS, columns, notes=notes)
     servers = None if request.emit is None else answer.servers(request.emit)
     return CommandAnswer(
         answer.parts if servers is None else None,
         answer.records,
-        lambda: (plan_table.columns(search.service), answer.unrounded),
+        lambda: (columns, answer.unrounded),
         answer.details,
         notes=notes,
+        reasons=class_report.refusals(fleet),
         as_text=None if servers is None else lambda _: servers,
+        code=0 if fleet.is_enough else 1,
     )
 
 
@@ -62,24 +84,32 @@ def _request_seconds(sharing: Sharing) -> float | None:
     return sum(times)
 
 
-def _reasons(sharing: Sharing) -> list[str]:
-    unserved = [f"'{pool.classes[0].name}': {refusal(pool.decision)}" for pool in sharing.unserved]
-    if unserved:
-        return unserved
-    return [f"the classes need more chips in all than {option('max_chips')} allows"]
-
-
 @dataclass(frozen=True, eq=False)
-class _ClassSearch:
-    """What is searched for the classes of a file.
+class _Deployments:
+    """The deployments that there are for the classes of a file.
 
     service : what is asked but for the requests themselves
     notes : takes what to know of how chips and models came about
+    pricing : of all chips, where it is not that of the request
     """
 
     request: FindPlans
     service: Service
     notes: list[str]
+    pricing: Pricing | None = None
+
+    @cached_property
+    def search(self) -> ClassSearch:
+        """What finds pools among them."""
+        return ClassSearch(self.traffic.classes, self._grids_for, self._may_share)
+
+    def owned(self, chip: str, count: int, usd: float | None) -> OwnedChips:
+        """Return chips that are owned, at their cost of ownership or at a price of an hour."""
+        alone = replace(self.request, on=(owned_as_typed(self.request, chip),), price=None)
+        pricing = Pricing("tco", user_prices={} if usd is None else {chip: usd})
+        hardware = loading.catalogue(self.request).hardware(chip)
+        search = _Deployments(alone, self.service, self.notes, pricing).search
+        return OwnedChips(hardware, count, pricing.per_chip_hour(hardware), search)
 
     @cached_property
     def traffic(self) -> AskedTraffic:
@@ -90,10 +120,10 @@ class _ClassSearch:
         )
 
     @cached_property
-    def rate(self) -> float:
-        """Requests that arrive a second. [1/s]"""
+    def rate(self) -> float | None:
+        """Requests that arrive a second; None for the most that some means carry. [1/s]"""
         rate = self.service.rate or self.traffic.rate
-        if rate is None:
+        if rate is None and not is_of_fleet(self.request):
             raise InputError(
                 f"{self.request.traffic}: says no rate; write aggregate_rate: 20, or give "
                 f"{option('rate', '20/s')} or {option('people', '500')}"
@@ -124,36 +154,25 @@ class _ClassSearch:
                 )
                 loading.check_longest(self.request, longest)
 
-    def may_share(self, classes: tuple[RequestClass, ...]) -> bool:
+    def _may_share(self, classes: tuple[RequestClass, ...]) -> bool:
         """Return whether classes are of one model."""
         return len({self._model_name(kind) for kind in classes}) == 1
 
-    def sharing_at(self, rate: float) -> Sharing:
-        """Return the cheapest pools for so many requests a second of all classes."""
-        return cheapest_sharing(
-            self.traffic.classes,
-            partial(self._decide_for, rate),
-            may_share=self.may_share,
-            max_chips=self.service.max_chips,
-        )
-
-    def _decide_for(
-        self, rate: float, classes: tuple[RequestClass, ...], chips: frozenset[str] | None
-    ) -> Decision:
-        """Return the deployments for classes that share replicas, on some chips."""
-        share = sum(kind.share for kind in classes)
-        service = self.service.of_classes(classes, rate * share)
-        grids = [
+    def _grids_for(
+        self, classes: Classes, service: Service, chips: frozenset[str] | None
+    ) -> list[Grid]:
+        """Return the deployments for the classes of a service, on some chips."""
+        grids = (
             self._grid(scenario, service)
             for scenario in self._scenarios[self._model_name(classes[0])]
             if chips is None or scenario.hardware.id in chips
-        ]
-        return decide([grid for grid in grids if grid is not None], service, shown=1)
+        )
+        return [grid for grid in grids if grid is not None]
 
     def _grid(self, scenario: Scenario, service: Service) -> Grid | None:
         traffic = replace(scenario.traffic, prefix_hit=service.prefix_hit)
         return candidates(
-            replace(scenario, traffic=traffic),
+            replace(scenario, traffic=traffic, pricing=self.pricing or scenario.pricing),
             prompt=service.prompt,
             output=service.output,
             classes=service.classes,

@@ -18,15 +18,11 @@ from fastcalc.search.sweep.grid import Grid
 
 def run(request: FindPlans) -> CommandAnswer:
     """Return what a fleet carries, and what is rented on top; the answer is no if not enough."""
-    if request.people is not None:
-        raise InputError(
-            f"{option('people')} does not go with {option('own')}, nor with a budget or a power "
-            f"alone: give {option('rate')}"
-        )
+    refuse_people(request)
     notes: list[str] = []
     service = plan.service_of(request, notes)
-    counts = _counts(request)
-    prices = _prices(request, counts)
+    counts = owned_counts(request)
+    prices = chip_prices(request, counts)
     owned = [_owned(request, service, chip, count, prices, notes) for chip, count in counts.items()]
     rented = partial(_rented, request, service, counts, prices, notes)
     fleet = fleet_plan(owned, rented, service, shown=request.top)
@@ -58,7 +54,16 @@ def run(request: FindPlans) -> CommandAnswer:
     )
 
 
-def _prices(request: FindPlans, counts: dict[str, int]) -> dict[str, float]:
+def refuse_people(request: FindPlans) -> None:
+    """Refuse people where chips, a budget or a power say how many requests there are."""
+    if request.people is not None and plan.is_of_fleet(request):
+        raise InputError(
+            f"{option('people')} does not go with {option('own')}, nor with a budget or a power "
+            f"alone: give {option('rate')}"
+        )
+
+
+def chip_prices(request: FindPlans, counts: dict[str, int]) -> dict[str, float]:
     """Return the dollars of an hour by the id of each chip; 0 is for owned ones alone."""
     catalogue = loading.catalogue(request)
     priced = readers.prices(request.price, zero=True)
@@ -72,7 +77,7 @@ def _prices(request: FindPlans, counts: dict[str, int]) -> dict[str, float]:
     return prices
 
 
-def _counts(request: FindPlans) -> dict[str, int]:
+def owned_counts(request: FindPlans) -> dict[str, int]:
     """Return how many there are of each chip that is owned, by id."""
     catalogue, counts = loading.catalogue(request), dict[str, int]()
     for name, count in means.owned_chips(request.own):
@@ -81,6 +86,15 @@ def _counts(request: FindPlans) -> dict[str, int]:
             raise InputError(f"{option('own')} names {chip.id} twice; give the sum of both")
         counts[chip.id] = count
     return counts
+
+
+def owned_as_typed(request: FindPlans, chip: str) -> str:
+    """Return the name or the file of an owned chip, as it was given."""
+    return next(
+        name
+        for name, _ in means.owned_chips(request.own)
+        if loading.catalogue(request).hardware(name).id == chip
+    )
 
 
 def _owned(
@@ -92,11 +106,7 @@ def _owned(
     notes: list[str],
 ) -> Owned:
     """Return owned chips and their deployments, at their cost of ownership."""
-    typed = next(
-        name
-        for name, _ in means.owned_chips(request.own)
-        if loading.catalogue(request).hardware(name).id == chip
-    )
+    typed = owned_as_typed(request, chip)
     alone = replace(request, on=(typed,), price=None)
     grids = plan.grids_of(alone, service, notes)
     pricing = Pricing("tco", user_prices={chip: prices[chip]} if chip in prices else {})

@@ -112,6 +112,12 @@ class RandomLoad:
         return self.passes.traffic
 
     @cached_property
+    def _lane_rate(self) -> float:
+        """Requests that arrive a second for one attention replica, or one stage's micro-batch."""
+        layout = self.passes.placement.layout
+        return self.rate / float(layout.dp * layout.pp)
+
+    @cached_property
     def _holds(self) -> Floats:
         """Time that a request holds its slot, at each number in flight. [s]"""
         chunk, kinds = self.passes.machine.software.prompt_chunk, self.mix.kinds
@@ -202,7 +208,8 @@ class RandomLoad:
     def _lengthened(self) -> Floats:
         """Time that a prompt of each kind adds to what others decode, some sharing a pass. [s]"""
         passes = self._begun
-        per_pass = self.in_flight / float(np.ravel(self.passes.steps)[0])
+        streams = float(np.ravel(passes.streams)[0])
+        per_pass = streams / float(np.ravel(self.passes.steps)[0])
         prompts = float(self.mix.kinds.share @ np.ravel(passes.chunks)) * per_pass
         lumps = np.ravel(self.passes.lumps / self.passes.steps)
         shared = np.interp(self.in_flight, np.ravel(self.passes.batch), lumps) / prompts
@@ -215,7 +222,7 @@ class RandomLoad:
         kinds, chunk = self.mix.kinds, self.passes.machine.software.prompt_chunk
         filled = np.minimum(kinds.computed / chunk, 1.0)
         in_chunks = filled * self._prompt_seconds + (1.0 - filled) * self._marginal
-        return self.rate * float(
+        return self._lane_rate * float(
             kinds.share @ np.where(self._is_short, in_chunks, self._prompt_seconds)
         )
 
@@ -230,7 +237,7 @@ class RandomLoad:
     @cached_property
     def waits(self) -> Waits:
         """What all requests wait for before their own prompts."""
-        kinds, rate, is_short = self.mix.kinds, self.rate, self._is_short
+        kinds, rate, is_short = self.mix.kinds, self._lane_rate, self._is_short
         share, marginal = kinds.share, self._marginal
         short = float(share @ is_short)
         alone, added = (
@@ -242,7 +249,7 @@ class RandomLoad:
         regularity = slot_wait_regularity(
             slots=len(self._rates), utilization=min(self.utilization, 0.999), variation=variation
         )
-        free = max(self.capacity - rate, 1e-12)
+        free = max(self.capacity - self.rate, 1e-12)
         return Waits.of(
             step=self._step,
             short_rate=rate * short,
@@ -284,7 +291,7 @@ class RandomLoad:
         """
         kinds = self.mix.kinds
         window = kinds.output / float(kinds.share @ kinds.output)
-        fed_back = min(self.rate * float(kinds.share @ self._lengthened), _MOST_FED_BACK)
-        prompts = self.rate * tpot * float(kinds.share @ self._lengthened**2)
+        fed_back = min(self._lane_rate * float(kinds.share @ self._lengthened), _MOST_FED_BACK)
+        prompts = self._lane_rate * tpot * float(kinds.share @ self._lengthened**2)
         held_up = prompts / np.maximum(kinds.output, 1.0) / (1.0 - fed_back) ** 2
         return np.asarray(at_once * variance_in_window(window=window) + held_up)

@@ -8,20 +8,26 @@ from typing import Any
 
 from fastcalc.core.load import Percentiles, Spread
 from fastcalc.core.request_class import RequestClass
+from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.records.columns import Column
 from fastcalc.report import record_tables
 from fastcalc.report.commands import Typed
-from fastcalc.report.console import Part, Screen, Title
+from fastcalc.report.console import Part, Screen, Title, on_one_screen
 from fastcalc.report.headings import TableColumn
-from fastcalc.report.numbers_as_text import dollars, many, number
+from fastcalc.report.numbers_as_text import dollars, listed, many, number
 from fastcalc.report.percentiles import in_words, percentile_record
 from fastcalc.report.plan import assumptions, notes, unrounded
+from fastcalc.report.plan_api import api_notes
 from fastcalc.report.plan_columns import KEYS as PLAN_KEYS
+from fastcalc.report.plan_fleet import owning
+from fastcalc.report.plan_refusal import limit_as_option, refusal
 from fastcalc.report.plan_table import columns
 from fastcalc.report.records import Record, plain, plainly
 from fastcalc.report.servers.script import script
+from fastcalc.search.plan.class_fleet import ClassFleet, ClassShare
 from fastcalc.search.plan.random_load import random_load
-from fastcalc.search.plan.sharing import Pools, ReplicaPool, Sharing
+from fastcalc.search.plan.service import Service
+from fastcalc.search.plan.sharing import Pools, ReplicaPool, Sharing, amounts
 
 CLASSES = Column[Any]("classes", "text", "of requests that the replicas serve", lambda _: None)
 KEYS = (*PLAN_KEYS, CLASSES.key)
@@ -68,26 +74,35 @@ def served_classes(pools: Pools) -> list[ServedClass]:
 
 @dataclass(frozen=True)
 class Answer:
-    """The cheapest pools in every form.
+    """What carries the classes, in every form.
 
+    service : of all classes, at what all of it carries
     model, file : as typed
     """
 
-    sharing: Sharing
+    fleet: ClassFleet
+    service: Service
     model: object
     file: str
     typed: Typed
 
     @cached_property
+    def pools(self) -> Pools:
+        """The pools of all shares, owned ones first."""
+        return tuple(pool for share in self.fleet.shares for pool in share.sharing.pools)
+
+    @cached_property
     def unrounded(self) -> list[Record]:
         """Records of the pools' plans with all digits."""
-        rows = []
-        for place, pool in enumerate(self.sharing.pools, 1):
-            (row,) = unrounded([pool.plan], pool.decision.service, self.typed)
-            nearest = _nearest_limit(pool)
-            if nearest is not None:
-                row["service_ttft_ms"] = nearest * 1e3
-            rows.append(row | {"rank": place, CLASSES.key: names_of(pool)})
+        rows: list[Record] = []
+        for share in self.fleet.shares:
+            owned = share.owned.chips if share.owned else None
+            for pool in share.sharing.pools:
+                (row,) = unrounded([pool.plan], pool.decision.service, self.typed, owned)
+                nearest = _nearest_limit(pool)
+                if nearest is not None:
+                    row["service_ttft_ms"] = nearest * 1e3
+                rows.append(row | {"rank": len(rows) + 1, CLASSES.key: names_of(pool)})
         return rows
 
     def records(self) -> list[Record]:
@@ -98,7 +113,7 @@ class Answer:
         """Return the scripts that start the servers of all pools."""
         return "\n".join(
             script(program, pool.plan, pool.decision.service, self._name(pool), record["command"])
-            for pool, record in zip(self.sharing.pools, self.unrounded, strict=True)
+            for pool, record in zip(self.pools, self.unrounded, strict=True)
         )
 
     def _name(self, pool: ReplicaPool) -> str:
@@ -109,85 +124,174 @@ class Answer:
         """Return what stands alongside the records: what each class gets, and other sharings."""
         return {
             "classes": [_class_record(served) for served in self._served],
-            "sharing": {
-                name: _bill(pools) for name, pools in self._sharings() if pools is not None
-            },
+            "sharing": _sharings(self.fleet.shares[-1].sharing),
+            "requests_per_s": plain(self.fleet.requests),
+            "rate": plain(self.fleet.rate),
+            "shares": [
+                {
+                    "owned_chips": share.owned and share.owned.chips,
+                    "requests_per_s": plain(share.requests),
+                    "chips_left": plain(share.owned.chips - share.chips if share.owned else 0.0),
+                    "sharing": _sharings(share.sharing),
+                }
+                for share in self.fleet.shares
+            ],
             "assumptions": self._assumptions(),
         }
 
     @cached_property
     def _served(self) -> list[ServedClass]:
-        return with_percentiles(self.sharing.pools)
+        return with_percentiles(self.pools)
 
     def _assumptions(self) -> Record:
         """Return what the records rest on; lengths are those of the classes."""
-        shared = assumptions(self.sharing.pools[0].decision)
+        shared = assumptions(self.pools[0].decision)
         lengths = ("prompt_tokens", "output_tokens", "context_tokens", "prefix_hit")
         common = {key: value for key, value in shared.items() if key not in lengths}
-        return common | {"requests_per_s": plain(self._rate), "traffic": self.file}
-
-    @property
-    def _rate(self) -> float:
-        return sum(pool.decision.service.rate or 0.0 for pool in self.sharing.pools)
-
-    def _sharings(self) -> Iterator[tuple[str, Pools | None]]:
-        yield "cheapest", self.sharing.pools
-        yield "together", self.sharing.shared_by_all
-        yield "apart", self.sharing.one_each
+        return common | {"requests_per_s": plain(self.fleet.requests), "traffic": self.file}
 
     def parts(self, screen: Screen) -> list[Part]:
         """Return the answer in a sentence, a table of the pools, one of the classes, and notes."""
-        pools = self.sharing.pools
-        service = pools[0].decision.service
-        chips = " + ".join(dict.fromkeys(pool.plan.scenario.hardware.id for pool in pools))
-        rate = number(self._rate)
-        sentence = f"{_phrase(pools)} for {self.model}, {rate} requests/s of {self.file}"
+        pools, shares = self.pools, self.fleet.shares
+        owned = [share.owned is not None for share in shares for _ in share.sharing.pools]
+        labels = ["owned" if is_owned else "rented" for is_owned in owned]
         pool_columns = [
             record_tables.words("|pool", lambda record: f"{record['rank']}"),
-            *(column for column in columns(service) if column.key not in _LEFT_OUT),
+            *(column for column in columns(self.service) if column.key not in _LEFT_OUT),
         ]
+        if any(owned):
+            pool_columns.insert(
+                1, record_tables.words("|", lambda record: labels[record["rank"] - 1])
+            )
         pool_rows = [record_tables.row(pool_columns, record) for record in self.unrounded]
         (pool_table,) = record_tables.tables(pool_columns, [pool_rows], screen.width)
         class_rows = [record_tables.row(_CLASS_COLUMNS, served) for served in self._served]
         (class_table,) = record_tables.tables(_CLASS_COLUMNS, [class_rows], screen.width)
-        loads = [random_load(pool.plan, pool.decision.service) for pool in pools]
-        busy = [
-            in_words(load, f"pool {place}")
-            for place, load in enumerate(loads, 1)
-            if load and not load.is_known
-        ]
-        short = [*self._comparison(), *busy]
-        every = [*short, *notes(service)]
+        short = [*self._bills(), *self._comparison(), *_busy(pools)]
+        every = [*short, *notes(self.service)]
         key = (
-            "key: classes of one pool share its replicas, of which it says what they do when "
-            "full, and the TTFT of the class nearest its limit; means and p99 of a class are at "
-            "the load there is, for requests that arrive at random"
+            "key: classes of a pool share its replicas; pools: full replicas, the TTFT nearest its "
+            "limit; classes: mean and p99 at this load, for requests that arrive at random"
         )
         command = self.unrounded[0]["command"]
-        title = Title(chips, sentence)
-        return [
-            title,
-            "",
-            pool_table,
-            "",
-            class_table,
-            screen.under_table(key, short, every, command),
-        ]
+
+        def page(count: int) -> list[Part]:
+            under = screen.under_table(key, short[:count], every, command)
+            return [self._title(), "", pool_table, "", class_table, under]
+
+        return on_one_screen(page, screen)
+
+    def _title(self) -> Title:
+        """Return what carries how much of the traffic, in a sentence."""
+        fleet, mix = self.fleet, f"{number(self.fleet.requests)} requests/s of {self.file}"
+        if fleet.rate is not None and not fleet.is_enough:
+            share = number(fleet.requests / fleet.rate * 100.0)
+            mix = (
+                f"{number(fleet.requests)} of {number(fleet.rate)} requests/s ({share} %) of "
+                f"{self.file}"
+            )
+        owned = [(share.owned, share.requests) for share in fleet.shares if share.owned]
+        rented = [share.sharing.pools for share in fleet.shares if not share.owned]
+        pools = next((pools for pools in rented if pools), ())
+        chips = " + ".join(dict.fromkeys(pool.plan.scenario.hardware.id for pool in pools))
+        if not owned and fleet.is_enough and fleet.rate is not None:
+            return Title(chips, f"{_phrase(pools)} for {self.model}, {mix}")
+        if not owned:
+            return Title(chips, f"{_phrase(pools)}, carry {mix}, for {self.model}")
+        name = listed([f"{kind.chips:,} {kind.hardware.id}" for kind, _ in owned])
+        if pools:
+            alone = number(sum(requests for _, requests in owned))
+            month = self._usd_per_month
+            in_all = "" if month is None else f" (${dollars(month)} in all)"
+            top = f"with {chips} on top, {_phrase(pools)}{in_all}"
+            mix = f"{alone} requests/s; {top}, {mix}"
+        return Title(name, f"carry {mix}, for {self.model}")
+
+    @property
+    def _usd_per_month(self) -> float | None:
+        """What the chips cost, all owned ones whether used or not. [USD]"""
+        hours: list[float | None] = []
+        for share in self.fleet.shares:
+            if share.owned is None:
+                hours += [pool.plan.usd_per_hour for pool in share.sharing.pools]
+            else:
+                usd = share.owned.usd_per_hour
+                hours.append(None if usd is None else usd * share.owned.chips)
+        known = [usd for usd in hours if usd is not None]
+        return sum(known) * HOURS_PER_MONTH if len(known) == len(hours) else None
+
+    def _bills(self) -> Iterator[str]:
+        """Say what an API charges for the same, what is left of owned chips and what they cost."""
+        capacity = sum(share.sharing.requests for share in self.fleet.shares)
+        yield from api_notes(self.service, self.fleet.requests, capacity, self._usd_per_month)
+        for share in self.fleet.shares:
+            if share.owned is not None and share.sharing.pools:
+                owned, left = share.owned, share.owned.chips - share.chips
+                if left:
+                    yield f"left: {left:,.0f} of {owned.chips:,} {owned.hardware.id}"
+                tokens = share.requests * (self.service.prompt + self.service.output)
+                yield owning(share.sharing.pools[0].plan, owned.chips, tokens)
 
     def _comparison(self) -> Iterator[str]:
         """Say what the other sharings would take."""
-        pools = self.sharing.pools
-        if len(pools[0].classes) == len(pools) == 1:
+        sharing = self.fleet.shares[-1].sharing
+        pools = sharing.pools
+        if sharing.one_each is None or len(pools[0].classes) == len(pools) == 1:
             return
-        if len(pools) > 1 and self.sharing.shared_by_all is not None:
-            yield f"all classes on the same replicas: {_phrase(self.sharing.shared_by_all)}"
+        if len(pools) > 1 and sharing.shared_by_all is not None:
+            yield f"all classes on the same replicas: {_phrase(sharing.shared_by_all)}"
         elif len(pools) > 1:
             yield "all classes on the same replicas: none meets every limit"
-        if (
-            len(pools) < sum(len(pool.classes) for pool in pools)
-            and self.sharing.one_each is not None
-        ):
-            yield f"each class on replicas of its own: {_phrase(self.sharing.one_each)}"
+        if len(pools) < sum(len(pool.classes) for pool in pools):
+            yield f"each class on replicas of its own: {_phrase(sharing.one_each)}"
+
+
+def _busy(pools: Pools) -> Iterator[str]:
+    """Say of which pools percentiles are not known, and why."""
+    for place, pool in enumerate(pools, 1):
+        load = random_load(pool.plan, pool.decision.service)
+        if load and not load.is_known:
+            yield in_words(load, f"pool {place}")
+
+
+def refusals(fleet: ClassFleet) -> list[str]:
+    """Say what a fleet that is not enough carries, and why no more."""
+    if fleet.is_enough:
+        return []
+    sentences = []
+    for share in fleet.shares:
+        if share.owned is None or not share.requests:
+            chips = f"{share.owned.chips:,} {share.owned.hardware.id}: " if share.owned else ""
+            sentences += [f"{chips}{reason}" for reason in _reasons(share)]
+    if fleet.requests and fleet.rate:
+        sentences.insert(0, f"{number(fleet.requests)} of {number(fleet.rate)} requests/s")
+    return sentences
+
+
+def _reasons(share: ClassShare) -> list[str]:
+    """Return why some chips do not carry all classes, and which limit to relax to what."""
+    sharing = share.sharing
+    if sharing.unserved:
+        return [f"'{pool.classes[0].name}': {refusal(pool.decision)}" for pool in sharing.unserved]
+    if not sharing.beyond:
+        return []
+    service = sharing.beyond[0].decision.service
+    options = [
+        limit_as_option(name, amount, service)
+        for name, amount in amounts(sharing.beyond).items()
+        if amount > service.limits[name]
+    ]
+    return [f"all classes together would with {' and '.join(options)}"]
+
+
+def _sharings(sharing: Sharing) -> Record:
+    """Return the bills of pools that classes share, and of how else they might."""
+    every = {
+        "cheapest": sharing.pools,
+        "together": sharing.shared_by_all,
+        "apart": sharing.one_each,
+    }
+    return {name: _bill(pools) for name, pools in every.items() if pools}
 
 
 _LEFT_OUT = ("speculation_tokens_per_pass", "service_tpot_ms_low", "bound")

@@ -243,17 +243,25 @@ def _notes(share: Share) -> Iterator[str]:
 def _bill(share: Share) -> Iterator[str]:
     """Say what all owned chips of a kind cost a month, used or not."""
     assert share.owned is not None and share.plan is not None
-    chip, pricing = share.owned.hardware, share.plan.scenario.pricing
-    per_hour = pricing.per_chip_hour(chip)
+    service = share.decision.service
+    tokens = share.requests * (service.prompt + service.output)
+    yield owning(share.plan, share.chips, tokens)
+
+
+def owning(chosen: Plan, chips: int, tokens: float) -> str:
+    """Say what all owned chips of a kind cost a month, used or not.
+
+    tokens : prompts and outputs that they carry [1/s]
+    """
+    chip = chosen.scenario.hardware
+    per_hour = chosen.scenario.pricing.per_chip_hour(chip)
     if per_hour is None:
-        yield (
+        return (
             f"no purchase price is known of {chip.id}, so owning them is not priced: give a price "
             "of its hour, which may be 0"
         )
-        return
-    usd = per_hour * share.chips
-    tokens = share.requests * (share.decision.service.prompt + share.decision.service.output)
+    usd = per_hour * chips
     month = dollars(usd * HOURS_PER_MONTH)
-    basis = ": ".join(plan_notes.prices_of([share.plan], in_short=True))
+    basis = ": ".join(plan_notes.prices_of([chosen], in_short=True))
     a_million = f", ${dollars(usd / 3600.0 / tokens * 1e6)}/Mtok" if tokens < inf else ""
-    yield f"owning all {many(share.chips, 'chip')} costs ${month} a month{a_million}; {basis}"
+    return f"owning all {many(chips, 'chip')} costs ${month} a month{a_million}; {basis}"

@@ -38,7 +38,7 @@ def refusal(decision: Decision, owned: str | None = None) -> str:
         sentence += f": {', '.join(reasons)}"
     else:
         needed = " and ".join(
-            _limit(name, nearest.values[name], decision.service, owned)
+            limit_as_option(name, nearest.values[name], decision.service, owned)
             for name, over in nearest.misses.items()
             if over > 1.0
         )
@@ -81,10 +81,14 @@ def unknown_chips(decision: Decision) -> tuple[str, str]:
 def relaxed(decision: Decision, owned: str | None = None) -> list[str]:
     """Return the options that would let a deployment in, each alone."""
     limits = decision.relaxed.items()
-    return [_limit(name, value, decision.service, owned) for name, value in limits if value < inf]
+    return [
+        limit_as_option(name, value, decision.service, owned)
+        for name, value in limits
+        if value < inf
+    ]
 
 
-def _limit(name: str, value: float, service: Service, owned: str | None) -> str:
+def limit_as_option(name: str, value: float, service: Service, owned: str | None = None) -> str:
     """Return an option with a value that is not stricter than a limit."""
     if name == "chips":
         return (

@@ -36,7 +36,12 @@ def decide_surely(grids: Sequence[Grid], service: Service, *, shown: int = 5) ->
 
 
 def decide(
-    grids: Iterable[Grid], service: Service, *, shown: int = 5, kinds: Collection[Kind] = ()
+    grids: Iterable[Grid],
+    service: Service,
+    *,
+    shown: int = 5,
+    kinds: Collection[Kind] = (),
+    prompt_pools: Sequence[Pool] | None = None,
 ) -> Decision:
     """Return the best deployments for a service, and why the others lose.
 
@@ -45,11 +50,12 @@ def decide(
     shown : first plans, of which each is to be the best of its kind. Else it is the best of each
         chip, and the best in the model's own formats, that all batches are tried for. [1]
     kinds : others that all batches are tried for
+    prompt_pools : what takes in prompts apart; None for what is worth it, empty for none
     """
     keep_freed_memory()
     decision = Decision(service)
     waiting: list[tuple[Grid, Sequence[Pool] | None]] = [
-        (with_largest(grid), None) for grid in grids
+        (with_largest(grid), prompt_pools) for grid in grids
     ]
     left: list[Gaps] = []
     while waiting:

@@ -77,33 +77,39 @@ def gaps_of(scored: Sequence[Scored], service: Service) -> Gaps:
     """Return the gaps of one grid in which something better than what was tried may be.
 
     Cost falls with the batch and both times grow: the best batch of a layout is the largest that
-    meets them, and the smallest that makes do with as many replicas. But one replica that must
-    stay idle for random arrivals is best at some batch, on either side of the best that was tried.
+    meets them, and the smallest that makes do with as many replicas. But replicas that must stay
+    idle for random arrivals are best at some batch, on either side of the best that was tried.
     """
     grid = scored[0].grid
     is_own = service.is_fleet or service.objective != "chips"
     has_cost = service.rate is None and is_own  # of its own at each batch
-    is_idle = has_cost and service.share is not None
+    is_idle = service.share is not None and (has_cost or service.rate is not None)
     gaps_found: list[tuple[Floats, Ints, Floats, Floats, Bools]] = []
     for group in scored:
         in_time = (group.values["ttft"] <= service.ttft) & (group.values["tpot"] <= service.tpot)
         (places,) = np.nonzero(in_time)
-        priority = group.cost if is_idle else -group.batch
+        priority = -group.batch
+        if is_idle:
+            priority = group.cost if service.rate is None else -group.carried
         order = places[np.lexsort((priority[places], group.layout[places]))]
         rows, first = np.unique(group.layout[order], return_index=True)
         best_places, is_apart = order[first], np.full(len(first), group.pool is not None)
         batch, above = (group.batch[best_places], group.batch[group.next(best_places)])
         if is_idle:
             below = group.batch[group.next(best_places, -1)]
-            cost = group.cost[best_places] * np.minimum(below, batch**2 / above) / batch
+            share = np.minimum(below, batch**2 / above) / batch
+            cost = group.cost[best_places] * share
+            if service.rate is not None:
+                needed = service.rate / group.carried[best_places] * share
+                cost = _costs_of(group, service, best_places, needed)
             gaps_found += [
                 (cost, rows, below, batch, is_apart),
                 (cost, rows, batch, above, is_apart),
             ]
-            continue
-        gaps_found.append(
-            (_lowest_costs(group, service, best_places), rows, batch, above, is_apart)
-        )
+        else:
+            gaps_found.append(
+                (_lowest_costs(group, service, best_places), rows, batch, above, is_apart)
+            )
         # Below the batch of the best, fewer sequences may do for the same.
         place = group.best(service)
         if place is not None and service.rate is not None:
@@ -127,13 +133,21 @@ def _lowest_costs(group: Scored, service: Service, places: Ints) -> Floats:
     amounts = group.cost if service.rate is None else group.seconds
     share, falls = (group.batch[places] / group.batch[after], amounts[after] / amounts[places])
     share = np.where(falls <= 1.0 + _AS_MUCH, np.maximum(share, falls), share)
-    cost, chips = group.cost[places], group.values["chips"][places]
     if service.rate is not None:
-        before = group.replicas[places]
-        replicas = np.ceil(group.busy[places] * before * share / service.utilization - 1e-6)
-        prompt_replicas = group.crew.prompt_replicas[places]
-        fewer = group.packing.at(places).chips(np.maximum(replicas, 1.0), prompt_replicas)
-        share, chips = fewer / chips, fewer
+        needed = group.busy[places] * group.replicas[places] * share / service.utilization
+        return _costs_of(group, service, places, needed)
     # Just above, for as much is no gain.
-    is_allowed = chips <= chips_within(service, group.grid.scenario)
-    return np.where(is_allowed, cost * share * (1.0 + _AS_MUCH), np.inf)
+    is_allowed = group.values["chips"][places] <= chips_within(service, group.grid.scenario)
+    return np.where(is_allowed, group.cost[places] * share * (1.0 + _AS_MUCH), np.inf)
+
+
+def _costs_of(group: Scored, service: Service, places: Ints, needed: Floats) -> Floats:
+    """Return what deployments cost with other replicas, just above, for as much is no gain.
+
+    needed : replicas, not rounded to whole ones [1]
+    """
+    replicas = np.maximum(np.ceil(needed - 1e-6), 1.0)
+    fewer = group.packing.at(places).chips(replicas, group.crew.prompt_replicas[places])
+    is_allowed = fewer <= chips_within(service, group.grid.scenario)
+    share = fewer / group.values["chips"][places]
+    return np.where(is_allowed, group.cost[places] * share * (1.0 + _AS_MUCH), np.inf)

@@ -37,8 +37,10 @@ _OF_ESTIMATE = (
 class Replica:
     """One full replica, which takes in its prompts, too: an element for each deployment.
 
-    Values of its `fastcalc.core.estimate.Estimate` and dollars a million tokens of both kinds,
-    as slow as the service says.
+    chips, pp, dp : of its layout [1]
+    usd : a million tokens of input and output [USD]
+
+    The others are values of its `fastcalc.core.estimate.Estimate`, as slow as the service says.
     """
 
     chips: Floats
@@ -81,6 +83,7 @@ class Scored:
     values : what is limited, by name: seconds to the first token, seconds between tokens, chips,
         and dollars a month and watts where those are
     seconds : time of a replica that a request takes [s]
+    carried : requests that each replica carries, as busy as it may be [1/s]
     crew, packing : how many replicas, and how they fill nodes
     busy : the share of its capacity that each that decodes does [1]
     cost, unfit : what is to be least, and deployments that do not fit, alongside these [1]
@@ -94,6 +97,7 @@ class Scored:
     place: Ints
     values: dict[str, Floats]
     seconds: Floats
+    carried: Floats
     crew: Crew
     packing: Packing
     busy: Floats
@@ -180,11 +184,12 @@ def score(grid: Grid, service: Service, prompt_pools: Sequence[Pool] | None = No
         if service.share is not None:
             queues = Queues(service.share, **queued, slots=slots, kind=kind)
         replicas, busy, waits, busiest = needed(service, seconds, ttft, queues)
-        crew = Crew.of(replicas, busiest / seconds, pool)
+        carried = busiest / seconds
+        crew = Crew.of(replicas, carried, pool)
         packing = Packing.of(node_chips, replica.chips, replica.pp, pool)
         if service.is_fleet:
             chips_there = chips_within(service, grid.scenario)
-            crew = crew_within(chips_there, packing, busiest / seconds, pool)
+            crew = crew_within(chips_there, packing, carried, pool)
             busy = np.minimum(crew.requests * seconds / crew.replicas, busiest)
         chips = packing.chips(crew.replicas, crew.prompt_replicas)
         first = mixed.over_limits(service, waits, ttft)
@@ -194,8 +199,8 @@ def score(grid: Grid, service: Service, prompt_pools: Sequence[Pool] | None = No
         values |= bills(grid.scenario, service, chips)
         cost = crew.cost if service.is_fleet else _cost(grid, service, replica, chips, busy)
         unfit = 0 if pool else int(is_new.sum() - fits.sum())
-        of = (grid, replica, pool, layout, place, values, seconds, crew, packing, busy, cost)
-        deployments.append(Scored(*of, mixed.seconds + waits, unfit))
+        of = (grid, replica, pool, layout, place, values, seconds, carried, crew, packing, busy)
+        deployments.append(Scored(*of, cost, mixed.seconds + waits, unfit))
     return deployments
 
 
@@ -224,8 +229,11 @@ def _together(service: Service, replica: Replica, batch: Floats) -> _Load:
     # one, several take in prompts in the same pass, which is then as long as that of all.
     meets = np.minimum(alone * batch / replica.run, 1.0) * (1.0 - 1.0 / replica.dp)
     ttft = alone + meets * np.maximum(replica.prompts_together - alone, 0.0)
-    # Nobody's prompt is before that of one alone.
-    before = prompts / batch * (1.0 - 1.0 / batch) * service.prompt_variation
+    # Nobody's prompt is before that of one alone. Each attention replica, and each micro-batch of
+    # a pipeline, takes in prompts of its own, so many times as long.
+    before = (
+        prompts / batch * (1.0 - 1.0 / batch) * service.prompt_variation * replica.pp * replica.dp
+    )
     seconds = service.output / replica.served
     return seconds, ttft, {"prompt": before, "prompt_busy": prompts / run, "holds": run}
 

@@ -108,7 +108,15 @@ class Service:
     @property
     def api_request_usd(self) -> float | None:
         """What the API charges for one of its requests; None where no API is compared. [USD]"""
-        return self.tariff.request_usd(self.prompt, self.output, self.prefix_hit)
+        hit = self.prefix_hit
+        if self.classes:
+            hit = float(Mix.of(self.classes, Traffic.speculation).prefix_hit)
+        return self.tariff.request_usd(self.prompt, self.output, hit)
+
+    @property
+    def means(self) -> dict[str, float]:
+        """What is limited of all replicas together."""
+        return {name: limit for name, limit in self.limits.items() if name not in ("ttft", "tpot")}
 
     @property
     def limits(self) -> dict[str, float]:

@@ -1,8 +1,7 @@
-"""Which classes of requests share replicas, and which have some of their own: the cheapest way."""
+"""Pools of replicas that classes of requests share, or have to themselves."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from math import inf
 
 from fastcalc.core.request_class import RequestClass
@@ -11,9 +10,6 @@ from fastcalc.search.plan.decision import Decision, Plan
 EVERY_GROUP = 3
 """Classes up to which every group of them is tried; of more, those next to each other by their
 prompts, which share best. [1]"""
-
-DecideFor = Callable[[tuple[RequestClass, ...], frozenset[str] | None], Decision]
-"""Finds deployments for classes that share replicas, on some chips or, for None, on all."""
 
 
 @dataclass(frozen=True)
@@ -38,17 +34,14 @@ class ReplicaPool:
         """Chips of all its replicas. [1]"""
         return self.plan.values["chips"] if self.decision.plans else inf
 
-    @cached_property
-    def cost_by_chip(self) -> dict[str, float]:
-        """What is to be least, on each kind of chip that serves them."""
-        costs: dict[str, float] = {}
-        for plan in self.decision.plans:
-            chip = plan.scenario.hardware.id
-            costs[chip] = min(plan.cost, costs.get(chip, inf))
-        return costs
-
 
 Pools = tuple[ReplicaPool, ...]
+
+
+def amounts(pools: Pools) -> dict[str, float]:
+    """Return the chips of all replicas and, where those are limited, dollars a month and watts."""
+    limited = (name for name in pools[0].plan.values if name not in ("ttft", "tpot"))
+    return {name: sum(pool.plan.values[name] for pool in pools) for name in limited}
 
 
 @dataclass(frozen=True)
@@ -58,72 +51,31 @@ class Sharing:
     pools : all classes are in one of them each; none where nothing serves all
     shared_by_all, one_each : one pool for all, and one for each class, where they were searched
     unserved : classes that no deployment serves alone, with why
+    beyond : the cheapest pools for all of a rate, where they are not within the limits
     """
 
     pools: Pools
     shared_by_all: Pools | None
     one_each: Pools | None
     unserved: Pools
+    beyond: Pools = ()
+
+    @property
+    def rate(self) -> float:
+        """Requests that the pools were found for. [1/s]"""
+        return sum(pool.decision.service.rate or 0.0 for pool in self.pools)
+
+    @property
+    def requests(self) -> float:
+        """Requests of all classes that the pools carry at most. [1/s]"""
+        carried = (pool.plan.requests / (pool.decision.service.rate or 1.0) for pool in self.pools)
+        return min(carried, default=0.0) * self.rate
 
 
-def cheapest_sharing(
-    classes: Sequence[RequestClass],
-    decide_for: DecideFor,
-    *,
-    may_share: Callable[[tuple[RequestClass, ...]], bool] = lambda _: True,
-    max_chips: float = inf,
-) -> Sharing:
-    """Return the pools that cost least.
-
-    Each class is first served alone on every kind of chip. What serves several costs no less than
-    what serves any of them, so they share only on chips where that leaves something to gain.
-
-    may_share : whether classes can, as those of two models cannot
-    max_chips : of all pools together
-    """
-    ordered = sorted(classes, key=lambda kind: kind.prompt)
-    singles = tuple(ReplicaPool((kind,), decide_for((kind,), None)) for kind in ordered)
-    pools = {1 << place: single for place, single in enumerate(singles)}
-    options: list[Pools] = []
-    for groups in _partitions(len(ordered)):
-        for members in groups:
-            if members not in pools:
-                chosen = tuple(kind for place, kind in enumerate(ordered) if members >> place & 1)
-                chips = _worth_sharing(members, singles) if may_share(chosen) else frozenset()
-                decision = decide_for(chosen, chips)
-                pools[members] = ReplicaPool(chosen, decision)
-        options.append(tuple(pools[members] for members in groups))
-    served = [pools for pools in options if _chips(pools) <= max_chips and _cost(pools) < inf]
-    return Sharing(
-        pools=min(served, key=lambda pools: (_cost(pools), len(pools), _chips(pools)), default=()),
-        shared_by_all=next((pools for pools in served if len(pools) == 1), None),
-        one_each=next((pools for pools in served if len(pools) == len(ordered)), None),
-        unserved=tuple(single for single in singles if single.cost == inf),
-    )
-
-
-def _worth_sharing(members: int, singles: Pools) -> frozenset[str]:
-    """Return the kinds of chips on which classes that share replicas may cost the least."""
-    inside = [single for place, single in enumerate(singles) if members >> place & 1]
-    outside = [single for place, single in enumerate(singles) if not members >> place & 1]
-    outside_cost = max((single.cost for single in outside), default=0.0)
-    chips = frozenset.intersection(*(frozenset(single.cost_by_chip) for single in inside))
-    lowest_cost = {chip: max(single.cost_by_chip[chip] for single in inside) for chip in chips}
-    return frozenset(chip for chip in chips if lowest_cost[chip] + outside_cost <= _cost(singles))
-
-
-def _cost(pools: Pools) -> float:
-    return sum(pool.cost for pool in pools)
-
-
-def _chips(pools: Pools) -> float:
-    return sum(pool.chips for pool in pools)
-
-
-def _partitions(count: int) -> Iterator[list[int]]:
+def partitions(count: int) -> Iterator[list[int]]:
     """Yield the ways to group some classes, each group as the bits of its members.
 
-    >>> list(_partitions(2))
+    >>> list(partitions(2))
     [[3], [1, 2]]
     """
     if count <= EVERY_GROUP:

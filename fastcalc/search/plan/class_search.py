@@ -1,0 +1,237 @@
+"""Which pools of replicas classes of requests have: at the least cost, or for the most requests."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf, sqrt
+
+from fastcalc.core.request_class import RequestClass
+from fastcalc.formulas.types import floats
+from fastcalc.search.plan.cheapest_plans import decide
+from fastcalc.search.plan.decision import Decision
+from fastcalc.search.plan.fleet import bills
+from fastcalc.search.plan.service import Service
+from fastcalc.search.plan.sharing import Pools, ReplicaPool, Sharing, partitions
+from fastcalc.search.plan.ways import Way, ways
+from fastcalc.search.sweep.grid import Grid
+
+_FIRST, _LEAST = 1.0, 1e-4  # rates that are tried; what carries less carries nothing [1/s]
+_NEAR = 1.02  # of a rate: within it the next step is tried
+_STEP = 1.0 + 1e-6
+_WORTH = 2.0  # times the least cost of a class, up to which a chip may serve it with others
+
+Classes = tuple[RequestClass, ...]
+GridsFor = Callable[[Classes, Service, frozenset[str] | None], Sequence[Grid]]
+"""Returns the deployments for classes with a service, on some chips or, for None, on all."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClassSearch:
+    """What is searched for classes of requests.
+
+    may_share : whether classes can share replicas, as those of two models cannot
+    """
+
+    classes: Classes
+    grids_for: GridsFor
+    may_share: Callable[[Classes], bool] = lambda _: True
+
+    def carried(self, service: Service, rate: float | None) -> Sharing:
+        """Return the pools for a rate within the means of a service, or for the most that they can.
+
+        In fewer bits than were asked for only where they carry nothing otherwise. Of pools that
+        are not enough, what is missing is said as `beyond`.
+
+        rate : of all classes; None for the most that there is [1/s]
+        """
+        for is_narrow in (False, True):
+            groups = self._groups(service, is_narrow=is_narrow)
+            options = [
+                [groups[members] for members in option]
+                for option in partitions(len(self.classes))
+                if all(members in groups for members in option)
+            ]
+            chosen = _cheapest(options, rate, service) if rate else None
+            chosen = chosen or _most(options, service, rate or inf)
+            if chosen is not None:
+                return self._sharing(chosen, options, service, rate or chosen.rate)
+        rate = rate or _FIRST
+        singles = [
+            ReplicaPool((kind,), self._decide_for(service, rate, (kind,), None))
+            for kind in self.classes
+        ]
+        unserved = tuple(pool for pool in singles if pool.cost == inf)
+        beyond = _cheapest(options, rate)
+        return Sharing((), None, None, unserved, self._pools(beyond, service) if beyond else ())
+
+    def _groups(self, service: Service, *, is_narrow: bool) -> "dict[int, _Group]":
+        """Return the classes that may share replicas, and how, by the bits of their places.
+
+        Several do on chips on which a replica or a request of each of them alone costs up to twice
+        what it does at least.
+        """
+        kinds = sorted(self.classes, key=lambda kind: kind.prompt)
+        wanted = {members for option in partitions(len(kinds)) for members in option}
+        groups: dict[int, _Group] = {}
+        for members in sorted(wanted, key=int.bit_count):
+            singles = [1 << place for place in range(len(kinds)) if members >> place & 1]
+            classes = tuple(kinds[single.bit_length() - 1] for single in singles)
+            chips = None
+            if len(classes) > 1:
+                if not self.may_share(classes) or not all(one in groups for one in singles):
+                    continue
+                chips = frozenset.intersection(*(groups[one].chips for one in singles))
+            share = sum(kind.share for kind in classes)
+            asked = service.of_classes(classes, share)
+            grids = self.grids_for(classes, asked, chips)
+            if not is_narrow:
+                decision = Decision(asked)
+                grids = [grid for grid in grids if decision.may_lead_in(grid.scenario)]
+            if found := ways(grids, asked):
+                groups[members] = _Group(classes, share, found)
+        return groups
+
+    def _sharing(
+        self, chosen: "_Chosen", options: "Sequence[Option]", service: Service, rate: float
+    ) -> Sharing:
+        """Return what was chosen with what there is besides, for a rate that it may not carry."""
+
+        def pools_of(groups: int) -> Pools | None:
+            alike = [option for option in options if len(option) == groups]
+            cheapest = _cheapest(alike, chosen.rate)
+            return self._pools(cheapest, service) if cheapest else None
+
+        beyond = _cheapest(options, rate) if rate > chosen.rate * _STEP else None
+        return Sharing(
+            pools=self._pools(chosen, service),
+            shared_by_all=pools_of(1),
+            one_each=pools_of(len(self.classes)),
+            unserved=(),
+            beyond=self._pools(beyond, service) if beyond else (),
+        )
+
+    def _pools(self, chosen: "_Chosen", service: Service) -> Pools:
+        """Return the plans of pools, at what they are to carry."""
+        pools = []
+        for group, way in chosen.pools:
+            asked = service.of_classes(group.classes, chosen.rate * group.share)
+            pools.append(
+                ReplicaPool(group.classes, decide([way.grid], asked, shown=1, prompt_pools=()))
+            )
+        return tuple(pools)
+
+    def _decide_for(
+        self, service: Service, rate: float, classes: Classes, chips: frozenset[str] | None
+    ) -> Decision:
+        """Return the deployments for classes that share replicas, on some chips."""
+        asked = service.of_classes(classes, rate * sum(kind.share for kind in classes))
+        return decide(self.grids_for(classes, asked, chips), asked, shown=1, prompt_pools=())
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """Classes that share replicas, their share of all requests, and the ways to deploy one."""
+
+    classes: Classes
+    share: float
+    ways: Sequence[Way]
+
+    def cheapest(self, rate: float) -> Way:
+        """Return the way whose replicas carry so many requests of all classes at the least cost."""
+        return min(self.ways, key=lambda way: way.cost(rate * self.share))
+
+    @cached_property
+    def chips(self) -> frozenset[str]:
+        """The kinds of chips that are worth a try for more classes: by replica or by request."""
+        each = min(way.each for way in self.ways)
+        request = min(way.each / way.requests for way in self.ways)
+        return frozenset(
+            way.grid.scenario.hardware.id
+            for way in self.ways
+            if way.each <= _WORTH * each or way.each / way.requests <= _WORTH * request
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Chosen:
+    """Groups of classes, each with the way that its replicas are deployed, at a rate."""
+
+    pools: Sequence[tuple[_Group, Way]]
+    rate: float
+
+    @property
+    def requests(self) -> float:
+        """Requests of all classes that the replicas carry at most. [1/s]"""
+        return min(
+            way.replicas(self.rate * group.share) * way.requests / group.share
+            for group, way in self.pools
+        )
+
+    def amounts(self, service: Service) -> dict[str, float]:
+        """Return the chips and, where those are limited, dollars a month and watts."""
+        total: Counter[str] = Counter()
+        for group, way in self.pools:
+            chips = way.chips(self.rate * group.share)
+            used = bills(way.grid.scenario, service, floats(chips))
+            total.update({"chips": chips} | {name: float(value) for name, value in used.items()})
+        return dict(total)
+
+    @property
+    def order(self) -> tuple[float, int]:
+        """What it costs, and then how many pools there are."""
+        costs = (way.cost(self.rate * group.share) for group, way in self.pools)
+        return sum(costs), len(self.pools)
+
+
+Option = Sequence[_Group]
+"""Groups of classes, of which each class is in one."""
+
+
+def _cheapest(
+    options: Sequence[Option], rate: float, service: Service | None = None
+) -> _Chosen | None:
+    """Return the pools of least cost for a rate, within the means of a service if there is one."""
+    chosen = [
+        _Chosen([(group, group.cheapest(rate)) for group in option], rate) for option in options
+    ]
+    if service is not None:
+        chosen = [
+            pools
+            for pools in chosen
+            if all(
+                amount <= service.means.get(name, inf)
+                for name, amount in pools.amounts(service).items()
+            )
+        ]
+    return min(chosen, key=lambda pools: pools.order, default=None)
+
+
+def _most(options: Sequence[Option], service: Service, beyond: float) -> _Chosen | None:
+    """Return the pools that carry the most within the means of a service, at that rate.
+
+    What a rate takes grows with it in steps, of a replica each. Pools carry more than the rate that
+    they were found for, up to a step; the most is carried where nothing is found just above that.
+
+    beyond : a rate that is too much [1/s]
+    """
+    if min(service.means.values()) == inf:
+        return None
+    best, trial = None, min(_FIRST, beyond / 2.0)
+    while trial > _LEAST:
+        chosen = _cheapest(options, trial, service)
+        if chosen is not None:
+            best = chosen
+        else:
+            beyond = trial
+        if best is None:
+            trial /= 8.0
+        elif best.requests * _STEP >= beyond:
+            return replace(best, rate=best.requests / _STEP)
+        elif beyond == inf:
+            trial = best.requests * 2.0
+        elif beyond < best.requests * _NEAR:
+            trial = best.requests * _STEP
+        else:
+            trial = sqrt(best.requests * beyond)
+    return None

@@ -1,0 +1,120 @@
+"""What chips and money carry of classes of requests, against trying every division of them."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fastcalc.formulas.money import HOURS_PER_MONTH
+from fastcalc.search.plan.class_fleet import OwnedChips, class_fleet
+from fastcalc.search.plan.class_search import ClassSearch
+from fastcalc.search.plan.service import Service
+from tests.strategies import examples
+from tests.test_plan import LAYOUTS
+from tests.test_sharing import CHIPS, MODELS, classes_of, every_replica, grid_of, kinds, partitions
+
+
+def search_of(classes, chips, model, layouts):
+    """Return a search over a few layouts, whose formats are the model's own."""
+
+    def grids_for(members, service, names):
+        wanted = chips if names is None else [chip for chip in chips if chip in names]
+        grids = [grid_of(chip, model, layouts, service) for chip in wanted]
+        return [grid for grid in grids if grid.layouts]
+
+    return ClassSearch(classes, grids_for)
+
+
+def replicas_of(members, chips, model, layouts, price):
+    """Return what one replica costs and the most it carries, of every layout that meets limits."""
+    service = replace(Service(1.0, 1.0).of_classes(members, 1.0), classes=members)
+    return [
+        (width * price(grid.scenario), max(carried[over <= 1.0]))
+        for chip in chips
+        for grid in [grid_of(chip, model, layouts, service)]
+        for width, carried, over in every_replica(grid, service)
+        if any(over <= 1.0)
+    ]
+
+
+def most_of_everything(classes, chips, model, layouts, price, limit):
+    """Return the most requests of all classes, by every grouping at every rate of some replicas."""
+    most = 0.0
+    for groups in partitions(list(classes)):
+        shares = [sum(kind.share for kind in group) for group in groups]
+        replicas = [replicas_of(group, chips, model, layouts, price) for group in groups]
+        rates = [
+            count * carried / share
+            for share, ways in zip(shares, replicas, strict=True)
+            for cost, carried in ways
+            for count in range(1, int(limit / cost) + 1)
+        ]
+        for rate in rates:
+            costs = [
+                min(
+                    (math.ceil(rate * part / carried - 1e-9) * cost for cost, carried in each),
+                    default=math.inf,
+                )
+                for part, each in zip(shares, replicas, strict=True)
+            ]
+            if sum(costs) <= limit:
+                most = max(most, rate)
+    return most
+
+
+@examples(8)
+@given(
+    st.lists(kinds, min_size=1, max_size=2),
+    st.lists(st.sampled_from(CHIPS), min_size=1, max_size=2, unique=True),
+    st.sampled_from(MODELS),
+    st.lists(st.sampled_from(LAYOUTS), min_size=1, max_size=2, unique=True),
+    st.integers(1, 16),
+    st.booleans(),
+)
+def test_it_is_the_most_of_every_division(drawn, chips, model, layouts, count, is_budget):
+    classes = classes_of([(lengths, 0.0, *limits) for lengths, _, *limits in drawn])
+    search = search_of(classes, chips, model, layouts)
+
+    def price(scenario):
+        usd = scenario.pricing.per_chip_hour(scenario.hardware)
+        return usd * HOURS_PER_MONTH if is_budget else 1.0
+
+    limit = count * (2000.0 if is_budget else 1.0)
+    means = {"budget": limit} if is_budget else {"max_chips": limit, "objective": "chips"}
+    sharing = search.carried(Service(1.0, 1.0, **means), None)
+    most = most_of_everything(classes, chips, model, layouts, price, limit)
+    assert sharing.rate == pytest.approx(most, rel=1e-5)
+    bills = (pool.plan.usd_per_month if is_budget else pool.chips for pool in sharing.pools)
+    assert sum(bills) <= limit * (1 + 1e-9)
+
+
+def test_owned_chips_first_and_the_rest_on_top():
+    """What is owned carries a part; what is rented the rest; both count against one budget."""
+    classes = classes_of([((2000.0, 500.0), 0.0, 2.0, 0.05), ((200.0, 50.0), 0.0, 2.0, 0.05)])
+    owned, rented = (
+        search_of(classes, [chip], "llama-3.1-8b", [LAYOUTS[0]]) for chip in ("h100-sxm", "b200")
+    )
+    hardware = owned.grids_for(classes, Service(1.0, 1.0).of_classes(classes, 1.0), None)[0]
+    chips = OwnedChips(hardware.scenario.hardware, 2, 1.0, owned)
+    service = Service(1.0, 1.0)
+    alone = class_fleet([chips], rented, service, None)
+    assert (
+        alone.requests == owned.carried(replace(service, max_chips=2, objective="chips"), None).rate
+    )
+    rate = 3.0 * alone.requests
+    both = class_fleet([chips], rented, service, rate)
+    assert [share.requests for share in both.shares] == pytest.approx(
+        [alone.requests, 2.0 * alone.requests]
+    )
+    assert both.is_enough
+    budget = (
+        2 * HOURS_PER_MONTH
+        + 0.01
+        + sum(pool.plan.usd_per_month for pool in both.shares[1].sharing.pools)
+    )
+    assert class_fleet([chips], rented, replace(service, budget=budget), rate).is_enough
+    less = class_fleet([chips], rented, replace(service, budget=budget - 1.0), rate)
+    assert not less.is_enough
+    assert less.shares[1].sharing.beyond
