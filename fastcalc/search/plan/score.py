@@ -188,8 +188,7 @@ def score(grid: Grid, service: Service, prompt_pools: Sequence[Pool] | None = No
         crew = Crew.of(replicas, carried, pool)
         packing = Packing.of(node_chips, replica.chips, replica.pp, pool)
         if service.is_fleet:
-            chips_there = chips_within(service, grid.scenario)
-            crew = crew_within(chips_there, packing, carried, pool)
+            crew = crew_within(chips_within(service, grid.scenario), packing, carried, pool)
             busy = np.minimum(crew.requests * seconds / crew.replicas, busiest)
         chips = packing.chips(crew.replicas, crew.prompt_replicas)
         first = mixed.over_limits(service, waits, ttft)
