@@ -13,6 +13,9 @@ from typing import Any
 _OPTION, _COMMAND, _GIVEN, _END = "\ue000\ue001\ue002\ue003"
 _MENTION = re.compile(f"([{_OPTION}{_COMMAND}])([^{_GIVEN}{_END}]*){_GIVEN}?([^{_END}]*){_END}")
 
+_VALUE = re.compile(r"(?!.*[A-Z]{3}).+")
+"""What is given to an option that is no placeholder."""
+
 _FLAGS = {"out": "-o", "everything": "--all", "models": "MODEL"}
 """Of fields that are called otherwise; models have no flag."""
 
@@ -63,6 +66,39 @@ def as_arguments(text: str) -> str:
     "fc.fit('glm-4.7', on='a10,b200', tp=2)"
     """
     return _written(text, _argument, _call)
+
+
+def as_prose(text: str) -> str:
+    """Return a sentence for a reader who has no command line: without advice on options.
+
+    A value that an option would have to have is news; what to type is not.
+
+    >>> as_prose(f"tried: up to 8 chips ({option('notes')}); {option('wide')} says why")
+    'tried: up to 8 chips'
+    >>> as_prose(f"a10 has no price: give one with {option('price', 'a10=USD')}")
+    'a10 has no price'
+    >>> as_prose(f"nothing meets this; it would with {option('max_chips', 72)}")
+    'nothing meets this; it would with max chips 72'
+    """
+    if _END not in text:
+        return text
+    plain = re.sub(rf" \([^()]*{_END}[^()]*\)", "", text)
+    clauses = [clause for clause in map(_without_advice, plain.split("; ")) if clause]
+    ends = "." * (text.endswith(".") and not plain.endswith(clauses[-1] if clauses else "."))
+    return "; ".join(clauses) + ends
+
+
+def _without_advice(clause: str) -> str:
+    """Return a clause up to what it tells to type, empty where it tells nothing else."""
+    advice = next(
+        (mention for mention in _MENTION.finditer(clause) if not _VALUE.fullmatch(mention[3])), None
+    )
+    if advice is None:
+        return _written(clause, lambda field, given: f"{field.replace('_', ' ')} {given}", str)
+    head = clause[: advice.start()]
+    if head.endswith(", with "):  # all of it is there with the option
+        return ""
+    return head[: max(head.rfind(": "), head.rfind(", "), 0)]
 
 
 def written(value: Any, wording: Callable[[str], str]) -> Any:

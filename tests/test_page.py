@@ -4,6 +4,9 @@ import base64
 import hashlib
 import json
 import re
+import shlex
+import shutil
+from html import unescape
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -13,7 +16,7 @@ import yaml
 from fastcalc.report.charts import of_outcomes
 from fastcalc.report.charts.drawing import COLOURS, DARK
 from fastcalc.report.page.inline_svg import figures
-from tests.helpers import ROOT, contrast, outcome, run
+from tests.helpers import ROOT, Ran, contrast, outcome, run, words
 
 ASKED = ("llama-3.1-8b", "--on", "h100-sxm,gb200,wse-3", "--batch", "1,8,4096")
 CSS = (ROOT / "fastcalc" / "report" / "page" / "report.css").read_text()
@@ -158,11 +161,68 @@ def test_names_from_files_are_escaped(fastcalc, tmp_path):
     found = yaml.safe_load(text)
     found["name"] = '<script>alert(1)</script> & "co"'
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump(found))
-    assert fastcalc("report", "mine.yaml", "--on", "h100-sxm", "-o", "mine.html").code == 0
-    page = (tmp_path / "mine.html").read_text()
-    assert "<script>alert" not in page
-    assert "&lt;script&gt;alert(1)" in page
-    assert Reader(page).open == []
+    for command in ("report", "fit", "frontier"):
+        assert fastcalc(command, "mine.yaml", "--on", "h100-sxm", "-o", "mine.html").code == 0
+        page = (tmp_path / "mine.html").read_text()
+        assert "<script>alert" not in page
+        assert "&lt;script&gt;alert(1)" in page
+        assert Reader(page).open == []
+
+
+ANSWERS = {
+    "fastmode llama-3.1-8b --on h100-sxm --batch 32 --smaller none": "class='n price'",
+    "infer --points 20000": "One model, two tiers",
+    "claims --only seats,transistors": "What the labs are said to do",
+    "plan llama-3.1-8b --on h100-sxm,h200-sxm --max-chips 2": "class='n price'",
+    "decide opus opus-fast --hour 80 --map tools=0..30,tokens=100..1000": 'class="drawn"',
+    "frontier llama-3.1-8b --on h100-sxm --max-chips 2": "class='n price'",
+    "fit llama-3.1-8b --on h100-sxm,wse-3": "dense weights",
+    "validate my-runs.csv": "Predicted against measured",
+    "sensitivity llama-3.1-8b --on h100-sxm": "10 % less of it",
+    "diagnose my-slow-runs.csv": "Settings known to change it",
+    "fastmode llama-3.1-8b --on h100-sxm --curve": "<pre>",
+    "claims --explain 4": "<pre>",
+}
+
+
+@pytest.mark.parametrize("asked", ANSWERS)
+def test_every_answer_is_a_page_for_somebody_without_a_command_line(fastcalc, tmp_path, asked):
+    for name in ("my-runs.csv", "my-slow-runs.csv"):
+        shutil.copy(ROOT / "docs" / "examples" / name, tmp_path)
+    assert fastcalc(*asked.split(), "-o", "page.html") == Ran(0, "", "")
+    page = (tmp_path / "page.html").read_text()
+    test_it_is_well_formed_and_small(page)
+    test_it_asks_nothing_of_anywhere(page)
+    test_the_policy_allows_its_own_script_and_style_alone(page)
+    assert ANSWERS[asked].replace("'", '"') in page
+    prose, _, command = page.partition("<h2>To repeat it</h2>")
+    assert "--" not in " ".join(Reader(prose.partition("<main>")[2]).words)
+    assert not re.search("[\ue000-\ue003]", page)
+    (line,) = re.findall(r'<code id="command">(.*?)</code>', command)
+    again = shlex.split(unescape(line))
+    assert {*again} <= {"fastcalc", *asked.split(), "-o", "page.html"}
+    if again[1] in ("fit", "frontier", "plan", "infer"):
+        (tmp_path / "page.html").unlink()
+        assert fastcalc(*again[1:]).code == 0
+        assert (tmp_path / "page.html").read_text() == page
+        printed = words(fastcalc(*asked.split()).out.partition(".")[0]).replace(":", "")
+        assert printed in words(" ".join(Reader(prose).words)).replace(":", "")
+
+
+def test_prices_stay_in_sight_on_a_narrow_screen(page):
+    """As the style says: tests/browser looks where it can."""
+    narrow = CSS.partition("max-width:600px){")[2].partition("\n}")[0]
+    assert ".rows .price{position:sticky;right:0;" in narrow
+    rows = re.findall(r"(?s)<tr>(.*?)</tr>", page.split("<table id='rows'")[1].split("</table>")[0])
+    assert len(rows) == 10
+    assert all(len(re.findall("class='[n ]*price'", row)) == 1 for row in rows)
+
+
+def test_no_is_an_answer_too(fastcalc, tmp_path):
+    asked = ("plan", "llama-3.1-8b", "--on", "h100-sxm", "--ttft", "1ms", "-o", "no.html")
+    assert fastcalc(*asked).code == 1
+    page = (tmp_path / "no.html").read_text()
+    assert re.search("<p>no deployment meets this; it would with ttft [0-9.]+ms</p>", page)
 
 
 def test_nothing_that_fits_is_a_page_all_the_same(fastcalc, tmp_path):
@@ -176,7 +236,7 @@ def test_nothing_that_fits_is_a_page_all_the_same(fastcalc, tmp_path):
     [
         (("report", "llama-3.1-8b", "-o", "report.csv"), "a report is HTML; end it in .html"),
         (("compare", "llama-3.1-8b", "--batch", "1..500", "-o", "a.html"), "more than the 400"),
-        (("plan", "llama-3.1-8b", "-o", "plan.html"), "ends in none of .csv, .json"),
+        (("sweep", "llama-3.1-8b", "-o", "sweep.html"), "ends in none of .csv, .json"),
     ],
 )
 def test_a_wrong_request_gets_one_sentence(fastcalc, args, sentence):

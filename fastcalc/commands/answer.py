@@ -1,7 +1,8 @@
 """Answers in the format that was asked for: a page, a Markdown table, or records."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from fastcalc.report.console import Wording
 from fastcalc.report.headings import TableColumn
 from fastcalc.report.records import SCHEMA, Record
 from fastcalc.requests.groups import Output, OutputFile
+from fastcalc.requests.readers import as_text
 from fastcalc.written import json_text, to_csv
 
 if TYPE_CHECKING:
@@ -57,7 +59,7 @@ class CommandAnswer:
     as_json : returns a JSON document of another form than that of records
     code : exit code: 0 done, 1 the answer is no
     charts : return what is drawn, by kind of chart; the first is drawn where none is named
-    as_html : returns a report as one HTML page that goes to a file, where the command has one
+    as_html : returns another HTML page than that of the parts and charts
     """
 
     parts: Page | None
@@ -74,7 +76,7 @@ class CommandAnswer:
     as_json: Callable[[], str | Iterable[str]] | None = None
     code: int = 0
     charts: Mapping[str, Callable[[], "Chart"]] = field(default_factory=dict)
-    as_html: Callable[[Path | None], str] = str
+    as_html: Callable[[Path | None], str] | None = None
 
 
 def later(name: str, *arguments: Any) -> Callable[[], Any]:
@@ -110,7 +112,7 @@ def no_answer(
 def respond(request: Output, answer: CommandAnswer) -> int:
     """Write an answer as the command line does, with notes, and return the exit code."""
     write(request, answer)
-    warnings = answer.warnings if request.written_as != "table" else ()
+    warnings = answer.warnings if request.written_as not in ("table", "html") else ()
     output.warn([*answer.notes, *warnings, *answer.reasons])
     return answer.code
 
@@ -128,7 +130,8 @@ def write(request: Output, answer: CommandAnswer, wording: Wording = as_flags) -
     elif kind == "markdown":
         output.write(wording(record_tables.markdown(*answer.rows())), request.out)
     elif kind == "html":
-        output.write(wording(answer.as_html(request.out)), request.out)
+        made = answer.as_html or partial(_html, request, answer)
+        output.write(wording(made(request.out)), request.out)
     elif kind == "json" and answer.as_json is not None:
         text = answer.as_json()
         pieces = [text] if isinstance(text, str) else text
@@ -147,3 +150,50 @@ def write(request: Output, answer: CommandAnswer, wording: Wording = as_flags) -
             content = to_bytes(records, keys, written(answer.extra(), wording))
             with output.whole(request.out) as draft:
                 draft.write(content)
+
+
+_PAGE_WIDTH = 1000
+"""Characters of a page, which has room for every column. [1]"""
+
+
+def _html(request: Output, answer: CommandAnswer, file: Path | None) -> str:
+    """Return an answer as one HTML page."""
+    from fastcalc.commands import COMMANDS, next_commands
+
+    kind = type(request).__name__
+    name = next(name for name, (of, _) in COMMANDS.items() if of.endswith(f".{kind}"))
+    command = next_commands.again(replace(request, out=file), name)
+    names = (getattr(request, field, None) for field in ("model", "models", "names", "path"))
+    about = ", ".join(as_text(named).replace(",", ", ") for named in names if named)
+    on = getattr(request, "on", None)
+    if about and on not in (None, getattr(type(request), "on", None)):
+        about += f" on {as_text(on).replace(',', ', ')}"
+    title = _TITLES.get(name, name) + f": {about}" * bool(about)
+    laid_out = replace(screen(request), width=_PAGE_WIDTH, notes=True)
+    if answer.as_text is not None:
+        return str(
+            later("page.answer_page.preformatted", title, answer.as_text(laid_out), command)()
+        )
+    parts = list(answer.parts(laid_out)) if answer.parts else list(answer.reasons)
+    charts = (make() for make in answer.charts.values())
+    notes = [*answer.notes, *(answer.reasons if answer.parts else ())]
+    assumptions = answer.extra().get("assumptions", {})
+    page_of = later("page.answer_page.document", title, parts, charts, notes, assumptions, command)
+    return str(page_of())
+
+
+_TITLES = {
+    "plan": "What serves it cheapest",
+    "fit": "What memory holds",
+    "fastmode": "What a faster service costs",
+    "sensitivity": "What each number buys",
+    "decide": "Which service to take",
+    "infer": "What speeds and prices leave open",
+    "frontier": "Price against speed",
+    "diagnose": "Why the server is slower than predicted",
+    "list": "In the catalogue",
+    "diff": "What differs",
+    "validate": "Predicted against measured",
+    "claims": "What articles claim, and what the numbers say",
+}
+"""Of pages, by command; of others the name."""

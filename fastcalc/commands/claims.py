@@ -4,12 +4,12 @@ import re
 from collections.abc import Sequence
 
 from fastcalc.catalogue.names import nearest
-from fastcalc.catalogue.schema.claims import Claims
+from fastcalc.catalogue.schema.claims import Claim, Claims
 from fastcalc.commands import loading
 from fastcalc.commands.answer import CommandAnswer
 from fastcalc.errors import InputError
 from fastcalc.evidence.claims.claim_file import read_claims
-from fastcalc.evidence.claims.judge import MEANING, Judged, judge
+from fastcalc.evidence.claims.judge import MEANING, judge
 from fastcalc.mentions import option
 from fastcalc.report import claims as report
 from fastcalc.requests import readers
@@ -30,8 +30,10 @@ def run(request: JudgeClaims) -> CommandAnswer:
             hint = f"did you mean {' or '.join(near)}?" if near else "'fastcalc claims' lists them"
             raise InputError(f"no claim is called '{shown(id_)}'; {hint}")
         claims = [by_id[id_]]
-    all_judged = judge(loading.catalogue(request), claims, document)
-    judged = _chosen(all_judged, only, book)
+    verdicts = {word for word in map(str.casefold, only) if word in MEANING}
+    chosen = _chosen(claims, [word for word in only if word.casefold() not in verdicts], book)
+    all_judged = judge(loading.catalogue(request), chosen, document)
+    judged = [claim for claim in all_judged if not verdicts or claim.verdict in verdicts]
     if not judged:
         raise InputError(f"no claim is all of this: {shown(', '.join(only))}")
     is_one = request.explain is not None
@@ -47,8 +49,8 @@ def run(request: JudgeClaims) -> CommandAnswer:
     )
 
 
-def _chosen(judged: Sequence[Judged], words: Sequence[str], book: Claims) -> list[Judged]:
-    """Return the claims that words choose: a verdict, an article, a topic, or words of the claim.
+def _chosen(claims: Sequence[Claim], words: Sequence[str], book: Claims) -> list[Claim]:
+    """Return the claims that words choose: of an article, of a topic, or with the word in them.
 
     Several of a kind are alternatives; those of another kind choose among what is left.
 
@@ -64,17 +66,16 @@ def _chosen(judged: Sequence[Judged], words: Sequence[str], book: Claims) -> lis
             if word in (key.casefold(), *(article.author or "").casefold().split())
         }
         kinds = (
-            {claim.claim.id for claim in judged if claim.verdict == word},
-            {claim.claim.id for claim in judged if authors.intersection(claim.claim.articles)},
+            {claim.id for claim in claims if authors.intersection(claim.articles)},
             set(topics.get(word, ())),
-            {claim.claim.id for claim in judged if starts.search(claim.claim.claim.casefold())},
+            {claim.id for claim in claims if starts.search(claim.claim.casefold())},
         )
         kind = next((number for number, ids in enumerate(kinds) if ids), None)
-        if kind is None and word not in MEANING:
+        if kind is None:
             near = nearest(word, [*MEANING, *book.articles, *topics])
             hint = f"did you mean {' or '.join(near)}?" if near else "no claim has this word in it"
             raise InputError(
                 f"{option('only')} '{shown(word)}' is no verdict, article or topic; {hint}"
             )
-        chosen.setdefault(kind or 0, set()).update(kinds[kind or 0])
-    return [claim for claim in judged if all(claim.claim.id in ids for ids in chosen.values())]
+        chosen.setdefault(kind, set()).update(kinds[kind])
+    return [claim for claim in claims if all(claim.id in ids for ids in chosen.values())]

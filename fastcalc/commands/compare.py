@@ -67,7 +67,7 @@ def run(request: Compare) -> CommandAnswer:
             "memory": later("charts.of_memory.memory", outcomes),
         },
         as_html=lambda file: later(
-            "page.filled_page.document", outcomes, report_on(request, request.on, file)
+            "page.comparison.document", outcomes, report_on(request, request.on, file)
         )(),
     )
 

@@ -49,7 +49,7 @@ def run(request: Fastmode) -> CommandAnswer:
     speed = request.to_speed or today * (request.speedup or SPEEDUP)
     smaller_models = _smaller_models(request, catalogue)
     answer = replace(tricks(start, speed, catalogue, smaller_models), asked_start=slow)
-    if not answer.reached and request.written_as != "table":
+    if not answer.reached and request.written_as not in ("table", "html"):
         extra, reason = partial(fastmode.alongside, answer), fastmode.no_option_reaches(answer)
         return no_answer([reason], fastmode.KEYS, fastmode_table.TABLE, extra, notes)
     outcomes = [answer.today, *(option.outcome for option in answer.options if option.outcome)]

@@ -61,6 +61,23 @@ def follow_up(
     return mentions.command(shlex.join([*line, *ending]))
 
 
+def again(request: Request, name: str) -> str:
+    """Return the command that a request is, with all that it sets.
+
+    name : of the command
+    """
+    arguments, flags = list[str](), list[str]()
+    for field, (annotation, _) in declared(type(request)).items():
+        value = getattr(request, field)
+        if field == "format" or value in (None, getattr(type(request), field, None)):
+            continue
+        if annotation.__metadata__[0].is_argument:
+            arguments += map(as_text, value if isinstance(value, list) else [value])
+        else:
+            flags += typed(field, value)
+    return mentions.command(shlex.join(["fastcalc", name, *arguments, *flags]))
+
+
 def typed(name: str, value: object) -> Iterator[str]:
     """Yield the words that give a flag a value, or each of several."""
     if name in _PAIRS and isinstance(value, Mapping):

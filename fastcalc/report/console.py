@@ -116,7 +116,7 @@ def on_one_screen(page: Callable[[int], list[Part]], screen: Screen) -> list[Par
 
 def _height(parts: Iterable[Part], width: int) -> int:
     """Return the lines of a page. [1]"""
-    return sum(1 for part in parts for _ in _lines(_worded(part, as_flags), width))
+    return sum(1 for part in parts for _ in _lines(worded(part, as_flags), width))
 
 
 def output_width() -> int:
@@ -143,7 +143,7 @@ def render(
 
     wording : writes out what sentences mention of options and commands
     """
-    lines = [line for part in parts for line in _lines(_worded(part, wording), width)]
+    lines = [line for part in parts for line in _lines(worded(part, wording), width)]
     if not colour:
         return "".join("".join(text for text, _ in line).rstrip() + "\n" for line in lines)
     from rich.console import Console
@@ -156,7 +156,8 @@ def render(
     return Clean(capture.get())
 
 
-def _worded(part: Part, wording: Wording) -> Part:
+def worded(part: Part, wording: Wording) -> Part:
+    """Return a part with what its sentences mention of options and commands written out."""
     if isinstance(part, Title):
         return replace(part, sentence=wording(part.sentence))
     if isinstance(part, TextTable):

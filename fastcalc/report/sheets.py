@@ -34,7 +34,9 @@ def to_xlsx(records: list[Record], keys: Iterable[str], premises: Record) -> byt
             else [key]
             for key in header
         ]
-        grounds = [["rests on"], *_flat(premises, ())]
+        grounds = [["rests on"]]
+        for key, unit, value in leaves(premises, ()):
+            grounds.append([key, unit, to_json(value) if isinstance(value, list) else value])
         _fill(about, [["key", "unit", "meaning"], *columns, [], *grounds], bold)
     return file.getvalue()
 
@@ -50,13 +52,13 @@ def _fill(sheet: Any, rows: list[list[Any]], bold: Any) -> None:
     sheet.autofit()
 
 
-def _flat(value: Any, path: tuple[str, ...]) -> Iterator[list[Any]]:
+def leaves(value: Any, path: tuple[str, ...]) -> Iterator[list[Any]]:
     """Yield the leaves of a document, each with the way to it."""
     if isinstance(value, dict):
         for key, content in value.items():
-            yield from _flat(content, (*path, str(key)))
+            yield from leaves(content, (*path, str(key)))
     else:
-        yield [" ".join(path), None, to_json(value) if isinstance(value, list) else value]
+        yield [" ".join(path), None, value]
 
 
 def to_parquet(records: list[Record], keys: Iterable[str], premises: Record) -> bytes:

@@ -53,9 +53,6 @@ class Compare(Evaluated, groups.OwnRuns, groups.Paid, groups.Written):
     explain: Annotated[
         bool, flag(None, "Take each step apart: every component, rate and source.")
     ] = False
-    format: Annotated[
-        str | None, groups.format_named("table|json|csv|markdown|html|xlsx|parquet")
-    ] = None
 
 
 class Solving(Request):

@@ -302,7 +302,7 @@ def format_named(formats: str) -> Setting:
 class Output(OutputFile):
     """Output."""
 
-    format: Annotated[str | None, format_named("table|json|csv|markdown|xlsx|parquet")] = None
+    format: Annotated[str | None, format_named("table|json|csv|markdown|html|xlsx|parquet")] = None
 
     def __post_init__(self) -> None:
         """Refuse a format that the command does not write."""

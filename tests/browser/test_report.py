@@ -94,6 +94,20 @@ def test_it_renders_without_an_error_and_no_wider_than_its_window(open_at, width
     )
 
 
+def test_prices_stay_in_sight_on_a_narrow_screen(open_at):
+    """Also where the table is scrolled, with the name of its row."""
+    browser = open_at(390)
+    for scrolled in (0, 200):
+        left, right, name = browser.execute_script(
+            """document.querySelector(".wide").scrollLeft = arguments[0];
+            const price = document.querySelector("#rows td.price").getBoundingClientRect();
+            const name = document.querySelector("#rows td").getBoundingClientRect();
+            return [price.left, price.right, name.right];""",
+            scrolled,
+        )
+        assert 0 < name < left < right <= 390
+
+
 def test_scripts_and_styles_of_others_are_refused(open_at, page, tmp_path):
     browser = open_at()
     text = Path(urlsplit(page).path).read_text()
@@ -221,7 +235,7 @@ def test_points_say_what_they_are_to_the_mouse_and_to_the_keyboard(open_at):
 def test_all_of_it_is_reached_by_keyboard(open_at):
     browser = open_at()
     seen = []
-    for _ in range(60):
+    for _ in range(200):  # the button that copies is last
         press(browser, "\ue004")  # tab
         seen.append(
             browser.execute_script(
@@ -262,7 +276,7 @@ def test_it_prints_without_its_controls(open_at):
         "return getComputedStyle(document.querySelector('.controls')).display"
     )
     steps = browser.execute_script(
-        "return getComputedStyle(document.querySelector('.steps')).display"
+        "return getComputedStyle(document.querySelector('.of-step-by-step')).display"
     )
     width = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})

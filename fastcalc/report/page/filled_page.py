@@ -1,81 +1,80 @@
-"""A comparison as a page: what it says, its table, its charts, and what it rests on."""
+"""One HTML file that loads nothing from anywhere: what it says, tables, charts, premises."""
 
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from html import escape
 from itertools import groupby
 from pathlib import Path
 from string import Template
-from typing import Any
 
 from fastcalc import __version__
-from fastcalc.core.scenario import Outcome
-from fastcalc.errors import InputError
-from fastcalc.records.columns import COLUMNS
-from fastcalc.report import compare, explain, record_tables
-from fastcalc.report.charts import of_memory, of_outcomes, of_steps
-from fastcalc.report.charts.drawing import COLOURS, DARK
-from fastcalc.report.console import Listing, Notes, Part, TextTable, Title
-from fastcalc.report.first_sentence import first_sentence
-from fastcalc.report.headings import TableColumn, of_a_table, pick
-from fastcalc.report.numbers_as_text import number
+from fastcalc.mentions import as_prose
+from fastcalc.report.charts.drawing import COLOURS, DARK, Chart
+from fastcalc.report.console import Listing, Notes, Part, TextTable, Title, worded
 from fastcalc.report.page.inline_svg import MARKS, figures
-from fastcalc.report.records import Record, compare_records
 from fastcalc.written import visible
 
-MOST_ROWS = 400
-"""Rows that a page holds, and most of those that are taken apart."""
-_MOST_EXPLAINED = 16
-
 _FOLDER = Path(__file__).parent
-_FIRST = pick(
-    "hardware chips batch tokens_per_s_per_user tokens_per_s_per_user_low "
-    "tokens_per_s_per_user_bound tokens_per_s_total ttft_ms usd_per_mtok_output limiter placement"
-)
-"""Columns that are there at first; the others are chosen."""
 _ADDRESS = re.compile(r"https?://[^\s<>\"]*[^\s<>\".,;:)]")
+_LEADING_NUMBER = re.compile(r"[<>=~$ ]*([+-]?[0-9][0-9,]*(?:\.[0-9]+)?)")
+_LONG_CELL = 30
+"""Letters from which a cell wraps."""
+_PICTURE = 6
+"""Lines of text from which they are a plot."""
+_DRAWN, _LETTERS = 8, re.compile(r"[A-Z.|+*o -]*")
+"""Letters of the widest cell of a picture that letters make, which stand under each other."""
+
+FILTER = (
+    "<p class='controls'><label>Filter <input id='filter' type='search' "
+    "placeholder='a word of a row'></label><span id='count' role='status' class='quiet'></span>"
+    "<span class='hint quiet'>A heading sorts.</span></p>"
+)
+"""What a table of many rows has above it."""
+
+_POINTING = (
+    "<p class='quiet hint'>Point at a marker, or press Tab and the arrow keys, to read it.</p>"
+)
 
 
-def document(outcomes: Sequence[Outcome], command: str) -> str:
-    """Return the page of a comparison, which asks nothing of anywhere.
+@dataclass(frozen=True)
+class Page:
+    """What a page says to somebody who has no command line, and the command at its end.
 
-    Raises InputError if there are more rows than a page holds.
+    verdict : sentences that answer what was asked
+    about : what they are about, in a line
+    sections : HTML by heading; those without any are left out
     """
-    records = compare_records(outcomes)
-    if len(records) > MOST_ROWS:
-        raise InputError(
-            f"{len(records):,} rows are more than the {MOST_ROWS} of a page; compare fewer, or "
-            "write csv or xlsx"
-        )
-    models = ", ".join(dict.fromkeys(outcome.scenario.model.name for outcome in outcomes))
-    chips = ", ".join(dict.fromkeys(outcome.scenario.hardware.id for outcome in outcomes))
-    drawn = (of_outcomes.speed, of_outcomes.price, of_outcomes.roofline, of_steps.step)
-    has_fit = any(outcome.estimate.fits.any() for outcome in outcomes)
-    charts, notes_given = "", list[str]()
-    for chart in (make(outcomes) for make in (*drawn, of_memory.memory) if has_fit):
-        fresh = [note for note in chart.notes if note not in notes_given]  # of all, said once
-        charts += "".join(figures(replace(chart, notes=fresh)))
-        notes_given += chart.notes
-    filled = {
-        "title": escape(f"{models} on {chips}"),
-        "style": _style(charts),
+
+    title: str
+    verdict: Sequence[str]
+    about: str
+    sections: Mapping[str, str]
+    command: str
+
+
+def filled(page: Page) -> str:
+    """Return the file of a page."""
+    sections = "".join(
+        f'<section class="of-{heading.lower().replace(" ", "-")}">'
+        f"<h2>{heading}</h2>{html}</section>"
+        for heading, html in page.sections.items()
+        if html
+    )
+    fields = {
+        "title": escape(page.title),
+        "style": _style(sections),
         "script": _text("report.js"),
         "marks": MARKS,
-        "verdict": "".join(f"<p>{escape(sentence)}</p>" for sentence in _verdict(outcomes)),
-        "about": escape(compare.heading(outcomes[0])),
-        "command": escape(command),
-        "table": _table(records),
-        "charts": charts,
-        "explained": "".join(_explained(outcomes)),
-        "notes": _listed(compare.notes(outcomes)[1][1:]),
-        "premises": "".join(_premises(outcomes)),
-        "sources": "".join(_sources(outcomes)),
+        "verdict": "".join(f"<p>{escape(as_prose(sentence))}</p>" for sentence in page.verdict),
+        "about": escape(page.about),
+        "command": escape(page.command),
+        "sections": sections,
         "version": __version__,
     }
-    shown = {key: visible(text) for key, text in filled.items()}
+    shown = {key: visible(text) for key, text in fields.items()}
     # The policy lets these two run and nothing that a name might smuggle in.
     hashes = {f"{key}_hash": _hash(shown[key]) for key in ("style", "script")}
     return Template(_text("report.html")).substitute(shown | hashes)
@@ -105,134 +104,79 @@ def _style(charts: str) -> str:
     )
 
 
-def _verdict(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    for _, group in groupby(outcomes, lambda outcome: outcome.scenario.model.id):
-        members = list(group)
-        yield first_sentence(members)
-        fitting = [record for record in compare_records(members) if record["fits"]]
-        if not fitting:
+def drawn(charts: Iterable[Chart]) -> str:
+    """Return charts as figures, each note of theirs once; nothing where there is none."""
+    html, notes_shown = "", list[str]()
+    for chart in charts:
+        prose = chart.worded(as_prose)
+        new_notes = [note for note in prose.notes if note and note not in notes_shown]
+        html += "".join(figures(replace(prose, notes=new_notes)))
+        notes_shown += new_notes
+    pointing = _POINTING if "<use" in html else ""
+    return f'{pointing}<div class="charts">{html}</div>' if html else ""
+
+
+def as_html(parts: Iterable[Part]) -> Iterator[str]:
+    """Yield parts of a page as HTML: tables that sort, titles, lists and headings."""
+    for is_text, group in groupby(parts, lambda part: isinstance(part, str)):
+        members = [worded(part, as_prose) for part in group]
+        if is_text and len(members) >= _PICTURE:
+            yield f"<pre>{escape(chr(10).join(map(str, members)))}</pre>"
             continue
-        fastest = max(fitting, key=lambda record: record["tokens_per_s_per_user"])
-        low, middle, high, bound = (
-            number(fastest[f"tokens_per_s_per_user{end}"])
-            for end in ("_low", "", "_high", "_bound")
-        )
-        ranged = f" (80 % range {low} to {high})" if fastest["tokens_per_s_per_user_low"] else ""
-        yield (
-            f"The fastest row is {fastest['hardware']} at batch {fastest['batch']:,}: {middle} "
-            f"tokens/s a user{ranged}, where the bound, which no software exceeds, is {bound}; "
-            f"{fastest['limiter']} takes most of a step."
-        )
+        for part in members:
+            if isinstance(part, TextTable):
+                yield table(part)
+            elif isinstance(part, Title):
+                yield f"<h3>{escape(part.name)}</h3><p>{escape(part.sentence)}</p>"
+            elif isinstance(part, (Notes, Listing)):
+                yield listed(part.lines)
+            elif part:
+                yield f"<h3>{escape(part)}</h3>"
 
 
-def _name(column: TableColumn) -> str:
-    key = column.key.replace("_", " ").replace("tokens per s", "tok/s").replace("usd", "$")
-    return record_tables.heading(column) or key
-
-
-def _table(records: Sequence[Record]) -> str:
-    head, chosen = [], []
-    has_models = len({record["model"] for record in records}) > 1
-    shown = [*pick("model"), *_FIRST] if has_models else _FIRST
-    columns = [*shown, *(column for column in map(of_a_table, COLUMNS) if column not in shown)]
-    for place, column in enumerate(columns):
-        away = "" if column in shown else " hidden"
-        unit = "" if column.unit in ("text", "count", "yes or no", "list") else f", {column.unit}"
-        about = escape(f"{column.meaning}{unit}", quote=True)
-        head.append(
-            f'<th scope="col"{away}><button title="{about}">{escape(_name(column))}</button></th>'
-        )
-        tick = "" if away else " checked"
-        chosen.append(
-            f'<label><input type="checkbox" value="{place}"{tick}>{escape(_name(column))}</label>'
-        )
-    rows = ("".join(_cells(record, columns, len(shown))) for record in records)
-    body = "".join(f"<tr>{cells}</tr>" for cells in rows)
+def table(part: TextTable) -> str:
+    """Return a table of text, whose prices, or words, stay in sight on a narrow screen."""
+    columns = [*zip(*part.rows, strict=True)] or [()] * len(part.headings)
+    headings = [" ".join(lines).strip().replace("- ", "") for lines in part.headings]
+    kinds = ["" if place in part.left else "n" for place in range(len(headings))]
+    prices = [place for place, heading in enumerate(headings) if "$" in heading]
+    prices.sort(key=lambda place: "$/Mtok" not in headings[place])
+    for place in prices[:1]:
+        kinds[place] += " price"
+    for place, cells in enumerate(columns):
+        if max(map(len, cells), default=0) >= _DRAWN and all(map(_LETTERS.fullmatch, cells)):
+            kinds[place], headings[place] = "drawn", part.headings[place][-1]
+    order = [*range(len(headings))]
+    if len(order) > 2 and sum(len(cell) > _LONG_CELL for cell in columns[-1]) > len(part.rows) / 2:
+        order.insert(1, order.pop())  # words come before numbers
+    heads = "".join(
+        f'<th scope="col" class="{kinds[place]}"><button>{escape(headings[place])}</button></th>'
+        for place in order
+    )
+    rows = "".join(
+        f"<tr>{''.join(_cell(row[place], kinds[place]) for place in order)}</tr>"
+        for row in part.rows
+    )
     return (
-        f"<details class='columns'><summary>Columns</summary><div>{''.join(chosen)}</div></details>"
-        f"<div class='wide' tabindex='0' role='region' aria-label='Table'><table id='rows'>"
-        f"<thead><tr>{''.join(head)}</tr></thead><tbody>{body}</tbody></table></div>"
+        "<div class='wide' tabindex='0' role='region' aria-label='Table'><table class='rows'>"
+        f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
     )
 
 
-def _cells(record: Record, columns: Sequence[TableColumn], shown: int) -> Iterator[str]:
-    """Yield the cells of a row, each with its value in full; those beyond some are not shown."""
-    for place, column in enumerate(columns):
-        value, away = record[column.key], "" if place < shown else " hidden"
-        words = value if isinstance(value, list) else [value]
-        full = "; ".join("" if word is None else str(word) for word in words)
-        text = full
-        if not isinstance(value, list):
-            text = record_tables.row([column], record)[column.key]
-        kind = "" if column.unit in ("text", "list", "yes or no") else " class='n'"
-        yield f'<td{kind}{away} data-v="{escape(full, quote=True)}">{escape(text)}</td>'
+def _cell(text: str, kind: str) -> str:
+    """Return a cell with what it sorts by: its number where it begins with one."""
+    text = text if kind == "drawn" else text.strip()
+    number = _LEADING_NUMBER.match(text)
+    value = number[1].replace(",", "") if number else text.strip(" -")
+    long = " long" if len(text) > _LONG_CELL and kind != "drawn" else ""
+    return f'<td class="{kind}{long}" data-v="{escape(value, quote=True)}">{escape(text)}</td>'
 
 
-def _explained(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    left = _MOST_EXPLAINED
-    for outcome in outcomes:
-        if left <= 0:
-            yield "<p>Other rows are taken apart by {option('explain')}.</p>"
-            return
-        left -= len(outcome.scenario.batches)
-        name = f"{outcome.scenario.model.id} on {outcome.scenario.hardware.id}"
-        body = "".join(_as_html(explain.explanation_parts([outcome])))
-        yield f"<details><summary>{escape(name)}, step by step</summary>{body}</details>"
-
-
-def _as_html(parts: Iterable[Part]) -> Iterator[str]:
-    for part in parts:
-        if isinstance(part, TextTable):
-            heads = "".join(
-                f"<th>{escape(' '.join(lines).strip())}</th>" for lines in part.headings
-            )
-            rows = "".join(
-                f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>"
-                for row in part.rows
-            )
-            head = f"<thead><tr>{heads}</tr></thead>"
-            yield f"<div class='wide'><table>{head}<tbody>{rows}</tbody></table></div>"
-        elif isinstance(part, Title):
-            yield f"<h3>{escape(part.name)}</h3><p>{escape(part.sentence)}</p>"
-        elif isinstance(part, (Notes, Listing)):
-            yield _listed(part.lines)
-        elif part:
-            yield f"<h3>{escape(part)}</h3>"
-
-
-def _listed(lines: Iterable[str]) -> str:
+def listed(lines: Iterable[str]) -> str:
     """Return a list, in which addresses are links, which nothing follows by itself."""
-    texts = (_ADDRESS.sub(r'<a href="\g<0>">\g<0></a>', escape(line)) for line in lines)
-    return f"<ul>{''.join(f'<li>{text}</li>' for text in texts)}</ul>"
-
-
-def _premises(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    pricing = outcomes[0].scenario.pricing
-    yield (
-        f"<p>Prices are {escape(compare.basis_of(pricing))}, in use "
-        f"{100 * pricing.utilization:g} % of the hours paid for.</p>"
-    )
-    rows = []
-    chips = {outcome.scenario.hardware.id: outcome.scenario.hardware for outcome in outcomes}
-    for chip in chips.values():
-        origin = pricing.origin(chip)
-        cells: list[Any] = [chip.id, record_tables.FORMATS["USD"](pricing.per_chip_hour(chip))]
-        since = f"{origin.date or ''} {origin.confidence or ''}".strip() if origin else "given"
-        rows.append([str(cell or "") for cell in (*cells, since, origin and origin.note)])
-    heads = [(heading,) for heading in ("chip", "$ an hour", "date, confidence", "note")]
-    yield from _as_html([TextTable(heads, rows)])
-
-
-def _sources(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    entries: dict[str, Any] = {}
-    for outcome in outcomes:
-        for kind in ("hardware", "model", "engine"):
-            entry = getattr(outcome.scenario, kind)
-            entries[f"{kind} {entry.id}"] = entry
-    for name, entry in entries.items():
-        lines = []
-        for source in entry.sources.values():
-            when = f"read {source.accessed}" if source.accessed else ""
-            lines.append(", ".join(filter(None, (source.title, source.url, when))))
-        if lines:
-            yield f"<h3>{escape(name)}</h3>{_listed(lines)}"
+    texts = [
+        _ADDRESS.sub(r'<a href="\g<0>">\g<0></a>', escape(prose))
+        for line in lines
+        if (prose := as_prose(line))
+    ]
+    return f"<ul>{''.join(f'<li>{text}</li>' for text in texts)}</ul>" if texts else ""

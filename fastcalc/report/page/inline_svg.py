@@ -12,17 +12,22 @@ from fastcalc.report.charts.drawing import (
     Chart,
     Panel,
     Series,
+    Swing,
     written,
 )
 from fastcalc.report.charts.highlight import highlighted
 from fastcalc.report.charts.labels import GAP, placed
+from fastcalc.report.charts.tornado import LESS, MORE, reach_of
 
 _WIDE, _HIGH, _LEFT, _TOP, _BOTTOM = 440.0, 290.0, 60.0, 14.0, 44.0
-_LETTER, _LINE = 6.4, 14.0
+_LETTER, _LINE = 7.2, 14.0
 """Width of a letter and height of a line of 12 px. [px]"""
 
 _BAR = 4.0
 """Half the width of the range of a single point. [px]"""
+
+_ROW = 20.0
+"""Height of a row of a tornado. [px]"""
 
 _SHAPES = (
     '<circle r="3.4"/>',
@@ -39,13 +44,15 @@ MARKS = "".join(f'<g id="m{place}">{shape}</g>' for place, shape in enumerate(_S
 
 
 def figures(chart: Chart) -> Iterator[str]:
-    """Yield a figure of a page for each plot of a chart, or one of its bars."""
+    """Yield a figure of a page for each plot of a chart, or one of its bars or of its tornado."""
     about = chart.title.partition(":")[0]  # the page says of which model
     chart = highlighted(chart)
     notes = "".join(f"<li>{escape(note)}</li>" for note in dict.fromkeys(chart.notes))
     note_list = f'<ul class="notes">{notes}</ul>' if notes else ""
     if chart.bars:
         yield _figure(about, _bars(chart.bars), note_list)
+    if chart.swings:
+        yield _figure(about, _swings(chart.swings), note_list)
     for place, panel in enumerate(chart.panels):
         title = ", ".join(filter(None, (about, panel.title)))
         yield _figure(
@@ -157,3 +164,29 @@ def _bars(bars: Sequence[Bar]) -> str:
         for name, colour in colour_of.items()
     )
     return f'{"".join(rows)}<ul class="key">{key}</ul>'
+
+
+def _swings(swings: Sequence[Swing]) -> str:
+    """Return a tornado: bars to the left and right of a line, names before and values behind."""
+    left = 12.0 + _LETTER * max(len(swing.name) for swing in swings)
+    right = _WIDE - 12.0 - _LETTER * max(len(swing.says) for swing in swings)
+    middle, floor = (left + right) / 2.0, _ROW * len(swings)
+    scale = (right - left) / 2.0 / reach_of(swings)
+    rows = []
+    for place, swing in enumerate(swings):
+        top = _ROW * place + 3.0
+        bars = "".join(
+            f'<path class="area c{colour}" d="M{middle:.1f} {top}h{scale * change:.1f}v{_ROW - 6}'
+            f'H{middle:.1f}z"/>'
+            for colour, change in ((1, swing.lowered), (0, swing.raised))
+        )
+        rows.append(
+            f'<text x="{left - 8:.1f}" y="{top + 12}" text-anchor="end">{escape(swing.name)}</text>'
+            f'{bars}<text x="{right + 8:.1f}" y="{top + 12}">{escape(swing.says)}</text>'
+        )
+    key = f'<li><i class="c1"></i>{LESS}</li><li><i class="c0"></i>{MORE}</li>'
+    return (
+        f'<svg viewBox="0 0 {_WIDE:.0f} {floor:.0f}" role="img" aria-label="Tornado">'
+        f'{"".join(rows)}<path class="axis" d="M{middle:.1f} 0V{floor}"/></svg>'
+        f'<ul class="key">{key}</ul>'
+    )

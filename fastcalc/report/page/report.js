@@ -1,24 +1,26 @@
 "use strict";
 (() => {
-  const table = document.getElementById("rows"), body = table.tBodies[0];
-  const rows = [...body.rows], heads = [...table.tHead.rows[0].cells];
-  const filter = document.getElementById("filter"), count = document.getElementById("count");
+  const rows = [...document.querySelectorAll("section:has(#filter) .rows tbody tr")];
 
   const value = (row, place) => row.cells[place].dataset.v;
-  function sort(place) {
+  function sort(table, heads, place) {
     const head = heads[place], down = head.getAttribute("aria-sort") === "ascending";
     heads.forEach((one) => one.removeAttribute("aria-sort"));
     head.setAttribute("aria-sort", down ? "descending" : "ascending");
-    rows.sort((a, b) => {
+    const sorted = [...table.tBodies[0].rows].sort((a, b) => {
       const [x, y] = [value(a, place), value(b, place)];
       if (x === "" || y === "") return (x === "") - (y === "");  // what has no value is last
       const way = x - y || (isNaN(x - y) ? x.localeCompare(y) : 0);
       return down ? -way : way;
     });
-    body.append(...rows);
+    table.tBodies[0].append(...sorted);
   }
-  heads.forEach((head, place) => head.firstChild.addEventListener("click", () => sort(place)));
+  document.querySelectorAll(".rows").forEach((table) => {
+    const heads = [...table.tHead.rows[0].cells];
+    heads.forEach((head, place) => head.firstChild.addEventListener("click", () => sort(table, heads, place)));
+  });
 
+  const filter = document.getElementById("filter"), count = document.getElementById("count");
   function sift() {
     const words = filter.value.toLowerCase().split(/[\s,]+/).filter(Boolean);
     rows.forEach((row) => {
@@ -28,11 +30,11 @@
     const left = rows.filter((row) => !row.hidden).length;
     count.textContent = words.length ? `${left} of ${rows.length} rows` : "";
   }
-  filter.addEventListener("input", sift);
+  if (filter) filter.addEventListener("input", sift);
 
   document.querySelectorAll(".columns input").forEach((box) => {
     box.addEventListener("change", () => {
-      [table.tHead.rows[0], ...rows].forEach((row) => { row.cells[box.value].hidden = !box.checked; });
+      document.querySelectorAll("#rows tr").forEach((row) => { row.cells[box.value].hidden = !box.checked; });
     });
   });
 

@@ -1,0 +1,73 @@
+"""An answer of any command as a page: what a terminal prints, its charts and its assumptions."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from itertools import chain
+from typing import Any
+
+from fastcalc.mentions import as_prose
+from fastcalc.report.charts.drawing import Chart
+from fastcalc.report.console import Listing, Notes, Part, TextTable, Title
+from fastcalc.report.numbers_as_text import number
+from fastcalc.report.page.filled_page import FILTER, Page, as_html, drawn, filled, listed, table
+from fastcalc.report.records import Record
+from fastcalc.report.sheets import leaves
+
+_MANY = 8
+"""Rows of all tables from which a filter helps."""
+
+
+def document(
+    title: str,
+    parts: Sequence[Part],
+    charts: Iterable[Chart],
+    notes: Iterable[str],
+    assumptions: Record,
+    command: str,
+) -> str:
+    """Return the page of an answer.
+
+    parts : of a terminal that is wide enough; sentences before the first table are the verdict
+    notes : on the request, which belong to the premises
+    assumptions : what the records rest on, as JSON has it
+    """
+    verdict, body, premises = list[str](), list[Part](), list[str]()
+    for part, following in zip(parts, [*parts[1:], ""], strict=True):
+        if isinstance(part, Notes):
+            premises += part.lines
+        elif isinstance(part, Title) and not body:
+            verdict.append(f"{part.name}: {part.sentence}")
+        elif isinstance(part, str) and not (body or isinstance(following, (TextTable, Listing))):
+            verdict += [part] if part else []
+        else:
+            body.append(part)
+    tables = [part for part in body if isinstance(part, TextTable)]
+    has_filter = sum(len(part.rows) for part in tables) >= _MANY
+    sections = {
+        "Table" if tables else "In full": FILTER * has_filter + "".join(as_html(body)),
+        "Charts": drawn(charts),
+        "Premises": listed(dict.fromkeys(chain(premises, notes))) + _all(assumptions),
+    }
+    return filled(Page(title, verdict, "", sections, command))
+
+
+def preformatted(title: str, text: str, command: str) -> str:
+    """Return the page of an answer that a terminal prints as text alone."""
+    prose = "\n".join(map(as_prose, text.splitlines()))
+    return filled(Page(title, [], "", {"In full": f"<pre>{escape(prose)}</pre>"}, command))
+
+
+def _all(assumptions: Record) -> str:
+    """Return every assumption by name, folded up."""
+    rows = [
+        (key.replace("_", " "), number(value) if isinstance(value, float) else "; ".join(words))
+        for key, _, value in leaves(assumptions, ())
+        if key and (words := [*filter(None, map(as_prose, map(str, _each(value))))])
+    ]
+    shown = table(TextTable([("assumption",), ("value",)], rows, left=(0, 1))) if rows else ""
+    return f"<details><summary>All assumptions</summary>{shown}</details>" if rows else ""
+
+
+def _each(value: Any) -> list[Any]:
+    listed_values = value if isinstance(value, list) else [value]
+    return [part for part in listed_values if part is not None]

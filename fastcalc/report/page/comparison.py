@@ -1,0 +1,180 @@
+"""A comparison as a page: what it says, its table, its charts, and what it rests on."""
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from itertools import groupby
+from typing import Any
+
+from fastcalc.core.scenario import Outcome
+from fastcalc.errors import InputError
+from fastcalc.records.columns import COLUMNS
+from fastcalc.report import compare, explain, record_tables
+from fastcalc.report.charts import of_memory, of_outcomes, of_steps
+from fastcalc.report.console import TextTable
+from fastcalc.report.first_sentence import first_sentence
+from fastcalc.report.headings import TableColumn, of_a_table, pick
+from fastcalc.report.numbers_as_text import number
+from fastcalc.report.page.filled_page import FILTER, Page, as_html, drawn, filled, listed
+from fastcalc.report.records import Record, compare_records
+
+MOST_ROWS = 400
+"""Rows that a page holds, and most of those that are taken apart."""
+_MOST_EXPLAINED = 16
+
+_FIRST = pick(
+    "hardware chips batch tokens_per_s_per_user tokens_per_s_per_user_low "
+    "tokens_per_s_per_user_bound tokens_per_s_total ttft_ms usd_per_mtok_output limiter placement"
+)
+"""Columns that are there at first; the others are chosen."""
+
+_PRICE = "usd_per_mtok_output"
+"""What stays in sight on a narrow screen."""
+
+_CHARTS = (of_outcomes.speed, of_outcomes.price, of_outcomes.roofline, of_steps.step)
+_READING = (
+    "<p class='quiet'>tok/s per user is decode alone, with its 80 % range; the bound is what no "
+    "software exceeds; $/Mtok is of output, prompts priced apart. "
+    "<span class='hint'>Columns has all others.</span></p>"
+)
+
+
+def document(outcomes: Sequence[Outcome], command: str) -> str:
+    """Return the page of a comparison, which asks nothing of anywhere.
+
+    Raises InputError if there are more rows than a page holds.
+    """
+    records = compare_records(outcomes)
+    if len(records) > MOST_ROWS:
+        raise InputError(
+            f"{len(records):,} rows are more than the {MOST_ROWS} of a page; compare fewer, or "
+            "write csv or xlsx"
+        )
+    models = ", ".join(dict.fromkeys(outcome.scenario.model.name for outcome in outcomes))
+    chips = ", ".join(dict.fromkeys(outcome.scenario.hardware.id for outcome in outcomes))
+    has_fit = any(outcome.estimate.fits.any() for outcome in outcomes)
+    return filled(
+        Page(
+            f"{models} on {chips}",
+            [*_verdict(outcomes)],
+            compare.heading(outcomes[0]),
+            {
+                "Table": _table(records) + _READING,
+                "Charts": drawn(make(outcomes) for make in (*_CHARTS, of_memory.memory) if has_fit),
+                "Step by step": "".join(_explained(outcomes)),
+                "Premises": "".join(_premises(outcomes)) + listed(compare.notes(outcomes)[1][1:]),
+                "Sources": "".join(_sources(outcomes)),
+            },
+            command,
+        )
+    )
+
+
+def _verdict(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    for _, group in groupby(outcomes, lambda outcome: outcome.scenario.model.id):
+        members = list(group)
+        yield first_sentence(members)
+        fitting = [record for record in compare_records(members) if record["fits"]]
+        if not fitting:
+            continue
+        fastest = max(fitting, key=lambda record: record["tokens_per_s_per_user"])
+        low, middle, high, bound = (
+            number(fastest[f"tokens_per_s_per_user{end}"])
+            for end in ("_low", "", "_high", "_bound")
+        )
+        ranged = f" (80 % range {low} to {high})" if fastest["tokens_per_s_per_user_low"] else ""
+        yield (
+            f"The fastest row is {fastest['hardware']} at batch {fastest['batch']:,}: {middle} "
+            f"tokens/s a user{ranged}, where the bound, which no software exceeds, is {bound}; "
+            f"{fastest['limiter']} takes most of a step."
+        )
+
+
+def _name(column: TableColumn) -> str:
+    key = column.key.replace("_", " ").replace("tokens per s", "tok/s").replace("usd", "$")
+    return record_tables.heading(column) or key
+
+
+def _table(records: Sequence[Record]) -> str:
+    head, chosen = [], []
+    has_models = len({record["model"] for record in records}) > 1
+    shown = [*pick("model"), *_FIRST] if has_models else _FIRST
+    columns = [*shown, *(column for column in map(of_a_table, COLUMNS) if column not in shown)]
+    for place, column in enumerate(columns):
+        away = "" if column in shown else " hidden"
+        unit = "" if column.unit in ("text", "count", "yes or no", "list") else f", {column.unit}"
+        price = " class='price'" if column.key == _PRICE else ""
+        about = escape(f"{column.meaning}{unit}", quote=True)
+        head.append(
+            f'<th scope="col"{away}{price}><button title="{about}">'
+            f"{escape(_name(column))}</button></th>"
+        )
+        tick = "" if away else " checked"
+        chosen.append(
+            f'<label><input type="checkbox" value="{place}"{tick}>{escape(_name(column))}</label>'
+        )
+    rows = ("".join(_cells(record, columns, len(shown))) for record in records)
+    body = "".join(f"<tr>{cells}</tr>" for cells in rows)
+    return (
+        f"{FILTER}<details class='columns'><summary>Columns</summary><div>{''.join(chosen)}</div>"
+        "</details><div class='wide' tabindex='0' role='region' aria-label='Table'>"
+        f"<table id='rows' class='rows'><thead><tr>{''.join(head)}</tr></thead>"
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _cells(record: Record, columns: Sequence[TableColumn], shown: int) -> Iterator[str]:
+    """Yield the cells of a row, each with its value in full; those beyond some are not shown."""
+    for place, column in enumerate(columns):
+        value, away = record[column.key], "" if place < shown else " hidden"
+        words = value if isinstance(value, list) else [value]
+        full = "; ".join("" if word is None else str(word) for word in words)
+        text = full
+        if not isinstance(value, list):
+            text = record_tables.row([column], record)[column.key]
+        kind = "" if column.unit in ("text", "list", "yes or no") else " class='n'"
+        kind = " class='n price'" if column.key == _PRICE else kind
+        yield f'<td{kind}{away} data-v="{escape(full, quote=True)}">{escape(text)}</td>'
+
+
+def _explained(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    left = _MOST_EXPLAINED
+    for outcome in outcomes:
+        if left <= 0:
+            yield "<p>Other rows are not taken apart here.</p>"
+            return
+        left -= len(outcome.scenario.batches)
+        name = f"{outcome.scenario.model.id} on {outcome.scenario.hardware.id}"
+        body = "".join(as_html(explain.explanation_parts([outcome])))
+        yield f"<details><summary>{escape(name)}, step by step</summary>{body}</details>"
+
+
+def _premises(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    pricing = outcomes[0].scenario.pricing
+    yield (
+        f"<p>Prices are {escape(compare.basis_of(pricing))}, in use "
+        f"{100 * pricing.utilization:g} % of the hours paid for.</p>"
+    )
+    rows = []
+    chips = {outcome.scenario.hardware.id: outcome.scenario.hardware for outcome in outcomes}
+    for chip in chips.values():
+        origin = pricing.origin(chip)
+        cells: list[Any] = [chip.id, record_tables.FORMATS["USD"](pricing.per_chip_hour(chip))]
+        since = f"{origin.date or ''} {origin.confidence or ''}".strip() if origin else "given"
+        rows.append([str(cell or "") for cell in (*cells, since, origin and origin.note)])
+    heads = [(heading,) for heading in ("chip", "$ an hour", "date, confidence", "note")]
+    yield from as_html([TextTable(heads, rows)])
+
+
+def _sources(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    entries: dict[str, Any] = {}
+    for outcome in outcomes:
+        for kind in ("hardware", "model", "engine"):
+            entry = getattr(outcome.scenario, kind)
+            entries[f"{kind} {entry.id}"] = entry
+    for name, entry in entries.items():
+        lines = []
+        for source in entry.sources.values():
+            when = f"read {source.accessed}" if source.accessed else ""
+            lines.append(", ".join(filter(None, (source.title, source.url, when))))
+        if lines:
+            yield f"<h3>{escape(name)}</h3>{listed(lines)}"
