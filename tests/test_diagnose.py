@@ -14,7 +14,7 @@ from fastcalc.evidence.diagnosis.diagnose import diagnose
 from fastcalc.evidence.diagnosis.terms import COMPUTE, HOST, LINKS, TERMS
 from fastcalc.evidence.point import COLUMNS
 from fastcalc.formulas.naming_causes import disagreement, log_likelihood, log_mean, posterior
-from fastcalc.report.diagnosis import chart
+from fastcalc.report.diagnosis_page import chart
 from fastcalc.written import csv_cell
 from tests.helpers import every, run
 

@@ -226,7 +226,7 @@ def test_points_are_predicted_with_the_settings_of_the_log(tmp_path, monkeypatch
     answer = fastcalc.diagnose(path.name, log=log.name)
     assert named(answer) == {HOST.name}
     assert answer["logged"][0][0].startswith("a token takes")
-    assert answer._answer.extra()["verdict"] == "nothing"
+    assert answer._answer.extra()["points_verdict"] == "nothing"
     lines = render(answer._answer.parts(Screen(80)), 80).splitlines()
     assert len(lines) <= 24
     assert max(map(len, lines)) <= 80
@@ -237,7 +237,7 @@ def test_half_the_room_by_the_log_is_not_named_again_by_points(tmp_path):
     settings = {"model": "llama-3.1-70b", "tensor_parallel_size": 4, "gpu_memory_utilization": 0.5}
     answer = fastcalc.diagnose(path, log=logged(tmp_path, **settings))
     assert named(answer) == {RUNNING.name}
-    assert answer._answer.extra()["verdict"] == "nothing"
+    assert answer._answer.extra()["points_verdict"] == "nothing"
 
 
 @every(

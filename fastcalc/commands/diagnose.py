@@ -27,6 +27,7 @@ from fastcalc.importers.setup import no_model
 from fastcalc.importers.start_log import read_start
 from fastcalc.mentions import flag, option
 from fastcalc.report import diagnosis as report
+from fastcalc.report import diagnosis_page
 from fastcalc.requests.evaluation import Compare, FitMemory
 from fastcalc.requests.measurements import Diagnose
 
@@ -78,7 +79,7 @@ def _of_points(
     answer = report.Answer(result, start, path.name, request.log.name if request.log else "")
     return replace(
         _answer(answer, [*skipped, *result.set_aside], follow_up(request, Compare, *words)),
-        charts={"diagnose": later("diagnosis.chart", result)},
+        charts={"diagnose": later("diagnosis_page.chart", result)},
     )
 
 
@@ -182,7 +183,7 @@ def _ranks(log: StartLog) -> dict[str, int]:
 
 def _answer(answer: report.Answer, notes: Sequence[str], next_command: str) -> CommandAnswer:
     return CommandAnswer(
-        partial(report.parts, answer, notes, next_command),
+        partial(diagnosis_page.parts, answer, notes, next_command),
         partial(report.records, answer),
         lambda: (report.TERM_TABLE, answer.terms),
         partial(report.premises, answer),

@@ -1,8 +1,7 @@
 """Why a deployment is slower: a verdict, the terms, measured against predicted, settings."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import zip_longest
 from typing import Any
 
@@ -13,14 +12,8 @@ from fastcalc.evidence.diagnosis.next_point import NextPoint
 from fastcalc.evidence.diagnosis.start import DIFFERS, MOST_CAUSES, Cause, Start
 from fastcalc.evidence.diagnosis.terms import EAGER, PARTS, TERMS, Term
 from fastcalc.evidence.point import Point
-from fastcalc.evidence.score import Prediction
 from fastcalc.formulas.types import Floats
-from fastcalc.mentions import option
 from fastcalc.records.columns import Column, values
-from fastcalc.report import record_tables
-from fastcalc.report.charts.drawing import Chart
-from fastcalc.report.charts.of_measurements import before_and_after
-from fastcalc.report.console import Listing, Notes, Part, Screen, on_one_screen
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record
@@ -120,7 +113,7 @@ COLUMNS: tuple[Column[TermAnswer], ...] = (
 KEYS = tuple(column.key for column in COLUMNS)
 
 TERM_TABLE = (
-    words("term", lambda t: _name(t.finding) if t.finding and t.is_named else t.term.name),
+    words("term", lambda t: _name(t.finding) if _by_points(t) else t.term.name),
     numbers("sure", lambda t: t.tested(lambda f: f"{100 * f.probability:.0f} %") or "-"),
     numbers("slower", lambda t: f"{number(t.finding.slower, 2)}x" if _by_points(t) else "-"),
     numbers("80 %", lambda t: f"{_ends(t.finding)}" if _by_points(t) else "-"),
@@ -129,9 +122,6 @@ TERM_TABLE = (
 
 _SURELY = ((0.95, "almost certainly"), (0.8, "very likely"), (0.5, "likely"), (0.0, "perhaps"))
 _FASTER = 0.9  # median of measured over predicted time below which that is said
-_MOST_LINES = 6  # points that are drawn, so that all fits one screen
-_WIDTH = 25  # characters of the picture
-_FURTHEST = 8.0  # times slower that it reaches
 
 
 def _by_points(answer: TermAnswer) -> bool:
@@ -154,8 +144,9 @@ def records(answer: Answer) -> list[Record]:
 def premises(answer: Answer) -> dict[str, Any]:
     """Return what stands alongside the records: verdict, points, what to measure next, the log."""
     diagnosis, start = answer.diagnosis, answer.start
+    by_points = diagnosis.verdict if diagnosis else "nothing"
     document: dict[str, Any] = {
-        "verdict": diagnosis.verdict if diagnosis else "differs" if answer.logged else "nothing",
+        "verdict": "differs" if answer.logged else by_points,
         "sentence": sentence(answer),
         "settings": answer.settings,
     }
@@ -170,14 +161,19 @@ def _of_points(diagnosis: Diagnosis) -> dict[str, Any]:
             "id": prediction.point.id,
             "metric": prediction.point.metric,
             "measured": prediction.point.value,
+            "expected_by_default": by_default(prediction.point, times),
             "expected": prediction.expected,
             "expected_as_named": expected,
         }
-        for prediction, expected in zip(
-            diagnosis.predictions, _after(diagnosis).tolist(), strict=True
+        for prediction, times, expected in zip(
+            diagnosis.predictions,
+            diagnosis.before.tolist(),
+            _after(diagnosis).tolist(),
+            strict=True,
         )
     ]
     return {
+        "points_verdict": diagnosis.verdict,
         "nothing_probability": diagnosis.belief.nothing,
         "points": points,
         "next_point": diagnosis.further and _request(diagnosis.further),
@@ -214,72 +210,6 @@ def _of_start(start: Start) -> dict[str, Any]:
     }
 
 
-def parts(answer: Answer, notes: Sequence[str], next_command: str, screen: Screen) -> list[Part]:
-    """Return the page: what was given, what differs, before and after, what to do about it."""
-    return on_one_screen(partial(_page, answer, notes, next_command, screen), screen)
-
-
-def _page(
-    answer: Answer, notes: Sequence[str], next_command: str, screen: Screen, count: int
-) -> list[Part]:
-    """Return the page with so many settings and one."""
-    diagnosis, start, settings = answer.diagnosis, answer.start, answer.settings
-    shown = settings if screen.notes or screen.wide else settings[: count + 1]
-    page: list[Part] = [*_given(answer), "", sentence(answer), ""]
-    more: list[str] = []
-    if diagnosis:
-        page += [*_picture(diagnosis, screen.width), ""]
-        more = [_unnamed(diagnosis)]
-    if shown:
-        page += ["Settings known to change it", Listing(shown)]
-    if hidden := len(settings) - len(shown):
-        more = ["; ".join([*more, f"{hidden} more settings with {option('notes')}"])]
-    if diagnosis and diagnosis.further:
-        more += [_measure_next(diagnosis.further)]
-    if start:
-        more += [cause.sentence for cause in start.causes[MOST_CAUSES:]]
-    return [*page, Notes([*more, *notes], next_command)]
-
-
-def _given(answer: Answer) -> Iterator[str]:
-    """Yield a line on the points, and on the log."""
-    if answer.diagnosis:
-        predictions = answer.diagnosis.predictions
-        first, count = predictions[0], len(predictions)
-        chips = sorted({p.point.chips or p.point.tp or 1 for p in predictions})
-        yield (
-            f"{answer.file}: {count} point{'s' * (count > 1)} of {first.point.model} on "
-            f"{' and '.join(map(str, chips))} {first.point.hardware}, engine {first.engine_used}"
-        )
-    if answer.start:
-        yield f"{answer.log_file}: {_logged(answer.start)}"
-
-
-def _logged(start: Start) -> str:
-    """Return what was started, and how much its caches hold."""
-    log, scenario = start.log, start.scenario
-    name = f"{log.program} {log.version}".strip()
-    layout = f"{scenario.model.id} on {start.placement.layout.chips} {scenario.hardware.id}"
-    phrase = f"{name}, {layout}, cache {scenario.work.kv_format}"
-    if not log.tokens:
-        return f"{phrase}; it does not say how many tokens that holds"
-    if not start.tokens:
-        return f"{phrase} of {log.tokens:,} tokens"
-    low, tokens, high = (round(value) for value in start.tokens)
-    within = f" ({low:,} to {high:,})" * (low < high)
-    return f"{phrase} of {log.tokens:,} tokens, {tokens:,} expected{within} with its settings"
-
-
-def _unnamed(diagnosis: Diagnosis) -> str:
-    """Return how likely each term is that is not named, and which no point tests."""
-    terms = [
-        f"{f.term.name} {100 * f.probability:.0f} %" if f.is_tested else f"{f.term.name} not tested"
-        for f in diagnosis.findings
-        if not f.is_named
-    ]
-    return f"not named: {', '.join(terms)}"
-
-
 def sentence(answer: Answer) -> str:
     """Return what the log names, and what the points do."""
     diagnosis, start = answer.diagnosis, answer.start
@@ -296,34 +226,13 @@ def sentence(answer: Answer) -> str:
     return f"{by_log}. With its settings, {by_points[0].lower()}{by_points[1:]}"
 
 
-def chart(diagnosis: Diagnosis) -> Chart:
-    """Return speeds predicted over measured, before and with what is named."""
-    points = [prediction.point for prediction in diagnosis.predictions]
-    phases = [prediction.phase for prediction in diagnosis.predictions]
-    batches = diagnosis.belief.slowdowns.batches
-    lengths = np.array([point.prompt or np.nan for point in points])
-    now = np.exp(diagnosis.belief.slowdowns.residuals)
-    high, after, low = (now / slower for slower in diagnosis.slower)
-    return before_and_after(
-        f"Before and after a diagnosis: {points[0].model} on {points[0].hardware}",
-        phases,
-        np.where(np.array(phases) == "prefill", lengths, batches),
-        diagnosis.before,
-        after,
-        (low, high),
-        [verdict(diagnosis)],
-    )
-
-
 def verdict(diagnosis: Diagnosis) -> str:
     """Return what differs and how surely, that nothing does, or that the points are too few."""
     slowdown = float(np.median(np.exp(diagnosis.belief.slowdowns.residuals)))
     if diagnosis.verdict == "differs":
-        first, *further = (finding for finding in diagnosis.findings if finding.is_named)
-        sentence = f"{_surely(first.probability).capitalize()}, {_slower(first)}"
-        return sentence + "".join(
-            f"; {_surely(finding.probability)}, {_slower(finding)}" for finding in further
-        )
+        named = (finding for finding in diagnosis.findings if finding.is_named)
+        text = "; ".join(f"{_surely(f.probability)}, {_slower(f)}" for f in named)
+        return text[0].upper() + text[1:]
     count = len(diagnosis.predictions)
     amount = f"measured times are {number(slowdown, 3)} of those predicted in the median"
     if diagnosis.verdict == "nothing":
@@ -339,7 +248,8 @@ def _slower(finding: Finding) -> str:
 
 
 def _surely(probability: float) -> str:
-    return next(word for threshold, word in _SURELY if probability >= threshold)
+    word = next(word for threshold, word in _SURELY if probability >= threshold)
+    return f"{word} ({100 * probability:.0f} %)"
 
 
 def _after(diagnosis: Diagnosis) -> Floats:
@@ -348,6 +258,11 @@ def _after(diagnosis: Diagnosis) -> Floats:
     is_time = np.array([prediction.point.is_time for prediction in diagnosis.predictions])
     slower: Floats = diagnosis.slower[1]
     return np.where(is_time, expected * slower, expected / slower)
+
+
+def by_default(point: Point, times: float) -> float:
+    """Return what the engine alone predicts of a point that takes so many times longer."""
+    return point.value / times if point.is_time else point.value * times
 
 
 def _request(further: NextPoint) -> dict[str, Any]:
@@ -360,64 +275,3 @@ def _request(further: NextPoint) -> dict[str, Any]:
         "tp": point.tp,
         "slower_by_cause": further.slower,
     }
-
-
-_METRICS = {"ttft_s": "the time to the first token", "tokens_per_s_total": "tokens/s"}
-
-
-def _measure_next(further: NextPoint) -> str:
-    point = further.point
-    causes = ", ".join(f"{number(slower, 2)}x by {name}" for name, slower in further.slower.items())
-    return (
-        f"one more point would tell most: {_METRICS[point.metric]} at concurrency "
-        f"{point.concurrency}, prompt {point.prompt:,.0f}, output {point.output:,.0f}, tp "
-        f"{point.tp or 1} (slower {causes})"
-    )
-
-
-def _picture(diagnosis: Diagnosis, width: int) -> list[Part]:
-    """Return a line for each point: measured, predicted, and where it stands before and after.
-
-    Of many points, those that are furthest off.
-    """
-    after = np.exp(diagnosis.belief.slowdowns.residuals) / diagnosis.slower[1]
-    furthest = set(np.argsort(-np.abs(np.log(diagnosis.before)))[:_MOST_LINES].tolist())
-    lines = zip(diagnosis.predictions, diagnosis.before, after, strict=True)
-    rows = [line for place, line in enumerate(lines) if place in furthest]
-    columns = (
-        words("point", lambda row: _about(row[0])),
-        numbers("measured", lambda row: number(row[0].point.value)),
-        numbers("predicted", lambda row: number(_by_default(row[0].point, row[1]))),
-        numbers("before|o", lambda row: f"{number(row[1], 2)}x"),
-        numbers("after|*", lambda row: f"{number(row[2], 2)}x"),
-        words(
-            f"measured time over predicted|0.5x     1x{'8x':>{_WIDTH - 11}}",
-            lambda row: _line(row[1], row[2]),
-        ),
-    )
-    hidden = diagnosis.before.size - len(rows)
-    remainder = [f"and {hidden:,} points that are less far off"] if hidden else []
-    return [record_tables.table(columns, rows, width), *remainder]
-
-
-def _by_default(point: Point, times: float) -> float:
-    """Return what was predicted of a point that takes so many times longer."""
-    return point.value / times if point.is_time else point.value * times
-
-
-_SHORT = {"tokens_per_s_total": "tok/s", "tokens_per_s_per_user": "tok/s a user"}
-
-
-def _about(prediction: Prediction) -> str:
-    point = prediction.point
-    name = _SHORT.get(point.metric, point.metric.removesuffix("_s").replace("_", " "))
-    return f"{name} at {point.concurrency or 'all'}"
-
-
-def _line(before: float, after: float) -> str:
-    """Return where a point stands, on a logarithmic axis from half to eight times as predicted."""
-    signs = [" "] * _WIDTH
-    for times, sign in ((1.0, "|"), (before, "o"), (after, "*")):
-        share = np.log(np.clip(times, 0.5, _FURTHEST) / 0.5) / np.log(_FURTHEST / 0.5)
-        signs[round(float(share) * (_WIDTH - 1))] = sign
-    return "".join(signs).rstrip()

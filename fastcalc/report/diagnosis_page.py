@@ -1,0 +1,166 @@
+"""The screen of a diagnosis: what was given, what differs, before and after, and what to do."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+
+from fastcalc.evidence.diagnosis.diagnose import Diagnosis
+from fastcalc.evidence.diagnosis.next_point import NextPoint
+from fastcalc.evidence.diagnosis.start import MOST_CAUSES, Start
+from fastcalc.evidence.score import Prediction
+from fastcalc.mentions import option
+from fastcalc.report import record_tables
+from fastcalc.report.charts.drawing import Chart
+from fastcalc.report.charts.of_measurements import before_and_after
+from fastcalc.report.console import Listing, Notes, Part, Screen, on_one_screen
+from fastcalc.report.diagnosis import Answer, by_default, sentence, verdict
+from fastcalc.report.numbers_as_text import number
+from fastcalc.report.record_tables import numbers, words
+
+_MOST_LINES = 6  # points that are drawn, so that all fits one screen
+_WIDTH = 25  # characters of the picture
+_NUMBERS = 53  # and of the columns before it
+_FURTHEST = 8.0  # times slower that it reaches
+
+
+def parts(answer: Answer, notes: Sequence[str], next_command: str, screen: Screen) -> list[Part]:
+    """Return the page: what was given, what differs, before and after, what to do about it."""
+    return on_one_screen(partial(_page, answer, notes, next_command, screen), screen)
+
+
+def _page(
+    answer: Answer, notes: Sequence[str], next_command: str, screen: Screen, count: int
+) -> list[Part]:
+    """Return the page with so many settings and one."""
+    diagnosis, start, settings = answer.diagnosis, answer.start, answer.settings
+    shown = settings if screen.notes or screen.wide else settings[: count + 1]
+    page: list[Part] = [*_given(answer), "", sentence(answer), ""]
+    more: list[str] = []
+    if diagnosis:
+        page += [*_picture(diagnosis, screen.width), ""]
+        more = [_unnamed(diagnosis)]
+    if shown:
+        page += ["Settings known to change it", Listing(shown)]
+    if hidden := len(settings) - len(shown):
+        more = ["; ".join([*more, f"{hidden} more settings with {option('notes')}"])]
+    if diagnosis and diagnosis.further:
+        more += [_measure_next(diagnosis.further)]
+    if start:
+        more += [cause.sentence for cause in start.causes[MOST_CAUSES:]]
+    return [*page, Notes([*more, *notes], next_command)]
+
+
+def _given(answer: Answer) -> Iterator[str]:
+    """Yield a line on the points, and on the log."""
+    if answer.diagnosis:
+        predictions = answer.diagnosis.predictions
+        first, count = predictions[0], len(predictions)
+        chips = sorted({p.point.chips or p.point.tp or 1 for p in predictions})
+        yield (
+            f"{answer.file}: {count} point{'s' * (count > 1)} of {first.point.model} on "
+            f"{' and '.join(map(str, chips))} {first.point.hardware}, engine {first.engine_used}"
+        )
+    if answer.start:
+        yield f"{answer.log_file}: {_logged(answer.start)}"
+
+
+def _logged(start: Start) -> str:
+    """Return what was started, and how much its caches hold."""
+    log, scenario = start.log, start.scenario
+    name = f"{log.program} {log.version}".strip()
+    layout = f"{scenario.model.id} on {start.placement.layout.chips} {scenario.hardware.id}"
+    phrase = f"{name}, {layout}, cache {scenario.work.kv_format}"
+    if not log.tokens:
+        return f"{phrase}; it does not say how many tokens that holds"
+    if not start.tokens:
+        return f"{phrase} of {log.tokens:,} tokens"
+    low, tokens, high = (round(value) for value in start.tokens)
+    within = f" ({low:,} to {high:,})" * (low < high)
+    return f"{phrase} of {log.tokens:,} tokens, {tokens:,} expected{within} with its settings"
+
+
+def _unnamed(diagnosis: Diagnosis) -> str:
+    """Return how likely each term is that is not named, and which no point tests."""
+    terms = [
+        f"{f.term.name} {100 * f.probability:.0f} %" if f.is_tested else f"{f.term.name} not tested"
+        for f in diagnosis.findings
+        if not f.is_named
+    ]
+    return f"not named: {', '.join(terms)}"
+
+
+_METRICS = {"ttft_s": "the time to the first token", "tokens_per_s_total": "tokens/s"}
+
+
+def _measure_next(further: NextPoint) -> str:
+    point = further.point
+    causes = ", ".join(f"{number(slower, 2)}x by {name}" for name, slower in further.slower.items())
+    return (
+        f"one more point would tell most: {_METRICS[point.metric]} at concurrency "
+        f"{point.concurrency}, prompt {point.prompt:,.0f}, output {point.output:,.0f}, tp "
+        f"{point.tp or 1} (slower {causes})"
+    )
+
+
+def _picture(diagnosis: Diagnosis, width: int) -> list[Part]:
+    """Return a line for each point: measured, predicted, and where it stands before and after.
+
+    Of many points, those that are furthest off.
+    """
+    after = np.exp(diagnosis.belief.slowdowns.residuals) / diagnosis.slower[1]
+    furthest = set(np.argsort(-np.abs(np.log(diagnosis.before)))[:_MOST_LINES].tolist())
+    lines = zip(diagnosis.predictions, diagnosis.before, after, strict=True)
+    rows = [line for place, line in enumerate(lines) if place in furthest]
+    columns = (
+        words("point", lambda row: _about(row[0])),
+        numbers("measured", lambda row: number(row[0].point.value)),
+        numbers("predicted", lambda row: number(by_default(row[0].point, row[1]))),
+        numbers("before|o", lambda row: f"{number(row[1], 2)}x"),
+        numbers("after|*", lambda row: f"{number(row[2], 2)}x"),
+        words(
+            f"measured time over predicted|0.5x     1x{'8x':>{_WIDTH - 11}}",
+            lambda row: _line(row[1], row[2]),
+        ),
+    )
+    hidden = diagnosis.before.size - len(rows)
+    remainder = [f"and {hidden:,} points that are less far off"] if hidden else []
+    is_drawn = width >= _WIDTH + _NUMBERS
+    return [record_tables.table(columns[: None if is_drawn else -1], rows, width), *remainder]
+
+
+_SHORT = {"tokens_per_s_total": "tok/s", "tokens_per_s_per_user": "tok/s a user"}
+
+
+def _about(prediction: Prediction) -> str:
+    point = prediction.point
+    name = _SHORT.get(point.metric, point.metric.removesuffix("_s").replace("_", " "))
+    return f"{name} at {point.concurrency or 'all'}"
+
+
+def _line(before: float, after: float) -> str:
+    """Return where a point stands, on a logarithmic axis from half to eight times as predicted."""
+    signs = [" "] * _WIDTH
+    for times, sign in ((1.0, "|"), (before, "o"), (after, "*")):
+        share = np.log(np.clip(times, 0.5, _FURTHEST) / 0.5) / np.log(_FURTHEST / 0.5)
+        signs[round(float(share) * (_WIDTH - 1))] = sign
+    return "".join(signs).rstrip()
+
+
+def chart(diagnosis: Diagnosis) -> Chart:
+    """Return speeds predicted over measured, before and with what is named."""
+    points = [prediction.point for prediction in diagnosis.predictions]
+    phases = [prediction.phase for prediction in diagnosis.predictions]
+    batches = diagnosis.belief.slowdowns.batches
+    lengths = np.array([point.prompt or np.nan for point in points])
+    now = np.exp(diagnosis.belief.slowdowns.residuals)
+    high, after, low = (now / slower for slower in diagnosis.slower)
+    return before_and_after(
+        f"Before and after a diagnosis: {points[0].model} on {points[0].hardware}",
+        phases,
+        np.where(np.array(phases) == "prefill", lengths, batches),
+        diagnosis.before,
+        after,
+        (low, high),
+        [verdict(diagnosis)],
+    )
