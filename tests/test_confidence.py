@@ -6,9 +6,14 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
+from benchmarks.regret import Option, outcome
 from fastcalc.catalogue.schema.own_rows import OwnDeployment
+from fastcalc.commands.plan import grids_of, service_of
 from fastcalc.core.own_rows import after_one_row, effect_of
 from fastcalc.formulas.regret import expected_regret, regret_after
+from fastcalc.requests.search import FindPlans
+from fastcalc.search.plan.cheapest_plans import decide
+from fastcalc.search.plan.turning import turns
 from tests.helpers import run_once, words
 
 PLAN = ("plan", "llama-3.3-70b", "--on", "mi355x,b200", "--prompt", 1000, "--output", 500,
@@ -129,6 +134,7 @@ def test_the_advised_measurement_lowers_the_regret_once_it_is_made(fastcalc, tmp
     plan = (*PLAN, "--weights", "bf16", "--kv", "bf16")
     before = json.loads(fastcalc(*plan, "--format", "json").out)
     first, *_ = before["regret"]["plans"]
+    assert before["turns"] is None
     advised = before["regret"]["measurements"][0]
     assert advised["hardware"] == first["hardware"] == "mi355x"
     assert advised["usd"] == pytest.approx(advised["chips"] * 2.95 * advised["minutes"] / 60)
@@ -153,3 +159,70 @@ def test_the_advised_measurement_lowers_the_regret_once_it_is_made(fastcalc, tmp
     text = words(fastcalc(*plan, "--notes").out)
     assert f"rent {advised['chips']} mi355x for {advised['minutes']} minutes" in text
     assert advised["command"] in text
+
+
+def test_the_regret_of_a_question_is_as_by_hand():
+    """Ten replicas at $1 are expected of one chip and take 20, where 10 of the other cost $15."""
+    options = [
+        Option("fast", "mine", usd=1.0, expected=100.0, measured=50.0, spread=0.3),
+        Option("sure", "mine", usd=1.5, expected=100.0, measured=100.0, spread=0.01),
+    ]
+    found = outcome(options)
+    assert found.plain == pytest.approx(20 / 15 - 1)
+    assert found.is_other_chip
+    assert (found.advised, found.other) == (0.0, found.plain)
+
+
+TURNED = {"model": "llama-3.1-8b", "by": "chip", "api": "0.05/0.05/0.1", "weights": "bf16",
+          "kv": "bf16", "on": "h100-sxm,l40s", "rate": 40.0, "prompt": 1000, "output": 500,
+          "tpot": "30ms", "ttft": "1s"}  # fmt: skip
+
+
+def planned(**changes):
+    """Return a request planned anew, with its deployments."""
+    request, notes = FindPlans(**TURNED | changes), []
+    service = service_of(request, notes)
+    grids = grids_of(request, service, notes)
+    return decide(grids, service), grids
+
+
+def costs(**changes):
+    """Return dollars a month of each chip, and of the API."""
+    decision, _ = planned(**changes)
+    bills = {plan.scenario.hardware.id: plan.usd_per_month for plan in decision.of_each_chip}
+    service = decision.service
+    return bills | {"API": service.api_request_usd * service.rate * 730 * 3600}
+
+
+def slower(times, chip):
+    """The bills where one chip has a slower clock: more requests, less time in its own."""
+    limits = {"tpot": f"{30 / times!r}ms", "ttft": f"{1 / times!r}s"}
+    return costs() | {chip: costs(rate=40 * times, on=chip, **limits)[chip]}
+
+
+def test_each_turn_is_where_the_plan_turns():
+    """Beyond each value another leads, as said, and 3 % before it the first still does."""
+    first = min(costs(), key=costs().get)
+    changed = {
+        "price": lambda turn, at: costs(price={turn.of: at}),
+        "slowness": lambda turn, at: slower(at, turn.of),
+        "rate": lambda _, at: costs(rate=at),
+        "prompt": lambda _, at: costs(prompt=round(at)),
+        "output": lambda _, at: costs(output=round(at)),
+    }
+    found = turns(*planned())
+    assert {"price", "slowness", "rate", "output"} <= {turn.quantity for turn in found}
+    for turn in found:
+        before, beyond = (0.97, 1 + 1e-6) if turn.is_above else (1.03, 1 - 1e-6)
+        for times, leads in ((before, first), (beyond, turn.leads)):
+            bills = changed[turn.quantity](turn, turn.at * times)
+            assert min(bills, key=bills.get) == leads, turn
+
+
+def test_what_turns_the_verdict_is_said_where_it_is_asked_for(fastcalc):
+    words_of = {name: value for name, value in TURNED.items() if name != "model"}
+    plan = ("plan", TURNED["model"], *(word for name, value in words_of.items()
+                                       for word in (f"--{name}", value)))  # fmt: skip
+    text = words(fastcalc(*plan, "--sensitivity").out)
+    assert "API instead, each alone: h100-sxm from $3.6 a chip-hour, h100-sxm 1." in text
+    assert "l40s instead, each alone: l40s up to $0.737 a chip-hour" in text

@@ -64,7 +64,7 @@ def run(request: FindPlans) -> CommandAnswer:
 
     decision = settled(people, decide_at, _request_seconds) if people else decide_at(service.rate)
     service, typed = decision.service, typed_of(request)
-    verdict = Verdict(decision, grids, as_text(request.model))
+    verdict = Verdict(decision, grids, as_text(request.model), request.sensitivity)
     if not decision.plans:
         return no_answer(
             [refusal(decision), *_carried_within(grids, decision)],

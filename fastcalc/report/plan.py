@@ -10,6 +10,7 @@ from fastcalc.report.commands import Typed, compare_command
 from fastcalc.report.plan_columns import KEYS, PLAN_COLUMNS
 from fastcalc.report.plan_refusal import relaxed
 from fastcalc.report.plan_regret import regret_record
+from fastcalc.report.plan_turns import turn_records
 from fastcalc.report.ranked_plan import RankedPlan, undetermined
 from fastcalc.report.records import Record, grounds, plain, plainly
 from fastcalc.search.plan.decision import FEWER_BITS, REASONS, Decision, Plan
@@ -68,6 +69,7 @@ def details(verdict: Verdict, typed: Typed) -> Record:
         "assumptions": assumptions(decision),
         "best_in_fewer_bits": plan_records(decision.in_fewer_bits[:FEWER_BITS], service, typed),
         "regret": regret_record(verdict),
+        "turns": turn_records(verdict),
     }
 
 

@@ -13,6 +13,7 @@ from fastcalc.report.plan import runner_up_price
 from fastcalc.report.plan_api import api_notes
 from fastcalc.report.plan_refusal import FIELDS, MOST_NAMED, unknown_chips
 from fastcalc.report.plan_regret import regret_notes
+from fastcalc.report.plan_turns import turn_notes
 from fastcalc.report.ranked_plan import tpot_range, undetermined
 from fastcalc.report.record_tables import marked
 from fastcalc.report.rounding import rounded_down, rounded_up
@@ -31,6 +32,7 @@ def first_notes(verdict: Verdict, shown: Sequence[Plan]) -> list[str]:
     chosen, service = decision.plans[0], decision.service
     unknown = [": ".join(unknown_chips(decision))] if decision.unknown else []
     return [
+        *turn_notes(verdict),
         *against_api(chosen, service),
         *_next_chip(decision),
         *regret_notes(verdict, matters=True),

@@ -15,6 +15,7 @@ from fastcalc.report.plan import notes, unrounded
 from fastcalc.report.plan_columns import COLUMNS, WEAK
 from fastcalc.report.plan_notes import chips_and_price, cut, first_notes, reported, times_the_cost
 from fastcalc.report.plan_regret import regret_notes
+from fastcalc.report.plan_turns import turn_notes
 from fastcalc.report.ranked_plan import tpot_range
 from fastcalc.report.records import Record
 from fastcalc.search.plan.decision import FEWER_BITS, Decision, Plan
@@ -100,7 +101,7 @@ def parts(verdict: Verdict, top: int, request: str, typed: Typed, screen: Screen
         for label, record in zip(labels, unrounded(shown, decision.service, typed), strict=False)
     ]
     (table,) = record_tables.tables(columns, [rows], screen.width)
-    all_notes = [*reported(decision, listed), *regret_notes(verdict)]
+    all_notes = [*reported(decision, listed), *turn_notes(verdict), *regret_notes(verdict)]
     if own_plan:
         weights, cache = own_formats(own_plan.scenario.model)
         phrase = f"in the model's own formats ({weights}, cache {cache})"

@@ -226,6 +226,9 @@ class WantedPlans(Request):
         float | None,
         flag("P", "Chance in percent that the limits hold, by the range of speeds: 90."),
     ] = None
+    sensitivity: Annotated[
+        bool, flag(None, "Say at what price, speed, rate and length another chip leads.")
+    ] = False
     load: Annotated[
         float | None,
         groups.a_share(

@@ -6,6 +6,7 @@ from functools import cached_property
 
 from fastcalc.search.plan.decision import Decision
 from fastcalc.search.plan.regret import Regret, regret_of
+from fastcalc.search.plan.turning import Turn, turns
 from fastcalc.search.sweep.grid import Grid
 
 
@@ -15,13 +16,20 @@ class Verdict:
 
     grids : all deployments; none where searching again would answer another question
     model : its name, as the user typed it
+    asks_turns : whether what turns it is asked for, which takes some seconds
     """
 
     decision: Decision
     grids: Sequence[Grid] = ()
     model: str = ""
+    asks_turns: bool = False
 
     @cached_property
     def regret(self) -> Regret | None:
         """What it costs not to know how fast the chips are."""
         return regret_of(self.decision, self.grids)
+
+    @cached_property
+    def turns(self) -> list[Turn] | None:
+        """What turns it between the best two chips and an API; None where nobody asks."""
+        return turns(self.decision, self.grids) if self.asks_turns else None
