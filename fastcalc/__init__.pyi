@@ -134,6 +134,7 @@ def plan(
     by: str = "node",
     objective: str = "usd",
     confidence: float | str | None = None,
+    sensitivity: bool = False,
     load: float | str | None = None,
     utilization: float | str | None = None,
     top: int | str = 5,

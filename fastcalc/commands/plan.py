@@ -47,6 +47,7 @@ _SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 def run(request: FindPlans) -> CommandAnswer:
     """Return the cheapest deployments that meet a service; the answer is no if none does."""
     readers.number(request.top, option("top"), LIMITS["sequences"], 5)
+    _refuse_confidence_of_mixes(request)
     if request.traffic is not None:
         from fastcalc.commands import plan_classes
 
