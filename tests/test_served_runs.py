@@ -25,7 +25,7 @@ from fastcalc.evidence.point import Point
 from fastcalc.evidence.text_files import Text
 from fastcalc.importers.any_file import read
 from fastcalc.importers.foreign import Results, foreign_in
-from fastcalc.importers.naming import Names
+from fastcalc.importers.naming import Names, Options
 from fastcalc.mentions import as_flags
 
 HERE = Path(__file__).parent / "measured"
@@ -92,13 +92,6 @@ def test_a_line_of_sglang_says_clients_and_speculation(catalogue):
     assert points["tpot_s"].value == pytest.approx(0.0195)
     assert points["ttft_s"].notes.endswith("p99 150 ms")
     assert {point.tokens_per_pass for point in points.values()} == {2.5}
-
-
-def test_a_layout_that_is_given_takes_the_place_of_the_files(catalogue):
-    server = {"model_path": "Qwen/Qwen3-235B-A22B-FP8", "tp_size": 8, "ep_size": 8}
-    options = {"hardware": "h200-sxm", "tp": "4"}
-    point = points_in(catalogue, SGLANG | {"server_info": server}, options=options).demand()[0]
-    assert (point.chips, point.tp, point.ep) == (4, 4, None)
 
 
 def test_what_a_server_says_of_itself_is_its_layout(catalogue):
@@ -285,6 +278,22 @@ def test_what_files_of_a_folder_leave_unsaid_is_asked_once(catalogue, tmp_path):
         (tmp_path / f"{name}.jsonl").write_text(json.dumps(SGLANG))
     (sentence,) = read(tmp_path, catalogue=catalogue, options={}).sentences()
     assert as_flags(sentence).startswith(f"{tmp_path}/a.jsonl:1:1: the file does not name the hard")
+    assert sentence.endswith("(also b.jsonl)")
+
+
+def test_options_complete_files_of_a_folder_and_contradict_none(catalogue, tmp_path):
+    """A file that says its chip keeps it; one that nothing completes is left out, by its name."""
+    whole = SGLANG | {"server_info": {"model_path": "Qwen/Qwen3-8B", "tp_size": 2}}
+    (tmp_path / "a.jsonl").write_text(json.dumps(whole))
+    (tmp_path / "b.jsonl").write_text(json.dumps(SGLANG))
+    options = {"hardware": "h200-sxm", "model": "llama-3.1-8b"}
+    measured = read(tmp_path, catalogue=catalogue, options=options)
+    assert {(point.model, point.tp) for point in measured.demand()} == {("qwen3-8b", 2)}
+    assert "b.jsonl: the file does not say on how many chips" in measured.skipped[-1].reason
+    measured = read(tmp_path, catalogue=catalogue, options=options | {"chips": "1"})
+    assert [point.model for point in measured.demand()][::3] == ["qwen3-8b", "llama-3.1-8b"]
+    (alone,) = read(tmp_path / "a.jsonl", catalogue=catalogue, options=options).sentences()
+    assert "the file says model qwen3-8b: leave out" in alone
 
 
 def test_a_file_of_a_folder_that_is_cut_off_is_no_other_programs(catalogue, tmp_path):
@@ -322,7 +331,7 @@ STRANGE = (None, "x", [], {}, float("nan"), -1.0, 0, 1e308, True)
 
 @pytest.mark.parametrize("number", range(len(WRITTEN)))
 def test_any_value_anywhere_is_a_point_or_a_sentence(catalogue, number):
-    results = Results(ON_H100, Names(catalogue))
+    results = Results(Options(ON_H100, Names(catalogue)))
     for place, path in enumerate(paths_of(WRITTEN[number])):
         report = json.loads(json.dumps(WRITTEN[number]))
         *steps, last = path

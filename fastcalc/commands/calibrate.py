@@ -2,7 +2,6 @@
 
 import os
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from functools import partial
@@ -20,7 +19,7 @@ from fastcalc.evidence.calibrate import Calibration, calibrate
 from fastcalc.evidence.engine_files import Measured, own_engine, rewritten
 from fastcalc.evidence.own_engine import FEWEST_RUNS, fit_own
 from fastcalc.evidence.own_rows import own_rows
-from fastcalc.evidence.point import Point
+from fastcalc.evidence.points import Points
 from fastcalc.evidence.score import groups_of
 from fastcalc.evidence.shipped import shipped
 from fastcalc.evidence.validate import Validation
@@ -63,26 +62,26 @@ def drawn(request: Calibrate) -> CommandAnswer:
     """
     if request.path is None:
         raise InputError("give a file of measurements: fastcalc plot calibrate my-runs.csv")
-    catalogue, base, points = _measured(request, request.path)
-    rows = own_rows(points, catalogue, base, request.path, any_engine=True)
+    catalogue, base, measured = _measured(request, request.path)
+    rows = own_rows(measured, catalogue, base, request.path, any_engine=True)
     chart = later("own_rows.chart", rows.engine.own_deployments, base.id)
     return CommandAnswer(None, list, charts={"calibrate": chart})
 
 
-def _measured(request: Calibrate, path: Path) -> tuple[Catalogue, Engine, Sequence[Point]]:
+def _measured(request: Calibrate, path: Path) -> tuple[Catalogue, Engine, Points]:
     """Return the points of a file, and the engine to start from."""
     catalogue, file_options = loading.catalogue(request), request.file_options()
     base = catalogue.engine(file_options.get("engine") or "vllm")
-    return catalogue, base, points_of(catalogue, path, file_options).points
+    return catalogue, base, points_of(catalogue, path, file_options)
 
 
 def _fit_own(request: Calibrate, path: Path) -> None:
-    catalogue, base, points = _measured(request, path)
+    catalogue, base, measured = _measured(request, path)
     name = _engine_name(request, catalogue)
-    fit = None
+    points, fit = measured.points, None
     if len(points) >= FEWEST_RUNS:
         fit = fit_own(points, catalogue, base, str(path), request.file_options().get("engine"))
-    rows = own_rows(points, catalogue, fit.engine if fit else base, path, any_engine=True)
+    rows = own_rows(measured, catalogue, fit.engine if fit else base, path, any_engine=True)
     dates = [point.date for point in points if _DATE.fullmatch(point.date)]
     dates = dates or [date.today().isoformat()]
     text = own_engine(rows.engine, fit, name=name, measured=Measured(path.name, max(dates)))

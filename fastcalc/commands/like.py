@@ -19,7 +19,7 @@ from fastcalc.requests.readers import as_text
 
 if TYPE_CHECKING:
     from fastcalc.evidence.own_rows import OwnRows
-    from fastcalc.evidence.point import Point
+    from fastcalc.evidence.points import Points
 
 _NAMED = 4
 """Chips without rows that are named; more are counted."""
@@ -100,36 +100,37 @@ def like(
     """
     from fastcalc.evidence.own_rows import own_rows  # most commands read no rows
 
-    points = _points(request, path, entries)
+    measured = _measured(request, path, entries)
     by_engine: dict[str, OwnRows] = {}
     refusals: list[InputError] = []
     for engine in {engine.id: engine for engine, _ in engines}.values():
         try:
-            by_engine[engine.id] = own_rows(points, entries, engine, path, any_engine=False)
+            by_engine[engine.id] = own_rows(measured, entries, engine, path, any_engine=False)
         except InputError as error:
             refusals.append(error)
     return Like(path, by_engine, tuple(refusals))
 
 
-def _points(request: Request, path: Path, entries: Catalogue) -> "Sequence[Point]":
+def _measured(request: Request, path: Path, entries: Catalogue) -> "Points":
     """Read a file of rows; what results of other programs leave unsaid, the request says."""
     from fastcalc.importers.any_file import is_foreign, read
 
     measured = read(path, catalogue=entries)
-    if measured.faults and is_foreign(path):
+    if path.is_dir() or (measured.faults and is_foreign(path)):
         names = ("weights", "kv", *LAYOUT)
         texts = {name: as_text(getattr(request, name, None) or "") for name in names}
         chips = readers.names(getattr(request, "on", ""), option("on"))
         models = getattr(request, "models", None) or [getattr(request, "model", "")]
         for name, given in (("hardware", chips), ("model", models)):
             texts[name] = as_text(given[0]) if len(given) == 1 else ""
-        measured = read(path, catalogue=entries, options=texts)
+        measured = read(path, catalogue=entries, options=texts, fills_gaps=True)
         if measured.faults:
             sentences = (
                 text.replace(option("hardware"), option("on")) for text in measured.sentences()
             )
             raise InputError(*(text.replace(option("model"), "MODEL") for text in sentences))
-    return measured.demand()
+    measured.demand()
+    return measured
 
 
 def _of(scenario: Scenario) -> list[OwnDeployment]:

@@ -14,6 +14,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
 from fastcalc.evidence.deployments import Deployments
 from fastcalc.evidence.point import Point
+from fastcalc.evidence.points import Points
 from fastcalc.evidence.predict import Batch, gather
 from fastcalc.evidence.score import TOLERANCE
 from fastcalc.evidence.stacked import StackedPoints, rows_of
@@ -41,7 +42,7 @@ class OwnRows:
 
 
 def own_rows(
-    points: Sequence[Point], catalogue: Catalogue, base: Engine, file: Path, *, any_engine: bool
+    measured: Points, catalogue: Catalogue, base: Engine, file: Path, *, any_engine: bool
 ) -> OwnRows:
     """Return an engine with what rows of a file say of the deployments that they are of.
 
@@ -50,7 +51,9 @@ def own_rows(
     Raises InputError if not one of them can be predicted with the engine, in the words of the first
     reasons.
     """
-    left_aside = defaultdict[str, int](int)
+    points, left_aside = measured.points, defaultdict[str, int](int)
+    for skipped in measured.skipped:
+        left_aside[skipped.reason] += 1
     usable: list[Point] = []
     for point in points:
         if point.is_offloaded:

@@ -34,10 +34,17 @@ def _is_foreign(head: str, path: Path) -> bool:
     return head[:1] in ("{", "[") or path.suffix in (".json", ".jsonl")
 
 
-def read(path: Path, *, catalogue: "Catalogue", options: Mapping[str, str] | None = None) -> Points:
+def read(
+    path: Path,
+    *,
+    catalogue: "Catalogue",
+    options: Mapping[str, str] | None = None,
+    fills_gaps: bool = False,
+) -> Points:
     """Read a CSV of points, or results of another program: JSON, by what it holds or by its name.
 
-    Of a folder all such files are read. What results leave unsaid is in ``options``. Raises
+    Of a folder all such files are read. What results leave unsaid is in ``options``; one that
+    contradicts a file is refused, or left out if options only fill gaps, as in a folder. Raises
     InputError if a file cannot be read at all, or an option is set for a CSV, whose rows name
     everything.
     """
@@ -51,7 +58,9 @@ def read(path: Path, *, catalogue: "Catalogue", options: Mapping[str, str] | Non
             from fastcalc.importers.foreign import foreign_in  # needs pydantic, a CSV does not
 
             content = text_in(str(path), stream)
-            return foreign_in(content, catalogue=catalogue, options=options or {})
+            return foreign_in(
+                content, catalogue=catalogue, options=options or {}, fills_gaps=fills_gaps
+            )
         names = {name.strip() for name in head.split("\n", 1)[0].split(",")}
         flags = [option(name, shown(text)) for name, text in (options or {}).items() if text]
         if flags and names & set(COLUMNS):

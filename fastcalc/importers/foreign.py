@@ -20,9 +20,10 @@ from fastcalc.importers import (
     vllm,
 )
 from fastcalc.importers.json_records import NoNumberError, Record, records
-from fastcalc.importers.naming import Names
+from fastcalc.importers.naming import Names, Options
 from fastcalc.importers.served_run import ServedRun, points_of
 from fastcalc.importers.setup import Unsaid, checked
+from fastcalc.mentions import option
 from fastcalc.written import shown
 
 SERVED = (sglang, vllm, tensorrt_llm, guidellm, aiperf, inference_perf)
@@ -34,13 +35,16 @@ PROGRAMS = (
 )
 
 
-def foreign_in(content: Text, *, catalogue: Catalogue, options: Mapping[str, str]) -> Points:
+def foreign_in(
+    content: Text, *, catalogue: Catalogue, options: Mapping[str, str], fills_gaps: bool = False
+) -> Points:
     """Return results of other programs, `PROGRAMS`, as points, ids by the file's name.
 
-    What the file leaves unsaid or gets wrong is in ``options``, by the names of `setup.OPTIONS`; an
-    option that is needed and missing is a fault. Raises InputError if a count is not a number.
+    What the file leaves unsaid is in ``options``, by the names of `setup.OPTIONS`; an option that
+    is needed and missing is a fault, and so is one that only contradicts the file, unless options
+    just fill gaps. Raises InputError if a count is not a number.
     """
-    results = Results(checked(options), Names(catalogue))
+    results = Results(Options(checked(options), Names(catalogue)), fills_gaps=fills_gaps)
     results.take(content)
     return results.points(content.file, PurePath(content.file).parent)
 
@@ -51,14 +55,17 @@ class Results:
 
     options : what the user says of all of them
     measured : of a file and a line, a point or why it is none
-    unsaid : what the user has to say, and of which record first
+    unsaid : what the user has to say, and of which records
+    contradicting : by option, the first record that says otherwise
+    fills_gaps : whether options that no record needs, and one contradicts, are no fault
     """
 
-    options: Mapping[str, str]
-    names: Names
+    options: Options
     faults: list[FileFault] = field(default_factory=list)
     measured: list[tuple[str, int, Point | str]] = field(default_factory=list)
-    unsaid: dict[str, Record] = field(default_factory=dict)
+    unsaid: dict[str, list[Record]] = field(default_factory=dict)
+    contradicting: dict[str, Record] = field(default_factory=dict)
+    fills_gaps: bool = False
 
     def take(self, content: Text, *, is_alone: bool = True) -> None:
         """Add the results of a file.
@@ -82,10 +89,11 @@ class Results:
         elif requests:
             self._take(requests[0], lambda: [aiperf.run_of_requests(requests)])
 
-    def points(self, file: str, folder: PurePath) -> Points:
+    def points(self, file: str, folder: PurePath, *, leaves_out: bool = False) -> Points:
         """Return points, faults and what is skipped, numbered after the names of their files.
 
         folder : that files are named from
+        leaves_out : whether files that leave something unsaid are skipped, as others are complete
         """
         points, skipped, numbers = [], [], dict[str, int]()
         for source, line, point in self.measured:
@@ -97,7 +105,19 @@ class Results:
                 points.append(replace(point, id=name))
             else:
                 skipped.append(Skipped(name, line, point))
-        unsaid = [_fault(record, words) for words, record in self.unsaid.items()]
+        unsaid = []
+        for words, incomplete in self.unsaid.items():
+            files = dict.fromkeys(str(PurePath(r.file).relative_to(folder)) for r in incomplete)
+            if leaves_out:
+                skipped += [Skipped(name, 1, f"{name}: {words}") for name in files]
+            else:
+                others = f" (also {', '.join([*files][1:])})" * (len(files) > 1)
+                unsaid.append(_fault(incomplete[0], f"{words}{others}"))
+        for name, record in self.contradicting.items():
+            if not (self.faults or self.fills_gaps or name in self.options.used):
+                text, value = self.options.texts[name], shown(self.options.contradicted[name])
+                words = f"the file says {name} {value}: leave out {option(name, text)}"
+                unsaid.append(_fault(record, words))
         return gathered(file, points, [*self.faults, *unsaid], skipped)
 
     def _take(self, record: Record, read: Callable[[], Iterable[ServedRun | Point | str]]) -> None:
@@ -107,17 +127,19 @@ class Results:
                 self.measured.append((record.file, record.line, point))
                 wrong |= dict.fromkeys(beyond(point) if isinstance(point, Point) else ())
         except Unsaid as error:
-            self.unsaid.setdefault(str(error), record)
+            self.unsaid.setdefault(str(error), []).append(record)
         except NoNumberError as error:
             self.faults.append(FileFault(record.file, *record.mark(*error.path), str(error)))
         self.faults += [_fault(record, words) for words in wrong]
+        for name in self.options.contradicted:
+            self.contradicting.setdefault(name, record)
 
     def _points(
         self, record: Record, runs: Iterable[ServedRun | Point | str]
     ) -> Iterator[Point | str]:
         for run in runs:
             if isinstance(run, ServedRun):
-                yield from points_of(run, record.line, self.options, self.names)
+                yield from points_of(run, record.line, self.options)
             else:
                 yield run
 
@@ -127,7 +149,7 @@ class Results:
                 runs: Iterable[ServedRun | str] = writer.runs(record)
                 return runs
         if llama_bench.is_result(record):
-            return llama_bench.measurements(record, self.options, self.names)
+            return llama_bench.measurements(record, self.options)
         keys = ", ".join(shown(key, 20) for key in list(record.data)[:4]) or "none"
         self.faults.append(_fault(record, f"no result of {PROGRAMS}; its keys begin with {keys}"))
         return ()

@@ -12,7 +12,7 @@ from fastcalc.catalogue.formats import FORMATS
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.evidence.point import Point
 from fastcalc.importers.json_records import Record
-from fastcalc.importers.naming import Names, gguf_format
+from fastcalc.importers.naming import Options, gguf_format
 from fastcalc.importers.setup import LAYOUT, asked, columns, layout, no_model
 from fastcalc.mentions import option
 from fastcalc.written import shown
@@ -26,15 +26,15 @@ def is_result(record: Record) -> bool:
     return {"avg_ts", "n_prompt", "n_gen"} <= record.data.keys()
 
 
-def measurements(record: Record, options: Mapping[str, str], names: Names) -> list[Point | str]:
+def measurements(record: Record, options: Options) -> list[Point | str]:
     """Return the point of one test, or why it is none; it may raise `Unsaid`."""
     prompt, output = record.count("n_prompt") or 0, record.count("n_gen") or 0
     depth, speed = record.count("n_depth") or 0, record.number("avg_ts") or 0.0
     reason = _no_point(record, prompt=prompt, output=output, depth=depth, speed=speed)
     if reason:
         return [reason]
-    setup = _setup(record, options, names)
-    reason = _on_the_host(record, setup["model"], names.catalogue)
+    setup = _setup(record, options)
+    reason = _on_the_host(record, setup["model"], options.names.catalogue)
     if reason:
         return [reason]
     if output:
@@ -103,8 +103,16 @@ def _on_the_host(record: Record, model: str, catalogue: Catalogue) -> str | None
     return None
 
 
-def _setup(record: Record, options: Mapping[str, str], names: Names) -> dict[str, Any]:
-    gpus, unclear = _gpus(record)
+def _setup(record: Record, given: Options) -> dict[str, Any]:
+    names, (gpus, unclear) = given.names, _gpus(record)
+    called, kind = record.text("model_filename"), record.text("model_type")
+    said = {
+        "hardware": names.chip(gpus[0]) if len(set(gpus)) == 1 else None,
+        "model": names.model(called),
+        "weights": gguf_format(kind) if kind else None,
+        "kv": gguf_format(record.text("type_k")),
+    }
+    options = given.left_by(said)
     hardware = options.get("hardware", "")
     if not hardware and len(set(gpus)) == 1:
         hardware = names.chip(gpus[0]) or ""
@@ -125,7 +133,6 @@ def _setup(record: Record, options: Mapping[str, str], names: Names) -> dict[str
         shared = "tp" if record.text("split_mode") in ("row", "tensor") else "pp"
         stated |= {"chips": chips, shared: chips}
     machine = layout(stated) if not unclear or "chips" in options else {}
-    called = record.text("model_filename")
     model = options.get("model") or names.model(called) or ""
     stored, no_format = _weights(record, options)
     keys, values = record.text("type_k"), record.text("type_v")

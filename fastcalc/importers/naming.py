@@ -5,14 +5,17 @@ A name is taken only where it leaves no choice. llama.cpp prints the type of a f
 """
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import PurePosixPath
 
+from fastcalc.catalogue.kinds import Kind
 from fastcalc.catalogue.names import files_in
 from fastcalc.catalogue.reader import read
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
-from fastcalc.importers.setup import ranks_in
+from fastcalc.importers.setup import LAYOUT, ranks_in
 
 
 class Names:
@@ -23,6 +26,42 @@ class Names:
         self.chip = cache(lambda text: chip_id(text, catalogue))
         self.model = cache(lambda text: model_id(text, catalogue))
         self.ranks = ranks_in(catalogue)
+
+
+@dataclass
+class Options:
+    """What the user says of records, which completes what these say of themselves.
+
+    used : options that a record left to the user
+    contradicted : what a record says instead
+    """
+
+    texts: Mapping[str, str]
+    names: Names
+    used: set[str] = field(default_factory=set)
+    contradicted: dict[str, str] = field(default_factory=dict)
+
+    def left_by(self, said: Mapping[str, str | None]) -> dict[str, str]:
+        """Return the options that complete what a record says of its machine and model.
+
+        An entry of the user's own takes the place of a name.
+        """
+        left = dict[str, str]()
+        is_laid_out = any(said.get(name) for name in LAYOUT)
+        for name, text in self.texts.items():
+            value, ours = said.get(name), self._id(name, text)
+            if value and ours and ours != self._id(name, value):
+                self.contradicted.setdefault(name, value)
+            elif not (name in LAYOUT and is_laid_out):
+                left[name] = text
+        self.used |= left.keys()
+        return left
+
+    def _id(self, name: str, text: str) -> str | None:
+        kinds: dict[str, Kind] = {"hardware": "hardware", "model": "models", "engine": "engines"}
+        if name in kinds:
+            return self.names.catalogue.owner(text, kinds[name])
+        return text.lower()
 
 
 _NOISE = {

@@ -10,10 +10,11 @@ from statistics import mean, median
 from typing import Any
 
 from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.names import nearest
 from fastcalc.evidence.point import Point
 from fastcalc.importers.json_records import Record
-from fastcalc.importers.naming import Names, checkpoint_format
-from fastcalc.importers.setup import LAYOUT, asked, columns, layout, no_model
+from fastcalc.importers.naming import Options, checkpoint_format
+from fastcalc.importers.setup import asked, columns, layout, no_model
 from fastcalc.mentions import option
 from fastcalc.written import shown
 
@@ -121,9 +122,7 @@ class Load:
     words: str
 
 
-def points_of(
-    run: ServedRun, line: int, options: Mapping[str, str], names: Names
-) -> list[Point | str]:
+def points_of(run: ServedRun, line: int, options: Options) -> list[Point | str]:
     """Return the points of a run, or why a measurement is none; it may raise `Unsaid`."""
     if run.completed <= 0 or run.seconds <= 0:
         return ["no request was completed"]
@@ -139,7 +138,7 @@ def points_of(
     called = shown(run.names[0], 100) if run.names else ""
     words = (load.words, f"requests {run.completed}", failed, *run.remarks, called)
     point = Point(
-        **_setup(run, options, names),
+        **_setup(run, options),
         source=run.program,
         date=run.date,
         concurrency=load.concurrency,
@@ -256,21 +255,28 @@ def _load(run: ServedRun) -> Load | str:
     return Load(max(1, round(in_flight)), True, words)
 
 
-def _setup(run: ServedRun, options: Mapping[str, str], names: Names) -> dict[str, Any]:
-    """Return the columns of machine and model: what the user says, else what the file does."""
-    is_laid_out = not options.keys().isdisjoint(("chips", "tp", "pp", "dp"))
-    unsaid = LAYOUT if is_laid_out else ()
-    stated = {name: text for name, text in run.stated.items() if name not in unsaid}
-    stated |= options
-    chip, called = shown(stated.get("hardware", "")), run.names[0] if run.names else ""
-    hardware = options.get("hardware") or names.chip(stated.get("hardware", "")) or ""
-    model = options.get("model") or next(
-        filter(None, map(names.model, (stated.get("model", ""), *run.names))), ""
-    )
-    stored = stated["weights"] if "weights" in stated else checkpoint_format(called)
+def _setup(run: ServedRun, options: Options) -> dict[str, Any]:
+    """Return the columns of machine and model: what the file says, completed by the user."""
+    names, called = options.names, run.names[0] if run.names else ""
+    chip = run.stated.get("hardware", "")
+    said = {
+        **run.stated,
+        "hardware": names.chip(chip),
+        "model": next(
+            filter(None, map(names.model, (run.stated.get("model", ""), *run.names))), None
+        ),
+        "weights": run.stated.get("weights") or checkpoint_format(called),
+    }
+    stated = {name: text for name, text in said.items() if text} | options.left_by(said)
+    hardware, model = stated.get("hardware", ""), stated.get("model", "")
+    stored = stated.get("weights", said["weights"])
     machine = layout(stated, names.ranks(hardware) or 1)
+    near = nearest(chip, names.catalogue.names("hardware")) if chip else []
     no_chip = (
-        f"no chip of the catalogue is '{chip}'" if chip else "the file does not name the hardware"
+        f"no chip of the catalogue is '{shown(chip)}'{'; did you mean ' * bool(near)}"
+        f"{' or '.join(near)}{'?' * bool(near)}"
+        if chip
+        else "the file does not name the hardware"
     )
     unclear = (
         f"the number format of '{shown(called)}' is not clear from its name: give "
