@@ -9,8 +9,9 @@ from fastcalc.errors import InputError
 from fastcalc.evidence.diagnosis.terms import HOST, OLD_RELEASE, RUNNING
 from fastcalc.evidence.validate import validate
 from fastcalc.importers.start_log import read_start
+from fastcalc.mentions import command
 from fastcalc.report.console import Screen, render
-from tests.helpers import every, run
+from tests.helpers import ROOT, every, run
 from tests.test_diagnose import ENTRIES, FAULTS, LARGE, SMALL, file_of, measured
 
 GIB = 2.0**30
@@ -238,6 +239,16 @@ def test_half_the_room_by_the_log_is_not_named_again_by_points(tmp_path):
     answer = fastcalc.diagnose(path, log=logged(tmp_path, **settings))
     assert named(answer) == {RUNNING.name}
     assert answer._answer.extra()["points_verdict"] == "nothing"
+
+
+def test_a_result_file_needs_no_more_than_its_log_and_the_chip(tmp_path):
+    """Model and ranks are the log's; the next command says them, too."""
+    result = ROOT / "tests" / "measured" / "vllm-closed.json"
+    path = logged(tmp_path, cache_of(420904), **LLAMA)
+    answer = fastcalc.diagnose(result, log=path, hardware="h100-sxm")
+    notes = answer._answer.parts(Screen(80))[-1]
+    words = f"fastcalc compare llama-3.1-8b --on h100-sxm --like {result} --tp 1"
+    assert notes.next_command == command(words)
 
 
 @every(

@@ -52,10 +52,12 @@ def run(request: Diagnose) -> CommandAnswer:
 def _of_points(
     request: Diagnose, catalogue: Catalogue, path: Path, log: StartLog | None
 ) -> CommandAnswer:
-    file_options = request.file_options()
+    file_options, ranks = request.file_options(), dict[str, str]()
     if log and (path.is_dir() or is_foreign(path)):
         model = model_id(log.settings.get("model", ""), catalogue)
-        ranks = {} if request.chips else {name: str(rank) for name, rank in _ranks(log).items()}
+        if not {"chips", *_RANKS} & file_options.keys():
+            logged = _ranks(log).items()
+            ranks = {name: str(rank) for name, rank in logged if rank > 1 or name == "tp"}
         file_options = ranks | ({"model": model} if model else {}) | file_options
     measured = points_of(catalogue, path, file_options)
     engine = catalogue.engine(file_options["engine"]) if file_options.get("engine") else None
@@ -74,7 +76,8 @@ def _of_points(
     except InputError as error:
         raise InputError(f"{path}: {error.sentence}") from None
     point = result.predictions[0].point
-    words = "compare", point.model, flag("on"), point.hardware, flag("like"), path
+    words = ["compare", point.model, flag("on"), point.hardware, flag("like"), path]
+    words += [word for name, rank in ranks.items() for word in (flag(name), rank)]
     skipped = [f"{skip.id}: {skip.reason}" for skip in measured.skipped]
     answer = report.Answer(result, start, path.name, request.log.name if request.log else "")
     return replace(
