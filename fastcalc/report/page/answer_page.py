@@ -45,7 +45,7 @@ def document(
     has_filter = sum(len(part.rows) for part in tables) >= _MANY
     sections = {
         "Table" if tables else "In full": FILTER * has_filter + "".join(as_html(body)),
-        "Charts": drawn(charts),
+        "Charts": drawn(charts, verdict),
         "Premises": listed(dict.fromkeys(chain(premises, notes))) + _all(assumptions),
     }
     return filled(Page(title, verdict, "", sections, command))

@@ -52,14 +52,16 @@ def document(outcomes: Sequence[Outcome], command: str) -> str:
     models = ", ".join(dict.fromkeys(outcome.scenario.model.name for outcome in outcomes))
     chips = ", ".join(dict.fromkeys(outcome.scenario.hardware.id for outcome in outcomes))
     has_fit = any(outcome.estimate.fits.any() for outcome in outcomes)
+    verdict = [*_verdict(outcomes)]
+    charts = (make(outcomes) for make in (*_CHARTS, of_memory.memory) if has_fit)
     return filled(
         Page(
             f"{models} on {chips}",
-            [*_verdict(outcomes)],
+            verdict,
             compare.heading(outcomes[0]),
             {
                 "Table": _table(records) + _READING,
-                "Charts": drawn(make(outcomes) for make in (*_CHARTS, of_memory.memory) if has_fit),
+                "Charts": drawn(charts, verdict),
                 "Step by step": "".join(_explained(outcomes)),
                 "Premises": "".join(_premises(outcomes)) + listed(compare.notes(outcomes)[1][1:]),
                 "Sources": "".join(_sources(outcomes)),

@@ -104,13 +104,18 @@ def _style(charts: str) -> str:
     )
 
 
-def drawn(charts: Iterable[Chart]) -> str:
-    """Return charts as figures, each note of theirs once; nothing where there is none."""
+def drawn(charts: Iterable[Chart], verdict: Sequence[str]) -> str:
+    """Return charts as figures, each note of theirs once; nothing where there is none.
+
+    verdict : what the page says already
+    """
     html, notes_shown = "", list[str]()
     for chart in charts:
         prose = chart.worded(as_prose)
         new_notes = [note for note in prose.notes if note and note not in notes_shown]
-        html += "".join(figures(replace(prose, notes=new_notes)))
+        finding = as_prose(chart.finding)
+        finding = "" if finding in as_prose(" ".join(verdict)) else finding
+        html += "".join(figures(replace(prose, notes=new_notes, finding=finding)))
         notes_shown += new_notes
     pointing = _POINTING if "<use" in html else ""
     return f'{pointing}<div class="charts">{html}</div>' if html else ""

@@ -20,8 +20,8 @@ from fastcalc.report.charts.labels import GAP, placed
 from fastcalc.report.charts.tornado import LESS, MORE, reach_of
 
 _WIDE, _HIGH, _LEFT, _TOP, _BOTTOM = 440.0, 290.0, 60.0, 14.0, 44.0
-_LETTER, _LINE = 7.2, 14.0
-"""Width of a letter and height of a line of 12 px. [px]"""
+_LETTER, _LINE = 7.7, 14.0
+"""Width of a wide letter and height of a line of 12 px. [px]"""
 
 _BAR = 4.0
 """Half the width of the range of a single point. [px]"""
@@ -44,24 +44,25 @@ MARKS = "".join(f'<g id="m{place}">{shape}</g>' for place, shape in enumerate(_S
 
 
 def figures(chart: Chart) -> Iterator[str]:
-    """Yield a figure of a page for each plot of a chart, or one of its bars or of its tornado."""
+    """Yield a figure of a page for each plot of a chart, or one of its bars or of its tornado.
+
+    What the chart shows stands above the first, its notes below the last.
+    """
     about = chart.title.partition(":")[0]  # the page says of which model
     chart = highlighted(chart)
-    notes = "".join(f"<li>{escape(note)}</li>" for note in dict.fromkeys(chart.notes))
-    note_list = f'<ul class="notes">{notes}</ul>' if notes else ""
-    if chart.bars:
-        yield _figure(about, _bars(chart.bars), note_list)
-    if chart.swings:
-        yield _figure(about, _swings(chart.swings), note_list)
-    for place, panel in enumerate(chart.panels):
+    drawn = [(about, _bars(chart.bars))] if chart.bars else []
+    drawn += [(about, _swings(chart.swings))] if chart.swings else []
+    for panel in chart.panels:
         title = ", ".join(filter(None, (about, panel.title)))
-        yield _figure(
-            title, _plot(panel, title), note_list if place == len(chart.panels) - 1 else ""
+        drawn.append((title, _plot(panel, title)))
+    notes = "".join(f"<li>{escape(note)}</li>" for note in dict.fromkeys(chart.notes))
+    for place, (title, picture) in enumerate(drawn):
+        shows = f'<p class="quiet">{escape(chart.finding)}</p>' if chart.finding else ""
+        note_list = f'<ul class="notes">{notes}</ul>' if notes else ""
+        yield (
+            f"<figure><figcaption>{escape(title)}</figcaption>{shows * (place == 0)}{picture}"
+            f"{note_list * (place == len(drawn) - 1)}</figure>"
         )
-
-
-def _figure(title: str, drawn: str, note_list: str) -> str:
-    return f"<figure><figcaption>{escape(title)}</figcaption>{drawn}{note_list}</figure>"
 
 
 def _plot(panel: Panel, title: str) -> str:
