@@ -435,8 +435,11 @@ def infer(
     engines_dir: str | Path | Iterable[str | Path] | None = None,
 ) -> Table: ...
 def list(
-    kind: str,
+    entries: str,
     *,
+    kind: str | None = None,
+    vendor: str | None = None,
+    with_: str | None = None,
     set: str | ChangesGiven | None = None,
     hardware_dir: str | Path | Iterable[str | Path] | None = None,
     models_dir: str | Path | Iterable[str | Path] | None = None,

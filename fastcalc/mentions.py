@@ -16,7 +16,7 @@ _MENTION = re.compile(f"([{_OPTION}{_COMMAND}])([^{_GIVEN}{_END}]*){_GIVEN}?([^{
 _VALUE = re.compile(r"(?!.*[A-Z]{3}).+")
 """What is given to an option that is no placeholder."""
 
-_FLAGS = {"out": "-o", "everything": "--all", "models": "MODEL"}
+_FLAGS = {"out": "-o", "everything": "--all", "models": "MODEL", "with_": "--with"}
 """Of fields that are called otherwise; models have no flag."""
 
 _OF_TABLES = {

@@ -15,7 +15,7 @@ import typer
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import _usage_error
-from fastcalc.commands import COMMANDS, request_of
+from fastcalc.commands import COMMANDS, output, request_of
 from fastcalc.errors import InputError
 from fastcalc.requests.catalogue import ShowEntry
 from fastcalc.requests.evaluation import Compare, FitMemory
@@ -273,6 +273,43 @@ def test_lists(fastcalc, kind):
     assert len(records(fastcalc("list", kind, "--format", "json").out)) >= 3
     assert fastcalc("list", kind, "--format", "csv").code == 0
     assert fastcalc("list", kind, "--format", "markdown").code == 0
+
+
+def test_a_list_is_narrowed_by_what_files_state(fastcalc):
+    names = Catalogue().names("hardware")
+    chips = [Catalogue().hardware(name) for name in names]
+    expected = [c.id for c in chips if c.kind == "gpu" and c.vendor == "AMD" and c.price.rent]
+    narrowed = ("list", "hardware", "--kind", "gpu", "--vendor", "amd", "--with", "price")
+    shown = fastcalc(*narrowed, "--format", "csv").out
+    listed = [row["id"] for row in csv.DictReader(io.StringIO(shown))]
+    assert set(expected) <= set(listed) <= {c.id for c in chips if c.vendor == "AMD"}
+    assert all(Catalogue().hardware(id_).price.model_fields_set for id_ in listed)
+    assert "did you mean 'gpu'" in fastcalc("list", "hardware", "--kind", "gpus").err
+    assert "is of hardware, not of models" in fastcalc("list", "models", "--vendor", "amd").err
+
+
+def test_a_sweep_in_a_terminal_is_a_table_of_what_differs(fastcalc, monkeypatch):
+    monkeypatch.setattr("fastcalc.commands.sweep.is_terminal", lambda: True)
+    sweep = ("sweep", "llama-3.1-8b", "--on", "h100-sxm", "--batch", "1..300", "--prompt", "1k,2k")
+    lines = fastcalc(*sweep).out.splitlines()
+    assert lines[-1] == "the first 200 of 600 points; -o sweep.csv writes every key"
+    assert len([line for line in lines if line.startswith("h100-sxm")]) == 200
+    assert max(map(len, lines)) <= 100
+    few = fastcalc(*sweep[:5], "1,2", *sweep[6:]).out
+    assert "prompt_tokens" in few
+    assert "output_tokens" not in few
+
+
+def test_what_is_longer_than_a_terminal_is_paged_and_nothing_else(monkeypatch, capsys):
+    shown = []
+    monkeypatch.setattr("pydoc.pager", shown.append)
+    monkeypatch.setattr("shutil.get_terminal_size", lambda *_: os.terminal_size((80, 24)))
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    monkeypatch.setattr(output, "_reads_a_terminal", lambda: True)
+    output.write("line\n" * 23, None)
+    assert capsys.readouterr().out == "line\n" * 23
+    output.write("line\n" * 24, None)
+    assert (shown, capsys.readouterr().out) == (["line\n" * 24], "")
 
 
 @pytest.mark.parametrize("name", ["h100-sxm", "glm-4.7", "vllm", "ideal"])
@@ -557,7 +594,7 @@ def test_chips_without_a_memory_that_is_named_are_left_out(command, fastcalc):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_shows_every_flag_once(command, fastcalc):
     shown = re.findall(r"^  (?:-\w, )?--([a-z-]+)", fastcalc(command, "--help").out, re.M)
-    names = {"everything": "all"}
+    names = {"everything": "all", "with_": "with"}
     expected = [
         names.get(flag, flag).replace("_", "-")
         for flag, (annotation, _) in declared(request_of(command)).items()

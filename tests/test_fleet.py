@@ -280,7 +280,7 @@ def test_owned_chips_may_cost_nothing_and_cost_what_owning_does(fastcalc):
     assert free[0]["usd_per_month"] == free[0]["service_usd_per_mtok_total"] == 0
     paid = fc.plan("llama-3.1-70b", **options)
     assert paid[0]["service_usd_per_hour"] == pytest.approx(16 * (26000 / 35040 + 1.73 * 0.08))
-    refused = fastcalc("plan", "llama-3.1-8b", "--on", "l4", "--price", "l4=0", "--rate", "1")
+    refused = fastcalc("plan", "llama-3.1-8b", "--on", "l4", "--price", "l4=0", "--rate", "1/s")
     assert refused.code == 2
 
 

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from fastcalc.commands import COMMANDS, request_of
+from fastcalc.commands import COMMANDS, GROUPS, request_of
 from fastcalc.requests.fields import declared
 from tests.helpers import ROOT, run, run_once
 
@@ -86,3 +86,23 @@ def test_the_old_name_of_a_flag_works_and_says_so(capsys, monkeypatch):
     shown = run("plan", "--help", capsys=capsys, monkeypatch=monkeypatch).out
     assert "--load SHARE" in shown
     assert "--utilization" not in shown
+
+
+def test_every_command_stands_in_one_group_with_its_summary_whole(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    shown = " ".join(run("--help", capsys=capsys, monkeypatch=monkeypatch).out.split())
+    places = [shown.index(f" {heading}: ") for heading in GROUPS]
+    assert places == sorted(places)
+    for name in COMMANDS:
+        summary = (request_of(name).__doc__ or "").partition("\n\n")[0]
+        assert shown.count(f" {name} {' '.join(summary.split())}") == 1
+
+
+def test_the_bare_name_says_where_to_start_in_six_lines_which_run(capsys, monkeypatch):
+    lines = run(capsys=capsys, monkeypatch=monkeypatch).out.splitlines()
+    assert len(lines) == 6
+    for line in lines[1:5]:
+        command, _ = re.split("  +", line.strip())
+        _, name, *words = shlex.split(command)
+        assert name in COMMANDS
+        assert run_once(name, *words, capsys=capsys, monkeypatch=monkeypatch).code == 0

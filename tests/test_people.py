@@ -47,7 +47,7 @@ def test_a_plan_that_does_not_settle_is_the_cautious_one():
     [
         (["--think", "3s"], "--think is of --people 500; give that too"),
         (["--people", "5"], "--people needs one of --think 30s"),
-        (["--people", "5", "--rate", "1", "--think", "3s"], "both say how many requests arrive"),
+        (["--people", "5", "--rate", "1/s", "--think", "3s"], "both say how many requests arrive"),
         (["--people", "5", "--think", "3"], "--think '3' is not a time with its unit"),
         (["--people", "0", "--think", "3s"], "--people 0 is not a whole number"),
         (["--people", "5", "--think", "3s", "--peak-multiplier", "0.5"], "--peak-multiplier 0.5"),

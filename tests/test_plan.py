@@ -734,7 +734,7 @@ def test_a_percentile_never_lets_replicas_do_more_than_is_allowed(capsys, monkey
 
 @pytest.mark.parametrize("limits", [("41ms", 2), ("20ms", 2), ("30ms", 3)])
 def test_what_is_said_to_be_enough_with_prompts_apart_is(limits, capsys, monkeypatch):
-    asked = ("plan", "llama-3.1-70b", "--on", "h100-sxm,mi355x", "--prompt", 1, "--rate", "0.01")
+    asked = ("plan", "llama-3.1-70b", "--on", "h100-sxm,mi355x", "--prompt", 1, "--rate", "0.01/s")
     asked += ("--percentile", 99.9, "--tpot", "25ms", "--max-chips", limits[1])
     asked += ("--by", "chip", "--ttft")
     ran = run(*asked, limits[0], capsys=capsys, monkeypatch=monkeypatch)

@@ -126,7 +126,7 @@ def test_one_output_token_is_reported_in_the_assumptions(planned):
 
 def test_a_plan_that_finds_nothing_still_says_what_it_rests_on(planned):
     assert planned(*SMALL, "--ttft", "1ms")["assumptions"]["prices"].keys() == {"h100-sxm"}
-    nothing = planned("deepseek-r1", "--on", "h800", "--rate", "1", "--max-chips", "1")
+    nothing = planned("deepseek-r1", "--on", "h800", "--rate", "1/s", "--max-chips", "1")
     assert nothing["assumptions"]["requests_per_s"] == 1
     assert "prices" not in nothing["assumptions"]
 

@@ -46,10 +46,10 @@ def values(words: list[str]) -> dict[str, str]:
 
 
 CASES = [
-    "llama-3.3-70b --on h100-sxm,h200-sxm --rate 10 --ttft 1s --tpot 40ms",
-    "deepseek-r1 --on h200-sxm --rate 10 --ttft 1s --tpot 40ms --speculate 1.8/1",
-    "kimi-k3 --on b200 --rate 3",
-    "llama-3.1-8b --on l40s --rate 10 --weights fp8 --kv fp8",
+    "llama-3.3-70b --on h100-sxm,h200-sxm --rate 10/s --ttft 1s --tpot 40ms",
+    "deepseek-r1 --on h200-sxm --rate 10/s --ttft 1s --tpot 40ms --speculate 1.8/1",
+    "kimi-k3 --on b200 --rate 3/s",
+    "llama-3.1-8b --on l40s --rate 10/s --weights fp8 --kv fp8",
     "gpt-oss-120b --on h100-sxm --prompt 8k --output 500",
 ]
 

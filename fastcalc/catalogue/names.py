@@ -148,7 +148,9 @@ def _aliases(path: Path, changed: int, size: int) -> Iterable[str]:  # noqa: ARG
 def nearest(name: str, names: Iterable[str]) -> list[str]:
     """Return up to three known names that look like one, or that hold it."""
     distinct, lowered = list(dict.fromkeys(names)), name.lower()
-    near = get_close_matches(lowered, distinct, n=3, cutoff=0.5)
+    longer = [candidate for candidate in distinct if lowered.startswith(f"{candidate}-")]
+    near = sorted(longer, key=len, reverse=True)
+    near += get_close_matches(lowered, set(distinct) - set(near), n=3, cutoff=0.5)
     near += [
         candidate
         for candidate in distinct

@@ -9,7 +9,7 @@ from typer import Argument, Option
 from typer.core import TyperCommand, TyperGroup
 
 from fastcalc.catalogue.inputs import remember
-from fastcalc.commands import answer_to
+from fastcalc.commands import GROUPS, answer_to
 from fastcalc.mentions import as_flags, flag
 from fastcalc.requests.fields import Request, declared
 
@@ -102,6 +102,15 @@ class Commands(TyperGroup):
         """Parse the options before the command."""
         _trust_defaults(self, ctx)
         return super().parse_args(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        """Write the commands under the headings of what they are for, their summaries whole."""
+        for heading, names in GROUPS.items():
+            described = {name: self.commands[name].help or "" for name in names}
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [(name, text.partition("\n\n")[0]) for name, text in described.items()]
+                )
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command by its name."""

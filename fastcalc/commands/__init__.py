@@ -5,32 +5,44 @@ from typing import Any
 
 from fastcalc.requests.fields import Request
 
-COMMANDS = {
-    "compare": ("evaluation.Compare", "compare.run"),
-    "sweep": ("search.Sweep", "sweep.run"),
-    "plan": ("search.FindPlans", "plan.run"),
-    "fit": ("evaluation.FitMemory", "fit.run"),
-    "caches": ("caches.SizeCaches", "caches.run"),
-    "fastmode": ("search.Fastmode", "fastmode.run"),
-    "sensitivity": ("search.Sensitivity", "sensitivity.run"),
-    "decide": ("services.Decide", "decide.run"),
-    "infer": ("services.Infer", "infer.run"),
-    "frontier": ("search.Frontier", "frontier.run"),
-    "report": ("drawings.WriteReport", "report.run"),
-    "plot": ("drawings.Plot", "plot.run"),
-    "list": ("catalogue.ListEntries", "entries.run_list"),
-    "show": ("catalogue.ShowEntry", "entries.run_show"),
-    "check": ("catalogue.CheckFiles", "check.run"),
-    "validate": ("measurements.Validate", "validate.run"),
-    "calibrate": ("measurements.Calibrate", "calibrate.run"),
-    "diagnose": ("measurements.Diagnose", "diagnose.run"),
-    "claims": ("measurements.JudgeClaims", "claims.run"),
-    "new": ("catalogue.NewEntry", "new.run_new"),
-    "schema": ("catalogue.PrintSchema", "new.run_schema"),
-    "diff": ("catalogue.DiffEntries", "entries.run_diff"),
-    "import": ("catalogue.ImportModel", "import_model.run"),
+GROUPS = {
+    "Ask": {
+        "compare": ("evaluation.Compare", "compare.run"),
+        "fit": ("evaluation.FitMemory", "fit.run"),
+        "fastmode": ("search.Fastmode", "fastmode.run"),
+        "sensitivity": ("search.Sensitivity", "sensitivity.run"),
+        "decide": ("services.Decide", "decide.run"),
+        "infer": ("services.Infer", "infer.run"),
+        "caches": ("caches.SizeCaches", "caches.run"),
+    },
+    "Search": {
+        "plan": ("search.FindPlans", "plan.run"),
+        "frontier": ("search.Frontier", "frontier.run"),
+        "sweep": ("search.Sweep", "sweep.run"),
+    },
+    "Draw and send": {
+        "plot": ("drawings.Plot", "plot.run"),
+        "report": ("drawings.WriteReport", "report.run"),
+    },
+    "Measure": {
+        "validate": ("measurements.Validate", "validate.run"),
+        "calibrate": ("measurements.Calibrate", "calibrate.run"),
+        "diagnose": ("measurements.Diagnose", "diagnose.run"),
+        "claims": ("measurements.JudgeClaims", "claims.run"),
+    },
+    "Catalogue": {
+        "list": ("catalogue.ListEntries", "entries.run_list"),
+        "show": ("catalogue.ShowEntry", "entries.run_show"),
+        "diff": ("catalogue.DiffEntries", "entries.run_diff"),
+        "check": ("catalogue.CheckFiles", "check.run"),
+        "new": ("catalogue.NewEntry", "new.run_new"),
+        "import": ("catalogue.ImportModel", "import_model.run"),
+        "schema": ("catalogue.PrintSchema", "new.run_schema"),
+    },
 }
-"""The request of every command and what answers it, in the order of ``--help``."""
+"""The request of every command and what answers it, by what it is for, as ``--help`` lists them."""
+
+COMMANDS = {name: path for commands in GROUPS.values() for name, path in commands.items()}
 
 
 def request_of(command: str) -> type[Request]:

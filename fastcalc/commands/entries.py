@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from fastcalc.catalogue.kinds import SCHEMAS, Kind
 from fastcalc.catalogue.names import nearest
-from fastcalc.catalogue.schema import Engine, Hardware, Model
+from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.commands import loading, next_commands, output
 from fastcalc.commands.answer import CommandAnswer, page
@@ -35,7 +35,7 @@ _WRITTEN: dict[type, tuple[Callable[..., records.Record], Callable[..., list[con
 
 def run_list(request: ListEntries) -> CommandAnswer:
     """Return the entries of a kind; the answer is no if a file is left out because it is broken."""
-    kind = cast(Kind, readers.choice(request.kind, "list", tuple(entries.LISTED)))
+    kind = cast(Kind, readers.choice(request.entries, "list", tuple(entries.LISTED)))
     catalogue = loading.catalogue(request)
     load = _loaders(catalogue)[kind]
     loaded: list[_Entry] = []
@@ -49,6 +49,7 @@ def run_list(request: ListEntries) -> CommandAnswer:
         raise InputError(*dict.fromkeys(broken))
     for schema_kind in SCHEMAS:
         catalogue.refuse_idle_changes(schema_kind, loaded)
+    loaded = _filtered(request, loaded)
     return CommandAnswer(
         lambda screen: entries.list_parts(loaded, kind, screen.width),
         lambda: [_WRITTEN[type(entry)][0](entry) for entry in loaded],
@@ -56,6 +57,29 @@ def run_list(request: ListEntries) -> CommandAnswer:
         reasons=[f"left out: {reason}" for reason in broken],
         code=1 if broken else 0,
     )
+
+
+def _filtered(request: ListEntries, loaded: list[_Entry]) -> list[_Entry]:
+    """Return the entries that a request narrows a list to; none is an error."""
+    if request.with_ is not None:
+        fields = tuple(type(loaded[0]).model_fields)
+        stated = readers.choice(request.with_, option("with_"), fields)
+        loaded = [entry for entry in loaded if _is_stated(getattr(entry, stated))]
+    for field, word in (("kind", request.kind), ("vendor", request.vendor)):
+        if word is None:
+            continue
+        if request.entries != "hardware":
+            raise InputError(f"{option(field)} is of hardware, not of {request.entries}")
+        words = sorted({getattr(entry, field).lower() for entry in loaded})
+        readers.choice(word.lower(), option(field), tuple(words))
+        loaded = [entry for entry in loaded if getattr(entry, field).lower() == word.lower()]
+    if not loaded:
+        raise InputError(f"no file of {request.entries} states {request.with_}")
+    return loaded
+
+
+def _is_stated(value: object) -> bool:
+    return bool(value.model_fields_set if isinstance(value, Entry) else value)
 
 
 def _loaders(catalogue: Catalogue) -> dict[Kind, Callable[[str], _Entry]]:

@@ -1,6 +1,7 @@
 """Where text goes: standard output in one piece, or a file whole or not at all."""
 
 import os
+import shutil
 import stat
 import sys
 from collections.abc import Iterable, Iterator
@@ -22,10 +23,26 @@ def write(text: str | Iterable[str], file: Path | None, *, rewrite: bool = False
     pieces = map(visible, [text] if isinstance(text, str) else text)
     if file is None:
         with standard_output() as stream:
-            stream.writelines(pieces)
+            height = shutil.get_terminal_size((80, 24)).lines
+            if isinstance(text, str) and text.count("\n") >= height and _reads_a_terminal():
+                _page("".join(pieces))
+            else:
+                stream.writelines(pieces)
         return
     with whole(file, rewrite=rewrite) as draft:
         draft.writelines(piece.encode(errors="replace") for piece in pieces)
+
+
+def _reads_a_terminal() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _page(text: str) -> None:
+    """Show text in the reader's pager, as git does: PAGER, or else less; cat is none."""
+    import pydoc
+
+    os.environ.setdefault("LESS", "FRX")
+    pydoc.pager(text)
 
 
 @contextmanager

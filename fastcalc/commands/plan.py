@@ -359,7 +359,8 @@ def _rate(given: str | float | None) -> float | None:
         return None
     text = as_text(given)
     match = _RATE.fullmatch(text.strip())
-    rate = float(match[1]) / _SECONDS[match[2] or "s"] if match else 0.0
+    has_unit = match and (match[2] or not isinstance(given, str))
+    rate = float(match[1]) / _SECONDS[match[2] or "s"] if match and has_unit else 0.0
     if rate not in LIMITS["speed"]:
         raise InputError(
             f"{option('rate')} '{shown(text, 40)}' is not a rate of requests {LIMITS['speed']} a "

@@ -1,11 +1,13 @@
 """``fastcalc sweep``: every combination to a file, block by block."""
 
 import gc
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from io import TextIOWrapper
+from functools import partial
+from io import StringIO, TextIOWrapper
 from itertools import product
 from math import nan
 from pathlib import Path
@@ -25,7 +27,10 @@ from fastcalc.mentions import option
 from fastcalc.records.columns import Columns
 from fastcalc.records.evaluated_points import CodedColumn
 from fastcalc.report import records
+from fastcalc.report.console import is_terminal, output_width, render
+from fastcalc.report.headings import TableColumn, pick
 from fastcalc.report.numbers_as_text import many
+from fastcalc.report.record_tables import table
 from fastcalc.requests import readers
 from fastcalc.requests.change_lists import ChangeLists, change_lists
 from fastcalc.requests.number_lists import numbers
@@ -36,6 +41,16 @@ from fastcalc.search.sweep.blocks import solve_all
 from fastcalc.search.sweep.files import FORMATS, CSVSink, JSONSink, ParquetSink, Sink
 from fastcalc.search.sweep.grid import Grid
 
+TERMINAL_ROWS = 200
+"""Of a sweep that is written to no file: millions would run past."""
+
+POINT_KEYS, ANSWER_KEYS = (
+    "hardware model chips batch",
+    "tokens_per_s_per_user tokens_per_s_total usd_per_mtok_total limiter",
+)
+VARIED_KEYS = "engine tp pp ep dp weight_format kv_format prompt_tokens output_tokens host fits"
+"""Keys of a terminal's table: of the second, those in which the points differ."""
+
 
 def run(request: Sweep) -> None:
     """Evaluate every combination and write it."""
@@ -45,6 +60,9 @@ def run(request: Sweep) -> None:
     output.warn(notes)
     total, left_out = swept.points, swept.left_out
     foresee(total, len(swept.grids), kind, file, is_meant=request.anyway)
+    if file is None and request.format is None and is_terminal():
+        _show(swept)
+        return
     with _sink(kind, file) as sink:
         unfit = fill(sink, swept, lambda points_done: _progress(points_done, total))
     lines = [f"{unfit:,} with fits false, for want of memory"] if unfit else []
@@ -184,6 +202,39 @@ def _axes(request: Sweep, notes: list[str]) -> Axes:
         pricing=loading.pricing_of(chips, request, utilization=request.utilization),
         memory=memory,
     )
+
+
+def _show(swept: Combinations) -> None:
+    """Write the first points as a table: a terminal has no room for every key of every point."""
+    text, points = StringIO(), 0
+    sink = JSONSink(text, HEAD)
+    for grid, columns in solve_all(swept.grids):
+        sink.write({**columns, **swept.changed(grid.scenario)}, grid.shape)
+        points += grid.size
+        if points >= TERMINAL_ROWS:
+            break
+    sink.close({})
+    rows = json.loads(text.getvalue())["records"][:TERMINAL_ROWS]
+    varied = [
+        TableColumn(key, heading=_heading(key), format=partial(_cell, key))
+        for key in (*VARIED_KEYS.split(), *swept.changes.keys)
+        if len({row[key] for row in rows}) > 1
+    ]
+    width, is_cut = output_width(), len(rows) < swept.points
+    count = f"the first {len(rows):,} of {swept.points:,} points" if is_cut else ""
+    where = f"{count or many(len(rows), 'point')}; {option('out', 'sweep.csv')} writes every key"
+    shown = table([*pick(POINT_KEYS), *varied, *pick(ANSWER_KEYS)], rows, width)
+    output.write(render([shown, "", where], width), None)
+
+
+def _heading(key: str) -> tuple[str, str]:
+    path, _, name = key.rpartition(".")
+    return path, name
+
+
+def _cell(key: str, record: records.Record) -> str:
+    value = record[key]
+    return f"{value:,.6g}" if isinstance(value, (int, float)) else str(value or "-")
 
 
 @contextmanager

@@ -30,11 +30,16 @@ class ListEntries(groups.Output, groups.OwnFolders):
     """List the catalogue: hardware, models or engines."""
 
     examples = (
-        "fastcalc list hardware",
+        "fastcalc list hardware --kind gpu --vendor amd --with price",
         "fastcalc list models --format csv",
     )
 
-    kind: Annotated[str, argument("hardware|models|engines", "What to list.")]
+    entries: Annotated[str, argument("hardware|models|engines", "What to list.")]
+    kind: Annotated[str | None, flag("KIND", "Only chips of a kind: gpu, wafer, tpu.")] = None
+    vendor: Annotated[str | None, flag("NAME", "Only chips of a vendor.")] = None
+    with_: Annotated[
+        str | None, flag("FIELD", "Only entries whose file states it: price, power.", "--with")
+    ] = None
 
 
 class ShowEntry(groups.FormatOfEach, groups.Output, groups.OwnFolders):
