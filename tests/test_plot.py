@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 import fastcalc as fc
+from fastcalc.commands import over
 from fastcalc.evidence.score import Prediction
 from fastcalc.mentions import as_flags
 from fastcalc.report.chart import parts, plot
-from fastcalc.report.charts import of_memory, of_outcomes, of_searches, of_steps
+from fastcalc.report.charts import of_accuracy, of_memory, of_outcomes, of_steps
 from fastcalc.report.charts.drawing import (
     COLOURS,
     DARK,
@@ -29,6 +30,7 @@ from fastcalc.report.charts.figure import figure
 from fastcalc.report.charts.highlight import highlighted
 from fastcalc.report.charts.labels import placed
 from fastcalc.report.charts.look import Look
+from fastcalc.requests.drawings import Plot
 from tests.helpers import ROOT, contrast, outcome, run
 from tests.test_measured import BASE
 
@@ -141,24 +143,57 @@ def test_each_chip_has_the_frontier_that_it_has_alone():
         assert bound.y == pytest.approx(most)
 
 
-def predicted(value, expected, metric):
+def predicted(value, expected, metric, low=None, high=None):
     point = replace(BASE, metric=metric, value=value)
-    return Prediction(point, "vllm", "datacenter", "decode", False, expected, None, None, expected)
+    return Prediction(point, "vllm", "datacenter", "decode", False, expected, low, high, expected)
 
 
-def test_accuracy_draws_times_as_rates():
-    """2 s measured and 4 s predicted are 0.5 and 0.25 a second; 1.4 is within a half, 2 is not."""
-    found = [
-        predicted(2.0, 4.0, "tpot_s"),
-        predicted(100.0, 140.0, "tokens_per_s_per_user"),
-    ]
-    (panel,) = of_searches.accuracy(found).panels
-    line, points = panel.series
-    assert points.x.tolist() == [0.5, 100.0]
-    assert points.y.tolist() == pytest.approx([0.25, 140.0])
-    assert "50 % in band" in panel.title
-    assert line.high / line.y == pytest.approx([1.5, 1.5])
-    assert line.y / line.low == pytest.approx([1.5, 1.5])
+def test_a_figure_over_numbers_of_files_is_that_of_compare_with_each():
+    """A line over one number and a map over two, in the units that they are written in."""
+    asked = {"models": ["llama-3.1-70b"], "on": "b200", "batch": "1,8"}
+    bandwidth, floor = "memory.HBM3e.bandwidth", "parameters.decode_layer_floor"
+    values, floors = ["16TB/s", "2000GB/s"], ["10us", "100us", "1ms"]
+    line = over.run("speed", Plot(kind="speed", over=[f"{bandwidth}={','.join(values)}"], **asked))
+    (panel,) = line.charts["speed"]().panels
+    assert (panel.across.label, panel.across.base) == (f"{bandwidth}, TB/s", 10)
+    for batch in (1, 8):
+        drawn = named(panel, f"b200, batch {batch}")
+        assert drawn.x == pytest.approx([2.0, 16.0])
+        for value, y, high in zip(reversed(values), drawn.y, drawn.high, strict=True):
+            set_ = {bandwidth: value}
+            (row,) = fc.compare("llama-3.1-70b", on="b200", batch=batch, set=set_)
+            assert y == pytest.approx(row["tokens_per_s_per_user"])
+            assert high == pytest.approx(row["tokens_per_s_per_user_high"])
+    lists = [f"{bandwidth}={','.join(values)}", f"{floor}={','.join(floors)}"]
+    request = Plot(kind="price", over=lists, **{**asked, "batch": "8"})
+    (panel,) = over.run("price", request).charts["price"]().panels
+    assert panel.upward.label == f"{floor}, ms"
+    assert panel.heights.y == pytest.approx([0.01, 0.1, 1.0])
+    set_ = {bandwidth: "16TB/s", floor: "1ms"}
+    (row,) = fc.compare("llama-3.1-70b", on="b200", batch=8, set=set_)
+    assert panel.heights.values[2, 1] == pytest.approx(row["usd_per_mtok_output"])
+    owner = panel.series[int(panel.heights.owners[2, 1])]
+    assert owner.name == f"limited by {row['limiter']}"
+    assert (16.0, 1.0) in set(zip(owner.x.round(9), owner.y.round(9), strict=True))
+
+
+def test_accuracy_draws_rates_and_times_apart_with_the_range_as_the_band():
+    """4 s are predicted from 3 to 6: what is measured in it is 0.67 to 1.33 times its prediction."""
+    rate = predicted(100.0, 140.0, "tokens_per_s_per_user", 70.0, 280.0)
+    aside = predicted(50.0, 140.0, "tokens_per_s_per_user", 70.0, 280.0)
+    time = predicted(2.0, 4.0, "tpot_s", 3.0, 6.0)
+    chart = of_accuracy.accuracy({"left out": [rate, time], "aside": [aside]})
+    rates, times = chart.panels
+    (line, left_out, set_aside), (_, seconds) = rates.series, times.series
+    assert (left_out.x.tolist(), left_out.y.tolist()) == ([100.0], [140.0])
+    assert (set_aside.x.tolist(), set_aside.name) == ([50.0], "aside")
+    assert (seconds.x.tolist(), seconds.y.tolist()) == ([2.0], [4.0])
+    assert "50 % in range" in rates.title
+    assert "1 in s, 0 % in range" in times.title
+    assert line.high / line.y == pytest.approx([2.0, 2.0])
+    assert line.low / line.y == pytest.approx([0.5, 0.5])
+    assert rates.across.high < 200.0
+    assert "Aside: 1 point, half within a factor of 2.80, 0 % in" in chart.finding
 
 
 def test_a_name_stands_at_its_line_where_that_is_clear_and_else_in_a_column():
@@ -266,8 +301,7 @@ def test_a_terminal_without_frames_gets_ascii(fastcalc, monkeypatch):
 
 
 def test_the_parts_of_one_picture_are_drawn_at_once():
-    found = [predicted(2.0, 4.0, "tpot_s"), predicted(1e2, 1e2, "tokens_per_s_total")]
-    chart = of_searches.accuracy(found)
+    chart = of_accuracy.accuracy({"": [predicted(1e2, 1e2, "tokens_per_s_total")]})
     twice = Chart(chart.title, [*chart.panels, *chart.panels], (), (), is_one=True)
     text = [part for part in parts(twice, 80, is_ascii=True) if isinstance(part, str)]
     assert sum("measured, tokens/s" in line for line in text) == 1
@@ -282,6 +316,28 @@ def test_the_parts_of_one_picture_are_drawn_at_once():
         (("frontier", "llama-3.1-8b", "glm-4.7"), "plot frontier draws one model, not 2; name one"),
         (("validate", "a.csv", "b.csv"), "plot validate draws one file of measurements, not 2"),
         (("speed", "--width", "1"), "--width 1 is not 2 to 40 inches"),
+        (("speed", "--style", "prnt"), "--style 'prnt' is not known: did you mean 'print'?"),
+        (
+            ("speed", *ASKED, "--highlight", "b200"),
+            "--highlight 'b200' is none of what is drawn: h100-sxm, wse-3",
+        ),
+        (
+            ("speed", *ASKED, "--height", "1", "-o", "a.png"),
+            "--height 1 leaves no room for a plot; write at least 2.",
+        ),
+        (("step", "--over", "cores=1,2"), "--over draws speed or price, not step"),
+        (("speed", "--over", "cores=1"), "--over: cores=1 is one value; give one or two numbers"),
+        (
+            (
+                *("speed", "--over", "cores=1,2", "--over", "memory.SRAM.capacity=1GB,2GB"),
+                *("--over", "memory.SRAM.bandwidth=1PB/s,2PB/s"),
+            ),
+            "--over: more than two; give one or two numbers",
+        ),
+        (
+            ("speed", "--over", "execution=spatial,layered"),
+            "--over execution=spatial: an axis takes numbers of one unit",
+        ),
     ],
 )
 def test_a_wrong_request_gets_one_sentence(fastcalc, args, sentence):

@@ -77,8 +77,19 @@ def look_of(request: Drawing) -> Look:
 
 
 def _answer(kind: str, request: Plot) -> CommandAnswer:
-    from fastcalc.commands import calibrate, compare, diagnose, fit, frontier, sensitivity, validate
+    from fastcalc.commands import (
+        calibrate,
+        compare,
+        diagnose,
+        fit,
+        frontier,
+        over,
+        sensitivity,
+        validate,
+    )
 
+    if request.over:
+        return over.run(kind, request)
     if kind in ("validate", "diagnose", "calibrate"):
         name = _only(request, "file of measurements")
         hardware = None if request.on == Plot.on else readers.as_text(request.on)

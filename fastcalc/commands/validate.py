@@ -1,6 +1,6 @@
 """``fastcalc validate``: predictions against measurements, whoever's they are."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,9 @@ from fastcalc.commands.answer import CommandAnswer, later
 from fastcalc.errors import InputError
 from fastcalc.evidence.earlier import ChipChange, chip_changes, factors_in
 from fastcalc.evidence.points import Points
+from fastcalc.evidence.score import SRAM, Prediction
 from fastcalc.evidence.shipped import shipped
-from fastcalc.evidence.validate import Validation, validate, validate_shipped
+from fastcalc.evidence.validate import Shipped, Validation, validate, validate_shipped
 from fastcalc.importers.any_file import read
 from fastcalc.mentions import flag, option
 from fastcalc.report import validation as report
@@ -40,8 +41,10 @@ def run(request: Validate) -> CommandAnswer:
             [*shipped_scores.fitted.skipped, *shipped_scores.set_aside.skipped],
             shipped_scores.fitted.groups,
         )
+        kinds = _kinds(shipped_scores)
     else:
         validation = of_file(catalogue, request.path, file_options)
+        kinds = {"": validation.predictions}
     median = next(group.median_factor for group in validation.groups if group.name == "all")
     changes, reasons = _changes(request, validation)
     if limit is not None and median > limit:
@@ -61,11 +64,22 @@ def run(request: Validate) -> CommandAnswer:
         lambda: map(report.point_record, validation.predictions),
         lambda: (report.SCORES, report.shown(validation.groups)),
         extra=lambda: report.premises(validation),
-        charts={"validate": later("charts.of_searches.accuracy", validation.predictions)},
+        charts={"validate": later("charts.of_accuracy.accuracy", kinds)},
         as_json=lambda: report.json_text(validation),
         reasons=reasons,
         code=MISSED if reasons else 0,
     )
+
+
+def _kinds(scores: Shipped) -> dict[str, Sequence[Prediction]]:
+    """Return the shipped predictions by what the fits of their engines knew of them."""
+    fitted, aside = scores.fitted.predictions, scores.set_aside.predictions
+    return {
+        "source left out of the fit": [row for row in fitted if row.part != SRAM],
+        "source set aside": [row for row in aside if not row.point.is_offloaded],
+        "with a host": [row for row in aside if row.point.is_offloaded],
+        "engine set from these few": [row for row in fitted if row.part == SRAM],
+    }
 
 
 def _changes(

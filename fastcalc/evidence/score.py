@@ -15,6 +15,8 @@ from fastcalc.evidence.stacked import StackedPoints
 from fastcalc.formulas.types import Floats
 
 TOLERANCE = 1.02  # a measurement above the bound by rounding is still within it
+SRAM = "SRAM machines"
+"""The class whose engines are set from the few speeds there are."""
 PHASES: dict[str, Phase] = {
     "decode": "decode",
     "decode_batch1": "decode",
@@ -98,7 +100,7 @@ class Prediction:
         if self.machine == "offload":
             return "part of the model on a host"
         if self.machine in ("wafer", "lpu", "rdu"):
-            return "SRAM machines"
+            return SRAM
         if self.phase == "prefill":
             return "prefill"
         if self.phase == "served":

@@ -25,11 +25,10 @@ _ASCII = {"rule": "-", "side": "|", "corner": "+", "bound": ".", "band": ":"}
 
 def parts(chart: Chart, width: int, *, is_ascii: bool) -> list[Part]:
     """Return a chart as parts of a page."""
-    page: list[Part] = [chart.title, ""]
+    page: list[Part] = [*filter(None, (chart.finding, chart.title)), ""]
     panels = chart.panels
-    if chart.is_one:  # all at once
-        first, named_series = panels[0], [s for panel in panels for s in panel.series if s.name]
-        panels = [Panel("", first.across, first.upward, [*first.series[:1], *named_series])]
+    if chart.is_one:
+        panels = list(_merged(panels))
     for panel in panels:
         page += [panel.title] if panel.title else []
         page += [*plot(panel, width=width, is_ascii=is_ascii), ""]
@@ -52,6 +51,25 @@ def parts(chart: Chart, width: int, *, is_ascii: bool) -> list[Part]:
         page += [TextTable([("memory",), ("filled",), ("with",)], rows, left=(0, 2)), ""]
         page += [legend, ""]
     return [*page, Notes(list(dict.fromkeys(chart.notes)))]
+
+
+def _merged(panels: Sequence[Panel]) -> Iterator[Panel]:
+    """Yield the panels of each unit as one, in which a letter stands for each."""
+    by_unit: dict[str, list[Panel]] = {}
+    for panel in panels:
+        by_unit.setdefault(panel.across.label, []).append(panel)
+    for alike in by_unit.values():
+        ends = [np.array([panel.across.low, panel.across.high]) for panel in alike]
+        across, upward = (
+            ChartAxis.over(axis.label, ends) for axis in (alike[0].across, alike[0].upward)
+        )
+        same = np.array([across.low, across.high])
+        series = [Series("", same, same, 0, "bound")]
+        for place, panel in enumerate(alike):
+            points = [part for part in panel.series if part.style == "points"]
+            x, y = (np.concatenate([getattr(part, axis) for part in points]) for axis in "xy")
+            series.append(Series(panel.title.partition("\n")[0], x, y, place, "points"))
+        yield Panel("", across, upward, series)
 
 
 def plot(

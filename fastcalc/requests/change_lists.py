@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fastcalc.requests.given import ChangesGiven
 
 _NUMBER = r"([0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)\s*([A-WYZa-wyz][A-WYZa-wyz0-9/]*?)?"
-_RANGE = re.compile(rf"{_NUMBER}\s*\.\.\s*{_NUMBER}\s*(?:([x+])\s*{_NUMBER})?")
+_RANGE = re.compile(rf"{_NUMBER}\s*\.\.\s*{_NUMBER}\s*(?:([x*+])\s*{_NUMBER})?")
 _UNITS_OF_KEYS = {
     "size": "bytes",
     "reserve": "bytes",
@@ -157,7 +157,7 @@ def _range(steps: re.Match[str]) -> list[str]:
     first, unit, last, last_unit, sign, step, step_unit = steps.groups()
     unit = unit or last_unit or ""
     start, end = float(first), float(last) * _factor(last_unit, unit, steps[0])
-    factor = sign == "x"
+    factor = sign in ("x", "*")
     size = float(step or 1.0) * (1.0 if factor else _factor(step_unit, unit, steps[0]))
     is_wrong = size <= 1.0 or start <= 0.0 if factor else size <= 0.0
     if start > end or is_wrong or (factor and step_unit):

@@ -8,6 +8,7 @@ from fastcalc.requests.fields import Request, argument, flag
 
 if TYPE_CHECKING:
     from fastcalc.requests.given import (
+        ChangesGiven,
         CountsGiven,
         WordsGiven,
     )
@@ -63,10 +64,19 @@ class Plot(
 
     examples = (
         "fastcalc plot roofline llama-3.1-70b --on h100-sxm,gb200,wse-3",
-        "fastcalc plot frontier gpt-oss-120b --on h100-sxm,wse-3",
+        "fastcalc plot speed llama-3.1-8b --on wse-3 --over memory.SRAM.bandwidth=1PB/s..16PB/sx2",
     )
 
     batch: "CountsGiven" = "1..512x2"
+    over: Annotated[
+        "ChangesGiven | None",
+        flag(
+            "PATH=VALUES",
+            "Speed or price over a number of a file: memory.SRAM.bandwidth=1PB/s..16PB/sx2; a "
+            "second makes a map.",
+            is_repeated=True,
+        ),
+    ] = None
     max_chips: Annotated[int, flag("N", "Most chips of a deployment on the frontier.")] = 72
 
 

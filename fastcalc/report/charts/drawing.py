@@ -85,24 +85,26 @@ class ChartAxis:
         """Round values to write along it, seven at most; the middle where none lies inside."""
         return self.ticks_for(1.0, lambda _: 0.0)
 
-    def ticks_for(self, length: float, extent: Callable[[str], float]) -> list[float]:
-        """Return the most round values, seven at most, whose texts are clear of each other.
+    def ticks_for(
+        self, length: float, extent: Callable[[str], float], most: int = 7
+    ) -> list[float]:
+        """Return as many round values as there are room for, whose texts are clear of each other.
 
         length : of the axis, in the unit of `extent`, which is what a text takes along it
         """
         fewest: list[float] = []
         for row in self._rows():
             inside = [tick for tick in row if self.low * 0.9999 <= tick <= self.high * 1.0001]
-            fewest = inside if inside and len(inside) <= 7 else fewest
+            fewest = inside if inside and len(inside) <= most else fewest
             ends = [
                 (length * float(self.share(tick)), extent(written(tick)) / 2.0) for tick in inside
             ]
             is_clear = all(
                 right - half >= left + room for (left, room), (right, half) in pairwise(ends)
             )
-            if 0 < len(inside) <= 7 and is_clear:
+            if 0 < len(inside) <= most and is_clear:
                 return inside
-        return fewest[:1] or [(self.low + self.high) / 2.0]
+        return fewest[:1] or [float(f"{(self.low + self.high) / 2.0:.2g}")]
 
     def _rows(self) -> list[list[float]]:
         """Return rows of round values, the densest first."""

@@ -1,4 +1,4 @@
-"""Charts of the frontier of speed and price, and of predictions against measurements."""
+"""A chart of the frontier of speed and price."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -8,9 +8,8 @@ import numpy as np
 
 from fastcalc import search
 from fastcalc.core.scenario import Scenario
-from fastcalc.evidence.score import Prediction
 from fastcalc.mentions import option
-from fastcalc.report.charts.drawing import GREY, MOST, Chart, ChartAxis, Panel, Series
+from fastcalc.report.charts.drawing import MOST, Chart, Series
 from fastcalc.report.charts.grounds import grounds
 from fastcalc.report.charts.of_outcomes import (
     PRICE,
@@ -21,10 +20,7 @@ from fastcalc.report.charts.of_outcomes import (
     speeds_of,
 )
 from fastcalc.report.frontier import verdict
-from fastcalc.report.numbers_as_text import dollars, number
-
-ALIKE = 1.5
-"""Factor within which a prediction is drawn as good. [1]"""
+from fastcalc.report.numbers_as_text import dollars
 
 
 def frontiers(
@@ -85,40 +81,3 @@ def _leading(by_chip: Mapping[str, Sequence[search.FrontierPoint]]) -> list[str]
     counts = Counter(owners[place] for place in np.flatnonzero(unbeaten))
     leading = {name for name, _ in counts.most_common(MOST)}
     return [name for name in by_chip if name in leading]
-
-
-def accuracy(predictions: Sequence[Prediction]) -> Chart:
-    """Return predicted against measured rates, a plot for each class; times are one over them."""
-    parts: dict[str, list[Prediction]] = defaultdict(list)
-    for prediction in predictions:
-        parts[prediction.part].append(prediction)
-    names = sorted(parts, key=lambda name: -len(parts[name]))
-    values = {}
-    for name, in_class in parts.items():
-        pairs = np.array([(prediction.point.value, prediction.expected) for prediction in in_class])
-        is_time = np.array([prediction.point.is_time for prediction in in_class])[:, None]
-        values[name] = np.where(is_time, 1.0 / pairs, pairs).T
-    every = np.concatenate([np.ravel(rates) for rates in values.values()])
-    across, upward = (
-        ChartAxis.over(f"{kind}, tokens/s", [every]) for kind in ("measured", "predicted")
-    )
-    ends = np.array([across.low, across.high])
-    panels = []
-    for place, name in enumerate(names):
-        in_class, (x, y) = parts[name], values[name]
-        good = sum(prediction.factor <= ALIKE for prediction in in_class) / len(in_class)
-        tips = [
-            f"{point.id}: {point.model} on {point.hardware}, {point.metric} {number(point.value)} "
-            f"measured, {number(prediction.expected)} predicted"
-            for prediction in in_class
-            for point in [prediction.point]
-        ]
-        line = Series("", ends, ends, GREY, "bound", ends / ALIKE, ends * ALIKE)
-        points = Series(name, x, y, place % (GREY), "points", tips=tips)
-        title = f"{name}\n{len(in_class):,} points, {100 * good:.0f} % in band"
-        panels.append(Panel(title, across, upward, [line, points]))
-    notes = [
-        f"band: within a factor of {ALIKE:g}; above the line is predicted too fast",
-        "times are drawn as 1/s",
-    ]
-    return Chart("Predicted against measured", panels, (), notes, is_one=True)

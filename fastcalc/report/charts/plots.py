@@ -23,6 +23,8 @@ _PANEL = 100.0
 """Width of one of several plots, at least. [pt]"""
 _TALLEST = 300.0
 """Height of a single plot, unless its lines take more to name. [pt]"""
+_CONTOURS = 10
+"""Contour lines, at most."""
 _SPOTS = 60.0
 """Places along an axis at which markers differ. [1]"""
 
@@ -61,14 +63,24 @@ class Grid:
         ]
         return max(min(0.6 * cell, _TALLEST), line * max(names, default=0)) + 3.6 * line
 
+    def _title(self, panel: Panel) -> str:
+        """Return the title of a plot in lines no wider than it."""
+        room = self.wide / self.columns - 24.0
+        return "\n".join(self.letters.wrapped(line, room) for line in panel.title.splitlines())
+
     @property
     def _titled(self) -> int:
-        titles = (panel.title for panel in self.chart.panels)
-        return max((title.count("\n") + 1 for title in titles if title), default=0)
+        titles = filter(None, map(self._title, self.chart.panels))
+        return max((title.count("\n") + 1 for title in titles), default=0)
 
     def _is_shared(self, name: str) -> bool:
         axes = [getattr(panel, name) for panel in self.chart.panels]
         return len({(axis.low, axis.high) for axis in axes}) == 1
+
+    def _label(self, name: str) -> str:
+        """Return what stands along the axes, without their units where those differ."""
+        labels: list[str] = [getattr(panel, name).label for panel in self.chart.panels]
+        return labels[0] if len(set(labels)) == 1 else labels[0].partition(",")[0]
 
     def _ticks(self, high: float) -> float:
         """Return the width of the numbers along the upward axes. [pt]"""
@@ -99,13 +111,15 @@ class Grid:
             if names:
                 box = (*box[:2], box[2] - GAP - max(map(self.letters.measure, names)), box[3])
             plot = _plot(drawing, panel, box, look, self.letters)
+            plot.set_title(self._title(panel), loc="left", fontsize=self.letters.size, pad=3.0)
             plot.tick_params(
                 labelbottom=is_last or not is_across, labelleft=not (column and is_upward)
             )
             is_long = self.letters.measure(panel.across.label) > box[2] - box[0]
             where: Any = {"loc": "left" if is_long else "center", "labelpad": 2.0}
-            plot.set_xlabel(panel.across.label if is_last and not column else "", **where)
-            plot.set_ylabel("" if column else panel.upward.label, labelpad=2.0)
+            across, upward = (self._label(name) for name in ("across", "upward"))
+            plot.set_xlabel(across if is_last and not column else "", **where)
+            plot.set_ylabel("" if column else upward, labelpad=2.0)
             if len(self.chart.panels) == 1 and not panel.heights:
                 _names(plot, panel, box, look, self.letters)
 
@@ -149,7 +163,6 @@ def _plot(drawing: "Figure", panel: Panel, box: Box, look: Look, letters: Letter
     plot.tick_params(length=2.5, pad=2.0)
     plot.grid(color=look.ink, alpha=0.14, linewidth=0.6)
     plot.set_axisbelow(True)
-    plot.set_title(panel.title, loc="left", fontsize=letters.size, pad=3.0)
     if panel.heights is not None:
         _map(plot, panel, look, letters)
         return plot
@@ -183,7 +196,7 @@ def _map(plot: "Axes", panel: Panel, look: Look, letters: Letters) -> None:
     values = heights.values[np.isfinite(heights.values)]
     if min(heights.values.shape) < 2 or not values.size or values.min() == values.max():
         return
-    levels = ChartAxis.over("", [values]).ticks
+    levels = ChartAxis.over("", [values]).ticks_for(1.0, lambda _: 0.0, _CONTOURS)
     drawn = plot.contour(
         heights.x, heights.y, heights.values, levels=levels, colors=look.ink, linewidths=0.9
     )
@@ -203,7 +216,9 @@ def _edges(values: Floats, axis: ChartAxis) -> Floats:
 
 def _series(plot: "Axes", panel: Panel, series: Series, look: Look, *, is_hiding: bool) -> None:
     place = series.colour % len(look.palette)
-    colour, mark, is_dense = look.palette[place], MARKS[place], len(series.x) > 20
+    colour, mark = look.palette[place], MARKS[place]
+    alike = (line for line in panel.series if line.style == series.style)
+    is_dense = max(len(line.x) for line in alike) > 20
     is_quiet = series.colour == GREY and series.style in ("line", "points")
     if series.low is not None and series.high is not None:
         fill: dict[str, Any] = {"facecolor": colour, "alpha": 0.16, "linewidth": 0.0}
@@ -242,7 +257,8 @@ def _series(plot: "Axes", panel: Panel, series: Series, look: Look, *, is_hiding
             mark,
             color=colour,
             markersize=2.6 if is_dense else 3.0 if is_quiet else 4.5,
-            markeredgewidth=0.0,
+            markerfacecolor=look.ground if look.is_print and place % 2 else colour,
+            markeredgewidth=0.5 if look.is_print else 0.0,
             alpha=0.65 if is_dense else 1.0,
             zorder=order,
         )
