@@ -72,11 +72,11 @@ def first_sentence(outcomes: Sequence[Outcome]) -> str:
 
     outcomes : of one model
     """
-    return " ".join(sentences(outcomes))
+    return " ".join(filter(None, sentences(outcomes)))
 
 
-def sentences(outcomes: Sequence[Outcome]) -> list[str]:
-    """Return the same apart: who is fastest, who is cheapest, and what is left out."""
+def sentences(outcomes: Sequence[Outcome]) -> tuple[str, str, str]:
+    """Return who is fastest, who is cheapest where there are several, and what is left out."""
     all_runs = [
         [TableRow(record, outcome) for record in compare_records([outcome])] for outcome in outcomes
     ]
@@ -85,14 +85,14 @@ def sentences(outcomes: Sequence[Outcome]) -> list[str]:
     ]
     if not deployments:
         smallest = min(batch for outcome in outcomes for batch in outcome.scenario.batches)
-        return [f"No chip here holds {outcomes[0].scenario.model.id} at batch {smallest:,}."]
+        return f"No chip here holds {outcomes[0].scenario.model.id} at batch {smallest:,}.", "", ""
     left_out = _left_out(all_runs)
     if len(deployments) == 1:
-        return [_alone(deployments[0]), *left_out]
-    return [_fastest(deployments), _cheapest(deployments), *left_out]
+        return _alone(deployments[0]), "", left_out
+    return _fastest(deployments), _cheapest(deployments), left_out
 
 
-def _left_out(every: Sequence[Sequence[TableRow]]) -> list[str]:
+def _left_out(every: Sequence[Sequence[TableRow]]) -> str:
     """Name the batches that more chips than those of the table hold."""
     batches = [
         (runs[0].record["hardware"], [f"{run.record['batch']:,}" for run in runs if _is_short(run)])
@@ -102,11 +102,11 @@ def _left_out(every: Sequence[Sequence[TableRow]]) -> list[str]:
         f"{listed(left_batches)} on {chip}" for chip, left_batches in batches if left_batches
     ]
     if not chip_batches:
-        return []
+        return ""
     unnamed = len(chip_batches) - _MOST_NAMED
     chip_batches[_MOST_NAMED:] = [f"some on {unnamed:,} more"] * (unnamed > 0)
     listed_batches = ", ".join(chip_batches)
-    return [f"May cost less, on more chips: batch {listed_batches}."]
+    return f"May cost less, on more chips: batch {listed_batches}."
 
 
 def _is_short(run: TableRow) -> bool:

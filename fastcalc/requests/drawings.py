@@ -64,7 +64,7 @@ class Plot(
 
     examples = (
         "fastcalc plot roofline llama-3.1-70b --on h100-sxm,gb200,wse-3",
-        "fastcalc plot speed llama-3.1-8b --on wse-3 --over memory.SRAM.bandwidth=1PB/s..16PB/sx2",
+        "fastcalc plot speed --on wse-3 --over memory.SRAM.bandwidth=1PB/s..9PB/sx2",
     )
 
     batch: "CountsGiven" = "1..512x2"

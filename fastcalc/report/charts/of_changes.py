@@ -198,4 +198,4 @@ def _map(
             f"map {shares}."
         )
     finding = " ".join(findings[:_MOST_SAID])
-    return Chart(case, panels, notes=[f"contours, in a file: {label}", *notes], finding=finding)
+    return Chart(case, panels, notes=[f"contours: {label}", *notes], finding=finding)

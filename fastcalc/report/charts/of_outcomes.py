@@ -49,7 +49,7 @@ def _sentence(outcomes: Sequence[Outcome], place: int) -> str:
     for outcome in outcomes:
         by_model.setdefault(outcome.scenario.model.id, []).append(outcome)
     findings = [sentences(of_model) for of_model in by_model.values()]
-    chosen = [lines[min(place, len(lines) - 1)] for lines in findings]
+    chosen = [lines[place] or lines[0] for lines in findings]
     if len(by_model) == 1:
         return chosen[0]
     return " ".join(f"{model}: {line}" for model, line in zip(by_model, chosen, strict=True))
@@ -106,11 +106,13 @@ def of_speeds(
     )
     drawn = [line for line in series if line.style == "line" or line.y.max() < _FAR * top]
     axis, upward = axes(drawn, across, "output tokens/s of each user", (base, 10))
-    beyond = [line for line in series if line not in drawn]
-    far = [f"{line.name}: {number(float(line.y.max()))} tokens/s, far above" for line in beyond]
-    if len(far) > FEW:
-        tops = [number(float(line.y.max())) for line in beyond]
-        far = [f"{len(far)} bounds are far above, such as {beyond[0].name}: {tops[0]} tokens/s"]
+    far = [
+        f"{line.name}{where}: {number(float(line.y.max()))} tokens/s, far above"
+        for where, lines in ((f" ({name})" * bool(name), by_panel[name]) for name in by_panel)
+        for line in lines
+        if line not in drawn
+    ]
+    far[FEW:] = [f"{len(far) - FEW} more bounds far above"] * (len(far) > FEW)
     all_notes = ["band: 80 % range; dashed: the bound, which no software exceeds", *far, *notes]
     panels = [
         Panel(name, axis, upward, [line for line in lines if line in drawn])

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 Box = tuple[float, float, float, float]
 """Left, lower, right and upper edge. [pt]"""
 
-_PANEL = 100.0
+_PANEL = 110.0
 """Width of one of several plots, at least. [pt]"""
 _TALLEST = 300.0
 """Height of a single plot, unless its lines take more to name. [pt]"""
 _CONTOURS = 10
 """Contour lines, at most."""
-_SPOTS = 60.0
+_SPOTS = 40.0
 """Places along an axis at which markers differ. [1]"""
 
 
@@ -56,7 +56,7 @@ class Grid:
         """Height of a row. [pt]"""
         cell, line = self.wide / self.columns, self.letters.line
         if len(self.chart.panels) > 1:
-            return 0.66 * cell + (1.5 + self._titled) * line
+            return 0.66 * cell + (1.5 + self._titled + 2.7 / self.rows) * line
         names = [
             len(line_names(panel, 0.7 * cell, 0.4 * cell, self.letters.measure))
             for panel in self.chart.panels
@@ -93,8 +93,10 @@ class Grid:
         left, low, right, top = area
         line, columns = self.letters.line, self.columns
         is_across, is_upward = self._is_shared("across"), self._is_shared("upward")
-        ticks = self._ticks((top - low) / self.rows - 3.0 * line)
-        left += 1.35 * line + ticks * is_upward
+        room = (top - low) / self.rows - 3.0 * line
+        upward = self.letters.wrapped(self._label("upward"), room)
+        ticks = self._ticks(room)
+        left += 1.3 * line * (1 + upward.count("\n")) + ticks * is_upward
         low += 1.5 * line + 1.2 * line * is_across
         cell = (right - left) / columns, (top - low) / self.rows
         for place, panel in enumerate(self.chart.panels):
@@ -117,7 +119,7 @@ class Grid:
             )
             is_long = self.letters.measure(panel.across.label) > box[2] - box[0]
             where: Any = {"loc": "left" if is_long else "center", "labelpad": 2.0}
-            across, upward = (self._label(name) for name in ("across", "upward"))
+            across = self._label("across")
             plot.set_xlabel(across if is_last and not column else "", **where)
             plot.set_ylabel("" if column else upward, labelpad=2.0)
             if len(self.chart.panels) == 1 and not panel.heights:
