@@ -174,13 +174,40 @@ services = st.builds(
 )
 
 
-def apart(grid, service):
-    """Return every layout and batch with every layout that may take in its prompts."""
-    link, work, site = grid.scenario.hardware.links.scale_out, grid.scenario.work, grid.site
-    if link is None or site.machine.is_spatial:
+def apart(grid, service, taking=None):
+    """Return every layout and batch with every layout that may take in its prompts.
+
+    taking : the grid of these, of another chip
+    """
+    unlike, taking = taking is not None, taking or grid
+    if taking.site.machine.is_spatial or None in map(link_of, (grid, taking)):
         return np.zeros((6, 0))
-    rate = service.rate / service.utilization
-    speed = link.bandwidth.si * site.machine.software.link_fraction
+    others, pools = sides(grid, service)[0], sides(taking, service)[1]
+    found = []
+    for decoding, received, times, number in others:
+        for prompts, alone, sent in pools:
+            ttft = np.full(len(times[0]), alone + max(sent, received))
+            which = np.full(len(ttft), number)
+            if unlike:
+                parts = chips_of(grid, service, decoding), chips_of(taking, service, prompts)
+                chips = parts[0] + parts[1]
+                price = cost(grid.scenario, service, parts[0])
+                price = price + cost(taking.scenario, service, parts[1])
+            else:
+                chips = chips_of(grid, service, decoding, prompts)
+                price = cost(grid.scenario, service, chips)
+            found.append([price, chips, ttft, *times, which])
+    return np.concatenate([np.zeros((6, 0)), *found], axis=1)
+
+
+def link_of(grid):
+    return grid.scenario.hardware.links.scale_out
+
+
+def sides(grid, service):
+    """Return what each layout takes that decodes, and that takes in prompts."""
+    work, rate = grid.scenario.work, service.rate / service.utilization
+    speed = link_of(grid).bandwidth.si * grid.site.machine.software.link_fraction
     pools, others = [], []
     for number, layout in enumerate(grid.layouts):
         outcome = solved(grid, layout, service)
@@ -195,14 +222,7 @@ def apart(grid, service):
         busy = np.maximum(service.output / estimate.total * slow, sent / layout.dp)
         times = estimate.tpot * slow, estimate.batch
         others.append(((layout, replicas_for(rate, busy)), sent, times, number))
-    found = []
-    for decoding, received, times, number in others:
-        for taking, alone, sent in pools:
-            ttft = np.full(len(times[0]), alone + max(sent, received))
-            chips, which = chips_of(grid, service, decoding, taking), np.full(len(ttft), number)
-            price = cost(grid.scenario, service, chips)
-            found.append([price, chips, ttft, *times, which])
-    return np.concatenate([np.zeros((6, 0)), *found], axis=1)
+    return others, pools
 
 
 def met_of(everything, service):
@@ -276,6 +296,55 @@ def test_in_whole_nodes_it_is_what_trying_everything_finds(chip, model, service,
         assert (best.cost, best.values["chips"]) == pytest.approx(least, rel=1e-12)
         assert best.values["chips"] % node == 0
         assert best.idle_chips >= 0
+
+
+@examples(20)
+@given(
+    st.lists(st.sampled_from(CHIPS), min_size=1, max_size=2, unique=True),
+    st.lists(st.sampled_from(CHIPS), min_size=1, max_size=2, unique=True),
+    st.sampled_from(MODELS),
+    services,
+    st.lists(st.sampled_from(LAYOUTS), min_size=1, max_size=3, unique=True),
+    st.sampled_from([1, 1, 8]),
+)
+def test_prompts_on_other_chips_are_what_trying_all_pairs_finds(
+    chips, taking, model, service, layouts, node
+):
+    """Also where each chip is bought in nodes, prompts and decoding in nodes of their own."""
+    service = replace(service, in_nodes=node > 1, rate=min(service.rate, 7.0))
+    grids, others = (
+        [
+            grid
+            for chip in names
+            if (
+                grid := in_nodes_of(
+                    node, grid_of(chip, model, service, layouts, [1, 2, 3, 16, 256, 4096])
+                )
+            ).layouts
+        ]
+        for names in (chips, taking)
+    )
+    decision = decide(grids, service, taking=others)
+    kinds = [kind(grid, service) for grid in grids for kind in (together, apart)]
+    kinds += [
+        apart(grid, service, other)
+        for grid in grids
+        for other in others
+        if grid.scenario.hardware.id != other.scenario.hardware.id
+        and grid.scenario.work.kv_format == other.scenario.work.kv_format
+    ]
+    met = met_of(np.concatenate([np.zeros((6, 0)), *kinds], axis=1), service)
+    assert bool(met.size) == bool(decision.plans)
+    if met.size:
+        best = decision.plans[0]
+        least = min(zip(*met[:2], strict=True))
+        assert (best.cost, best.values["chips"]) == pytest.approx(least, rel=1e-12)
+    unlike = [*kinds[2 * len(grids) :], np.zeros((6, 0))]
+    unlike = met_of(np.concatenate(unlike, axis=1), service)
+    best = decision.on_unlike_chips
+    assert bool(unlike.size) == (best is not None)
+    if best is not None:
+        assert best.cost == pytest.approx(unlike[0].min(), rel=1e-12)
 
 
 def in_nodes_of(node_chips, grid):

@@ -43,8 +43,7 @@ class RankedPlan:
     @property
     def watts(self) -> float | None:
         """Power of all chips with host and site. [W]"""
-        chip_watts = site_power(self.plan.scenario.hardware)
-        return chip_watts and chip_watts * self.plan.values["chips"]
+        return self.plan.of_all_chips(lambda scenario: site_power(scenario.hardware))
 
     @property
     def usd_per_mtok(self) -> float | None:

@@ -14,20 +14,24 @@ from fastcalc.search.plan.pools import Pool
 from fastcalc.search.plan.refine import Gaps, gaps_of, with_largest
 from fastcalc.search.plan.score import Scored, has_cost, score
 from fastcalc.search.plan.service import NEAR, Service
+from fastcalc.search.plan.unlike import take_for, unlike_pools
 from fastcalc.search.space import sharding
 from fastcalc.search.sweep.blocks import keep_freed_memory
 from fastcalc.search.sweep.grid import Grid
 
 
-def decide_surely(grids: Sequence[Grid], service: Service, *, shown: int = 5) -> Decision:
+def decide_surely(
+    grids: Sequence[Grid], service: Service, *, shown: int = 5, taking: Sequence[Grid] = ()
+) -> Decision:
     """Return the same, with what expected speeds find where the service is to hold at slower ones.
 
     The best by expected speeds is then known of all that is reported.
     """
-    decision = decide(grids, service, shown=shown)
+    decision = decide(grids, service, shown=shown, taking=taking)
     if service.deviations:
         kinds = {plan.kind for plan in decision.reported(shown)}
-        expected = decide(grids, replace(service, deviations=0.0), shown=shown, kinds=kinds)
+        even = replace(service, deviations=0.0)
+        expected = decide(grids, even, shown=shown, kinds=kinds, taking=taking)
         for kind in kinds:
             plan = decision.best_by_kind[kind]
             decision.best_by_kind[kind] = replace(plan, expected=expected.best_by_kind.get(kind))
@@ -42,6 +46,7 @@ def decide(
     shown: int = 5,
     kinds: Collection[Kind] = (),
     prompt_pools: Sequence[Pool] | None = None,
+    taking: Sequence[Grid] = (),
 ) -> Decision:
     """Return the best deployments for a service, and why the others lose.
 
@@ -51,12 +56,16 @@ def decide(
         chip, and the best in the model's own formats, that all batches are tried for. [1]
     kinds : others that all batches are tried for
     prompt_pools : what takes in prompts apart; None for what is worth it, empty for none
+    taking : of other kinds of chips, which may take in the prompts
     """
     keep_freed_memory()
     decision = Decision(service)
-    waiting: list[tuple[Grid, Sequence[Pool] | None]] = [
-        (with_largest(grid), prompt_pools) for grid in grids
-    ]
+    unlike = list(filter(None, (unlike_pools(grid, service) for grid in taking)))
+    ways = None if prompt_pools is None else [None, *prompt_pools]
+    waiting: list[tuple[Grid, Sequence[Pool | None] | None]] = []
+    for grid in map(with_largest, grids):
+        waiting.append((grid, ways))
+        waiting += [(grid, taken_in) for taken_in in unlike if take_for(taken_in, grid, service)]
     left: list[Gaps] = []
     while waiting:
         for grid, pools in waiting:
@@ -102,9 +111,9 @@ def _worth_trying(
         limit = on_chip.cost if on_chip else inf
         if on_chip and decision.may_lead(on_chip) and not decision.may_lead_in(scenario):
             limit = first
-        return alone.get(
-            kind_of(scenario, is_apart=is_apart), limit * (1.0 - 1e-9)
-        )  # as much is no gain
+        unlike = next((pool.scenario for pool in gaps.pools if pool and pool.scenario), None)
+        kind = kind_of(scenario, is_apart=is_apart, taking=unlike)
+        return alone.get(kind, limit * (1.0 - 1e-9))  # as much is no gain
 
     better = (
         gaps.below(cost_to_beat(gaps, is_apart=False), cost_to_beat(gaps, is_apart=True))
@@ -164,6 +173,11 @@ def _plan(scored: Scored, misses: dict[str, Any], place: int, service: Service) 
         sharding=sharding(grid.layouts[row]),
         pricing=replace(base.pricing, utilization=paid),
     )
+    taking, prefill_chips = None, 0.0
+    if pool is not None and pool.scenario is not None:
+        traffic, ranks = service.traffic(pool.scenario.traffic), sharding(pool.layout)
+        taking = replace(pool.scenario, traffic=traffic, sharding=ranks)
+        prefill_chips = pool.chips
     return Plan(
         scenario=scenario,
         layout=grid.layouts[row],
@@ -181,4 +195,6 @@ def _plan(scored: Scored, misses: dict[str, Any], place: int, service: Service) 
         class_ttft=tuple(scored.class_ttft[:, place].tolist()),
         slowness=float(scored.replica.slowness[place]),
         node_chips=scored.packing.node_chips,
+        prefill_scenario=taking,
+        prefill_chips=prefill_chips,
     )

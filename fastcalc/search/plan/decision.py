@@ -1,6 +1,7 @@
 """What a search for deployments finds: plans, why the others lose, and what would help."""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -30,11 +31,14 @@ FEWER_BITS = 2
 Kind = tuple[object, ...]
 
 
-def kind_of(scenario: Scenario, *, is_apart: bool) -> Kind:
-    """Return what plans are shown the best of: chip, formats, speculation, prompts apart or not."""
+def kind_of(scenario: Scenario, *, is_apart: bool, taking: Scenario | None = None) -> Kind:
+    """Return what plans are shown the best of: chip, formats, speculation, prompts apart or not.
+
+    taking : what prompts are apart on, where that is another kind of chip
+    """
     drafts = scenario.traffic.speculation
     formats = (scenario.weights, scenario.kv, drafts.tokens_per_pass, drafts.drafted)
-    return (scenario.hardware.id, *formats, is_apart)
+    return (scenario.hardware.id, *formats, is_apart, taking and taking.hardware.id)
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,7 @@ class Plan:
     scenario : one replica that decodes as ``compare`` is asked for it, prompts inside
     layout, batch, replicas, busy : of those that decode, the share of its capacity each does [1]
     prefill_layout, prefill_replicas, prefill_busy : of those that only take in prompts, if any [1]
+    prefill_scenario, prefill_chips : one of them and the chips of all, where these are another kind
     values, misses : seconds to the first token, between tokens, chips; and each over its limit
     requests : that all replicas carry at most, as busy as they may be [1/s]
     cost, last_resort : what is to be least, and what decides between equals of as many chips
@@ -70,6 +75,8 @@ class Plan:
     slowness: float = 1.0
     expected: "Plan | None" = None
     node_chips: int = 1
+    prefill_scenario: Scenario | None = None
+    prefill_chips: float = 0.0
 
     @cached_property
     def replica(self) -> Outcome:
@@ -89,7 +96,8 @@ class Plan:
     @property
     def kind(self) -> Kind:
         """What it is the best of."""
-        return kind_of(self.scenario, is_apart=self.prefill_layout is not None)
+        is_apart = self.prefill_layout is not None
+        return kind_of(self.scenario, is_apart=is_apart, taking=self.prefill_scenario)
 
     @property
     def is_in_own_formats(self) -> bool:
@@ -110,8 +118,16 @@ class Plan:
     @property
     def usd_per_hour(self) -> float | None:
         """Price of all chips for an hour. [USD/h]"""
-        price = self.scenario.pricing.per_chip_hour(self.scenario.hardware)
-        return None if price is None else price * self.values["chips"]
+        return self.of_all_chips(lambda scenario: scenario.pricing.per_chip_hour(scenario.hardware))
+
+    def of_all_chips(self, per_chip: Callable[[Scenario], float | None]) -> float | None:
+        """Return the sum over all chips of what each has; None where one of them has none."""
+        kinds = [(self.scenario, self.values["chips"] - self.prefill_chips)]
+        if self.prefill_scenario is not None:
+            kinds.append((self.prefill_scenario, self.prefill_chips))
+        amounts = [(per_chip(scenario), chips) for scenario, chips in kinds]
+        known = [amount * chips for amount, chips in amounts if amount is not None]
+        return sum(known) if len(known) == len(amounts) else None
 
     @property
     def usd_per_month(self) -> float | None:
@@ -195,11 +211,17 @@ class Decision:
         """The best plan with weights and cache as the model is published."""
         return next((plan for plan in self.in_order if plan.is_in_own_formats), None)
 
+    @property
+    def on_unlike_chips(self) -> Plan | None:
+        """The best plan whose prompts are taken in by another kind of chip than decodes."""
+        unlike = (plan for plan in self.plans if plan.prefill_scenario is not None)
+        return next(unlike, None)
+
     def reported(self, count: int) -> list[Plan]:
         """Return the first plans, and all others that are shown with them."""
-        own_formats = [self.in_own_formats] if self.in_own_formats else []
+        further = [plan for plan in (self.in_own_formats, self.on_unlike_chips) if plan]
         fewer = self.in_fewer_bits[:FEWER_BITS]
-        return [*self.plans[:count], *self.of_each_chip, *fewer, *own_formats]
+        return [*self.plans[:count], *self.of_each_chip, *fewer, *further]
 
     @property
     def of_each_chip(self) -> list[Plan]:

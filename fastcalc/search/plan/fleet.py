@@ -1,5 +1,6 @@
 """Replicas that fill the chips there are: as many as money, power and what is owned allow."""
 
+from collections.abc import Callable
 from math import floor, inf
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ from fastcalc.core.estimate import site_power
 from fastcalc.core.scenario import Scenario
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.formulas.types import ArrayLike, Floats, Ints
-from fastcalc.search.plan.pools import Pool
+from fastcalc.search.plan.pools import Pool, added
 from fastcalc.search.plan.service import Service
 
 _TINY = 1e-300
@@ -102,14 +103,19 @@ def _stages(node_chips: int, chips: Floats, stages: Floats) -> tuple[Floats, Flo
     return stages * nodes, np.ceil(width / nodes)
 
 
-def bills(scenario: Scenario, service: Service, chips: Floats) -> dict[str, Floats]:
-    """Return dollars a month and watts of some chips, where those are limited. [USD], [W]"""
-    per_chip = {"budget": usd_per_month(scenario), "power": site_power(scenario.hardware)}
-    return {
-        name: chips * value
-        for name, value in per_chip.items()
-        if name in service.limits and value is not None
-    }
+def bills(
+    scenario: Scenario, service: Service, chips: Floats, pool: Pool | None
+) -> dict[str, Floats]:
+    """Return dollars a month and watts of some chips, where those are limited. [USD], [W]
+
+    pool : those among them that only take in prompts, if any
+    """
+    amounts = {}
+    for name, per_chip in LIMITED.items():
+        value = per_chip(scenario)
+        if name in service.limits and value is not None:
+            amounts[name] = chips * value + added(scenario, pool, per_chip)
+    return amounts
 
 
 def chips_within(service: Service, scenario: Scenario) -> float:
@@ -128,6 +134,13 @@ def usd_per_month(scenario: Scenario) -> float | None:
     """Return the price of a chip for a month of 730 hours; None if unknown. [USD]"""
     price = scenario.pricing.per_chip_hour(scenario.hardware)
     return None if price is None else price * HOURS_PER_MONTH
+
+
+LIMITED: dict[str, Callable[[Scenario], float | None]] = {
+    "budget": usd_per_month,
+    "power": lambda scenario: site_power(scenario.hardware),
+}
+"""What is limited, of a chip: dollars a month [USD] and power [W]."""
 
 
 def crew_within(chips: float, packing: Packing, carried: Floats, pool: Pool | None) -> Crew:

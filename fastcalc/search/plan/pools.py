@@ -1,11 +1,13 @@
 """Replicas that only take in prompts, for deployments whose prompts are apart."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from fastcalc.core.placement.layout import Layout, Layouts
 from fastcalc.core.placement.placement import Placements
+from fastcalc.core.scenario import Scenario
 from fastcalc.formulas.types import Floats, Ints
 from fastcalc.records.evaluated_points import EvaluatedPoints
 from fastcalc.search.frontier import undominated
@@ -22,6 +24,7 @@ class Pool:
     taking : time of a replica that a prompt takes [s]
     seconds, waits : from arrival until the prompt is taken in, and the wait that is in it [s]
     sending : from there until the cache is sent [s]
+    scenario : what they run on, where that is another kind of chip than decodes
     """
 
     layout: Layout
@@ -32,6 +35,7 @@ class Pool:
     seconds: float
     waits: float
     sending: float
+    scenario: Scenario | None = field(default=None, kw_only=True)
 
     @property
     def capacity(self) -> float:
@@ -54,13 +58,17 @@ def can_be_apart(grid: Grid, service: Service) -> bool:
     It takes a rate or a fleet, a link, tokens to decode, and batch 1, which says how long a prompt
     takes; and requests that are all alike.
     """
-    if service.classes:
-        return False
+    is_whole = grid.site.machine.is_spatial
+    has_alone = bool(np.all(grid.batches[..., 0] == 1))
+    return can_decode_alone(grid, service) and has_alone and not is_whole
+
+
+def can_decode_alone(grid: Grid, service: Service) -> bool:
+    """Return whether caches of prompts may come to a deployment over its link."""
     has_several = service.rate is not None or service.is_fleet
     scenario, has_rate = grid.scenario, has_several and service.output > 1.0
     has_link = scenario.hardware.links.scale_out is not None
-    is_whole = grid.site.machine.is_spatial or scenario.engine.is_bound
-    return has_rate and has_link and not is_whole and bool(np.all(grid.batches[..., 0] == 1))
+    return has_rate and has_link and not (service.classes or scenario.engine.is_bound)
 
 
 def pools(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pool]:
@@ -70,6 +78,26 @@ def pools(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pool]:
     fewest chips and the soonest are taken; of those too late, which say what would do, the one of
     the fewest chips, the first that is near, and the soonest. Of a fleet it is one replica of each
     layout, but for those that others make needless.
+    """
+    pools_found = every_pool(grid, service, points)
+    if service.is_fleet:
+        return _worth_filling(pools_found, service.ttft)
+    widths = np.array([pool.layout.chips // pool.layout.pp for pool in pools_found])
+    if np.all(service.node_chips(grid.scenario.hardware) % widths == 0):
+        widths[:] = 1  # stages of any width fill nodes as well
+    chips = np.array([pool.chips for pool in pools_found])
+    first = np.array([pool.seconds + pool.sending for pool in pools_found])
+    return [
+        pools_found[at]
+        for width in np.unique(widths)
+        for at in _worth_sizing(np.flatnonzero(widths == width), chips, first, service.ttft)
+    ]
+
+
+def every_pool(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pool]:
+    """Return a pool of each layout of a grid that holds a prompt.
+
+    points : of the grid, whose first batch is 1
     """
     (where,) = np.nonzero(np.broadcast_to(points.estimate.is_certain, grid.shape)[0, :, 0])
     alone = np.broadcast_to(points.estimate.ttft, grid.shape)[0, where, 0]
@@ -81,20 +109,9 @@ def pools(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pool]:
     replicas, _, waits, busiest = needed(service, each_takes, alone + sending, queues, part=0.5)
     chips, seconds = replicas * [float(layout.chips) for layout in layouts], alone + waits
     columns_of = (replicas, chips, busiest, each_takes, seconds, waits, sending)
-    pools_found = [
+    return [
         Pool(layout, *(float(values[at]) for values in columns_of))
         for at, layout in enumerate(layouts)
-    ]
-    if service.is_fleet:
-        return _worth_filling(pools_found, service.ttft)
-    widths = np.array([layout.chips // layout.pp for layout in layouts])
-    if np.all(service.node_chips(grid.scenario.hardware) % widths == 0):
-        widths[:] = 1  # stages of any width fill nodes as well
-    first = seconds + sending
-    return [
-        pools_found[at]
-        for width in np.unique(widths)
-        for at in _worth_sizing(np.flatnonzero(widths == width), chips, first, service.ttft)
     ]
 
 
@@ -135,3 +152,15 @@ def _replaces(smaller: Pool, replica: Pool) -> bool:
         and smaller.seconds <= replica.seconds
         and smaller.sending <= replica.sending
     )
+
+
+def added(
+    scenario: Scenario, pool: Pool | None, per_chip: Callable[[Scenario], float | None]
+) -> float:
+    """Return what a pool of other chips has of something more than as many that decode.
+
+    per_chip : dollars or watts of a chip, as these are for what decodes
+    """
+    if pool is None or pool.scenario is None:
+        return 0.0
+    return pool.chips * ((per_chip(pool.scenario) or 0.0) - (per_chip(scenario) or 0.0))

@@ -9,7 +9,7 @@ from fastcalc.core.overflow import batch_without_host
 from fastcalc.formulas.types import Bools, Floats, Ints
 from fastcalc.search.plan.fleet import chips_within
 from fastcalc.search.plan.pools import Pool
-from fastcalc.search.plan.score import Scored
+from fastcalc.search.plan.score import Scored, chips_of
 from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.grid import Grid
 
@@ -27,7 +27,7 @@ class Gaps:
     """
 
     grid: Grid
-    pools: Sequence[Pool]
+    pools: Sequence[Pool | None]
     lowest_cost: Floats
     layout: Ints
     low: Floats
@@ -118,7 +118,7 @@ def gaps_of(scored: Sequence[Scored], service: Service) -> Gaps:
             gaps_found.append(
                 (group.cost[at], group.layout[at], *sides, np.array([group.pool is not None]))
             )
-    pools = [group.pool for group in scored if group.pool is not None]
+    pools = [group.pool for group in scored]
     gaps = Gaps(grid, pools, *(np.concatenate(parts) for parts in zip(*gaps_found, strict=True)))
     return gaps._of(np.nonzero(gaps.high - gaps.low > 1.0)[0])
 
@@ -147,7 +147,10 @@ def _costs_of(group: Scored, service: Service, places: Ints, needed: Floats) -> 
     needed : replicas, not rounded to whole ones [1]
     """
     replicas = np.maximum(np.ceil(needed - 1e-6), 1.0)
-    fewer = group.packing.at(places).chips(replicas, group.crew.prompt_replicas[places])
-    is_allowed = fewer <= chips_within(service, group.grid.scenario)
+    prompt_replicas = group.crew.prompt_replicas[places]
+    fewer = chips_of(group.packing.at(places), replicas, prompt_replicas, group.pool)
+    is_unlike = group.pool is not None and group.pool.scenario is not None
+    most = service.max_chips if is_unlike else chips_within(service, group.grid.scenario)
     share = fewer / group.values["chips"][places]
-    return np.where(is_allowed, group.cost[places] * share * (1.0 + _AS_MUCH), np.inf)
+    cost = (group.cost[places] - group.more) * share + group.more
+    return np.where(fewer <= most, cost * (1.0 + _AS_MUCH), np.inf)

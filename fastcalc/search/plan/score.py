@@ -1,6 +1,6 @@
 """Every layout and batch of one deployment against a service: what it takes, what it misses."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,9 +14,9 @@ from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints
 from fastcalc.records.evaluated_points import EvaluatedPoints
 from fastcalc.search.plan.first_tokens import class_first_tokens
 from fastcalc.search.plan.fleet import Crew, Packing, bills, chips_within, crew_within
-from fastcalc.search.plan.pools import Pool, can_be_apart, pools, transfer_seconds
+from fastcalc.search.plan.pools import Pool, added, can_be_apart, pools, transfer_seconds
 from fastcalc.search.plan.queues import Queues, Slots, needed
-from fastcalc.search.plan.service import Service
+from fastcalc.search.plan.service import Objective, Service
 from fastcalc.search.sweep.grid import Grid, solved
 
 _ROUNDING = 1e-12  # of a limit: replicas as busy as it allows meet it
@@ -88,6 +88,7 @@ class Scored:
     busy : the share of its capacity that each that decodes does [1]
     cost, unfit : what is to be least, and deployments that do not fit, alongside these [1]
     class_ttft : time to the first token of each class, a row each, if there are several [s]
+    more : what the pool costs more than as many of the chips that decode
     """
 
     grid: Grid
@@ -104,6 +105,7 @@ class Scored:
     cost: Floats
     class_ttft: Floats
     unfit: int = 0
+    more: float = 0.0
 
     @cached_property
     def batch(self) -> Floats:
@@ -146,10 +148,12 @@ class Scored:
         return self.seconds if service.rate is None else self.batch
 
 
-def score(grid: Grid, service: Service, prompt_pools: Sequence[Pool] | None = None) -> list[Scored]:
+def score(
+    grid: Grid, service: Service, prompt_pools: Sequence[Pool | None] | None = None
+) -> list[Scored]:
     """Return the deployments of a grid of one kind of request: one pool for all, and prompts apart.
 
-    What takes in prompts is found among the grid's layouts unless given.
+    What takes in prompts is found among the grid's layouts unless given; None is what decodes.
     """
     points = solved(grid)
     points = replace(points, estimate=points.estimate.slowed(service.deviations))
@@ -165,7 +169,8 @@ def score(grid: Grid, service: Service, prompt_pools: Sequence[Pool] | None = No
     fits = fits & ~np.broadcast_to(overflows(points.estimate), grid.shape)[0]
     (layout, place), replica = np.nonzero(fits), Replica.of(points, fits)
     if prompt_pools is None:
-        prompt_pools = pools(grid, service, points) if can_be_apart(grid, service) else ()
+        apart = pools(grid, service, points) if can_be_apart(grid, service) else ()
+        prompt_pools = [None, *apart]
     batch = np.broadcast_to(grid.batches, fits.shape)[fits]
     counts, kind = np.unique(batch, return_inverse=True)
     deployments, slots = [], Slots(counts, service.share or 0.0)
@@ -173,7 +178,7 @@ def score(grid: Grid, service: Service, prompt_pools: Sequence[Pool] | None = No
     mixed = class_first_tokens(
         points, service.classes, fits=fits, arrivals=arrivals, replicas=replica.dp
     )
-    for pool in (None, *prompt_pools):
+    for pool in prompt_pools:
         if pool is None:
             seconds, ttft, queued = _together(service, replica, batch)
             ttft = mixed.latest(service, ttft)
@@ -186,21 +191,40 @@ def score(grid: Grid, service: Service, prompt_pools: Sequence[Pool] | None = No
         replicas, busy, waits, busiest = needed(service, seconds, ttft, queues)
         carried = busiest / seconds
         crew = Crew.of(replicas, carried, pool)
-        packing = Packing.of(node_chips, replica.chips, replica.pp, pool)
+        is_unlike = pool is not None and pool.scenario is not None
+        packing = Packing.of(node_chips, replica.chips, replica.pp, None if is_unlike else pool)
         if service.is_fleet:
             crew = crew_within(chips_within(service, grid.scenario), packing, carried, pool)
             busy = np.minimum(crew.requests * seconds / crew.replicas, busiest)
-        chips = packing.chips(crew.replicas, crew.prompt_replicas)
+        chips = chips_of(packing, crew.replicas, crew.prompt_replicas, pool)
         first = mixed.over_limits(service, waits, ttft)
         first = _held_against_limit(service, first, ttft, waits, pool)
         tpot = replica.tpot_in_traffic if pool is None else replica.tpot
         values = {"ttft": first, "tpot": tpot, "chips": chips}
-        values |= bills(grid.scenario, service, chips)
+        values |= bills(grid.scenario, service, chips, pool)
         cost = crew.cost if service.is_fleet else _cost(grid, service, replica, chips, busy)
+        more = added(grid.scenario, pool, UNITS[service.objective])
         unfit = 0 if pool else int(is_new.sum() - fits.sum())
         of = (grid, replica, pool, layout, place, values, seconds, carried, crew, packing, busy)
-        deployments.append(Scored(*of, cost, mixed.seconds + waits, unfit))
+        deployments.append(Scored(*of, cost + more, mixed.seconds + waits, unfit, more))
     return deployments
+
+
+UNITS: dict[Objective, Callable[[Scenario], float | None]] = {
+    "usd": lambda scenario: scenario.pricing.per_chip_hour(scenario.hardware),
+    "watts": lambda scenario: site_power(scenario.hardware),
+    "chips": lambda _: 1.0,
+}
+"""What is to be least, of a chip."""
+
+
+def chips_of(
+    packing: Packing, replicas: Floats, prompt_replicas: ArrayLike, pool: Pool | None
+) -> Floats:
+    """Return the chips of all replicas, in whole nodes; those of an unlike pool are apart. [1]"""
+    if pool is not None and pool.scenario is not None:
+        return packing.chips(replicas, 0.0) + pool.chips
+    return packing.chips(replicas, prompt_replicas)
 
 
 def _held_against_limit(
