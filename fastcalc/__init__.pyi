@@ -141,6 +141,7 @@ def plan(
     weights: WordsGiven | None = None,
     kv: WordsGiven | None = None,
     on: ChipsGiven = "all",
+    prompts_on: ChipsGiven | None = None,
     engine: EngineGiven | None = None,
     like: str | Path | None = None,
     gpu_memory_utilization: float | str | None = None,

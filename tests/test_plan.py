@@ -347,6 +347,41 @@ def test_prompts_on_other_chips_are_what_trying_all_pairs_finds(
         assert best.cost == pytest.approx(unlike[0].min(), rel=1e-12)
 
 
+def test_prompts_on_other_chips_are_what_both_commands_print(capsys, monkeypatch):
+    """80 layers of keys and values of 8 heads of 128, over four links of 50 GB/s: on both sides."""
+    words = ["plan", "llama-3.1-70b", "--on", "h200-sxm", "--prompts-on", "h100-sxm,wse-3"]
+    words += ["--prompt", 8000, "--output", 1000, "--ttft", "3s", "--tpot", "40ms"]
+    asked = [*words, "--rate", "5/s"]
+    ask = {"capsys": capsys, "monkeypatch": monkeypatch}
+    plan, *others = json.loads(run(*asked, "--format", "json", **ask).out)["records"]
+    assert (plan["prefill_hardware"], plan["prefill_tp"]) == ("h100-sxm", 4)
+    assert {other["prefill_hardware"] for other in others} == {None}
+    decoding, taking = (
+        json.loads(run(*shlex.split(plan[key])[1:], "--format", "json", **ask).out)["records"][0]
+        for key in ("command", "prefill_command")
+    )
+    share = CATALOGUE.engine("vllm").parameters.link_fraction.si
+    sending = 8000 * 80 * 2 * 8 * 128 * 2 / 4 / (50e9 * share) * 1e3
+    assert plan["prefill_sending_ms"] == pytest.approx(sending)
+    assert plan["service_ttft_ms"] == pytest.approx(taking["ttft_ms"] + sending)
+    assert plan["service_tpot_ms"] == decoding["tpot_ms"]
+    assert plan["prefill_replicas"] == math.ceil(5 * taking["ttft_ms"] / 1e3)
+    assert plan["prefill_chips"] == 4 * plan["prefill_replicas"]
+    prices = [CATALOGUE.hardware(chip).price.rent.si for chip in ("h100-sxm", "h200-sxm")]
+    chips = (plan["prefill_chips"], plan["chips_total"] - plan["prefill_chips"])
+    assert plan["service_usd_per_hour"] == pytest.approx(np.dot(prices, chips))
+    script = run(*asked, "--emit", "vllm", **ask).out
+    assert "servers for prompts, on tp4 of h100-sxm each" in script
+    assert "servers for decode, on tp4 of h200-sxm each" in script
+    for flags, sentence in (
+        (words, "--prompts-on is for a rate"),
+        ([*asked, "--own", "h200-sxm=8"], "leave out --traffic and --own"),
+        ([*asked, "--prompts-on", "wse-3"], "none of them can send caches"),
+    ):
+        refused = run(*flags, **ask)
+        assert (refused.code, sentence in refused.err) == (2, True)
+
+
 def in_nodes_of(node_chips, grid):
     """Return a grid of the same chip, sold in nodes of so many."""
     hardware = grid.scenario.hardware.changed(node={"chips": node_chips})

@@ -122,11 +122,17 @@ def models_of(
 
 
 def chips_of(
-    entries: Catalogue, on: "ChipsGiven", memory: MemoryChoice, notes: list[str]
+    entries: Catalogue,
+    on: "ChipsGiven",
+    memory: MemoryChoice,
+    notes: list[str],
+    others: Sequence[Hardware] = (),
 ) -> list[Hardware]:
     """Return the chips that the user selects by name, pattern, vendor, ``all`` or ``rentable``.
 
     Those without a memory of ``--place`` are left out, with a note, if others have it.
+
+    others : chips besides that a change may be of
 
     Raises InputError if a host is named, whose memory a chip may use and which is none itself.
     """
@@ -139,7 +145,8 @@ def chips_of(
                 f"{option('on')} {typed}: this is a host, whose memory chips may use; name a "
                 f"chip, and the host with {option('host', typed)}"
             )
-    entries.refuse_idle_changes("hardware", [*chips, *([memory.host] if memory.host else [])])
+    hosts = [memory.host] if memory.host else []
+    entries.refuse_idle_changes("hardware", [*chips, *others, *hosts])
     missing: dict[str, str] = {}
     for chip in chips:
         tiers = (*own_tiers(chip), *(own_tiers(memory.host) if memory.host else ()))

@@ -10,6 +10,7 @@ from typing import cast
 from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Hardware, Model
+from fastcalc.catalogue.selection import selected
 from fastcalc.commands import loading, next_commands
 from fastcalc.commands.answer import CommandAnswer, no_answer
 from fastcalc.commands.like import like
@@ -31,6 +32,7 @@ from fastcalc.search.plan.candidates import candidates, deployments
 from fastcalc.search.plan.cheapest_plans import decide_surely
 from fastcalc.search.plan.decision import Decision, Plan
 from fastcalc.search.plan.fleet_plan import carried_by
+from fastcalc.search.plan.pools import can_be_apart
 from fastcalc.search.plan.service import Objective, Service
 from fastcalc.search.plan.tariff import Tariff
 from fastcalc.search.plan.verdict import Verdict
@@ -47,7 +49,7 @@ _SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 def run(request: FindPlans) -> CommandAnswer:
     """Return the cheapest deployments that meet a service; the answer is no if none does."""
     readers.number(request.top, option("top"), LIMITS["sequences"], 5)
-    _refuse_confidence_of_mixes(request)
+    _refuse_together(request)
     if request.traffic is not None:
         from fastcalc.commands import plan_classes
 
@@ -59,9 +61,11 @@ def run(request: FindPlans) -> CommandAnswer:
     notes: list[str] = []
     service = service_of(request, notes)
     grids, people = grids_of(request, service, notes), people_of(request)
+    taking = _taking_in(request, service, notes)
 
     def decide_at(rate: float | None) -> Decision:
-        return decide_surely(grids, replace(service, rate=rate), shown=request.top)
+        at_rate = replace(service, rate=rate)
+        return decide_surely(grids, at_rate, shown=request.top, taking=taking)
 
     decision = settled(people, decide_at, _request_seconds) if people else decide_at(service.rate)
     service, typed = decision.service, typed_of(request)
@@ -96,7 +100,7 @@ def started(
     typed, name, program = typed_of(request), as_text(request.model), request.emit
     assert program is not None
     text = "\n".join(
-        script(program, plan, service, name, commands.compare_command(plan.scenario, typed))
+        script(program, plan, service, name, report.commands_of(plan, typed))
         for plan, service in plans
     )
     return CommandAnswer(
@@ -128,7 +132,13 @@ def _carried_within(grids: list[Grid], decision: Decision) -> list[str]:
     return [most_carried(carried, service)] if carried.plans else []
 
 
-def _refuse_confidence_of_mixes(request: FindPlans) -> None:
+def _refuse_together(request: FindPlans) -> None:
+    """Refuse what is of requests that are alike for classes of a file."""
+    if request.prompts_on is not None and (request.traffic or is_of_fleet(request)):
+        raise InputError(
+            f"{option('prompts_on')} is of requests that are alike, at a rate: give "
+            f"{option('rate', '20/s')}, and leave out {option('traffic')} and {option('own')}"
+        )
     if request.traffic is not None and request.confidence is not None:
         raise InputError(
             f"{option('confidence')} is of requests that are alike, and {option('traffic')} has "
@@ -201,6 +211,28 @@ def _percent(value: float | None, name: str, most: float, example: int) -> float
     return 50.0 if value is None else value
 
 
+def _taking_in(request: FindPlans, service: Service, notes: list[str]) -> list[Grid]:
+    """Return deployments of the other chips that may take in the prompts."""
+    if request.prompts_on is None:
+        return []
+    flag = option("prompts_on")
+    if service.rate is None and request.people is None:
+        raise InputError(
+            f"{flag} is for a rate, which says how many chips take in its prompts; add "
+            f"{option('rate', '20/s')}"
+        )
+    of_prompts = replace(request, on=request.prompts_on, prompts_on=request.on, speculate=None)
+    more_notes: list[str] = []
+    grids = grids_of(of_prompts, service, more_notes)
+    notes += [note for note in more_notes if note not in notes]
+    if not any(can_be_apart(grid, replace(service, rate=service.rate or 1.0)) for grid in grids):
+        raise InputError(
+            f"{flag}: none of them can send caches of prompts: those that pipeline whole layers, "
+            "and those whose link beyond their domain is unknown, take in their own alone"
+        )
+    return grids
+
+
 def grids_of(request: FindPlans, service: Service, notes: list[str]) -> list[Grid]:
     """Return every deployment that the request leaves open."""
     entries = loading.catalogue(request)
@@ -221,13 +253,15 @@ def scenarios_of(
     """Return a scenario for each chip, its formats and ways to draft ahead."""
     entries = loading.catalogue(request)
     memory = loading.memory_of(entries, request)
-    chips = loading.chips_of(entries, request.on, memory, notes)
+    prompts_on, flag = request.prompts_on, option("prompts_on")
+    others = [] if prompts_on is None else selected(entries, readers.names(prompts_on, flag))
+    chips = loading.chips_of(entries, request.on, memory, notes, others)
     if request.emit is not None:
         chips = _run_by(request, request.emit, chips, notes)
     engine = request.engine or (request.emit and ENGINES[request.emit])
     engines = loading.engines_of(entries, chips, engine)
     entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
-    pricing = loading.pricing_of(chips, request, utilization=1.0)
+    pricing = loading.pricing_of([*chips, *others], request, utilization=1.0)
     choices = _formats(request, chips, notes)
     speculated = speculations(request.speculate)
     own = like(request, request.like, entries, engines) if request.like is not None else None
@@ -300,6 +334,8 @@ def typed_of(request: FindPlans) -> commands.Typed:
     entries = loading.catalogue(request)
     names = {entries.model(request.model).id: as_text(request.model)}
     names |= loading.names_typed(entries, request.on)
+    if request.prompts_on is not None:
+        names |= loading.names_typed(entries, request.prompts_on)
     if engine := request.engine or (request.emit and ENGINES[request.emit]):
         names[entries.engine(engine).id] = as_text(engine)
     words = [*next_commands.as_typed(request), *next_commands.limits_as_typed(request)]

@@ -40,11 +40,24 @@ def unrounded(
     """
     rows = []
     for rank, plan in enumerate(plans, 1):
-        point = RankedPlan(rank, plan, service, compare_command(plan.scenario, typed), owned)
+        command, taking = compare_command(plan.scenario, typed), prompts_command(plan, typed)
+        point = RankedPlan(rank, plan, service, command, owned, taking)
         (replica,) = records.unrounded([plan.replica])
         replica["undetermined"] = undetermined(plan, service)
         rows.append({key: (replica | values(PLAN_COLUMNS, point))[key] for key in KEYS})
     return rows
+
+
+def commands_of(plan: Plan, typed: Typed) -> list[str]:
+    """Return the commands that print a replica of each kind of chip of a plan."""
+    taking = prompts_command(plan, typed)
+    return [compare_command(plan.scenario, typed), *([taking] if taking else [])]
+
+
+def prompts_command(plan: Plan, typed: Typed) -> str | None:
+    """Return the command that prints a replica of another chip that takes in the prompts."""
+    taking = plan.prefill_scenario
+    return None if taking is None else compare_command(taking, typed)
 
 
 def details(verdict: Verdict, typed: Typed) -> Record:

@@ -112,7 +112,7 @@ class Answer:
     def servers(self, program: str) -> str:
         """Return the scripts that start the servers of all pools."""
         return "\n".join(
-            script(program, pool.plan, pool.decision.service, self._name(pool), record["command"])
+            script(program, pool.plan, pool.decision.service, self._name(pool), [record["command"]])
             for pool, record in zip(self.pools, self.unrounded, strict=True)
         )
 

@@ -253,6 +253,30 @@ COLUMNS: tuple[Column[Any], ...] = (
         "why the 80 % range is wider than those of measurements; null where it is not",
         lambda point: "; ".join(_weaknesses(point.plan.scenario)) or None,
     ),
+    Column(
+        "prefill_hardware",
+        "text",
+        "id of the chip that takes in the prompts, where it is not the one that decodes",
+        lambda point: point.plan.prefill_scenario and point.plan.prefill_scenario.hardware.id,
+    ),
+    Column(
+        "prefill_chips",
+        "count",
+        "of chips_total, those of that chip",
+        lambda point: point.plan.prefill_chips if point.plan.prefill_scenario else None,
+    ),
+    Column(
+        "prefill_sending_ms",
+        "ms",
+        "in which the cache of a prompt crosses the slower link of both, part of service_ttft_ms",
+        lambda point: point.plan.sending * 1e3 if point.plan.prefill_scenario else None,
+    ),
+    Column(
+        "prefill_command",
+        "text",
+        "prints one replica of that chip, whose ttft_ms is that of a prompt",
+        lambda point: point.prefill_command,
+    ),
 )
 PLAN_COLUMNS = [column for column in COLUMNS if column.key not in records.KEYS]
 """The others are those of ``compare`` for one replica."""

@@ -8,7 +8,7 @@ from fastcalc.core.defaults_used import power_notes
 from fastcalc.core.own_formats import own_formats
 from fastcalc.mentions import option
 from fastcalc.report.compare import basis_of, priced
-from fastcalc.report.numbers_as_text import dollars, many, number
+from fastcalc.report.numbers_as_text import dollars, many, number, size
 from fastcalc.report.plan import runner_up_price
 from fastcalc.report.plan_api import api_notes
 from fastcalc.report.plan_refusal import FIELDS, MOST_NAMED, unknown_chips
@@ -86,7 +86,8 @@ def _next_chip(decision: Decision) -> Iterator[str]:
 def prices_of(shown: Sequence[Plan], *, in_short: bool = False) -> Iterator[str]:
     """Yield what an hour of each chip is taken to cost, and of when."""
     pricing = shown[0].scenario.pricing
-    chips = {plan.scenario.hardware.id: plan.scenario.hardware for plan in shown}.values()
+    scenarios = (each for plan in shown for each in (plan.scenario, plan.prefill_scenario) if each)
+    chips = {scenario.hardware.id: scenario.hardware for scenario in scenarios}.values()
     priced_chips = [chip for chip in chips if pricing.per_chip_hour(chip) is not None]
     if priced_chips:
         # Of the first, why the confidence is low.
@@ -173,6 +174,18 @@ def slow_end(chosen: Plan, service: Service) -> Iterator[str]:
     else:
         met = f"TPOT is {rounded_up(slow * 1e3):g} ms, above {service.tpot * 1e3:g} ms"
     yield f"{chosen.scenario.hardware.id}: at the slow end of its 80 % range {met}"
+
+
+def crossing_note(plan: Plan, command: str | None) -> str:
+    """Say what crosses from the chips that take in prompts to unlike ones that decode."""
+    taking, traffic = plan.prefill_scenario, plan.scenario.traffic
+    assert taking is not None
+    cache = size(float(plan.scenario.work.cache_bytes(float(traffic.prompt))))
+    return (
+        f"prompts on {taking.hardware.id}: a cache of {cache} crosses in "
+        f"{number(plan.sending * 1e3)} ms by the slower of both links, which is in TTFT (what is "
+        f"sent layer by layer hides in the prompt); '{command}' says how long a prompt takes"
+    )
 
 
 def _miss(plan: Plan) -> str:

@@ -11,9 +11,16 @@ from fastcalc.report.commands import Typed, compare_command
 from fastcalc.report.console import Part, Screen, TextTable, Title, on_one_screen
 from fastcalc.report.headings import TableColumn, pick
 from fastcalc.report.numbers_as_text import number
-from fastcalc.report.plan import notes, unrounded
+from fastcalc.report.plan import notes, prompts_command, unrounded
 from fastcalc.report.plan_columns import COLUMNS, WEAK
-from fastcalc.report.plan_notes import chips_and_price, cut, first_notes, reported, times_the_cost
+from fastcalc.report.plan_notes import (
+    chips_and_price,
+    crossing_note,
+    cut,
+    first_notes,
+    reported,
+    times_the_cost,
+)
 from fastcalc.report.plan_regret import regret_notes
 from fastcalc.report.plan_turns import turn_notes
 from fastcalc.report.ranked_plan import tpot_range
@@ -43,7 +50,8 @@ _COLUMNS = pick(
             format=lambda record: (
                 "inside"
                 if record["prefill_replicas"] is None
-                else f"{record['prefill_replicas']:,.0f} x {_cut(record, 'prefill_')}"
+                else f"{record['prefill_replicas']:,.0f} x {_cut(record, 'prefill_')} "
+                f"{record['prefill_hardware'] or ''}".rstrip()
             ),
         ),
         TableColumn(
@@ -85,6 +93,9 @@ def parts(verdict: Verdict, top: int, request: str, typed: Typed, screen: Screen
     own_plans, fewer = [own_plan] if own_plan else [], decision.in_fewer_bits[:FEWER_BITS]
     best_of_chips = decision.of_each_chip
     other_chips = [plan for plan in best_of_chips if plan.scenario.hardware.id not in shown_chips]
+    unlike = decision.on_unlike_chips
+    if unlike is not None and unlike not in [*plans, *fewer, *own_plans]:
+        other_chips = [unlike, *(plan for plan in other_chips if plan is not unlike)]
     listed = [*plans, *fewer, *own_plans, *other_chips]
     shown = [*plans, *fewer, *own_plans, *other_chips[: None if screen.wide else _OTHERS]]
     labels = [*(f"{place}" for place in range(1, len(plans) + 1)), *["fewer bits"] * len(fewer)]
@@ -110,6 +121,9 @@ def parts(verdict: Verdict, top: int, request: str, typed: Typed, screen: Screen
     warned = (line for plan in listed for line in plan.replica.warnings)
     all_notes += [*notes(decision.service), *dict.fromkeys(warned)]
     short_notes, command = first_notes(verdict, shown), compare_command(chosen.scenario, typed)
+    if unlike is not None:
+        crossing = crossing_note(unlike, prompts_command(unlike, typed))
+        short_notes, all_notes = [crossing, *short_notes], [crossing, *all_notes]
     sure = "; chips and times are those of slow chips, exp. by expected speeds"
     key = _KEY + sure * (decision.expected is not None)
     key += IN_NODES if any(plan.node_chips > 1 for plan in shown) else ""

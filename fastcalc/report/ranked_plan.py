@@ -21,6 +21,7 @@ class RankedPlan:
     service: Service
     command: str
     owned: int | None = None
+    prefill_command: str | None = None
 
     @property
     def requests(self) -> float:

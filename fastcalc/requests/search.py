@@ -252,6 +252,15 @@ class ServersToStart(Request):
     ] = None
 
 
+class PromptChips(Request):
+    """Deployment."""
+
+    prompts_on: Annotated[
+        "ChipsGiven | None",
+        groups.chips_named("Other chips that may take in the prompts, for those that decode."),
+    ] = None
+
+
 class FindPlans(
     groups.ModelName,
     groups.RequestTokens,
@@ -265,6 +274,7 @@ class FindPlans(
     WantedPlans,
     groups.FormatsToTry,
     groups.AnyChips,
+    PromptChips,
     groups.EngineName,
     groups.OwnRuns,
     groups.EngineLimits,

@@ -10,6 +10,7 @@ from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.schema import Hardware, Model
 from fastcalc.catalogue.schema.models import REPOSITORY
 from fastcalc.core.chip.reserve import start_rows
+from fastcalc.core.scenario import Scenario, solve
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.report.numbers_as_text import many, number
@@ -34,12 +35,12 @@ def runs_on(program: str, chip: Hardware) -> bool:
     return chip.kind in ("gpu", "soc", "tpu", "npu")
 
 
-def script(program: str, plan: Plan, service: Service, name: str, command: str) -> str:
+def script(program: str, plan: Plan, service: Service, name: str, commands: Sequence[str]) -> str:
     """Return the script that starts the servers of a plan.
 
     program : of `ENGINES`
     name : of the model, as the user typed it
-    command : prints what is expected
+    commands : print what is expected
 
     Raises InputError if the plan keeps weights or caches in a host's memory.
     """
@@ -54,7 +55,7 @@ def script(program: str, plan: Plan, service: Service, name: str, command: str) 
             f"{option('emit', program)} starts servers that keep all in the memory of their "
             f"chips; leave {option('host')} out"
         )
-    lines = [*_expected(plan, service, name), f"# {command}"]
+    lines = [*_expected(plan, service, name), *(f"# {command}" for command in commands)]
     if plan.prefill_layout is not None:
         lines += ["", *_servers(program, plan, "prefill", name)]
         lines += ["", *_servers(program, plan, "decode", name)]
@@ -66,7 +67,9 @@ def script(program: str, plan: Plan, service: Service, name: str, command: str) 
 
 def _expected(plan: Plan, service: Service, name: str) -> Iterator[str]:
     engine, chip = plan.scenario.engine, plan.scenario.hardware
-    yield f"# {chips_and_price(plan, service)} of {chip.id} for {name}"
+    taking = plan.prefill_scenario
+    prompts = f" ({plan.prefill_chips:,.0f} of them {taking.hardware.id})" if taking else ""
+    yield f"# {chips_and_price(plan, service)} of {chip.id}{prompts} for {name}"
     ends = tpot_range(plan)
     range_ = f" ({number(ends[0] * 1e3)} to {number(ends[1] * 1e3)})" if ends else ""
     first, tpot = (number(plan.values[key] * 1e3) for key in ("ttft", "tpot"))
@@ -85,7 +88,8 @@ def _servers(program: str, plan: Plan, role: Role, name: str) -> Iterator[str]:
     """Yield the lines that start one server, and say how many there are to be."""
     server = server_of(program, plan, role, name)
     count = plan.prefill_replicas if role == "prefill" else plan.replicas
-    yield f"# {many(count, 'server')} for {_WORK[role]}, on {cut(server.layout)} each:"
+    chip = f" of {scenario_of(plan, role).hardware.id}" * (plan.prefill_scenario is not None)
+    yield f"# {many(count, 'server')} for {_WORK[role]}, on {cut(server.layout)}{chip} each:"
     yield from _cautions(program, plan, server)
     if server.hosts > 1:
         yield f"# on each of its {server.hosts} hosts: {RANK} from 0, {HEAD} the address of host 0"
@@ -152,7 +156,8 @@ def server_of(program: str, plan: Plan, role: Role, name: str) -> Server:
     role : what the server does
     name : of the model, as the user typed it
     """
-    scenario, machine = plan.scenario, plan.replica.placement.machine
+    scenario = scenario_of(plan, role)
+    machine = (plan.replica if scenario is plan.scenario else solve(scenario)).placement.machine
     layout = plan.prefill_layout if role == "prefill" else plan.layout
     assert layout is not None
     checkpoint, quantized_to = checkpoint_of(program, scenario.model, scenario.weights, name)
@@ -171,6 +176,11 @@ def server_of(program: str, plan: Plan, role: Role, name: str) -> Server:
         drafts=0 if role == "prefill" else drafts,
         role=role,
     )
+
+
+def scenario_of(plan: Plan, role: Role) -> Scenario:
+    """Return what a server of a plan runs on."""
+    return (role == "prefill" and plan.prefill_scenario) or plan.scenario
 
 
 def checkpoint_of(

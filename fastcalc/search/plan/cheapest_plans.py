@@ -10,7 +10,7 @@ import numpy as np
 
 from fastcalc.formulas.types import Bools, Floats
 from fastcalc.search.plan.decision import FEWER_BITS, Decision, Kind, Plan, kind_of
-from fastcalc.search.plan.pools import Pool
+from fastcalc.search.plan.pools import Pool, transfer_seconds
 from fastcalc.search.plan.refine import Gaps, gaps_of, with_largest
 from fastcalc.search.plan.score import Scored, has_cost, score
 from fastcalc.search.plan.service import NEAR, Service
@@ -173,11 +173,12 @@ def _plan(scored: Scored, misses: dict[str, Any], place: int, service: Service) 
         sharding=sharding(grid.layouts[row]),
         pricing=replace(base.pricing, utilization=paid),
     )
-    taking, prefill_chips = None, 0.0
+    taking, prefill_chips, sending = None, 0.0, 0.0
     if pool is not None and pool.scenario is not None:
         traffic, ranks = service.traffic(pool.scenario.traffic), sharding(pool.layout)
         taking = replace(pool.scenario, traffic=traffic, sharding=ranks)
         prefill_chips = pool.chips
+        sending = max(pool.sending, float(transfer_seconds(grid, service.prompt)[row]))
     return Plan(
         scenario=scenario,
         layout=grid.layouts[row],
@@ -197,4 +198,5 @@ def _plan(scored: Scored, misses: dict[str, Any], place: int, service: Service) 
         node_chips=scored.packing.node_chips,
         prefill_scenario=taking,
         prefill_chips=prefill_chips,
+        sending=sending,
     )

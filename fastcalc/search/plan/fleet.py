@@ -104,7 +104,7 @@ def _stages(node_chips: int, chips: Floats, stages: Floats) -> tuple[Floats, Flo
 
 
 def bills(
-    scenario: Scenario, service: Service, chips: Floats, pool: Pool | None
+    scenario: Scenario, service: Service, chips: Floats, pool: Pool | None = None
 ) -> dict[str, Floats]:
     """Return dollars a month and watts of some chips, where those are limited. [USD], [W]
 

@@ -71,13 +71,13 @@ def regret_of(decision: Decision, grids: Sequence[Grid]) -> Regret | None:
     """Return the regret of the best plans over the ranges of their speeds.
 
     None without a rate, dollars or a range; and where slow chips of the only kind there is miss
-    the limits, however many there are.
+    the limits, however many there are; and where prompts are on other chips.
     """
     service = decision.service
     best = [plan for plan in decision.of_each_chip if decision.may_lead(plan)][:COMPARED]
     if not (best and grids and service.rate) or service.objective != "usd" or service.is_fleet:
         return None
-    if any(plan.replica.estimate.low is None for plan in best):
+    if any(plan.replica.estimate.low is None or plan.prefill_scenario for plan in best):
         return None
     at = np.union1d(_DEVIATIONS, [service.deviations])
     costs = np.array([_costs(plan, decision, grids, at) for plan in best]) * HOURS_PER_MONTH
