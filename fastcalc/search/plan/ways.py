@@ -94,7 +94,7 @@ def ways(grids: Sequence[Grid], service: Service) -> list[Way]:
     while waiting:
         tried = []
         for grid in waiting:
-            (group,) = score(grid, service, ())
+            (group,) = score(grid, service, [None])
             tried.append((grid, list(_gaps(group, service, best))))
         best = _Best(best)
         waiting = [between for grid, gaps in tried for between in _between(grid, gaps, best)]
