@@ -49,12 +49,15 @@ class Packing(NamedTuple):
     A stage lies in one node if it fits in one, and nodes hold stages of both kinds. What a node
     holds is counted in slots of the smaller stage.
 
-    node_chips, node_slots : of a node [1]
+    node_chips : of a node [1]
+    apart : chips of a pool of another kind, in nodes of its own [1]
+    node_slots : of a node [1]
     slots, prompt_slots : that a replica takes that decodes, and one for prompts [1]
     nodes, prompt_nodes : that replicas of each alone take, on average [1]
     """
 
     node_chips: int
+    apart: float
     node_slots: Floats
     slots: Floats
     prompt_slots: Floats
@@ -65,8 +68,10 @@ class Packing(NamedTuple):
     def of(cls, node_chips: int, chips: Floats, stages: Floats, pool: Pool | None) -> "Packing":
         """Return how replicas of so many chips and stages, and of a pool, fill nodes."""
         stages, width = _stages(node_chips, chips, stages)
-        prompt_stages, prompt_width = stages, width
-        if pool is not None:
+        prompt_stages, prompt_width, apart = stages, width, 0.0
+        if pool is not None and pool.scenario is not None:
+            prompt_stages, apart = 0.0 * stages, pool.chips
+        elif pool is not None:
             sizes = np.array([pool.layout.chips]), np.array([pool.layout.pp])
             prompt_stages, prompt_width = _stages(node_chips, *sizes)
         small, large = np.minimum(width, prompt_width), np.maximum(width, prompt_width)
@@ -75,6 +80,7 @@ class Packing(NamedTuple):
         large_slots = (node_slots - (node_chips - held * large) // small) / held
         return cls(
             node_chips,
+            apart,
             node_slots,
             stages * np.where(width == small, 1.0, large_slots),
             prompt_stages * np.where(prompt_width == small, 1.0, large_slots),
@@ -84,15 +90,15 @@ class Packing(NamedTuple):
 
     def at(self, places: Ints) -> "Packing":
         """Return those of some deployments."""
-        arrays = (np.broadcast_to(values, self.slots.shape)[places] for values in self[1:])
-        return Packing(self.node_chips, *arrays)
+        arrays = (np.broadcast_to(values, self.slots.shape)[places] for values in self[2:])
+        return Packing(self.node_chips, self.apart, *arrays)
 
     def chips(self, replicas: Floats, prompt_replicas: ArrayLike) -> Floats:
         """Return the chips of the fewest nodes that hold so many replicas. [1]"""
         taken = replicas * self.slots + np.multiply(prompt_replicas, self.prompt_slots)
         alone = np.maximum(replicas * self.nodes, np.multiply(prompt_replicas, self.prompt_nodes))
         nodes = np.ceil(np.maximum(alone, taken / self.node_slots) - _ROUNDING)
-        return np.asarray(nodes * self.node_chips)
+        return np.asarray(nodes * self.node_chips + self.apart)
 
 
 def _stages(node_chips: int, chips: Floats, stages: Floats) -> tuple[Floats, Floats]:

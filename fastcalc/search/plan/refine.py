@@ -9,7 +9,7 @@ from fastcalc.core.overflow import batch_without_host
 from fastcalc.formulas.types import Bools, Floats, Ints
 from fastcalc.search.plan.fleet import chips_within
 from fastcalc.search.plan.pools import Pool
-from fastcalc.search.plan.score import Scored, chips_of
+from fastcalc.search.plan.score import Scored
 from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.grid import Grid
 
@@ -147,10 +147,9 @@ def _costs_of(group: Scored, service: Service, places: Ints, needed: Floats) -> 
     needed : replicas, not rounded to whole ones [1]
     """
     replicas = np.maximum(np.ceil(needed - 1e-6), 1.0)
-    prompt_replicas = group.crew.prompt_replicas[places]
-    fewer = chips_of(group.packing.at(places), replicas, prompt_replicas, group.pool)
-    is_unlike = group.pool is not None and group.pool.scenario is not None
-    most = service.max_chips if is_unlike else chips_within(service, group.grid.scenario)
+    fewer = group.packing.at(places).chips(replicas, group.crew.prompt_replicas[places])
+    # Of two kinds of chips a budget says no number.
+    most = service.max_chips if group.packing.apart else chips_within(service, group.grid.scenario)
     share = fewer / group.values["chips"][places]
     cost = (group.cost[places] - group.more) * share + group.more
     return np.where(fewer <= most, cost * (1.0 + _AS_MUCH), np.inf)

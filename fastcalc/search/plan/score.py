@@ -157,16 +157,8 @@ def score(
     """
     points = solved(grid)
     points = replace(points, estimate=points.estimate.slowed(service.deviations))
-    limit = float(grid.site.machine.software.max_sequences)
-    dp = np.array([layout.dp for layout in grid.layouts])[:, np.newaxis]
     is_new = np.diff(np.broadcast_to(grid.batches, grid.shape[1:]), prepend=0.0) > 0.0
-    fits = (
-        np.broadcast_to(points.estimate.is_certain, grid.shape)[0]
-        & (grid.batches <= limit * dp)
-        & is_new
-    )
-    # A server queues before it serves less for a host's memory.
-    fits = fits & ~np.broadcast_to(overflows(points.estimate), grid.shape)[0]
+    fits = is_new & _fits(grid, points)
     (layout, place), replica = np.nonzero(fits), Replica.of(points, fits)
     if prompt_pools is None:
         apart = pools(grid, service, points) if can_be_apart(grid, service) else ()
@@ -191,12 +183,11 @@ def score(
         replicas, busy, waits, busiest = needed(service, seconds, ttft, queues)
         carried = busiest / seconds
         crew = Crew.of(replicas, carried, pool)
-        is_unlike = pool is not None and pool.scenario is not None
-        packing = Packing.of(node_chips, replica.chips, replica.pp, None if is_unlike else pool)
+        packing = Packing.of(node_chips, replica.chips, replica.pp, pool)
         if service.is_fleet:
             crew = crew_within(chips_within(service, grid.scenario), packing, carried, pool)
             busy = np.minimum(crew.requests * seconds / crew.replicas, busiest)
-        chips = chips_of(packing, crew.replicas, crew.prompt_replicas, pool)
+        chips = packing.chips(crew.replicas, crew.prompt_replicas)
         first = mixed.over_limits(service, waits, ttft)
         first = _held_against_limit(service, first, ttft, waits, pool)
         tpot = replica.tpot_in_traffic if pool is None else replica.tpot
@@ -210,21 +201,22 @@ def score(
     return deployments
 
 
+def _fits(grid: Grid, points: EvaluatedPoints) -> Bools:
+    """Return which layouts hold which batches, that their engine decodes at once."""
+    limit = float(grid.site.machine.software.max_sequences)
+    dp = np.array([layout.dp for layout in grid.layouts])[:, np.newaxis]
+    is_held = np.broadcast_to(points.estimate.is_certain, grid.shape)[0]
+    # A server queues before it serves less for a host's memory.
+    is_over = np.broadcast_to(overflows(points.estimate), grid.shape)[0]
+    return np.asarray(is_held & (grid.batches <= limit * dp) & ~is_over)
+
+
 UNITS: dict[Objective, Callable[[Scenario], float | None]] = {
     "usd": lambda scenario: scenario.pricing.per_chip_hour(scenario.hardware),
     "watts": lambda scenario: site_power(scenario.hardware),
     "chips": lambda _: 1.0,
 }
 """What is to be least, of a chip."""
-
-
-def chips_of(
-    packing: Packing, replicas: Floats, prompt_replicas: ArrayLike, pool: Pool | None
-) -> Floats:
-    """Return the chips of all replicas, in whole nodes; those of an unlike pool are apart. [1]"""
-    if pool is not None and pool.scenario is not None:
-        return packing.chips(replicas, 0.0) + pool.chips
-    return packing.chips(replicas, prompt_replicas)
 
 
 def _held_against_limit(
