@@ -13,9 +13,6 @@ from typing import Any
 _OPTION, _COMMAND, _GIVEN, _END = "\ue000\ue001\ue002\ue003"
 _MENTION = re.compile(f"([{_OPTION}{_COMMAND}])([^{_GIVEN}{_END}]*){_GIVEN}?([^{_END}]*){_END}")
 
-_VALUE = re.compile(r"(?!.*[A-Z]{3}).+")
-"""What is given to an option that is no placeholder."""
-
 _FLAGS = {"out": "-o", "everything": "--all", "models": "MODEL", "with_": "--with"}
 """Of fields that are called otherwise; models have no flag."""
 
@@ -69,9 +66,10 @@ def as_arguments(text: str) -> str:
 
 
 def as_prose(text: str) -> str:
-    """Return a sentence for a reader who has no command line: without advice on options.
+    """Return a sentence for a reader who has no command line: without advice on what to type.
 
-    A value that an option would have to have is news; what to type is not.
+    A value with which the answer would be another is news, and stays. What only says where to look
+    is empty.
 
     >>> as_prose(f"tried: up to 8 chips ({option('notes')}); {option('wide')} says why")
     'tried: up to 8 chips'
@@ -83,20 +81,20 @@ def as_prose(text: str) -> str:
     if _END not in text:
         return text
     plain = re.sub(rf" \([^()]*{_END}[^()]*\)", "", text)
-    clauses = [clause for clause in map(_without_advice, plain.split("; ")) if clause]
+    first, *others = map(_without_advice, plain.split("; "))
+    clauses = [clause for clause in (first, *others) if clause and first]
     ends = "." * (text.endswith(".") and not plain.endswith(clauses[-1] if clauses else "."))
     return "; ".join(clauses) + ends
 
 
 def _without_advice(clause: str) -> str:
     """Return a clause up to what it tells to type, empty where it tells nothing else."""
-    advice = next(
-        (mention for mention in _MENTION.finditer(clause) if not _VALUE.fullmatch(mention[3])), None
-    )
-    if advice is None:
+    if _END not in clause:
+        return clause
+    head = clause[: next(_MENTION.finditer(clause)).start()]
+    if head.endswith("would with "):
         return _written(clause, lambda field, given: f"{field.replace('_', ' ')} {given}", str)
-    head = clause[: advice.start()]
-    if head.endswith(", with "):  # all of it is there with the option
+    if head.startswith("to ") or head.endswith(", with "):
         return ""
     return head[: max(head.rfind(": "), head.rfind(", "), 0)]
 

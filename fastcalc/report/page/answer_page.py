@@ -53,8 +53,7 @@ def document(
 
 def preformatted(title: str, text: str, command: str) -> str:
     """Return the page of an answer that a terminal prints as text alone."""
-    prose = "\n".join(map(as_prose, text.splitlines()))
-    return filled(Page(title, [], "", {"In full": f"<pre>{escape(prose)}</pre>"}, command))
+    return filled(Page(title, [], "", {"In full": f"<pre>{escape(text)}</pre>"}, command))
 
 
 def _all(assumptions: Record) -> str:

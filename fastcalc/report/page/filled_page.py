@@ -68,7 +68,9 @@ def filled(page: Page) -> str:
         "style": _style(sections),
         "script": _text("report.js"),
         "marks": MARKS,
-        "verdict": "".join(f"<p>{escape(as_prose(sentence))}</p>" for sentence in page.verdict),
+        "verdict": "".join(
+            f"<p>{escape(prose)}</p>" for prose in map(as_prose, page.verdict) if prose
+        ),
         "about": escape(page.about),
         "command": escape(page.command),
         "sections": sections,
