@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from statistics import NormalDist
 
 import numpy as np
 
@@ -13,9 +12,9 @@ from fastcalc.core.placement.placement import AnyPlacement
 from fastcalc.formulas.ranges import half_width
 from fastcalc.formulas.types import ArrayLike, Floats, floats
 
-TO_LOW_END = NormalDist().inv_cdf(0.9)
+TO_LOW_END = 1.2815515655446004
 """Standard deviations of a speed's logarithm from what is expected to an end of its 80 % range,
-which nine in ten are within where errors are lognormal. [1]"""
+which nine in ten stay above where errors are lognormal. [1]"""
 
 
 def is_fitted_kind(engine: Engine, hardware: Hardware, phase: Phase = "decode") -> bool:

@@ -1,12 +1,11 @@
 """The price of not knowing speeds, and how to measure what lowers it most, in words and records."""
 
-import shlex
 from collections.abc import Iterator
 
 from fastcalc.mentions import option
 from fastcalc.report.numbers_as_text import dollars, many
 from fastcalc.report.records import Record, plain
-from fastcalc.search.plan.decision import Plan
+from fastcalc.report.servers.benchmark import bench_command
 from fastcalc.search.plan.regret import BATCHES, Measurement
 from fastcalc.search.plan.verdict import Verdict
 
@@ -52,20 +51,6 @@ def regret_notes(verdict: Verdict, *, matters: bool = False) -> Iterator[str]:
             f"its speed is then known to {best.error - 1.0:.0%}; {best.minutes} minutes are enough "
             f"to read weights from a drive and serve {BATCHES} batches"
         )
-
-
-def bench_command(plan: Plan, name: str) -> str:
-    """Return what measures a replica of a plan at its batch, with vLLM's own benchmark.
-
-    name : of the model, as the user typed it
-    """
-    traffic, batch = plan.scenario.traffic, int(plan.batch)
-    model = plan.scenario.model.repositories.get(name.lower(), name)
-    words = ["vllm", "bench", "serve", "--model", model, "--dataset-name", "random"]
-    words += ["--random-input-len", f"{float(traffic.prompt):.0f}"]
-    words += ["--random-output-len", f"{float(traffic.output):.0f}", "--ignore-eos"]
-    words += ["--max-concurrency", str(batch), "--num-prompts", str(BATCHES * batch)]
-    return shlex.join([*words, "--save-result"])
 
 
 def regret_record(verdict: Verdict) -> Record | None:
