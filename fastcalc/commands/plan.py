@@ -78,6 +78,11 @@ def run(request: FindPlans) -> CommandAnswer:
             lambda: report.details(verdict, typed),
             notes,
         )
+    if service.deviations and decision.plans[0].replica.estimate.low is None:
+        raise InputError(
+            f"{option('confidence')} rests on ranges, and {decision.plans[0].scenario.engine.id} "
+            "has none; leave it out"
+        )
     plans = decision.plans[: request.top]
     if request.emit is not None:
         return started(request, [(decision.plans[0], service)], notes)

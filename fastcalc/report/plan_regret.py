@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from fastcalc.mentions import option
-from fastcalc.report.numbers_as_text import dollars, many
+from fastcalc.report.numbers_as_text import many
 from fastcalc.report.records import Record, plain
 from fastcalc.report.servers.benchmark import bench_command
 from fastcalc.search.plan.regret import BATCHES, Measurement
@@ -11,6 +11,11 @@ from fastcalc.search.plan.verdict import Verdict
 
 _MATTERS = 0.01
 """Share of a bill above which regret is worth a line of a first screen. [1]"""
+
+
+def _rough(usd: float) -> str:
+    """Return dollars in two digits, which is more than is known of them."""
+    return f"{float(f'{usd:.2g}'):,.0f}"
 
 
 def regret_notes(verdict: Verdict, *, matters: bool = False) -> Iterator[str]:
@@ -24,17 +29,17 @@ def regret_notes(verdict: Verdict, *, matters: bool = False) -> Iterator[str]:
     before, bill = regret.expected[0], regret.plans[0].usd_per_month or 0.0
     if matters and before <= _MATTERS * bill:
         return
-    text = f"not knowing speeds is expected to cost ${dollars(before)} a month"
+    text = f"not knowing speeds is expected to cost about ${_rough(before)} a month"
     best = next(iter(regret.measurements), None)
     if best is None or best.regret + best.usd >= before:
         yield f"{text}, which no measurement lowers by its price"
         return
     chip = best.plan.scenario.hardware.id
     rented = f"rent {best.plan.layout.chips} {chip} for {best.minutes} minutes"
-    yield (f"{text}: {rented}, ${best.usd:,.2f}, lowers that to ${dollars(best.regret)}")
+    yield (f"{text}: {rented}, ${best.usd:,.2f}, lowers that to ${_rough(best.regret)}")
     if not matters and regret.plans[1:]:
         others = (
-            f"{plan.scenario.hardware.id} ${dollars(usd)}"
+            f"{plan.scenario.hardware.id} ${_rough(usd)}"
             for plan, usd in zip(regret.plans[1:], regret.expected[1:], strict=True)
         )
         yield (
