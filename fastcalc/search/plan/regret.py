@@ -20,8 +20,8 @@ COMPARED = 3
 """Chips whose best plans are compared: others cost so much more that they are seldom best. [1]"""
 
 _DEVIATIONS = np.linspace(-2.4, 2.4, 9)
-"""Standard deviations of a chip's speed at which the best plan is searched. Costs go in steps between
-them: regret is within a fifth of what 49 of them give. [1]"""
+"""Standard deviations of a chip's speed at which the best plan is searched. Costs go in steps
+between them: regret is within a fifth of what 49 of them give. [1]"""
 
 _WEIGHTS_A_SECOND = 0.75e9
 """At which a server reads weights: 67 billion in 16 bits in three minutes, of a drive that works as
