@@ -20,6 +20,7 @@ from fastcalc.report.charts import of_accuracy, of_memory, of_outcomes, of_steps
 from fastcalc.report.charts.drawing import (
     COLOURS,
     DARK,
+    GREY,
     MOST,
     Chart,
     ChartAxis,
@@ -27,7 +28,7 @@ from fastcalc.report.charts.drawing import (
     Series,
 )
 from fastcalc.report.charts.figure import figure
-from fastcalc.report.charts.highlight import highlighted
+from fastcalc.report.charts.highlight import FEW, highlighted
 from fastcalc.report.charts.labels import placed
 from fastcalc.report.charts.look import Look
 from fastcalc.requests.drawings import Plot
@@ -413,6 +414,21 @@ def compared(count):
     return [outcome("llama-3.1-70b", chip, batch=(1, 8, 64)) for chip in CHIPS[:count]]
 
 
+def test_of_many_lines_those_of_the_finding_or_those_that_are_named_are_in_colour():
+    """Without their bounds and ranges the others are grey, and drawn first."""
+    chart = of_outcomes.speed(compared(8))
+    assert "wse-3" in chart.finding
+    for patterns, chips in (((), {"wse-3", "h100-sxm"}), (["mi3*"], {"mi300x", "mi355x"})):
+        (panel,) = highlighted(chart, patterns).panels
+        lines = [line for line in panel.series if line.style == "line"]
+        coloured = {line.name for line in lines if line.colour != GREY}
+        assert chips <= coloured
+        assert len(coloured) == (2 if patterns else FEW)
+        assert all((line.low is None) == (line.colour == GREY) for line in lines)
+        bounds = {line.colour for line in panel.series if line.style == "bound"}
+        assert GREY not in bounds
+
+
 def overlapping(texts, renderer):
     """Return pairs of texts that cover each other by more than a hair."""
     boxes = [(text.get_text(), text.get_window_extent(renderer).padded(-0.5)) for text in texts]
@@ -462,14 +478,24 @@ def test_no_name_number_or_key_covers_another_or_is_cut_off(kind, count, width, 
     assert kind == "step" or all(chip in words for chip in CHIPS[:count])
 
 
-def test_a_table_is_drawn(tmp_path):
+def test_a_table_is_drawn(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1795348800")  # 2026-11-22, noon
     table = fc.compare("llama-3.1-8b", on="h100-sxm", batch=[1, 8])
     figure = table.plot(file=tmp_path / "speed.svg")
     assert figure.get_axes()[0].get_xlabel() == "batch (sequences decoded together)"
     assert (tmp_path / "speed.svg").read_text().startswith("<?xml")
     assert table.plot("roofline").get_axes()[0].get_ylabel() == "TFLOP/s of each chip"
     assert figure._repr_png_().startswith(b"\x89PNG")
+    drawn = table.plot("price", style="print", title="$1 or $2", height=4)
+    assert drawn.get_size_inches().tolist() == [3.3, 4.0]
+    words = " ".join(text.get_text() for text in drawn.texts).replace("\n", " ")
+    assert not any(text.get_parse_math() for text in drawn.texts)  # dollars are no formulas
+    assert words.startswith("$1 or $2 Speed and price: Llama 3.1 8B")
+    price, engine = fc.hardware("h100-sxm").price.rent, fc.engine("vllm")
+    for ground in (f"h100-sxm {price.si:.2f} ({price.date})", f"vLLM ({engine.date})"):
+        assert ground in words
+    assert words.endswith(f"fastcalc {fc.__version__}, 2026-11-22")
     with pytest.raises(fc.InputError, match="'stp' is not known: did you mean 'step'"):
         table.plot("stp")
 

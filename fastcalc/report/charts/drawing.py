@@ -210,7 +210,8 @@ class Chart:
 
     def worded(self, wording: Callable[[str], str]) -> "Chart":
         """Return the same, with what its notes mention of options written out."""
-        return replace(self, title=wording(self.title), notes=list(map(wording, self.notes)))
+        title, finding = wording(self.title), wording(self.finding)
+        return replace(self, title=title, finding=finding, notes=list(map(wording, self.notes)))
 
 
 def axes(

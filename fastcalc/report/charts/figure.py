@@ -24,6 +24,7 @@ _STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
     "pdf.fonttype": 42,
     "font.family": "sans-serif",
+    "text.parse_math": False,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "hatch.linewidth": 0.5,

@@ -13,6 +13,7 @@ from string import Template
 from fastcalc import __version__
 from fastcalc.mentions import as_prose
 from fastcalc.report.charts.drawing import COLOURS, DARK, Chart
+from fastcalc.report.charts.highlight import highlighted
 from fastcalc.report.console import Listing, Notes, Part, TextTable, Title, worded
 from fastcalc.report.page.inline_svg import MARKS, figures
 from fastcalc.written import visible
@@ -113,10 +114,9 @@ def drawn(charts: Iterable[Chart], verdict: Sequence[str]) -> str:
     """
     html, notes_shown = "", list[str]()
     for chart in charts:
-        prose = chart.worded(as_prose)
+        prose = highlighted(chart.worded(as_prose))
         new_notes = [note for note in prose.notes if note and note not in notes_shown]
-        finding = as_prose(chart.finding)
-        finding = "" if finding in as_prose(" ".join(verdict)) else finding
+        finding = "" if prose.finding in as_prose(" ".join(verdict)) else prose.finding
         html += "".join(figures(replace(prose, notes=new_notes, finding=finding)))
         notes_shown += new_notes
     pointing = _POINTING if "<use" in html else ""

@@ -15,7 +15,6 @@ from fastcalc.report.charts.drawing import (
     Swing,
     written,
 )
-from fastcalc.report.charts.highlight import highlighted
 from fastcalc.report.charts.labels import GAP, placed
 from fastcalc.report.charts.tornado import LESS, MORE, reach_of
 
@@ -49,7 +48,6 @@ def figures(chart: Chart) -> Iterator[str]:
     What the chart shows stands above the first, its notes below the last.
     """
     about = chart.title.partition(":")[0]  # the page says of which model
-    chart = highlighted(chart)
     drawn = [(about, _bars(chart.bars))] if chart.bars else []
     drawn += [(about, _swings(chart.swings))] if chart.swings else []
     for panel in chart.panels:
@@ -135,11 +133,8 @@ def _labels(panel: Panel, right: float) -> Iterator[str]:
     for label in placed(panel, right - _LEFT, high, _extent, _LINE):
         x, y = _LEFT + label.x, _HIGH - _BOTTOM - label.y
         if label.end is not None:
-            left, up = label.end
-            yield (
-                f'<path class="leader c{label.colour % len(COLOURS)}" '
-                f'd="M{_LEFT + left:.1f} {_HIGH - _BOTTOM - up:.1f}L{x - 2:.1f} {y:.1f}"/>'
-            )
+            left, top = _LEFT + label.end[0], _HIGH - _BOTTOM - label.end[1]
+            yield f'<path class="leader" d="M{left:.1f} {top:.1f}L{x - 2:.1f} {y:.1f}"/>'
         yield f'<text class="name" x="{x:.1f}" y="{y + 4:.1f}">{escape(label.name)}</text>'
 
 
