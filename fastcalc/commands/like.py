@@ -121,6 +121,7 @@ def _measured(request: Request, path: Path, entries: Catalogue) -> "Points":
         texts = {name: as_text(getattr(request, name, None) or "") for name in names}
         chips = readers.names(getattr(request, "on", ""), option("on"))
         models = getattr(request, "models", None) or [getattr(request, "model", "")]
+        models = [] if path.is_dir() else models  # whose files may be of several
         for name, given in (("hardware", chips), ("model", models)):
             texts[name] = as_text(given[0]) if len(given) == 1 else ""
         measured = read(path, catalogue=entries, options=texts, fills_gaps=True)
