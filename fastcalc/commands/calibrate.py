@@ -12,6 +12,7 @@ from fastcalc.catalogue.schema import Engine
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.commands import loading, output
 from fastcalc.commands.answer import CommandAnswer, later, page
+from fastcalc.commands.next_commands import follow_up
 from fastcalc.commands.validate import points_of
 from fastcalc.errors import InputError
 from fastcalc.evidence import left_out
@@ -23,9 +24,10 @@ from fastcalc.evidence.points import Points
 from fastcalc.evidence.score import groups_of
 from fastcalc.evidence.shipped import shipped
 from fastcalc.evidence.validate import Validation
-from fastcalc.mentions import option
+from fastcalc.mentions import flag, option
 from fastcalc.report import calibration as report
 from fastcalc.report.console import output_width, render
+from fastcalc.requests.drawings import WriteReport
 from fastcalc.requests.measurements import Calibrate
 
 _DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?", re.ASCII)
@@ -86,8 +88,14 @@ def _fit_own(request: Calibrate, path: Path) -> None:
     dates = dates or [date.today().isoformat()]
     text = own_engine(rows.engine, fit, name=name, measured=Measured(path.name, max(dates)))
     output.write(text, request.out)
-    parts = partial(report.own_parts, rows, fit, path.name)
-    if request.out is not None and not output.is_stream(request.out):
+    is_kept = request.out is not None and not output.is_stream(request.out)
+    first = rows.engine.own_deployments[0]
+    chip, model = request.hardware or first.hardware, request.model or first.model
+    words = "report", model, flag("on"), chip, flag("engine"), request.out
+    ending = flag("out"), "report.html"
+    line = follow_up(request, WriteReport, *words, ending=ending) if is_kept else None
+    parts = partial(report.own_parts, rows, fit, path.name, line)
+    if is_kept:
         page(replace(request, out=None), lambda screen: parts(screen.width))
     else:
         output.notify(render(parts(output_width()), output_width()))

@@ -5,7 +5,7 @@ from typing import Any
 
 from fastcalc.commands.answer import CommandAnswer, later
 from fastcalc.commands.loading import DEFAULT_MODELS, catalogue, names_typed, scenarios
-from fastcalc.commands.next_commands import follow_up, report_on
+from fastcalc.commands.next_commands import follow_up, report_on, rows_kept
 from fastcalc.core.own_rows import is_of, measured_on
 from fastcalc.core.scenario import Outcome, solve
 from fastcalc.errors import InputError
@@ -94,6 +94,8 @@ def _next(request: Compare, outcomes: Sequence[Outcome]) -> str:
     from fastcalc.requests.search import Frontier  # records need no next command
 
     compared = {outcome.scenario.hardware.id for outcome in outcomes}
+    if request.like and (kept := rows_kept(request, request.like, min(compared))):
+        return kept
     has_groups = not compared <= names_typed(catalogue(request), request.on).keys()
     priced = [outcome for outcome in outcomes if outcome.usd is not None]
     is_searched = priced and not request.speculate and (has_groups or len(priced) == len(outcomes))

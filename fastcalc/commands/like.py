@@ -12,7 +12,7 @@ from fastcalc.core.own_rows import measured_on
 from fastcalc.core.scenario import Scenario, Sharding
 from fastcalc.errors import InputError
 from fastcalc.importers.setup import LAYOUT
-from fastcalc.mentions import option
+from fastcalc.mentions import flag, option
 from fastcalc.requests import readers
 from fastcalc.requests.fields import Request
 from fastcalc.requests.readers import as_text
@@ -126,12 +126,23 @@ def _measured(request: Request, path: Path, entries: Catalogue) -> "Points":
             texts[name] = as_text(given[0]) if len(given) == 1 else ""
         measured = read(path, catalogue=entries, options=texts, fills_gaps=True)
         if measured.faults:
-            sentences = (
-                text.replace(option("hardware"), option("on")) for text in measured.sentences()
-            )
-            raise InputError(*(text.replace(option("model"), "MODEL") for text in sentences))
+            raise InputError(*(_for(request, text, path) for text in measured.sentences()))
     measured.demand()
     return measured
+
+
+def _for(request: Request, sentence: str, path: Path) -> str:
+    """Return what a file lacks, by the words of a request: one without ranks takes an engine."""
+    words = {option("hardware"): option("on"), option("model"): "MODEL"}
+    if not hasattr(request, "tp"):
+        kept = f"fastcalc calibrate {path} {flag('hardware')} CHIP {flag('tp')} N {flag('out')}"
+        words[f"give {option('chips')} or {option('tp')}"] = (
+            f"keep it in an engine, {kept} our-engine.yaml, and give "
+            f"{option('engine', 'our-engine.yaml')} in place of {option('like')}"
+        )
+    for word, replacement in words.items():
+        sentence = sentence.replace(word, replacement)
+    return sentence
 
 
 def _of(scenario: Scenario) -> list[OwnDeployment]:

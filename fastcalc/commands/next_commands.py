@@ -8,6 +8,7 @@ from pathlib import Path
 from fastcalc import mentions
 from fastcalc.commands.loading import DEFAULT_MODELS, catalogue, names_typed
 from fastcalc.core.scenario import Outcome, Sharding
+from fastcalc.importers.setup import LAYOUT
 from fastcalc.mentions import flag
 from fastcalc.requests.evaluation import Compare, FitMemory
 from fastcalc.requests.fields import Request, declared
@@ -94,6 +95,23 @@ def report_on(request: Compare, on: object, file: Path | None = None) -> str:
     models = request.models or DEFAULT_MODELS
     ending = [flag("out"), str(file or "report.html")]
     return follow_up(request, WriteReport, "report", *models, flag("on"), on, ending=ending)
+
+
+def rows_kept(request: Compare, rows: Path, chip: str) -> str | None:
+    """Return the command that keeps rows in an engine with what their file leaves unsaid, if any.
+
+    Searches have no flags for that, but take the engine.
+    """
+    from fastcalc.importers.any_file import is_foreign, read
+
+    if rows.is_dir() or not is_foreign(rows) or not read(rows, catalogue=catalogue(request)).faults:
+        return None
+    names = ("weights", "kv", *LAYOUT)
+    stated: dict[str, object] = {"hardware": chip, "model": (*(request.models or ()), None)[0]}
+    stated |= {name: getattr(request, name) for name in names}
+    words = [word for name, value in stated.items() if value for word in typed(name, value)]
+    line = ["fastcalc", "calibrate", str(rows), *words, flag("out"), "our-engine.yaml"]
+    return mentions.command(shlex.join(line))
 
 
 def typed_as(request: Compare | FitMemory, chip: str) -> str:

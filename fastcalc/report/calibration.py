@@ -64,7 +64,9 @@ def values_page(calibration: Calibration) -> str:
     return "\n".join(lines) + "\n"
 
 
-def own_parts(rows: OwnRows, fit: OwnFit | None, name: str, width: int) -> list[Part]:
+def own_parts(
+    rows: OwnRows, fit: OwnFit | None, name: str, next_command: str | None, width: int
+) -> list[Part]:
     """Return what runs say of an engine: its values where they were fitted, and its deployments."""
     deployments = rows.engine.own_deployments
     engine = f"{rows.engine.id} as fitted" if fit and fit.nodes else rows.engine.id
@@ -72,7 +74,8 @@ def own_parts(rows: OwnRows, fit: OwnFit | None, name: str, width: int) -> list[
     lines = [
         f"{many(count, 'row')} left aside: {reason}" for reason, count in rows.left_aside.items()
     ]
-    return [*page, Notes([*lines, *(_fitted_lines(fit, name) if fit else [_UNFITTED])])]
+    lines += _fitted_lines(fit, name) if fit else [_UNFITTED]
+    return [*page, Notes(lines, next_command)]
 
 
 _UNFITTED = f"values of the engine stay: {FEWEST_RUNS} rows or more would be fitted, too"
