@@ -1,7 +1,9 @@
 """``fastcalc plan --traffic``: classes of requests on replicas of their own, or shared."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import floor
 from pathlib import Path
 
 from fastcalc.catalogue.schema import Model
@@ -24,6 +26,7 @@ from fastcalc.mentions import option
 from fastcalc.report import plan_classes as class_report
 from fastcalc.report import plan_table
 from fastcalc.requests.search import FindPlans
+from fastcalc.search.caches import CachedDeployment
 from fastcalc.search.plan.candidates import candidates
 from fastcalc.search.plan.class_fleet import ClassFleet, ClassShare, OwnedChips, class_fleet
 from fastcalc.search.plan.class_search import Classes, ClassSearch
@@ -39,19 +42,25 @@ def run(request: FindPlans) -> CommandAnswer:
     counts = owned_counts(request)
     prices = chip_prices(request, counts)
     price = {chip: usd for chip, usd in prices.items() if chip not in counts}
-    deployments = _Deployments(replace(request, price=price), service, notes)
-    if people is not None:
-        refuse_people(request)
-        sharing = settled(
-            people, lambda rate: deployments.search.carried(service, rate), _request_seconds
-        )
-        fleet = ClassFleet(None, (ClassShare(sharing),))
-    else:
+
+    def carried_by(traffic: AskedTraffic) -> ClassFleet:
+        deployments = _Deployments(replace(request, price=price), service, notes, traffic)
+        if people is not None:
+            refuse_people(request)
+            sharing = settled(
+                people, lambda rate: deployments.search.carried(service, rate), _request_seconds
+            )
+            return ClassFleet(None, (ClassShare(sharing),))
         owned = [deployments.owned(chip, count, prices.get(chip)) for chip, count in counts.items()]
-        fleet = class_fleet(owned, deployments.search, service, deployments.rate)
+        return class_fleet(owned, deployments.search, service, deployments.rate)
+
+    assert request.traffic is not None
+    asked = read_workload(Path(request.traffic), ttft=service.ttft, tpot=service.tpot)
+    traffic, fleet = _with_caches(asked, carried_by)
+    notes[:] = [*dict.fromkeys(notes), *_caches_note(traffic)]
     answer = class_report.Answer(
         fleet,
-        service.of_classes(deployments.traffic.classes, fleet.requests),
+        service.of_classes(traffic.classes, fleet.requests),
         request.model,
         str(request.traffic),
         typed_of(request),
@@ -73,6 +82,57 @@ def run(request: FindPlans) -> CommandAnswer:
     )
 
 
+_ROUNDS = 6
+"""Hit rates that are tried at most: each is what the plan for the one before finds. [1]"""
+
+
+def _with_caches(
+    asked: AskedTraffic, carried_by: Callable[[AskedTraffic], ClassFleet]
+) -> tuple[AskedTraffic, ClassFleet]:
+    """Return the traffic with what the caches of its plan find, and that plan.
+
+    A plan for a hit rate leaves memory that finds some share of the trace. From what a plan
+    without hits leaves it goes down, until a plan finds no less than it was made for.
+    """
+    fleet = carried_by(asked)
+    if asked.reuse is None:
+        return asked, fleet
+    share = _found_by(fleet, asked)
+    for _ in range(_ROUNDS):
+        if not share:
+            break
+        traffic = asked.with_found(share)
+        planned = carried_by(traffic)
+        found = _found_by(planned, asked)
+        if found >= share:
+            return traffic, planned
+        share = found
+    return asked, fleet
+
+
+def _found_by(fleet: ClassFleet, asked: AskedTraffic) -> float:
+    """Return the share of prompt tokens that the memory of all replicas together finds. [1]"""
+    assert asked.reuse is not None
+    lengths, tokens = asked.classes[0].lengths, 0.0
+    for share in fleet.shares:
+        for pool in share.sharing.pools:
+            plan = pool.plan
+            replica = CachedDeployment(plan.replica, plan.scenario, lengths, asked.reuse)
+            tokens += plan.replicas * replica.own_size / replica.bytes_per_token
+    # Rounded down to what a record shows again.
+    return floor(float(asked.reuse.hit(tokens)) * 1e4) / 1e4
+
+
+def _caches_note(traffic: AskedTraffic) -> Iterator[str]:
+    """Say what share of the prompts of a trace is found."""
+    share = traffic.classes[0].prefix_hit
+    if traffic.reuse is not None:
+        yield (
+            f"{share:.2%} of the prompt tokens of this trace are found in the memory that these "
+            "replicas leave, where prompts that begin alike come to the same one"
+        )
+
+
 def _request_seconds(sharing: Sharing) -> float | None:
     """Return the mean time of a request over all classes, None where not all are served. [s]"""
     if not sharing.pools:
@@ -90,12 +150,14 @@ class _Deployments:
 
     service : what is asked but for the requests themselves
     notes : takes what to know of how chips and models came about
+    traffic : the classes of the file
     pricing : of all chips, where it is not that of the request
     """
 
     request: FindPlans
     service: Service
     notes: list[str]
+    traffic: AskedTraffic
     pricing: Pricing | None = None
 
     @cached_property
@@ -108,16 +170,8 @@ class _Deployments:
         alone = replace(self.request, on=(owned_as_typed(self.request, chip),), price=None)
         pricing = Pricing("tco", user_prices={} if usd is None else {chip: usd})
         hardware = loading.catalogue(self.request).hardware(chip)
-        search = _Deployments(alone, self.service, self.notes, pricing).search
+        search = _Deployments(alone, self.service, self.notes, self.traffic, pricing).search
         return OwnedChips(hardware, count, pricing.per_chip_hour(hardware), search)
-
-    @cached_property
-    def traffic(self) -> AskedTraffic:
-        """The classes of the file."""
-        assert self.request.traffic is not None
-        return read_workload(
-            Path(self.request.traffic), ttft=self.service.ttft, tpot=self.service.tpot
-        )
 
     @cached_property
     def rate(self) -> float | None:

@@ -47,7 +47,7 @@ class Mix(Traffic):
             prompt=prompt,
             output=float(kinds.share @ kinds.output),
             context=float(kinds.held @ kinds.context),
-            prefix_hit=max(1.0 - computed / prompt, 0.0),
+            prefix_hit=round(max(1.0 - computed / prompt, 0.0), 12),
             speculation=speculation,
             classes=tuple(classes),
             arriving=arriving,

@@ -16,6 +16,7 @@ from fastcalc.catalogue.reader import Document, scan
 from fastcalc.catalogue.schema.workloads import Client, Distribution, Workload
 from fastcalc.catalogue.validation import validate
 from fastcalc.core.request_class import Lengths, RequestClass
+from fastcalc.core.reuse import Reuse
 from fastcalc.core.typical_lengths import PART_EDGES, typical_lengths
 from fastcalc.errors import InputError
 from fastcalc.formulas.lengths import lognormal_sigma, normal_quantile
@@ -35,11 +36,18 @@ class AskedTraffic:
     """Classes of requests, and how many arrive a second, if the file says.
 
     models : the model of each class that does not take the one asked for, by its name
+    reuse : of the prompts of a trace that says which blocks of them are the same
     """
 
     classes: tuple[RequestClass, ...]
     rate: float | None
     models: dict[str, str]
+    reuse: Reuse | None = None
+
+    def with_found(self, share: float) -> "AskedTraffic":
+        """Return the same with a share of each prompt found in the prefix cache."""
+        classes = tuple(replace(kind, prefix_hit=share) for kind in self.classes)
+        return replace(self, classes=classes)
 
 
 def read_workload(path: Path, *, ttft: float = inf, tpot: float = inf) -> AskedTraffic:
@@ -52,7 +60,10 @@ def read_workload(path: Path, *, ttft: float = inf, tpot: float = inf) -> AskedT
     if path.suffix.lower() not in (".yaml", ".yml"):
         trace = read_trace(path)
         limited = RequestClass(path.stem, 1.0, lengths_of(trace), ttft=ttft, tpot=tpot)
-        return AskedTraffic((limited,), trace.rate, {})
+        block, reuse = trace.block, None
+        if block is not None:
+            reuse = Reuse.of(trace.prompt, trace.blocks, trace.ends, block)
+        return AskedTraffic((limited,), trace.rate, {}, reuse)
     document, workload = _document(path)
     limits = {"ttft": ttft, "tpot": tpot}
     classes = [
