@@ -179,7 +179,7 @@ ANSWERS = {
     "fit llama-3.1-8b --on h100-sxm,wse-3": "dense weights",
     "validate my-runs.csv": "Predicted against measured",
     "sensitivity llama-3.1-8b --on h100-sxm": "10 % less of it",
-    "diagnose my-slow-runs.csv": "Settings known to change it",
+    "diagnose my-slow-runs.csv": '<use class="area c1"',
     "fastmode llama-3.1-8b --on h100-sxm --curve": "<pre>",
     "claims --explain 4": "<pre>",
 }

@@ -13,7 +13,7 @@ import pytest
 
 from fastcalc.commands import report as show_report
 from fastcalc.requests.drawings import WriteReport
-from tests.helpers import contrast
+from tests.helpers import contrast, run
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 DRIVER = shutil.which("chromedriver")
@@ -106,6 +106,27 @@ def test_prices_stay_in_sight_on_a_narrow_screen(open_at):
             scrolled,
         )
         assert 0 < name < left < right <= 390
+
+
+@pytest.mark.parametrize("asked", ["plan", "fastmode --smaller none", "frontier --max-chips 2"])
+def test_other_answers_fit_a_phone(open_at, tmp_path, capsys, monkeypatch, asked):
+    name, *flags = asked.split()
+    made = (name, "llama-3.1-8b", "--on", "h100-sxm", *flags, "-o", str(tmp_path / "page.html"))
+    assert run(*made, capsys=capsys, monkeypatch=monkeypatch).code == 0
+    browser = open_at(390)
+    browser.get((tmp_path / "page.html").as_uri())
+    assert browser.get_log("browser") == []
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
+    left, right = browser.execute_script(
+        """const price = document.querySelector("td.price").getBoundingClientRect();
+        return [price.left, price.right];"""
+    )
+    assert 0 < left < right <= 390
+    head = browser.find_element("css selector", "th.price button")
+    head.click()
+    cells = browser.find_elements("css selector", "table:first-of-type td.price")
+    values = [float(cell.get_attribute("data-v")) for cell in cells if cell.text != "-"]
+    assert values == sorted(values)
 
 
 def test_scripts_and_styles_of_others_are_refused(open_at, page, tmp_path):

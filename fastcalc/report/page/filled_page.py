@@ -119,7 +119,7 @@ def drawn(charts: Iterable[Chart], verdict: Sequence[str]) -> str:
         finding = "" if prose.finding in as_prose(" ".join(verdict)) else prose.finding
         html += "".join(figures(replace(prose, notes=new_notes, finding=finding)))
         notes_shown += new_notes
-    pointing = _POINTING if "<use" in html else ""
+    pointing = _POINTING if "<title>" in html else ""
     return f'{pointing}<div class="charts">{html}</div>' if html else ""
 
 

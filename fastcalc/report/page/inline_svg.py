@@ -116,12 +116,15 @@ def _series(panel: Panel, series: Series, right: float) -> Iterator[str]:
         yield f'<polygon class="{kind} {colour}" points="{" ".join(edge)}"/>'
     if series.style in ("line", "bound"):
         yield f'<polyline class="{series.style} {colour}" points="{" ".join(_pairs(x, y))}"/>'
+    shape = f"#m{series.colour % len(COLOURS)}"
     for left, top, tip in zip(x, y, series.tips, strict=False):
         yield (
             f'<use class="point {"spot" if series.style == "area" else colour}" '
-            f'href="#m{series.colour % len(COLOURS)}" x="{left:.1f}" y="{top:.1f}">'
-            f"<title>{escape(tip)}</title></use>"
+            f'href="{shape}" x="{left:.1f}" y="{top:.1f}"><title>{escape(tip)}</title></use>'
         )
+    if series.style == "points" and not series.tips:
+        for left, top in zip(x, y, strict=True):
+            yield f'<use class="area {colour}" href="{shape}" x="{left:.1f}" y="{top:.1f}"/>'
 
 
 def _pairs(x: Floats, y: Floats) -> list[str]:
