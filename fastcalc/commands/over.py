@@ -72,7 +72,10 @@ def _ascending(listed: Sequence[ListedChange]) -> list[ListedChange]:
     """Return the values of a number in order, or refuse words."""
     words = [change.written for change in listed if isinstance(change.value, str)]
     if words:
-        raise InputError(f"{option('over')} {shown(words[0])}: an axis takes numbers of one unit")
+        raise InputError(
+            f"{option('over')} {shown(words[0])}: an axis takes numbers of one unit, without "
+            "exponents"
+        )
     return sorted(listed, key=lambda change: change.value)
 
 

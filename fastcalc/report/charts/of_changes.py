@@ -136,16 +136,27 @@ def _lines(
 
 
 def _bought(name: str, label: str, across: Varied, x: Floats, y: Floats) -> str:
-    """Say what a figure is at both ends, and from which value on it changes no more."""
-    ends = f"{name}: {number(float(y[0]))} {label} at {across.said(float(x[0]))}"
-    if len(x) == 1:
-        return f"{ends}."
-    ends = f"{ends}, {number(float(y[-1]))} at {across.said(float(x[-1]))}"
+    """Say what a figure is at both ends, and from which value on it hardly changes.
+
+    >>> speeds = np.array([10.0, 20.0, 20.0, 20.0])
+    >>> bandwidth = Varied("bandwidth", "TB/s", np.array([1.0, 2.0, 4.0, 8.0]))
+    >>> _bought("chip", "tokens/s", bandwidth, bandwidth.values, speeds)
+    'chip: 10.0 tokens/s at 1 TB/s, 20.0 at 8 TB/s; from 2 TB/s on less than 1 % changes.'
+    """
+    low, high = (number(float(end)) for end in (y[0], y[-1]))
+    opening = f"{name}: ${low}{label[1:]}" if label.startswith("$") else f"{name}: {low} {label}"
     still = np.abs(y / y[-1] - 1.0) < 0.01
-    settled = len(y) - int(np.argmin(still[::-1])) if not still.all() else 0
-    if settled >= len(y) - 1:
-        return f"{ends}."
-    return f"{ends}; from {across.said(float(x[settled]))} on less than 1 % changes."
+    if still.all():
+        return f"{opening}, whatever {across.path} is."
+    settled = len(y) - int(np.argmin(still[::-1]))
+    is_reached = bool(x[settled] * _SETTLED < x[-1])
+    beyond = f"; from {across.said(float(x[settled]))} on less than 1 % changes" * is_reached
+    at = [across.said(float(end)) for end in (x[0], x[-1])]
+    return f"{opening} at {at[0]}, {high} at {at[1]}{beyond}."
+
+
+_SETTLED = 1.4
+"""How far before the last value a figure is settled to be spoken of: a slope ends anywhere. [1]"""
 
 
 def _map(
