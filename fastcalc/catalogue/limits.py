@@ -58,6 +58,8 @@ LIMITS = {
     "number": Limit(_SMALL, 1e6, zero=True),
     "speed": Limit(_SMALL, 1e9),  # tokens or requests a second
     "duration": Limit(_SMALL, 1e9, "s"),
+    "years": Limit(0.1, 100.0),
+    "energy price": Limit(_SMALL, 100.0, "USD/kWh", zero=True),
     "dollars": Limit(_SMALL, 1e9),
     "measured": Limit(_SMALL, 1e18),
     "any": Limit(_SMALL, 1e18, zero=True),  # of foreign files, before it means anything

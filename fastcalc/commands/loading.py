@@ -9,20 +9,27 @@ from fastcalc.catalogue.kinds import Kind
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Engine, Hardware, Model, Parameters
 from fastcalc.catalogue.schema.engine_parameters import STARTED_WITH
+from fastcalc.catalogue.schema.hardware import Terms
 from fastcalc.catalogue.selection import selected, single_names
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.commands.like import like
 from fastcalc.core.chip.host import memory_choice
 from fastcalc.core.chip.machine import tier_position
 from fastcalc.core.chip.tier import MemoryChoice, PlaceFor, own_tiers
-from fastcalc.core.pricing import PriceBasis, Pricing
+from fastcalc.core.pricing import USD_PER_KWH, YEARS, PriceBasis, Pricing
 from fastcalc.core.scenario import Scenario, Sharding, by_layout, engine_for
 from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.requests import readers
 from fastcalc.requests.evaluation import Compare
-from fastcalc.requests.groups import EngineLimits, HostMemory, OwnFolders, Prices
+from fastcalc.requests.groups import (
+    EngineLimits,
+    HostMemory,
+    OwnFolders,
+    PriceBasisOnly,
+    Prices,
+)
 from fastcalc.requests.number_lists import numbers
 from fastcalc.requests.readers import as_text
 from fastcalc.requests.speculate import speculation
@@ -182,9 +189,37 @@ def engines_of(
     return [engines[machine_class] for machine_class in classes]
 
 
+def basis_of(request: PriceBasisOnly) -> Pricing:
+    """Return what prices are of: a cloud and its terms, or ownership over years.
+
+    Raises InputError if a flag is of the other.
+    """
+    basis = readers.choice(request.price_basis, option("price_basis"), get_args(PriceBasis))
+    if request.offer is not None:
+        readers.choice(request.offer, option("offer"), get_args(Terms))
+        if basis == "tco":
+            raise InputError(
+                f"{option('offer', request.offer)} is of clouds, and "
+                f"{option('price_basis', 'tco')} of what owning costs; leave one out"
+            )
+    numbers = {"years": ("years", YEARS), "electricity": ("energy price", USD_PER_KWH)}
+    for name, (kind, usual) in numbers.items():
+        if (value := getattr(request, name)) is not None:
+            readers.number(value, option(name), LIMITS[kind], usual)
+            if basis == "cloud" and getattr(request, "own", None) is None:
+                raise InputError(
+                    f"{option(name)} is of owned chips; give {option('price_basis', 'tco')}, too"
+                )
+    return Pricing(
+        cast(PriceBasis, basis),
+        offer=cast(Terms | None, request.offer),
+        years=YEARS if request.years is None else request.years,
+        usd_per_kwh=USD_PER_KWH if request.electricity is None else request.electricity,
+    )
+
+
 def pricing_of(chips: list[Hardware], request: Prices, *, utilization: float) -> Pricing:
     """Return how an hour of each chip is priced."""
-    basis = readers.choice(request.price_basis, option("price_basis"), ("cloud", "tco"))
     share = readers.share(utilization, option("utilization"))
     usd_per_hour: dict[str, float] = {}
     for name, value in readers.prices(request.price):
@@ -196,7 +231,7 @@ def pricing_of(chips: list[Hardware], request: Prices, *, utilization: float) ->
                 f"{option('on')} has {compared}"
             )
         usd_per_hour[ids[0]] = value
-    return Pricing(cast(PriceBasis, basis), share, usd_per_hour)
+    return replace(basis_of(request), utilization=share, user_prices=usd_per_hour)
 
 
 def catalogue(request: OwnFolders) -> Catalogue:

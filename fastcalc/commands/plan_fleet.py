@@ -5,7 +5,6 @@ from functools import partial
 
 from fastcalc.commands import loading, plan
 from fastcalc.commands.answer import CommandAnswer, no_answer
-from fastcalc.core.pricing import Pricing
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.report import commands, plan_columns, plan_fleet, plan_table
@@ -109,7 +108,8 @@ def _owned(
     typed = owned_as_typed(request, chip)
     alone = replace(request, on=(typed,), price=None)
     grids = plan.grids_of(alone, service, notes)
-    pricing = Pricing("tco", user_prices={chip: prices[chip]} if chip in prices else {})
+    of_chip = {chip: prices[chip]} if chip in prices else {}
+    pricing = replace(loading.basis_of(request), basis="tco", offer=None, user_prices=of_chip)
     priced = [grid.part(scenario=replace(grid.scenario, pricing=pricing)) for grid in grids]
     return Owned(loading.catalogue(request).hardware(typed), count, priced)
 

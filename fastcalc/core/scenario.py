@@ -379,7 +379,7 @@ def _warnings(outcome: Location) -> Iterable[str]:
     yield from engine_notes(hardware, engine, is_borrowed=scenario.engine_is_borrowed)
     if outcome.usd_per_hour is None:
         yield (
-            f"{hardware.id} has no {scenario.pricing.basis} price, so $ are empty; give one with "
+            f"{hardware.id} has no {scenario.pricing.name} price, so $ are empty; give one with "
             f"{option('price', f'{hardware.id}=USD')}"
         )
     if scenario.ignores_ranks:

@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from fastcalc.core.pricing import USD_PER_KWH, YEARS
 from fastcalc.core.scenario import Scenario
 from fastcalc.mentions import command
 
@@ -44,6 +45,11 @@ def compare_command(scenario: Scenario, typed: Typed) -> str:
     for name in ranks:
         words += [f"--{name}", str(getattr(scenario.sharding, name))]
     words += ["--price-basis", pricing.basis] if pricing.basis != "cloud" else []
+    words += ["--offer", pricing.offer] if pricing.offer else []
+    if pricing.basis == "tco":
+        words += ["--years", f"{pricing.years!r}"] if pricing.years != YEARS else []
+        is_usual = pricing.usd_per_kwh == USD_PER_KWH
+        words += [] if is_usual else ["--electricity", f"{pricing.usd_per_kwh!r}"]
     words += ["--utilization", repr(pricing.utilization)] if pricing.utilization != 1.0 else []
     words += (
         ["--price", f"{chip}={pricing.user_prices[chip]!r}"] if chip in pricing.user_prices else []

@@ -9,7 +9,7 @@ from fastcalc.core.chosen_layouts import layouts_of
 from fastcalc.core.defaults_used import power_notes
 from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.placement.layout import Layout
-from fastcalc.core.pricing import USD_PER_KWH, YEARS, Pricing
+from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Location, Outcome
 from fastcalc.core.speed_range import range_note
 from fastcalc.mentions import option
@@ -250,8 +250,11 @@ def prices(outcomes: Sequence[Outcome], *, in_short: bool = False) -> str:
 def basis_of(pricing: Pricing) -> str:
     """Say what prices are of, in a phrase."""
     if pricing.basis == "cloud":
-        return "cloud"
-    return f"ownership (purchase and power, no host) over {YEARS:.0f} years at {USD_PER_KWH} $/kWh"
+        return f"cloud, {pricing.offer}" if pricing.offer else "cloud"
+    return (
+        f"ownership (purchase and power, no host) over {pricing.years:g} years at "
+        f"{pricing.usd_per_kwh:g} $/kWh"
+    )
 
 
 def priced(pricing: Pricing, chip: Hardware, *, in_short: bool) -> str:

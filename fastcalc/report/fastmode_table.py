@@ -248,7 +248,7 @@ def _way(answer: Answer, option: Option) -> str:
     chips = option.outcome.scenario.hardware, answer.today.scenario.hardware
     if chips[0].id == chips[1].id:
         return phrase
-    basis = "cloud prices" if pricing.basis == "cloud" else "costs of ownership"
+    basis = f"{pricing.name} prices" if pricing.basis == "cloud" else "costs of ownership"
     hours = " over ".join(dollars(pricing.per_chip_hour(chip)) for chip in chips)
     return f"{phrase}, by {basis} of {hours} $ a chip-hour"
 

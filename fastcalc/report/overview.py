@@ -95,6 +95,8 @@ def _settings(outcomes: Sequence[Outcome]) -> Iterator[str]:
         yield f"placed for {memory.place_for}"
     if pricing.basis != "cloud":
         yield "cost of ownership"
+    if pricing.offer:
+        yield f"{pricing.offer} prices"
     if pricing.utilization != 1.0:
         yield f"in use {pricing.utilization * 100:g} % of the hours paid for"
     for chip in dict.fromkeys(outcome.scenario.hardware.id for outcome in outcomes):

@@ -1,11 +1,14 @@
 """What stands under a plan: how sure it is, what came second, and why the others lost."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import inf
-from typing import Any
+from typing import Any, get_args
 
+from fastcalc.catalogue.schema.hardware import Terms
 from fastcalc.core.defaults_used import power_notes
 from fastcalc.core.own_formats import own_formats
+from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.mentions import option
 from fastcalc.report.compare import basis_of, priced
 from fastcalc.report.numbers_as_text import dollars, many, number, size
@@ -40,6 +43,7 @@ def first_notes(verdict: Verdict, shown: Sequence[Plan]) -> list[str]:
         *_busy(chosen, service),
         *idle(chosen),
         *prices_of(shown, in_short=True),
+        *(ways_to_pay(chosen) if chosen.scenario.pricing.name != "cloud" else ()),
         *_powers(shown, service),
         *dict.fromkeys(chosen.replica.warnings),
         *unknown,
@@ -100,6 +104,23 @@ def prices_of(shown: Sequence[Plan], *, in_short: bool = False) -> Iterator[str]
         yield f"{about}: {', '.join(listed)}"
 
 
+def ways_to_pay(chosen: Plan) -> Iterator[str]:
+    """Say what a plan's chips cost in each way that has a price, and when reserving pays."""
+    pricing, chip = chosen.scenario.pricing, chosen.scenario.hardware
+    rented = {terms: replace(pricing, basis="cloud", offer=terms) for terms in get_args(Terms)}
+    ways = rented | {"owned without host": replace(pricing, basis="tco", offer=None)}
+    hours = {name: replace(way, user_prices={}).per_chip_hour(chip) for name, way in ways.items()}
+    chips = chosen.values["chips"] * HOURS_PER_MONTH
+    bills = [f"{name} ${dollars(usd * chips)}" for name, usd in hours.items() if usd is not None]
+    if len(bills) < 2:
+        return
+    note = f"ways to pay for {chip.id} a month: {', '.join(bills)}"
+    used, reserved = hours["on-demand"], hours["reserved"]
+    if used and reserved:
+        note += f"; reserving pays if they serve above {reserved / used:.0%} of the hours"
+    yield note
+
+
 def _powers(shown: Sequence[Plan], service: Service) -> Iterator[str]:
     """Yield the powers that files leave out, where power is to be least."""
     chips = {plan.scenario.hardware.id: plan.scenario.hardware for plan in shown}.values()
@@ -127,6 +148,7 @@ def reported(decision: Decision, shown: Sequence[Plan]) -> Iterator[str]:
     yield from against_api(chosen, service)
     yield from _next_chip(decision)
     yield from prices_of(shown)
+    yield from ways_to_pay(chosen)
     yield from _powers(shown, service)
     yield from slow_end(chosen, service)
     yield from _busy(chosen, service)

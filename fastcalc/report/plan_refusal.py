@@ -75,7 +75,8 @@ def unknown_chips(decision: Decision) -> tuple[str, str]:
     if decision.service.objective == "watts":
         return f"no power is known of {names}", f"use {option('objective', 'usd')} or chips"
     how = f"give one with {option('price', 'CHIP=USD')}, or use {option('objective', 'chips')}"
-    return f"no price is known of {names}", how
+    price = f"{decision.terms} price".lstrip()
+    return f"no {price} is known of {names}", how
 
 
 def relaxed(decision: Decision, owned: str | None = None) -> list[str]:

@@ -11,7 +11,6 @@ from fastcalc.catalogue.chip_defaults import defaults_of
 from fastcalc.catalogue.schema import Model
 from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.overflow import overflows
-from fastcalc.core.pricing import USD_PER_KWH, YEARS
 from fastcalc.core.scenario import Outcome, Scenario
 from fastcalc.records import columns
 from fastcalc.records.columns import Column
@@ -96,6 +95,7 @@ def grounds(scenarios: Sequence[Scenario]) -> Record:
             "confidence": origin.confidence if origin else None,
             "note": origin.note if origin else None,
             "provider": pricing.provider(hardware),
+            "offer": pricing.offer,
         }
     return {
         "rates": "tokens_per_s_* and usd_per_mtok_output are decode alone, usd_per_mtok_input is "
@@ -103,7 +103,11 @@ def grounds(scenarios: Sequence[Scenario]) -> Record:
         "range": "low to high holds four in five measurements, of sources that no fit has seen",
         "utilization": pricing.utilization,
         "prices": prices,
-        "ownership": {"years": YEARS, "usd_per_kwh": USD_PER_KWH, "site_factor": SITE_FACTOR},
+        "ownership": {
+            "years": plain(pricing.years),
+            "usd_per_kwh": plain(pricing.usd_per_kwh),
+            "site_factor": SITE_FACTOR,
+        },
         "engines": {scenario.engine.id: scenario.engine.fitted_on for scenario in scenarios},
         "defaults": {
             entry.id: {

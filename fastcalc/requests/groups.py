@@ -248,6 +248,16 @@ class PriceBasisOnly(Request):
     """Prices."""
 
     price_basis: Annotated[str, flag("cloud|tco", "Cloud price, or cost of ownership.")] = "cloud"
+    offer: Annotated[
+        str | None,
+        flag("on-demand|spot|reserved", "Terms of the cloud; a typical rent unless given."),
+    ] = None
+    years: Annotated[
+        float | None, flag("N", "Years over which owned chips are written off: 4.")
+    ] = None
+    electricity: Annotated[
+        float | None, flag("USD/KWH", "Price of electricity of owned chips: 0.08.")
+    ] = None
 
 
 class Prices(PriceBasisOnly):

@@ -163,7 +163,7 @@ def placeable(scenarios: Sequence[Scenario], max_chips: int) -> tuple[list[Scena
 def _refusal(scenario: Scenario, max_chips: int) -> str | None:
     chip, model = scenario.hardware.id, scenario.model.id
     if scenario.pricing.per_chip_hour(scenario.hardware) is None:
-        basis = scenario.pricing.basis
+        basis = scenario.pricing.name
         return f"{chip} has no {basis} price; give one with {option('price', f'{chip}=USD')}"
     space = Space(scenario)
     try:

@@ -73,6 +73,7 @@ def decide(
                 decision.candidates += grid.size
                 decision.reasons["unknown"] += grid.size
                 decision.unknown[grid.scenario.hardware.id] += grid.size
+                decision.terms = grid.scenario.pricing.offer or ""
                 continue
             scored = score(grid, service, pools)
             left.append(gaps_of(scored, service))

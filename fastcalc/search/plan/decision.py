@@ -148,6 +148,7 @@ class Decision:
     closest : by chip without a plan, the deployment that misses least
     relaxed : by limit, what it would have to be for a plan, the other limits as they are
     unknown : by chip without a known price or power, the deployments that lost for that [1]
+    terms : on which clouds are to rent them; empty for no terms in particular
     expected : what is found by expected speeds, where these plans are to hold at slower ones
     """
 
@@ -159,6 +160,7 @@ class Decision:
     closest: dict[str, Plan] = field(default_factory=dict)
     relaxed: dict[str, float] = field(default_factory=dict)
     unknown: Counter[str] = field(default_factory=Counter)
+    terms: str = ""
     expected: "Decision | None" = None
 
     def add(self, decision: "Decision") -> None:

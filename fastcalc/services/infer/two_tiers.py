@@ -129,7 +129,7 @@ def machines(chips: Sequence[Hardware], pricing: Pricing) -> ChipArrays:
             )
         if usd is None:
             raise InputError(
-                f"{option('on')} {chip.id} has no {pricing.basis} price, so no cost; leave it out, "
+                f"{option('on')} {chip.id} has no {pricing.name} price, so no cost; leave it out, "
                 f"or give {option('price', f'{chip.id}=USD')}"
             )
         memory, rate = own_tiers(chip)[0], working_rate(chip, number_format(_WEIGHTS))
