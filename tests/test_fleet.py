@@ -369,3 +369,20 @@ def test_a_first_screen_has_24_lines(fastcalc, monkeypatch, options):
     assert ran.code == 0
     assert len(lines) <= 24
     assert sum(line.startswith("- ") for line in lines) >= 3  # key, a note, what else there is
+
+
+def test_the_longest_prompt_and_the_largest_rate_are_the_least_relaxations(fastcalc):
+    """With what is said there is a plan; a fiftieth beyond it there is none."""
+    command = ("plan", "llama-3.1-8b", "--on", "l40s,h100-sxm", "--max-chips", "4", "--by", "chip")
+    limits = ("--ttft", "200ms", "--tpot", "20ms", "--rate", "30/s", "--prompt", "3000")
+    refused = fastcalc(*command, *limits)
+    options = refused.err.split("it would with ")[1].split("\n")[0].split(", or ")
+    relaxed = dict(words.removeprefix("or ").split() for words in options)
+    assert refused.code == 1
+    for flag, sign in (("--rate", 1), ("--prompt", 1), ("--max-chips", -1)):
+        number = float(relaxed[flag].removesuffix("/s"))
+        is_whole = flag != "--rate"
+        beyond = number + sign * (max(number // 50, 1) if is_whole else number / 50)
+        for value, code in ((number, 0), (beyond, 1)):
+            text = f"{value:.0f}" if is_whole else f"{value}/s"
+            assert fastcalc(*command, *limits, flag, text).code == code, (flag, value)

@@ -24,6 +24,7 @@ from fastcalc.formulas.waiting import prompt_wait_percentile, slot_wait_percenti
 from fastcalc.report.rounding import rounded_down, rounded_up
 from fastcalc.search.plan.candidates import cache_choices, candidates, layouts_of, weight_choices
 from fastcalc.search.plan.cheapest_plans import decide
+from fastcalc.search.plan.relax import least_relaxed
 from fastcalc.search.plan.score import score
 from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.grid import Grid, Requests
@@ -257,7 +258,7 @@ def test_it_is_what_trying_everything_finds(chips, model, service, layouts, step
         )
         assert max(best.misses.values()) <= 1.0
     elif not service.deviations:
-        assert_relaxed(found, everything, service)
+        assert_relaxed(least_relaxed(grids, service), everything, service)
     lost = sum(found.reasons.values())
     assert lost + bool(met.size) == found.candidates >= sum(grid.size for grid in grids)
 
@@ -296,6 +297,9 @@ def test_in_whole_nodes_it_is_what_trying_everything_finds(chip, model, service,
         assert (best.cost, best.values["chips"]) == pytest.approx(least, rel=1e-12)
         assert best.values["chips"] % node == 0
         assert best.idle_chips >= 0
+    else:
+        everything = np.concatenate([together(grid, service), apart(grid, service)], axis=1)
+        assert_relaxed(least_relaxed([grid], service), everything, service)
 
 
 @examples(20)
@@ -388,14 +392,12 @@ def in_nodes_of(node_chips, grid):
     return replace(grid, scenario=replace(grid.scenario, hardware=hardware))
 
 
-def assert_relaxed(found, everything, service):
-    """Each limit that is said to help does, and no other would alone."""
-    names = {"chips": "max_chips", "ttft": "ttft", "tpot": "tpot"}
-    for name, limit in names.items():
-        value = found.relaxed.get(name)
-        relaxed = math.inf if value is None else value * (1 + 1e-12)
-        helps = met_of(everything, replace(service, **{limit: relaxed})).size > 0
-        assert helps == (value is not None)
+def assert_relaxed(relaxed, everything, service):
+    """Each limit is relaxed to the least of everything, or would not help alone."""
+    limits = {"chips": "max_chips", "ttft": "ttft", "tpot": "tpot"}
+    for row, (name, limit) in enumerate(limits.items(), 1):
+        met = met_of(everything, replace(service, **{limit: math.inf}))
+        assert relaxed.get(name, math.inf) == pytest.approx(np.min(met[row], initial=math.inf))
 
 
 @examples(12)

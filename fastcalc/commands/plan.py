@@ -12,17 +12,16 @@ from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Hardware, Model
 from fastcalc.catalogue.selection import selected
 from fastcalc.commands import loading, next_commands
-from fastcalc.commands.answer import CommandAnswer, no_answer
+from fastcalc.commands.answer import CommandAnswer
 from fastcalc.commands.like import like
 from fastcalc.commands.people import people_of, settled
 from fastcalc.core.chip.formats_run import four_bits
 from fastcalc.core.scenario import Scenario, check_context
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
-from fastcalc.report import commands, plan_columns, plan_table
+from fastcalc.report import commands, plan_table
 from fastcalc.report import plan as report
 from fastcalc.report.numbers_as_text import many, number
-from fastcalc.report.plan_refusal import most_carried, refusal
 from fastcalc.report.servers.script import ENGINES, runs_on, script
 from fastcalc.requests import means, readers
 from fastcalc.requests.readers import as_text
@@ -31,7 +30,6 @@ from fastcalc.requests.speculate import speculations
 from fastcalc.search.plan.candidates import candidates, deployments
 from fastcalc.search.plan.cheapest_plans import decide_surely
 from fastcalc.search.plan.decision import Decision, Plan
-from fastcalc.search.plan.fleet_plan import carried_by
 from fastcalc.search.plan.pools import can_be_apart
 from fastcalc.search.plan.service import Objective, Service
 from fastcalc.search.plan.tariff import Tariff
@@ -71,13 +69,9 @@ def run(request: FindPlans) -> CommandAnswer:
     service, typed = decision.service, typed_of(request)
     verdict = Verdict(decision, grids, as_text(request.model), request.sensitivity)
     if not decision.plans:
-        return no_answer(
-            [refusal(decision), *_carried_within(grids, decision)],
-            plan_columns.KEYS,
-            plan_table.columns(service),
-            lambda: report.details(verdict, typed),
-            notes,
-        )
+        from fastcalc.commands import plan_infeasible
+
+        return plan_infeasible.refused(request, grids, decision, notes)
     if service.deviations and decision.plans[0].replica.estimate.low is None:
         raise InputError(
             f"{option('confidence')} rests on ranges, and {decision.plans[0].scenario.engine.id} "
@@ -125,16 +119,6 @@ def started(
         notes=notes,
         as_text=lambda _: text,
     )
-
-
-def _carried_within(grids: list[Grid], decision: Decision) -> list[str]:
-    """Say what chips, a budget or a power carry that do not carry the rate."""
-    service = decision.service
-    is_limited = min(service.max_chips, service.budget, service.power) < inf
-    if service.rate is None or not is_limited or not decision.candidates:
-        return []
-    carried = carried_by(grids, service, service.max_chips)
-    return [most_carried(carried, service)] if carried.plans else []
 
 
 def _refuse_together(request: FindPlans) -> None:

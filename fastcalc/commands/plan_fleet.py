@@ -11,6 +11,7 @@ from fastcalc.report import commands, plan_columns, plan_fleet, plan_table
 from fastcalc.requests import means, readers
 from fastcalc.requests.search import FindPlans
 from fastcalc.search.plan.fleet_plan import Owned, fleet_plan
+from fastcalc.search.plan.relax import least_relaxed
 from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.grid import Grid
 
@@ -27,6 +28,10 @@ def run(request: FindPlans) -> CommandAnswer:
     fleet = fleet_plan(owned, rented, service, shown=request.top)
     typed, phrase = plan.typed_of(request), plan.phrase(request, service)
     if not fleet.is_enough:
+        for share in fleet.shares:
+            grids = share.owned.grids if share.owned else rented()
+            if share.plan is None:
+                share.decision.relaxed = least_relaxed(grids, share.decision.service)
         return no_answer(
             plan_fleet.refusals(fleet),
             plan_columns.KEYS,

@@ -14,6 +14,9 @@ FIELDS = {
     "chips": "max_chips",
     "budget": "budget",
     "power": "power",
+    "rate": "rate",
+    "prompt": "prompt",
+    "by": "by",
 }
 """What limits each value, by its name."""
 
@@ -26,17 +29,17 @@ def refusal(decision: Decision, owned: str | None = None) -> str:
 
     owned : the chip, where so many of it are owned
     """
-    if not decision.candidates:
-        return "no layout of these chips holds one request of this model"
     sentence, nearest = "no deployment meets this", decision.nearest
+    if not decision.candidates:
+        sentence = "no layout of these chips holds one request of this model"
     if options := relaxed(decision, owned):
         sentence += f"; it would with {', or '.join(options)}"
-    elif nearest is None:
+    elif nearest is None and decision.candidates:
         reasons = (
             f"{count:,} {REASONS[name]}" for name, count in decision.reasons.items() if count
         )
         sentence += f": {', '.join(reasons)}"
-    else:
+    elif nearest is not None:
         needed = " and ".join(
             limit_as_option(name, nearest.values[name], decision.service, owned)
             for name, over in nearest.misses.items()
@@ -95,6 +98,12 @@ def limit_as_option(name: str, value: float, service: Service, owned: str | None
         return (
             option("own", f"{owned}={value:.0f}") if owned else option("max_chips", f"{value:.0f}")
         )
+    if name == "by":
+        return option("by", "chip")
+    if name == "rate":
+        return option("rate", f"{rounded_down(value):g}/s")
+    if name == "prompt":
+        return option("prompt", f"{value:.0f}")
     if name == "tpot" and service.is_speed:
         return option("min_speed", f"{rounded_down(1.0 / value):g}")
     if name == "budget":

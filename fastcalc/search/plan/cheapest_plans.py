@@ -53,7 +53,8 @@ def decide(
     The batches of the grids are tried first, and then those between them that may be better.
 
     shown : first plans, of which each is to be the best of its kind. Else it is the best of each
-        chip, and the best in the model's own formats, that all batches are tried for. [1]
+        chip, and the best in the model's own formats, that all batches are tried for; of 0 it is
+        the best of all alone [1]
     kinds : others that all batches are tried for
     prompt_pools : what takes in prompts apart; None for what is worth it, empty for none
     taking : of other kinds of chips, which may take in the prompts
@@ -93,7 +94,10 @@ def decide(
 def _worth_trying(
     left: Iterable[Gaps], decision: Decision, shown: int, kinds: Collection[Kind]
 ) -> list[Gaps]:
-    """Return the gaps in which something may be better than what is shown."""
+    """Return the gaps in which something may be better than what is shown, or than the first."""
+    if not shown:
+        cost = decision.plans[0].cost * (1.0 - 1e-9) if decision.best_by_kind else inf
+        return [gaps for gaps in (gaps.below(cost, cost) for gaps in left) if len(gaps)]
     chip_plans, fewer = decision.of_each_chip, decision.in_fewer_bits[:FEWER_BITS]
     alone = {plan.kind: plan.cost for plan in decision.reported(shown)}
     alone |= {kind: plan.cost for kind in kinds if (plan := decision.best_by_kind.get(kind))}

@@ -46,9 +46,7 @@ class Gaps:
 
     def between(self) -> Grid:
         """Return the grid of the batches in the gaps, a row for each, with those on both sides."""
-        layouts = tuple(self.grid.layouts[place] for place in self.layout)
-        batches = np.round(np.linspace(self.low, self.high, _TRIED + 1, axis=-1))
-        return self.grid.part(layouts=layouts, batches=batches)
+        return between(self.grid, self.layout, self.low, self.high)
 
     def _of(self, places: Ints) -> "Gaps":
         arrays = ("lowest_cost", "layout", "low", "high", "is_apart")
@@ -56,6 +54,12 @@ class Gaps:
 
     def __len__(self) -> int:
         return len(self.lowest_cost)
+
+
+def between(grid: Grid, layouts: Ints, low: Floats, high: Floats) -> Grid:
+    """Return the grid of some batches from low to high of layouts by position, a row for each."""
+    batches = np.round(np.linspace(low, high, _TRIED + 1, axis=-1))
+    return grid.part(layouts=tuple(grid.layouts[place] for place in layouts), batches=batches)
 
 
 def with_largest(grid: Grid) -> Grid:

@@ -1,0 +1,88 @@
+"""The least relaxation of each limit alone with which some deployment would meet a service."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+
+from fastcalc.core.scenario import Scenario
+from fastcalc.formulas.types import Ints
+from fastcalc.search.plan.candidates import candidates
+from fastcalc.search.plan.cheapest_plans import decide
+from fastcalc.search.plan.pools import can_be_apart, pools
+from fastcalc.search.plan.refine import between, with_largest
+from fastcalc.search.plan.score import Scored, has_cost, score
+from fastcalc.search.plan.service import Service
+from fastcalc.search.sweep.grid import Grid, solved
+
+_CLOSE = 0.01  # of a prompt, which is searched for no closer
+
+
+def least_relaxed(grids: Sequence[Grid], service: Service) -> dict[str, float]:
+    """Return what each limit would have to be, the others as they are, where that helps.
+
+    Between two batches that were tried, no value is taken to be less than at both.
+    """
+    tried = []
+    for grid in map(with_largest, grids):
+        if has_cost(grid.scenario, service):
+            is_apart = can_be_apart(grid, service)
+            every_pool = pools(grid, service, solved(grid), every=True) if is_apart else ()
+            tried += score(grid, service, every_pool)
+    relaxed = {name: _least(tried, service, name) for name in service.limits}
+    return {name: value for name, value in relaxed.items() if value < inf}
+
+
+def _least(tried: Sequence[Scored], service: Service, name: str) -> float:
+    """Return the least value of one limit, of all batches at which the others are met."""
+    others, least = [key for key in service.limits if key != name], inf
+    while tried:
+        for group in tried:
+            are_met = [group.values[key] <= service.limits[key] for key in others]
+            values = group.values[name][np.all(are_met, axis=0)]
+            least = min(least, float(np.min(values, initial=inf)))
+        tried = [part for group in tried for part in _narrowed(group, service, name, least)]
+    return least
+
+
+def _narrowed(group: Scored, service: Service, name: str, least: float) -> list[Scored]:
+    """Return deployments between those of a group that may have less of one value than so much."""
+    places = np.arange(len(group.layout))
+    after = group.next(places)
+    lowest = {key: np.minimum(values, values[after]) for key, values in group.values.items()}
+    may_be = (group.batch[after] - group.batch > 1.0) & (lowest[name] < least * (1.0 - 1e-9))
+    for key, limit in service.limits.items():
+        may_be &= (key == name) | (lowest[key] <= limit)
+    low: Ints = np.flatnonzero(may_be)
+    if not len(low):
+        return []
+    grid = between(group.grid, group.layout[low], group.batch[low], group.batch[after[low]])
+    return score(grid, service, [group.pool] if group.pool else ())[-1:]
+
+
+def longest_prompt(scenarios: Sequence[Scenario], service: Service) -> int | None:
+    """Return the longest prompt, to a hundredth, with which something meets a service.
+
+    What meets it with a long prompt is taken to meet it with any that is shorter.
+    """
+    low, high, middle = 0, int(service.prompt), 1
+    while high - low > max(low * _CLOSE, 1.0):
+        grids = (
+            candidates(scenario, prompt=float(middle), output=service.output)
+            for scenario in scenarios
+        )
+        shorter = replace(service, prompt=float(middle))
+        shown = min(middle - 1, 1)  # of a token it is enough to know whether there is any
+        decision = decide([grid for grid in grids if grid is not None], shorter, shown=shown)
+        if decision.plans:
+            chips = {plan.scenario.hardware.id for plan in decision.of_each_chip}
+            if shown:
+                scenarios = [one for one in scenarios if one.hardware.id in chips]
+            low = middle
+        elif middle == 1:
+            return None
+        else:
+            high = middle
+        middle = (low + high) // 2
+    return low
