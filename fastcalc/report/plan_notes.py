@@ -37,13 +37,13 @@ def first_notes(verdict: Verdict, shown: Sequence[Plan]) -> list[str]:
     return [
         *turn_notes(verdict),
         *against_api(chosen, service),
+        *(ways_to_pay(chosen) if chosen.scenario.pricing.name != "cloud" else ()),
         *_next_chip(decision),
         *regret_notes(verdict, matters=True),
         *slow_end(chosen, service),
         *_busy(chosen, service),
         *idle(chosen),
         *prices_of(shown, in_short=True),
-        *(ways_to_pay(chosen) if chosen.scenario.pricing.name != "cloud" else ()),
         *_powers(shown, service),
         *dict.fromkeys(chosen.replica.warnings),
         *unknown,
@@ -108,7 +108,9 @@ def ways_to_pay(chosen: Plan) -> Iterator[str]:
     """Say what a plan's chips cost in each way that has a price, and when reserving pays."""
     pricing, chip = chosen.scenario.pricing, chosen.scenario.hardware
     rented = {terms: replace(pricing, basis="cloud", offer=terms) for terms in get_args(Terms)}
-    ways = rented | {"owned without host": replace(pricing, basis="tco", offer=None)}
+    is_whole = chip.node is not None and chip.node.price.purchase is not None
+    owned = "owned" if is_whole else "owned without host"
+    ways = rented | {owned: replace(pricing, basis="tco", offer=None)}
     hours = {name: replace(way, user_prices={}).per_chip_hour(chip) for name, way in ways.items()}
     chips = chosen.values["chips"] * HOURS_PER_MONTH
     bills = [f"{name} ${dollars(usd * chips)}" for name, usd in hours.items() if usd is not None]

@@ -88,12 +88,14 @@ def price_of_its_kind(sheet: Sheet, _: Setting) -> Findings:
 
     Clouds price machines of eight: eight times one chip's price is eight times the $/Mtok.
     Seen: 55 USD/h for 'a B200': the eight-GPU machine.
-    Instead: Divide by the chips of the machine; write USD/h for rent and USD for purchase.
+    Instead: Divide by the chips of the machine or write it in 'node'; USD/h is rent, USD purchase.
     """
+    node_chips = sheet.numbers.get("node.chips") or sheet.numbers.get("links.scale_up.domain")
     for name, dimension in (("cloud", "hourly price"), ("purchase", "price")):
         low, high = band(name, sheet.word("kind"))
         for price in (number for number in sheet.numbers.values() if number.dimension == dimension):
-            if low <= price.si <= high:
+            chips = node_chips.si if node_chips and price.path[0] == "node" else 1.0
+            if low <= price.si / chips <= high:
                 continue
             message = f"{price.text} is outside {low:,g} to {high:,g} of such chips: of one chip?"
             yield price, message
@@ -108,7 +110,9 @@ def rent_against_purchase(sheet: Sheet, _: Setting) -> Findings:
     Instead: Write both of one chip.
     """
     price = sheet.numbers.get("price.purchase")
-    for rent in (number for number in sheet.numbers.values() if number.dimension == "hourly price"):
+    for rent in sheet.numbers.values():
+        if rent.dimension != "hourly price" or rent.path[0] == "node":
+            continue
         hours = price.si / rent.si if price and rent.si else 0
         if price and hours and not 1700 <= hours <= 55_000:
             has = f"{price.text} is {hours:,.0f} hours of {rent.text}"
