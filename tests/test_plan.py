@@ -76,7 +76,7 @@ def solved(grid, layout, service):
         sharding = Sharding(pp=layout.pp)
     traffic = Traffic(service.prompt, service.output, service.prompt + service.output / 2)
     deployment = replace(grid.scenario, sharding=sharding, traffic=traffic)
-    outcome = solve(replace(deployment, batches=tuple(range(1, 4098))))
+    outcome = solve(replace(deployment, batches=tuple(range(1, 8194))))
     limit = outcome.placement.machine.software.max_sequences
     usable = outcome.estimate.is_certain & (outcome.estimate.batch <= limit * layout.dp)
     assert not np.any(usable[1:] & ~usable[:-1])
@@ -132,7 +132,9 @@ def together(grid, service):
             continue
         estimate, batch = outcome.estimate, outcome.estimate.batch
         run_time = batch * service.output / estimate.served
-        others = 1 - 1 / np.maximum(batch / (layout.dp * layout.pp), 1)
+        # Where layers have regions of their own, prompts pass by all sequences, not by a micro-batch.
+        shared = 1 if grid.site.machine.is_spatial else layout.dp * layout.pp
+        others = 1 - 1 / np.maximum(batch / shared, 1)
         between = estimate.tpot + others * (run_time / service.output - estimate.tpot)
         passes, ttft = Schedule(outcome.placement, outcome.scenario.traffic, batch), estimate.ttft
         mixed = passes.chunks * np.maximum(passes.mixed.seconds, estimate.tpot)

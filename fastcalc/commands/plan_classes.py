@@ -168,7 +168,9 @@ class _Deployments:
     def owned(self, chip: str, count: int, usd: float | None) -> OwnedChips:
         """Return chips that are owned, at their cost of ownership or at a price of an hour."""
         alone = replace(self.request, on=(owned_as_typed(self.request, chip),), price=None)
-        pricing = Pricing("tco", user_prices={} if usd is None else {chip: usd})
+        of_chip = {} if usd is None else {chip: usd}
+        terms = loading.basis_of(self.request)
+        pricing = replace(terms, basis="tco", offer=None, user_prices=of_chip)
         hardware = loading.catalogue(self.request).hardware(chip)
         search = _Deployments(alone, self.service, self.notes, self.traffic, pricing).search
         return OwnedChips(hardware, count, pricing.per_chip_hour(hardware), search)
