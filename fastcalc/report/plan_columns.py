@@ -121,7 +121,13 @@ COLUMNS: tuple[Column[Any], ...] = (
         lambda point: point.plan.usd_per_month,
         ("$ a", "month"),
     ),
-    Column("watts", "W", "power of all chips with host and site", lambda point: point.watts),
+    TableColumn(
+        "watts",
+        "W",
+        "power of all chips with host and site",
+        lambda point: point.watts,
+        ("", "watts"),
+    ),
     Column("objective", "text", "what is least", lambda point: point.service.objective),
     Column("cost", "as objective", "how much of it", lambda point: point.plan.cost),
     *pick("warnings"),
@@ -143,11 +149,12 @@ COLUMNS: tuple[Column[Any], ...] = (
         "slow end of the 80 % range",
         lambda point: point.tpot_ms[1],
     ),
-    Column(
+    TableColumn(
         "service_usd_per_mtok_total",
         "USD",
         "service_usd_per_hour over the tokens, prompts and outputs, that the rate moves",
         lambda point: point.usd_per_mtok,
+        ("$", "/Mtok"),
     ),
     Column(
         "service_joules_per_token",
@@ -189,11 +196,12 @@ COLUMNS: tuple[Column[Any], ...] = (
         3,
         lambda record: f"{record['requests_in_flight']:,.0f}",
     ),
-    Column(
+    TableColumn(
         "kwh_per_month",
         "kWh",
         "watts for 730 hours",
         lambda point: point.kwh_per_month,
+        ("kWh a", "month"),
     ),
     Column(
         "node_chips",

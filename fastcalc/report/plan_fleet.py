@@ -190,7 +190,11 @@ def _columns(fleet: FleetPlan, shown: list[Plan], screen: Screen) -> list[TableC
         hidden.add("speculation_tokens_per_pass")
     if all(tpot_range(chosen) is None for chosen in shown):
         hidden.add("service_tpot_ms_low")
-    columns = [column for column in plan_table.columns(service) if column.key not in hidden]
+    columns = [
+        column
+        for column in plan_table.columns(service, wide=screen.wide)
+        if column.key not in hidden
+    ]
     return [replace(column, drop_priority=0) for column in columns] if screen.wide else columns
 
 

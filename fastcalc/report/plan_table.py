@@ -38,7 +38,8 @@ _COLUMNS = pick(
     "hardware weight_format kv_format speculation_tokens_per_pass replicas utilization each "
     "batch prompts chips_total chips_expected service_requests_per_s requests_in_flight "
     "service_ttft_ms service_tpot_ms service_tpot_ms_low bound usd_per_month "
-    "service_g_co2_per_mtok",
+    "service_g_co2_per_mtok service_output_tokens_per_s service_usd_per_mtok_total watts "
+    "kwh_per_month",
     (
         *COLUMNS,
         *(replace(column, heading=("", "chip")) for column in pick("hardware")),
@@ -104,7 +105,10 @@ def parts(verdict: Verdict, top: int, request: str, typed: Typed, screen: Screen
         label if decision.may_lead(plan) else f"{label} *"
         for label, plan in zip(labels, shown, strict=False)
     ]
-    columns = [record_tables.words("|plan", lambda _: ""), *_kept(decision, shown)]
+    columns = [
+        record_tables.words("|plan", lambda _: ""),
+        *_kept(decision, shown, wide=screen.wide),
+    ]
     if screen.wide:
         columns = [replace(column, drop_priority=0) for column in columns]
     rows = [
@@ -157,7 +161,7 @@ def with_marks(key: str, table: TextTable) -> str:
     return record_tables.with_mark(key, table)
 
 
-def _kept(decision: Decision, shown: Sequence[Plan]) -> list[TableColumn]:
+def _kept(decision: Decision, shown: Sequence[Plan], *, wide: bool) -> list[TableColumn]:
     service = decision.service
     is_needed = {
         "speculation_tokens_per_pass": any(
@@ -166,13 +170,19 @@ def _kept(decision: Decision, shown: Sequence[Plan]) -> list[TableColumn]:
         "utilization": service.rate is not None or service.share is not None,
         "service_tpot_ms_low": any(tpot_range(plan) is not None for plan in shown),
     }
-    return [column for column in columns(service) if is_needed.get(column.key, True)]
+    return [column for column in columns(service, wide=wide) if is_needed.get(column.key, True)]
 
 
-def columns(service: Service) -> list[TableColumn]:
-    """Return the columns; without a rate all plans are one replica, and tokens are what costs."""
-    by_key = {column.key: column for column in _COLUMNS}
-    if not service.is_fleet:
+_WIDE = ("service_output_tokens_per_s", "service_usd_per_mtok_total", "watts", "kwh_per_month")
+
+
+def columns(service: Service, *, wide: bool = False) -> list[TableColumn]:
+    """Return the columns; without a rate all plans are one replica, and tokens are what costs.
+
+    wide : whether those are among them for which a first screen has no room
+    """
+    by_key = {column.key: column for column in _COLUMNS if wide or column.key not in _WIDE}
+    if not (service.is_fleet or wide):
         for key in ("service_requests_per_s", "requests_in_flight"):
             by_key.pop(key)
     if not service.deviations or service.is_fleet:
