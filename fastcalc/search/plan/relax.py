@@ -10,7 +10,7 @@ from fastcalc.core.scenario import Scenario
 from fastcalc.formulas.types import Ints
 from fastcalc.search.plan.candidates import candidates
 from fastcalc.search.plan.cheapest_plans import decide
-from fastcalc.search.plan.pools import Pool, can_be_apart, pools
+from fastcalc.search.plan.pools import Pool, can_be_apart, every_pool
 from fastcalc.search.plan.refine import between, with_largest
 from fastcalc.search.plan.score import Scored, has_cost, score
 from fastcalc.search.plan.service import Service
@@ -27,12 +27,12 @@ def least_relaxed(grids: Sequence[Grid], service: Service) -> dict[str, float]:
     tried = []
     for grid in map(with_largest, grids):
         if has_cost(grid.scenario, service):
-            every_pool: Sequence[Pool] = ()
+            prompt_pools: Sequence[Pool] = ()
             if can_be_apart(grid, service):
                 points = solved(grid)
                 points = replace(points, estimate=points.estimate.slowed(service.deviations))
-                every_pool = pools(grid, service, points, every=True)
-            tried += score(grid, service, every_pool)
+                prompt_pools = every_pool(grid, service, points)
+            tried += score(grid, service, prompt_pools)
     relaxed = {name: _least(tried, service, name) for name in service.limits}
     return {name: value for name, value in relaxed.items() if value < inf}
 
