@@ -105,12 +105,7 @@ def parts(verdict: Verdict, top: int, request: str, typed: Typed, screen: Screen
         label if decision.may_lead(plan) else f"{label} *"
         for label, plan in zip(labels, shown, strict=False)
     ]
-    columns = [
-        record_tables.words("|plan", lambda _: ""),
-        *_kept(decision, shown, wide=screen.wide),
-    ]
-    if screen.wide:
-        columns = [replace(column, drop_priority=0) for column in columns]
+    columns = _kept(decision, shown, wide=screen.wide)
     rows = [
         record_tables.row(columns, record) | {"|plan": label}
         for label, record in zip(labels, unrounded(shown, decision.service, typed), strict=False)
@@ -170,7 +165,9 @@ def _kept(decision: Decision, shown: Sequence[Plan], *, wide: bool) -> list[Tabl
         "utilization": service.rate is not None or service.share is not None,
         "service_tpot_ms_low": any(tpot_range(plan) is not None for plan in shown),
     }
-    return [column for column in columns(service, wide=wide) if is_needed.get(column.key, True)]
+    kept = [column for column in columns(service, wide=wide) if is_needed.get(column.key, True)]
+    kept.insert(0, record_tables.words("|plan", lambda _: ""))
+    return [replace(column, drop_priority=0) for column in kept] if wide else kept
 
 
 _WIDE = ("service_output_tokens_per_s", "service_usd_per_mtok_total", "watts", "kwh_per_month")

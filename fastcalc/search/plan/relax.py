@@ -32,7 +32,7 @@ def least_relaxed(grids: Sequence[Grid], service: Service) -> dict[str, float]:
                 points = solved(grid)
                 points = replace(points, estimate=points.estimate.slowed(service.deviations))
                 prompt_pools = every_pool(grid, service, points)
-            tried += score(grid, service, prompt_pools)
+            tried += score(grid, service, [None, *prompt_pools])
     relaxed = {name: _least(tried, service, name) for name in service.limits}
     return {name: value for name, value in relaxed.items() if value < inf}
 
@@ -61,7 +61,7 @@ def _narrowed(group: Scored, service: Service, name: str, least: float) -> list[
     if not len(low):
         return []
     grid = between(group.grid, group.layout[low], group.batch[low], group.batch[after[low]])
-    return score(grid, service, [group.pool] if group.pool else ())[-1:]
+    return score(grid, service, [group.pool])
 
 
 def longest_prompt(scenarios: Sequence[Scenario], service: Service) -> int | None:
