@@ -159,10 +159,11 @@ def parts(deployments: Sequence[OwnDeployment], engine: str, width: int) -> list
 def chart(deployments: Sequence[OwnDeployment], engine: str) -> Chart:
     """Return speeds predicted over measured of every row, by an engine and by the other rows."""
     scores = [score for deployment in deployments for score in scores_of(deployment)]
-    first = deployments[0]
+    first, *others = deployments
+    subject = first.file if others else f"{first.model} on {first.hardware}, {first.layout}"
     phases = [score.kind.replace("prompts", "prefill") for score in scores]
     return before_and_after(
-        f"Measured against predicted: {first.model} on {first.hardware}, {first.layout}",
+        f"Measured against predicted: {subject}",
         phases,
         np.array([s.row.prompt if s.kind == KINDS[2] else s.row.batch for s in scores]),
         np.array([score.before for score in scores]),
