@@ -58,8 +58,12 @@ class Varied:
         return ", ".join(filter(None, (self.path, self.unit)))
 
     def said(self, value: float) -> str:
-        """Return one of its values as text."""
-        return f"{value:,.4g} {self.unit}".rstrip()
+        """Return one of its values as text.
+
+        >>> Varied("bandwidth", "TB/s", np.array([1.0])).said(16000.0)
+        '16,000 TB/s'
+        """
+        return f"{float(f'{value:.4g}'):,.12g} {self.unit}".rstrip()
 
 
 def over(kind: str, varied: Sequence[Varied], points: Sequence[Sequence[Outcome]]) -> Chart:
