@@ -13,6 +13,7 @@ import pytest
 
 from fastcalc.core.reuse import Reuse
 from fastcalc.importers.traces import read_trace
+from fastcalc.importers.workloads import read_workload
 from tests.helpers import ROOT, run
 
 MOONCAKE = ROOT / "docs" / "examples" / "my-trace.jsonl"
@@ -77,6 +78,24 @@ def test_a_block_that_its_prompt_repeats_is_computed():
     """1 2 1: both blocks of 16 tokens are found in the second prompt, and not the third."""
     reuse = reuse_of([(48, [1, 2, 1]), (48, [1, 2, 1])], 16)
     assert reuse.found.tolist() == [0.0, 16.0, 32.0]
+
+
+def test_popular_beginnings_are_found_as_a_replay_of_independent_requests_finds_them(tmp_path):
+    """Four blocks of one of 300 beginnings, by Zipf's law, and two that never come again."""
+    (tmp_path / "w.yaml").write_text(
+        "clients:\n- {id: a, rate_fraction: 1.0, input_distribution: 96, output_distribution: 5,\n"
+        "   tpot: 1s, prefix_length: 64, prefixes: 300, popularity: 0.8}\n"
+    )
+    shared = read_workload(tmp_path / "w.yaml").reuse
+    dice = np.random.default_rng(5)
+    drawn = dice.choice(300, 20_000, p=shared.rates)
+    tails = 1200 + 2 * np.arange(20_000)
+    blocks = np.column_stack([*(4 * drawn + place for place in range(4)), tails, tails + 1])
+    lengths, ends = np.full(20_000, 96.0), np.arange(6, 120_001, 6)
+    replay = Reuse.of(lengths, blocks.ravel(), ends, 16)
+    for tokens in (1600, 6400, 16_000, 48_000):
+        assert shared.hit(tokens) == pytest.approx(float(replay.hit(tokens)), abs=0.02)
+    assert shared.hit(shared.tokens) == pytest.approx(64 / 96, rel=0.01)
 
 
 CHIP = """
@@ -181,9 +200,14 @@ def test_what_says_nothing_of_caches_is_refused(folder, capsys, monkeypatch):
     (folder / "none.jsonl").write_text(one + "}\n")
     (folder / "odd.jsonl").write_text(one + ', "hash_ids": [1, 2, 3]}\n')
     (folder / "text.jsonl").write_text(one + ', "hash_ids": ["a"]}\n')
+    (folder / "long.yaml").write_text(
+        "clients:\n- {id: a, rate_fraction: 1.0, input_distribution: 800, output_distribution: 5,\n"
+        "   prefix_length: 900}\n"
+    )
     for flags, sentence in (
-        (("--traffic", "none.jsonl"), "none.jsonl: has no hash_ids"),
-        (("--traffic", "odd.jsonl"), "odd.jsonl: has hash_ids that do not suit its prompts"),
+        (("--traffic", "none.jsonl"), "none.jsonl: does not say which prompts begin alike"),
+        (("--traffic", "odd.jsonl"), "odd.jsonl: does not say which prompts begin alike"),
+        (("--traffic", "long.yaml"), "prefix_length 900 of 'a' is longer than its shortest"),
         (("--traffic", "text.jsonl"), "text.jsonl:1:61: hash_ids is not a list of whole numbers"),
         (("--batch", "1,2"), "--batch names 2"),
         (("--sizes", "8"), "--sizes"),

@@ -9,11 +9,10 @@ from fastcalc.catalogue.units import QuantityError
 from fastcalc.commands.answer import CommandAnswer, no_answer
 from fastcalc.commands.loading import check_longest, scenarios
 from fastcalc.commands.next_commands import follow_up, typed_as
-from fastcalc.core.reuse import Reuse
+from fastcalc.core.request_class import Lengths
 from fastcalc.core.scenario import check_context
 from fastcalc.errors import InputError
-from fastcalc.importers.traces import Trace, read_trace
-from fastcalc.importers.workloads import lengths_of
+from fastcalc.importers.workloads import AskedTraffic, read_workload
 from fastcalc.mentions import flag, option
 from fastcalc.report import caches as report
 from fastcalc.report.console import Part, Screen
@@ -29,18 +28,17 @@ def run(request: SizeCaches) -> CommandAnswer:
     batches = numbers(request.batch, option("batch"), LIMITS["sequences"])
     if len(batches) > 1:
         raise InputError(f"{option('batch')} names {len(batches)}; give the one to serve")
-    sizes, trace = _sizes(request), _trace(request)
-    lengths = lengths_of(trace)
-    notes: list[str] = []
-    reuse = Reuse.of(trace.prompt, trace.blocks, trace.ends, trace.block or 0)
-    mean = {name: round(float(getattr(trace, name).mean())) for name in ("prompt", "output")}
-    comparison = Compare.sharing(request, models=[request.model], **mean)
-    longest = float((trace.prompt + trace.output).max())
+    sizes, asked = _sizes(request), _traffic(request)
+    assert asked.reuse is not None
+    lengths, notes = Lengths.together(asked.classes), list[str]()
+    means = {name: round(lengths.mean(getattr(lengths, name))) for name in ("prompt", "output")}
+    comparison = Compare.sharing(request, models=[request.model], **means)
+    longest = float((lengths.prompt + lengths.output).max())
     check_longest(request, longest)
     deployments = []
     for scenario in scenarios(comparison, notes):
         check_context(scenario.model, longest, f"prompt + output = {longest:,.0f} tokens")
-        deployments.append(CachedDeployment.of(scenario, lengths, reuse))
+        deployments.append(CachedDeployment.of(scenario, lengths, asked.reuse))
     holding = [place for place in deployments if place.location.fits]
     reasons = [report.too_large(place) for place in deployments if not place.location.fits]
     if not holding:
@@ -54,7 +52,7 @@ def run(request: SizeCaches) -> CommandAnswer:
         command = follow_up(
             begun, Compare, "compare", request.model, flag("on"), chip, ending=found
         )
-        return report.parts(tiers, trace.rate, [*reasons], command, screen)
+        return report.parts(tiers, asked.rate, [*reasons], command, screen)
 
     return CommandAnswer(
         page,
@@ -65,21 +63,22 @@ def run(request: SizeCaches) -> CommandAnswer:
     )
 
 
-def _trace(request: SizeCaches) -> Trace:
-    """Return the trace, which says which blocks of its prompts are the same."""
+def _traffic(request: SizeCaches) -> AskedTraffic:
+    """Return the requests, which say what of their prompts is the same."""
     if request.traffic is None:
         raise InputError(
             f"name a trace: {option('traffic', 'trace.jsonl')}, whose lines have hash_ids"
         )
-    trace = read_trace(Path(request.traffic))
-    if trace.block is None:
-        is_without = not len(trace.blocks)
-        wrong = "has no hash_ids" if is_without else "has hash_ids that do not suit its prompts"
+    asked = read_workload(Path(request.traffic), tpot=1.0)  # no limit counts here
+    if asked.models:
+        raise InputError(f"{request.traffic}: its classes are of several models; take one's")
+    if asked.reuse is None:
         raise InputError(
-            f"{request.traffic}: {wrong}; a line has a number for each block of 512 prompt tokens "
-            '(or 16 to 1,024), the same for the same beginning: "hash_ids": [1, 2, 3]'
+            f"{request.traffic}: does not say which prompts begin alike; lines of a trace have a "
+            "number for each block of 512 prompt tokens (or 16 to 1,024), the same for the same "
+            'beginning: "hash_ids": [1, 2, 3]; classes have prefix_length: 2000 and prefixes: 500'
         )
-    return trace
+    return asked
 
 
 def _sizes(request: SizeCaches) -> list[float]:

@@ -19,6 +19,7 @@ from fastcalc.commands.plan_fleet import (
 )
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.request_class import RequestClass
+from fastcalc.core.reuse import Reuse
 from fastcalc.core.scenario import Scenario, check_context
 from fastcalc.errors import InputError
 from fastcalc.importers.workloads import AskedTraffic, read_workload
@@ -95,7 +96,7 @@ def _with_caches(
     without hits leaves it goes down, until a plan finds no less than it was made for.
     """
     fleet = carried_by(asked)
-    if asked.reuse is None:
+    if not isinstance(asked.reuse, Reuse):
         return asked, fleet
     share = _found_by(fleet, asked)
     for _ in range(_ROUNDS):
@@ -126,7 +127,7 @@ def _found_by(fleet: ClassFleet, asked: AskedTraffic) -> float:
 def _caches_note(traffic: AskedTraffic) -> Iterator[str]:
     """Say what share of the prompts of a trace is found."""
     share = traffic.classes[0].prefix_hit
-    if traffic.reuse is not None:
+    if isinstance(traffic.reuse, Reuse):
         yield (
             f"{share:.2%} of the prompt tokens of this trace are found in the memory that these "
             "replicas leave, where prompts that begin alike come to the same one"

@@ -1,5 +1,6 @@
 """Requests of one use, among others: how many of all, how long, and what they must meet."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -34,6 +35,16 @@ class Lengths:
         share = np.outer(prompts[0], outputs[0])
         prompt, output = np.broadcast_arrays(prompts[1][:, np.newaxis], outputs[1])
         return cls(share.ravel(), prompt.ravel(), output.ravel())
+
+    @classmethod
+    def together(cls, classes: "Sequence[RequestClass]") -> "Lengths":
+        """Return the lengths of the requests of all classes."""
+        share = np.concatenate([kind.share * kind.lengths.share for kind in classes])
+        prompt, output = (
+            np.concatenate([getattr(kind.lengths, name) for kind in classes])
+            for name in ("prompt", "output")
+        )
+        return cls(share / share.sum(), prompt, output)
 
     def mean(self, values: Floats) -> float:
         """Return the mean over requests of what each kind has."""

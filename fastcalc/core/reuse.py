@@ -1,10 +1,10 @@
-"""What a cache of any size finds of the prompts of a trace."""
+"""What a cache of any size finds of prompts: of those of a trace, or of popular beginnings."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from fastcalc.formulas.reuse import reuse_distances
+from fastcalc.formulas.reuse import characteristic_time, reuse_distances
 from fastcalc.formulas.types import Array, ArrayLike, Floats, Ints, floats
 
 
@@ -49,3 +49,34 @@ class Reuse:
     def tokens(self) -> float:
         """The smallest cache that finds all that comes again. [1]"""
         return float(self.block * (len(self.found) - 1))
+
+
+@dataclass(frozen=True, eq=False)
+class SharedPrefixes:
+    """Beginnings that requests share, by how often each is asked for: independent requests.
+
+    rates, sizes : of each, in every request, and its tokens [1]
+    prompt : tokens of a mean request [1]
+    """
+
+    rates: Floats
+    sizes: Floats
+    prompt: float
+
+    @property
+    def _passing(self) -> float:
+        return max(self.prompt - float(self.rates @ self.sizes), 0.0)
+
+    def hit(self, tokens: ArrayLike) -> Array:
+        """Return the share of prompt tokens that a cache of some tokens finds. [1]"""
+        time = characteristic_time(
+            rates=self.rates, sizes=self.sizes, passing=self._passing, capacity=float(tokens)
+        )
+        return self.sizes * self.rates @ -np.expm1(-self.rates * time) / self.prompt
+
+    @property
+    def tokens(self) -> float:
+        """A cache that finds the rarest of them 99 times in a hundred. [1]"""
+        time = np.log(100.0) / self.rates.min()
+        held = self.sizes @ -np.expm1(-self.rates * time) + self._passing * time
+        return float(held)

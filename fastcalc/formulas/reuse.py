@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 
 from fastcalc.formulas.money import HOURS_PER_MONTH
-from fastcalc.formulas.types import Array, ArrayLike, Ints, floats
+from fastcalc.formulas.types import Array, ArrayLike, Floats, Ints, floats
 
 _STRETCH = 2**18
 """Blocks of the prompts that are sorted at once, few enough for a processor's caches. [1]"""
@@ -123,6 +123,34 @@ def _earlier_above(rank: Ints, weights: Ints) -> Ints:
             for values in (rank, weights, above)
         )
     return above
+
+
+def characteristic_time(*, rates: Floats, sizes: Floats, passing: float, capacity: float) -> Array:
+    r"""Return the requests after which what is not used again leaves a cache. [1]
+
+    .. math:: \sum_i s_i \left(1 - e^{-\lambda_i T}\right) + u T = C
+
+    rates : requests of each prefix in every request, :math:`\lambda_i` [1]
+    sizes : tokens of each, :math:`s_i` [1]
+    passing : tokens of a request that never come again, :math:`u` [1]
+    capacity : tokens that the cache holds, :math:`C` [1]
+
+    A prefix is found with the chance :math:`1 - e^{-\lambda_i T}`: where requests are independent
+    of each other, and prefixes many. Source: H. Che, Y. Tung and Z. Wang, "Hierarchical Web caching
+    systems: modeling, design and experimental results," IEEE JSAC 20(7), 2002,
+    doi:10.1109/JSAC.2002.801752.
+
+    >>> round(float(characteristic_time(rates=np.full(10, 0.1), sizes=np.ones(10), passing=0.0,
+    ...     capacity=5.0)), 6)
+    6.931472
+    """
+    low, high = -700.0, 700.0
+    for _ in range(64):  # halved until nothing is left between
+        middle = (low + high) / 2.0
+        time = np.exp(middle)
+        held = sizes @ -np.expm1(-rates * time) + passing * time
+        low, high = (middle, high) if held < capacity else (low, middle)
+    return floats(float(np.exp(low)))
 
 
 def tier_break_even(*, usd_per_hour: ArrayLike, gain: ArrayLike, size: ArrayLike) -> Array:

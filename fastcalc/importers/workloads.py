@@ -1,6 +1,6 @@
 """A workload file or a trace as classes of requests, and how many of them arrive a second."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -16,7 +16,7 @@ from fastcalc.catalogue.reader import Document, scan
 from fastcalc.catalogue.schema.workloads import Client, Distribution, Workload
 from fastcalc.catalogue.validation import validate
 from fastcalc.core.request_class import Lengths, RequestClass
-from fastcalc.core.reuse import Reuse
+from fastcalc.core.reuse import Reuse, SharedPrefixes
 from fastcalc.core.typical_lengths import PART_EDGES, typical_lengths
 from fastcalc.errors import InputError
 from fastcalc.formulas.lengths import lognormal_sigma, normal_quantile
@@ -36,13 +36,14 @@ class AskedTraffic:
     """Classes of requests, and how many arrive a second, if the file says.
 
     models : the model of each class that does not take the one asked for, by its name
-    reuse : of the prompts of a trace that says which blocks of them are the same
+    reuse : of the prompts of a trace that says which blocks of them are the same, or of classes
+        that say what they share
     """
 
     classes: tuple[RequestClass, ...]
     rate: float | None
     models: dict[str, str]
-    reuse: Reuse | None = None
+    reuse: Reuse | SharedPrefixes | None = None
 
     def with_found(self, share: float) -> "AskedTraffic":
         """Return the same with a share of each prompt found in the prefix cache."""
@@ -60,10 +61,10 @@ def read_workload(path: Path, *, ttft: float = inf, tpot: float = inf) -> AskedT
     if path.suffix.lower() not in (".yaml", ".yml"):
         trace = read_trace(path)
         limited = RequestClass(path.stem, 1.0, lengths_of(trace), ttft=ttft, tpot=tpot)
-        block, reuse = trace.block, None
-        if block is not None:
-            reuse = Reuse.of(trace.prompt, trace.blocks, trace.ends, block)
-        return AskedTraffic((limited,), trace.rate, {}, reuse)
+        if trace.block is None:
+            return AskedTraffic((limited,), trace.rate, {})
+        found = Reuse.of(trace.prompt, trace.blocks, trace.ends, trace.block)
+        return AskedTraffic((limited,), trace.rate, {}, found)
     document, workload = _document(path)
     limits = {"ttft": ttft, "tpot": tpot}
     classes = [
@@ -73,7 +74,29 @@ def read_workload(path: Path, *, ttft: float = inf, tpot: float = inf) -> AskedT
     total = sum(client.rate_fraction for client in workload.clients)
     classes = [replace(kind, share=kind.share / total) for kind in classes]
     models = {client.id: client.model for client in workload.clients if client.model}
-    return AskedTraffic(tuple(classes), workload.aggregate_rate, models)
+    reuse = _shared(document, workload, classes)
+    return AskedTraffic(tuple(classes), workload.aggregate_rate, models, reuse)
+
+
+def _shared(
+    document: Document, workload: Workload, classes: Sequence[RequestClass]
+) -> SharedPrefixes | None:
+    """Return the beginnings that requests share; None where no class has any."""
+    rates, sizes = [], []
+    for place, (client, kind) in enumerate(zip(workload.clients, classes, strict=True)):
+        if client.prefix_length is None:
+            continue
+        if client.prefix_length > kind.lengths.prompt.min():
+            raise InputError(
+                f"{document.place('clients', place)}: prefix_length {client.prefix_length} of "
+                f"'{client.id}' is longer than its shortest prompt, "
+                f"{kind.lengths.prompt.min():,.0f} tokens"
+            )
+        weights = np.arange(1, client.prefixes + 1) ** -client.popularity
+        rates.append(kind.share * weights / weights.sum())
+        sizes.append(np.full(client.prefixes, float(client.prefix_length)))
+    prompt = sum(kind.share * kind.prompt for kind in classes)
+    return SharedPrefixes(np.concatenate(rates), np.concatenate(sizes), prompt) if rates else None
 
 
 def _document(path: Path) -> tuple[Document, Workload]:

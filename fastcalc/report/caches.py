@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
+from fastcalc.core.reuse import SharedPrefixes
 from fastcalc.mentions import option
 from fastcalc.records.columns import Column, values
 from fastcalc.report import record_tables
@@ -226,6 +227,16 @@ def parts(
     return [*page, screen.under_table(_KEY, distinct[:3], distinct, next_command)]
 
 
+_REPLAYED = (
+    "hash_ids stand for blocks of {} tokens; they are used in the order of arrival, of a prompt "
+    "the last first, and what was used longest ago makes room"
+)
+_ASSUMED = (
+    "classes share what prefix_length says, found as in Che's approximation: requests independent "
+    "of each other, popularity by Zipf's law, and the rest of each prompt never again"
+)
+
+
 def _notes(answer: Answer, rate: float | None) -> list[str]:
     place, own = answer.place, answer.tiers[1]
     scenario = place.scenario
@@ -238,7 +249,7 @@ def _notes(answer: Answer, rate: float | None) -> list[str]:
         )
     if rate is not None:
         notes.append(
-            f"the trace has {number(rate)} requests/s, {number(rate / own.requests)} times what "
+            f"the file has {number(rate)} requests/s, {number(rate / own.requests)} times what "
             f"{answer.chips} carry; each finds so much only if prompts that begin alike come to "
             "the same one, or the tier is shared"
         )
@@ -246,8 +257,9 @@ def _notes(answer: Answer, rate: float | None) -> list[str]:
         *notes,
         f"{chip}: weights and the outputs of {batch} requests under way leave {size(own.size)} of "
         f"{own.name}; a token takes {size(place.bytes_per_token)} of a prompt of mean length",
-        f"hash_ids stand for blocks of {place.reuse.block} tokens; they are used in the order of "
-        "arrival, of a prompt the last first, and what was used longest ago makes room",
+        _ASSUMED
+        if isinstance(place.reuse, SharedPrefixes)
+        else _REPLAYED.format(place.reuse.block),
         f"prices, {basis_of(scenario.pricing)}, $ a chip-hour: "
         f"{priced(scenario.pricing, scenario.hardware, in_short=True)}",
     ]

@@ -12,7 +12,7 @@ from fastcalc.core.chip.tier import MemoryChoice, own_tiers
 from fastcalc.core.estimate import Estimate, evaluate
 from fastcalc.core.mix import Mix
 from fastcalc.core.request_class import Lengths, RequestClass
-from fastcalc.core.reuse import Reuse
+from fastcalc.core.reuse import Reuse, SharedPrefixes
 from fastcalc.core.scenario import Location, Scenario, locate, site_of
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.formulas.reuse import tier_break_even
@@ -69,10 +69,12 @@ class CachedDeployment:
     location: Location
     scenario: Scenario
     lengths: Lengths
-    reuse: Reuse
+    reuse: Reuse | SharedPrefixes
 
     @classmethod
-    def of(cls, scenario: Scenario, lengths: Lengths, reuse: Reuse) -> "CachedDeployment":
+    def of(
+        cls, scenario: Scenario, lengths: Lengths, reuse: Reuse | SharedPrefixes
+    ) -> "CachedDeployment":
         """Return the deployment of a scenario.
 
         Raises InputError as `locate` does.

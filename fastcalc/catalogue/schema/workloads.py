@@ -104,6 +104,9 @@ class Client(Entry):
     output_distribution: Lengths | None = None
     trace: str | None = None
     prefix_hit: ShareOrZero = 0.0
+    prefix_length: Annotated[int, Field(gt=0, le=10_000_000)] | None = None
+    prefixes: Annotated[int, Field(gt=0, le=1_000_000)] = 1
+    popularity: Annotated[float, Field(ge=0.0, le=10.0)] = 0.0
     ttft: Time | None = None
     tpot: Time | None = None
     slo_class: Literal["critical", "standard", "sheddable", "batch", "background"] = "standard"
