@@ -63,6 +63,12 @@ def test_how_sure_a_plan_is_stands_in_its_first_sentence(fastcalc):
     assert "--confidence is of requests that are alike" in refused.err
 
 
+def test_what_turns_a_verdict_needs_two_that_are_rented_for_a_rate(fastcalc):
+    refused = fastcalc("plan", "llama-3.1-8b", "--own", "h100-sxm=8", "--sensitivity")
+    assert refused.code == 2
+    assert "--sensitivity compares chips that are rented for a rate" in refused.err
+
+
 def test_ranges_without_measurements_like_them_are_marked(fastcalc, records):
     plan = ("plan", "llama-3.1-8b", "--on", "trainium-2,h100-sxm", "--rate", "5/s", "--by", "chip")
     wider = {row["hardware"]: row["range_is_wider"] for row in records(*plan)}
@@ -227,6 +233,7 @@ def test_each_turn_is_where_the_plan_turns():
 
 def test_what_turns_the_verdict_is_said_where_it_is_asked_for(fastcalc):
     words_of = {name: value for name, value in TURNED.items() if name != "model"}
+    words_of["rate"] = "40/s"
     plan = ("plan", TURNED["model"], *(word for name, value in words_of.items()
                                        for word in (f"--{name}", value)))  # fmt: skip
     text = words(fastcalc(*plan, "--sensitivity").out)

@@ -67,7 +67,9 @@ def run(request: FindPlans) -> CommandAnswer:
 
     decision = settled(people, decide_at, _request_seconds) if people else decide_at(service.rate)
     service, typed = decision.service, typed_of(request)
-    verdict = Verdict(decision, grids, as_text(request.model), request.sensitivity)
+    verdict = Verdict(
+        decision, () if taking else grids, as_text(request.model), request.sensitivity
+    )
     if not decision.plans:
         from fastcalc.commands import plan_infeasible
 
@@ -128,10 +130,16 @@ def _refuse_together(request: FindPlans) -> None:
             f"{option('prompts_on')} is of requests that are alike, at a rate: give "
             f"{option('rate', '20/s')}, and leave out {option('traffic')} and {option('own')}"
         )
-    if request.traffic is not None and request.confidence is not None:
+    for name in ("confidence", "sensitivity"):
+        if request.traffic is not None and getattr(request, name):
+            raise InputError(
+                f"{option(name)} is of requests that are alike, and {option('traffic')} has "
+                f"classes: leave one out, or give {option('prompt')} and {option('output')}"
+            )
+    if request.sensitivity and is_of_fleet(request):
         raise InputError(
-            f"{option('confidence')} is of requests that are alike, and {option('traffic')} has "
-            f"classes: leave one out, or give {option('prompt')} and {option('output')}"
+            f"{option('sensitivity')} compares chips that are rented for a rate: leave out "
+            f"{option('own')}, and give {option('rate', '20/s')}"
         )
 
 

@@ -22,7 +22,7 @@ def turn_notes(verdict: Verdict) -> Iterator[str]:
         texts = (_text(turn) for turn in verdict.turns or () if turn.leads == leads)
         yield f"{leads} instead, each alone: {', '.join(texts)}"
     if verdict.turns == []:
-        yield "nothing else is compared, so nothing turns the verdict"
+        yield "nothing turns the verdict: no two chips that take in their prompts carry a rate"
 
 
 def _text(turn: Turn) -> str:
