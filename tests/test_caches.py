@@ -11,6 +11,7 @@ from collections import OrderedDict
 import numpy as np
 import pytest
 
+from fastcalc import caches
 from fastcalc.core.reuse import Reuse
 from fastcalc.importers.traces import read_trace
 from fastcalc.importers.workloads import read_workload
@@ -172,6 +173,13 @@ def test_a_deployment_by_hand(folder, capsys, monkeypatch):
     ratio = most["requests_per_s"] / own["requests_per_s"]
     assert ratio > 1.1
     assert most["break_even_usd_per_gb_month"] == pytest.approx(730 * 3.6 * (ratio - 1) / 8)
+    chart = caches(
+        "./model.yaml", on="./chip.yaml", engine="./engine.yaml", batch=1, traffic="t.jsonl"
+    )
+    (panel,) = chart._answer.charts["caches"]().panels
+    line, tiers = panel.series
+    assert (tiers.x[0], tiers.y[0]) == (pytest.approx(0.994), 49.5)
+    assert (line.y[0], line.y[-1]) == (0.0, 99.0)
     assert most["usd_per_request"] == pytest.approx(1e-3 / most["requests_per_s"])
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema.quantities import QuantityReader
 from fastcalc.catalogue.units import QuantityError
-from fastcalc.commands.answer import CommandAnswer, no_answer
+from fastcalc.commands.answer import CommandAnswer, later, no_answer
 from fastcalc.commands.loading import check_longest, scenarios
 from fastcalc.commands.next_commands import follow_up, typed_as
 from fastcalc.core.request_class import Lengths
@@ -60,6 +60,7 @@ def run(request: SizeCaches) -> CommandAnswer:
         lambda: (report.SHOWN, report.records(tiers)),
         warnings=reasons,
         notes=notes,
+        charts={"caches": later("charts.of_caches.hits", tiers)},
     )
 
 

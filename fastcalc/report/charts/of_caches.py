@@ -1,0 +1,43 @@
+"""A chart of what share of prompts a cache of any size finds."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fastcalc.mentions import option
+from fastcalc.report.caches import Answer
+from fastcalc.report.charts.drawing import MOST, Chart, Panel, Series, axes
+from fastcalc.report.numbers_as_text import number, size
+
+_SIZES = 25
+"""Sizes between the ends of a line. [1]"""
+
+
+def hits(answers: Sequence[Answer]) -> Chart:
+    """Return the share found against the size of the cache, a line for each kind of chip.
+
+    Its tiers are marked: the chips' own memory, the host's, and the sizes that were tried.
+    """
+    series: list[Series] = []
+    for place, answer in enumerate(answers[: MOST // 2]):
+        deployment, tiers = answer.place, [tier for tier in answer.tiers if tier.size]
+        ends = min(tier.size for tier in tiers) / 4.0, max(tier.size for tier in tiers)
+        sizes = np.geomspace(*ends, _SIZES)
+        found = [float(deployment.reuse.hit(each / deployment.bytes_per_token)) for each in sizes]
+        series.append(Series(answer.chips, sizes / 1e9, 100.0 * np.array(found), place))
+        held, shares = (
+            np.array([getattr(tier, name) for tier in tiers]) for name in ("size", "hit")
+        )
+        tips = [
+            f"{size(tier.size)} of {tier.name}: {number(100.0 * tier.hit)} %, "
+            f"{number(tier.requests)} requests/s"
+            for tier in tiers
+        ]
+        name = f"tiers of {answer.chips}"
+        series.append(Series(name, held / 1e9, 100.0 * shares, place, "points", tips=tips))
+    axis, upward = axes(series, "size of the cache [GB]", "prompt tokens found [%]", (10, 0))
+    model = answers[0].place.location.scenario.model.name
+    more = [f"drawn are {MOST // 2} kinds of chips; {option('on')} names which"]
+    notes = ["of all chips together, as a cache that keeps what was used last finds them"]
+    notes += more * (len(answers) > MOST // 2)
+    return Chart(f"Prompts found in a cache: {model}", [Panel("", axis, upward, series)], (), notes)
