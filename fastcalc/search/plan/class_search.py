@@ -99,8 +99,9 @@ class ClassSearch:
 
         def pools_of(groups: int) -> Pools | None:
             alike = [option for option in options if len(option) == groups]
-            cheapest = _cheapest(alike, chosen.rate)
-            return self._pools(cheapest, service) if cheapest else None
+            cheapest = _cheapest(alike, chosen.rate)  # whether or not the means allow them
+            unlimited = replace(service, max_chips=inf, budget=inf, power=inf)
+            return self._pools(cheapest, unlimited) if cheapest else None
 
         beyond = _cheapest(options, rate) if rate > chosen.rate * _STEP else None
         return Sharing(
