@@ -269,7 +269,7 @@ BITS = {
 BITS |= {"int4": 4.25, "q4_k_m": 4.8, "q4_0": 4.5, "q6_k": 6.6, "q5_k_m": 5.7}
 PUBLISHED = {model: "mxfp4" if model == "gpt-oss-120b" else "bf16" for model in MODELS}
 """Formats of weights in which models are published; all of their caches are of 16 bits."""
-TAKEN = r"([\w,]+)\?? chips?(?:, \$([\d,.]+)\?? a month)?"
+TAKEN = r"([\w,]+)\?? chips?(?: in (a|[\d,]+) nodes?)?(?:, \$([\d,.]+)\?? a month)?"
 PLANNED = re.compile(rf"([\w.-]+) {TAKEN} for ([\w.-]+), prompts of (.*)")
 NEXT = re.compile(
     rf"- next chip: ([\w.-]+), {TAKEN}(?:, in fewer bits)?: ([\d,.]+) times the [^;]*?"
@@ -283,8 +283,12 @@ def is_narrower(row):
     return weights < published or BITS[row["kv_format"]] < 16.0
 
 
-def check_taken(total, month, row):
+def check_taken(total, nodes, month, row):
     assert count(total) == row["chips_total"]
+    if nodes is None:
+        assert row["node_chips"] == 1
+    else:
+        assert (1 if nodes == "a" else count(nodes)) * row["node_chips"] == row["chips_total"]
     usd = row["usd_per_month"]
     nearly = {None if usd is None else dollars(usd * (1 + way)) for way in (-1e-9, 1e-9)}
     assert month in nearly  # half a dollar rounds either way
@@ -299,9 +303,9 @@ def check_plan(text, document, objective, prices):
     (best,) = [row for row in document["records"] if row["rank"] == 1]
     assert best["cost"] == least
     assert best["cost"] == min(row["cost"] for row in document["records"] if row in whole)
-    assert said.group(1, 4) == (best["hardware"], best["model"])
-    check_taken(*said.group(2, 3), best)
-    assert is_narrower(best) == ("in fewer bits than it is published in" in said.group(5))
+    assert said.group(1, 5) == (best["hardware"], best["model"])
+    check_taken(*said.group(2, 3, 4), best)
+    assert is_narrower(best) == ("in fewer bits than it is published in" in said.group(6))
     others = [row for row in every.values() if row["hardware"] != best["hardware"]]
     rivals = [row for row in others if row in whole] or others
     second = NEXT.search(text)
@@ -313,17 +317,17 @@ def check_plan(text, document, objective, prices):
     assert row["cost"] == document["runner_up"]["cost"]
     row = document["runner_up"]
     assert second.group(1) == row["hardware"]
-    check_taken(*second.group(2, 3), row)
-    assert second.group(4) == number(row["cost"] / best["cost"])
+    check_taken(*second.group(2, 3, 4), row)
+    assert second.group(5) == number(row["cost"] / best["cost"])
     is_changed = is_narrower(row) and not is_narrower(best)
     assert is_changed == (", in fewer bits: " in second.group())
     if objective != "usd" or is_changed:
-        assert second.group(5) is None
+        assert second.group(6) is None
         return
     # All of the best's chips cost as much more: the price at which both cost the same.
     price = prices[best["hardware"]]["usd_per_chip_hour"] * row["cost"] / best["cost"]
-    assert second.group(5) == best["hardware"]
-    assert price * (1 - 1e-9) <= float(second.group(6).replace(",", "")) <= price * 1.011
+    assert second.group(6) == best["hardware"]
+    assert price * (1 - 1e-9) <= float(second.group(7).replace(",", "")) <= price * 1.011
 
 
 @pytest.mark.parametrize("seed", range(FEW))
