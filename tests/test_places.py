@@ -267,7 +267,7 @@ def test_points_that_cannot_be_predicted_name_the_first_row(tmp_path, fastcalc):
     head, row = (ROOT / "evidence/measured.csv").read_text().split("\n")[:2]
     path = tmp_path / "runs.csv"
     path.write_text(f"{head}\n{row.replace('llama-2-7b', 'lama-2-7')}\n")
-    for command, sentence in (("validate", "nothing "), ("calibrate", "no row ")):
+    for command, sentence in (("validate", "nothing "), ("calibrate", "none of its rows ")):
         ran = fastcalc(command, path)
         assert ran.code == 2
         assert f"{path}:2:1: {sentence}" in ran.err

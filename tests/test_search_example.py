@@ -22,8 +22,10 @@ def test_the_plan_is_that_of_the_command(capsys, monkeypatch):
     exec(PLAN, {})
     printed = capsys.readouterr().out.splitlines()
     asked = ("--on", "h100-sxm,mi355x,b200", "--prompt", 4000, "--output", 1000)
-    asked += ("--ttft", "1s", "--tpot", "25ms", "--rate", "20/s", "--format", "json")
-    ran = run("plan", "llama-3.1-70b", *asked, capsys=capsys, monkeypatch=monkeypatch)
+    asked += ("--ttft", "1s", "--tpot", "25ms", "--rate", "20/s", "--by", "chip")
+    ran = run(
+        "plan", "llama-3.1-70b", *asked, "--format", "json", capsys=capsys, monkeypatch=monkeypatch
+    )
     best = json.loads(ran.out)["best_of_each_chip"]
     assert len(best) == 3
     assert printed == [

@@ -95,7 +95,8 @@ class Names:
         sold = services().values() if kind == "models" else ()
         services_sold = [alias for stand_in in sold for alias in (stand_in.id, *stand_in.aliases)]
         near = nearest(name, [*self.names(kind), *aliases, *services_sold])
-        hint = f"did you mean {' or '.join(near)}?" if near else f"'fastcalc list {kind}' names all"
+        ids = dict.fromkeys(aliases[name].stem if name in aliases else name for name in near)
+        hint = f"did you mean {' or '.join(ids)}?" if near else f"'fastcalc list {kind}' names all"
         places: dict[Kind, str] = {
             "hardware": option("on"),
             "models": option("models"),
