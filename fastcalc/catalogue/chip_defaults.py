@@ -32,9 +32,7 @@ class Medians(NamedTuple):
 
 MEDIANS = {
     "cores": Medians(
-        "cores",
-        "amount",
-        {"gpu": 108, "apple": 30, "soc": 40, "rdu": 1040, "wafer": 850_000},
+        "cores", "amount", {"gpu": 108, "apple": 30, "soc": 40, "rdu": 1040, "wafer": 850_000}
     ),
     "vector": Medians(
         "rate of vector units",
@@ -102,19 +100,13 @@ _WHOLE_BOXES = ("wafer", "apple")  # kinds whose printed power is that of the wh
 
 @once
 def defaults_of(hardware: Hardware) -> tuple[Default, ...]:
-    """Return what stands in for the numbers that a chip's file leaves out.
-
-    hardware : as its file states it
-    """
+    """Return what stands in for the numbers that a chip's file leaves out."""
     return tuple(_defaults_of(hardware))
 
 
 @once
 def completed(hardware: Hardware) -> Hardware:
-    """Return a chip with a default for each number that its file leaves out.
-
-    hardware : as its file states it
-    """
+    """Return a chip with a default for each number that its file leaves out."""
     defaults = {default.path: default for default in defaults_of(hardware)}
     if not defaults:
         return hardware

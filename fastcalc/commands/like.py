@@ -89,10 +89,7 @@ class Like:
 
 
 def like(
-    request: Request,
-    path: Path,
-    entries: Catalogue,
-    engines: Iterable[tuple[Engine, bool]],
+    request: Request, path: Path, entries: Catalogue, engines: Iterable[tuple[Engine, bool]]
 ) -> Like:
     """Return what the rows of a file say of engines, borrowed or not.
 

@@ -23,13 +23,7 @@ from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.requests import readers
 from fastcalc.requests.evaluation import Compare
-from fastcalc.requests.groups import (
-    EngineLimits,
-    HostMemory,
-    OwnFolders,
-    PriceBasisOnly,
-    Prices,
-)
+from fastcalc.requests.groups import EngineLimits, HostMemory, OwnFolders, PriceBasisOnly, Prices
 from fastcalc.requests.number_lists import numbers
 from fastcalc.requests.readers import as_text
 from fastcalc.requests.speculate import speculation

@@ -63,10 +63,7 @@ def follow_up(
 
 
 def again(request: Request, name: str) -> str:
-    """Return the command that a request is, with all that it sets.
-
-    name : of the command
-    """
+    """Return the command that a request is, with all that it sets."""
     arguments, flags = list[str](), list[str]()
     for field, (annotation, _) in declared(type(request)).items():
         value = getattr(request, field)

@@ -38,9 +38,7 @@ def run(kind: str, request: Plot) -> CommandAnswer:
     return CommandAnswer(None, list, notes=notes, charts={kind: drawn} if is_held else {})
 
 
-def _solved(
-    request: Plot,
-) -> tuple[list[list[ListedChange]], list[list[Outcome]], list[str]]:
+def _solved(request: Plot) -> tuple[list[list[ListedChange]], list[list[Outcome]], list[str]]:
     """Return the values of each number, the outcomes of every combination, and notes."""
     changes = change_lists(request.over)
     lists = [_ascending(listed) for listed in changes.listed]

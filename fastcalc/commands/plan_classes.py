@@ -11,12 +11,7 @@ from fastcalc.commands import loading
 from fastcalc.commands.answer import CommandAnswer, no_answer
 from fastcalc.commands.people import people_of, settled
 from fastcalc.commands.plan import is_of_fleet, scenarios_of, service_of, typed_of
-from fastcalc.commands.plan_fleet import (
-    chip_prices,
-    owned_as_typed,
-    owned_counts,
-    refuse_people,
-)
+from fastcalc.commands.plan_fleet import chip_prices, owned_as_typed, owned_counts, refuse_people
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.request_class import RequestClass
 from fastcalc.core.reuse import Reuse

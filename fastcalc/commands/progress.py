@@ -15,11 +15,7 @@ _CLEARED = "\r\x1b[K"
 
 
 class Progress:
-    """The line, drawn by a thread of its own: whatever takes long need not know of it.
-
-    name : of the command
-    stream : a terminal
-    """
+    """The line, drawn by a thread of its own: whatever takes long need not know of it."""
 
     def __init__(self, name: str, stream: TextIO) -> None:
         self.text = ""

@@ -110,10 +110,7 @@ class Combinations:
 
 
 def combinations(request: Sweep, notes: list[str]) -> Combinations:
-    """Return what is evaluated and how many are left out, by reason; refuse to have nothing.
-
-    notes : takes what to know of the models and chips
-    """
+    """Return what is evaluated and how many are left out, by reason; refuse to have nothing."""
     changes = change_lists(request.set)
     swept: list[Grid] = []
     left_out: Counter[str] = Counter()

@@ -30,6 +30,5 @@ def best_cut(scenario: Scenario) -> Scenario:
         return scenario
     fastest = layouts[int(np.where(fits, seconds, np.inf).argmin())]
     return replace(
-        scenario,
-        sharding=Sharding(tp=fastest.tp, pp=fastest.pp, ep=fastest.ep, dp=fastest.dp),
+        scenario, sharding=Sharding(tp=fastest.tp, pp=fastest.pp, ep=fastest.ep, dp=fastest.dp)
     )

@@ -16,9 +16,6 @@ from fastcalc.mentions import option
 def layouts_of(site: Site, chips: int) -> list[Layout]:
     """Return the layouts of so many chips where ranks are left open, practised ones first.
 
-    site : a workload on a kind of chip
-    chips : chips of the deployment [1]
-
     Raises LayoutError if there is none.
     """
     if layouts := dict.fromkeys([*practised_layouts(site, chips), *site.exactly(chips)]):
@@ -41,9 +38,6 @@ def chosen_layouts(
     these holds it, of all legal ones. Where none does at all, it is the one that holds most.
 
     site : a workload on a kind of chip, with reserved tokens along the last axis but two, if many
-    chips : chips of the deployment [1]
-    batches : sequences decoded together [1]
-    traffic : what requests look like
 
     Raises LayoutError if there is no layout.
     """

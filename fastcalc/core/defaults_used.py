@@ -13,12 +13,7 @@ from fastcalc.mentions import option
 def default_notes(
     hardware: Hardware, host: Hardware | None, placement: Placement, pricing: Pricing
 ) -> list[str]:
-    """Return what a reader must know of numbers that files leave out.
-
-    hardware, host : as their files state them
-    placement : of a workload on them
-    pricing : of their hours
-    """
+    """Return what a reader must know of numbers that files leave out."""
     entries = [hardware, *([host] if host else [])]
     notes = [
         default_note(entry, default)

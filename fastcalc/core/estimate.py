@@ -248,9 +248,7 @@ class Estimate:
 def evaluate(placement: AnyPlacement, *, batch: ArrayLike, traffic: Traffic) -> Estimate:
     """Return the estimate of a placement for every batch.
 
-    placement : a workload on a layout
     batch : sequences decoded together by the whole deployment, any shape [1]
-    traffic : what requests look like
 
     Returns
     -------

@@ -51,7 +51,6 @@ def overflow_notes(placement: AnyPlacement, is_over: Bools) -> list[str]:
 def overflow_note(host: str, near: float) -> str:
     """Return what a reader must know of such a batch.
 
-    host : whose memory it reaches into
     near : sequences that chips hold without it [1]
     """
     return (

@@ -25,7 +25,6 @@ class Reuse:
     def of(cls, prompt: Floats, blocks: Ints, ends: Ints, block: int) -> "Reuse":
         """Return the reuse of a trace.
 
-        prompt : tokens of each request [1]
         blocks, ends : what identifies each block of its prompts, and how many up to its end [1]
         block : tokens of a block, but for the last of a prompt [1]
         """

@@ -136,7 +136,6 @@ class Scenario:
 def default_cache(model: Model, engine: Engine, weights: str | None) -> str:
     """Return the cache format taken where none is asked for: the engine's, or the model's own.
 
-    model, engine : what runs under what
     weights : format of the weights, which engines go by; None for the model's own
     """
     return engine.cache_formats.get(weights or model.weight_format) or model.kv_format
@@ -240,7 +239,6 @@ class Outcome(Location):
 def site_of(scenario: Scenario, reserved_tokens: ArrayLike) -> Site:
     """Return a model on a kind of chip, with all the memory that it has.
 
-    scenario : chip, model, engine and formats
     reserved_tokens : tokens for which a sequence's cache is reserved [1]
 
     Raises InputError if a format or a memory is unknown.
@@ -281,8 +279,6 @@ def by_layout(scenario: Scenario) -> list[Scenario]:
     It is the scenario alone unless chips are given and their ranks left open: then a batch has the
     layout that it would have if it were asked about alone.
 
-    scenario : with one or more batches
-
     Raises InputError if no layout has so many chips.
     """
     chips, traffic = scenario.sharding.chips, scenario.traffic
@@ -313,8 +309,6 @@ def solve(scenario: Scenario) -> Outcome:
 def check_traffic(scenario: Scenario) -> None:
     """Refuse requests that grow beyond what a model takes.
 
-    scenario : with its model and traffic
-
     Raises InputError if they exceed the model's context.
     """
     traffic = scenario.traffic
@@ -329,7 +323,6 @@ def check_traffic(scenario: Scenario) -> None:
 def check_context(model: Model, tokens: float, description: str) -> None:
     """Refuse more tokens than a model takes.
 
-    model : whose context it is
     tokens : that a sequence grows to [1]
     description : how the sentence names them
 
@@ -348,10 +341,7 @@ def engine_for(catalogue: Catalogue, hardware: Hardware) -> tuple[Engine, bool]:
 
 
 def layout_notes(site: Site, layout: Layout, sharding: Sharding) -> list[str]:
-    """Return what a reader must know of a layout, asked for or taken.
-
-    site : a workload on a kind of chip
-    """
+    """Return what a reader must know of a layout, asked for or taken."""
     is_taken = sharding.chips is not None and not sharding.names_ranks
     practice = practice_notes(site, layout) if is_taken else []
     return [*site.rank_notes(layout), *practice, *own_notes(site.machine, site.work, layout)]

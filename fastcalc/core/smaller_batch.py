@@ -85,7 +85,6 @@ def largest_reaching(speeds_at: Speeds, goals: Floats, low: ArrayLike, high: Arr
 def largest_batches(placement: Placement, traffic: Traffic, speed: ArrayLike) -> Batches:
     """Return the largest batch whose expected speed reaches each of some speeds; 0 for none. [1]
 
-    placement, traffic : a workload on a layout, and what requests look like
     speed : tokens a second that every user is to get, one dimension at most [1/s]
     """
     goals = np.atleast_1d(np.asarray(speed, float)) * (1.0 - ROUNDING)

@@ -79,7 +79,6 @@ def speed_range(
 ) -> tuple[Floats, Floats] | None:
     """Return by which factors 80 % of speeds lie below and above at most; None for the bound.
 
-    placement : a workload on a layout
     phase : what the speed is of
     slowdown : the bound over the expected speed, an element for each [1]
     is_offloaded : whether any of the model is on a host

@@ -116,7 +116,6 @@ class Traffic:
     def prompt_lump(self, *, batch: ArrayLike, steps: ArrayLike, chunk: ArrayLike) -> Array:
         """Return the prompt tokens in a step that has any, in steady state. [1]
 
-        batch : sequences decoded together [1]
         steps : passes that an answer takes [1]
         chunk : prompt tokens that the engine takes into a step [1]
         """

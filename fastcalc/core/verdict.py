@@ -10,21 +10,14 @@ VERDICTS = ("fits", "edge", "no")
 
 
 def verdicts(placement: AnyPlacement, batch: ArrayLike) -> Ints:
-    """Return the verdict on each batch, as a position of `VERDICTS`.
-
-    placement : a workload on a layout
-    batch : sequences of the whole deployment [1]
-    """
+    """Return the verdict on each batch, as a position of `VERDICTS`."""
     certain, edge = placement.max_batch, placement.edge_batch
     above = (np.asarray(batch > np.asarray(limit)) for limit in (certain, edge))
     return np.asarray(np.add(*above, dtype=np.int8))
 
 
 def edge_note(engine: str) -> str:
-    """Return what a reader must know of a batch at the edge.
-
-    engine : its id
-    """
+    """Return what a reader must know of a batch at the edge."""
     return (
         f"at the edge of memory: the batch fits only if {engine} keeps less for itself than it "
         "may; plan takes what fits for certain"

@@ -63,7 +63,6 @@ def chip_changes(
 ) -> list[ChipChange]:
     """Return the change of each chip whose points both versions predict, the worst first.
 
-    predictions : of the later version
     earlier : factors of the version before, by the id of the point [1]
     """
     pairs: dict[str, list[tuple[float, float]]] = defaultdict(list)

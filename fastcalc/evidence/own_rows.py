@@ -106,9 +106,7 @@ def _nothing(file: Path, points: Sequence[Point], left_aside: dict[str, int]) ->
 _TOO_FAST = "faster than these chips can be at their printed rates: are the units right?"
 
 
-def _members(
-    batches: Sequence[Batch],
-) -> tuple[dict[tuple[object, ...], list[OwnRow]], int]:
+def _members(batches: Sequence[Batch]) -> tuple[dict[tuple[object, ...], list[OwnRow]], int]:
     """Return rows by chip, model, formats and stated layout, and how many are above the bound."""
     rows, too_fast = defaultdict[tuple[object, ...], list[OwnRow]](list), 0
     for batch in batches:

@@ -17,7 +17,6 @@ _WORDS = ("engine_used", "machine", "phase", "has_experts", "assumed", "is_young
 class PackedPredictions(Sequence[Prediction]):
     """Predictions in the order of their points, of which some have none.
 
-    points : of a file
     predicted : how many have a prediction [1]
     """
 

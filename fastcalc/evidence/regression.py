@@ -167,14 +167,7 @@ class Fit:
             return _huber(squares, limit)
 
         solution: Any = least_squares(
-            errors,
-            start,
-            jac=slopes,
-            loss=loss,
-            method="trf",
-            xtol=1e-10,
-            ftol=1e-13,
-            gtol=1e-12,
+            errors, start, jac=slopes, loss=loss, method="trf", xtol=1e-10, ftol=1e-13, gtol=1e-12
         )
         return np.asarray(solution.x)
 

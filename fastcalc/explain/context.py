@@ -8,15 +8,7 @@ from fastcalc.core.step.host_use import offload_options, offloaded_pass, part_of
 from fastcalc.core.step.pass_work import ACTIVATION_BYTES, FLOPS_PER_PARAMETER, PassWork
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.explain.numbers import Numbers
-from fastcalc.explain.terms import (
-    Equation,
-    Term,
-    equation,
-    named,
-    number,
-    rounded_least,
-    scalar,
-)
+from fastcalc.explain.terms import Equation, Term, equation, named, number, rounded_least, scalar
 from fastcalc.formulas.types import ArrayLike
 
 

@@ -7,15 +7,7 @@ from typing import Any, TypeVar
 
 from fastcalc.core.scenario import Outcome
 from fastcalc.core.step.component import Component
-from fastcalc.explain.terms import (
-    Equation,
-    Origin,
-    equation,
-    number,
-    origins_of,
-    overlap,
-    scalar,
-)
+from fastcalc.explain.terms import Equation, Origin, equation, number, origins_of, overlap, scalar
 
 Formula = TypeVar("Formula", bound=Callable[..., list[Equation]])
 

@@ -8,11 +8,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats, where
 
 
 def heaviest_stage(
-    *,
-    amounts: Sequence[ArrayLike],
-    counts: Sequence[float],
-    stages: ArrayLike,
-    layers: ArrayLike,
+    *, amounts: Sequence[ArrayLike], counts: Sequence[float], stages: ArrayLike, layers: ArrayLike
 ) -> Array:
     r"""Return the most that one stage has where kinds of layers are spread evenly. [byte or s]
 

@@ -114,10 +114,7 @@ def _earlier_above(rank: Ints, weights: Ints) -> Ints:
         above += np.where(has_bit, 0, summed)
         rank, weights, above = (
             np.stack(
-                [
-                    values[~has_bit].reshape(-1, 1 << bit),
-                    values[has_bit].reshape(-1, 1 << bit),
-                ],
+                [values[~has_bit].reshape(-1, 1 << bit), values[has_bit].reshape(-1, 1 << bit)],
                 axis=1,
             ).ravel()
             for values in (rank, weights, above)

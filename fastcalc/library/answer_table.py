@@ -264,11 +264,7 @@ class SweptTable(Table):
     """The points of a sweep, in arrays: records of millions of them would take gigabytes."""
 
     def __init__(
-        self,
-        flags: Any,
-        columns: Mapping[str, Array],
-        premises: Record,
-        notes: Sequence[str] = (),
+        self, flags: Any, columns: Mapping[str, Array], premises: Record, notes: Sequence[str] = ()
     ) -> None:
         left_out = premises["left_out"].items()
         super().__init__(

@@ -293,11 +293,7 @@ WHOLE = frozenset(column.key for column in COLUMNS if column.unit == "count")
 
 
 def values(columns: Sequence[Column[Source]], source: Source) -> dict[str, Any]:
-    """Return the value of each column by its key.
-
-    columns : in order
-    source : what they take them from
-    """
+    """Return the value of each column by its key."""
     return {column.key: column.value(source) for column in columns}
 
 

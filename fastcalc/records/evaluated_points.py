@@ -144,10 +144,7 @@ def places(
 ) -> CodedColumn:
     """Return where each point lives, in a phrase.
 
-    estimate : of the points
     layout_positions : the position of each point's layout
-    layouts : those there are
-    site : of model and chip
     """
     codes, names = memories_used(estimate.passes.split, site.machine.tiers)
     words = (site.place(layout).where(name) for layout in layouts for name in names)

@@ -29,7 +29,6 @@ _CHART = 80
 class Start:
     """A batch that a curve starts from, and the smaller one that is faster.
 
-    scenario : engine and formats
     floor_ms : a step of one sequence [ms]
     batch, smaller_batch : at the start and the end; 0 where no end reaches the speed [1]
     speed, faster : of each user with them [1/s]

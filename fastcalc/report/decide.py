@@ -150,10 +150,7 @@ def _offered(key: str, unit: str, meaning: str, field: str, scale: float = 1.0) 
 COLUMNS: tuple[Column[Row], ...] = (
     Column("option", "text", "name of the option", lambda row: row.option.name),
     Column(
-        "model",
-        "text",
-        "its model; null where a speed was given",
-        lambda row: row.option.model,
+        "model", "text", "its model; null where a speed was given", lambda row: row.option.model
     ),
     Column("hardware", "text", "and its chip", lambda row: row.option.hardware),
     Column("batch", "count", "and its batch", lambda row: row.option.batch),
@@ -193,10 +190,7 @@ COLUMNS: tuple[Column[Row], ...] = (
     Column("window_ms", "ms", "the gap that is asked about", lambda row: row.gap * 1e3),
     Column("window_tokens", "number", "tokens that fit it", lambda row: row.window_tokens),
     Column(
-        "tokens_per_s_needed",
-        "tokens/s",
-        "for all tokens to fit",
-        lambda row: row.window_speed,
+        "tokens_per_s_needed", "tokens/s", "for all tokens to fit", lambda row: row.window_speed
     ),
     _of("tokens_to_success", "count", "read and written for one success", "prospect.tokens"),
     Column(

@@ -322,7 +322,7 @@ def _counts(work: Workload) -> TextTable:
         kinds = (("MTP layers", model.mtp), ("vision tower", model.vision_parameters))
         kinds_present = " and ".join(kind for kind, count_of_kind in kinds if count_of_kind)
         rows.append(
-            ("alongside the core", f"{extra_parameters:,.0f}", f"parameters of {kinds_present}"),
+            ("alongside the core", f"{extra_parameters:,.0f}", f"parameters of {kinds_present}")
         )
     published = model.published
     if published.checkpoint:

@@ -27,8 +27,6 @@ class Trial:
 
     option, point : what is tried, and its record, empty where nothing reaches the speed
     base, today : today's point, and its record
-    speed : wanted of each user [1/s]
-    command : prints the point again
     changes_answers : whether another model, unless it was named, or fewer bits than today's answer
     """
 

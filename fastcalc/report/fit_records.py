@@ -117,7 +117,6 @@ COLUMNS: tuple[Column[Any], ...] = (
 class PlacedBatch:
     """The smallest batch of a location; columns take from it what `EvaluatedPoints` has, too.
 
-    location : the placed scenario
     solution : what was solved for, if anything was
     """
 
@@ -206,7 +205,6 @@ class PlacedBatch:
 def fit_records(locations: Sequence[Location], solutions: Sequence[Solution] = ()) -> list[Record]:
     """Return one record for each model on each chip; the keys mean what they do in compare.
 
-    locations : placed scenarios
     solutions : what was solved for at each, if anything was
     """
     records = []

@@ -163,10 +163,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
         lambda row: row.alone and row.alone.value,
     ),
     Column(
-        "target_factor",
-        "ratio",
-        "that over what it is",
-        lambda row: row.alone and row.alone.factor,
+        "target_factor", "ratio", "that over what it is", lambda row: row.alone and row.alone.factor
     ),
 )
 RECORD_KEYS = tuple(column.key for column in COLUMNS)

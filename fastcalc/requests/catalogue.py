@@ -7,10 +7,7 @@ from fastcalc.requests import groups, offered
 from fastcalc.requests.fields import argument, flag
 
 if TYPE_CHECKING:
-    from fastcalc.requests.given import (
-        EntryGiven,
-        WordsGiven,
-    )
+    from fastcalc.requests.given import EntryGiven, WordsGiven
 
 _Entry = Annotated[
     "EntryGiven",
@@ -45,10 +42,7 @@ class ListEntries(groups.Output, groups.OwnFolders):
 class ShowEntry(groups.FormatOfEach, groups.Output, groups.OwnFolders):
     """Show an entry with every number and its source."""
 
-    examples = (
-        "fastcalc show wse-3",
-        "fastcalc show llama-3.1-70b --format json",
-    )
+    examples = ("fastcalc show wse-3", "fastcalc show llama-3.1-70b --format json")
 
     name: _Entry
     format: Annotated[str | None, groups.format_named("table|json")] = None
@@ -60,10 +54,7 @@ class CheckFiles(groups.EarlierRun, groups.Output):
     Exits with 0 if they are clean, 1 if they have faults, 2 if the request is wrong.
     """
 
-    examples = (
-        "fastcalc check my-chip.yaml",
-        "fastcalc check --explain HW041",
-    )
+    examples = ("fastcalc check my-chip.yaml", "fastcalc check --explain HW041")
 
     paths: Annotated[
         list[Path] | None,
@@ -90,10 +81,7 @@ class CheckFiles(groups.EarlierRun, groups.Output):
 class NewEntry(groups.OutputFile):
     """Print a commented file to fill in: hardware, model or engine."""
 
-    examples = (
-        "fastcalc new hardware my-new-chip",
-        "fastcalc new model my-model -o my-model.yaml",
-    )
+    examples = ("fastcalc new hardware my-new-chip", "fastcalc new model my-model -o my-model.yaml")
 
     kind: Annotated[str, _kind("hardware|model|engine")]
     name: Annotated[str, argument("NAME", "Its id, such as my-chip.")]
@@ -102,10 +90,7 @@ class NewEntry(groups.OutputFile):
 class PrintSchema(groups.OutputFile):
     """Print the JSON Schema of a kind of file, for editors."""
 
-    examples = (
-        "fastcalc schema hardware",
-        "fastcalc schema model -o model.schema.json",
-    )
+    examples = ("fastcalc schema hardware", "fastcalc schema model -o model.schema.json")
 
     kind: Annotated[str, _kind("hardware|model|engine|claims")]
 
@@ -113,10 +98,7 @@ class PrintSchema(groups.OutputFile):
 class DiffEntries(groups.Output, groups.OwnFolders):
     """Show two entries side by side, with ratios."""
 
-    examples = (
-        "fastcalc diff h100-sxm h200-sxm",
-        "fastcalc diff h100-sxm my-chip.yaml",
-    )
+    examples = ("fastcalc diff h100-sxm h200-sxm", "fastcalc diff h100-sxm my-chip.yaml")
 
     left: _Entry
     right: _Entry

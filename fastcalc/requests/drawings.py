@@ -7,11 +7,7 @@ from fastcalc.requests.evaluation import Compare, Evaluated
 from fastcalc.requests.fields import Request, argument, flag
 
 if TYPE_CHECKING:
-    from fastcalc.requests.given import (
-        ChangesGiven,
-        CountsGiven,
-        WordsGiven,
-    )
+    from fastcalc.requests.given import ChangesGiven, CountsGiven, WordsGiven
 
 
 class KindOfChart(Request):

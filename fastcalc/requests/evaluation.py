@@ -7,10 +7,7 @@ from fastcalc.requests import groups
 from fastcalc.requests.fields import Request, flag
 
 if TYPE_CHECKING:
-    from fastcalc.requests.given import (
-        CountsGiven,
-        NumberGiven,
-    )
+    from fastcalc.requests.given import CountsGiven, NumberGiven
 
 
 class Decoding(Request):

@@ -14,13 +14,11 @@ class Setting:
     """What is shown of a field, and how its text is read.
 
     metavar : what stands for its value; None for a flag that takes none
-    help : a sentence
     names : of the flag, where they are not the field's own
     is_argument : whether it goes without a name
     is_hidden : whether ``--help`` leaves it out
     is_repeated : whether it may be given several times; the field is a list then
     variable : of the environment, which gives it where nothing else does
-    parser : reads its text
     completion : returns what the shell offers for what is typed
     """
 

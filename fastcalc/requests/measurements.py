@@ -7,11 +7,7 @@ from fastcalc.requests import groups
 from fastcalc.requests.fields import argument, flag
 
 if TYPE_CHECKING:
-    from fastcalc.requests.given import (
-        EngineGiven,
-        NumberGiven,
-        WordsGiven,
-    )
+    from fastcalc.requests.given import EngineGiven, NumberGiven, WordsGiven
 
 _Measured = Annotated[str | None, flag("NAME", "What JSON files were measured on.")]
 
@@ -107,10 +103,7 @@ class JudgeClaims(groups.Output, groups.OwnFolders):
     The verdict on each claim, the number behind it, its formula and its source.
     """
 
-    examples = (
-        "fastcalc claims --only claude,refuted,conditional",
-        "fastcalc claims --explain 30",
-    )
+    examples = ("fastcalc claims --only claude,refuted,conditional", "fastcalc claims --explain 30")
 
     path: Annotated[Path | None, argument("FILE", "A file of claims; the shipped one if none.")] = (
         None

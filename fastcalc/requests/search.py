@@ -192,8 +192,7 @@ class Means(Request):
         flag("CHIP=N", "Chips that you own: h100-sxm=16; repeatable.", is_repeated=True),
     ] = None
     budget: Annotated[
-        "NumberGiven | None",
-        flag("USD/month", "Dollars of a month; no limit unless given."),
+        "NumberGiven | None", flag("USD/month", "Dollars of a month; no limit unless given.")
     ] = None
     power: Annotated[str | None, flag("POWER", "Power at most, with host and cooling: 100kW.")] = (
         None

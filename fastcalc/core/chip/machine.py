@@ -201,10 +201,6 @@ def parameters_on(engine: Engine, hardware: Hardware) -> EngineParameters:
 def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryChoice) -> Machine:
     """Return a chip under an engine for a workload.
 
-    hardware, engine : the chip and the software
-    work : the model in its formats
-    memory : what a user adds to the chip's memory, and where things are to live
-
     Raises InputError if there is no memory of a name that is given.
     """
     hardware, formats = completed(hardware), work.formats
@@ -251,8 +247,6 @@ def tiers_of(
 
     A memory in which nothing is to live, where every kind of bytes has its own, is left out.
 
-    hardware : the chip
-    memory : what a user adds, and where things are to live
     formats : in which each kind is stored, which the host's cores may multiply
 
     Raises InputError if there is no memory of a name that is given.
@@ -286,8 +280,6 @@ def tier_position(
 ) -> int:
     """Return the position of the memory of a name, or of a place such as ``host``.
 
-    hardware : the chip
-    tiers : its memories
     name : upper and lower case are alike
     flag : where the name was given
 

@@ -37,8 +37,6 @@ def working_rate(
 ) -> WorkingRate:
     """Return the rate that products with stored weights run at.
 
-    hardware : the chip
-    stored : how the weights are stored
     short_sums : whether the engine sums products of fp16 in 16 bits, which GeForce cards print
         as their fp16 rate; sums in 32 bits are those of bf16
     unpacked : formats that the engine's kernels widen to 16 bits

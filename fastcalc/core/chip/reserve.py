@@ -78,7 +78,6 @@ NOTHING = Reserve()
 def start_rows(software: DeclaredParameters[ArrayLike], tier: Tier) -> StartRows:
     """Return what a start makes ready for: no more than a limit that there is.
 
-    software : the engine's parameters on the chip
     tier : the memory of the chip that it keeps some of
     """
     sequences, tokens = float(software.max_sequences), float(software.prompt_chunk)
@@ -93,7 +92,6 @@ def reserve_of(
 ) -> Reserve:
     """Return what an engine reserves for a model.
 
-    engine, software : the engine, and its parameters on the chip
     tier : the memory of the chip that it is of
     """
     hidden, vocabulary = model.hidden_size or 0, model.vocabulary or 0

@@ -103,10 +103,7 @@ class Tier:
 
 @once
 def own_tiers(hardware: Hardware) -> tuple[Tier, ...]:
-    """Return the memories of a chip in the order in which they are filled.
-
-    hardware : the chip
-    """
+    """Return the memories of a chip in the order in which they are filled."""
     fastest = max(hardware.memory, key=lambda memory: memory.bandwidth.si)
     regions = "chip" if hardware.execution == "spatial" else "package"
     tiers = [

@@ -184,12 +184,7 @@ def _indexed(
         return attention
     places, copies = (indexer.pool, 2) if indexer.pool > 1 else (0, 1)
     return attention + _indexer(
-        indexer,
-        hidden=hidden,
-        query=query,
-        every=indexer.pool,
-        copies=copies,
-        vectors=2 + places,
+        indexer, hidden=hidden, query=query, every=indexer.pool, copies=copies, vectors=2 + places
     )
 
 

@@ -129,7 +129,6 @@ class Workload:
     def cache_bytes(self, tokens: ArrayLike, *, ranks: ArrayLike = 1.0) -> Array:
         """Return what one sequence keeps on one of ``ranks`` tensor-parallel ranks. [byte]
 
-        tokens : tokens the sequence holds [1]
         ranks : ranks of the tensor-parallel group; heads are spread, latents copied [1]
         """
         windows = [group.window for group in self.caches]
@@ -138,7 +137,6 @@ class Workload:
     def cache_read_bytes(self, tokens: ArrayLike, *, spread: ArrayLike = 0.0) -> Array:
         """Return what a decode step reads of it: of sparse attention, only what is picked. [byte]
 
-        tokens : tokens the sequence holds on average [1]
         spread : how far below and above it goes [1]
         """
         return self.cache_of(self.attended(tokens, spread))
@@ -152,9 +150,7 @@ class Workload:
         total: Array = self.state_bytes / np.asarray(ranks)
         for group, count in zip(self.caches, tokens, strict=True):
             layer = cache_bytes_per_layer(
-                elements=group.elements,
-                tokens=count,
-                bytes_per_element=self.element_bytes(group),
+                elements=group.elements, tokens=count, bytes_per_element=self.element_bytes(group)
             )
             total = total + group.layers * layer / np.minimum(ranks, group.shards)
         return total
@@ -212,7 +208,6 @@ def _attended(limits: Sequence[float], context: ArrayLike, spread: ArrayLike) ->
 def workload(model: Model, weights: str | None = None, kv: str | None = None) -> Workload:
     """Count a model in a weight format and a cache format.
 
-    model : its whole shape, or the minimum
     weights : number format of the matrices; the model's own where left out
     kv : number format of the cache; the model's own where left out
 

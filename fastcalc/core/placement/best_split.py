@@ -130,7 +130,6 @@ def _fills(
 ) -> Iterator[Split]:
     """Yield what is in some memories shared out anew among them, along a first dimension.
 
-    split : where bytes live
     kinds : those that may move
     memories : positions of the memories, in the order in which they are filled
     room : in each memory [byte]; what does not fit goes into the last that is filled

@@ -141,8 +141,6 @@ class _PlacedWorkload(Generic[OneOrMore]):
         """Return the share of memory that a batch fills on the fullest chip; above 1 does not fit.
 
         Where kinds of bytes have a memory of their own, also of what is left for caches.
-
-        batch : sequences of the whole deployment [1]
         """
         usable, weights = _room(self.machine, self.work, self.layout)
         cache = self.sequences(batch) * self.cache_per_chip / self.machine.software.cache_fraction

@@ -33,11 +33,7 @@ MOST_STAGES = 16
 
 
 def run_by_people(legal: LegalLayouts, *chips: int) -> tuple[Layout, ...]:
-    """Return the layouts that people run of some numbers of chips, one copy of all weights each.
-
-    legal : a workload on a kind of chip
-    chips : chips of the deployments [1]
-    """
+    """Return the layouts that people run of some numbers of chips, one copy of all weights each."""
     if legal.machine.is_spatial:
         return tuple(layout for count in chips for layout in legal.exactly(count))
     by_chips = _layouts_by_chips(legal.machine.hardware, legal.work.model)
@@ -74,7 +70,6 @@ def is_run(legal: LegalLayouts, layout: Layout) -> bool:
     """Return whether people run a legal layout of one copy of all weights.
 
     legal : a workload on a kind of chip that cuts layers
-    layout : one that is legal
     """
     experts, width = legal.work.experts, layout.width
     if legal.machine.is_spatial:
@@ -118,11 +113,7 @@ def _widest(legal: LegalLayouts) -> int:
 
 
 def copies_run_by_people(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
-    """Yield the layouts that people run of so many chips, with any number of copies of all weights.
-
-    legal : a workload on a kind of chip
-    chips : chips of the deployment [1]
-    """
+    """Yield the layouts that people run of so many chips, with any number of copies of weights."""
     for copies in [1] if legal.machine.is_spatial else range(1, chips + 1):
         if chips % copies == 0:
             for layout in run_by_people(legal, chips // copies):
@@ -130,11 +121,7 @@ def copies_run_by_people(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
 
 
 def practice_notes(legal: LegalLayouts, layout: Layout) -> list[str]:
-    """Return a sentence on a layout that nobody asked for and that people do not run.
-
-    legal : a workload on a kind of chip
-    layout : a legal one
-    """
+    """Return a sentence on a layout that nobody asked for and that people do not run."""
     if layout in copies_run_by_people(legal, layout.chips):
         return []
     chips, chip, name = layout.chips, legal.machine.hardware.id, str(layout)

@@ -169,7 +169,6 @@ def _lightest(
 def near_share(machine: Machine, split: Split | None, kind: str) -> ArrayLike:
     """Return the share of a kind of bytes that lives in the chip's fastest memory. [1]
 
-    machine : whose memories they are
     split : what lives where; None where all is in the one memory there is
     kind : one of `KINDS`
     """
@@ -185,7 +184,6 @@ def memories_used(split: Split | None, tiers: Sequence[Tier]) -> tuple[Ints, tup
     """Return which memories are used, as positions in a list of their names joined.
 
     split : what lives where; None where all is in the one memory there is
-    tiers : the memories
     """
     if split is None:
         return np.asarray(0), (tiers[0].name,)
@@ -198,11 +196,7 @@ def memories_used(split: Split | None, tiers: Sequence[Tier]) -> tuple[Ints, tup
 
 
 def asked_split(placement: AnyPlacement, batch: ArrayLike) -> Split:
-    """Return the kinds of bytes of a batch, each in the memory that is asked for or in the first.
-
-    placement : a workload on a layout
-    batch : sequences of the whole deployment [1]
-    """
+    """Return the kinds of bytes of a batch, each in the memory asked for or in the first."""
     machine, layout = placement.machine, placement.layout
     sizes = stored_weights(machine, placement.work, layout) | {
         "kv": placement.sequences(batch) * placement.cache_per_chip

@@ -60,14 +60,13 @@ class Bound:
                 flop_rate=work.flop_rate,
                 sent=where(largest == 2, work.sent, 0.0),
                 link=work.link,
-            ),
+            )
         )
 
 
 def bound_step(placement: AnyPlacement, rows: PassInput) -> Bound:
     """Return the bound of a step on all chips of a layout.
 
-    placement : a workload on a layout
     rows : sequences and prompt tokens of the *whole deployment*; arrays broadcast
 
     Returns

@@ -57,8 +57,6 @@ def chip_work(
 ) -> ChipWork:
     """Return what the chip reads and multiplies, all of it in its first memory.
 
-    work : the work of the pass
-    chip, software : what a chip prints, and what the engine makes of it
     same : of another pass that decodes the same sequences, with prompts or without
     """
     rates, touched = reached(chip, software), touched_experts(work, software)

@@ -117,7 +117,6 @@ def largest_of(terms: Sequence[ArrayLike]) -> Ints:
 class Step:
     """A step as the sum of its components.
 
-    components : in order
     seconds : time of the whole step [s]
     """
 
@@ -130,10 +129,7 @@ class Step:
         return cls((), floats(0.0)).then(*components)
 
     def then(self, *components: Component) -> "Step":
-        """Return the step with more components after its own, whose sum is not made again.
-
-        components : in order
-        """
+        """Return the step with more components after its own, whose sum is not made again."""
         total = total_of([self.seconds, *(component.seconds for component in components)])
         return Step((*self.components, *components), floats(total))
 

@@ -33,7 +33,6 @@ def tier_rates(
     What is streamed from a host comes through the chip's own memory, and is no faster.
 
     tiers : the memories, the chip's own first
-    chip, software : what a chip prints, and what the engine makes of it
     parts : the part of a shared memory that one chip has while others read, too [1]
     """
     rates: list[ArrayLike] = []
@@ -60,8 +59,6 @@ def tier_rates(
 def part_of(tier: Tier, chips: ArrayLike, work: PassWork) -> ArrayLike:
     """Return the part of a shared memory that a chip has while others of a pass read, too. [1]
 
-    tier : the memory
-    chips : of the deployment [1]
     work : the pass; only the stages that its micro-batches are in read at once
     """
     if tier.shared_by == 1.0:
@@ -162,10 +159,6 @@ def offload_options(
 ) -> OffloadOptions:
     """Return how a pass may use memories beyond the first.
 
-    work : the work of the pass
-    tiers : the memories
-    chips : of the deployment [1]
-    chip, software : what a chip prints, and what the engine makes of it
     parts : what the chip reads and multiplies, all in its first memory
     """
     shared = [part_of(tier, chips, work) for tier in tiers]
@@ -229,10 +222,6 @@ def on_host(
 ) -> OnHost | None:
     """Return what the host's cores take of each kind; None where they may not multiply.
 
-    work : the work of the pass
-    tiers : the memories
-    chips : of the deployment [1]
-    software : what the engine makes of them
     touched : share of the routed weights that the pass reads [1]
     """
     place = next((at for at, tier in enumerate(tiers) if tier.flop_rates), None)
@@ -266,11 +255,7 @@ def on_host(
 
 
 def offloaded_pass(split: Split, options: OffloadOptions) -> OffloadedPass:
-    """Return where a pass does what; the host's cores multiply where that takes less.
-
-    split : where its bytes live
-    options : how it may use what lives elsewhere
-    """
+    """Return where a pass does what; the host's cores multiply where that takes less."""
     host, own_place = options.host, options.own_place
     shares = [split.read_from(at) for at in range(len(split.tiers))]
     farther = [at for at in range(len(split.tiers)) if at != own_place]

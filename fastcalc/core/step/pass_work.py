@@ -205,7 +205,6 @@ def count_pass(
 ) -> PassWork:
     """Count a pass of a placement.
 
-    placement : a workload on a layout
     rows : sequences and prompt tokens of one replica; arrays broadcast
     in_flight : sequences of a replica that could be in different pipeline stages [1]
     split : where bytes live, if in several memories

@@ -44,11 +44,7 @@ _ROUNDING = 1e-9
 
 
 def fits_near(placement: AnyPlacement, batch: ArrayLike) -> Bools:
-    """Return whether weights and caches of a batch fit the fastest memory alone.
-
-    placement : a workload on a layout
-    batch : sequences of the whole deployment [1]
-    """
+    """Return whether weights and caches of a batch fit the fastest memory alone."""
     room = placement.usable[0]
     cache = placement.sequences(batch) * placement.cache_per_chip
     return np.asarray(placement.weights_per_chip + cache <= room)
@@ -57,8 +53,6 @@ def fits_near(placement: AnyPlacement, batch: ArrayLike) -> Bools:
 class Schedule:
     """The passes of a placement for every batch.
 
-    placement : a workload on a layout
-    traffic : what requests look like
     batch : sequences decoded together by the whole deployment [1]
     attention : what its tokens look back on, where that has been counted
     place_for : what bytes are placed for; None for what the user asks
@@ -385,8 +379,6 @@ class Schedule:
         """Return what a drafted token takes: a layer of the slowest kind, attention and all. [s]
 
         Where layers have regions it crosses one more, while other streams are in the others.
-
-        split : where bytes live
         """
         machine, work, drafted = self.machine, self.placement.work, self.traffic.speculation.drafted
         if machine.is_spatial:

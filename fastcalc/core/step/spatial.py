@@ -28,7 +28,6 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
     region after another has all of it, and all streams of a chip share what is read.
 
     work : the work of the pass; its stages are the chips
-    chip, software : what a chip prints, and what the engine makes of it
     """
     inside: ArrayLike = sum(work.bytes)
     outside = outside_seconds = floats(0.0)
@@ -42,9 +41,7 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
         _sweeps(work, inside, chip, software),
         # The rate at which it is read, whatever the memories; of nothing it is no division by zero.
         Component(
-            "shared memory",
-            bytes=outside,
-            bandwidth=(outside + LEAST) / (outside_seconds + LEAST),
+            "shared memory", bytes=outside, bandwidth=(outside + LEAST) / (outside_seconds + LEAST)
         ),
         *_prompt(work, chip, software),
         Component(
@@ -90,19 +87,9 @@ def _multiplying_seconds(work: PassWork, rates: Reached) -> Array:
 
 
 def spatial_costs(
-    work: PassWork,
-    tiers: Sequence[Tier],
-    chips: ArrayLike,
-    chip: Chip,
-    software: EngineParameters,
+    work: PassWork, tiers: Sequence[Tier], chips: ArrayLike, chip: Chip, software: EngineParameters
 ) -> Costs:
-    """Return what a pass takes of each kind that is outside of regions, in each memory.
-
-    work : the work of the pass
-    tiers : the memories
-    chips : of the deployment [1]
-    chip, software : what a chip prints, and what the engine makes of it
-    """
+    """Return what a pass takes of each kind that is outside of regions, in each memory."""
     read = _bytes_read_outside(work, software)
     rates = tier_rates(tiers, chip, software, [tier.share(chips) for tier in tiers])
     slow = [inf if tier.where == "chip" else rate for tier, rate in zip(tiers, rates, strict=True)]

@@ -79,12 +79,7 @@ class KnownParts(NamedTuple):
         chip: Chip,
         software: EngineParameters,
     ) -> "KnownParts":
-        """Return the same of the pass where its bytes may live in several memories.
-
-        work : of which they are
-        tiers, chips : the memories, and chips of the deployment [1]
-        chip, software : what a chip prints, and what the engine makes of it
-        """
+        """Return the same of the pass where its bytes may live in several memories."""
         passes = zip(self.layers, work.layer_passes or (), strict=True)
         layers = (parts.opened(layer, tiers, chips, chip, software) for parts, (_, layer) in passes)
         offload = offload_options(work, tiers, chips, chip, software, self.parts)
@@ -111,7 +106,6 @@ def expected_step(
 ) -> Step:
     """Return the step an engine is expected to take on chips that run layer after layer.
 
-    work : the work of the pass
     chip, software : what a chip prints, and what the engine makes of it; every field broadcasts
         with those of the work
     known_parts : what does not depend on where bytes live, where that has been computed
@@ -150,8 +144,6 @@ def layer_seconds(
 ) -> Array:
     """Return what a pass takes through some layers alone. [s]
 
-    work : the work of the pass
-    chip, software : what a chip prints, and what the engine makes of it
     known_parts : what does not depend on where bytes live
     split : where bytes live; None where all are in the one memory of the chip
     """
@@ -180,8 +172,6 @@ def slowest_stage(
     The layers of each kind are spread evenly; the last stage has the head and, where layers do not
     divide, the fewest.
 
-    work : the work of the pass
-    chip, software : what a chip prints, and what the engine makes of it
     known_parts : what does not depend on where bytes live
     """
     layers, head = known_parts.layers_and_head(chip, work.split)
@@ -207,8 +197,6 @@ def seconds_by_split(
 ) -> Callable[[Split], Array]:
     """Return what gives the time of a pass for bytes split over the memories. [s]
 
-    work : the work of the pass
-    chip, software : what a chip prints, and what the engine makes of it
     known_parts : what does not depend on the split, and how the pass may use the memories
     """
     offload = known_parts.offload
@@ -313,9 +301,7 @@ def _stage_hops_and_wait(
         link=link * software.link_fraction,
         count=crossings,
         seconds_each=where(
-            is_inside,
-            np.maximum(chip.hop_inside, software.collective_latency),
-            chip.hop,
+            is_inside, np.maximum(chip.hop_inside, software.collective_latency), chip.hop
         ),
     )
     unpipelined = pass_time + hops.seconds

@@ -39,7 +39,6 @@ class TextbookStep(NamedTuple):
 def textbook_step(work: PassWork, chip: Chip, software: EngineParameters) -> TextbookStep:
     """Return the step of a pass that decodes, its components those of `expected_step`.
 
-    work : the work of the pass
     chip, software : what a chip prints, and the shares and floors of software that unpacks nothing
     """
     known = KnownParts.of(work, chip, software)

@@ -69,10 +69,7 @@ def small_differences_are_noted(sheet: Sheet, _: Setting) -> Findings:
         missing = number.si - ours
         if missing and near(ours, number.si, _UNDERSTOOD) and abs(missing) not in notes:
             how = "more" if missing > 0 else "fewer"
-            yield (
-                number,
-                f"{abs(missing):,.0f} parameters {how} than the shape has, unexplained",
-            )
+            yield (number, f"{abs(missing):,.0f} parameters {how} than the shape has, unexplained")
 
 
 _LABEL = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([BMT])(?:-A([0-9]+(?:\.[0-9]+)?)\s*([BMT]))?", re.I)

@@ -38,7 +38,6 @@ def runs_on(program: str, chip: Hardware) -> bool:
 def script(program: str, plan: Plan, service: Service, name: str, commands: Sequence[str]) -> str:
     """Return the script that starts the servers of a plan.
 
-    program : of `ENGINES`
     name : of the model, as the user typed it
     commands : print what is expected
 
@@ -152,8 +151,6 @@ def lines_of(words: Sequence[str]) -> Iterator[str]:
 def server_of(program: str, plan: Plan, role: Role, name: str) -> Server:
     """Return one server of a plan.
 
-    program : of `ENGINES`
-    role : what the server does
     name : of the model, as the user typed it
     """
     scenario = scenario_of(plan, role)
@@ -190,7 +187,6 @@ def checkpoint_of(
 
     A folder is named where no repository is known of the model, or of these weights.
 
-    program : of `ENGINES`
     weights : format of the weights; None for the model's own
     name : of the model, as the user typed it
     """

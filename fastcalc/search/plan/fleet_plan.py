@@ -78,7 +78,6 @@ class Owned:
 class Share:
     """What chips of one kind do in a fleet.
 
-    decision : their deployments, the best first; of rented chips of any kind
     requests : that the first is to carry [1/s]
     owned : what they are of; None where they are rented
     chips : those that are owned [1]

@@ -47,7 +47,6 @@ class Step:
 class Effect:
     """What a number does to each figure, an element for each batch.
 
-    lever : the number
     elasticity : per cent of each figure for a per cent of the number; with ten per cent more of
         whole numbers of a model, and of the largest batch, which is a whole number itself [1]
     raised, lowered : ten per cent more and less of it

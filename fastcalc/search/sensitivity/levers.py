@@ -3,12 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from fastcalc.catalogue.entry_numbers import (
-    EntryNumber,
-    default_numbers,
-    entry_numbers,
-    with_value,
-)
+from fastcalc.catalogue.entry_numbers import EntryNumber, default_numbers, entry_numbers, with_value
 from fastcalc.catalogue.schema import Engine, Hardware
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
 from fastcalc.core.chip.host import WRITTEN

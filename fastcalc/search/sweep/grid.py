@@ -17,14 +17,7 @@ from fastcalc.core.estimate import Estimate, evaluate
 from fastcalc.core.overflow import batch_without_host, overflow_note, overflows
 from fastcalc.core.placement.layout import Layout, Layouts
 from fastcalc.core.placement.placement import Placements, Site
-from fastcalc.core.scenario import (
-    Location,
-    Scenario,
-    Sharding,
-    layout_notes,
-    site_of,
-    warnings_of,
-)
+from fastcalc.core.scenario import Location, Scenario, Sharding, layout_notes, site_of, warnings_of
 from fastcalc.core.verdict import edge_note
 from fastcalc.formulas.types import Floats, Ints
 from fastcalc.records.columns import COLUMNS, Column, Columns, values

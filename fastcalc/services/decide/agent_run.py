@@ -124,7 +124,6 @@ class Run:
 class Prospect:
     """What an option takes to one success, on average.
 
-    run : one run
     seconds : from the start to one success, a user's checks and repairs included [s]
     user_seconds : what one costs the user: the time between two successes with sessions side by
         side, or what is not spent on something else while waiting, if that is less [s]
