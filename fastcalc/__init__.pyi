@@ -73,6 +73,7 @@ def compare(
     hardware_dir: str | Path | Iterable[str | Path] | None = None,
     models_dir: str | Path | Iterable[str | Path] | None = None,
     engines_dir: str | Path | Iterable[str | Path] | None = None,
+    plugins: WordsGiven | None = None,
 ) -> Table: ...
 def sweep(
     *models: ModelGiven,
@@ -111,6 +112,7 @@ def sweep(
     hardware_dir: str | Path | Iterable[str | Path] | None = None,
     models_dir: str | Path | Iterable[str | Path] | None = None,
     engines_dir: str | Path | Iterable[str | Path] | None = None,
+    plugins: WordsGiven | None = None,
 ) -> Table: ...
 def plan(
     model: ModelGiven,
@@ -168,6 +170,7 @@ def plan(
     hardware_dir: str | Path | Iterable[str | Path] | None = None,
     models_dir: str | Path | Iterable[str | Path] | None = None,
     engines_dir: str | Path | Iterable[str | Path] | None = None,
+    plugins: WordsGiven | None = None,
 ) -> Table: ...
 def fit(
     *models: ModelGiven,
@@ -201,6 +204,7 @@ def fit(
     hardware_dir: str | Path | Iterable[str | Path] | None = None,
     models_dir: str | Path | Iterable[str | Path] | None = None,
     engines_dir: str | Path | Iterable[str | Path] | None = None,
+    plugins: WordsGiven | None = None,
 ) -> Table: ...
 def caches(
     model: ModelGiven,
@@ -234,6 +238,7 @@ def caches(
     hardware_dir: str | Path | Iterable[str | Path] | None = None,
     models_dir: str | Path | Iterable[str | Path] | None = None,
     engines_dir: str | Path | Iterable[str | Path] | None = None,
+    plugins: WordsGiven | None = None,
 ) -> Table: ...
 def fastmode(
     model: ModelGiven,
@@ -278,6 +283,7 @@ def fastmode(
     hardware_dir: str | Path | Iterable[str | Path] | None = None,
     models_dir: str | Path | Iterable[str | Path] | None = None,
     engines_dir: str | Path | Iterable[str | Path] | None = None,
+    plugins: WordsGiven | None = None,
 ) -> Table: ...
 def frontier(
     model: ModelGiven,
@@ -311,6 +317,7 @@ def frontier(
     hardware_dir: str | Path | Iterable[str | Path] | None = None,
     models_dir: str | Path | Iterable[str | Path] | None = None,
     engines_dir: str | Path | Iterable[str | Path] | None = None,
+    plugins: WordsGiven | None = None,
 ) -> Table: ...
 def validate(
     path: str | Path | None = None,
@@ -332,6 +339,7 @@ def validate(
     hardware_dir: str | Path | Iterable[str | Path] | None = None,
     models_dir: str | Path | Iterable[str | Path] | None = None,
     engines_dir: str | Path | Iterable[str | Path] | None = None,
+    plugins: WordsGiven | None = None,
 ) -> Table: ...
 def diagnose(
     path: str | Path | None = None,
@@ -351,6 +359,7 @@ def diagnose(
     hardware_dir: str | Path | Iterable[str | Path] | None = None,
     models_dir: str | Path | Iterable[str | Path] | None = None,
     engines_dir: str | Path | Iterable[str | Path] | None = None,
+    plugins: WordsGiven | None = None,
 ) -> Table: ...
 def claims(
     path: str | Path | None = None,
@@ -361,6 +370,7 @@ def claims(
     hardware_dir: str | Path | Iterable[str | Path] | None = None,
     models_dir: str | Path | Iterable[str | Path] | None = None,
     engines_dir: str | Path | Iterable[str | Path] | None = None,
+    plugins: WordsGiven | None = None,
 ) -> Table: ...
 def sensitivity(
     model: ModelGiven,
@@ -400,6 +410,7 @@ def sensitivity(
     hardware_dir: str | Path | Iterable[str | Path] | None = None,
     models_dir: str | Path | Iterable[str | Path] | None = None,
     engines_dir: str | Path | Iterable[str | Path] | None = None,
+    plugins: WordsGiven | None = None,
 ) -> Table: ...
 def decide(
     *options: str,
@@ -444,6 +455,7 @@ def decide(
     hardware_dir: str | Path | Iterable[str | Path] | None = None,
     models_dir: str | Path | Iterable[str | Path] | None = None,
     engines_dir: str | Path | Iterable[str | Path] | None = None,
+    plugins: WordsGiven | None = None,
 ) -> Table: ...
 def infer(
     *,
@@ -461,6 +473,7 @@ def infer(
     hardware_dir: str | Path | Iterable[str | Path] | None = None,
     models_dir: str | Path | Iterable[str | Path] | None = None,
     engines_dir: str | Path | Iterable[str | Path] | None = None,
+    plugins: WordsGiven | None = None,
 ) -> Table: ...
 def list(
     entries: str,
@@ -472,6 +485,7 @@ def list(
     hardware_dir: str | Path | Iterable[str | Path] | None = None,
     models_dir: str | Path | Iterable[str | Path] | None = None,
     engines_dir: str | Path | Iterable[str | Path] | None = None,
+    plugins: WordsGiven | None = None,
 ) -> Table: ...
 def diff(
     left: EntryGiven,
@@ -481,4 +495,5 @@ def diff(
     hardware_dir: str | Path | Iterable[str | Path] | None = None,
     models_dir: str | Path | Iterable[str | Path] | None = None,
     engines_dir: str | Path | Iterable[str | Path] | None = None,
+    plugins: WordsGiven | None = None,
 ) -> Table: ...

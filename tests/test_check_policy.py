@@ -90,8 +90,8 @@ def test_settings_count_below_their_folder_and_flags_come_first(
     ("text", "sentence"),
     [
         ("ignroe = []\n", "unknown key 'ignroe'; did you mean ignore?"),
-        ("ignore = 3\n", "ignore should be a valid list"),
-        ('strict = "yes"\n', "strict should be a valid boolean"),
+        ("ignore = 3\n", "ignore takes text or a list of them, not a value of type int"),
+        ('strict = "yes"\n', "strict takes true or false, not a value of type str"),
         ("ignore = [\n", "not readable as TOML"),
         ('baseline = "none.json"\n', "cannot be read"),
     ],

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from inspect import Parameter, Signature
+from pathlib import Path
 from typing import Annotated, Any, ForwardRef, get_args
 
 from typer import Argument, Option
@@ -21,6 +22,10 @@ def as_function(name: str, kind: type[Request], *, has_flags: bool) -> Callable[
     """
 
     def command(**typed: Any) -> Any:
+        if typed.get("plugins", ()) is None:
+            from fastcalc.requests.settings import settings_of  # help reads no settings
+
+            typed["plugins"] = settings_of(Path.cwd()).get("plugins")
         request: Any = kind(**typed)
         for value in (typed[field] for field in typed if field != "out"):
             for typed_value in value if isinstance(value, list) else [value]:

@@ -4,17 +4,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from fastcalc.commands import output
+from fastcalc.commands.loading import folders_of
 from fastcalc.errors import InputError
 from fastcalc.lint.fixes import corrected, diff
 from fastcalc.lint.policy import Policy, baseline_of, rules_named
 from fastcalc.lint.rule import RULES
 from fastcalc.lint.run import Report, check
-from fastcalc.lint.settings import settings_of
 from fastcalc.mentions import as_flags, flag, option
 from fastcalc.report import console, faults
 from fastcalc.report.numbers_as_text import many
 from fastcalc.requests import readers
 from fastcalc.requests.catalogue import CheckFiles
+from fastcalc.requests.settings import settings_of
 from fastcalc.written import shown
 
 _WRITERS = {
@@ -32,6 +33,9 @@ def run(request: CheckFiles) -> int:
         return 0
     if request.yes and not request.fix:
         raise InputError(f"{option('yes')} corrects files with {option('fix')}; give that, too")
+    settings = settings_of(Path.cwd())
+    unset = {name: value for name, value in settings.items() if not getattr(request, name)}
+    request = replace(request, **unset)
     policy = policy_of(request)
     report = _checked(request, policy)
     if request.fix:
@@ -53,23 +57,25 @@ def run(request: CheckFiles) -> int:
 
 
 def _checked(request: CheckFiles, policy: Policy) -> Report:
-    return check(request.paths or [], policy=policy, skip_others=request.skip_others)
+    return check(
+        request.paths or [],
+        policy=policy,
+        skip_others=request.skip_others,
+        folders=folders_of(request),
+    )
 
 
 def policy_of(request: CheckFiles) -> Policy:
-    """Return what is asked for and what counts: what the flags say, else the settings."""
-    settings, home = settings_of(Path.cwd())
+    """Return what is asked for and what counts."""
     select = readers.names_if_any(request.select, option("select"))
     ignore = readers.names_if_any(request.ignore, option("ignore"))
-    baseline = request.baseline or (settings.baseline and home / settings.baseline)
-    is_strict = request.strict or settings.strict
     policy = Policy(
-        require_sources=is_strict or request.require_sources or settings.require_sources,
-        fail_on_warnings=is_strict or request.fail_on_warnings or settings.fail_on_warnings,
-        select=rules_named(settings.select if select is None else select, option("select")),
-        ignore=rules_named(settings.ignore if ignore is None else ignore, option("ignore")),
+        require_sources=request.strict or request.require_sources,
+        fail_on_warnings=request.strict or request.fail_on_warnings,
+        select=rules_named(select or (), option("select")),
+        ignore=rules_named(ignore or (), option("ignore")),
     )
-    return replace(policy, baseline=baseline_of(Path(baseline))) if baseline else policy
+    return replace(policy, baseline=baseline_of(request.baseline)) if request.baseline else policy
 
 
 def _explained(name: str, format: str) -> str:  # noqa: A002

@@ -50,8 +50,9 @@ def run_list(request: ListEntries) -> CommandAnswer:
     for schema_kind in SCHEMAS:
         catalogue.refuse_idle_changes(schema_kind, loaded)
     loaded = _filtered(request, loaded)
+    next_command = next_commands.follow_up(request, ShowEntry, "show", loaded[-1].id)
     return CommandAnswer(
-        lambda screen: entries.list_parts(loaded, kind, screen.width),
+        lambda screen: entries.list_parts(loaded, kind, screen.width, next_command),
         lambda: [_WRITTEN[type(entry)][0](entry) for entry in loaded],
         lambda: entries.listed(kind, loaded),
         reasons=[f"left out: {reason}" for reason in broken],

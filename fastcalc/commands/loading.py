@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
 
 from fastcalc.catalogue.difference import changes
-from fastcalc.catalogue.kinds import Kind
+from fastcalc.catalogue.kinds import SCHEMAS, Kind
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Engine, Hardware, Model, Parameters
 from fastcalc.catalogue.schema.engine_parameters import STARTED_WITH
@@ -23,7 +24,14 @@ from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.requests import readers
 from fastcalc.requests.evaluation import Compare
-from fastcalc.requests.groups import EngineLimits, HostMemory, OwnFolders, PriceBasisOnly, Prices
+from fastcalc.requests.groups import (
+    EngineLimits,
+    HostMemory,
+    OwnFolders,
+    Plugins,
+    PriceBasisOnly,
+    Prices,
+)
 from fastcalc.requests.number_lists import numbers
 from fastcalc.requests.readers import as_text
 from fastcalc.requests.speculate import speculation
@@ -230,10 +238,21 @@ def pricing_of(chips: list[Hardware], request: Prices, *, utilization: float) ->
 
 def catalogue(request: OwnFolders) -> Catalogue:
     """Return the catalogue with the user's own folders before the shipped ones."""
-    kinds: tuple[Kind, ...] = ("hardware", "models", "engines")
-    folders = {kind: tuple(getattr(request, f"{kind}_dir") or ()) for kind in kinds}
     limits = _limits(request) if isinstance(request, EngineLimits) else None
-    return Catalogue(folders, tuple(changes(request.set)), limits)
+    return Catalogue(folders_of(request), tuple(changes(request.set)), limits)
+
+
+def folders_of(request: Plugins) -> dict[Kind, tuple[Path, ...]]:
+    """Return the folders of each kind besides the shipped ones: the user's own, then plugins'."""
+    folders: dict[Kind, tuple[Path, ...]] = {
+        kind: tuple(getattr(request, f"{kind}_dir", None) or ()) for kind in SCHEMAS
+    }
+    if request.plugins is not None:
+        from fastcalc.catalogue.plugins import plugin_folders
+
+        brought = plugin_folders(tuple(readers.names(request.plugins, option("plugins"))))
+        folders = {kind: (*folders[kind], *brought[kind]) for kind in folders}
+    return folders
 
 
 def _limits(request: EngineLimits) -> Parameters | None:

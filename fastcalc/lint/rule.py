@@ -1,14 +1,16 @@
 """What a rule is: what it finds, why that matters, where it was seen, what to write instead."""
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Literal
 
 from fastcalc.catalogue.faults import Severity
+from fastcalc.catalogue.kinds import Kind
 from fastcalc.catalogue.reader import Path_, read
+from fastcalc.catalogue.store import Catalogue
 from fastcalc.lint.document import Sheet, WrittenNumber
 
 Findings = Iterator[tuple[WrittenNumber | Path_, str]]  # and what is wrong there
@@ -17,10 +19,21 @@ _KINDS = {"HW": "hardware", "MD": "models", "EN": "engines"}
 
 @dataclass(frozen=True)
 class Setting:
-    """What a check knows besides the file: the day, and whether every number must have a source."""
+    """What a check knows besides the file.
+
+    today : the day
+    strict : whether every number must have a source
+    folders : of each kind, whose entries a file may name besides its neighbours and the shipped
+    """
 
     today: date
     strict: bool = False
+    folders: Mapping[Kind, tuple[Path, ...]] = field(default_factory=dict)
+
+    def catalogue(self, file: str, kind: Kind) -> Catalogue:
+        """Return what a file of a kind may name."""
+        neighbours = {kind: (Path(file).parent, *self.folders.get(kind, ()))}
+        return Catalogue({**self.folders, **neighbours})
 
 
 Finder = Callable[[Sheet, Setting], Findings]

@@ -1,7 +1,7 @@
 """Files and folders to faults."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
@@ -10,7 +10,6 @@ from fastcalc.catalogue.faults import Fault, in_order
 from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.kinds import SCHEMAS, Kind, is_of_another_program, kind_of
 from fastcalc.catalogue.reader import Document, Path_, scan
-from fastcalc.catalogue.store import Catalogue
 from fastcalc.catalogue.validation import validate
 from fastcalc.errors import InputError
 from fastcalc.lint import rules
@@ -58,17 +57,19 @@ def check(
     strict: bool = False,
     policy: Policy | None = None,
     skip_others: bool = False,
+    folders: Mapping[Kind, tuple[Path, ...]] | None = None,
     today: date | None = None,
 ) -> Report:
     """Check files, and those in folders, or the shipped catalogue where none is named.
 
     What is asked for says the ``policy``; ``strict`` alone asks for all. YAML of other programs is
-    left out in folders, and with ``skip_others`` where it is named, too.
+    left out in folders, and with ``skip_others`` where it is named, too. Files may name entries of
+    some ``folders`` of each kind besides the shipped ones.
 
     Raises InputError if a path does not exist, or a folder holds no YAML file.
     """
     policy = policy or Policy(require_sources=strict, fail_on_warnings=strict)
-    setting = Setting(today or date.today(), policy.require_sources)
+    setting = Setting(today or date.today(), policy.require_sources, folders or {})
     faults: list[Fault] = []
     excused: list[Fault] = []
     names: dict[tuple[Kind | None, str], Document] = {}
@@ -155,7 +156,7 @@ def check_document(document: Document, kind: Kind | None, setting: Setting) -> I
         yield Fault("ST021", document.file, 1, 1, message)
         return
     try:
-        catalogue = Catalogue({kind: (Path(document.file).parent,)})
+        catalogue = setting.catalogue(document.file, kind)
         document, *bases = catalogue.lineage(document, kind)
     except InputError as error:
         sentence = error.sentence.removeprefix(f"{document.place('extends')}: ")

@@ -199,12 +199,12 @@ def listed(kind: str, entries: Sequence[Any]) -> tuple[Sequence[TableColumn], Se
     return LISTED[kind], [workload(model) for model in entries] if kind == "models" else entries
 
 
-def list_parts(entries: Sequence[Any], kind: str, width: int) -> list[Part]:
+def list_parts(entries: Sequence[Any], kind: str, width: int, next_command: str) -> list[Part]:
     """Return entries of a kind as a table, how many there are, and what to beware of."""
     # Twenty-four characters of words that may wrap are enough to plan with.
     table = record_tables.table(*listed(kind, entries), width, {"fitted on": 24})
     count = f"{len(entries)} {kind if len(entries) > 1 or kind == 'hardware' else kind[:-1]}"
-    return [table, "", count, Notes(cautions(entries), f"fastcalc show {entries[-1].id}")]
+    return [table, "", count, Notes(cautions(entries), next_command)]
 
 
 def cautions(entries: Iterable[Any]) -> list[str]:

@@ -48,7 +48,7 @@ class ShowEntry(groups.FormatOfEach, groups.Output, groups.OwnFolders):
     format: Annotated[str | None, groups.format_named("table|json")] = None
 
 
-class CheckFiles(groups.EarlierRun, groups.Output):
+class CheckFiles(groups.EarlierRun, groups.Output, groups.Plugins):
     """Find what is wrong or doubtful in hardware, model and engine files.
 
     Exits with 0 if they are clean, 1 if they have faults, 2 if the request is wrong.

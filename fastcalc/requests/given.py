@@ -32,7 +32,7 @@ ChangesGiven = list[str] | Mapping[str, str | float | Iterable[str | float]]
 
 _NOUNS: dict[Any, str] = {
     str: "text",
-    bool: "True or False",
+    bool: "true or false",
     int: "a whole number",
     float: "a number",
     Path: "a path",

@@ -338,7 +338,16 @@ def _folder(variable: str, kind: str) -> Setting:
     return flag("FOLDER", summary, variable=variable, is_repeated=True)
 
 
-class OwnFolders(Request):
+class Plugins(Request):
+    """Your own files."""
+
+    plugins: Annotated[
+        "WordsGiven | None",
+        flag("NAMES", "Installed packages that bring files.", variable="FASTCALC_PLUGINS"),
+    ] = None
+
+
+class OwnFolders(Plugins):
     """Your own files."""
 
     set: Annotated[

@@ -1,13 +1,11 @@
 """EN: parameters of engines inside their bands, and the names that engines mention."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import get_args
 
 from fastcalc.catalogue.reader import Path_
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
-from fastcalc.catalogue.store import Catalogue
 from fastcalc.lint.dates import day
 from fastcalc.lint.document import Sheet, WrittenNumber
 from fastcalc.lint.rule import Findings, Setting, rule
@@ -197,14 +195,14 @@ def _inherited_band(sheet: Sheet, number: WrittenNumber) -> tuple[tuple[float, f
 
 
 @rule("EN007", "error")
-def names_exist(sheet: Sheet, _: Setting) -> Findings:
+def names_exist(sheet: Sheet, setting: Setting) -> Findings:
     """An engine or a kind of chip that there is none of.
 
     A name that nothing has never takes effect, or stops the first request that needs it.
     Seen: 'instead: [{engine: yuong}]' for young.
     Instead: Take the name from 'fastcalc list engines' or 'list hardware'.
     """
-    catalogue = Catalogue({"engines": (Path(sheet.document.file).parent,)})
+    catalogue = setting.catalogue(sheet.document.file, "engines")
     listed = sheet.at("instead")
     for index, replacement in enumerate(listed if isinstance(listed, list) else ()):
         name = replacement.get("engine") if isinstance(replacement, dict) else None
@@ -227,7 +225,7 @@ def _architectures_of_rows(sheet: Sheet, key: str) -> Iterator[tuple[Path_, str]
 
 
 @rule("EN008")
-def architectures_exist(sheet: Sheet, _: Setting) -> Findings:
+def architectures_exist(sheet: Sheet, setting: Setting) -> Findings:
     """An architecture that no chip has.
 
     Parameters of an architecture that is misspelt are those of none.
@@ -242,7 +240,8 @@ def architectures_exist(sheet: Sheet, _: Setting) -> Findings:
     places += [(("fitted_architectures", index), name) for index, name in names]
     for key in ("formats", "widening", "instead"):
         places += _architectures_of_rows(sheet, key)
+    catalogue = setting.catalogue(sheet.document.file, "engines")
     for path, name in places:
         written = (f"architecture: {name}\n", f"kind: {name}\n")
-        if sheet.states(path) and not Catalogue().mentioning("hardware", written):
+        if sheet.states(path) and not catalogue.mentioning("hardware", written):
             yield path, f"no chip of the catalogue is of '{shown(name)}'"

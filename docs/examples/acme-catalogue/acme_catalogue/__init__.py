@@ -1,0 +1,1 @@
+"""Chips, models and engines of Acme, for fastcalc: files alone."""

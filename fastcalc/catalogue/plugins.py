@@ -1,0 +1,48 @@
+"""Folders of files that installed packages bring, found by their entry points."""
+
+from contextlib import suppress
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
+
+from fastcalc.catalogue.kinds import SCHEMAS, Kind
+from fastcalc.errors import InputError
+from fastcalc.written import shown
+
+GROUP = "fastcalc.catalogue"
+"""The group of entry points: a name that users type, and the package that holds the folders."""
+
+
+@cache
+def plugin_folders(names: tuple[str, ...]) -> dict[Kind, tuple[Path, ...]]:
+    """Return the folders of each kind that installed packages bring, in the order of the names.
+
+    No code of a package is run.
+
+    Raises InputError if no installed package has such a name, or one brings no folder.
+    """
+    installed = {plugin.name: plugin for plugin in entry_points(group=GROUP)}
+    folders: dict[Kind, tuple[Path, ...]] = dict.fromkeys(SCHEMAS, ())
+    for name in names:
+        if name not in installed:
+            listed = ", ".join(sorted(installed)) or "none is"
+            raise InputError(f"no plugin called '{shown(name)}' is installed; installed: {listed}")
+        for kind, folder in _folders_of(installed[name]).items():
+            folders[kind] += (folder,)
+    return folders
+
+
+def _folders_of(plugin: EntryPoint) -> dict[Kind, Path]:
+    package, *inner = plugin.value.split(".")
+    spec = None
+    with suppress(ValueError):  # the value is no name of a package
+        spec = find_spec(package)  # the outermost one: Python would run it to find another in it
+    roots = (spec.submodule_search_locations if spec else None) or ()
+    paths = ((kind, Path(root, *inner, kind)) for root in roots for kind in SCHEMAS)
+    folders = {kind: path for kind, path in paths if path.is_dir()}
+    if not folders:
+        kinds = ", ".join(SCHEMAS)
+        why = f"its package {shown(plugin.value)} has none of the folders {kinds}"
+        raise InputError(f"plugin '{shown(plugin.name)}': {why}; reinstall it")
+    return folders

@@ -1,0 +1,70 @@
+"""Settings of a repository: `.fastcalc.toml`, or a table of pyproject.toml."""
+
+from pathlib import Path
+from typing import Any
+
+from fastcalc.catalogue.inputs import read_bytes
+from fastcalc.catalogue.names import nearest
+from fastcalc.errors import InputError, placed
+from fastcalc.requests.given import from_python
+from fastcalc.written import shown
+
+OWN_FILE = ".fastcalc.toml"
+_SHARED_FILE = "pyproject.toml"
+_MOST_BYTES = 10_000_000
+
+_OF_CHECK = ("strict", "require-sources", "fail-on-warnings", "select", "ignore", "baseline")
+_KEYS = (*_OF_CHECK, "plugins")
+"""The flags that a repository may set for itself."""
+
+
+def settings_of(folder: Path) -> dict[str, Any]:
+    """Return the settings that count in a folder, by the fields that they stand in for.
+
+    The nearest file counts: `.fastcalc.toml`, or the table ``[tool.fastcalc]`` of pyproject.toml,
+    there or in a folder above.
+
+    Raises InputError if it cannot be read, or has a key or a value that is none.
+    """
+    for home in (folder, *folder.parents):
+        for name in (OWN_FILE, _SHARED_FILE):
+            table = _table(home / name)
+            if table is not None:
+                return _validated(table, home / name)
+    return {}
+
+
+def _table(path: Path) -> dict[str, Any] | None:
+    if not path.is_file():
+        return None
+    try:
+        written = read_bytes(path, _MOST_BYTES)
+        if path.name == _SHARED_FILE and b"tool.fastcalc" not in written:
+            return None
+        import tomllib  # here, as of the above
+
+        document = tomllib.loads(written.decode("utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {(error.strerror or '').lower()}") from error
+    except (ValueError, RecursionError) as error:
+        why = str(error)[:1].lower() + str(error)[1:]
+        raise InputError(f"{path}: not readable as TOML: {shown(why, 120)}") from error
+    if path.name == OWN_FILE:
+        return document
+    table = document.get("tool", {}).get("fastcalc")
+    return table if table is None or isinstance(table, dict) else {"": table}
+
+
+def _validated(table: dict[str, Any], path: Path) -> dict[str, Any]:
+    from fastcalc.requests.catalogue import CheckFiles  # most folders have no settings
+
+    for key in sorted(table.keys() - set(_KEYS)):
+        near = nearest(key, _KEYS)
+        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(_KEYS)}"
+        raise InputError(f"{path}: unknown key '{shown(key)}'; {hint}")
+    with placed(lambda: str(path)):
+        written = {key.replace("-", "_"): value for key, value in table.items() if value != []}
+        settings = {name: from_python(CheckFiles, name, value) for name, value in written.items()}
+    if "baseline" in settings:
+        settings["baseline"] = path.parent / settings["baseline"]
+    return settings
