@@ -1,6 +1,7 @@
 """Write again what README and docs print and what is generated: run after a number has moved.
 
-    python docs/refresh.py
+    python docs/refresh.py             # all of it, in minutes
+    python docs/refresh.py README.md   # the console blocks of some pages
 
 Console blocks are run at 100 columns; one that ends in ``...`` keeps its number of lines.
 """
@@ -64,23 +65,25 @@ def pictures() -> None:
             file.write_text(before, encoding="utf-8")
 
 
-def main() -> None:
-    """Write what is printed, and the generated pages."""
+def main(pages: list[str]) -> None:
+    """Write what is printed, and the generated pages; of some pages their console blocks alone."""
     with TemporaryDirectory() as made:
         folder = Path(made)
         for example in (DOCS / "examples").glob("my-*"):
             shutil.copy(example, folder)
         (folder / "tests").symlink_to(ROOT / "tests")
         blocks = re.compile(r"(?ms)^```console\n(.*?)^```")
-        for file in files():
+        for file in [Path(page) for page in pages] or files():
             text = file.read_text(encoding="utf-8")
             again = blocks.sub(lambda m: f"```console\n{console(m[1], folder)}```", text)
             if again != text:
                 file.write_text(again, encoding="utf-8")
+    if pages:
+        return
     pictures()
     for script in ("stub.py", "schema/refresh.py", "fast_modes/refresh.py", "pages.py"):
         subprocess.run([sys.executable, DOCS / script], check=True)  # noqa: S603 (our own)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

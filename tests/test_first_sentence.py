@@ -20,11 +20,11 @@ CHIPS = ("h100-sxm", "gb200", "mi300x", "rtx-4090", "a40", "wse-3", "wse-2", "tp
 MODELS = ("llama-3.1-8b", "llama-3.1-70b", "gpt-oss-120b", "qwen3-30b-a3b")
 COUNTS = {word: count for count, word in WORDS.items()}
 RUN = r"([\w,]+) ([\w.-]+) at batch ([\d,]+)"
-RATIO = r"([\d.,]+) times \((?:([\d.,]+) to ([\d.,]+)|range undetermined)\)"
-FASTEST = re.compile(rf"Fastest: {RUN}, ([\d.,]+) tokens/s a user, {RATIO} {RUN}\.")
+RATIO = r"([\d.,]+) times(?: as much)? \((?:([\d.,]+) to ([\d.,]+)|range undetermined)\)"
+FASTEST = re.compile(rf"Fastest: {RUN}, ([\d.,]+) tokens/s a user, {RATIO} that of {RUN}\.")
 CHEAPEST = re.compile(
     rf"Cheapest: {RUN}, \$([\d.,]+)/Mtok"
-    rf"(?:; {RUN} costs? {RATIO} it|; no other has a price)"
+    rf"(?:; {RUN} costs? {RATIO}|; no other has a price)"
 )
 
 

@@ -154,7 +154,7 @@ def _fastest(deployments: Sequence[Sequence[TableRow]]) -> str:
     ratio = independent_ratio(over=fastest.speed, under=second.speed)
     return (
         f"Fastest: {fastest.name} at {fastest.batch}, {number(float(fastest.speed.expected))} "
-        f"tokens/s a user, {times(ratio)} {second.name} at {second.batch}."
+        f"tokens/s a user, {times(ratio)} that of {second.name} at {second.batch}."
     )
 
 
@@ -173,17 +173,17 @@ def _cheapest(deployments: Sequence[Sequence[TableRow]]) -> str:
     if against is None:
         return f"{sentence}{_by_prices_of([cheapest])}; no other has a price."
     costs = "costs" if against.record["chips"] == 1 else "cost"
-    ratio = independent_ratio(over=against.cost, under=cheapest.cost)
+    ratio = times(independent_ratio(over=against.cost, under=cheapest.cost), "times as much")
     by_prices = _by_prices_of((cheapest, against))
-    return f"{sentence}; {against.name} at {against.batch} {costs} {times(ratio)} it{by_prices}."
+    return f"{sentence}; {against.name} at {against.batch} {costs} {ratio}{by_prices}."
 
 
-def times(ratio: Ranged) -> str:
+def times(ratio: Ranged, unit: str = "times") -> str:
     """Return a ratio of two predictions with its range.
 
-    >>> times(Ranged(19.04, 11.2, 32.9)), times(Ranged(1.0, nan, nan))
-    ('19 times (11 to 33)', '1.0 times (range undetermined)')
+    >>> times(Ranged(19.04, 11.2, 32.9), "times as much"), times(Ranged(1.0, nan, nan))
+    ('19 times as much (11 to 33)', '1.0 times (range undetermined)')
     """
     expected, low, high = map(float, ratio)
     within = "range undetermined" if isnan(low) else f"{number(low, 2)} to {number(high, 2)}"
-    return f"{number(expected, 2)} times ({within})"
+    return f"{number(expected, 2)} {unit} ({within})"
