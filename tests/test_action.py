@@ -14,7 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.helpers import ROOT, loaded
+from tests.helpers import ROOT, loaded, run
 from tests.rule_examples import H100, h100
 
 HOOK = loaded((ROOT / ".pre-commit-hooks.yaml").read_text())[0]
@@ -157,6 +157,14 @@ def run_action(
     return ran
 
 
+def words_of(workspace: Path, environment: dict[str, str], **inputs: str) -> list[list[str]]:
+    """Return the words that the action runs fastcalc with, which here writes them down."""
+    recorder = '#!/bin/sh\nfor word in "$@"; do printf \'%s\\n\' "$word"; done; echo\n'
+    (Path(environment["RUNNER_TEMP"]).parent / "fastcalc").write_text(recorder)
+    printed = run_action(workspace, environment, **inputs).stdout
+    return [words.splitlines() for words in printed.split("\n\n")[:-1]]
+
+
 @pytest.mark.parametrize(
     ("inputs", "code", "printed"),
     [
@@ -177,43 +185,49 @@ def test_the_action_runs(repository, environment, inputs, code, printed):
 
 
 @pytest.mark.parametrize("name", ["-h", "--help", "-o", "--out=hardware/h100-sxm.yaml", "a  b c"])
-def test_a_name_is_never_a_flag_nor_two_names(repository, environment, name):
+def test_a_name_is_never_a_flag_nor_two_names(repository, environment, name, capsys, monkeypatch):
     """'-h' among the files would print help and end with 0."""
     (repository / f"{name}.yaml").parent.mkdir(exist_ok=True)
     shutil.copy(repository / "hardware" / "wrong.yaml", repository / f"{name}.yaml")
     before = sorted(repository.rglob("*"))
-    for ran in (
-        run_action(repository, environment, paths=f"{name}.yaml"),
-        run_hook(repository, environment, f"{name}.yaml"),
-    ):
-        assert ran.returncode == 1, ran.stderr
-        assert "did you mean 'vendor'" in ran.stdout
-    ran = run_action(repository, environment, paths="", measurements=name)
-    assert (ran.returncode, ran.stdout) == (2, "")
-    ran = run_action(
-        repository, environment, measurements="runs.csv", **{"max-median-factor": name}
+    checked = [*HOOK["args"], f"{name}.yaml"]
+    factor = {"max-median-factor": name}
+    checks, validates = words_of(
+        repository, environment, paths=f"{name}.yaml", measurements=name, **factor
     )
-    assert ran.returncode == 2
+    assert checks == ["check", "--format", "github", "--strict", *checked]
+    assert validates == ["validate", f"--max-median-factor={name}", "--", name]
+    monkeypatch.chdir(repository)
+    for words in (checks, [*HOOK["entry"].split()[1:], *checked]):
+        ran = run(*words, capsys=capsys, monkeypatch=monkeypatch)
+        assert ran.code == 1, ran.err
+        assert "did you mean 'vendor'" in ran.out
+    for words in (["validate", "--", name], [*validates[:-1], "runs.csv"]):
+        ran = run(*words, capsys=capsys, monkeypatch=monkeypatch)
+        assert (ran.code, ran.out) == (2, "")
     assert sorted(repository.rglob("*")) == before
 
 
 @pytest.mark.parametrize("ending", ["YAML", "Yml"])
-def test_a_file_is_found_whatever_the_case_of_its_ending(repository, environment, ending):
+def test_a_file_is_found_whatever_the_case_of_its_ending(repository, ending, capsys, monkeypatch):
     (repository / "hardware" / "wrong.yaml").rename(repository / "hardware" / f"wrong.{ending}")
-    ran = run_action(repository, environment, paths="hardware")
-    assert ran.returncode == 1
-    assert f"file=hardware/wrong.{ending},line=4" in ran.stdout
+    monkeypatch.chdir(repository)
+    ran = run("check", "--format", "github", "hardware", capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == 1
+    assert f"file=hardware/wrong.{ending},line=4" in ran.out
 
 
 @pytest.mark.parametrize(
     ("strict", "code"), [("true", 1), ("True", 1), ("yes", 1), ("", 1), ("false", 0)]
 )
-def test_only_false_lets_warnings_pass(repository, environment, strict, code):
+def test_only_false_lets_warnings_pass(repository, environment, strict, code, capsys, monkeypatch):
     """A source that does not say when it was read is PV015, a warning."""
     _, text = h100(("^ +accessed: .*\n", ""))
     (repository / "hardware" / "h100-sxm.yaml").write_text(text)
-    ran = run_action(repository, environment, paths="hardware/h100-sxm.yaml", strict=strict)
-    assert ran.returncode == code, ran.stdout
+    (words,) = words_of(repository, environment, paths="hardware/h100-sxm.yaml", strict=strict)
+    monkeypatch.chdir(repository)
+    ran = run(*words, capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == code, ran.out
 
 
 @pytest.fixture
