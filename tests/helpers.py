@@ -127,18 +127,27 @@ answers: dict[str, CommandAnswer] = {}
 """Answers to requests that name shipped entries alone, of this process."""
 
 
+def form(command: str, request: Request) -> str:
+    """Return what of its format a command looks at before it answers; of most nothing."""
+    written = getattr(request, "written_as", "")
+    if command == "fastmode":
+        return written if written == "markdown" else ""
+    if command in ("check", "compare", "show"):
+        return written if written in ("table", "markdown") else "records"
+    return ""
+
+
 def answer_once(command: str, request: Request) -> Any:
     """Answer a request, or give the answer again where only its presentation differs."""
     fields = {name: repr(getattr(request, name)) for name in declared(type(request))}
     words = [command, *(f"{name}={fields[name]}" for name in fields if name not in PRESENTATION)]
-    written = getattr(request, "written_as", "")
-    key = " ".join([*words, written if written in ("table", "markdown") else "records"])
+    key = " ".join([*words, form(command, request)])
     if any(FILE.search(word.strip("'\"")) or "Path(" in word for word in words):
         return answer_to(command, request)
     if key not in answers:
         answer = answer_to(command, request)
-        if not isinstance(answer, CommandAnswer):
-            return answer
+        if not isinstance(answer, CommandAnswer) or (command == "fastmode" and answer.code):
+            return answer  # a no of fastmode is a page, or a reason
         answers[key] = replace(answer, warnings=tuple(answer.warnings))
     return answers[key]
 

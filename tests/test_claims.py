@@ -16,6 +16,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fastcalc.catalogue.difference import change
 from fastcalc.catalogue.schema.claims import Check, Input
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.commands import claims as show_claims
@@ -26,6 +27,7 @@ from fastcalc.evidence.claims.judge import MEANING, judge, meets
 from fastcalc.evidence.claims.registry import TESTS
 from fastcalc.evidence.claims.tests_by_arithmetic import with_fixing
 from fastcalc.report.break_evens import break_even
+from fastcalc.report.claims import claim_record
 from fastcalc.report.reasons import FIELD, reason
 from tests.helpers import ROOT, loaded, run_once, words
 
@@ -45,8 +47,17 @@ def judged():
 
 
 @pytest.fixture
-def fastcalc(capsys, monkeypatch):
+def fastcalc(judged, capsys, monkeypatch):
+    """The command line, for which the claims shipped were judged already."""
+    shipped = read_claims(None)[1]
+
+    def judge_once(catalogue, claims, document):
+        if not any((*catalogue.user_folders.values(), catalogue.changes)) and document == shipped:
+            return [judged[claim.id] for claim in claims]
+        return judge(catalogue, claims, document)
+
     def call(*args):
+        monkeypatch.setattr(show_claims, "judge", judge_once)
         monkeypatch.setenv("COLUMNS", "100")
         return run_once(*args, capsys=capsys, monkeypatch=monkeypatch)
 
@@ -1056,10 +1067,11 @@ def test_wrong_requests(fastcalc, args, reported):
     assert reported in ran.err
 
 
-def test_a_claim_on_what_does_not_fit_is_undetermined_and_the_others_are_judged(fastcalc):
+def test_a_claim_on_what_does_not_fit_is_undetermined_and_the_others_are_judged(book):
     """GLM-4.7 serves no 128 users on wafers that keep a fifth of their memory for code."""
-    cut = ("--set", "cerebras:parameters.memory_fraction=0.81")
-    records = json.loads(fastcalc("claims", *cut, "--format", "json").out)["records"]
+    cut = change("cerebras:parameters.memory_fraction=0.81")
+    claims = [one for one in book.claims if one.id in ("1", "20", "21", "44")]
+    records = [claim_record(one, book) for one in judge(Catalogue(changes=(cut,)), claims)]
     by_id = {record["id"]: record for record in records}
     for unfit in ("20", "44"):
         assert by_id[unfit]["verdict"] == "undetermined"

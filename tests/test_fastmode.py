@@ -29,6 +29,7 @@ from tests.strategies import scaled
 
 ENTRIES = Catalogue()
 TODAY = ("gpt-oss-120b", "--on", "h100-sxm", "--batch", "32")
+"""What most ask about, at the speed-up that stands where none is given."""
 
 
 @pytest.fixture
@@ -137,7 +138,7 @@ def test_identity_on_fixed_hardware(answers):
 
 
 def test_every_row_is_the_row_that_compare_prints(fastcalc):
-    ran = fastcalc("fastmode", *TODAY, "--speedup", "2", "--format", "json")
+    ran = fastcalc("fastmode", *TODAY, "--format", "json")
     assert ran.code == 0
     rows = records(ran)
     today = rows[0]
@@ -176,11 +177,11 @@ def test_the_command_holds_prices_engines_formats_and_folders(fastcalc, tmp_path
     [
         ("deepseek-r1", "--on", "gb200", "--chips", "72", "--batch", "930", "--context", "64000",
          "--speedup", "2.5", "--smaller", "none"),
-        ("glm-4.7", "--on", "h200-sxm", "--from-speed", "65", "--to-speed", "170"),
+        ("glm-4.7", "--on", "h200-sxm", "--from-speed", "65", "--to-speed", "170",
+         "--smaller", "none"),
         ("spark-120b", "--on", "gb200", "--from-speed", "65", "--to-speed", "1000"),
-        ("frontier-1t", "--on", "gb200", "--chips", "72", "--speedup", "2.5"),
-        ("llama-3.1-8b", "--on", "wse-3", "--batch", "4", "--speedup", "1.2"),
-        ("glm-4.7", "--on", "gb200", "--batch", "8", "--speedup", "1.5", "--smaller", "none"),
+        ("frontier-1t", "--on", "gb200", "--chips", "72", "--speedup", "2.5", "--smaller", "none"),
+        ("llama-3.1-8b", "--on", "wse-3", "--batch", "4", "--speedup", "1.2", "--smaller", "none"),
     ],
 )  # fmt: skip
 def test_the_systems_of_the_articles_have_an_answer(fastcalc, args):
@@ -270,7 +271,7 @@ def test_records_hold_the_trick_then_the_keys_of_compare(fastcalc):
 
 def test_the_range_of_a_speedup_is_that_of_independent_ranges(fastcalc):
     """Squares of deviations in the logarithm add up, written out from the records' own ranges."""
-    today, *rows = records(fastcalc("fastmode", *TODAY, "--speedup", "2", "--format", "json"))
+    today, *rows = records(fastcalc("fastmode", *TODAY, "--format", "json"))
     assert today["speedup_low"] is today["speedup_high"] is None
     reached = [row for row in rows if row["reaches"]]
     assert reached
@@ -312,8 +313,8 @@ def test_where_verifying_takes_too_long_no_acceptance_will_do():
 
 
 def test_json_says_what_speculation_and_smaller_shapes_would_need(fastcalc):
-    document = json.loads(fastcalc("fastmode", *TODAY, "--speedup", "2", "--format", "json").out)
-    assert document["target"]["speedup"] == pytest.approx(2)
+    document = json.loads(fastcalc("fastmode", *TODAY, "--format", "json").out)
+    assert document["target"]["speedup"] == pytest.approx(2.5)
     needed = document["speculation_at_todays_batch"]
     assert [one["drafts"] for one in needed] == list(range(1, 9))
     for one in needed:
@@ -457,9 +458,9 @@ def test_needed_tokens_rise_with_the_speed(answers):
 
 
 def test_the_first_screen_answers_and_names_what_cannot_be(fastcalc):
-    ran = fastcalc("fastmode", *TODAY, "--speedup", "2.5")
+    ran = fastcalc("fastmode", *TODAY)
     lines, text = ran.out.splitlines(), words(ran.out)
-    rows = records(fastcalc("fastmode", *TODAY, "--speedup", "2.5", "--format", "json"))
+    rows = records(fastcalc("fastmode", *TODAY, "--format", "json"))
     tried = [one for one in rows if one["trick"] in TRICKS]
     missed = {TRICKS[one["trick"]] for one in tried} - {
         TRICKS[one["trick"]] for one in tried if one["cannot"] is None
@@ -474,7 +475,7 @@ def test_the_first_screen_answers_and_names_what_cannot_be(fastcalc):
         users, total = (float(one.replace(",", "")) for one in both)
         yielded = 1.0 if tokens == "one" else float(tokens)
         assert total == pytest.approx(users * yielded * 1e3 / float(time), rel=0.01)
-    narrow = fastcalc("fastmode", *TODAY, "--speedup", "2.5", columns=80).out.splitlines()
+    narrow = fastcalc("fastmode", *TODAY, columns=80).out.splitlines()
     assert "-" not in [line.strip() for line in narrow]
     stars = [line.endswith("*") for line in narrow if line.startswith("    ")]
     assert stars == sorted(stars)  # rows that keep the answers come first
