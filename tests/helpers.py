@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import wraps
 from hashlib import sha256
@@ -16,15 +16,19 @@ from typing import Any
 import pytest
 import yaml
 
+from fastcalc.catalogue.reader import Document
 from fastcalc.catalogue.schema import Engine, Hardware, Model
+from fastcalc.catalogue.schema.claims import Claim
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import lazy_commands, main
 from fastcalc.commands import answer_to
+from fastcalc.commands import claims as claims_command
 from fastcalc.commands.answer import CommandAnswer
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, engine_for, solve
 from fastcalc.core.traffic import Speculation, Traffic
+from fastcalc.evidence.claims.judge import Judged, judge
 from fastcalc.report.charts.drawing import luminance
 from fastcalc.requests.fields import Request, declared
 
@@ -152,12 +156,30 @@ def answer_once(command: str, request: Request) -> Any:
     return answers[key]
 
 
+judged: dict[str, Judged] = {}
+"""Verdicts on the claims shipped, by their ids, of this process."""
+
+
+def judge_once(
+    catalogue: Catalogue, claims: Iterable[Claim], document: Document | None
+) -> list[Judged]:
+    """Judge claims, those shipped once."""
+    is_changed = any((*catalogue.user_folders.values(), catalogue.changes))
+    if is_changed or document is None or Path(document.file) != ROOT / "evidence" / "claims.yaml":
+        return judge(catalogue, claims, document)
+    claims = list(claims)
+    new = [claim for claim in claims if claim.id not in judged]
+    judged.update((one.claim.id, one) for one in judge(catalogue, new, document))
+    return [judged[claim.id] for claim in claims]
+
+
 def run_once(*args: Any, **fixtures: Any) -> Ran:
     """Run a command, or say again what it did where it names shipped entries alone.
 
     What one process of a test run did, others read; what it answered, it writes in each format.
     """
     fixtures["monkeypatch"].setattr(lazy_commands, "answer_to", answer_once)
+    fixtures["monkeypatch"].setattr(claims_command, "judge", judge_once)
     asked = (os.environ.get("COLUMNS", ""), *map(str, args))
     if "-o" in asked or any(FILE.search(word) for word in asked):
         return run(*args, **fixtures)

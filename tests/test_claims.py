@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from fastcalc.catalogue.difference import change
 from fastcalc.catalogue.schema.claims import Check, Input
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.commands import claims as show_claims
 from fastcalc.errors import InputError
 from fastcalc.evidence.claims import premium, tests_on_machines
 from fastcalc.evidence.claims.claim_file import read_claims
@@ -29,7 +28,7 @@ from fastcalc.evidence.claims.tests_by_arithmetic import with_fixing
 from fastcalc.report.break_evens import break_even
 from fastcalc.report.claims import claim_record
 from fastcalc.report.reasons import FIELD, reason
-from tests.helpers import ROOT, loaded, run_once, words
+from tests.helpers import ROOT, judge_once, loaded, run_once, words
 
 SHIPPED = ROOT / "evidence" / "claims.yaml"
 
@@ -41,23 +40,14 @@ def book():
 
 @pytest.fixture(scope="module")
 def judged():
-    """As the command has them, which judges each once."""
+    """As the command has them."""
     book, document = read_claims(None)
-    return {one.claim.id: one for one in show_claims.judge(Catalogue(), book.claims, document)}
+    return {one.claim.id: one for one in judge_once(Catalogue(), book.claims, document)}
 
 
 @pytest.fixture
-def fastcalc(judged, capsys, monkeypatch):
-    """The command line, for which the claims shipped were judged already."""
-    shipped = read_claims(None)[1]
-
-    def judge_once(catalogue, claims, document):
-        if not any((*catalogue.user_folders.values(), catalogue.changes)) and document == shipped:
-            return [judged[claim.id] for claim in claims]
-        return judge(catalogue, claims, document)
-
+def fastcalc(capsys, monkeypatch):
     def call(*args):
-        monkeypatch.setattr(show_claims, "judge", judge_once)
         monkeypatch.setenv("COLUMNS", "100")
         return run_once(*args, capsys=capsys, monkeypatch=monkeypatch)
 

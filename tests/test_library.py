@@ -19,8 +19,7 @@ from fastcalc.library.answer_table import MOST_ROWS
 from fastcalc.library.functions import FUNCTIONS, parameters, request
 from fastcalc.report.records import PREMISES
 from fastcalc.requests.fields import declared
-from tests.helpers import ROOT, answer_once
-from tests.helpers import run as run_here
+from tests.helpers import ROOT, answer_once, run_once
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +30,7 @@ def share_answers(monkeypatch):
 
 @pytest.fixture
 def run(capsys, monkeypatch):
-    return lambda *args: run_here(*args, capsys=capsys, monkeypatch=monkeypatch)
+    return lambda *args: run_once(*args, capsys=capsys, monkeypatch=monkeypatch)
 
 
 @pytest.mark.parametrize("command", FUNCTIONS)

@@ -145,7 +145,7 @@ def test_the_two_lines_of_trust_add_up(capsys, monkeypatch):
         r"([\d,]+) points of \d+ sources, each but (\d+) predicted", said
     ).groups()
     answer = json.loads(
-        run("validate", "--format", "json", capsys=capsys, monkeypatch=monkeypatch).out
+        run_once("validate", "--format", "json", capsys=capsys, monkeypatch=monkeypatch).out
     )
     counts = {one["group"]: one["n"] for one in answer["groups"]}
     assert (counts["all"], counts["part:SRAM machines"]) == (int(whole.replace(",", "")), int(seen))
