@@ -1,6 +1,7 @@
 import gc
 import os
 import sys
+from collections.abc import Iterator
 
 if sys.dont_write_bytecode:  # else every worker compiles all tests, and every command the program
     sys.dont_write_bytecode, os.environ["PYTHONDONTWRITEBYTECODE"] = False, ""
@@ -9,6 +10,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.commands import claims as claims_command
+from fastcalc.commands import validate as validate_command
+from fastcalc.evidence import validate
 from tests import helpers
 
 gc.set_threshold(100_000, 20, 20)  # what is kept lives long, and is looked through each time
@@ -36,6 +40,16 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> None:
     base = tmp_path_factory.getbasetemp()
     helpers.runs = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "runs"
     helpers.runs.mkdir(exist_ok=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def once() -> Iterator[None]:
+    """What rests on shipped files alone is predicted and judged once in a process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(claims_command, "judge", helpers.judge_once)
+        for module in (validate_command, validate):
+            patch.setattr(module, "validate_shipped", helpers.score_once)
+        yield
 
 
 @pytest.fixture(scope="session")

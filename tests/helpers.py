@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict, dataclass, replace
-from functools import wraps
+from functools import cache, wraps
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,14 @@ from fastcalc.catalogue.schema.claims import Claim
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import lazy_commands, main
 from fastcalc.commands import answer_to
-from fastcalc.commands import claims as claims_command
 from fastcalc.commands.answer import CommandAnswer
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, engine_for, solve
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.evidence.claims.judge import Judged, judge
+from fastcalc.evidence.shipped import Evidence, shipped
+from fastcalc.evidence.validate import Shipped, validate_shipped
 from fastcalc.report.charts.drawing import luminance
 from fastcalc.requests.fields import Request, declared
 
@@ -156,6 +157,22 @@ def answer_once(command: str, request: Request) -> Any:
     return answers[key]
 
 
+def is_plain(catalogue: Catalogue) -> bool:
+    """Return whether a catalogue is that which is shipped."""
+    return not any((*catalogue.user_folders.values(), catalogue.changes, catalogue.limits))
+
+
+def score_once(evidence: Evidence, catalogue: Catalogue) -> Shipped:
+    """Score the shipped evidence, once in a process by the shipped catalogue."""
+    is_shipped = evidence is shipped() and is_plain(catalogue)
+    return _scored() if is_shipped else validate_shipped(evidence, catalogue)
+
+
+@cache
+def _scored() -> Shipped:
+    return validate_shipped(shipped(), Catalogue())
+
+
 judged: dict[str, Judged] = {}
 """Verdicts on the claims shipped, by their ids, of this process."""
 
@@ -164,8 +181,8 @@ def judge_once(
     catalogue: Catalogue, claims: Iterable[Claim], document: Document | None
 ) -> list[Judged]:
     """Judge claims, those shipped once."""
-    is_changed = any((*catalogue.user_folders.values(), catalogue.changes))
-    if is_changed or document is None or Path(document.file) != ROOT / "evidence" / "claims.yaml":
+    is_shipped = document is not None and Path(document.file) == ROOT / "evidence" / "claims.yaml"
+    if not (is_shipped and is_plain(catalogue)):
         return judge(catalogue, claims, document)
     claims = list(claims)
     new = [claim for claim in claims if claim.id not in judged]
@@ -179,7 +196,6 @@ def run_once(*args: Any, **fixtures: Any) -> Ran:
     What one process of a test run did, others read; what it answered, it writes in each format.
     """
     fixtures["monkeypatch"].setattr(lazy_commands, "answer_to", answer_once)
-    fixtures["monkeypatch"].setattr(claims_command, "judge", judge_once)
     asked = (os.environ.get("COLUMNS", ""), *map(str, args))
     if "-o" in asked or any(FILE.search(word) for word in asked):
         return run(*args, **fixtures)

@@ -67,11 +67,13 @@ def validate(
 def _pooled(batches: Iterable[Batch]) -> Iterator[list[Batch]]:
     """Yield batches of some thousand points together: each call prices all that it is given."""
     pending: list[Batch] = []
+    points = 0
     for batch in batches:
         pending.append(batch)
-        if sum(len(batch.index) for batch in pending) >= _AT_ONCE:
+        points += len(batch.index)
+        if points >= _AT_ONCE:
             yield pending
-            pending = []
+            pending, points = [], 0
     if pending:
         yield pending
 
