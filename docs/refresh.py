@@ -55,7 +55,7 @@ def pictures() -> None:
     if find_spec("matplotlib") is None:
         sys.stderr.write("docs/pictures are left as they are: matplotlib is not installed\n")
         return
-    page = (DOCS / "charts.md").read_text(encoding="utf-8")
+    page = (DOCS / "gallery.md").read_text(encoding="utf-8")
     for command, name in re.findall(r"(?m)^(fastcalc plot .* -o (docs/pictures/.*))$", page):
         file = ROOT / name
         before = file.read_text(encoding="utf-8")
@@ -69,8 +69,7 @@ def main(pages: list[str]) -> None:
     """Write what is printed, and the generated pages; of some pages their console blocks alone."""
     with TemporaryDirectory() as made:
         folder = Path(made)
-        for example in (DOCS / "examples").glob("my-*"):
-            shutil.copy(example, folder)
+        shutil.copytree(DOCS / "examples", folder, dirs_exist_ok=True)
         (folder / "tests").symlink_to(ROOT / "tests")
         blocks = re.compile(r"(?ms)^```console\n(.*?)^```")
         for file in [Path(page) for page in pages] or files():

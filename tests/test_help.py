@@ -19,9 +19,7 @@ EXAMPLES = [(name, one) for name in COMMANDS for one in request_of(name).example
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A folder of a user's: a chip, measurements and a configuration."""
-    for example in (ROOT / "docs" / "examples").glob("my-*"):
-        shutil.copy(example, tmp_path)
-    shutil.copy(ROOT / "tests" / "configs" / "gpt-oss-20b.json", tmp_path / "config.json")
+    shutil.copytree(ROOT / "docs" / "examples", tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     return tmp_path

@@ -506,7 +506,7 @@ def test_an_answer_without_a_chart_says_which_have_one():
 
 
 PICTURES = re.findall(
-    r"(?m)^fastcalc (plot .*) -o (docs/pictures/.*)$", (ROOT / "docs" / "charts.md").read_text()
+    r"(?m)^fastcalc (plot .*) -o (docs/pictures/.*)$", (ROOT / "docs" / "gallery.md").read_text()
 )
 
 

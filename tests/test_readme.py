@@ -15,6 +15,13 @@ from fastcalc.commands import COMMANDS
 from tests.helpers import ROOT, by_hand, run, run_once, words
 
 README = (ROOT / "README.md").read_text()
+
+
+def code(page):
+    """The blocks of code of a page, fenced or indented."""
+    return re.findall(r"(?ms)^```\w*\n.*?^```|(?:^ {4}\S.*?\n)+", page.read_text())
+
+
 PAGES = [
     ROOT / "README.md",
     *sorted(one for one in (ROOT / "docs").rglob("*.md") if one.parent.name != "fast_modes"),
@@ -26,6 +33,11 @@ SHOWN = {
     for command, expected in re.findall(r"(?ms)^\$ ([^\n]+)\n(.*?)(?=^\$ |\Z)", block)
 }
 RECIPES = re.findall(r"(?m)^(fastcalc .*?) +#", README)
+EXAMPLES = ROOT / "docs" / "examples"
+IN_CODE = {
+    page: re.findall(r"(?m)^(?:\$ | {4}|)(fastcalc [a-z].*)$", "\n".join(code(page)))
+    for page in PAGES
+}
 
 
 def cut(text: str, fields: str) -> str:
@@ -40,9 +52,7 @@ def cut(text: str, fields: str) -> str:
 def folder(monkeypatch, tmp_path):
     """The files that are spoken of, in a folder of their own."""
     monkeypatch.setenv("COLUMNS", "100")
-    for example in (ROOT / "docs" / "examples").glob("my-*"):
-        shutil.copy(example, tmp_path)
-    shutil.copy(ROOT / "tests" / "configs" / "gpt-oss-20b.json", tmp_path / "config.json")
+    shutil.copytree(EXAMPLES, tmp_path, dirs_exist_ok=True)
     (tmp_path / "tests").symlink_to(ROOT / "tests")
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -64,6 +74,35 @@ def test_it_prints_what_it_shows(command, expected, folder, capsys, monkeypatch)
 def test_a_recipe_runs(command, folder, capsys, monkeypatch):
     ran = run_once(*shlex.split(command)[1:], capsys=capsys, monkeypatch=monkeypatch)
     assert ran.code == 0, ran.err
+
+
+def files_of(command):
+    """The files that a command reads, and those that it writes."""
+    written = re.findall(r"(?:-o|>) (\S+)", command)
+    files = re.findall(r"\S+\.(?:ya?ml|jsonl?|csv|log)\b", command.partition(" # ")[0])
+    return [file for file in files if file not in written], written
+
+
+def test_every_file_that_a_command_reads_is_an_example_or_written_by_another():
+    commands = [command for listed in IN_CODE.values() for command in listed]
+    for page in PAGES:
+        commands += re.findall(r"`(fastcalc [^`]+)`", page.read_text())
+    written = {file for command in commands for file in files_of(command)[1]}
+    for command in commands:
+        for file in files_of(command)[0]:
+            assert any((home / file).exists() for home in (EXAMPLES, ROOT)) or file in written, file
+
+
+@pytest.mark.parametrize("page", IN_CODE, ids=lambda page: page.name)
+def test_commands_that_read_examples_run(page, folder, capsys, monkeypatch):
+    """In their order, those of console blocks and of the README's recipes apart."""
+    for command in IN_CODE[page]:
+        read = files_of(command)[0]
+        is_tested = command in SHOWN or page.name in ("README.md", "commands.md")
+        if read and not is_tested and all((folder / file).exists() for file in read):
+            words = shlex.split(command, comments=True)[1:]
+            ran = run_once(*words, capsys=capsys, monkeypatch=monkeypatch)
+            assert ran.code in (0, 1), ran.err
 
 
 def test_the_front_page_is_short():

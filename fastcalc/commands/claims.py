@@ -38,7 +38,7 @@ def run(request: JudgeClaims) -> CommandAnswer:
         raise InputError(f"no claim is all of this: {shown(', '.join(only))}")
     is_one = request.explain is not None
     return CommandAnswer(
-        None if is_one else lambda screen: report.parts(judged, book, screen.width),
+        None if is_one else lambda screen: report.parts(judged, book, screen.width, request.path),
         lambda: [report.claim_record(claim, book) for claim in judged],
         lambda: (report.COLUMNS, judged),
         lambda: {"verdicts": dict(MEANING)},

@@ -1,8 +1,10 @@
 """Judged claims as records, as a table, and one of them in full."""
 
+import shlex
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -161,7 +163,7 @@ def expected_text(tested: Tested, signs: dict[str, str] = _SIGNS) -> str:
     return signs[comparison] + ", ".join(texts)
 
 
-def parts(judgements: Sequence[Judged], book: Claims, width: int) -> list[Part]:
+def parts(judgements: Sequence[Judged], book: Claims, width: int, file: Path | None) -> list[Part]:
     """Return how many claims hold, those of the first topic, all others, and what it means."""
     counts = Counter(judged.verdict for judged in judgements)
     listed = ", ".join(f"{counts[word]} {word}" for word in MEANING if counts[word])
@@ -182,7 +184,8 @@ def parts(judgements: Sequence[Judged], book: Claims, width: int) -> list[Part]:
         page += ["", *[heading] * bool(heading), table]
     in_order = [judged for group in groups for judged in group]
     first = next((judged for judged in in_order if judged.check), in_order[0]).claim.id
-    return [*page, "", Notes(reported, command(f"fastcalc claims {flag('explain')} {first}"))]
+    line = ["fastcalc", "claims", *([str(file)] if file else []), flag("explain"), first]
+    return [*page, "", Notes(reported, command(shlex.join(line)))]
 
 
 def explain(judged: Judged, book: Claims, width: int) -> str:
