@@ -18,7 +18,7 @@ class InputError(Exception):
     """
 
     def __init__(self, *sentences: str) -> None:
-        super().__init__(*(_ENDLESS.sub(r"\1...\2", one) for one in sentences))
+        super().__init__(*(_ENDLESS.sub(r"\1...\2", sentence) for sentence in sentences))
 
     @property
     def sentence(self) -> str:

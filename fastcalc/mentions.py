@@ -26,9 +26,9 @@ _OF_TABLES = {
 """Where a table of Python has what these fields ask a command line to write."""
 
 
-def option(field: str, given: object = "") -> str:
+def option(field: str, value: object = "") -> str:
     """Return the mention of an option by its field, and of what to give it."""
-    return f"{_OPTION}{field}{_GIVEN}{given}{_END}"
+    return f"{_OPTION}{field}{_GIVEN}{value}{_END}"
 
 
 def command(line: str) -> str:
@@ -51,7 +51,7 @@ def as_flags(text: str) -> str:
     >>> as_flags(f"give one with {option('price', 'a10=USD')}")
     'give one with --price a10=USD'
     """
-    return _written(text, lambda field, given: f"{flag(field)} {given}".rstrip(), str)
+    return _written(text, lambda field, value: f"{flag(field)} {value}".rstrip(), str)
 
 
 def as_arguments(text: str) -> str:
@@ -81,8 +81,8 @@ def as_prose(text: str) -> str:
     if _END not in text:
         return text
     plain = re.sub(rf" \([^()]*{_END}[^()]*\)", "", text)
-    first, *others = map(_without_advice, plain.split("; "))
-    clauses = [clause for clause in (first, *others) if clause and first]
+    first, *further = map(_without_advice, plain.split("; "))
+    clauses = [clause for clause in (first, *further) if clause and first]
     ends = "." * (text.endswith(".") and not plain.endswith(clauses[-1] if clauses else "."))
     return "; ".join(clauses) + ends
 
@@ -93,7 +93,7 @@ def _without_advice(clause: str) -> str:
         return clause
     head = clause[: next(_MENTION.finditer(clause)).start()]
     if head.endswith("would with "):
-        return _written(clause, lambda field, given: f"{field.replace('_', ' ')} {given}", str)
+        return _written(clause, lambda field, value: f"{field.replace('_', ' ')} {value}", str)
     if head.startswith("to ") or head.endswith(", with "):
         return ""
     return head[: max(head.rfind(": "), head.rfind(", "), 0)]
@@ -121,14 +121,14 @@ def _written(
     )
 
 
-def _argument(field: str, given: str) -> str:
-    if field == "out" and given:
-        return f"table.save('{given}')"
-    if field == "format" and given:
+def _argument(field: str, value: str) -> str:
+    if field == "out" and value:
+        return f"table.save('{value}')"
+    if field == "format" and value:
         return "table.records"
     if field in _OF_TABLES:
         return _OF_TABLES[field]
-    return f"{field}={_literal(given)}" if given else field
+    return f"{field}={_literal(value)}" if value else field
 
 
 def _literal(text: str) -> str:
@@ -152,7 +152,7 @@ def _call(line: str) -> str:
         return line
     for field in [field for field in settings if field in _OF_TABLES]:
         ending += _argument(field, "".join(settings.pop(field))).removeprefix("table")
-    arguments = [f"{field}={_value(given)}" for field, given in settings.items()]
+    arguments = [f"{field}={_value(values)}" for field, values in settings.items()]
     return f"fc.{name}({', '.join([*map(_literal, names), *arguments])}){ending}"
 
 
@@ -169,6 +169,6 @@ def _settings(words: list[str]) -> dict[str, list[str]]:
     return settings
 
 
-def _value(given: list[str]) -> str:
-    literals = ", ".join(map(_literal, given))
-    return f"[{literals}]" if len(given) > 1 else literals or "True"
+def _value(values: list[str]) -> str:
+    literals = ", ".join(map(_literal, values))
+    return f"[{literals}]" if len(values) > 1 else literals or "True"

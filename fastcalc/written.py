@@ -34,11 +34,11 @@ def visible(text: str) -> str:
     return text if isinstance(text, Clean) else _UNUSUAL.sub(_escaped, text)
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _escaped(match: re.Match[str]) -> str:
     import json  # only names out of the ordinary come here
     from unicodedata import category
 
-    letter = found[0]
+    letter = match[0]
     return json.dumps(letter)[1:-1] if category(letter) in _HIDDEN else letter
 
 
@@ -51,14 +51,14 @@ def line(text: str) -> str:
     return visible(_BREAKS.sub(" ", text.strip("\n\t")))
 
 
-def shown(value: object, most: int = 60) -> str:
+def shown(value: object, limit: int = 60) -> str:
     r"""Return a value as text to quote in a sentence: every letter visible, line ends too.
 
     >>> shown("a\nb"), shown("a" * 50, 8)
     ('a\\nb', 'aaaaa...')
     """
-    fit = visible(str(value)[: most + 1]).replace("\n", "\\n").replace("\t", "\\t")
-    return fit if len(fit) <= most else fit[: most - 3] + "..."
+    fit = visible(str(value)[: limit + 1]).replace("\n", "\\n").replace("\t", "\\t")
+    return fit if len(fit) <= limit else fit[: limit - 3] + "..."
 
 
 def csv_cell(value: Any) -> str:
@@ -73,9 +73,9 @@ def csv_cell(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, (int, float)):
         return str(_finite(value))
-    many = value if isinstance(value, list) else [value]
-    text = visible("; ".join(map(str, many)))
-    if _FORMULA.match(text) and not all(_NUMBERS.fullmatch(str(one)) for one in many):
+    parts = value if isinstance(value, list) else [value]
+    text = visible("; ".join(map(str, parts)))
+    if _FORMULA.match(text) and not all(_NUMBERS.fullmatch(str(part)) for part in parts):
         text = f"'{text}"
     return text if _TO_QUOTE.isdisjoint(text) else '"' + text.replace('"', '""') + '"'
 

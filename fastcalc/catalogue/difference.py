@@ -38,11 +38,11 @@ class Change:
         return self.entry is None or self.entry.lower() in map(str.lower, names)
 
 
-def changes(given: Iterable[str] | Mapping[str, Any] | None) -> list[Change]:
+def changes(what_ifs: Iterable[str] | Mapping[str, Any] | None) -> list[Change]:
     """Return each change of a list as `change` reads it, or of a mapping from paths to values."""
-    if isinstance(given, Mapping):
-        return [_valued(path, value) for path, value in given.items()]
-    return [change(text) for text in given or ()]
+    if isinstance(what_ifs, Mapping):
+        return [_valued(path, value) for path, value in what_ifs.items()]
+    return [change(text) for text in what_ifs or ()]
 
 
 def _valued(path: str, value: Any) -> Change:

@@ -124,8 +124,8 @@ class Catalogue(Names):
         chain = [document]
         if document.at("extends") and (kind_of(document, kind) or kind) == kind:
             chain = self._chain(document, kind)
-        whole = joined(chain)[0]
-        entry, faults = validate(whole, schema)
+        full_document = joined(chain)[0]
+        entry, faults = validate(full_document, schema)
         if entry is None:
             is_kind = kind_of(document, kind) or kind
             if is_kind == kind:
@@ -137,7 +137,7 @@ class Catalogue(Names):
                 f"{document.place('id')}: the file is called {path.stem} but its id is {entry.id}; "
                 f"names are looked up by file: call it {entry.id}.yaml, or write 'id: {path.stem}'"
             )
-        entry = self._supposing(entry, whole, schema) if self.changes else entry
+        entry = self._supposing(entry, full_document, schema) if self.changes else entry
         return _inheriting(entry, _stated_by(chain)) if len(chain) > 1 else entry
 
     def _refused(
@@ -213,11 +213,11 @@ def _limited(engine: Engine, limits: Parameters) -> Engine:
 
 def _stated_by(chain: list[Document]) -> tuple[tuple[str, str], ...]:
     """Return each key that a document does not state itself, and the id of the entry that does."""
-    document, *others = chain
+    document, *bases = chain
     stated_by: dict[str, str] = {}
-    for other in others:
-        for key in other.data.keys() - document.data.keys():
-            stated_by.setdefault(key, str(other.at("id")))
+    for base in bases:
+        for key in base.data.keys() - document.data.keys():
+            stated_by.setdefault(key, str(base.at("id")))
     return tuple(stated_by.items())
 
 

@@ -30,12 +30,12 @@ def as_function(name: str, kind: type[Request], *, has_flags: bool) -> Callable[
         for value in (typed[field] for field in typed if field != "out"):
             for typed_value in value if isinstance(value, list) else [value]:
                 remember(typed_value)
-        given = answer_to(name, request)
-        if given is None or isinstance(given, int):
-            return given
+        answer = answer_to(name, request)
+        if answer is None or isinstance(answer, int):
+            return answer
         from fastcalc.commands.answer import respond
 
-        return respond(request, given)
+        return respond(request, answer)
 
     parameters = [
         Parameter(

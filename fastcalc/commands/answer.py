@@ -130,8 +130,8 @@ def write(request: Output, answer: CommandAnswer, wording: Wording = as_flags) -
     elif kind == "markdown":
         output.write(wording(record_tables.markdown(*answer.rows())), request.out)
     elif kind == "html":
-        made = answer.as_html or partial(_html, request, answer)
-        output.write(wording(made(request.out)), request.out)
+        to_html = answer.as_html or partial(_html, request, answer)
+        output.write(wording(to_html(request.out)), request.out)
     elif kind == "json" and answer.as_json is not None:
         text = answer.as_json()
         pieces = [text] if isinstance(text, str) else text
@@ -164,7 +164,7 @@ def _html(request: Output, answer: CommandAnswer, file: Path | None) -> str:
     name = next(name for name, (of, _) in COMMANDS.items() if of.endswith(f".{kind}"))
     command = next_commands.again(replace(request, out=file), name)
     names = (getattr(request, field, None) for field in ("model", "models", "names", "path"))
-    about = ", ".join(as_text(named).replace(",", ", ") for named in names if named)
+    about = ", ".join(as_text(subject).replace(",", ", ") for subject in names if subject)
     on = getattr(request, "on", None)
     if about and on not in (None, getattr(type(request), "on", None)):
         about += f" on {as_text(on).replace(',', ', ')}"

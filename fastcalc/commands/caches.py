@@ -28,9 +28,9 @@ def run(request: SizeCaches) -> CommandAnswer:
     batches = numbers(request.batch, option("batch"), LIMITS["sequences"])
     if len(batches) > 1:
         raise InputError(f"{option('batch')} names {len(batches)}; give the one to serve")
-    sizes, asked = _sizes(request), _traffic(request)
-    assert asked.reuse is not None
-    lengths, notes = Lengths.together(asked.classes), list[str]()
+    sizes, traffic = _sizes(request), _traffic(request)
+    assert traffic.reuse is not None
+    lengths, notes = Lengths.together(traffic.classes), list[str]()
     means = {name: round(lengths.mean(getattr(lengths, name))) for name in ("prompt", "output")}
     comparison = Compare.sharing(request, models=[request.model], **means)
     longest = float((lengths.prompt + lengths.output).max())
@@ -38,7 +38,7 @@ def run(request: SizeCaches) -> CommandAnswer:
     deployments = []
     for scenario in scenarios(comparison, notes):
         check_context(scenario.model, longest, f"prompt + output = {longest:,.0f} tokens")
-        deployments.append(CachedDeployment.of(scenario, lengths, asked.reuse))
+        deployments.append(CachedDeployment.of(scenario, lengths, traffic.reuse))
     holding = [place for place in deployments if place.location.fits]
     reasons = [report.too_large(place) for place in deployments if not place.location.fits]
     if not holding:
@@ -48,11 +48,11 @@ def run(request: SizeCaches) -> CommandAnswer:
     def page(screen: Screen) -> list[Part]:
         chip = typed_as(comparison, holding[0].location.scenario.hardware.id)
         begun = replace(comparison, batch=str(batches[0]), host=None)
-        found = [flag("prefix_hit"), f"{tiers[0].tiers[1].hit:.3g}"]
+        hit_flags = [flag("prefix_hit"), f"{tiers[0].tiers[1].hit:.3g}"]
         command = follow_up(
-            begun, Compare, "compare", request.model, flag("on"), chip, ending=found
+            begun, Compare, "compare", request.model, flag("on"), chip, ending=hit_flags
         )
-        return report.parts(tiers, asked.rate, [*reasons], command, screen)
+        return report.parts(tiers, traffic.rate, [*reasons], command, screen)
 
     return CommandAnswer(
         page,
@@ -70,16 +70,16 @@ def _traffic(request: SizeCaches) -> AskedTraffic:
         raise InputError(
             f"name a trace: {option('traffic', 'trace.jsonl')}, whose lines have hash_ids"
         )
-    asked = read_workload(Path(request.traffic), tpot=1.0)  # no limit counts here
-    if asked.models:
+    traffic = read_workload(Path(request.traffic), tpot=1.0)  # no limit counts here
+    if traffic.models:
         raise InputError(f"{request.traffic}: its classes are of several models; take one's")
-    if asked.reuse is None:
+    if traffic.reuse is None:
         raise InputError(
             f"{request.traffic}: does not say which prompts begin alike; lines of a trace have a "
             "number for each block of 512 prompt tokens (or 16 to 1,024), the same for the same "
             'beginning: "hash_ids": [1, 2, 3]; classes have prefix_length: 2000 and prefixes: 500'
         )
-    return asked
+    return traffic
 
 
 def _sizes(request: SizeCaches) -> list[float]:

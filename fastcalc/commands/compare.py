@@ -94,8 +94,8 @@ def _next(request: Compare, outcomes: Sequence[Outcome]) -> str:
     from fastcalc.requests.search import Frontier  # records need no next command
 
     compared = {outcome.scenario.hardware.id for outcome in outcomes}
-    if request.like and (kept := rows_kept(request, request.like, min(compared))):
-        return kept
+    if request.like and (next_command := rows_kept(request, request.like, min(compared))):
+        return next_command
     has_groups = not compared <= names_typed(catalogue(request), request.on).keys()
     priced = [outcome for outcome in outcomes if outcome.usd is not None]
     is_searched = priced and not request.speculate and (has_groups or len(priced) == len(outcomes))

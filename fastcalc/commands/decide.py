@@ -143,13 +143,13 @@ def _levelled(listed: list[Contender], *, counts_input: bool) -> tuple[list[Cont
     return listed, notes
 
 
-def _axes(given: "PlacesGiven", decision: Choice) -> tuple[Axis, Axis]:
-    text = readers.as_text(given)
-    if isinstance(given, str):
-        listed = (part.partition("=") for part in readers.names(given, option("map")))
+def _axes(typed: "PlacesGiven", decision: Choice) -> tuple[Axis, Axis]:
+    text = readers.as_text(typed)
+    if isinstance(typed, str):
+        listed = (part.partition("=") for part in readers.names(typed, option("map")))
         parts = [(name, ends) for name, _, ends in listed]
     else:
-        parts = list(given.items())
+        parts = list(typed.items())
     if len(parts) != 2:
         raise InputError(
             f"{option('map')} '{shown(text)}' is not two axes; write for example "

@@ -138,11 +138,11 @@ def next_of(request: Request, names: Sequence[str], listed: Sequence[_Entry]) ->
     return [console.Notes(next_command=next_command)]
 
 
-def find(catalogue: Catalogue, given: "EntryGiven") -> _Entry:
+def find(catalogue: Catalogue, typed: "EntryGiven") -> _Entry:
     """Return the entry of a name, whatever its kind; a file's keys give its kind."""
-    if isinstance(given, _Entry):
-        return given
-    name = str(given)
+    if isinstance(typed, _Entry):
+        return typed
+    name = str(typed)
     if name.endswith((".yaml", ".yml")):
         if not os.path.exists(name):
             raise InputError(f"{name}: there is no such file")

@@ -49,15 +49,15 @@ def run(request: Infer) -> CommandAnswer:
     )
 
 
-def _two(given: "NumbersGiven", flag: str, limit: Limit) -> tuple[float, float]:
-    parts = given.split(",") if isinstance(given, str) else given
+def _two(typed: "NumbersGiven", flag: str, limit: Limit) -> tuple[float, float]:
+    parts = typed.split(",") if isinstance(typed, str) else typed
     try:
         values = [float(part) for part in parts]
     except ValueError:
         values = []
     if len(values) != 2:
         raise InputError(
-            f"{flag} '{shown(as_text(given))}' is not two numbers; write for example 65,170"
+            f"{flag} '{shown(as_text(typed))}' is not two numbers; write for example 65,170"
         )
     slow, fast = (readers.number(value, flag, limit, 65) for value in values)
     return slow, fast

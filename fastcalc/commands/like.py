@@ -57,23 +57,27 @@ class Like:
         Raises InputError if no row is of any scenario.
         """
         compared = list(scenarios)
-        used = {id(part): part for scenario in compared for part in _of(scenario)}
-        if not used:
+        applied = {id(part): part for scenario in compared for part in _of(scenario)}
+        if not applied:
             raise InputError(self._refusal(compared))
         notes: dict[str, None] = {}
         for rows in self.by_engine.values():
             counts = rows.left_aside | {
                 _differs(part, compared): len(part.rows)
                 for part in rows.engine.own_deployments
-                if id(part) not in used
+                if id(part) not in applied
             }
             for reason, count in counts.items():
                 noun = "rows are" if count > 1 else "row is"
                 notes[f"{self.file.name}: {count} {noun} left aside: {reason}"] = None
-        chips = {part.hardware for part in used.values()}
-        others = {scenario.hardware.id for scenario in compared} - chips
-        if others:
-            names = ", ".join(sorted(others)) if len(others) <= _NAMED else f"{len(others)} chips"
+        chips = {part.hardware for part in applied.values()}
+        unmeasured = {scenario.hardware.id for scenario in compared} - chips
+        if unmeasured:
+            names = (
+                ", ".join(sorted(unmeasured))
+                if len(unmeasured) <= _NAMED
+                else f"{len(unmeasured)} chips"
+            )
             notes[f"{names}: no row of {self.file.name} is of these, so they are unchanged"] = None
         return list(notes)
 
@@ -119,8 +123,8 @@ def _measured(request: Request, path: Path, entries: Catalogue) -> "Points":
         chips = readers.names(getattr(request, "on", ""), option("on"))
         models = getattr(request, "models", None) or [getattr(request, "model", "")]
         models = [] if path.is_dir() else models  # whose files may be of several
-        for name, given in (("hardware", chips), ("model", models)):
-            texts[name] = as_text(given[0]) if len(given) == 1 else ""
+        for name, entry_names in (("hardware", chips), ("model", models)):
+            texts[name] = as_text(entry_names[0]) if len(entry_names) == 1 else ""
         measured = read(path, catalogue=entries, options=texts, fills_gaps=True)
         if measured.faults:
             raise InputError(*(_for(request, text, path) for text in measured.sentences()))
@@ -132,9 +136,11 @@ def _for(request: Request, sentence: str, path: Path) -> str:
     """Return what a file lacks, by the words of a request: one without ranks takes an engine."""
     words = {option("hardware"): option("on"), option("model"): "MODEL"}
     if not hasattr(request, "tp"):
-        kept = f"fastcalc calibrate {path} {flag('hardware')} CHIP {flag('tp')} N {flag('out')}"
+        calibrating = (
+            f"fastcalc calibrate {path} {flag('hardware')} CHIP {flag('tp')} N {flag('out')}"
+        )
         words[f"give {option('chips')} or {option('tp')}"] = (
-            f"keep it in an engine, {kept} our-engine.yaml, and give "
+            f"keep it in an engine, {calibrating} our-engine.yaml, and give "
             f"{option('engine', 'our-engine.yaml')} in place of {option('like')}"
         )
     for word, replacement in words.items():

@@ -89,12 +89,12 @@ def scenarios(request: Compare, notes: list[str]) -> list[Scenario]:
         for chip, (engine, is_borrowed) in zip(chips, engines, strict=True)
     ]
     if request.like is not None:
-        own = like(request, request.like, entries, engines)
+        like_rows = like(request, request.like, entries, engines)
         compared = [
-            own.scenario(replace(scenario, engine=own.engine(scenario.engine)))
+            like_rows.scenario(replace(scenario, engine=like_rows.engine(scenario.engine)))
             for scenario in compared
         ]
-        notes += own.notes(compared)
+        notes += like_rows.notes(compared)
     return [part for scenario in compared for part in by_layout(scenario)]
 
 
@@ -135,13 +135,13 @@ def chips_of(
     on: "ChipsGiven",
     memory: MemoryChoice,
     notes: list[str],
-    others: Sequence[Hardware] = (),
+    also_changed: Sequence[Hardware] = (),
 ) -> list[Hardware]:
     """Return the chips that the user selects by name, pattern, vendor, ``all`` or ``rentable``.
 
     Those without a memory of ``--place`` are left out, with a note, if others have it.
 
-    others : chips besides that a change may be of
+    also_changed : chips besides that a change may be of
 
     Raises InputError if a host is named, whose memory a chip may use and which is none itself.
     """
@@ -155,7 +155,7 @@ def chips_of(
                 f"chip, and the host with {option('host', typed)}"
             )
     hosts = [memory.host] if memory.host else []
-    entries.refuse_idle_changes("hardware", [*chips, *others, *hosts])
+    entries.refuse_idle_changes("hardware", [*chips, *also_changed, *hosts])
     missing: dict[str, str] = {}
     for chip in chips:
         tiers = (*own_tiers(chip), *(own_tiers(memory.host) if memory.host else ()))
@@ -259,12 +259,12 @@ def _limits(request: EngineLimits) -> Parameters | None:
     """Return the parameters that engines are started with, None for their own."""
     limits: dict[str, float] = {}
     for field, names in STARTED_WITH.items():
-        if (given := getattr(request, field)) is None:
+        if (typed := getattr(request, field)) is None:
             continue
         if field == "gpu_memory_utilization":
-            limit = readers.share(given, option(field))
+            limit = readers.share(typed, option(field))
         else:
-            limit = readers.number(given, option(field), LIMITS["sequences"], 256)
+            limit = readers.number(typed, option(field), LIMITS["sequences"], 256)
         limits |= dict.fromkeys(names, limit)
     return Parameters.model_validate(limits) if limits else None
 

@@ -199,11 +199,11 @@ def _share_in_time(request: FindPlans) -> float | None:
     return _percent(request.percentile, "percentile", 99.99, 99) / 100.0
 
 
-def _percent(value: float | None, name: str, most: float, example: int) -> float:
+def _percent(value: float | None, name: str, limit: float, example: int) -> float:
     """Return a percentage from 50, which it is where left out, to a most."""
-    if value is not None and not 50 <= value <= most:
+    if value is not None and not 50 <= value <= limit:
         raise InputError(
-            f"{option(name)} {value:g} is not from 50 to {most:g}; write for example {example}"
+            f"{option(name)} {value:g} is not from 50 to {limit:g}; write for example {example}"
         )
     return 50.0 if value is None else value
 
@@ -387,12 +387,12 @@ def _seconds(text: str | None, flag: str) -> float:
     return readers.quantity(text, flag, "time", LIMITS["duration"], "25ms or 1s")
 
 
-def _rate(given: str | float | None) -> float | None:
-    if given is None:
+def _rate(typed: str | float | None) -> float | None:
+    if typed is None:
         return None
-    text = as_text(given)
+    text = as_text(typed)
     match = _RATE.fullmatch(text.strip())
-    has_unit = match and (match[2] or not isinstance(given, str))
+    has_unit = match and (match[2] or not isinstance(typed, str))
     rate = float(match[1]) / _SECONDS[match[2] or "s"] if match and has_unit else 0.0
     if rate not in LIMITS["speed"]:
         raise InputError(

@@ -51,8 +51,8 @@ def run(request: FindPlans) -> CommandAnswer:
         return class_fleet(owned, deployments.search, service, deployments.rate)
 
     assert request.traffic is not None
-    asked = read_workload(Path(request.traffic), ttft=service.ttft, tpot=service.tpot)
-    traffic, fleet = _with_caches(asked, carried_by)
+    recorded = read_workload(Path(request.traffic), ttft=service.ttft, tpot=service.tpot)
+    traffic, fleet = _with_caches(recorded, carried_by)
     notes[:] = [*dict.fromkeys(notes), *_caches_note(traffic)]
     answer = class_report.Answer(
         fleet,
@@ -83,40 +83,40 @@ _ROUNDS = 6
 
 
 def _with_caches(
-    asked: AskedTraffic, carried_by: Callable[[AskedTraffic], ClassFleet]
+    recorded: AskedTraffic, carried_by: Callable[[AskedTraffic], ClassFleet]
 ) -> tuple[AskedTraffic, ClassFleet]:
     """Return the traffic with what the caches of its plan find, and that plan.
 
     A plan for a hit rate leaves memory that finds some share of the trace. From what a plan
     without hits leaves it goes down, until a plan finds no less than it was made for.
     """
-    fleet = carried_by(asked)
-    if not isinstance(asked.reuse, Reuse):
-        return asked, fleet
-    share = _found_by(fleet, asked)
+    fleet = carried_by(recorded)
+    if not isinstance(recorded.reuse, Reuse):
+        return recorded, fleet
+    share = _found_by(fleet, recorded)
     for _ in range(_ROUNDS):
         if not share:
             break
-        traffic = asked.with_found(share)
+        traffic = recorded.with_found(share)
         planned = carried_by(traffic)
-        found = _found_by(planned, asked)
-        if found >= share:
+        hits = _found_by(planned, recorded)
+        if hits >= share:
             return traffic, planned
-        share = found
-    return asked, fleet
+        share = hits
+    return recorded, fleet
 
 
-def _found_by(fleet: ClassFleet, asked: AskedTraffic) -> float:
+def _found_by(fleet: ClassFleet, traffic: AskedTraffic) -> float:
     """Return the share of prompt tokens that the memory of all replicas together finds. [1]"""
-    assert asked.reuse is not None
-    lengths, tokens = asked.classes[0].lengths, 0.0
+    assert traffic.reuse is not None
+    lengths, tokens = traffic.classes[0].lengths, 0.0
     for share in fleet.shares:
         for pool in share.sharing.pools:
             plan = pool.plan
-            replica = CachedDeployment(plan.replica, plan.scenario, lengths, asked.reuse)
+            replica = CachedDeployment(plan.replica, plan.scenario, lengths, traffic.reuse)
             tokens += plan.replicas * replica.own_size / replica.bytes_per_token
     # Rounded down to what a record shows again.
-    return floor(float(asked.reuse.hit(tokens)) * 1e4) / 1e4
+    return floor(float(traffic.reuse.hit(tokens)) * 1e4) / 1e4
 
 
 def _caches_note(traffic: AskedTraffic) -> Iterator[str]:

@@ -118,12 +118,13 @@ def combinations(request: Sweep, notes: list[str]) -> Combinations:
     for what_ifs in changes.combined():
         changed = replace(request, set=what_ifs or None)
         axes = _axes(changed, [] if swept else notes)
-        own = None
+        like_rows = None
         if request.like is not None:
             entries = loading.catalogue(changed)
-            own = like(request, request.like, entries, [pair[1:] for pair in axes.chips])
+            like_rows = like(request, request.like, entries, [pair[1:] for pair in axes.chips])
             axes = replace(
-                axes, chips=[(chip, own.engine(engine), part) for chip, engine, part in axes.chips]
+                axes,
+                chips=[(chip, like_rows.engine(engine), part) for chip, engine, part in axes.chips],
             )
         repeated = set()
         for (chip, engine, _), model in product(axes.chips, axes.models):
@@ -133,8 +134,8 @@ def combinations(request: Sweep, notes: list[str]) -> Combinations:
                 repeated.add(ids)  # which this list does not change
             computed[ids].add(applied)
         new_grids, skipped = grids(replace(axes, computed=frozenset(repeated)))
-        if own is not None and not swept:
-            notes += own.notes(grid.scenario for grid in new_grids)
+        if like_rows is not None and not swept:
+            notes += like_rows.notes(grid.scenario for grid in new_grids)
         swept += new_grids
         left_out += skipped
     if not any(grid.size for grid in swept):

@@ -52,10 +52,10 @@ def interpolation(
     log_chances = np.log(prior) - 0.5 * (np.log(spreads) + along**2 / spreads).sum(axis=1)
     chances = np.exp(log_chances - log_chances.max())
     chances /= chances.sum()
-    each = variances[:, np.newaxis] * along / spreads
-    weights = chances @ each
+    means = variances[:, np.newaxis] * along / spreads
+    weights = chances @ means
     shrinkage = np.diag(chances @ (variances[:, np.newaxis] ** 2 / spreads))
-    among = np.einsum("s,si,sj->ij", chances, each, each) - np.outer(weights, weights)
+    among = np.einsum("s,si,sj->ij", chances, means, means) - np.outer(weights, weights)
     return Interpolation(
         axes @ weights,
         floats(axes @ (shrinkage - among) @ axes.T),

@@ -209,11 +209,11 @@ def interpolated(
     Each with the half-width of its range over that without rows. [1]
     """
     rows = deployment.rows
-    others = (
+    leaving_out = (
         deployment.model_copy(update={"rows": [*rows[:place], *rows[place + 1 :]]})
         for place in range(len(rows) if len(rows) > 1 else 0)
     )
-    by_others = [_row_by(part, row) for part, row in zip(others, rows, strict=False)]
+    by_others = [_row_by(part, row) for part, row in zip(leaving_out, rows, strict=False)]
     return [_row_by(deployment, row) for row in rows], by_others or [(1.0, 1.0)]
 
 

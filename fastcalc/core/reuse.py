@@ -77,5 +77,5 @@ class SharedPrefixes:
     def tokens(self) -> float:
         """A cache that finds the rarest of them 99 times in a hundred. [1]"""
         time = np.log(100.0) / self.rates.min()
-        held = self.sizes @ -np.expm1(-self.rates * time) + self._passing * time
-        return float(held)
+        tokens = self.sizes @ -np.expm1(-self.rates * time) + self._passing * time
+        return float(tokens)

@@ -81,14 +81,14 @@ class Waits:
     def _up_to(self) -> Floats:
         return np.cumsum(self.chances)
 
-    def quantile(self, part: float, shares: Floats, own: Floats) -> float:
+    def quantile(self, part: float, shares: Floats, offsets: Floats) -> float:
         """Return the time that a part of requests does not exceed, with times of their own. [s]"""
 
         def share(value: float) -> float:
-            waited = np.interp(value - own, self._times, self._up_to, left=0.0, right=1.0)
+            waited = np.interp(value - offsets, self._times, self._up_to, left=0.0, right=1.0)
             return float(shares @ waited)
 
-        low, high = 0.0, float(own.max()) + _POINTS * self.spacing
+        low, high = 0.0, float(offsets.max()) + _POINTS * self.spacing
         for _ in range(_HALVINGS):
             middle = (low + high) / 2.0
             low, high = (middle, high) if share(middle) < part else (low, middle)

@@ -124,5 +124,5 @@ def _as_a_stranger(
 ) -> Prediction:
     """Return a fitted point in the range that it would have, had nobody fitted its source."""
     key = prediction.engine_used, prediction.phase, prediction.machine
-    others = fitted.get(key, set()) - {prediction.point.source_key}
-    return ranged(prediction, widths, unseen=not others)
+    other_sources = fitted.get(key, set()) - {prediction.point.source_key}
+    return ranged(prediction, widths, unseen=not other_sources)

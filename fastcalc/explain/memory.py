@@ -82,7 +82,7 @@ def _layer(placement: Placement) -> Term:
     """Return the largest buffers of a layer: what ranks divide, and what not."""
     tp = number(placement.layout.tp)
     buffers = [
-        number(divided, "B") / tp + number(whole, "B")
-        for divided, whole in placement.machine.reserve.layers
+        number(divided, "B") / tp + number(undivided, "B")
+        for divided, undivided in placement.machine.reserve.layers
     ]
     return max(buffers, key=lambda term: term.value, default=number(0.0))

@@ -12,10 +12,10 @@ from fastcalc.explain.terms import Equation, Term, equation, largest, named, num
 @component("dense weights", "matrices that every token passes, read once")
 def _dense(context: PassContext, part: Component) -> list[Equation]:
     numbers, near = context.numbers, context.near("dense")
-    rows, least = context.decoded, _least_rows(context)
+    rows, tile = context.decoded, _least_rows(context)
     prompt = number(context.pass_work.prompt)
-    empty = least - prompt if prompt.value else least
-    if empty.value > 0.0 and least.value > 1.0:
+    empty = tile - prompt if prompt.value else tile
+    if empty.value > 0.0 and tile.value > 1.0:
         rows = largest(rows, empty)
     flops = rows * context.two * numbers.parameters("dense")
     if prompt.value:
@@ -30,9 +30,9 @@ def _dense(context: PassContext, part: Component) -> list[Equation]:
 @component("head and norms", "output head, norms, biases and routers")
 def _head(context: PassContext, part: Component) -> list[Equation]:
     numbers, near = context.numbers, context.near("head")
-    rows, least = context.decoded, _least_rows(context)
-    if rows.value != 0.0 and least.value > min(rows.value, 1.0):
-        rows = largest(rows, least)
+    rows, tile = context.decoded, _least_rows(context)
+    if rows.value != 0.0 and tile.value > min(rows.value, 1.0):
+        rows = largest(rows, tile)
     flops = rows * context.two * numbers.parameters("small", "head") / context.tp * near
     return [
         equation("bytes", part.bytes, "B", numbers.stored("head") / context.tp * near),
@@ -116,9 +116,9 @@ def _prompt_experts(context: PassContext, part: Component) -> list[Equation]:
 
 def _least_rows(context: PassContext) -> Term:
     """Return the rows that a tile of products has at least. [1]"""
-    least = context.numbers.setting("minimum_rows")
+    tile = context.numbers.setting("minimum_rows")
     is_unpacked = scalar(context.chip.products.dense.is_unpacked) > 0.0
-    return number(PACKED_ROWS) if is_unpacked and least.value > PACKED_ROWS else least
+    return number(PACKED_ROWS) if is_unpacked and tile.value > PACKED_ROWS else tile
 
 
 def _with_norms(context: PassContext) -> Term:

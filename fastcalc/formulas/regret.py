@@ -69,12 +69,12 @@ def regret_after(*, costs: Floats, at: Floats, held: float, measured: int, error
     options = np.maximum(needed, bought).mean(axis=1)
     signal = speeds[:, np.newaxis] * np.sqrt(1.0 - error**2)
     chip = costs[measured : measured + 1]
-    then = _along(chip, at, signal + error * speeds)[0]
+    costs_then = _along(chip, at, signal + error * speeds)[0]
     rebought = _along(chip, at, signal + error * held)[0]
-    as_before = np.maximum(then, bought[measured]).mean(axis=1)
-    known = np.minimum(np.maximum(then, rebought).mean(axis=1), as_before)
-    others = np.min(np.delete(options, measured), initial=np.inf)
-    return float(np.minimum(known, others).mean()) - _in_hindsight(needed)
+    as_before = np.maximum(costs_then, bought[measured]).mean(axis=1)
+    cost_known = np.minimum(np.maximum(costs_then, rebought).mean(axis=1), as_before)
+    cost_of_others = np.min(np.delete(options, measured), initial=np.inf)
+    return float(np.minimum(cost_known, cost_of_others).mean()) - _in_hindsight(needed)
 
 
 def _speeds() -> Floats:
@@ -94,7 +94,7 @@ def _along(costs: Floats, at: Floats, deviations: Floats) -> Floats:
 
 def _in_hindsight(needed: Floats) -> float:
     """Return the mean of the least cost over all speeds, one axis of them after another."""
-    least = needed[0]
+    cheapest = needed[0]
     for row in needed[1:]:
-        least = np.minimum(least[:, np.newaxis], row).ravel()
-    return float(least.mean())
+        cheapest = np.minimum(cheapest[:, np.newaxis], row).ravel()
+    return float(cheapest.mean())

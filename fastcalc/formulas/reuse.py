@@ -45,13 +45,13 @@ def reuse_distances(*, blocks: Ints, ends: Ints) -> Ints:
         )
         return distances
     del touch, is_twice
-    seen = np.flatnonzero(before >= 0)
+    touched = np.flatnonzero(before >= 0)
     distances = np.zeros(len(blocks), dtype=np.int32)
-    if len(seen):
-        before, request = before[seen], request[seen]
-        new_before_prompt = starts - np.searchsorted(seen, starts)
-        is_found = seen - np.arange(len(seen)) == new_before_prompt[request]
-        distances[seen] = _distances(before, request, starts) * is_found
+    if len(touched):
+        before, request = before[touched], request[touched]
+        new_before_prompt = starts - np.searchsorted(touched, starts)
+        is_found = touched - np.arange(len(touched)) == new_before_prompt[request]
+        distances[touched] = _distances(before, request, starts) * is_found
     return distances
 
 
@@ -145,8 +145,8 @@ def characteristic_time(*, rates: Floats, sizes: Floats, passing: float, capacit
     for _ in range(64):  # halved until nothing is left between
         middle = (low + high) / 2.0
         time = np.exp(middle)
-        held = sizes @ -np.expm1(-rates * time) + passing * time
-        low, high = (middle, high) if held < capacity else (low, middle)
+        filled = sizes @ -np.expm1(-rates * time) + passing * time
+        low, high = (middle, high) if filled < capacity else (low, middle)
     return floats(float(np.exp(low)))
 
 

@@ -111,8 +111,8 @@ class Results:
             if leaves_out:
                 skipped += [Skipped(name, 1, f"{name}: {words}") for name in files]
             else:
-                others = f" (also {', '.join([*files][1:])})" * (len(files) > 1)
-                unsaid.append(_fault(incomplete[0], f"{words}{others}"))
+                also = f" (also {', '.join([*files][1:])})" * (len(files) > 1)
+                unsaid.append(_fault(incomplete[0], f"{words}{also}"))
         for name, record in self.contradicting.items():
             if not (self.faults or self.fills_gaps or name in self.options.used):
                 text, value = self.options.texts[name], shown(self.options.contradicted[name])

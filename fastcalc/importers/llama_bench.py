@@ -103,16 +103,16 @@ def _on_the_host(record: Record, model: str, catalogue: Catalogue) -> str | None
     return None
 
 
-def _setup(record: Record, given: Options) -> dict[str, Any]:
-    names, (gpus, unclear) = given.names, _gpus(record)
+def _setup(record: Record, user_options: Options) -> dict[str, Any]:
+    names, (gpus, unclear) = user_options.names, _gpus(record)
     called, kind = record.text("model_filename"), record.text("model_type")
-    said = {
+    from_record = {
         "hardware": names.chip(gpus[0]) if len(set(gpus)) == 1 else None,
         "model": names.model(called),
         "weights": gguf_format(kind) if kind else None,
         "kv": gguf_format(record.text("type_k")),
     }
-    options = given.left_by(said)
+    options = user_options.left_by(from_record)
     hardware = options.get("hardware", "")
     if not hardware and len(set(gpus)) == 1:
         hardware = names.chip(gpus[0]) or ""

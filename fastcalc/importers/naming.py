@@ -41,15 +41,15 @@ class Options:
     used: set[str] = field(default_factory=set)
     contradicted: dict[str, str] = field(default_factory=dict)
 
-    def left_by(self, said: Mapping[str, str | None]) -> dict[str, str]:
+    def left_by(self, stated: Mapping[str, str | None]) -> dict[str, str]:
         """Return the options that complete what a record says of its machine and model.
 
         An entry of the user's own takes the place of a name.
         """
         left = dict[str, str]()
-        is_laid_out = any(said.get(name) for name in LAYOUT)
+        is_laid_out = any(stated.get(name) for name in LAYOUT)
         for name, text in self.texts.items():
-            value, ours = said.get(name), self._id(name, text)
+            value, ours = stated.get(name), self._id(name, text)
             if value and ours and ours != self._id(name, value):
                 self.contradicted.setdefault(name, value)
             elif not (name in LAYOUT and is_laid_out):

@@ -259,7 +259,7 @@ def _setup(run: ServedRun, options: Options) -> dict[str, Any]:
     """Return the columns of machine and model: what the file says, completed by the user."""
     names, called = options.names, run.names[0] if run.names else ""
     chip = run.stated.get("hardware", "")
-    said = {
+    from_record = {
         **run.stated,
         "hardware": names.chip(chip),
         "model": next(
@@ -267,9 +267,11 @@ def _setup(run: ServedRun, options: Options) -> dict[str, Any]:
         ),
         "weights": run.stated.get("weights") or checkpoint_format(called),
     }
-    stated = {name: text for name, text in said.items() if text} | options.left_by(said)
+    stated = {name: text for name, text in from_record.items() if text} | options.left_by(
+        from_record
+    )
     hardware, model = stated.get("hardware", ""), stated.get("model", "")
-    stored = stated.get("weights", said["weights"])
+    stored = stated.get("weights", from_record["weights"])
     machine = layout(stated, names.ranks(hardware) or 1)
     near = nearest(chip, names.catalogue.names("hardware")) if chip else []
     no_chip = (

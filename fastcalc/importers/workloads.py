@@ -63,8 +63,8 @@ def read_workload(path: Path, *, ttft: float = inf, tpot: float = inf) -> AskedT
         limited = RequestClass(path.stem, 1.0, lengths_of(trace), ttft=ttft, tpot=tpot)
         if trace.block is None:
             return AskedTraffic((limited,), trace.rate, {})
-        found = Reuse.of(trace.prompt, trace.blocks, trace.ends, trace.block)
-        return AskedTraffic((limited,), trace.rate, {}, found)
+        traffic = Reuse.of(trace.prompt, trace.blocks, trace.ends, trace.block)
+        return AskedTraffic((limited,), trace.rate, {}, traffic)
     document, workload = _document(path)
     limits = {"ttft": ttft, "tpot": tpot}
     classes = [

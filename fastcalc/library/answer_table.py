@@ -236,11 +236,11 @@ class Table(Sequence[Record]):
         lines = ("".join(f"<td>{cell}</td>" for cell in row) for row in cells)
         table = "".join(f"<tr>{line}</tr>" for line in lines)
         headline, key = self._headline_and_key()
-        more = [f"the first {MOST_ROWS} rows; table.records has all"] * (
+        hidden = [f"the first {MOST_ROWS} rows; table.records has all"] * (
             len(shown_rows) > MOST_ROWS
         )
         caption = f"<caption>{escape(headline)}</caption>" if headline else ""
-        below = "".join(f"<p>{escape(line)}</p>" for line in [*key, *more])
+        below = "".join(f"<p>{escape(line)}</p>" for line in [*key, *hidden])
         return (
             f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{table}</tbody></table>{below}"
         )

@@ -11,30 +11,30 @@ EntryKeys = Mapping[str, Any]
 """What a file of an entry would hold; with ``extends``, what differs from another entry."""
 
 
-def hardware(given: str | Path | Hardware | EntryKeys) -> Hardware:
+def hardware(entry: str | Path | Hardware | EntryKeys) -> Hardware:
     """Return the chip of a name or a path, or of the keys of a hardware file.
 
     Raises InputError if there is none, or a key or a value is wrong.
     """
     catalogue = Catalogue()
-    if isinstance(given, Mapping):
-        return catalogue.made(given, Hardware)
-    return catalogue.hardware(given)
+    if isinstance(entry, Mapping):
+        return catalogue.made(entry, Hardware)
+    return catalogue.hardware(entry)
 
 
-def model(given: str | Path | Model | EntryKeys) -> Model:
+def model(entry: str | Path | Model | EntryKeys) -> Model:
     """Return the model of a name or a path, or of the keys of a model file.
 
     Raises InputError if there is none, or a key or a value is wrong.
     """
     catalogue = Catalogue()
-    return catalogue.made(given, Model) if isinstance(given, Mapping) else catalogue.model(given)
+    return catalogue.made(entry, Model) if isinstance(entry, Mapping) else catalogue.model(entry)
 
 
-def engine(given: str | Path | Engine | EntryKeys) -> Engine:
+def engine(entry: str | Path | Engine | EntryKeys) -> Engine:
     """Return the engine of a name or a path, or of the keys of an engine file.
 
     Raises InputError if there is none, or a key or a value is wrong.
     """
     catalogue = Catalogue()
-    return catalogue.made(given, Engine) if isinstance(given, Mapping) else catalogue.engine(given)
+    return catalogue.made(entry, Engine) if isinstance(entry, Mapping) else catalogue.engine(entry)

@@ -87,10 +87,10 @@ def rule(
     def register(finds: Finder) -> Finder:
         match = _TEXTS.match(finds.__doc__ or "")
         texts = match.groups() if match else [id] * 4  # python -OO drops docstrings
-        title, why, seen, fix = (" ".join(text.split()) for text in texts)
+        title, why, example, fix = (" ".join(text.split()) for text in texts)
         title = title if title[1].isupper() else title[0].lower() + title[1:]
         scope: Literal["always", "strict"] = "strict" if strict else "always"
-        _add(Rule(id, severity, title, why, seen, fix, scope, finds, at_key))
+        _add(Rule(id, severity, title, why, example, fix, scope, finds, at_key))
         return finds
 
     return register

@@ -185,23 +185,23 @@ def records(answers: Sequence[Answer]) -> list[Record]:
 def too_large(place: CachedDeployment) -> str:
     """Say that chips do not hold the batch, and which they hold."""
     location = place.location
-    chip, held = location.scenario.hardware.id, int(location.placement.edge_batch)
+    chip, batch_held = location.scenario.hardware.id, int(location.placement.edge_batch)
     batch, tokens = min(location.scenario.batches), location.placement.reserved_tokens
     return (
         f"{chip}: {batch} requests of {tokens:,.0f} tokens on average do not fit on "
-        f"{location.placement.layout.chips}; the most are {held}: lower {option('batch')} or "
+        f"{location.placement.layout.chips}; the most are {batch_held}: lower {option('batch')} or "
         f"raise {option('chips')}"
     )
 
 
 def _sentence(answer: Answer) -> str:
     """Say what is found in the chips' memory, and in the largest tier."""
-    _, own, *behind = answer.tiers
+    _, near, *behind = answer.tiers
     model, last = answer.place.location.scenario.model.id, behind[-1]
     return (
-        f"{own.name} of {answer.chips} keeps {number(own.hit * 100)} % of {model}'s prompt tokens "
+        f"{near.name} of {answer.chips} keeps {number(near.hit * 100)} % of {model}'s prompt tokens "
         f"at hand; {size(last.size)} would keep {number(last.hit * 100)} %, and carry "
-        f"{number(last.requests)} requests/s instead of {number(own.requests)}."
+        f"{number(last.requests)} requests/s instead of {number(near.requests)}."
     )
 
 
@@ -238,7 +238,7 @@ _ASSUMED = (
 
 
 def _notes(answer: Answer, rate: float | None) -> list[str]:
-    place, own = answer.place, answer.tiers[1]
+    place, near = answer.place, answer.tiers[1]
     scenario = place.scenario
     chip, batch = scenario.hardware.id, min(scenario.batches)
     notes = []
@@ -249,14 +249,14 @@ def _notes(answer: Answer, rate: float | None) -> list[str]:
         )
     if rate is not None:
         notes.append(
-            f"the file has {number(rate)} requests/s, {number(rate / own.requests)} times what "
+            f"the file has {number(rate)} requests/s, {number(rate / near.requests)} times what "
             f"{answer.chips} carry; each finds so much only if prompts that begin alike come to "
             "the same one, or the tier is shared"
         )
     return [
         *notes,
-        f"{chip}: weights and the outputs of {batch} requests under way leave {size(own.size)} of "
-        f"{own.name}; a token takes {size(place.bytes_per_token)} of a prompt of mean length",
+        f"{chip}: weights and the outputs of {batch} requests under way leave {size(near.size)} of "
+        f"{near.name}; a token takes {size(place.bytes_per_token)} of a prompt of mean length",
         _ASSUMED
         if isinstance(place.reuse, SharedPrefixes)
         else _REPLAYED.format(place.reuse.block),

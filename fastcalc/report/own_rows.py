@@ -159,8 +159,8 @@ def parts(deployments: Sequence[OwnDeployment], engine: str, width: int) -> list
 def chart(deployments: Sequence[OwnDeployment], engine: str) -> Chart:
     """Return speeds predicted over measured of every row, by an engine and by the other rows."""
     scores = [score for deployment in deployments for score in scores_of(deployment)]
-    first, *others = deployments
-    subject = first.file if others else f"{first.model} on {first.hardware}, {first.layout}"
+    first, *further = deployments
+    subject = first.file if further else f"{first.model} on {first.hardware}, {first.layout}"
     phases = [score.kind.replace("prompts", "prefill") for score in scores]
     return before_and_after(
         f"Measured against predicted: {subject}",

@@ -217,8 +217,8 @@ class Answer:
             else:
                 usd = share.owned.usd_per_hour
                 hours.append(None if usd is None else usd * share.owned.chips)
-        known = [usd for usd in hours if usd is not None]
-        return sum(known) * HOURS_PER_MONTH if len(known) == len(hours) else None
+        priced = [usd for usd in hours if usd is not None]
+        return sum(priced) * HOURS_PER_MONTH if len(priced) == len(hours) else None
 
     def _bills(self) -> Iterator[str]:
         """Say what an API charges for the same, what is left of owned chips and what they cost."""

@@ -54,8 +54,12 @@ def from_python(request: type[Request], name: str, value: Any) -> Any:
     setting: Setting = declared(request)[name][0].__metadata__[0]
     if isinstance(value, str) and setting.parser is not None:
         return setting.parser(value)
-    taken = _taken(name, value, _kinds(request)[name])
-    return setting.parser(taken) if setting.parser and isinstance(taken, (int, float)) else taken
+    accepted = _taken(name, value, _kinds(request)[name])
+    return (
+        setting.parser(accepted)
+        if setting.parser and isinstance(accepted, (int, float))
+        else accepted
+    )
 
 
 @once
@@ -70,27 +74,27 @@ def _members(kind: Any) -> tuple[Any, ...]:
     return tuple(member for member in members if member is not NoneType)
 
 
-def _taken(name: str, value: Any, kinds: tuple[Any, ...], whole: tuple[Any, ...] = ()) -> Any:
+def _taken(name: str, value: Any, kinds: tuple[Any, ...], all_kinds: tuple[Any, ...] = ()) -> Any:
     """Return a value, or a part of one, of some classes.
 
-    whole : the classes of all of it
+    all_kinds : the classes of all of it
     """
-    whole = whole or kinds
+    all_kinds = all_kinds or kinds
     several = {origin: get_args(kind)[-1] for kind in kinds if (origin := get_origin(kind))}
     if isinstance(value, Mapping) and Mapping in several:
         parts = _members(several[Mapping])
-        return {str(key): _taken(name, part, parts, whole) for key, part in value.items()}
+        return {str(key): _taken(name, part, parts, all_kinds) for key, part in value.items()}
     if _is_list(value) and (list in several or Iterable in several):
         parts = _members(several.get(list) or several[Iterable])
-        taken = [_taken(name, part, parts, whole) for part in value]
-        return taken if list in several else tuple(taken)
+        parts_taken = [_taken(name, part, parts, all_kinds) for part in value]
+        return parts_taken if list in several else tuple(parts_taken)
     if list in several:
-        return [_taken(name, value, _members(several[list]), whole)]
+        return [_taken(name, value, _members(several[list]), all_kinds)]
     if isinstance(value, str) and bool not in kinds:
         return _read(name, value, kinds)
     kind = next((kind for kind in kinds if _is_a(value, kind)), None)
     if kind is None:
-        raise InputError(f"{name} takes {_described(whole)}, not {_class_of(value)}")
+        raise InputError(f"{name} takes {_described(all_kinds)}, not {_class_of(value)}")
     return _number(name, value, kind) if kind in _CLASSES else value
 
 

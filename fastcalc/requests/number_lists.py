@@ -18,7 +18,7 @@ READ_TWO_WAYS = re.compile(r"(?<![0-9])[0-9]{1,3},0[0-9]{2}(?![0-9])|[0-9]-[0-9]
 _STEPS = re.compile(r"([0-9_]+[kM]?)\.\.([0-9_]+[kM]?)(?:([x+])([1-9][0-9_]*[kM]?))?")
 
 
-def numbers(given: "CountsGiven", flag: str, limit: Limit) -> tuple[int, ...]:
+def numbers(typed: "CountsGiven", flag: str, limit: Limit) -> tuple[int, ...]:
     """Return the whole numbers within a limit of a list, sorted, each once.
 
     Text has commas, and ranges: ``a..bxk`` multiplies and ``a..b+k`` adds; ``k`` is a thousand and
@@ -31,32 +31,32 @@ def numbers(given: "CountsGiven", flag: str, limit: Limit) -> tuple[int, ...]:
     (1, 2, 4, 8, 10, 15, 20, 1000)
     """
     values: set[int] = set()
-    for part in _parts(given, flag):
+    for part in _parts(typed, flag):
         steps = None if isinstance(part, int) else _STEPS.fullmatch(part)
         values.update(_range(steps, flag, limit) if steps else [_whole(part, flag, limit)])
         if len(values) > MOST_VALUES:
-            listed = f" {shown(given)}" if isinstance(given, str) else ""
+            listed = f" {shown(typed)}" if isinstance(typed, str) else ""
             raise InputError(
                 f"{flag}{listed} names more than {MOST_VALUES:,} values; take larger steps"
             )
     return tuple(sorted(values))
 
 
-def _parts(given: "CountsGiven", flag: str) -> Iterable[int | str]:
+def _parts(typed: "CountsGiven", flag: str) -> Iterable[int | str]:
     """Return the numbers and ranges of a list; of text, those between its commas."""
-    if isinstance(given, int):
-        return [given]
-    if not isinstance(given, str):
-        listed = [part for number in given for part in _parts(number, flag)]
+    if isinstance(typed, int):
+        return [typed]
+    if not isinstance(typed, str):
+        listed = [part for number in typed for part in _parts(number, flag)]
         if not listed:
             raise InputError(f"{flag} names no number; give one or several")
         return listed
-    if READ_TWO_WAYS.search(given):
+    if READ_TWO_WAYS.search(typed):
         raise InputError(
-            f"{flag} '{shown(given, 40)}' can be read two ways; write 3000, 3_000 or 3k for one "
+            f"{flag} '{shown(typed, 40)}' can be read two ways; write 3000, 3_000 or 3k for one "
             "number, and 1..8 for a range"
         )
-    return readers.names(given, flag)
+    return readers.names(typed, flag)
 
 
 def _range(steps: re.Match[str], flag: str, limit: Limit) -> list[int]:
@@ -75,5 +75,5 @@ def _range(steps: re.Match[str], flag: str, limit: Limit) -> list[int]:
     return values
 
 
-def _whole(given: str | int, flag: str, limit: Limit) -> int:
-    return readers.whole(given, flag, limit, "8, 1k or 1..256x2")
+def _whole(typed: str | int, flag: str, limit: Limit) -> int:
+    return readers.whole(typed, flag, limit, "8, 1k or 1..256x2")

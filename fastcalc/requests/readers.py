@@ -32,7 +32,7 @@ _NUMBER = re.compile(r"([0-9]{1,12}|[0-9]{1,3}(?:_[0-9]{3}){1,3})([kM]?)")
 _WITH_COMMAS = re.compile(r"[0-9]{1,3}(,[0-9]{3})+")
 
 
-def whole(given: str | int, flag: str, limit: Limit, example: str = "8") -> int:
+def whole(typed: str | int, flag: str, limit: Limit, example: str = "8") -> int:
     """Return a whole number within a limit; in text ``k`` is a thousand and ``M`` a million.
 
     >>> whole("8k", "--prompt", LIMITS["tokens"])
@@ -40,9 +40,9 @@ def whole(given: str | int, flag: str, limit: Limit, example: str = "8") -> int:
     >>> whole("3_000", "--prompt", LIMITS["tokens"])
     3000
     """
-    if isinstance(given, int) and given in limit:
-        return given
-    text = str(given)
+    if isinstance(typed, int) and typed in limit:
+        return typed
+    text = str(typed)
     match = _NUMBER.fullmatch(text)
     value = int(match[1]) * _SCALE[match[2]] if match else 0
     if value not in limit:
@@ -119,11 +119,11 @@ def kind_of(format: str | None, file: Path | None, formats: Sequence[str]) -> st
     return kind
 
 
-def names(given: Any, flag: str) -> list[Any]:
+def names(typed: Any, flag: str) -> list[Any]:
     """Return the names in a list, or one in text separated by commas, in order; entries as such."""
-    if isinstance(given, str):
-        return _named(given, flag)
-    listed = given if isinstance(given, (list, tuple)) else [given]
+    if isinstance(typed, str):
+        return _named(typed, flag)
+    listed = typed if isinstance(typed, (list, tuple)) else [typed]
     if not listed:
         raise InputError(f"{flag} names nothing; give one or several")
     return [str(name) if isinstance(name, Path) else name for name in listed]
@@ -146,20 +146,20 @@ def _named(text: str, flag: str) -> list[str]:
     return list(listed)
 
 
-def names_if_any(given: "WordsGiven | None", flag: str) -> list[str] | None:
+def names_if_any(typed: "WordsGiven | None", flag: str) -> list[str] | None:
     """Return the names in a list, or None where the flag is left out."""
-    return None if given is None else names(given, flag)
+    return None if typed is None else names(typed, flag)
 
 
-def as_text(given: Any) -> str:
+def as_text(value: Any) -> str:
     """Return what would be typed for a value of a field; entries go by their ids."""
-    if isinstance(given, Mapping):
-        return ",".join(f"{key}={as_text(part)}" for key, part in given.items())
-    if isinstance(given, (list, tuple)):
-        return ",".join(map(as_text, given))
-    if isinstance(given, float) and given.is_integer():
-        return str(int(given))
-    return str(getattr(given, "id", given))
+    if isinstance(value, Mapping):
+        return ",".join(f"{key}={as_text(part)}" for key, part in value.items())
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(as_text, value))
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(getattr(value, "id", value))
 
 
 def share_of(flag: str) -> Callable[[str | float], float]:

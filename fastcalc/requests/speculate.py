@@ -18,19 +18,19 @@ _FORM = re.compile(rf"{_NUMBER}(?:\s*([x/])\s*{_NUMBER})?")
 _HINT = "write tokens a pass (2.5), acceptance x drafted tokens (0.8x3), or kept/drafted (2.5/3)"
 
 
-def speculation(given: "NumberGiven | None") -> Speculation:
+def speculation(typed: "NumberGiven | None") -> Speculation:
     """Return how decoding drafts ahead, of the forms that the module names; None for not at all.
 
     >>> speculation("2.5/3")
     Speculation(tokens_per_pass=2.5, drafted=3.0)
     """
-    if given is None:
+    if typed is None:
         return Speculation()
-    if not isinstance(given, str):
-        return Speculation.keeping(_kept(given))
-    match = _FORM.fullmatch(given.strip())
+    if not isinstance(typed, str):
+        return Speculation.keeping(_kept(typed))
+    match = _FORM.fullmatch(typed.strip())
     if match is None:
-        raise InputError(f"{option('speculate')} '{shown(given, 40)}' is not understood: {_HINT}")
+        raise InputError(f"{option('speculate')} '{shown(typed, 40)}' is not understood: {_HINT}")
     first, form = float(match[1]), match[2]
     if form is None:
         return Speculation.keeping(_kept(first))
@@ -49,15 +49,15 @@ def speculation(given: "NumberGiven | None") -> Speculation:
         return Speculation.accepting(first, drafted)
     if _kept(first) > drafted + 1.0:
         raise InputError(
-            f"{option('speculate')} {shown(given)}: a pass keeps at most the drafted tokens and "
+            f"{option('speculate')} {shown(typed)}: a pass keeps at most the drafted tokens and "
             f"one more, {drafted + 1:g} here"
         )
     return Speculation(first, drafted)
 
 
-def speculations(given: "DraftsGiven | None") -> tuple[Speculation, ...]:
+def speculations(typed: "DraftsGiven | None") -> tuple[Speculation, ...]:
     """Return each way of drafting in a list, once: ``none``, or a form that `speculation` reads."""
-    forms = ["none"] if given is None else readers.names(given, option("speculate"))
+    forms = ["none"] if typed is None else readers.names(typed, option("speculate"))
     return tuple(dict.fromkeys(speculation(None if form == "none" else form) for form in forms))
 
 

@@ -100,8 +100,8 @@ class CachedDeployment:
         placement, traffic = self.location.placement, self.location.scenario.traffic
         longest = np.asarray(traffic.longest_each)
         output = placement.cache_on_chip(longest) - placement.cache_on_chip(traffic.prompt)
-        taken = placement.sequences(min(self.location.scenario.batches)) * output
-        return max(float(placement.available - taken), 0.0) * placement.layout.chips
+        output_bytes = placement.sequences(min(self.location.scenario.batches)) * output
+        return max(float(placement.available - output_bytes), 0.0) * placement.layout.chips
 
     @cached_property
     def _own_hit(self) -> float:
@@ -131,8 +131,8 @@ class CachedDeployment:
         last = self.reuse.tokens * self.bytes_per_token
         powers = range(int(np.log10(max(self.own_size, 1e9))), int(np.log10(max(last, 1.0))) + 1)
         steps = [step * 10.0**power for power in powers for step in (1.0, 3.0)]
-        apart = [step for step in steps if _APART * self.own_size < step < last / _APART]
-        return [*apart, last]
+        distinct = [step for step in steps if _APART * self.own_size < step < last / _APART]
+        return [*distinct, last]
 
     def _tier(self, name: str | None, size: float, hit: float, loaded: float) -> CachedTier:
         placement, batch = self.location.placement, min(self.location.scenario.batches)
@@ -165,18 +165,18 @@ def _carried(estimate: Estimate) -> float:
     return float(estimate.served[0] / estimate.traffic.output)
 
 
-def gain(tier: CachedTier, own: CachedTier) -> float:
+def gain(tier: CachedTier, in_chips: CachedTier) -> float:
     """Return how many times the requests a tier carries that the chips' own memory does. [1]"""
-    return tier.requests / own.requests
+    return tier.requests / in_chips.requests
 
 
-def break_even(tier: CachedTier, own: CachedTier, usd_per_hour: float | None) -> float | None:
+def break_even(tier: CachedTier, in_chips: CachedTier, usd_per_hour: float | None) -> float | None:
     """Return the price below which a tier pays; None without a price, or where it saves nothing.
 
-    own : the chips' memory alone
+    in_chips : the memory of the chips alone
     usd_per_hour : price of the chips [USD/h]
     """
-    if usd_per_hour is None or not tier.loaded or gain(tier, own) <= 1.0:
+    if usd_per_hour is None or not tier.loaded or gain(tier, in_chips) <= 1.0:
         return None
-    price = tier_break_even(usd_per_hour=usd_per_hour, gain=gain(tier, own), size=tier.size)
+    price = tier_break_even(usd_per_hour=usd_per_hour, gain=gain(tier, in_chips), size=tier.size)
     return float(price)

@@ -159,9 +159,11 @@ class Engine(Entry):
 
     def limited(self, limits: Parameters) -> "Engine":
         """Return the engine with some parameters as they are set for a start, on every chip."""
-        own = {key: merged(values, limits) for key, values in self.architectures.items()}
+        by_architecture = {
+            key: merged(values, limits) for key, values in self.architectures.items()
+        }
         parameters = merged(self.parameters, limits)
-        return self.model_copy(update={"parameters": parameters, "architectures": own})
+        return self.model_copy(update={"parameters": parameters, "architectures": by_architecture})
 
     def on(self, *groups: str | None) -> Parameters:
         """Return the parameters for a chip of some kind and architecture, the latter's last."""

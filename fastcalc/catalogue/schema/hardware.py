@@ -124,8 +124,8 @@ class Price(Entry):
     def divided(self, chips: int) -> "Price":
         """Return the share of each of some chips."""
 
-        def share(whole: Quantity | None) -> Quantity | None:
-            return whole and whole.model_copy(update={"si": whole.si / chips})
+        def share(price: Quantity | None) -> Quantity | None:
+            return price and price.model_copy(update={"si": price.si / chips})
 
         offers = [offer.model_copy(update={"price": share(offer.price)}) for offer in self.offers]
         parts = {"cloud": share(self.cloud), "offers": offers, "purchase": share(self.purchase)}
@@ -206,9 +206,9 @@ class Hardware(Entry):
         """Price of one chip: its share of what the node costs, or what its file has of itself."""
         if self.node is None or self.node_chips is None:
             return self.price
-        whole = self.node.price.divided(self.node_chips)
-        rent = whole if whole.cloud or whole.offers else self.price
-        purchase = whole.purchase or self.price.purchase
+        node_share = self.node.price.divided(self.node_chips)
+        rent = node_share if node_share.cloud or node_share.offers else self.price
+        purchase = node_share.purchase or self.price.purchase
         return rent.model_copy(update={"purchase": purchase})
 
     @model_validator(mode="after")

@@ -80,17 +80,17 @@ def memory_choice(
     )
 
 
-def _pairs(given: str | Mapping[str, object]) -> list[tuple[str, str]]:
+def _pairs(typed: str | Mapping[str, object]) -> list[tuple[str, str]]:
     """Return keys and values of ``KEY=VALUE`` between commas, or of a mapping."""
-    if isinstance(given, Mapping):
-        return [(key, str(setting)) for key, setting in given.items()]
-    parts = (part.partition("=")[::2] for part in given.split(","))
+    if isinstance(typed, Mapping):
+        return [(key, str(setting)) for key, setting in typed.items()]
+    parts = (part.partition("=")[::2] for part in typed.split(","))
     return [(key.strip(), setting.strip()) for key, setting in parts]
 
 
-def _host_of(given: str | Mapping[str, object]) -> Hardware:
+def _host_of(typed: str | Mapping[str, object]) -> Hardware:
     """Return a host from its numbers."""
-    parts = _pairs(given)
+    parts = _pairs(typed)
     settings, text = dict(parts), ",".join(map("=".join, parts))
     unknown = settings.keys() - {"dram", "chips", *_DIMENSIONS}
     if unknown or len(settings) < len(parts) or not {"dram", "link"} <= settings.keys():
@@ -130,13 +130,13 @@ def _host_of(given: str | Mapping[str, object]) -> Hardware:
     )
 
 
-def _places_of(given: str | Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
+def _places_of(typed: str | Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
     places: dict[str, str] = {}
     listed_kinds: list[str] = []
-    for kind, memory in _pairs(given) if given else ():
+    for kind, memory in _pairs(typed) if typed else ():
         if kind not in (*KINDS, "weights") or not memory or kind in listed_kinds:
             raise InputError(
-                f"{option('place')} {shown(given)}: write KIND=MEMORY, separated by commas; kinds "
+                f"{option('place')} {shown(typed)}: write KIND=MEMORY, separated by commas; kinds "
                 f"are weights, {', '.join(KINDS)}; memories as 'fastcalc show' names them, or host"
             )
         kinds = [name for name in KINDS if name != "kv"] if kind == "weights" else [kind]

@@ -173,10 +173,10 @@ class Machine:
         rooms: list[ArrayLike] = [
             tier.capacity * self.reported(tier) * share * tier.share(chips) for tier in self.tiers
         ]
-        own = [at for at, tier in enumerate(self.tiers) if tier.is_near]
-        for at in reversed(own if self.reserve != NOTHING else []):
-            kept = np.minimum(rooms[at], reserved)
-            rooms[at], reserved = rooms[at] - kept, reserved - kept
+        near = [at for at, tier in enumerate(self.tiers) if tier.is_near]
+        for at in reversed(near if self.reserve != NOTHING else []):
+            in_tier = np.minimum(rooms[at], reserved)
+            rooms[at], reserved = rooms[at] - in_tier, reserved - in_tier
         return rooms
 
     def reported(self, tier: Tier) -> ArrayLike:

@@ -41,8 +41,8 @@ def working_rate(
         as their fp16 rate; sums in 32 bits are those of bf16
     unpacked : formats that the engine's kernels widen to 16 bits
     """
-    own = () if stored.id in unpacked else stored.computes_in
-    for choice in (*own, "bf16", "fp16"):
+    formats = () if stored.id in unpacked else stored.computes_in
+    for choice in (*formats, "bf16", "fp16"):
         needed, _, multiplied = choice.rpartition(":")
         peak = hardware.rate(multiplied)
         if peak is not None and (not needed or hardware.rate(needed)):

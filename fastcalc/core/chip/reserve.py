@@ -66,10 +66,10 @@ class Reserve:
         ranks, tp : ranks that work together, and those of them that divide a layer [1]
         """
         layer: ArrayLike = 0.0
-        for divided, whole in self.layers:
-            layer = np.maximum(layer, divided / np.asarray(tp) + whole)
-        together = self.joined * (np.asarray(ranks) > 1) if self.joined else 0.0
-        return KeptMemory(self.sampling, layer, self.alone, together)
+        for divided, undivided in self.layers:
+            layer = np.maximum(layer, divided / np.asarray(tp) + undivided)
+        joined = self.joined * (np.asarray(ranks) > 1) if self.joined else 0.0
+        return KeptMemory(self.sampling, layer, self.alone, joined)
 
 
 NOTHING = Reserve()
@@ -107,9 +107,9 @@ def reserve_of(
         layers=tuple(
             (
                 float(stream_memory(copies=buffers, tokens=tokens, width=divided)),
-                float(stream_memory(copies=buffers, tokens=tokens, width=whole)),
+                float(stream_memory(copies=buffers, tokens=tokens, width=undivided)),
             )
-            for divided, whole in dict.fromkeys(_widths(model) if buffers else ())
+            for divided, undivided in dict.fromkeys(_widths(model) if buffers else ())
         ),
         alone=float(software.runtime_memory + software.chunk_memory * tokens),
         joined=float(software.joined_memory),

@@ -197,7 +197,7 @@ def least_chip_seconds(
         pass_seconds = np.where(is_staged, waited + seconds_each, np.maximum(waited, seconds_each))
         seconds, longest = np.maximum(seconds, pass_seconds), np.maximum(longest, single)
     per_token = seconds / (tokens * supply.ranks)
-    least = np.where((smallest <= ranks) & ~np.isnan(seconds), per_token, inf).min(axis=1)
+    seconds_of_chip = np.where((smallest <= ranks) & ~np.isnan(seconds), per_token, inf).min(axis=1)
     with np.errstate(divide="ignore"):
         speeds = np.where(smallest <= ranks, tokens / longest, 0.0).max(axis=1)
-    return least * (1.0 - _ROUNDING), speeds * (1.0 + _ROUNDING)
+    return seconds_of_chip * (1.0 - _ROUNDING), speeds * (1.0 + _ROUNDING)

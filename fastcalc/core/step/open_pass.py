@@ -109,8 +109,8 @@ class OpenPass:
             return floor + least_extra([costs], sizes, rooms)
         near = self.step(None)
         passed = total_of(part.seconds for part in near.components if part.name != STAGE_WAIT)
-        least = floats(passed + least_extra(self.costs, sizes, rooms))
-        return least if self.gains else np.maximum(least, near.seconds)
+        seconds = floats(passed + least_extra(self.costs, sizes, rooms))
+        return seconds if self.gains else np.maximum(seconds, near.seconds)
 
     def step(self, split: Split | None) -> Step:
         """Return what the engine is expected to take for it.

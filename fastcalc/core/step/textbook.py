@@ -41,14 +41,14 @@ def textbook_step(work: PassWork, chip: Chip, software: EngineParameters) -> Tex
 
     chip, software : what a chip prints, and the shares and floors of software that unpacks nothing
     """
-    known = KnownParts.of(work, chip, software)
-    *weights, cache = known.parts.kinds
+    known_parts = KnownParts.of(work, chip, software)
+    *weights, cache = known_parts.parts.kinds
     return TextbookStep(
         weights=total_of(kind.memory_time for kind in weights),
         caches=cache.memory_time,
-        computing=total_of(kind.compute_time for kind in known.parts.kinds),
-        sending=total_of(overhead.link_time for overhead in known.overheads),
-        waiting=total_of(overhead.latency for overhead in known.overheads),
+        computing=total_of(kind.compute_time for kind in known_parts.parts.kinds),
+        sending=total_of(overhead.link_time for overhead in known_parts.overheads),
+        waiting=total_of(overhead.latency for overhead in known_parts.overheads),
     )
 
 

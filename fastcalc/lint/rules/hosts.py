@@ -66,8 +66,8 @@ def chips_share_a_host(sheet: Sheet, _: Setting) -> Findings:
     Instead: Write the chips that one board takes.
     """
     key = host_key(sheet)
-    most = row("chips_of_host", key).get("most") if key else None
+    limit = row("chips_of_host", key).get("most") if key else None
     for tier in tiers(sheet):
         shared = sheet.numbers.get(f"memory[{tier.index}].shared_by")
-        if shared and most and shared.si > most:
-            yield shared, f"{shared.text} is more than such hosts take, {most}"
+        if shared and limit and shared.si > limit:
+            yield shared, f"{shared.text} is more than such hosts take, {limit}"

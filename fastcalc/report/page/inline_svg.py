@@ -65,8 +65,8 @@ def figures(chart: Chart) -> Iterator[str]:
 
 def _plot(panel: Panel, title: str) -> str:
     high = _HIGH - _BOTTOM - _TOP
-    named = [label.name for label in placed(panel, _WIDE - _LEFT, high, _extent, _LINE)]
-    right = _WIDE - max((GAP + _extent(name) for name in named), default=10.0)
+    names = [label.name for label in placed(panel, _WIDE - _LEFT, high, _extent, _LINE)]
+    right = _WIDE - max((GAP + _extent(name) for name in names), default=10.0)
     body = "".join(_grid(panel, right))
     body += "".join(part for series in panel.series for part in _series(panel, series, right))
     body += "".join(_labels(panel, right))

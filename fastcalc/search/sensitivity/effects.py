@@ -154,8 +154,8 @@ def _ends(scenario: Scenario, speed: Floats, lever: Lever) -> tuple[Floats, Floa
     enough = np.full(speed.shape, nan)
     for place in range(speed.size):
         limits = ends_of(lever) if is_raised[place] else ends_of(lever)[::-1]
-        worst = (low if is_raised[place] else high)[place]
-        if not lever.is_choice and worst < NEARLY * fastest[place]:
+        slowest = (low if is_raised[place] else high)[place]
+        if not lever.is_choice and slowest < NEARLY * fastest[place]:
             enough[place] = _enough(scenario, lever, place, limits, NEARLY * fastest[place])
     return fastest / speed, enough
 

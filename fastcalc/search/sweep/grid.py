@@ -179,8 +179,8 @@ def _and_of_edges(warnings: CodedColumn, scenario: Scenario, estimate: Estimate)
     if not is_at_edge.any():
         return warnings
     note, words = edge_note(scenario.engine.id), warnings.words
-    more = ([note, *word] for word in words)
-    return CodedColumn(warnings.codes + len(words) * is_at_edge, (*words, *more))
+    with_note = ([note, *word] for word in words)
+    return CodedColumn(warnings.codes + len(words) * is_at_edge, (*words, *with_note))
 
 
 def _and_of_layouts(
