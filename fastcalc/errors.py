@@ -14,7 +14,8 @@ class InputError(Exception):
     """The request or a file is wrong: a sentence says what, where, and what to write.
 
     Several faults of a file are several arguments, each a line. As text it is written for Python;
-    what is kept of it, or put into another sentence, is its `sentence`.
+    what is kept of it, or put into another sentence, is its `sentence`. Whatever reads what a user
+    wrote may raise one; a docstring says so where that is not to be expected.
     """
 
     def __init__(self, *sentences: str) -> None:

@@ -61,6 +61,14 @@ def shown(value: object, limit: int = 60) -> str:
     return fit if len(fit) <= limit else fit[: limit - 3] + "..."
 
 
+def did_you_mean(word: str, known: Iterable[str], otherwise: str, cutoff: float = 0.5) -> str:
+    """Return a hint on a word that is not known: the nearest that is, or what else to do."""
+    from difflib import get_close_matches  # where something is wrong
+
+    near = get_close_matches(word, list(known), n=1, cutoff=cutoff)
+    return f"did you mean '{near[0]}'?" if near else otherwise
+
+
 def csv_cell(value: Any) -> str:
     """Return a value as a cell of a CSV; text that a sheet would compute gets an apostrophe.
 

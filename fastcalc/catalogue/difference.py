@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Any
 
 from fastcalc.catalogue.once import once
@@ -12,7 +11,7 @@ from fastcalc.catalogue.reader import Document, Path_, plain
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
-from fastcalc.written import shown
+from fastcalc.written import did_you_mean, shown
 
 _NEVER_INHERITED = {"id", "name", "aliases"}
 _REPLACED_WHOLE = {"ranges", "fitted_kinds"}  # what one fit rests on
@@ -57,10 +56,7 @@ def _valued(path: str, value: Any) -> Change:
 
 
 def change(written: str) -> Change:
-    """Return the change of ``memory.SRAM.capacity=60GB``, or of ``wse-3:price.cloud=30 USD/h``.
-
-    Raises InputError if it is not of that form, or nothing has such a key.
-    """
+    """Return the change of ``memory.SRAM.capacity=60GB``, or of ``wse-3:price.cloud=30 USD/h``."""
     match = _WRITTEN.fullmatch(written.strip())
     if match is None:
         raise InputError(
@@ -78,8 +74,7 @@ def change(written: str) -> Change:
             f"{option('set')} {shown(written)}: {reason}; write it in a file of your own"
         )
     if path[0] not in keys:
-        near = get_close_matches(path[0], keys, n=1, cutoff=0.5)
-        hint = f"did you mean '{near[0]}'?" if near else "'fastcalc show' prints an entry's keys"
+        hint = did_you_mean(path[0], keys, "'fastcalc show' prints an entry's keys")
         raise InputError(
             f"{option('set')} {shown(written)}: no file has a key '{shown(path[0])}'; {hint}"
         )

@@ -39,10 +39,7 @@ class EntryNumber:
 
 
 def with_value(entry: Any, place: Place, value: float) -> Any:
-    """Return an entry with another value at a place.
-
-    Raises InputError if a file that holds it would be refused.
-    """
+    """Return an entry with another value at a place."""
     if not place:
         if isinstance(entry, Quantity):
             return entry.model_copy(update={"si": float(value), "text": f"{value:g}"})

@@ -7,10 +7,9 @@ Formats specification 1.0), NVFP4 with one per 16 (NVIDIA, "Introducing NVFP4"),
 """
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from fastcalc.errors import InputError
-from fastcalc.written import shown
+from fastcalc.written import did_you_mean, shown
 
 
 @dataclass(frozen=True)
@@ -90,8 +89,6 @@ def weight_formats(name: str) -> tuple[NumberFormat, NumberFormat]:
 def number_format(name: str, *, cache: bool = False) -> NumberFormat:
     """Return a format by its id; with ``cache`` one that a KV cache can have.
 
-    Raises InputError, which lists the nearest or all.
-
     >>> number_format("mxfp4").bits
     4.25
     """
@@ -99,7 +96,6 @@ def number_format(name: str, *, cache: bool = False) -> NumberFormat:
     if listed and (listed.cache_bits or not cache):
         return listed
     ids = [entry.id for entry in FORMATS.values() if entry.cache_bits or not cache]
-    near = get_close_matches(name.lower(), ids, n=1, cutoff=0.6)
     role = "KV cache format" if cache else "weight format"
-    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(ids)}"
+    hint = did_you_mean(name.lower(), ids, f"known: {', '.join(ids)}", cutoff=0.6)
     raise InputError(f"'{shown(name)}' is not a {role} that fastcalc knows; {hint}")

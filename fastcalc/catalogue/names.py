@@ -68,10 +68,7 @@ class Names:
         return frozenset((*map(str.lower, self.names(kind)), *self._by_alias(kind)))
 
     def find(self, name: str, kind: Kind) -> Path:
-        """Return the file of an id, an alias or a path.
-
-        Raises InputError with the names that are near, where there is none.
-        """
+        """Return the file of an id, an alias or a path."""
         if is_too_long(name):
             limit = f"any name of {SINGULAR[kind]} or file"
             raise InputError(f"'{shown(name)}' is longer than {limit}")

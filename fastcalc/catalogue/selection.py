@@ -23,8 +23,6 @@ def selected(entries: Catalogue, names: Sequence[ChipName]) -> list[Hardware]:
     ``rentable`` for those with a known rent; none of these four selects a host. One that begins
     with a minus leaves out what it selects, wherever it stands, and of all where only such names
     are given.
-
-    Raises InputError if a name selects nothing, or everything is left out.
     """
     included = [name for name in names if not _leaves_out(name)] or [ALL]
     left_out = {

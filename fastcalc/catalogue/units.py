@@ -6,9 +6,9 @@ powers of ten (GB is 1e9 bytes), binary ones powers of two (GiB is 2**30), a sma
 
 import math
 import re
-from difflib import get_close_matches
 
 from fastcalc.errors import InputError
+from fastcalc.written import did_you_mean
 
 DECIMAL = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
 BINARY = {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50}
@@ -92,8 +92,7 @@ def parse_quantity(text: object, dimension: str) -> float:
             f"'{short}' is {_A.get(home, f'a {home}')}, not {name}: {hint}", "UN003"
         )
     if unit not in units:
-        near = get_close_matches(unit, units, n=1, cutoff=0.5)
-        hint = f"did you mean '{near[0]}'?" if near else hint
+        hint = did_you_mean(unit, units, hint)
         sentence = f"'{unit}' is not a unit of {dimension} that fastcalc knows: {hint}"
         raise QuantityError(sentence, "UN002")
     value = number * units[unit]

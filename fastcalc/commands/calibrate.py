@@ -58,10 +58,7 @@ def _fit_shipped(request: Calibrate) -> None:
 
 
 def drawn(request: Calibrate) -> CommandAnswer:
-    """Return the chart of a file's rows, by an engine as it is and by the other rows.
-
-    Raises InputError if no file is named, or the file is at fault.
-    """
+    """Return the chart of a file's rows, by an engine as it is and by the other rows."""
     if request.path is None:
         raise InputError("give a file of measurements: fastcalc plot calibrate my-runs.csv")
     catalogue, base, measured = _measured(request, request.path)

@@ -53,8 +53,6 @@ def _chosen(claims: Sequence[Claim], words: Sequence[str], book: Claims) -> list
     """Return the claims that words choose: of an article, of a topic, or with the word in them.
 
     Several of a kind are alternatives; those of another kind choose among what is left.
-
-    Raises InputError if a word chooses nothing.
     """
     chosen: dict[int, set[str]] = {}
     topics = {word: ids for name, ids in book.topics.items() for word in name.split()}

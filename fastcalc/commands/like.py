@@ -52,10 +52,7 @@ class Like:
         return replace(scenario, sharding=Sharding(**ranks))
 
     def notes(self, scenarios: Iterable[Scenario]) -> list[str]:
-        """Return which rows are left aside, and which chips are predicted without any.
-
-        Raises InputError if no row is of any scenario.
-        """
+        """Return which rows are left aside, and which chips are predicted without any."""
         compared = list(scenarios)
         applied = {id(part): part for scenario in compared for part in _of(scenario)}
         if not applied:
@@ -95,10 +92,7 @@ class Like:
 def like(
     request: Request, path: Path, entries: Catalogue, engines: Iterable[tuple[Engine, bool]]
 ) -> Like:
-    """Return what the rows of a file say of engines, borrowed or not.
-
-    Raises InputError if the file is at fault.
-    """
+    """Return what the rows of a file say of engines, borrowed or not."""
     from fastcalc.evidence.own_rows import own_rows  # most commands read no rows
 
     measured = _measured(request, path, entries)

@@ -192,10 +192,7 @@ def engines_of(
 
 
 def basis_of(request: PriceBasisOnly) -> Pricing:
-    """Return what prices are of: a cloud and its terms, or ownership over years.
-
-    Raises InputError if a flag is of the other.
-    """
+    """Return what prices are of: a cloud and its terms, or ownership over years."""
     basis = readers.choice(request.price_basis, option("price_basis"), get_args(PriceBasis))
     if request.offer is not None:
         readers.choice(request.offer, option("offer"), get_args(Terms))
@@ -273,8 +270,6 @@ def check_longest(request: EngineLimits, tokens: float) -> None:
     """Refuse requests that are longer than the engine is to take.
 
     tokens : that a sequence grows to [1]
-
-    Raises InputError if they are.
     """
     if request.max_model_len is not None and tokens > request.max_model_len:
         raise InputError(

@@ -125,10 +125,7 @@ class Scenario:
 
     @cached_property
     def work(self) -> Workload:
-        """The model in its formats.
-
-        Raises InputError if a format is unknown.
-        """
+        """The model in its formats."""
         kv = self.kv or default_cache(self.model, self.engine, self.weights)
         return workload(self.model, self.weights, kv)
 
@@ -240,8 +237,6 @@ def site_of(scenario: Scenario, reserved_tokens: ArrayLike) -> Site:
     """Return a model on a kind of chip, with all the memory that it has.
 
     reserved_tokens : tokens for which a sequence's cache is reserved [1]
-
-    Raises InputError if a format or a memory is unknown.
     """
     work = scenario.work
     site_machine = machine(scenario.hardware, scenario.engine, work, scenario.memory)
@@ -249,11 +244,7 @@ def site_of(scenario: Scenario, reserved_tokens: ArrayLike) -> Site:
 
 
 def locate(scenario: Scenario) -> Location:
-    """Place a scenario: choose the layout for its smallest batch, the fewest chips that hold it.
-
-    Raises InputError if a format is unknown, the context exceeds the model's, or the ranks do not
-    suit.
-    """
+    """Place a scenario: choose the layout for its smallest batch, the fewest chips that hold it."""
     site = site_of(scenario, scenario.traffic.reserved)
     check_traffic(scenario)
     return _located(scenario, site)
@@ -278,8 +269,6 @@ def by_layout(scenario: Scenario) -> list[Scenario]:
 
     It is the scenario alone unless chips are given and their ranks left open: then a batch has the
     layout that it would have if it were asked about alone.
-
-    Raises InputError if no layout has so many chips.
     """
     chips, traffic = scenario.sharding.chips, scenario.traffic
     if chips is None or scenario.sharding.names_ranks or len(scenario.batches) == 1:
@@ -294,10 +283,7 @@ def by_layout(scenario: Scenario) -> list[Scenario]:
 
 
 def solve(scenario: Scenario) -> Outcome:
-    """Place and evaluate a scenario.
-
-    Raises InputError as `locate` does.
-    """
+    """Place and evaluate a scenario."""
     location = locate(scenario)
     batches = np.array(scenario.batches, dtype=np.float64)
     estimate = evaluate(location.placement, batch=batches, traffic=scenario.traffic)
@@ -307,10 +293,7 @@ def solve(scenario: Scenario) -> Outcome:
 
 
 def check_traffic(scenario: Scenario) -> None:
-    """Refuse requests that grow beyond what a model takes.
-
-    Raises InputError if they exceed the model's context.
-    """
+    """Refuse requests that grow beyond what a model takes."""
     traffic = scenario.traffic
     description = (
         f"a context of {traffic.context:,.0f} tokens"
@@ -325,8 +308,6 @@ def check_context(model: Model, tokens: float, description: str) -> None:
 
     tokens : that a sequence grows to [1]
     description : how the sentence names them
-
-    Raises InputError if they exceed the model's context.
     """
     if model.max_context is not None and tokens > model.max_context:
         raise InputError(

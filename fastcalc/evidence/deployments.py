@@ -61,8 +61,6 @@ class Deployment:
         It was measured on its layout, so none is refused that holds the weights, whatever an engine
         keeps besides. Where not even the
         chips are stated, so many tokens of cache are reserved. [1]
-
-        Raises InputError if there is no such memory, or no layout is possible.
         """
         unit = machine(self.hardware, self.engine, self.work, self.memory)
         site, stated = Site(unit, self.work, 1.0), self.stated

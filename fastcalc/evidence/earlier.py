@@ -33,10 +33,7 @@ class ChipChange:
 
 
 def factors_in(path: Path) -> dict[str, float]:
-    """Return the factor of each point, by its id, of what ``validate --format csv`` wrote.
-
-    Raises InputError if it cannot be read, or names no point and factor.
-    """
+    """Return the factor of each point, by its id, of what ``validate --format csv`` wrote."""
     with opened(path) as stream:
         text = text_in(str(path), stream)
     rows = csv.DictReader(text.text.splitlines())

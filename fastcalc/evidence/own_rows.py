@@ -84,10 +84,7 @@ def own_rows(
 
 
 def is_engine_of(point: Point, catalogue: Catalogue, engine: Engine) -> bool:
-    """Return whether a point was measured under an engine, or one that it extends, or does not say.
-
-    Raises InputError if its engine is none of the catalogue.
-    """
+    """Return whether a point was measured under an engine, or one that it extends, or says none."""
     stated = point.engine.lower()
     if not stated or stated not in catalogue.known("engines"):
         return True

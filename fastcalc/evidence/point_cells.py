@@ -8,7 +8,7 @@ from math import isfinite
 
 from fastcalc.catalogue.limits import LIMITS, Limit
 from fastcalc.evidence.point import COLUMNS, COUNTS, METRICS, NUMBERS, Point, noted
-from fastcalc.written import shown
+from fastcalc.written import did_you_mean, shown
 
 _MOST_DIGITS = 12
 _KINDS = {"value": "measured", "tokens_per_pass": "tokens a pass", "concurrency": "sequences"}
@@ -96,8 +96,7 @@ def wrong_words(row: Mapping[str, str]) -> dict[str, str]:
             wrong["notes"] = f"{out}: {LIMITS['length']}"
     metric = row["metric"]
     if metric and metric not in METRICS:
-        near = get_close_matches(metric.lower(), METRICS, n=1, cutoff=0.6)
-        hint = f"did you mean '{near[0]}'?" if near else _NEEDED["metric"]
+        hint = did_you_mean(metric.lower(), METRICS, _NEEDED["metric"], cutoff=0.6)
         wrong["metric"] = f"no metric is called '{shown(metric)}'; {hint}"
     return wrong
 

@@ -67,10 +67,7 @@ def gathered(
 
 
 def read_points(path: Path) -> Points:
-    """Read a CSV of measured points: the columns of `Point` in any order, then a row a point.
-
-    Raises InputError if the file cannot be read at all.
-    """
+    """Read a CSV of measured points: the columns of `Point` in any order, then a row a point."""
     with opened(path) as stream:
         return points_in(str(path), lines_of(str(path), stream))
 

@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 
 
 def is_foreign(path: Path) -> bool:
-    """Return whether a file holds results of another program, which may not name everything.
-
-    Raises InputError if it cannot be read.
-    """
+    """Return whether a file holds results of another program, which may not name everything."""
     with opened(path) as stream:
         return _is_foreign(_head(stream), path)
 

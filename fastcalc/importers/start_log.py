@@ -83,10 +83,7 @@ _VALUE = r"['\"]?\b{}['\"]?\s*[:=]\s*(?:'([^']*)'|\"([^\"]*)\"|([^\s,)}}\]]+))"
 
 
 def read_start(path: Path) -> StartLog:
-    """Return the last start that a log holds.
-
-    Raises InputError if it cannot be read, is no text, or holds none.
-    """
+    """Return the last start that a log holds."""
     with opened(path) as stream:
         raw = stream.read(MAX_BYTES)
     name = shown(path, 200)

@@ -70,10 +70,7 @@ class Trace:
 
 
 def read_trace(path: Path) -> Trace:
-    """Read recorded requests.
-
-    Raises InputError, with line and column, where a request is none, or there is not one.
-    """
+    """Read recorded requests."""
     try:
         with opened(path) as stream:
             reader = _azure if path.suffix.lower() == ".csv" else _json_lines
@@ -125,10 +122,7 @@ def _json_lines(file: str, lines: Iterable[bytes]) -> Trace:
 
 
 def _with_place_of_fault(place: "_Place") -> object:
-    """Return a line that begins with a byte order mark, None for one without text.
-
-    Raises InputError, with line and column, where it is not JSON.
-    """
+    """Return a line that begins with a byte order mark, None for one without text."""
     text = place[2].decode("utf-8-sig", "strict")
     if not text.strip():
         return None

@@ -55,8 +55,6 @@ def read_workload(path: Path, *, ttft: float = inf, tpot: float = inf) -> AskedT
     """Read a workload, or a trace as one class.
 
     ttft, tpot : limits of classes that state none of their own [s]
-
-    Raises InputError, with file, line and column, if the file is neither.
     """
     if path.suffix.lower() not in (".yaml", ".yml"):
         trace = read_trace(path)

@@ -81,6 +81,11 @@ class Sheet:
         """Return what stands at a path, or None."""
         return self.document.at(*path)
 
+    def items(self, *path: str | int) -> list[Any]:
+        """Return the items of the list at a path; none where there is no list."""
+        listed = self.at(*path)
+        return listed if isinstance(listed, list) else []
+
     def states(self, path: Path_) -> bool:
         """Return whether the file itself says what stands at a path, not one that it extends."""
         return path in self.document.values or path in self.document.keys

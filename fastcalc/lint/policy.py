@@ -88,10 +88,7 @@ def rules_named(names: Sequence[str], flag: str) -> tuple[str, ...]:
 
 
 def baseline_of(path: Path) -> Counter[tuple[str, str, str]]:
-    """Return the faults of a file that ``fastcalc check --format json`` wrote.
-
-    Raises InputError if it cannot be read or is no such file.
-    """
+    """Return the faults of a file that ``fastcalc check --format json`` wrote."""
     try:
         document = json.loads(read_bytes(path, _MOST_BYTES))
         faults = document["faults"]

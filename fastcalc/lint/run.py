@@ -65,8 +65,6 @@ def check(
     What is asked for says the ``policy``; ``strict`` alone asks for all. YAML of other programs is
     left out in folders, and with ``skip_others`` where it is named, too. Files may name entries of
     some ``folders`` of each kind besides the shipped ones.
-
-    Raises InputError if a path does not exist, or a folder holds no YAML file.
     """
     policy = policy or Policy(require_sources=strict, fail_on_warnings=strict)
     setting = Setting(today or date.today(), policy.require_sources, folders or {})

@@ -170,10 +170,9 @@ def host_key(sheet: Sheet) -> str:
 
 def tiers(sheet: Sheet) -> list[MemoryParts]:
     """Return the memories of a chip in the order of the file."""
-    listed = sheet.at("memory")
     generations = ("hbm2e", "hbm3e", *tables()["hbm"], *tables()["gddr"])
     memories = []
-    for index in range(len(listed) if isinstance(listed, list) else 0):
+    for index in range(len(sheet.items("memory"))):
         name = re.sub(r"[\s_-]", "", sheet.word("memory", index, "name"))
         family = next(
             (candidate for candidate, words in _FAMILIES.items() if re.search(words, name)),

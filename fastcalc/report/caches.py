@@ -199,8 +199,8 @@ def _sentence(answer: Answer) -> str:
     _, near, *behind = answer.tiers
     model, last = answer.place.location.scenario.model.id, behind[-1]
     return (
-        f"{near.name} of {answer.chips} keeps {number(near.hit * 100)} % of {model}'s prompt tokens "
-        f"at hand; {size(last.size)} would keep {number(last.hit * 100)} %, and carry "
+        f"{near.name} of {answer.chips} keeps {number(near.hit * 100)} % of {model}'s prompt "
+        f"tokens at hand; {size(last.size)} would keep {number(last.hit * 100)} %, and carry "
         f"{number(last.requests)} requests/s instead of {number(near.requests)}."
     )
 

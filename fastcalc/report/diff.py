@@ -5,7 +5,7 @@ from typing import Any
 
 from fastcalc.catalogue.schema import Engine, Hardware, Model, Quantity
 from fastcalc.report.console import Notes, Part, TextTable
-from fastcalc.report.entries import model_record, offers_of, walk
+from fastcalc.report.entries import model_record, offers_of, quantities
 from fastcalc.report.headings import TableColumn
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.records import Record
@@ -60,7 +60,7 @@ def _fields(entry: AnyEntry) -> dict[str, Any]:
         }
     fields = dict(words)
     offers = offers_of(entry) if isinstance(entry, Hardware) else {}
-    for path, quantity in walk(entry):
+    for path, quantity in quantities(entry).items():
         # Memory is known by its rank, not by its make, to meet its peer.
         parts = path.split(".")
         parts = ["memory", parts[-1]] if parts[0] == "memory" else parts

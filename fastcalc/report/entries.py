@@ -1,9 +1,10 @@
 """Catalogue entries to lists, to tables of every number with its source, and to flat records."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, get_args
 
 from fastcalc.catalogue.chip_defaults import defaults_of
+from fastcalc.catalogue.entry_numbers import numbers_of
 from fastcalc.catalogue.schema import Engine, Hardware, Memory, Model, Quantity
 from fastcalc.catalogue.schema.hardware import RateFormat
 from fastcalc.core.chip.machine_class import ENGINES
@@ -231,7 +232,7 @@ def hardware_parts(chip: Hardware) -> list[Part]:
     heads = [("number",), ("value",), ("source",), ("printed",)]
     rows, remarks = [], []
     offers = offers_of(chip)
-    for path, value in walk(chip):
+    for path, value in quantities(chip).items():
         rows.append((path, value.text, value.source or "-", value.printed or ""))
         # What a reader must know of a single number: how it was read, how sure it is.
         remark_words = [
@@ -344,21 +345,10 @@ def _named(fields: dict[str, Any]) -> str:
     return ", ".join(words)
 
 
-def walk(entry: Any, path: str = "") -> Iterator[tuple[str, Quantity]]:
-    """Yield every quantity of an entry by its path, as ``--set`` takes it, in the file's order."""
-    start = f"{path}." if path else ""
-    if isinstance(entry, Quantity):
-        yield path, entry
-    elif isinstance(entry, dict):
-        for key, value in entry.items():
-            yield from walk(value, f"{start}{key}")
-    elif isinstance(entry, list):
-        for index, value in enumerate(entry):
-            is_memory = isinstance(value, Memory)
-            yield from walk(value, f"{start}{value.name}" if is_memory else f"{path}[{index}]")
-    elif hasattr(type(entry), "model_fields"):
-        for key in type(entry).model_fields:
-            yield from walk(getattr(entry, key), f"{start}{key}")
+def quantities(entry: Hardware | Engine) -> dict[str, Quantity]:
+    """Return every quantity of an entry by its path, as ``--set`` takes it, in the file's order."""
+    numbers = numbers_of(entry)
+    return {path: number for _, path, number, _ in numbers if isinstance(number, Quantity)}
 
 
 def offers_of(chip: Hardware) -> dict[str, str]:

@@ -30,8 +30,6 @@ def reason(judged: Judged) -> str:
     ``{turn[NAME]}`` for where a premise turns the answer, and ``{at[NAME=VALUE]}`` for the numbers
     with a premise moved. ``[0]`` picks one of several, ``:2`` writes two digits, ``:%`` a share in
     percent, and ``then.`` before the name takes the conclusion.
-
-    Raises InputError for what there is not.
     """
     if judged.unfit:
         return f"{judged.unfit}, so that nothing is known of what is claimed"

@@ -76,10 +76,7 @@ class ChangeLists:
 
 
 def change_lists(what_ifs: "ChangesGiven | None") -> ChangeLists:
-    """Return the what-ifs of a request, with every value that they list.
-
-    Raises InputError if a range goes nowhere, units do not agree, or combinations are too many.
-    """
+    """Return the what-ifs of a request, with every value that they list."""
     single: list[str] = []
     listed: list[tuple[ListedChange, ...]] = []
     for path, texts in _pairs(what_ifs):
@@ -97,8 +94,6 @@ def change_lists(what_ifs: "ChangesGiven | None") -> ChangeLists:
 
 def listed_values(text: str) -> list[str]:
     """Return the values of a list such as ``1PB/s..8PB/sx2,20PB/s``, each as it may stand alone.
-
-    Raises InputError if a range goes nowhere.
 
     >>> listed_values("40GB..100GB+20GB, 200 GB")
     ['40 GB', '60 GB', '80 GB', '100 GB', '200 GB']

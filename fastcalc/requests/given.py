@@ -48,8 +48,6 @@ def from_python(request: type[Request], name: str, value: Any) -> Any:
     """Return what a field holds of a value that Python gives it: text is read, all else kept.
 
     What a command line repeats is a list, what it separates by commas a tuple.
-
-    Raises InputError if it is nothing that the field takes.
     """
     setting: Setting = declared(request)[name][0].__metadata__[0]
     if isinstance(value, str) and setting.parser is not None:

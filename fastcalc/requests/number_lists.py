@@ -24,8 +24,6 @@ def numbers(typed: "CountsGiven", flag: str, limit: Limit) -> tuple[int, ...]:
     Text has commas, and ranges: ``a..bxk`` multiplies and ``a..b+k`` adds; ``k`` is a thousand and
     ``M`` a million.
 
-    Raises InputError if a part is not a whole number within the limit, or a range never ends.
-
     >>> from fastcalc.catalogue.limits import LIMITS
     >>> numbers("1k,1..8x2,10..20+5", "--batch", LIMITS["sequences"])
     (1, 2, 4, 8, 10, 15, 20, 1000)

@@ -3,14 +3,13 @@
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastcalc.catalogue.limits import LIMITS, Limit
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
-from fastcalc.written import shown
+from fastcalc.written import did_you_mean, shown
 
 if TYPE_CHECKING:
     from fastcalc.requests.given import PricesGiven, WordsGiven
@@ -242,6 +241,5 @@ def choice(text: str, flag: str, words: tuple[str, ...]) -> str:
     """Return one of a few words, or name the nearest."""
     if text in words:
         return text
-    near = get_close_matches(text.lower(), words, n=1, cutoff=0.5)
-    hint = f"did you mean '{near[0]}'?" if near else f"one of {', '.join(words)}"
+    hint = did_you_mean(text.lower(), words, f"one of {', '.join(words)}")
     raise InputError(f"{flag} '{shown(text)}' is not known: {hint}")

@@ -21,8 +21,6 @@ _DOLLARS = ("$/Mtok", "USD/Mtok", "/Mtok")
 def target(text: "NumberGiven") -> Target:
     """Return the figure that is to reach a value, by its unit.
 
-    Raises InputError if it is none.
-
     >>> target("0.5$/Mtok"), target("200 ms")
     (Target(figure='usd', value=0.5), Target(figure='ttft', value=0.2))
     >>> target(1000)

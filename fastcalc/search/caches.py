@@ -75,10 +75,7 @@ class CachedDeployment:
     def of(
         cls, scenario: Scenario, lengths: Lengths, reuse: Reuse | SharedPrefixes
     ) -> "CachedDeployment":
-        """Return the deployment of a scenario.
-
-        Raises InputError as `locate` does.
-        """
+        """Return the deployment of a scenario."""
         memory = MemoryChoice(longest=scenario.memory.longest)
         traffic = _traffic(scenario, lengths, 0.0)
         location = locate(replace(scenario, memory=memory, traffic=traffic))

@@ -80,7 +80,6 @@ def frontier(scenarios: Sequence[Scenario], *, max_chips: int) -> list[FrontierP
     """Return the points that no other beats in expected user speed and $/Mtok, the cheapest first.
 
     Batches and chips of the scenarios are left aside, and so are those whose chip has no price.
-    Raises InputError as `fastcalc.core.scenario.locate` does.
     """
     candidates = [
         candidate for scenario in scenarios for candidate in _batches(Space(scenario), max_chips)

@@ -21,10 +21,7 @@ class Space:
 
     @cached_property
     def site(self) -> Site:
-        """The model on the kind of chip.
-
-        Raises InputError if a format is unknown or the context exceeds the model's.
-        """
+        """The model on the kind of chip."""
         site = site_of(self.scenario, self.scenario.traffic.reserved)
         check_traffic(self.scenario)
         return site

@@ -55,10 +55,7 @@ class Entry(BaseModel):
         return self._inherited
 
     def changed(self, **keys: Any) -> Self:
-        """Return the same, but for some keys, whose values are read as a file's are.
-
-        Raises InputError if a key or a value is none that a file may hold.
-        """
+        """Return the same, but for some keys, whose values are read as a file's are."""
         stated = {name: getattr(self, name) for name in self.model_fields_set}
         try:
             changed = type(self).model_validate(stated | keys)

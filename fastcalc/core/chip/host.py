@@ -43,8 +43,6 @@ def memory_choice(
     use : ``stream`` or ``compute``; whichever is faster where left out
     place : kinds of bytes and memories: ``experts=host,kv=HBM3``
     prefix_tier : the memory that the cached part of prompts is loaded from
-
-    Raises InputError if a text is not understood.
     """
     if not (host or use or place or prefix_tier):
         return OWN_MEMORY

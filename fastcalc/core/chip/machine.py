@@ -199,10 +199,7 @@ def parameters_on(engine: Engine, hardware: Hardware) -> EngineParameters:
 
 @once
 def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryChoice) -> Machine:
-    """Return a chip under an engine for a workload.
-
-    Raises InputError if there is no memory of a name that is given.
-    """
+    """Return a chip under an engine for a workload."""
     hardware, formats = completed(hardware), work.formats
     memory = replace(memory, host=memory.host and completed(memory.host))
     # One region after another has its own part of the rate.
@@ -248,8 +245,6 @@ def tiers_of(
     A memory in which nothing is to live, where every kind of bytes has its own, is left out.
 
     formats : in which each kind is stored, which the host's cores may multiply
-
-    Raises InputError if there is no memory of a name that is given.
     """
     chip_tiers = own_tiers(hardware)
     if memory.host is None and not memory.place:
@@ -282,8 +277,6 @@ def tier_position(
 
     name : upper and lower case are alike
     flag : where the name was given
-
-    Raises InputError if there is none.
     """
     for place, tier in enumerate(tiers):
         if name.lower() in (tier.name.lower(), tier.where):

@@ -210,8 +210,6 @@ def workload(model: Model, weights: str | None = None, kv: str | None = None) ->
 
     weights : number format of the matrices; the model's own where left out
     kv : number format of the cache; the model's own where left out
-
-    Raises InputError if a format is unknown.
     """
     return _count(model, weights, kv)
 

@@ -1,7 +1,6 @@
 """A file of claims to claims, every name in it known."""
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 from pathlib import Path
 
 from fastcalc.catalogue.faults import Fault, in_order, refuse
@@ -10,7 +9,7 @@ from fastcalc.catalogue.reader import Document, Path_, read
 from fastcalc.catalogue.schema.claims import Check, Claims, Input
 from fastcalc.catalogue.validation import validate
 from fastcalc.evidence.claims.registry import TESTS
-from fastcalc.written import shown
+from fastcalc.written import did_you_mean, shown
 
 SHIPPED = "claims.yaml"
 
@@ -91,6 +90,5 @@ def _fault(document: Document, path: Path_, why: str, *, key: bool = False) -> F
 
 
 def _not_known(name: str, kind: str, names: list[str]) -> str:
-    near = get_close_matches(name, names, n=1, cutoff=0.5)
-    hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(names)}"
+    hint = did_you_mean(name, names, f"known: {', '.join(names)}")
     return f"no {kind} is called '{shown(name)}'; {hint}"

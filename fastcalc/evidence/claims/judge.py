@@ -181,10 +181,7 @@ class Judged:
 def judge(
     catalogue: Catalogue, claims: Iterable[Claim], document: Document | None = None
 ) -> list[Judged]:
-    """Return every claim with its tests run.
-
-    Raises InputError of an entry that nobody has, and of a change that none of those read has.
-    """
+    """Return every claim with its tests run."""
 
     def place(claim: str, *steps: str | int) -> str:
         """Return where a part of a claim stands in its file, or the claim where there is none."""

@@ -35,10 +35,7 @@ class Imported:
 
 
 def import_model(name: str | Path, *, id: str | None = None) -> Imported:  # noqa: A002
-    """Read a Hugging Face configuration: a JSON file, or a folder that holds a ``config.json``.
-
-    Raises InputError if the file cannot be read, or does not hold enough to count a model from.
-    """
+    """Read a Hugging Face configuration: a JSON file, or a folder that holds a ``config.json``."""
     path = config_path(name)
     file = read_json(path)
     sidecar = path.with_name(_SIDECAR)

@@ -155,9 +155,9 @@ def year_is_plausible(sheet: Sheet, setting: Setting) -> Findings:
 
 def _rents(sheet: Sheet) -> list[tuple[WrittenNumber, str, str]]:
     """Return what an hour costs, with provider and terms; a survey's price has no provider."""
-    cloud, offers = sheet.numbers.get("price.cloud"), sheet.at("price", "offers")
+    cloud = sheet.numbers.get("price.cloud")
     rents = [(cloud, "", "on-demand")] if cloud else []
-    for index in range(len(offers) if isinstance(offers, list) else 0):
+    for index in range(len(sheet.items("price", "offers"))):
         rent = sheet.numbers.get(f"price.offers[{index}].price")
         terms = sheet.word("price", "offers", index, "terms") or "on-demand"
         if rent:

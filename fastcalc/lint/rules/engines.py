@@ -1,7 +1,7 @@
 """EN: parameters of engines inside their bands, and the names that engines mention."""
 
 from collections.abc import Iterator
-from typing import get_args
+from typing import Any, get_args
 
 from fastcalc.catalogue.reader import Path_
 from fastcalc.catalogue.schema import Hardware
@@ -131,24 +131,21 @@ def ranges_are_plausible(sheet: Sheet, _: Setting) -> Findings:
         for side in ("below", "above"):
             factor = factors.get(side) if isinstance(factors, dict) else None
             if isinstance(factor, (int, float)) and factor > _WIDEST:
-                yield (
-                    ("ranges", name, side),
-                    f"{factor:g} times {side}; engines have up to {_WIDEST:g}",
-                )
+                too_wide = f"{factor:g} times {side}; engines have up to {_WIDEST:g}"
+                yield ("ranges", name, side), too_wide
 
 
-def _lists(sheet: Sheet) -> Iterator[tuple[Path_, list[object]]]:
+def _lists(sheet: Sheet) -> Iterator[tuple[Path_, list[Any]]]:
     """Yield every list of names, and where it stands."""
-    yield ("fitted_architectures",), sheet.at("fitted_architectures")
-    for key, names in (
+    yield ("fitted_architectures",), sheet.items("fitted_architectures")
+    for key, fields in (
         ("formats", ("architectures", "weights", "caches")),
         ("widening", ("architectures", "weights", "caches")),
         ("instead", ("kinds", "architectures")),
     ):
-        rows = sheet.at(key)
-        for index in range(len(rows) if isinstance(rows, list) else 0):
-            for name in names:
-                yield (key, index, name), sheet.at(key, index, name)
+        for index in range(len(sheet.items(key))):
+            for field in fields:
+                yield (key, index, field), sheet.items(key, index, field)
 
 
 @rule("EN010")
@@ -160,7 +157,7 @@ def names_stand_once(sheet: Sheet, _: Setting) -> Findings:
     Instead: Write the other one, or leave it out.
     """
     for path, names in _lists(sheet):
-        for index, name in enumerate(names if isinstance(names, list) else ()):
+        for index, name in enumerate(names):
             if name in names[:index]:
                 yield (*path, index), f"'{shown(str(name))}' stands here twice"
 
@@ -203,25 +200,15 @@ def names_exist(sheet: Sheet, setting: Setting) -> Findings:
     Instead: Take the name from 'fastcalc list engines' or 'list hardware'.
     """
     catalogue = setting.catalogue(sheet.document.file, "engines")
-    listed = sheet.at("instead")
-    for index, replacement in enumerate(listed if isinstance(listed, list) else ()):
-        name = replacement.get("engine") if isinstance(replacement, dict) else None
+    for index in range(len(sheet.items("instead"))):
+        name = sheet.at("instead", index, "engine")
         if isinstance(name, str) and not catalogue.knows(name, "engines"):
             yield ("instead", index, "engine"), f"no engine is called '{shown(name)}'"
-        kinds = replacement.get("kinds") if isinstance(replacement, dict) else None
-        for place, kind in enumerate(kinds if isinstance(kinds, list) else ()):
+    for path, kinds in _lists(sheet):
+        for place, kind in enumerate(kinds if path[-1] == "kinds" else ()):
             if kind not in _KINDS:
-                path: Path_ = ("instead", index, "kinds", place)
-                yield path, f"no chip is of kind '{shown(kind)}'; there are {', '.join(_KINDS)}"
-
-
-def _architectures_of_rows(sheet: Sheet, key: str) -> Iterator[tuple[Path_, str]]:
-    """Yield the architectures of each row of a list, and where they stand."""
-    rows = sheet.at(key)
-    for index, row in enumerate(rows if isinstance(rows, list) else ()):
-        names = row.get("architectures") if isinstance(row, dict) else None
-        for place, name in enumerate(names if isinstance(names, list) else ()):
-            yield (key, index, "architectures", place), str(name)
+                kinds_known = ", ".join(_KINDS)
+                yield (*path, place), f"no chip is of kind '{shown(kind)}'; there are {kinds_known}"
 
 
 @rule("EN008")
@@ -232,14 +219,13 @@ def architectures_exist(sheet: Sheet, setting: Setting) -> Findings:
     Seen: 'cdna-3' for cdna3.
     Instead: Write the architecture, the kind or the kind of link as hardware files do.
     """
-    groups, fitted = sheet.at("architectures"), sheet.at("fitted_architectures")
+    groups = sheet.at("architectures")
     places: list[tuple[Path_, object]] = [
         (("architectures", name), name) for name in (groups if isinstance(groups, dict) else ())
     ]
-    names = enumerate(fitted if isinstance(fitted, list) else ())
-    places += [(("fitted_architectures", index), name) for index, name in names]
-    for key in ("formats", "widening", "instead"):
-        places += _architectures_of_rows(sheet, key)
+    for list_path, names in _lists(sheet):
+        if str(list_path[-1]).endswith("architectures"):
+            places += [((*list_path, index), name) for index, name in enumerate(names)]
     catalogue = setting.catalogue(sheet.document.file, "engines")
     for path, name in places:
         written = (f"architecture: {name}\n", f"kind: {name}\n")

@@ -16,8 +16,7 @@ def _whole(value: object) -> int | None:
 
 def _of_blocks(sheet: Sheet, *steps: str) -> Iterator[tuple[Path_, int]]:
     """Yield the whole numbers that every block has under a key, with their places."""
-    listed = sheet.at("blocks")
-    for index in range(len(listed) if isinstance(listed, list) else 0):
+    for index in range(len(sheet.items("blocks"))):
         path: Path_ = ("blocks", index, *steps)
         value = _whole(sheet.at(*path))
         if value:

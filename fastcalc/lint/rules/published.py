@@ -54,9 +54,8 @@ def names_say_the_size(sheet: Sheet, _: Setting) -> Findings:
     """
     if sheet.entry is None:
         return
-    aliases = sheet.at("aliases")
-    count = len(aliases) if isinstance(aliases, list) else 0
-    for path in (("id",), ("name",), *(("aliases", index) for index in range(count))):
+    aliases = (("aliases", index) for index in range(len(sheet.items("aliases"))))
+    for path in (("id",), ("name",), *aliases):
         for match in _SIZE.finditer(str(sheet.at(*path) or "").lower()):
             size = float(match[1]) * (1e12 if match[2] == "t" else 1e9)
             digits = len(match[1].partition(".")[2])
@@ -141,8 +140,7 @@ def narrow_formats_cite(sheet: Sheet, _: Setting) -> Findings:
 def _numbers_at(sheet: Sheet, key: str) -> Iterator[tuple[Path_, int]]:
     """Yield a key's whole numbers with their places: the model's own and those of its blocks."""
     places: list[Path_] = [(key,)]
-    blocks = sheet.at("blocks")
-    for index in range(len(blocks) if isinstance(blocks, list) else 0):
+    for index in range(len(sheet.items("blocks"))):
         attention: Path_ = ("blocks", index, "attention")
         places += [(*attention, key), (*attention, "indexer", key)]
     for path in places:

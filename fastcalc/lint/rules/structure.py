@@ -56,8 +56,7 @@ def aliases_are_free(sheet: Sheet, _: Setting) -> Findings:
     Seen: A model copied for a variant, with the aliases of the first still inside.
     Instead: Take the alias out; a file that shall replace a shipped one has that one's id.
     """
-    listed = sheet.at("aliases")
-    for index, alias in enumerate(listed if isinstance(listed, list) else ()):
+    for index, alias in enumerate(sheet.items("aliases")):
         owner = Catalogue().owner(alias, sheet.kind) if isinstance(alias, str) else None
         if owner not in (None, sheet.at("id")):
             yield ("aliases", index), f"'{shown(alias)}' is a name of {owner} in the catalogue"

@@ -83,8 +83,6 @@ def fastmode(
 
     Today's scenario is of one batch, and keeps its chips, cut as serves the batch fastest where
     ranks are open. Other models are those of the same family, or those that are named.
-
-    Raises InputError if today's batch does not fit, or as `fastcalc.core.scenario.solve` does.
     """
     outcome = solve(best_cut(today))
     if not outcome.fits:

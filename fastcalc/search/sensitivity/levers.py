@@ -33,10 +33,7 @@ class Lever:
         return self.file == "model" or (is_parameter and PARAMETERS[name].raised is None)
 
     def moved(self, scenario: Scenario, value: float) -> Scenario:
-        """Return a scenario with another value of this number.
-
-        Raises InputError if a file that holds it would be refused.
-        """
+        """Return a scenario with another value of this number."""
         place = self.number.place
         if self.file == "engine":
             return replace(scenario, engine=with_value(scenario.engine, place, value))
