@@ -6,6 +6,7 @@ the data dictionary in ``docs/`` the meanings, and tables give them headings.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -27,60 +28,50 @@ class Column(Generic[Source]):
 
     key, unit, meaning : name in a record; unit, or ``count``, ``text``, ``list`` or ``yes or no``;
         what it is
-    value : takes it from what a record is of
+    value : takes it from what a record is of, or names the attribute that it is there
     needs_fit : whether it has no value where the batch does not fit
     """
 
     key: str
     unit: str
     meaning: str
-    value: Callable[[Source], Any]
+    value: Callable[[Source], Any] | str
     needs_fit: bool = field(default=False, kw_only=True)
+
+    def of(self, source: Source) -> Any:
+        """Return what a record of something holds under the key."""
+        return (attrgetter(self.value) if isinstance(self.value, str) else self.value)(source)
 
 
 def _fitting(
-    key: str, unit: str, meaning: str, value: Callable[[EvaluatedPoints], Any]
+    key: str, unit: str, meaning: str, value: Callable[[EvaluatedPoints], Any] | str
 ) -> Column[EvaluatedPoints]:
     """Return a column without a value where the batch does not fit."""
     return Column(key, unit, meaning, value, needs_fit=True)
 
 
 FIRST: tuple[Column[EvaluatedPoints], ...] = (
-    Column("hardware", "text", "id of the chip", lambda points: points.scenario.hardware.id),
-    Column("model", "text", "id of the model", lambda points: points.scenario.model.id),
-    Column("engine", "text", "id of the engine", lambda points: points.scenario.engine.id),
-    Column("chips", "count", "tp x pp x dp / ranks of a chip", lambda points: points.layout.chips),
-    Column("tp", "count", "tensor-parallel ranks", lambda points: points.layout.tp),
-    Column("pp", "count", "pipeline stages", lambda points: points.layout.pp),
-    Column("ep", "count", "ranks that share the experts", lambda points: points.layout.ep),
-    Column("dp", "count", "attention replicas", lambda points: points.layout.dp),
-    Column(
-        "weight_format", "text", "format of the weights", lambda points: points.work.weight_format
-    ),
-    Column("kv_format", "text", "format of the KV cache", lambda points: points.work.kv_format),
-    Column(
-        "batch",
-        "count",
-        "sequences decoded together by the whole deployment",
-        lambda points: points.batch,
-    ),
-    Column("prompt_tokens", "count", "prompt of a request", lambda points: points.traffic.prompt),
-    Column("output_tokens", "count", "output of a request", lambda points: points.traffic.output),
-    Column(
-        "context_tokens", "tokens", "mean context in decode", lambda points: points.traffic.context
-    ),
+    Column("hardware", "text", "id of the chip", "scenario.hardware.id"),
+    Column("model", "text", "id of the model", "scenario.model.id"),
+    Column("engine", "text", "id of the engine", "scenario.engine.id"),
+    Column("chips", "count", "tp x pp x dp / ranks of a chip", "layout.chips"),
+    Column("tp", "count", "tensor-parallel ranks", "layout.tp"),
+    Column("pp", "count", "pipeline stages", "layout.pp"),
+    Column("ep", "count", "ranks that share the experts", "layout.ep"),
+    Column("dp", "count", "attention replicas", "layout.dp"),
+    Column("weight_format", "text", "format of the weights", "work.weight_format"),
+    Column("kv_format", "text", "format of the KV cache", "work.kv_format"),
+    Column("batch", "count", "sequences decoded together by the whole deployment", "batch"),
+    Column("prompt_tokens", "count", "prompt of a request", "traffic.prompt"),
+    Column("output_tokens", "count", "output of a request", "traffic.output"),
+    Column("context_tokens", "tokens", "mean context in decode", "traffic.context"),
     Column(
         "speculation_tokens_per_pass",
         "tokens",
         "accepted in a decode pass",
-        lambda points: points.traffic.speculation.tokens_per_pass,
+        "traffic.speculation.tokens_per_pass",
     ),
-    Column(
-        "fits",
-        "yes or no",
-        "whether memory holds the batch, also at the edge",
-        lambda points: points.fits,
-    ),
+    Column("fits", "yes or no", "whether memory holds the batch, also at the edge", "fits"),
     Column("placement", "text", "where the model lives", lambda points: points.locations()),
     Column(
         "min_chips",
@@ -92,7 +83,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "max_batch",
         "count",
         "sequences that these chips hold, prompt and output reserved",
-        lambda points: points.placement.max_batch,
+        "placement.max_batch",
     ),
     Column("weights_gb", "GB", "weights", lambda points: points.work.weight_bytes / 1e9),
     Column(
@@ -107,38 +98,25 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "memory_used_fraction",
         "ratio",
         "of the usable memory as expected; above 1 where the batch does not fit",
-        lambda points: points.used,
+        "used",
     ),
     _fitting(
         "tokens_per_s_per_user",
         "tokens/s",
         "output tokens of each user, decode alone: expected",
-        lambda points: points.estimate.speed,
+        "estimate.speed",
     ),
+    _fitting("tokens_per_s_per_user_low", "tokens/s", "low end of the 80 % range", "estimate.low"),
     _fitting(
-        "tokens_per_s_per_user_low",
-        "tokens/s",
-        "low end of the 80 % range",
-        lambda points: points.estimate.low,
-    ),
-    _fitting(
-        "tokens_per_s_per_user_high",
-        "tokens/s",
-        "high end of the 80 % range",
-        lambda points: points.estimate.high,
+        "tokens_per_s_per_user_high", "tokens/s", "high end of the 80 % range", "estimate.high"
     ),
     _fitting(
         "tokens_per_s_per_user_bound",
         "tokens/s",
         "what no implementation can exceed on these chips",
-        lambda points: points.estimate.bound,
+        "estimate.bound",
     ),
-    _fitting(
-        "tokens_per_s_total",
-        "tokens/s",
-        "batch x tokens_per_s_per_user",
-        lambda points: points.estimate.total,
-    ),
+    _fitting("tokens_per_s_total", "tokens/s", "batch x tokens_per_s_per_user", "estimate.total"),
     _fitting(
         "tokens_per_s_per_chip",
         "tokens/s",
@@ -156,7 +134,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "request_s",
         "s",
         "time of a request: its first token and the others at tpot_ms",
-        lambda points: points.estimate.request,
+        "estimate.request",
     ),
     Column(
         "limiter",
@@ -190,20 +168,20 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "joules_per_token",
         "J",
         "energy of an output token in served traffic, at the power of the chips with host and site",
-        lambda points: points.estimate.joules,
+        "estimate.joules",
     ),
     Column("warnings", "list", "what to know of this row", lambda points: points.warnings()),
     _fitting(
         "served_tokens_per_s_total",
         "tokens/s",
         "output tokens of the deployment, prompts taken in between",
-        lambda points: points.estimate.served,
+        "estimate.served",
     ),
     _fitting(
         "served_request_s",
         "s",
         "time in which as many requests as the batch are served",
-        lambda points: points.estimate.run,
+        "estimate.run",
     ),
     _fitting(
         "bound_limiter",
@@ -215,20 +193,15 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "tokens_per_s_per_user_bound_memory",
         "tokens/s",
         "the bound by memory alone",
-        lambda points: points.estimate.bound_memory,
+        "estimate.bound_memory",
     ),
     _fitting(
         "tokens_per_s_per_user_bound_compute",
         "tokens/s",
         "the bound by compute alone",
-        lambda points: points.estimate.bound_compute,
+        "estimate.bound_compute",
     ),
-    Column(
-        "usd_per_hour",
-        "USD",
-        "price of all chips for an hour, in use or not",
-        lambda points: points.usd_per_hour,
-    ),
+    Column("usd_per_hour", "USD", "price of all chips for an hour, in use or not", "usd_per_hour"),
 )
 
 LATER: tuple[Column[EvaluatedPoints], ...] = (
@@ -238,13 +211,13 @@ LATER: tuple[Column[EvaluatedPoints], ...] = (
         "time per output token while prompts of others come between, as servers are measured",
         lambda points: points.estimate.tpot_in_traffic * 1e3,
     ),
-    Column("host", "text", "host whose memory the chips may use", lambda points: points.host),
+    Column("host", "text", "host whose memory the chips may use", "host"),
     _fitting(
         "host_use",
         "text",
         "what a decode step does with weights on the host: stream them over the link, or compute "
         "in place",
-        lambda points: points.host_use,
+        "host_use",
     ),
     _fitting(
         "dense_near_fraction",
@@ -268,7 +241,7 @@ LATER: tuple[Column[EvaluatedPoints], ...] = (
         "speculation_drafted_tokens",
         "count",
         "drafted before each decode pass, which speculate takes after those accepted, as 2.5/3",
-        lambda points: points.traffic.speculation.drafted,
+        "traffic.speculation.drafted",
     ),
     Column(
         "undetermined",
@@ -280,7 +253,7 @@ LATER: tuple[Column[EvaluatedPoints], ...] = (
         "fit_verdict",
         "text",
         "fits, edge where the batch does if the engine reserves less than it may, or no",
-        lambda points: points.fit_verdict,
+        "fit_verdict",
     ),
 )
 """At the end of every record."""
@@ -294,7 +267,7 @@ WHOLE = frozenset(column.key for column in COLUMNS if column.unit == "count")
 
 def values(columns: Sequence[Column[Source]], source: Source) -> dict[str, Any]:
     """Return the value of each column by its key."""
-    return {column.key: column.value(source) for column in columns}
+    return {column.key: column.of(source) for column in columns}
 
 
 def records(columns: Columns, shape: tuple[int, ...]) -> Iterator[dict[str, Any]]:

@@ -69,37 +69,22 @@ _UNDETERMINED = (
 )
 
 COLUMNS: tuple[Column[Start], ...] = (
-    Column("hardware", "text", "id of the chip", lambda start: start.scenario.hardware.id),
-    Column("model", "text", "id of the model", lambda start: start.scenario.model.id),
+    Column("hardware", "text", "id of the chip", "scenario.hardware.id"),
+    Column("model", "text", "id of the model", "scenario.model.id"),
     Column(
-        "engine",
-        "text",
-        "id of the engine; textbook: all peaks and a floor",
-        lambda start: start.scenario.engine.id,
+        "engine", "text", "id of the engine; textbook: all peaks and a floor", "scenario.engine.id"
     ),
-    Column(
-        "weight_format",
-        "text",
-        "format of the weights",
-        lambda start: start.scenario.work.weight_format,
-    ),
-    Column(
-        "kv_format", "text", "format of the KV cache", lambda start: start.scenario.work.kv_format
-    ),
-    Column("chips", "count", "at both ends", lambda start: start.study.chips),
-    Column(
-        "floor_ms",
-        "ms",
-        "of a step of one sequence, one thing after another",
-        lambda start: start.floor_ms,
-    ),
-    Column("speedup", "ratio", "asked for", lambda start: start.study.speedup),
-    Column("batch", "count", "sequences decoded together at the start", lambda start: start.batch),
+    Column("weight_format", "text", "format of the weights", "scenario.work.weight_format"),
+    Column("kv_format", "text", "format of the KV cache", "scenario.work.kv_format"),
+    Column("chips", "count", "at both ends", "study.chips"),
+    Column("floor_ms", "ms", "of a step of one sequence, one thing after another", "floor_ms"),
+    Column("speedup", "ratio", "asked for", "study.speedup"),
+    Column("batch", "count", "sequences decoded together at the start", "batch"),
     Column(
         "tokens_per_s_per_user",
         "tokens/s",
         "at the start, on the cut that serves it fastest; null where it does not fit",
-        lambda start: start.speed,
+        "speed",
     ),
     Column("layout", "text", "that cut", lambda start: start.before if start.speed > 0.0 else None),
     Column(
@@ -120,7 +105,7 @@ COLUMNS: tuple[Column[Start], ...] = (
         "the batch that is, and costs least",
         lambda start: start.smaller_batch or None,
     ),
-    Column("end_tokens_per_s_per_user", "tokens/s", "with it", lambda start: start.faster),
+    Column("end_tokens_per_s_per_user", "tokens/s", "with it", "faster"),
     Column(
         "end_layout",
         "text",
@@ -133,12 +118,7 @@ COLUMNS: tuple[Column[Start], ...] = (
         "with it",
         lambda start: _usd(start, start.smaller_batch, start.faster),
     ),
-    Column(
-        "cost_multiple",
-        "ratio",
-        "of an output token, the end over the start",
-        lambda start: start.cost_multiple,
-    ),
+    Column("cost_multiple", "ratio", "of an output token, the end over the start", "cost_multiple"),
     Column(
         "undetermined",
         "list",

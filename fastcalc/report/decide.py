@@ -148,12 +148,10 @@ def _offered(key: str, unit: str, meaning: str, field: str, scale: float = 1.0) 
 
 
 COLUMNS: tuple[Column[Row], ...] = (
-    Column("option", "text", "name of the option", lambda row: row.option.name),
-    Column(
-        "model", "text", "its model; null where a speed was given", lambda row: row.option.model
-    ),
-    Column("hardware", "text", "and its chip", lambda row: row.option.hardware),
-    Column("batch", "count", "and its batch", lambda row: row.option.batch),
+    Column("option", "text", "name of the option", "option.name"),
+    Column("model", "text", "its model; null where a speed was given", "option.model"),
+    Column("hardware", "text", "and its chip", "option.hardware"),
+    Column("batch", "count", "and its batch", "option.batch"),
     _of("steps", "count", "steps of a run", "terms.steps"),
     _offered("tokens_per_step", "count", "tokens out of a call", "tokens"),
     _offered("tool_s_per_step", "s", "time of tools in a step", "tools"),
@@ -188,10 +186,8 @@ COLUMNS: tuple[Column[Row], ...] = (
     _of("usd_a_month", "USD", "of tokens and plan", "prospect.month_usd"),
     Column("wins", "yes or no", "whether it wins", lambda row: winner(row.decision) is row.option),
     Column("window_ms", "ms", "the gap that is asked about", lambda row: row.gap * 1e3),
-    Column("window_tokens", "number", "tokens that fit it", lambda row: row.window_tokens),
-    Column(
-        "tokens_per_s_needed", "tokens/s", "for all tokens to fit", lambda row: row.window_speed
-    ),
+    Column("window_tokens", "number", "tokens that fit it", "window_tokens"),
+    Column("tokens_per_s_needed", "tokens/s", "for all tokens to fit", "window_speed"),
     _of("tokens_to_success", "count", "read and written for one success", "prospect.tokens"),
     Column(
         "included_tokens_a_month",

@@ -83,14 +83,14 @@ class TermAnswer:
 
 
 COLUMNS: tuple[Column[TermAnswer], ...] = (
-    Column("term", "text", "what may be slower than predicted", lambda t: t.term.name),
+    Column("term", "text", "what may be slower than predicted", "term.name"),
     Column(
         "part",
         "text",
         "what of it most likely is",
         lambda t: t.finding and PARTS[t.finding.part][1].name,
     ),
-    Column("named", "yes or no", "whether it is named as a cause", lambda t: t.is_named),
+    Column("named", "yes or no", "whether it is named as a cause", "is_named"),
     Column(
         "tested",
         "yes or no",
@@ -101,7 +101,7 @@ COLUMNS: tuple[Column[TermAnswer], ...] = (
     Column("slower", "1", "how many times, where it is", lambda t: t.tested(lambda f: f.slower)),
     Column("slower_low", "1", "lower end of 80 % of that", lambda t: t.tested(lambda f: f.low)),
     Column("slower_high", "1", "upper end of 80 % of that", lambda t: t.tested(lambda f: f.high)),
-    Column("shows", "text", "where it shows", lambda t: t.term.shows),
+    Column("shows", "text", "where it shows", "term.shows"),
     Column("settings", "list", "what is known to change it", lambda t: list(t.term.settings)),
     Column(
         "logged",

@@ -19,15 +19,13 @@ def cost_multiple_cell(record: Record) -> str:
 
 
 COLUMNS: tuple[TableColumn, ...] = (
-    TableColumn(
-        "trick", "text", "what is changed", lambda factor: factor.trick, heading=("", "factor")
-    ),
-    TableColumn("change", "text", "to what", lambda factor: factor.change, heading=("", "to")),
+    TableColumn("trick", "text", "what is changed", "trick", heading=("", "factor")),
+    TableColumn("change", "text", "to what", "change", heading=("", "to")),
     TableColumn(
         "speedup",
         "ratio",
         "over the speed of each user before it",
-        lambda factor: factor.speedup,
+        "speedup",
         heading=("", "speed"),
         format=lambda record: f"{number(record['speedup'])}x",
     ),
@@ -35,7 +33,7 @@ COLUMNS: tuple[TableColumn, ...] = (
         "cost_multiple",
         "ratio",
         "over the price of an output token before it",
-        lambda factor: factor.cost_multiple,
+        "cost_multiple",
         heading=("", "cost"),
         format=cost_multiple_cell,
     ),
@@ -46,13 +44,7 @@ COLUMNS: tuple[TableColumn, ...] = (
         lambda factor: factor.after.scenario.batches[0],
         ("", "batch"),
     ),
-    TableColumn(
-        "chips",
-        "count",
-        "chips after it",
-        lambda factor: factor.after.placement.layout.chips,
-        ("", "chips"),
-    ),
+    TableColumn("chips", "count", "chips after it", "after.placement.layout.chips", ("", "chips")),
     TableColumn(
         "tokens_per_s_per_user",
         "tokens/s",
@@ -71,14 +63,11 @@ COLUMNS: tuple[TableColumn, ...] = (
         "evidence",
         "text",
         "whether an engine is fitted to it, or it is published or assumed",
-        lambda factor: factor.evidence,
+        "evidence",
         heading=("", "rests on"),
     ),
     TableColumn(
-        "source",
-        "text",
-        "what it was fitted on, who published it, or why it is assumed",
-        lambda factor: factor.source,
+        "source", "text", "what it was fitted on, who published it, or why it is assumed", "source"
     ),
 )
 _TABLE = [column for column in COLUMNS if column.key != "source"]

@@ -92,7 +92,7 @@ def _reaches_at_low_end(trial: Trial) -> bool | None:
 
 
 _BEFORE: tuple[Column[Trial], ...] = (
-    Column("trick", "text", "what is tried", lambda trial: trial.option.trick),
+    Column("trick", "text", "what is tried", "option.trick"),
     Column("change", "text", "what is changed", lambda trial: trial.option.change or None),
     Column(
         "reaches",
@@ -100,7 +100,7 @@ _BEFORE: tuple[Column[Trial], ...] = (
         "whether the speed is expected",
         lambda trial: trial.option.outcome is not None and trial.option.trick != "today",
     ),
-    Column("cannot", "text", "why it is not", lambda trial: trial.option.why_not),
+    Column("cannot", "text", "why it is not", "option.why_not"),
     Column(
         "speedup",
         "ratio",
@@ -135,7 +135,7 @@ _BEFORE: tuple[Column[Trial], ...] = (
     ),
 )
 _AFTER: tuple[Column[Trial], ...] = (
-    Column("compare", "text", "command that prints the point again", lambda trial: trial.command),
+    Column("compare", "text", "command that prints the point again", "command"),
 )
 
 
@@ -182,7 +182,7 @@ _LAST: tuple[Column[Trial], ...] = (
         "changes_answers",
         "yes or no",
         "whether another model, unless it was named, or fewer bits than today's answer",
-        lambda trial: trial.changes_answers,
+        "changes_answers",
     ),
     *(
         Column(

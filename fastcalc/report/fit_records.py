@@ -31,12 +31,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         "KV cache of a sequence, prompt and output reserved",
         lambda point: float(point.work.cache_bytes(point.traffic.reserved)) / 1e9,
     ),
-    Column(
-        "memory_tier",
-        "text",
-        "the memory that holds weights and cache",
-        lambda point: point.alone.memories,
-    ),
+    Column("memory_tier", "text", "the memory that holds weights and cache", "alone.memories"),
     Column(
         "usable_gb_per_chip",
         "GB",

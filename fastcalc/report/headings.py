@@ -23,7 +23,7 @@ class TableColumn(Column[Any]):
 
     unit: str = "text"
     meaning: str = ""
-    value: Callable[[Any], Any] = field(default=_nothing)
+    value: Callable[[Any], Any] | str = field(default=_nothing)
     heading: tuple[str, str] = ("", "")
     drop_priority: int = 0
     format: str | Callable[[Any], str] = ""

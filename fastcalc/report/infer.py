@@ -250,21 +250,9 @@ COLUMNS: tuple[Column[Combination], ...] = (
         "by which the tiers differ",
         lambda combination: " + ".join(combination.region.tricks),
     ),
-    Column(
-        "suffices",
-        "yes or no",
-        "whether they explain both tiers",
-        lambda combination: combination.region.is_found,
-    ),
-    Column(
-        "is_minimal", "yes or no", "and no fewer do", lambda combination: combination.is_minimal
-    ),
-    Column(
-        "share_of_box",
-        "share",
-        "of the box, by volume",
-        lambda combination: combination.region.share,
-    ),
+    Column("suffices", "yes or no", "whether they explain both tiers", "region.is_found"),
+    Column("is_minimal", "yes or no", "and no fewer do", "is_minimal"),
+    Column("share_of_box", "share", "of the box, by volume", "region.share"),
     Column(
         "points",
         "count",
@@ -278,10 +266,8 @@ COLUMNS: tuple[Column[Combination], ...] = (
         lambda combination: combination.region.mean_width if combination.region.is_found else None,
     ),
     *(_end(side, key, meaning) for side in BOX for key, meaning in _ENDS.items()),
-    Column("chip", "text", "chips of the slow tier", lambda combination: combination.chip),
-    Column(
-        "fast_chip", "text", "chips of the fast tier", lambda combination: combination.fast_chip
-    ),
+    Column("chip", "text", "chips of the slow tier", "chip"),
+    Column("fast_chip", "text", "chips of the fast tier", "fast_chip"),
     Column(
         "changed_chip",
         "share",
@@ -291,10 +277,7 @@ COLUMNS: tuple[Column[Combination], ...] = (
         ),
     ),
     Column(
-        "is_thin",
-        "yes or no",
-        f"whether it rests on fewer than {ENOUGH} points",
-        lambda combination: combination.region.is_thin,
+        "is_thin", "yes or no", f"whether it rests on fewer than {ENOUGH} points", "region.is_thin"
     ),
     Column(
         "at_edge",

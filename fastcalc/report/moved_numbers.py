@@ -112,31 +112,28 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
     _of_point("max_batch", "count", "as the files are"),
     _of_point("limiter", "text", "what takes most of a decode step"),
     Column(
-        "file",
-        "text",
-        "whose number it is: hardware, engine, model or host",
-        lambda row: row.effect.lever.file,
+        "file", "text", "whose number it is: hardware, engine, model or host", "effect.lever.file"
     ),
-    Column("entry", "text", "id of that file", lambda row: row.effect.lever.entry),
-    Column("path", "text", "the number, as set takes it", lambda row: row.path),
+    Column("entry", "text", "id of that file", "effect.lever.entry"),
+    Column("path", "text", "the number, as set takes it", "path"),
     Column(
         "quantity",
         "text",
         "of what kind it is, such as bandwidth; values are in the SI unit of it",
-        lambda row: row.effect.lever.number.kind,
+        "effect.lever.number.kind",
     ),
     Column("value", "SI", "what it is", lambda row: float(row.effect.lever.number.value)),
     Column(
         "is_default",
         "yes or no",
         "whether the file leaves it out, and a median stands in",
-        lambda row: row.effect.lever.number.is_default,
+        "effect.lever.number.is_default",
     ),
     Column(
         "more_value",
         "SI",
         "with 10 % more, or the next that a file may hold; null at its limit",
-        lambda row: row.effect.raised.value,
+        "effect.raised.value",
     ),
     *_figures("change", "with that value over what it is, less 1", _change),
     *_figures(
@@ -150,12 +147,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
         "with the best value that a file may hold; null for models",
         lambda row: row.reach * float(row.outcome.estimate.speed[row.place]),
     ),
-    Column(
-        "enough_value",
-        "SI",
-        "from which on less than 1 % of that is left to gain",
-        lambda row: row.enough,
-    ),
+    Column("enough_value", "SI", "from which on less than 1 % of that is left to gain", "enough"),
     Column(
         "target_value",
         "SI",

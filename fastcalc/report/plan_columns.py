@@ -27,7 +27,7 @@ def _weaknesses(scenario: Scenario) -> Iterator[str]:
 
 
 COLUMNS: tuple[Column[Any], ...] = (
-    Column("rank", "count", "place among the plans", lambda point: point.rank),
+    Column("rank", "count", "place among the plans", "rank"),
     *pick("hardware model engine weight_format kv_format speculation_tokens_per_pass"),
     Column(
         "prefill",
@@ -35,24 +35,17 @@ COLUMNS: tuple[Column[Any], ...] = (
         "together with decode, or apart on replicas of its own",
         lambda point: "apart" if point.plan.prefill_layout else "together",
     ),
-    TableColumn(
-        "replicas", "count", "that decode", lambda point: point.plan.replicas, ("repli-", "cas")
-    ),
+    TableColumn("replicas", "count", "that decode", "plan.replicas", ("repli-", "cas")),
     TableColumn(
         "utilization",
         "ratio",
         "share of its capacity that each of them does",
-        lambda point: point.plan.busy,
+        "plan.busy",
         ("busy", "%"),
         6,
         lambda record: f"{record['utilization']:.1%}".rstrip("%"),
     ),
-    Column(
-        "chips_per_replica",
-        "count",
-        "tp x pp x dp / ranks of a chip",
-        lambda point: point.plan.layout.chips,
-    ),
+    Column("chips_per_replica", "count", "tp x pp x dp / ranks of a chip", "plan.layout.chips"),
     *pick("tp pp ep dp batch"),
     Column(
         "prefill_replicas",
@@ -108,30 +101,19 @@ COLUMNS: tuple[Column[Any], ...] = (
         "tokens_per_s_per_user_high tokens_per_s_per_user_bound memory_used_fraction "
         "usd_per_mtok_total joules_per_token"
     ),
-    Column(
-        "service_usd_per_hour",
-        "USD",
-        "price of all replicas",
-        lambda point: point.plan.usd_per_hour,
-    ),
+    Column("service_usd_per_hour", "USD", "price of all replicas", "plan.usd_per_hour"),
     TableColumn(
         "usd_per_month",
         "USD",
         "price of all replicas for 730 hours",
-        lambda point: point.plan.usd_per_month,
+        "plan.usd_per_month",
         ("$ a", "month"),
     ),
-    TableColumn(
-        "watts",
-        "W",
-        "power of all chips with host and site",
-        lambda point: point.watts,
-        ("", "watts"),
-    ),
-    Column("objective", "text", "what is least", lambda point: point.service.objective),
-    Column("cost", "as objective", "how much of it", lambda point: point.plan.cost),
+    TableColumn("watts", "W", "power of all chips with host and site", "watts", ("", "watts")),
+    Column("objective", "text", "what is least", "service.objective"),
+    Column("cost", "as objective", "how much of it", "plan.cost"),
     *pick("warnings"),
-    Column("command", "text", "prints one replica again", lambda point: point.command),
+    Column("command", "text", "prints one replica again", "command"),
     TableColumn(
         "service_tpot_ms_low",
         "ms",
@@ -144,23 +126,20 @@ COLUMNS: tuple[Column[Any], ...] = (
         ),
     ),
     Column(
-        "service_tpot_ms_high",
-        "ms",
-        "slow end of the 80 % range",
-        lambda point: point.tpot_ms[1],
+        "service_tpot_ms_high", "ms", "slow end of the 80 % range", lambda point: point.tpot_ms[1]
     ),
     TableColumn(
         "service_usd_per_mtok_total",
         "USD",
         "service_usd_per_hour over the tokens, prompts and outputs, that the rate moves",
-        lambda point: point.usd_per_mtok,
+        "usd_per_mtok",
         ("$", "/Mtok"),
     ),
     Column(
         "service_joules_per_token",
         "J",
         "watts over the output tokens of the rate",
-        lambda point: point.joules_per_token,
+        "joules_per_token",
     ),
     *pick(
         "host host_use dense_near_fraction experts_near_fraction kv_near_fraction "
@@ -170,14 +149,14 @@ COLUMNS: tuple[Column[Any], ...] = (
         "service_requests_per_s",
         "1/s",
         "requests that all replicas carry: the rate, or the most they can where none is asked for",
-        lambda point: point.requests,
+        "requests",
         ("requests", "/s"),
     ),
     Column(
         "service_requests_per_s_most",
         "1/s",
         "requests that all replicas carry at most",
-        lambda point: point.plan.requests,
+        "plan.requests",
     ),
     TableColumn(
         "service_output_tokens_per_s",
@@ -191,47 +170,36 @@ COLUMNS: tuple[Column[Any], ...] = (
         "requests_in_flight",
         "requests",
         "requests that are served at a time, by Little's law",
-        lambda point: point.in_flight,
+        "in_flight",
         ("at", "once"),
         3,
         lambda record: f"{record['requests_in_flight']:,.0f}",
     ),
-    TableColumn(
-        "kwh_per_month",
-        "kWh",
-        "watts for 730 hours",
-        lambda point: point.kwh_per_month,
-        ("kWh a", "month"),
-    ),
+    TableColumn("kwh_per_month", "kWh", "watts for 730 hours", "kwh_per_month", ("kWh a", "month")),
     Column(
         "node_chips",
         "count",
         "chips of a node, which come together; 1 where they come by the chip",
-        lambda point: point.plan.node_chips,
+        "plan.node_chips",
     ),
-    Column(
-        "idle_chips",
-        "count",
-        "chips of chips_total on which nothing runs",
-        lambda point: point.plan.idle_chips,
-    ),
+    Column("idle_chips", "count", "chips of chips_total on which nothing runs", "plan.idle_chips"),
     Column(
         "owned_chips",
         "count",
         "chips of its kind that are owned; null where they are rented",
-        lambda point: point.owned,
+        "owned",
     ),
     Column(
         "api_usd_per_month",
         "USD",
         "what the API charges for service_requests_per_s in a month; null without one",
-        lambda point: point.api_usd_per_month,
+        "api_usd_per_month",
     ),
     Column(
         "api_break_even_tokens_per_month",
         "tokens",
         "prompts and outputs of a month at which the API charges usd_per_month",
-        lambda point: point.tokens_at_break_even,
+        "tokens_at_break_even",
     ),
     Column(
         "api_break_even_utilization",
@@ -243,7 +211,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         "service_g_co2_per_mtok",
         "g",
         "carbon dioxide of a million tokens, prompts and outputs; null without a grid",
-        lambda point: point.grams_per_mtok,
+        "grams_per_mtok",
         ("g CO2", "/Mtok"),
         2,
     ),
@@ -252,7 +220,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         "count",
         "chips of the best of its chip, formats and kind by expected speeds; chips_total "
         "hold at slower ones where a confidence says so",
-        lambda point: point.chips_expected,
+        "chips_expected",
         ("chips", "exp."),
     ),
     Column(
@@ -283,7 +251,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         "prefill_command",
         "text",
         "prints one replica of that chip, whose ttft_ms is that of a prompt",
-        lambda point: point.prefill_command,
+        "prefill_command",
     ),
 )
 PLAN_COLUMNS = [column for column in COLUMNS if column.key not in records.KEYS]
