@@ -22,7 +22,7 @@ from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.evidence import left_out
 from fastcalc.evidence.calibrate import fit_of, rows_of_points
-from fastcalc.evidence.parameters import Node, ParameterFamily, family_of
+from fastcalc.evidence.parameters import FittedValue, ParameterFamily, family_of
 from fastcalc.evidence.regression import Fit
 from fastcalc.evidence.score import Prediction, predictions_of
 from fastcalc.evidence.shipped import shipped
@@ -83,7 +83,9 @@ def without(family: ParameterFamily, position: int) -> ParameterFamily | None:
     return replace(family, nodes=tuple(nodes))
 
 
-def gains_of_values(family: ParameterFamily, fit: Fit, aside: Fit) -> Iterator[tuple[Node, str]]:
+def gains_of_values(
+    family: ParameterFamily, fit: Fit, aside: Fit
+) -> Iterator[tuple[FittedValue, str]]:
     """Yield each value that overrides another, and what it gains on points set aside."""
     everything = np.ones(len(fit.rows.points), dtype=bool)
     logs = fit.solve(everything)

@@ -23,7 +23,7 @@ from fastcalc.evidence import validate as evidence_validate
 from fastcalc.evidence.calibrate import fit_of
 from fastcalc.evidence.deployments import Deployments, UnpredictableError
 from fastcalc.evidence.own_engine import MovableValues, fit_own
-from fastcalc.evidence.parameters import Node, family_of
+from fastcalc.evidence.parameters import FittedValue, family_of
 from fastcalc.evidence.point import COLUMNS, Point
 from fastcalc.evidence.predict import gather, rule_of
 from fastcalc.evidence.regression import Fit
@@ -276,7 +276,7 @@ def test_a_fit_finds_the_values_that_made_the_data():
     names = ("decode_layer_floor", "bandwidth_fraction")
     truth = np.log([100e-6, 0.6])
     nodes = tuple(
-        Node("vllm", "", name, start, start, 2.0)
+        FittedValue("vllm", "", name, start, start, 2.0)
         for name, start in zip(names, (50e-6, 0.85), strict=True)
     )
     fit = Fit(

@@ -25,7 +25,7 @@ from fastcalc.evidence.point import Point
 from fastcalc.evidence.text_files import Text
 from fastcalc.importers.any_file import read
 from fastcalc.importers.foreign import Results, foreign_in
-from fastcalc.importers.naming import Names, Options
+from fastcalc.importers.naming import NameLookup, Options
 from fastcalc.mentions import as_flags
 
 HERE = Path(__file__).parent / "measured"
@@ -331,7 +331,7 @@ STRANGE = (None, "x", [], {}, float("nan"), -1.0, 0, 1e308, True)
 
 @pytest.mark.parametrize("number", range(len(WRITTEN)))
 def test_any_value_anywhere_is_a_point_or_a_sentence(catalogue, number):
-    results = Results(Options(ON_H100, Names(catalogue)))
+    results = Results(Options(ON_H100, NameLookup(catalogue)))
     for place, path in enumerate(paths_of(WRITTEN[number])):
         report = json.loads(json.dumps(WRITTEN[number]))
         *steps, last = path

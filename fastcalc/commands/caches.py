@@ -43,7 +43,7 @@ def run(request: SizeCaches) -> CommandAnswer:
     reasons = [report.too_large(place) for place in deployments if not place.location.fits]
     if not holding:
         return no_answer(reasons, report.KEYS, report.SHOWN, notes=notes)
-    tiers = [report.Answer(place, place.tiers(sizes or place.sizes())) for place in holding]
+    tiers = [report.CacheAnswer(place, place.tiers(sizes or place.sizes())) for place in holding]
 
     def page(screen: Screen) -> list[Part]:
         chip = typed_as(comparison, holding[0].location.scenario.hardware.id)

@@ -41,6 +41,15 @@ class Like:
         rows = self.by_engine.get(engine.id)
         return rows.engine if rows else engine
 
+    def applied(self, scenarios: Sequence[Scenario], notes: list[str]) -> list[Scenario]:
+        """Return scenarios under these rows, and note what they do not say."""
+        compared = [
+            self.scenario(replace(scenario, engine=self.engine(scenario.engine)))
+            for scenario in scenarios
+        ]
+        notes += self.notes(compared)
+        return compared
+
     def scenario(self, scenario: Scenario) -> Scenario:
         """Return a scenario laid out as the only one that was measured, where none is asked for."""
         deployments = _of(scenario)

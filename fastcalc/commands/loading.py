@@ -54,10 +54,8 @@ def scenarios(request: Compare, notes: list[str]) -> list[Scenario]:
     batches = numbers(request.batch, option("batch"), LIMITS["sequences"])
     traffic, entries = _traffic(request), catalogue(request)
     memory = memory_of(entries, request)
-    models, chips = (
-        models_of(entries, request.models, notes),
-        chips_of(entries, request.on, memory, notes),
-    )
+    models = models_of(entries, request.models, notes)
+    chips = chips_of(entries, request.on, memory, notes)
     points = len(models) * len(chips) * len(batches)
     if points > MOST_POINTS:
         raise InputError(
@@ -89,12 +87,7 @@ def scenarios(request: Compare, notes: list[str]) -> list[Scenario]:
         for chip, (engine, is_borrowed) in zip(chips, engines, strict=True)
     ]
     if request.like is not None:
-        like_rows = like(request, request.like, entries, engines)
-        compared = [
-            like_rows.scenario(replace(scenario, engine=like_rows.engine(scenario.engine)))
-            for scenario in compared
-        ]
-        notes += like_rows.notes(compared)
+        compared = like(request, request.like, entries, engines).applied(compared, notes)
     return [part for scenario in compared for part in by_layout(scenario)]
 
 

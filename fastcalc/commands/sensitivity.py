@@ -3,7 +3,7 @@
 from fastcalc.commands.answer import CommandAnswer, later, no_answer
 from fastcalc.commands.loading import scenarios
 from fastcalc.commands.next_commands import follow_up
-from fastcalc.core.scenario import solve
+from fastcalc.core.scenario import Outcome, solve
 from fastcalc.errors import InputError
 from fastcalc.mentions import flag, option
 from fastcalc.report import compare, moved_numbers, records
@@ -23,14 +23,7 @@ def run(request: Sensitivity) -> CommandAnswer:
     """Return what each number buys at each batch; the answer is no if nothing reaches a target."""
     aim = None if request.target is None else target(request.target)
     notes: list[str] = []
-    chips = readers.names(request.on, option("on"))
-    if len(chips) > 1 or chips == ["all"]:
-        raise InputError(
-            f"{option('on')} {as_text(request.on)}: the numbers of one chip are asked about; name "
-            "one"
-        )
-    comparison = Compare.sharing(request, models=[request.model])
-    outcomes = [solve(scenario) for scenario in scenarios(comparison, notes)]
+    outcomes = _outcomes(request, notes)
     if not any(outcome.estimate.fits.any() for outcome in outcomes):
         reasons = [reason for reason in map(compare.no_place, outcomes) if reason]
         fewest = outcomes[0].min_chips[0]
@@ -66,3 +59,15 @@ def run(request: Sensitivity) -> CommandAnswer:
         charts={"tornado": later("charts.of_numbers.tornado", rows)},
         code=0 if is_reached else 1,
     )
+
+
+def _outcomes(request: Sensitivity, notes: list[str]) -> list[Outcome]:
+    """Return the model on the one chip whose numbers are asked about."""
+    chips = readers.names(request.on, option("on"))
+    if len(chips) > 1 or chips == ["all"]:
+        raise InputError(
+            f"{option('on')} {as_text(request.on)}: the numbers of one chip are asked about; name "
+            "one"
+        )
+    comparison = Compare.sharing(request, models=[request.model])
+    return [solve(scenario) for scenario in scenarios(comparison, notes)]

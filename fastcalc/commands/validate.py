@@ -25,26 +25,13 @@ MISSED = 1
 
 def run(request: Validate) -> CommandAnswer:
     """Return the scores of predictions; the answer is no if their median is too far off."""
-    catalogue, limit = loading.catalogue(request), request.max_median_factor
-    file_options = request.file_options()
+    limit = request.max_median_factor
     if limit is not None and not limit >= 1.0:
         raise InputError(
             f"{option('max_median_factor')} {limit:g} is below 1, which nothing can reach"
         )
-    shipped_scores = None
-    if request.path is None:
-        if any(file_options.values()):
-            raise InputError("give a file; the shipped evidence names its own hardware and engines")
-        shipped_scores = validate_shipped(shipped(), catalogue)
-        validation = Validation(
-            [*shipped_scores.fitted.predictions, *shipped_scores.set_aside.predictions],
-            [*shipped_scores.fitted.skipped, *shipped_scores.set_aside.skipped],
-            shipped_scores.fitted.groups,
-        )
-        kinds = _kinds(shipped_scores)
-    else:
-        validation = of_file(catalogue, request.path, file_options)
-        kinds = {"": validation.predictions}
+    validation, shipped_scores = _validation(request)
+    kinds = _kinds(shipped_scores) if shipped_scores else {"": validation.predictions}
     median = next(group.median_factor for group in validation.groups if group.name == "all")
     changes, reasons = _changes(request, validation)
     if limit is not None and median > limit:
@@ -69,6 +56,19 @@ def run(request: Validate) -> CommandAnswer:
         reasons=reasons,
         code=MISSED if reasons else 0,
     )
+
+
+def _validation(request: Validate) -> tuple[Validation, Shipped | None]:
+    """Return the predictions of a file, or those of the shipped evidence, and these by kind."""
+    catalogue, file_options = loading.catalogue(request), request.file_options()
+    if request.path is not None:
+        return of_file(catalogue, request.path, file_options), None
+    if any(file_options.values()):
+        raise InputError("give a file; the shipped evidence names its own hardware and engines")
+    scores = validate_shipped(shipped(), catalogue)
+    predictions = [*scores.fitted.predictions, *scores.set_aside.predictions]
+    skipped = [*scores.fitted.skipped, *scores.set_aside.skipped]
+    return Validation(predictions, skipped, scores.fitted.groups), scores
 
 
 def _kinds(scores: Shipped) -> dict[str, Sequence[Prediction]]:

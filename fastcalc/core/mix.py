@@ -39,8 +39,8 @@ class Mix(Traffic):
         cls, classes: Sequence[RequestClass], speculation: Speculation, arriving: int | None = None
     ) -> "Mix":
         """Return the mix of some classes."""
-        kinds = Kinds(classes)
-        taken_in = kinds if arriving is None else Kinds([classes[arriving]])
+        kinds = RequestKinds(classes)
+        taken_in = kinds if arriving is None else RequestKinds([classes[arriving]])
         prompt = float(taken_in.share @ taken_in.prompt)
         computed = float(taken_in.share @ taken_in.computed)
         return cls(
@@ -54,13 +54,13 @@ class Mix(Traffic):
         )
 
     @cached_property
-    def kinds(self) -> "Kinds":
+    def kinds(self) -> "RequestKinds":
         """The kinds of all classes."""
-        return Kinds(self.classes)
+        return RequestKinds(self.classes)
 
     @cached_property
-    def _prompts(self) -> "Kinds":
-        return self.kinds if self.arriving is None else Kinds([self.classes[self.arriving]])
+    def _prompts(self) -> "RequestKinds":
+        return self.kinds if self.arriving is None else RequestKinds([self.classes[self.arriving]])
 
     @property
     def computed_prompt(self) -> Array:
@@ -113,7 +113,7 @@ class Mix(Traffic):
         return floats(float(kinds.held @ (kinds.prompt + kinds.output)))
 
 
-class Kinds:
+class RequestKinds:
     """The kinds of all classes, one after another.
 
     share, held : of requests, and of what is decoded [1]

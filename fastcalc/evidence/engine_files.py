@@ -9,7 +9,7 @@ from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
 from fastcalc.catalogue.schema.own_rows import OwnDeployment
 from fastcalc.evidence.calibrate import Calibration
 from fastcalc.evidence.own_engine import OwnFit
-from fastcalc.evidence.parameters import FIT, Node
+from fastcalc.evidence.parameters import FIT, FittedValue
 from fastcalc.written import to_json
 
 DIGITS = 4  # of fitted values
@@ -153,7 +153,7 @@ def _fitted(fit: OwnFit, measured: Measured) -> list[str]:
     return [*sources, *lines, ""]
 
 
-def _band(node: Node, value: float) -> str:
+def _band(node: FittedValue, value: float) -> str:
     """Return where runs of one's own may move a value to, as a file has it. [SI]"""
     low, high = node.band or (value, value)
     limit = PARAMETERS[node.name].reader.limit.maximum

@@ -9,7 +9,7 @@ from fastcalc.catalogue.schema import Engine, Hardware, Parameters
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
 from fastcalc.evidence.deployments import Deployments
-from fastcalc.evidence.parameters import FIT, SHRINK, Node
+from fastcalc.evidence.parameters import FIT, SHRINK, FittedValue
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.predict import gather
 from fastcalc.evidence.regression import Fit
@@ -27,7 +27,7 @@ FEWEST_RUNS = 10  # that its values are fitted on; fewer are rows of a deploymen
 class MovableValues:
     """Values of one engine that the user's runs may move, and where each of them stands."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[FittedValue, ...]
     positions: dict[tuple[str, str], int]
 
     def node_for(self, engine: str, hardware: Hardware, name: str) -> int | None:  # noqa: ARG002
@@ -40,7 +40,7 @@ class OwnFit:
     """An engine moved towards the user's runs."""
 
     base: Engine
-    nodes: Sequence[Node]
+    nodes: Sequence[FittedValue]
     values: Floats
     before: Group
     after: Group
@@ -115,7 +115,7 @@ def fit_own(
 
 def _movable_values(base: Engine, hardware: Sequence[Hardware]) -> MovableValues:
     """Return a node for each fitted value, by architecture where chips have different ones."""
-    nodes: list[Node] = []
+    nodes: list[FittedValue] = []
     positions: dict[tuple[str, str], int] = {}
     for name in type(base.parameters).model_fields:
         values = {}
@@ -129,5 +129,5 @@ def _movable_values(base: Engine, hardware: Sequence[Hardware]) -> MovableValues
                 positions[name, group] = positions[name, next(iter(values))]
                 continue
             positions[name, group] = len(nodes)
-            nodes.append(Node(base.id, "" if alike else group, name, value, value, SHRINK))
+            nodes.append(FittedValue(base.id, "" if alike else group, name, value, value, SHRINK))
     return MovableValues(tuple(nodes), positions)

@@ -13,7 +13,7 @@ BAND = 6.0  # standard deviations that a plausible band spans
 
 
 @dataclass(frozen=True)
-class Node:
+class FittedValue:
     """One fitted value: a parameter of an engine, everywhere or on one group of chips.
 
     group : an architecture or a kind of chip, empty for all
@@ -48,7 +48,7 @@ class ParameterFamily:
     """Engines as their files have them, and the values that a fit owns, parents first."""
 
     engines: dict[str, Engine]
-    nodes: tuple[Node, ...]
+    nodes: tuple[FittedValue, ...]
 
     def chain(self, engine: str) -> Iterator[Engine]:
         """Yield an engine and those it extends."""
@@ -89,6 +89,6 @@ def family_of(engines: Sequence[Engine]) -> ParameterFamily:
                 if quantity.band:
                     low, high = quantity.band
                     center, spread, parent = sqrt(low * high), log(high / low) / BAND, None
-                node = Node(engine.id, group, name, quantity.si, center, spread, parent)
+                node = FittedValue(engine.id, group, name, quantity.si, center, spread, parent)
                 family = replace(family, nodes=(*family.nodes, node))
     return family

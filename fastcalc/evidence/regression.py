@@ -18,7 +18,7 @@ from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
 from fastcalc.catalogue.schema.quantities import Fraction
 from fastcalc.core.chip.machine import EngineParameters
 from fastcalc.errors import InputError
-from fastcalc.evidence.parameters import Node
+from fastcalc.evidence.parameters import FittedValue
 from fastcalc.evidence.stacked import StackedPoints
 from fastcalc.formulas.types import Bools, Floats, Ints
 
@@ -39,7 +39,7 @@ class Values(Protocol):
     """The values that a fit moves."""
 
     @property
-    def nodes(self) -> tuple[Node, ...]:
+    def nodes(self) -> tuple[FittedValue, ...]:
         """Every value, each after the one it overrides."""
 
     def node_for(self, engine: str, hardware: Hardware, name: str) -> int | None:

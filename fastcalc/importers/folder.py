@@ -9,7 +9,7 @@ from fastcalc.evidence.point import Point
 from fastcalc.evidence.points import Points, gathered, points_in
 from fastcalc.evidence.text_files import FileFault, lines_of, opened, text_in
 from fastcalc.importers.foreign import PROGRAMS, Results
-from fastcalc.importers.naming import Names, Options
+from fastcalc.importers.naming import NameLookup, Options
 from fastcalc.importers.setup import checked, ranks_in
 from fastcalc.written import shown
 
@@ -29,7 +29,7 @@ def points_in_folder(folder: Path, *, catalogue: Catalogue, options: Mapping[str
         raise InputError(f"{shown(folder, 200)} holds no {', '.join(SUFFIXES)}")
     if len(files) > MOST_FILES:
         raise InputError(f"{shown(folder, 200)} holds more than {MOST_FILES:,} files of results")
-    results = Results(Options(checked(options), Names(catalogue)))
+    results = Results(Options(checked(options), NameLookup(catalogue)))
     rows: list[Point] = []
     faults: list[FileFault] = []
     for path in files:

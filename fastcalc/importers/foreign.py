@@ -20,7 +20,7 @@ from fastcalc.importers import (
     vllm,
 )
 from fastcalc.importers.json_records import NoNumberError, Record, records
-from fastcalc.importers.naming import Names, Options
+from fastcalc.importers.naming import NameLookup, Options
 from fastcalc.importers.served_run import ServedRun, points_of
 from fastcalc.importers.setup import Unsaid, checked
 from fastcalc.mentions import option
@@ -44,7 +44,7 @@ def foreign_in(
     is needed and missing is a fault, and so is one that only contradicts the file, unless options
     just fill gaps. Raises InputError if a count is not a number.
     """
-    results = Results(Options(checked(options), Names(catalogue)), fills_gaps=fills_gaps)
+    results = Results(Options(checked(options), NameLookup(catalogue)), fills_gaps=fills_gaps)
     results.take(content)
     return results.points(content.file, PurePath(content.file).parent)
 

@@ -119,13 +119,11 @@ def _setup(record: Record, user_options: Options) -> dict[str, Any]:
         no_chip = (
             f"'{shown(gpus[0])}' is no single chip of the catalogue: give {option('hardware')}"
         )
-    elif not gpus:
-        no_chip = (
-            f"the file names no GPU (gpu_info): give {option('hardware')} and {option('chips')}"
-        )
     else:
         give = f"give {option('hardware')} and {option('chips')}"
-        no_chip = f"GPUs of several kinds took part: {give} if one did"
+        no_chip = f"the file names no GPU (gpu_info): {give}"
+        if gpus:
+            no_chip = f"GPUs of several kinds took part: {give} if one did"
     # GPUs hold layers one after another, or rows or tensors of each.
     stated = {name: options[name] for name in LAYOUT if name in options}
     chips = stated.get("chips") or str(len(gpus) or "")
@@ -135,12 +133,7 @@ def _setup(record: Record, user_options: Options) -> dict[str, Any]:
     machine = layout(stated) if not unclear or "chips" in options else {}
     model = options.get("model") or names.model(called) or ""
     stored, no_format = _weights(record, options)
-    keys, values = record.text("type_k"), record.text("type_v")
-    kv, no_cache = options.get("kv") or gguf_format(keys) or "", None
-    if "kv" not in options and (keys != values or (keys and not kv)):
-        no_cache = (
-            f"keys are in '{shown(keys)}' and values in '{shown(values)}': give {option('kv')}"
-        )
+    kv, no_cache = _cache(record, options)
     asked(
         None if hardware else no_chip,
         None if machine else unclear,
@@ -151,6 +144,14 @@ def _setup(record: Record, user_options: Options) -> dict[str, Any]:
     asked(None if machine else f"the file does not say on how many chips: give {option('chips')}")
     engine = options.get("engine", "llama-cpp")
     return columns(machine, hardware=hardware, model=model, engine=engine, weights=stored, kv=kv)
+
+
+def _cache(record: Record, options: dict[str, str]) -> tuple[str, str | None]:
+    keys, values = record.text("type_k"), record.text("type_v")
+    kv = options.get("kv") or gguf_format(keys) or ""
+    if "kv" in options or (keys == values and (kv or not keys)):
+        return kv, None
+    return kv, f"keys are in '{shown(keys)}' and values in '{shown(values)}': give {option('kv')}"
 
 
 def _gpus(record: Record) -> tuple[list[str], str | None]:

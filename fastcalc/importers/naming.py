@@ -18,7 +18,7 @@ from fastcalc.errors import InputError
 from fastcalc.importers.setup import LAYOUT, ranks_in
 
 
-class Names:
+class NameLookup:
     """What names mean in one catalogue, as `chip_id` and `model_id` say; each is found once."""
 
     def __init__(self, catalogue: Catalogue) -> None:
@@ -37,7 +37,7 @@ class Options:
     """
 
     texts: Mapping[str, str]
-    names: Names
+    names: NameLookup
     used: set[str] = field(default_factory=set)
     contradicted: dict[str, str] = field(default_factory=dict)
 

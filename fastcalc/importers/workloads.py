@@ -13,7 +13,7 @@ import numpy as np
 from fastcalc.catalogue.faults import in_order, refuse
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.reader import Document, scan
-from fastcalc.catalogue.schema.workloads import Client, Distribution, Workload
+from fastcalc.catalogue.schema.workloads import Client, Distribution, TrafficFile
 from fastcalc.catalogue.validation import validate
 from fastcalc.core.request_class import Lengths, RequestClass
 from fastcalc.core.reuse import Reuse, SharedPrefixes
@@ -77,7 +77,7 @@ def read_workload(path: Path, *, ttft: float = inf, tpot: float = inf) -> AskedT
 
 
 def _shared(
-    document: Document, workload: Workload, classes: Sequence[RequestClass]
+    document: Document, workload: TrafficFile, classes: Sequence[RequestClass]
 ) -> SharedPrefixes | None:
     """Return the beginnings that requests share; None where no class has any."""
     rates, sizes = [], []
@@ -97,7 +97,7 @@ def _shared(
     return SharedPrefixes(np.concatenate(rates), np.concatenate(sizes), prompt) if rates else None
 
 
-def _document(path: Path) -> tuple[Document, Workload]:
+def _document(path: Path) -> tuple[Document, TrafficFile]:
     document = scan(path)
     empty = [fault for fault in document.faults if fault.rule in ("ST006", "ST007")]
     if empty:
@@ -105,7 +105,7 @@ def _document(path: Path) -> tuple[Document, Workload]:
         raise InputError(f"{empty[0].place}: {first}; {_EXAMPLE}")
     if document.faults:
         raise refuse(in_order(document.faults))
-    workload, faults = validate(document, Workload)
+    workload, faults = validate(document, TrafficFile)
     if workload is None:
         raise refuse(faults)
     return document, workload

@@ -40,7 +40,7 @@ def by_year(table: str, year: int | None) -> float:
 
 
 @dataclass(frozen=True)
-class Part:
+class StackOrChannel:
     """A stack of HBM or a channel of GDDR, as `silicon.yaml` explains it."""
 
     gib: list[float]
@@ -122,10 +122,10 @@ class MemoryParts:
         return (*((self.host,) if self.family == "ddr" else ()), self.type, self.family)
 
     @property
-    def part(self) -> Part | None:
+    def part(self) -> StackOrChannel | None:
         """The stack or channel of its generation, where that is named."""
         generation = row(self.family, self.type) if self.family in ("hbm", "gddr") else {}
-        return Part(**generation) if generation else None
+        return StackOrChannel(**generation) if generation else None
 
     def counts(self, *, capacity: float = 1.0, bandwidth: float = 1.0) -> list[int]:
         """Return how many stacks or channels, of any generation if none is named, give both.
@@ -135,7 +135,9 @@ class MemoryParts:
         if not self.capacity or not self.bandwidth or self.family not in ("hbm", "gddr"):
             return []
         part = self.part
-        parts = [part] if part else [Part(**row) for row in tables()[self.family].values()]
+        parts = (
+            [part] if part else [StackOrChannel(**row) for row in tables()[self.family].values()]
+        )
         gib, rate = self.capacity.si * capacity / GIB, self.bandwidth.si * bandwidth / GB
         low, high = band("visible", "any")
         return [

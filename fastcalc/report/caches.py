@@ -19,7 +19,7 @@ from fastcalc.search.caches import BEHIND, CachedDeployment, CachedTier, break_e
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class CacheAnswer:
     """What a deployment does with each tier: none, its own memory, and those behind it."""
 
     place: CachedDeployment
@@ -171,7 +171,7 @@ _KEY = (
 )
 
 
-def records(answers: Sequence[Answer]) -> list[Record]:
+def records(answers: Sequence[CacheAnswer]) -> list[Record]:
     """Return one record for each tier of each deployment."""
     return [
         plainly(
@@ -194,7 +194,7 @@ def too_large(place: CachedDeployment) -> str:
     )
 
 
-def _sentence(answer: Answer) -> str:
+def _sentence(answer: CacheAnswer) -> str:
     """Say what is found in the chips' memory, and in the largest tier."""
     _, near, *behind = answer.tiers
     model, last = answer.place.location.scenario.model.id, behind[-1]
@@ -206,7 +206,7 @@ def _sentence(answer: Answer) -> str:
 
 
 def parts(
-    answers: Sequence[Answer],
+    answers: Sequence[CacheAnswer],
     rate: float | None,
     reasons: Sequence[str],
     next_command: str,
@@ -237,7 +237,7 @@ _ASSUMED = (
 )
 
 
-def _notes(answer: Answer, rate: float | None) -> list[str]:
+def _notes(answer: CacheAnswer, rate: float | None) -> list[str]:
     place, near = answer.place, answer.tiers[1]
     scenario = place.scenario
     chip, batch = scenario.hardware.id, min(scenario.batches)

@@ -26,7 +26,7 @@ _CHART = 80
 
 
 @dataclass(frozen=True)
-class Start:
+class CurveStart:
     """A batch that a curve starts from, and the smaller one that is faster.
 
     floor_ms : a step of one sequence [ms]
@@ -48,7 +48,7 @@ class Start:
     cost_multiple: float
 
 
-def _usd(start: Start, batch: float, speed: float) -> float | None:
+def _usd(start: CurveStart, batch: float, speed: float) -> float | None:
     """Return dollars a million output tokens; None without a price or such a batch. [USD]"""
     pricing = start.scenario.pricing
     price = pricing.per_chip_hour(start.scenario.hardware)
@@ -68,7 +68,7 @@ _UNDETERMINED = (
     "cost_multiple",
 )
 
-COLUMNS: tuple[Column[Start], ...] = (
+COLUMNS: tuple[Column[CurveStart], ...] = (
     Column("hardware", "text", "id of the chip", "scenario.hardware.id"),
     Column("model", "text", "id of the model", "scenario.model.id"),
     Column(
@@ -140,10 +140,10 @@ def curve_records(study: Study) -> list[Record]:
     ]
 
 
-def _starts(study: Study, curve: Curve) -> Iterator[Start]:
+def _starts(study: Study, curve: Curve) -> Iterator[CurveStart]:
     multiples = curve.multiple
     for place, batch in enumerate(curve.starts.tolist()):
-        yield Start(
+        yield CurveStart(
             study=study,
             scenario=curve.space.scenario,
             floor_ms=1e3 * curve.floor,

@@ -10,7 +10,7 @@ from fastcalc.report.numbers_as_text import of_kind
 from fastcalc.report.records import Record, compare_records, plainly
 from fastcalc.search.sensitivity.answers import FIGURES
 from fastcalc.search.sensitivity.effects import NEARLY, Effect
-from fastcalc.search.sensitivity.targets import Alone, Goal
+from fastcalc.search.sensitivity.targets import Goal, NeededValue
 
 KEYS = {
     "speed": "tokens_per_s_per_user",
@@ -35,7 +35,7 @@ class MovedNumber:
     place: int
     point: Record
     effect: Effect
-    alone: Alone | None
+    alone: NeededValue | None
 
     @property
     def path(self) -> str:

@@ -70,7 +70,7 @@ class RowScore:
 
 
 @dataclass(frozen=True)
-class Belief:
+class RowBelief:
     """What is believed of the rows of one kind of a deployment.
 
     scores : of these rows
@@ -179,7 +179,7 @@ def _evenly(scores: Sequence[RowScore]) -> list[RowScore]:
     return [ordered[place] for place in places]
 
 
-def _beliefs(deployment: OwnDeployment, scores: Sequence[RowScore]) -> list[Belief]:
+def _beliefs(deployment: OwnDeployment, scores: Sequence[RowScore]) -> list[RowBelief]:
     """Return what is believed of each kind of row that there is."""
     by_all, _ = interpolated(deployment)
     beliefs = []
@@ -188,7 +188,7 @@ def _beliefs(deployment: OwnDeployment, scores: Sequence[RowScore]) -> list[Beli
         if places:
             slower, width = zip(*(by_all[place] for place in places), strict=True)
             rows = [scores[place] for place in places]
-            beliefs.append(Belief(kind, deployment, rows, slower, width))
+            beliefs.append(RowBelief(kind, deployment, rows, slower, width))
     return beliefs
 
 

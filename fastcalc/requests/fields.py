@@ -10,7 +10,7 @@ from fastcalc.requests import offered
 
 
 @dataclass(frozen=True)
-class Setting:
+class FieldSetting:
     """What is shown of a field, and how its text is read.
 
     metavar : what stands for its value; None for a flag that takes none
@@ -45,8 +45,8 @@ class Setting:
 class Request:
     """A group of fields, or what a command is asked: its own fields and its groups'.
 
-    A field has a default and a `Setting`; a class that repeats a field without the latter changes
-    the default alone. The summary of a group heads it in ``--help``.
+    A field has a default and a `FieldSetting`; a class that repeats a field without the latter
+    changes the default alone. The summary of a group heads it in ``--help``.
 
     examples : commands that ``--help`` shows; tests run them
     """
@@ -83,11 +83,11 @@ def declared(request: type[Request]) -> dict[str, tuple[Any, str]]:
     return annotations
 
 
-def argument(metavar: str, summary: str, **settings: Any) -> Setting:
+def argument(metavar: str, summary: str, **settings: Any) -> FieldSetting:
     """Return what is shown of an argument; the shell completes the words of its metavar."""
-    return Setting(metavar, summary, is_argument=True, **settings)
+    return FieldSetting(metavar, summary, is_argument=True, **settings)
 
 
-def flag(metavar: str | None, summary: str, *names: str, **settings: Any) -> Setting:
+def flag(metavar: str | None, summary: str, *names: str, **settings: Any) -> FieldSetting:
     """Return what is shown of a flag; one that takes no value has no metavar."""
-    return Setting(metavar, summary, names, **settings)
+    return FieldSetting(metavar, summary, names, **settings)

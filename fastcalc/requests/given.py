@@ -9,7 +9,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model
 from fastcalc.errors import InputError
-from fastcalc.requests.fields import Request, Setting, declared
+from fastcalc.requests.fields import FieldSetting, Request, declared
 from fastcalc.written import shown
 
 ModelGiven = str | Path | Model
@@ -49,7 +49,7 @@ def from_python(request: type[Request], name: str, value: Any) -> Any:
 
     What a command line repeats is a list, what it separates by commas a tuple.
     """
-    setting: Setting = declared(request)[name][0].__metadata__[0]
+    setting: FieldSetting = declared(request)[name][0].__metadata__[0]
     if isinstance(value, str) and setting.parser is not None:
         return setting.parser(value)
     accepted = _taken(name, value, _kinds(request)[name])

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fastcalc.mentions import option
 from fastcalc.requests import offered
-from fastcalc.requests.fields import Request, Setting, argument, declared, flag
+from fastcalc.requests.fields import FieldSetting, Request, argument, declared, flag
 from fastcalc.requests.readers import file_of, format_of, kind_of, share_of, tokens_of
 
 if TYPE_CHECKING:
@@ -46,11 +46,11 @@ class ModelName(Request):
     ]
 
 
-def _tokens(name: str, summary: str) -> Setting:
+def _tokens(name: str, summary: str) -> FieldSetting:
     return flag("TOKENS", summary, parser=tokens_of(option(name)))
 
 
-def a_share(name: str, summary: str, **settings: Any) -> Setting:
+def a_share(name: str, summary: str, **settings: Any) -> FieldSetting:
     """Return what is shown of a flag that takes a share."""
     return flag("SHARE", summary, parser=share_of(option(name)), **settings)
 
@@ -81,11 +81,11 @@ class PrefixHits(Request):
     ] = None
 
 
-def _format(name: str, summary: str) -> Setting:
+def _format(name: str, summary: str) -> FieldSetting:
     return flag("FORMAT", summary, parser=format_of(option(name)), completion=offered.formats)
 
 
-def formats_named(summary: str, metavar: str = "NAMES") -> Setting:
+def formats_named(summary: str, metavar: str = "NAMES") -> FieldSetting:
     """Return what is shown of a flag that names formats."""
     return flag(metavar, summary, completion=offered.formats)
 
@@ -118,7 +118,7 @@ class DraftsToTry(Request):
     ] = None
 
 
-def chips_named(summary: str, metavar: str = "CHIPS") -> Setting:
+def chips_named(summary: str, metavar: str = "CHIPS") -> FieldSetting:
     """Return what is shown of a flag that names chips."""
     return flag(metavar, summary, completion=offered.hardware)
 
@@ -145,7 +145,7 @@ class AnyChips(Request):
     ] = ChipNames.on
 
 
-def engine_named(summary: str, metavar: str = "NAME") -> Setting:
+def engine_named(summary: str, metavar: str = "NAME") -> FieldSetting:
     """Return what is shown of a flag that names engines."""
     return flag(metavar, summary, completion=offered.engines)
 
@@ -304,7 +304,7 @@ class OutputFile(Request):
     ] = None
 
 
-def format_named(formats: str) -> Setting:
+def format_named(formats: str) -> FieldSetting:
     """Return what is shown of ``--format`` where a command writes some formats, its own first."""
     return flag(formats, f"Output format; by the ending of {option('out')} unless given.")
 
@@ -333,7 +333,7 @@ class Reading(Request):
     wide: Annotated[bool, flag(None, "Print every column and row.")] = False
 
 
-def _folder(variable: str, kind: str) -> Setting:
+def _folder(variable: str, kind: str) -> FieldSetting:
     summary = f"Folder of your own {kind} YAMLs."
     return flag("FOLDER", summary, variable=variable, is_repeated=True)
 

@@ -136,7 +136,7 @@ class Client(Entry):
         return self
 
 
-class Workload(Entry):
+class TrafficFile(Entry):
     """A workload: how many requests a second, and of which classes."""
 
     version: Literal["1", "2"] = "2"

@@ -209,7 +209,7 @@ def traffic_slope(
     return finding(estimate.tpot_in_traffic / estimate.tpot, *parts)
 
 
-class Deployed(NamedTuple):
+class DeployedModels(NamedTuple):
     """Models on one kind of chip each, as parallel lists; 0 chips are the fewest that hold one.
 
     Where the chips stated do not hold a batch, as many as do.
@@ -235,7 +235,7 @@ class Deployed(NamedTuple):
 
 
 def reading_over_computing(
-    *, catalogue: Catalogue, deployed: Deployed, batch: float, prompt: float
+    *, catalogue: Catalogue, deployed: DeployedModels, batch: float, prompt: float
 ) -> Finding:
     """Return the time that a decode step reads memory over the time that it computes. [1]"""
     times = [
@@ -253,7 +253,7 @@ def reading_over_computing(
     return finding(np.array([reading / computing for reading, computing in times]), *parts)
 
 
-def message_share(*, catalogue: Catalogue, deployed: Deployed, batch: float) -> Array:
+def message_share(*, catalogue: Catalogue, deployed: DeployedModels, batch: float) -> Array:
     """Return the share of a decode step in which chips wait for messages of others. [1]"""
     return np.array(
         [

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fastcalc.mentions import option
-from fastcalc.report.caches import Answer
+from fastcalc.report.caches import CacheAnswer
 from fastcalc.report.charts.drawing import MOST, Chart, Panel, Series, axes
 from fastcalc.report.numbers_as_text import number, size
 
@@ -13,7 +13,7 @@ _SIZES = 25
 """Sizes between the ends of a line. [1]"""
 
 
-def hits(answers: Sequence[Answer]) -> Chart:
+def hits(answers: Sequence[CacheAnswer]) -> Chart:
     """Return the share found against the size of the cache, a line for each kind of chip.
 
     Its tiers are marked: the chips' own memory, the host's, and the sizes that were tried.

@@ -32,7 +32,7 @@ _LEAST = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class OtherValue:
     """Another value of a number.
 
     value : ten per cent off, or the next that a file may hold; None beyond its limit
@@ -57,8 +57,8 @@ class Effect:
 
     lever: Lever
     elasticity: Answers
-    raised: Step
-    lowered: Step
+    raised: OtherValue
+    lowered: OtherValue
     reach: Floats
     enough: Floats
 
@@ -99,7 +99,7 @@ def _nothing(scenario: Scenario) -> Answers:
     return Answers(*(np.full(len(scenario.batches), nan) for _ in FIGURES))
 
 
-def _step(scenario: Scenario, base: Answers, lever: Lever, factor: float) -> Step:
+def _step(scenario: Scenario, base: Answers, lever: Lever, factor: float) -> OtherValue:
     """Return a number times a factor, or the next value beyond that a file may hold."""
     value, limit = lever.number.value, lever.number.limit
     values: Iterable[float] = [min(max(value * factor, limit.minimum), limit.maximum)]
@@ -112,8 +112,8 @@ def _step(scenario: Scenario, base: Answers, lever: Lever, factor: float) -> Ste
         if moved in limit and moved != value:
             answers = moved_answers(scenario, lever, moved)
             if answers is not None:
-                return Step(moved, answers.over(base))
-    return Step(None, _nothing(scenario))
+                return OtherValue(moved, answers.over(base))
+    return OtherValue(None, _nothing(scenario))
 
 
 def _local_slope(scenario: Scenario, base: Answers, lever: Lever) -> Answers:

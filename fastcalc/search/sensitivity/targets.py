@@ -32,7 +32,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Alone:
+class NeededValue:
     """What one number would have to be.
 
     value : that reaches the target, nearest to what it is; None where none does
@@ -71,7 +71,7 @@ class Goal:
 
     scenario: Scenario
     target: Target
-    alone: Sequence[Alone]
+    alone: Sequence[NeededValue]
     pair: Pair | None
 
 
@@ -92,26 +92,26 @@ def goal(outcome: Outcome, place: int, target: Target) -> Goal:
     return Goal(scenario, target, answers, pair)
 
 
-def _alone(scenario: Scenario, lever: Lever, target: Target) -> Alone:
+def _alone(scenario: Scenario, lever: Lever, target: Target) -> NeededValue:
     def figure(value: float) -> float:
         return float(moved_figure(scenario, {lever: value}, target.figure)[0])
 
     now = lever.number.value
     if target.reached(figure(now)):
-        return Alone(lever, now, figure(now))
+        return NeededValue(lever, now, figure(now))
     if lever.is_choice:
         return _chosen(lever, target, figure)
     low, high = ends_of(lever)
     at_low, at_high = figure(low), figure(high)
     end, extreme = (high, at_high) if target.better(at_high, at_low) else (low, at_low)
     if not target.reached(extreme):
-        return Alone(lever, None, extreme)
+        return NeededValue(lever, None, extreme)
     is_whole = lever.number.limit.is_whole
     value = nearest(lambda value: target.reached(figure(value)), end, now, is_whole=is_whole)
-    return Alone(lever, value, extreme)
+    return NeededValue(lever, value, extreme)
 
 
-def _chosen(lever: Lever, target: Target, figure: Callable[[float], float]) -> Alone:
+def _chosen(lever: Lever, target: Target, figure: Callable[[float], float]) -> NeededValue:
     """Return the nearest value that reaches a target where more may be better or worse.
 
     It is doubled and halved until it does; the nearest between there and the last is taken.
@@ -131,7 +131,7 @@ def _chosen(lever: Lever, target: Target, figure: Callable[[float], float]) -> A
                 break
             before = value
     nearest_value = min(reaching, key=lambda value: abs(log(value / now)), default=None)
-    return Alone(lever, nearest_value, extreme)
+    return NeededValue(lever, nearest_value, extreme)
 
 
 def _between(
