@@ -29,7 +29,7 @@ from fastcalc.report.charts.drawing import (
 )
 from fastcalc.report.charts.figure import figure
 from fastcalc.report.charts.highlight import FEW, highlighted
-from fastcalc.report.charts.labels import placed
+from fastcalc.report.charts.labels import fitted, placed
 from fastcalc.report.charts.look import Look
 from fastcalc.requests.drawings import Plot
 from tests.helpers import ROOT, contrast, outcome, run
@@ -189,8 +189,8 @@ def test_accuracy_draws_rates_and_times_apart_with_the_range_as_the_band():
     assert (left_out.x.tolist(), left_out.y.tolist()) == ([100.0], [140.0])
     assert (set_aside.x.tolist(), set_aside.name) == ([50.0], "aside")
     assert (seconds.x.tolist(), seconds.y.tolist()) == ([2.0], [4.0])
-    assert "50 % in range" in rates.title
-    assert "1 in s, 0 % in range" in times.title
+    assert "50 % inside" in rates.title
+    assert "1 time, 0 % inside" in times.title
     assert line.high / line.y == pytest.approx([2.0, 2.0])
     assert line.low / line.y == pytest.approx([0.5, 0.5])
     assert rates.across.high < 200.0
@@ -212,6 +212,19 @@ def test_a_name_stands_at_its_line_where_that_is_clear_and_else_in_a_column():
     assert labels["below, same"].end == pytest.approx((100.0, 10.0))
     # The mean of both stays where it was wanted, a line apart.
     assert [labels["below, same"].y, labels["amid"].y] == pytest.approx([6.0, 18.0])
+
+
+def test_names_fit_in_what_is_left_of_the_width():
+    """Two lines on each other are named in 12 letters, 48 wide, where 60 are a name's share of 200.
+
+    Beside these, 140 are left to the plot, of which 42 would be a share: the names do not change.
+    """
+    x = np.array([0.0, 1.0])
+    twins = [Series(name, x, x, place) for place, name in enumerate(("aaaaa", "bbbbb"))]
+    panel = Panel("", ChartAxis("x", 0.0, 1.0, 0), ChartAxis("y", 0.0, 1.0, 0), twins)
+    (label,), left = fitted(panel, 200.0, 100.0, lambda text: 4.0 * len(text), 12.0)
+    assert (label.name, label.x + 48.0, left) == ("aaaaa, bbbbb", 200.0, 140.0)
+
 
 
 # -- axes and colours --------------------------------------------------------------------

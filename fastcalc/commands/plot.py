@@ -5,7 +5,7 @@ from pathlib import Path
 from fastcalc.commands import loading, output
 from fastcalc.commands.answer import CommandAnswer, page
 from fastcalc.errors import InputError
-from fastcalc.mentions import as_flags, option
+from fastcalc.mentions import as_flags, as_prose, option
 from fastcalc.report.chart import parts
 from fastcalc.report.charts import figure
 from fastcalc.report.charts.highlight import highlighted
@@ -37,7 +37,8 @@ def run(request: Plot) -> int:
         )
         return 1
     output.warn([*answer.notes, *answer.reasons])
-    chart = highlighted(answer.charts[kind]().worded(as_flags), look.highlight)
+    wording = as_prose if ending else as_flags  # who sees a picture has no command line
+    chart = highlighted(answer.charts[kind]().worded(wording), look.highlight)
     if ending is None:
         is_ascii = request.out is None and not output.draws()
         page(request, lambda screen: parts(chart, min(screen.width, _WIDEST), is_ascii=is_ascii))

@@ -16,7 +16,7 @@ from fastcalc.commands.answer import CommandAnswer, screen, write
 from fastcalc.commands.output import whole
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import Array
-from fastcalc.mentions import as_arguments, written
+from fastcalc.mentions import as_arguments, as_prose, written
 from fastcalc.records.columns import NEEDS_FIT, Columns, flat
 from fastcalc.report import console, record_tables
 from fastcalc.report.console import Notes
@@ -210,7 +210,7 @@ class Table(Sequence[Record]):
         ending = figure.ending_of(where) if where else None
         kind = choice(kind or next(iter(charts)), "kind", tuple(charts))
         drawn = look_of(Drawing(**look))
-        chart = highlighted(charts[kind]().worded(as_arguments), drawn.highlight)
+        chart = highlighted(charts[kind]().worded(as_prose), drawn.highlight)
         picture = figure.figure(chart, drawn)
         if where:
             with whole(where) as draft:

@@ -15,7 +15,7 @@ from fastcalc.report.charts.drawing import Chart
 from fastcalc.report.charts.of_measurements import before_and_after
 from fastcalc.report.console import Listing, Notes, Part, Screen, on_one_screen
 from fastcalc.report.diagnosis import Answer, by_default, sentence, verdict
-from fastcalc.report.numbers_as_text import number
+from fastcalc.report.numbers_as_text import listed, number
 from fastcalc.report.record_tables import numbers, words
 
 _MOST_LINES = 6  # points that are drawn, so that all fits one screen
@@ -162,5 +162,6 @@ def chart(diagnosis: Diagnosis) -> Chart:
         diagnosis.before,
         after,
         (low, high),
-        [verdict(diagnosis)],
+        finding=f"{verdict(diagnosis)}.",
+        grounds=f"Engines: {listed(sorted({p.engine_used for p in diagnosis.predictions}))}.",
     )

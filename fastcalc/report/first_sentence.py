@@ -75,6 +75,26 @@ def first_sentence(outcomes: Sequence[Outcome]) -> str:
     return " ".join(filter(None, sentences(outcomes)))
 
 
+def leaders(outcomes: Sequence[Outcome]) -> tuple[str, str]:
+    """Return in short which chips are fastest, and which are cheapest; empty where none is.
+
+    outcomes : of one model
+    """
+    runs = [
+        TableRow(record, outcome) for outcome in outcomes for record in compare_records([outcome])
+    ]
+    fitting = [run for run in runs if run.record["fits"]]
+    if not fitting:
+        return "", ""
+    fastest = _fastest_run(fitting)
+    priced = [run for run in fitting if run.price is not None]
+    cheap = ""
+    if priced:
+        cheapest = _cheapest_run(priced)
+        cheap = f"{cheapest.name}, ${dollars(cheapest.price)}/Mtok"
+    return f"{fastest.name}, {number(float(fastest.speed.expected))} tokens/s a user", cheap
+
+
 def sentences(outcomes: Sequence[Outcome]) -> tuple[str, str, str]:
     """Return who is fastest, who is cheapest where there are several, and what is left out."""
     all_runs = [

@@ -128,6 +128,15 @@ def many(count: float, noun: str) -> str:
     return f"{count:,.0f} {noun}{'s' * (count != 1)}"
 
 
+def capital(sentence: str) -> str:
+    """Return a sentence with a capital.
+
+    >>> capital("four of five"), capital("")
+    ('Four of five', '')
+    """
+    return sentence[:1].upper() + sentence[1:]
+
+
 def listed(names: Sequence[str], last: str = "and") -> str:
     """Return names as a sentence lists them.
 

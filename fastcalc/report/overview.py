@@ -57,13 +57,19 @@ def heading(outcomes: Sequence[Outcome]) -> str:
 
     outcomes : of one model
     """
-    work, traffic = outcomes[0].placement.work, outcomes[0].scenario.traffic
+    work = outcomes[0].placement.work
     model_text = (
         f"{outcomes[0].scenario.model.name}: {parameters(work.total_parameters)} parameters, "
         f"{work.weight_format} {size(work.weight_bytes)}"
     )
+    return f"{model_text}; {case(outcomes)}"
+
+
+def case(outcomes: Sequence[Outcome]) -> str:
+    """Return the requests, and what else moves the numbers and is not as where nothing is asked."""
+    traffic = outcomes[0].scenario.traffic
     tokens = f"prompt {traffic.prompt:,.0f}, output {traffic.output:,.0f} tokens"
-    return "; ".join([model_text, tokens, *_settings(outcomes)])
+    return "; ".join([tokens, *_settings(outcomes)])
 
 
 def _settings(outcomes: Sequence[Outcome]) -> Iterator[str]:

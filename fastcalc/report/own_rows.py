@@ -169,6 +169,8 @@ def chart(deployments: Sequence[OwnDeployment], engine: str) -> Chart:
         np.array([score.before for score in scores]),
         np.array([np.nan if score.now is None else score.now for score in scores]),
         notes=[f"before: by {engine}; after: each row by the other rows", *_notes(scores)],
+        finding=_finding(scores),
+        grounds=f"Engine: {engine}.",
     )
 
 
@@ -192,16 +194,26 @@ def _beliefs(deployment: OwnDeployment, scores: Sequence[RowScore]) -> list[RowB
     return beliefs
 
 
-def _error(ratios: Sequence[float]) -> float:
-    return exp(median(abs(log(ratio)) for ratio in ratios))
+def _error(ratios: Sequence[float | None]) -> float:
+    """Return the factor within which half of some ratios are; those that are None have no say."""
+    return exp(median(abs(log(ratio)) for ratio in ratios if ratio is not None))
+
+
+def _finding(scores: Sequence[RowScore]) -> str:
+    if len(scores) == 1:
+        return ""
+    before, now = (_error([getattr(s, name) for s in scores]) for name in ("before", "now"))
+    return (
+        f"Half of {many(len(scores), 'row')} are within a factor of {before:.2f} before, "
+        f"{now:.2f} after."
+    )
 
 
 def _notes(scores: Sequence[RowScore]) -> list[str]:
     """Return what the rows leave open."""
     if len(scores) == 1:
         return ["a second row would test what this one says"]
-    before = _error([score.before for score in scores])
-    now = _error([score.now for score in scores if score.now is not None])
+    before, now = (_error([getattr(s, name) for s in scores]) for name in ("before", "now"))
     if now > _AS_MUCH * before:
         return [
             f"off by {before:.2f} in the median, each by the others by {now:.2f}, no nearer, so "

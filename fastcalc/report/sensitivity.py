@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import islice
 from math import isfinite
 from typing import Any
 
@@ -10,7 +11,7 @@ from fastcalc.report import compare, overview, record_tables
 from fastcalc.report.console import Part, Screen, TextTable
 from fastcalc.report.headings import TableColumn
 from fastcalc.report.moved_numbers import KEYS, MovedNumber, rank
-from fastcalc.report.numbers_as_text import counted, listed, number, of_kind
+from fastcalc.report.numbers_as_text import capital, counted, listed, number, of_kind
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.search.sensitivity.targets import Goal
 
@@ -130,29 +131,37 @@ def _by_distance(rows: Sequence[MovedNumber]) -> list[MovedNumber]:
 
 def sentence(rows: Sequence[MovedNumber]) -> str:
     """Say how fast it is, what limits it, what buys most, and what buys nothing more."""
-    slopes = (row for row in rows if isfinite(row.elasticity))
-    designed = [row for row in slopes if row.effect.lever.file != "model"]
-    bought = [row for row in designed if abs(row.elasticity) >= _WORTH][:2]
-    buys = [
+    bought = capital("; ".join([*buys(rows), *buys_nothing(rows)]))
+    return f"{today(rows[0])} {bought}{'.' * bool(bought)}".strip()
+
+
+def buys(rows: Sequence[MovedNumber]) -> list[str]:
+    """Say what buys most, of chip and engine."""
+    worth = (row for row in _designed(rows) if abs(row.elasticity) >= _WORTH)
+    return [
         f"a per cent {'more' if row.elasticity > 0 else 'less'} of {row.path} buys "
         f"{number(abs(row.elasticity), 2)} %"
-        for row in bought
+        for row in islice(worth, 2)
     ]
-    spare = [row for row in designed if row.effect.lever.file == "hardware" and row.is_spare]
+
+
+def buys_nothing(rows: Sequence[MovedNumber]) -> list[str]:
+    """Say what of a chip buys nothing more beyond which value."""
+    spare = [row for row in _designed(rows) if row.effect.lever.file == "hardware" and row.is_spare]
     spare = sorted(spare, key=lambda row: row.enough / row.effect.lever.number.value)[:3]
-    beyond = [f"{row.path} buys nothing beyond {row.text(row.enough)}" for row in spare]
-    return f"{_today(rows[0])} {_capital('; '.join([*buys, *beyond]))}".strip()
+    return [f"{row.path} buys nothing beyond {row.text(row.enough)}" for row in spare]
+
+
+def _designed(rows: Sequence[MovedNumber]) -> list[MovedNumber]:
+    return [row for row in rows if isfinite(row.elasticity) and row.effect.lever.file != "model"]
 
 
 _WORTH = 0.05
 """Per cent for a per cent from which a sentence names a number. [1]"""
 
 
-def _capital(sentence: str) -> str:
-    return f"{sentence[0].upper()}{sentence[1:]}." if sentence else ""
-
-
-def _today(row: MovedNumber) -> str:
+def today(row: MovedNumber) -> str:
+    """Say how fast it is without any change, and what limits it."""
     point = row.point
     gives = "gives" if point["chips"] == 1 else "give"
     chips = counted(point["chips"], point["hardware"])
@@ -164,7 +173,7 @@ def _today(row: MovedNumber) -> str:
 
 def _reaching(rows: Sequence[MovedNumber], goal: Goal) -> str:
     """Say which number alone reaches a target, and which two with the least change."""
-    opening = f"{_today(rows[0])} {_wanted(goal)}"
+    opening = f"{today(rows[0])} {_wanted(goal)}"
     if all(row.alone is not None and row.alone.factor == 1.0 for row in rows):
         return f"{opening} is reached as it is."
     reaching = [

@@ -37,12 +37,13 @@ def draw_bars(
     """Draw parts of wholes; what is too narrow for its name stands in the key above."""
     aside = 8.0 + max(letters.measure(bar.says) for bar in bars)
     plot, wide = _plot(drawing, [bar.name for bar in bars], aside, letters, area)
+    frame: dict[str, Any] = {"color": "none", "edgecolor": look.ink, "linewidth": 0.5}
     for place, bar in enumerate(bars):
         left = 0.0
         for name, colour, share in bar.parts:
             fill = look.filled(colour)
             plot.barh(place, share, left=left, height=0.66, linewidth=0.0, **fill)
-            if share * wide > letters.measure(name) + 6.0 and "hatch" not in fill:
+            if share * wide > letters.measure(name) + 6.0 and not fill.get("hatch"):
                 middle: dict[str, Any] = {
                     "ha": "center",
                     "va": "center_baseline",
@@ -51,7 +52,7 @@ def draw_bars(
                 ink = ink_on(fill["facecolor"])
                 plot.text(left + share / 2.0, place, name, color=ink, **middle)
             left += share
-        plot.barh(place, 1.0, color="none", edgecolor=look.ink, linewidth=0.5, height=0.66)
+        plot.barh(place, 1.0, height=0.66, clip_on=False, **frame)
         plot.text(1.0 + 6.0 / wide, place, bar.says, va="center_baseline", fontsize=letters.size)
     plot.set_xlim(0.0, 1.0)
     quarters = [0.0, 0.25, 0.5, 0.75, 1.0]

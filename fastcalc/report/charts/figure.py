@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.report.charts import bars
-from fastcalc.report.charts.drawing import Chart
+from fastcalc.report.charts.drawing import GREY, Chart
 from fastcalc.report.charts.look import Letters, Look
 from fastcalc.report.charts.plots import Grid, draw_key
 from fastcalc.written import shown
@@ -25,6 +25,7 @@ _STYLE: dict[str, Any] = {
     "pdf.fonttype": 42,
     "font.family": "sans-serif",
     "text.parse_math": False,
+    "text.hinting": "no_hinting",  # else letters are as wide as dots allow, and not as measured
     "axes.spines.top": False,
     "axes.spines.right": False,
     "hatch.linewidth": 0.5,
@@ -35,6 +36,8 @@ _LONG = 100
 """Characters from which a title is in smaller letters."""
 _LOWEST = 50.0
 """Height of a plot, at least. [pt]"""
+_FEW_GREY = 2
+"""Grey lines that a key names."""
 
 
 @dataclass(frozen=True)
@@ -86,10 +89,14 @@ class Sheet:
         return max(int((self.wide - 2.0 * _PAD) / (widest + 4.5 * self.letters.size)), 1)
 
     @property
+    def key_high(self) -> float:
+        """Height of the key. [pt]"""
+        return 1.1 * self.letters.line * ceil(len(self.entries) / self.key_columns)
+
+    @property
     def top(self) -> float:
         """Height of title and key. [pt]"""
-        rows = ceil(len(self.entries) / self.key_columns)
-        return self.high(self.head) + 1.15 * self.letters.line * rows
+        return self.high(self.head) + self.key_high
 
     def write(self, drawing: "Figure") -> None:
         """Write title and notes."""
@@ -149,7 +156,8 @@ def figure(chart: Chart, look: Look | None = None) -> "Figure":
         if chart.panels:
             grid.draw(drawing, look, area)
         if sheet.entries:
-            draw_key(drawing, sheet.entries, look, sheet.letters, sheet.key_columns, area[3])
+            key_top = area[3] + sheet.key_high
+            draw_key(drawing, sheet.entries, look, sheet.letters, sheet.key_columns, key_top)
     return drawing
 
 
@@ -162,17 +170,20 @@ def _entries(chart: Chart) -> list[tuple[str, int, str]]:
     if chart.swings:
         return bars.WAYS
     lines = [line for panel in chart.panels for line in panel.series if line.name]
-    is_map = any(panel.heights for panel in chart.panels)
-    if is_map or len(chart.panels) > 1:
-        main = {line.colour for line in lines if line.style in ("line", "area")}
-        return list(
-            dict.fromkeys(
-                (line.name, line.colour, "area" if is_map else line.style)
-                for line in lines
-                if line.style in ("line", "area") or line.colour not in main
-            )
-        )
-    return []
+    if any(panel.heights for panel in chart.panels):
+        return list(dict.fromkeys((line.name, line.colour, "spot") for line in lines))
+    if len(chart.panels) < 2:
+        return []
+    main = {line.colour for line in lines if line.style in ("line", "area")}
+    entries = dict.fromkeys(
+        (line.name, line.colour, line.style)
+        for line in lines
+        if line.style in ("line", "area") or line.colour not in main
+    )
+    grey = [name for name, colour, style in entries if (colour, style) == (GREY, "line")]
+    told_apart = [entry for entry in entries if entry[1:] != (GREY, "line")]
+    named = ", ".join(grey) if len(grey) <= _FEW_GREY else f"{len(grey)} others"
+    return [*told_apart, *[(named, GREY, "line")][: len(grey)]]
 
 
 def ending_of(file: Path | None) -> str | None:

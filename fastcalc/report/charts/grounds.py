@@ -8,7 +8,7 @@ from fastcalc.report.compare import basis_of, priced
 from fastcalc.report.numbers_as_text import listed
 
 
-def grounds(scenarios: Sequence[Scenario]) -> str:
+def grounds(scenarios: Sequence[Scenario], *, is_priced: bool = True) -> str:
     """Return the prices of an hour and the engines of some scenarios, of many in short."""
     pricing = scenarios[0].pricing
     chips = list({scenario.hardware.id: scenario.hardware for scenario in scenarios}.values())
@@ -16,6 +16,8 @@ def grounds(scenarios: Sequence[Scenario]) -> str:
     engines = {scenario.engine.id: scenario.engine for scenario in scenarios}
     named = [f"{engine.name} ({engine.date or 'undated'})" for engine in engines.values()]
     rests_on = [f"Engine{'s' * (len(named) > 1)}: {listed(named)}."]
+    if not is_priced:
+        return rests_on[0]
     if 0 < len(chips) <= FEW:
         shown = ", ".join(priced(pricing, chip, in_short=True) for chip in chips)
         rests_on.insert(0, f"Prices, {basis_of(pricing)}, $ a chip-hour: {shown}.")

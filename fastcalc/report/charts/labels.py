@@ -10,6 +10,8 @@ from fastcalc.report.charts.drawing import GREY, Panel, Series
 
 GAP = 12.0
 """Between the plot and the column, which leader lines cross. [pt]"""
+MARK = 9.0
+"""Room for a line's marker before its name in the column. [pt]"""
 _ALIKE = 1.5
 """How near lines are that cannot be told apart. [pt]"""
 _CLEAR = 2.0
@@ -23,6 +25,7 @@ class Label:
     """A name and where it begins, from the lower left corner of the plot upwards, and its line.
 
     end : of the line, where a leader begins; None where the name stands at it
+    is_marked : whether the line's marker stands before the name, in the room of `MARK`
     """
 
     name: str
@@ -30,6 +33,7 @@ class Label:
     y: float
     colour: int
     end: tuple[float, float] | None
+    is_marked: bool = False
 
 
 def spread(heights: Sequence[float], line: float, low: float, high: float) -> list[float]:
@@ -71,9 +75,10 @@ def line_names(
         for series in group:
             joined = f"{names[-1][0]}, {series.name}" if len(names) > before else ""
             if joined and width_of(joined) < _JOINED * wide:
-                names[-1] = joined, group
+                names[-1] = joined, names[-1][1]
             else:
-                names.append((series.name, group))
+                with_it = [other for other in group if other is not series]
+                names.append((series.name, [series, *with_it]))
     return names
 
 
@@ -118,7 +123,12 @@ def is_on(panel: Panel, line: Series, other: Series, high: float) -> bool:
 
 
 def placed(
-    panel: Panel, wide: float, high: float, width_of: Callable[[str], float], line: float
+    panel: Panel,
+    wide: float,
+    high: float,
+    width_of: Callable[[str], float],
+    line: float,
+    whole: float | None = None,
 ) -> list[Label]:
     """Return the names of a plot: none covers another, a line or a point.
 
@@ -127,11 +137,12 @@ def placed(
     wide, high : of the plot [pt]
     width_of : returns the width of a text [pt]
     line : height of one [pt]
+    whole : width of plot and column [pt]
     """
     labels: list[Label] = []
-    column: list[tuple[str, int, tuple[float, float]]] = []
+    column: list[tuple[str, Series, tuple[float, float]]] = []
     boxes: list[tuple[float, float, float, float]] = []
-    for name, group in line_names(panel, wide, high, width_of):
+    for name, group in line_names(panel, whole or wide, high, width_of):
         colour = group[0].colour
         end = _end(panel, group[0], wide, high)
         left = end[0] + 6.0
@@ -141,16 +152,37 @@ def placed(
             boxes.append(box)
             labels.append(Label(name, left, end[1], colour, None))
         else:
-            column.append((name, colour, end))
+            column.append((name, group[0], end))
     room = int((high + line) / line)
-    column.sort(key=lambda entry: entry[1] == GREY)  # those in colour first, to be kept
+    column.sort(key=lambda entry: entry[1].colour == GREY)  # those in colour first, to be kept
     column = sorted(column[:room], key=lambda entry: entry[2][1])
     heights = spread([end[1] for *_, end in column], line, 0.0, high)
+    # What a leader leads to is told by its marker, too, where there are several in colour.
+    marked = {line.colour for _, line, _ in column if line.style != "area"} - {GREY}
+    left = wide + GAP + MARK * (len(marked) > 1)
     labels += [
-        Label(name, wide + GAP, height, colour, end)
-        for (name, colour, end), height in zip(column, heights, strict=True)
+        Label(name, left, height, line.colour, end, len(marked) > 1 and line.colour in marked)
+        for (name, line, end), height in zip(column, heights, strict=True)
     ]
     return labels
+
+
+def fitted(
+    panel: Panel, wide: float, high: float, width_of: Callable[[str], float], line: float
+) -> tuple[list[Label], float]:
+    """Return the names of a plot, as of `placed`, and the width that they leave to it. [pt]"""
+    left = wide
+    while True:  # which names stand inside depends on the room that the others take
+        labels = placed(panel, left, high, width_of, line, wide)
+        ends = [label.x + width_of(label.name) for label in labels if label.end]
+        over = max(ends, default=0.0) - wide
+        if over <= 0.0 or left <= _LEAST * wide:
+            return labels, left
+        left = max(left - over, _LEAST * wide)
+
+
+_LEAST = 0.3
+"""Share of its width that a plot keeps, however long names are. [1]"""
 
 
 def _sorted(panel: Panel, series: Series) -> tuple[Floats, Floats]:

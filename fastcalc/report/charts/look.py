@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from fastcalc import __version__
-from fastcalc.report.charts.drawing import COLOURS, DARK
+from fastcalc.report.charts.drawing import COLOURS, DARK, MARKS
 
 STYLES = ("light", "dark", "print")
 _PRINT = (
@@ -19,8 +19,8 @@ _HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++++", "")
 """Of areas and bars in print, whose greys are too few for them."""
 _SINGLE_COLUMN = 3.3
 """Width of a column of a paper. [inch]"""
-_HINTED = 0.95
-"""Share of a width that letters are measured to take: on a screen they are fitted to dots. [1]"""
+_FILLED = 0.95
+"""Share of a width that letters may take: who shows an SVG has other letters, if like these. [1]"""
 _NARROW, _ROOMY = 3.6, 5.5
 """Widths from which letters grow, and from which they grow no more. [inch]"""
 
@@ -84,6 +84,23 @@ class Look:
             look |= {"hatch": _HATCHES[place], "edgecolor": self.ink}
         return look
 
+    def mark(self, colour: int) -> dict[str, Any]:
+        """Return how matplotlib draws the marker of a line; in print every other one is hollow."""
+        place = colour % len(self.palette)
+        ink = self.palette[place]
+        face = self.ground if self.is_print and place % 2 else ink
+        return {"color": ink, "marker": MARKS[place], "markerfacecolor": face, "markersize": 4.0}
+
+    def spot(self, colour: int) -> str:
+        """Return the pale colour of spots of a map, on which letters are read."""
+        if self.is_print:
+            return ("#bdbdbd", "#efefef", "#969696", "#dadada", "#ffffff")[colour % 5]
+        pairs = (
+            (int(paint[at : at + 2], 16) for paint in (self.palette[colour], self.ground))
+            for at in (1, 3, 5)
+        )
+        return "#" + "".join(f"{round(0.45 * ink + 0.55 * ground):02x}" for ink, ground in pairs)
+
     @property
     def program(self) -> str:
         """Which program drew it, and when."""
@@ -120,7 +137,7 @@ class Letters:
 
         size : over that of names [1]
         """
-        room *= _HINTED
+        room *= _FILLED
         lines: list[str] = []
         for word in text.replace(" %", "\N{NO-BREAK SPACE}%").split(" "):
             longer = f"{lines[-1]} {word}" if lines else word

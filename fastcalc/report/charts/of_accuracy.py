@@ -27,8 +27,8 @@ def accuracy(parts: Mapping[str, Sequence[Prediction]]) -> Chart:
         "Predicted against measured",
         [_panel(name, classes[name, is_time], list(parts)) for name, is_time in order],
         notes=[
-            "band: the 80 % range in the median, about where both are the same; above it a rate is "
-            "predicted too fast, a time too slow",
+            "rates in tokens/s, times in s; band: the 80 % range in the median, about where both "
+            "are the same; above it a rate is predicted too fast, a time too slow",
         ],
         is_one=True,
         finding=" ".join(_score(name, every) for name, every in parts.items() if every),
@@ -65,12 +65,12 @@ def _panel(name: str, by_part: Mapping[str, Sequence[Prediction]], order: Sequen
             if prediction.low is not None and prediction.high is not None
         ]
     )
-    title = f"{name}\n{len(every):,} in {unit}"
+    title = f"{name}\n{many(len(every), 'time' if unit == 's' else 'rate')}"
     low = high = None
     if shares.size:
         below, above = np.median(shares, axis=0)
         low, high = ends / above, ends / below
-        title += f", {_coverage(every):.0f} % in range"
+        title += f", {_coverage(every):.0f} % inside"
     line = Series("", ends, ends, GREY, "bound", low, high)
     return Panel(title, across, upward, [line, *series])
 

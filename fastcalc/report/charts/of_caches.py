@@ -7,6 +7,8 @@ import numpy as np
 from fastcalc.mentions import option
 from fastcalc.report.caches import CacheAnswer
 from fastcalc.report.charts.drawing import MOST, Chart, Panel, Series, axes
+from fastcalc.report.charts.grounds import grounds
+from fastcalc.report.charts.highlight import FEW
 from fastcalc.report.numbers_as_text import number, size
 
 _SIZES = 25
@@ -40,4 +42,15 @@ def hits(answers: Sequence[CacheAnswer]) -> Chart:
     more = [f"drawn are {MOST // 2} kinds of chips; {option('on')} names which"]
     notes = ["of all chips together, as a cache that keeps what was used last finds them"]
     notes += more * (len(answers) > MOST // 2)
-    return Chart(f"Prompts found in a cache: {model}", [Panel("", axis, upward, series)], (), notes)
+    largest = [max(answer.tiers, key=lambda tier: tier.size) for answer in answers]
+    finding = "; ".join(
+        f"{size(tier.size)} of {answer.chips} find {number(100.0 * tier.hit)} % of prompt tokens"
+        for answer, tier in zip(answers[:FEW], largest[:FEW], strict=True)
+    )
+    return Chart(
+        f"Prompts found in a cache: {model}",
+        [Panel("", axis, upward, series)],
+        notes=notes,
+        finding=f"{finding}.",
+        grounds=grounds([answer.place.location.scenario for answer in answers]),
+    )

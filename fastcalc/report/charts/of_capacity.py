@@ -39,7 +39,11 @@ def context(scenarios: Sequence[Scenario]) -> Chart:
         elif len(series) < MOST:
             series.append(line)
     models = dict.fromkeys(scenario.model.name for scenario in scenarios)
-    title = f"Context against users: {', '.join(models)}"
+    formats = ""
+    if not any(varied[2:]):
+        weights, cache = next(iter(lines))[2:]
+        formats = f", weights {weights}, KV cache {cache}"
+    title = f"Context against users: {', '.join(models)}{formats}"
     notes = [
         "prompt and output of each user, however much the engine keeps for itself",
         *unfit,
@@ -49,17 +53,20 @@ def context(scenarios: Sequence[Scenario]) -> Chart:
     if not series:
         return Chart(title, notes=notes)
     axis, upward = axes(series, "users (concurrent sequences)", "tokens of each user", (2, 10))
-    longest = max(series, key=lambda line: float(line.y[0]))
-    widest = max(series, key=lambda line: float(line.x[-1]))
-    finding = [
-        f"{longest.name}: up to {longest.y[0]:,.0f} tokens of {counted(int(longest.x[0]), 'user')}",
-        f"{widest.name}: {widest.y[-1]:,.0f} of each of {widest.x[-1]:,.0f}",
-    ]
+    longest = max(series, key=lambda line: (float(line.y[0]), float(line.y[-1])))
+    widest = max(series, key=lambda line: (float(line.x[-1]), float(line.y[-1])))
+    least = f"{longest.y[0]:,.0f} tokens of {counted(int(longest.x[0]), 'user')}"
+    most = f"{widest.y[-1]:,.0f} of each of {widest.x[-1]:,.0f}"
+    finding = f"{longest.name}: up to {least}; {widest.name}: {most}."
+    if longest is widest:
+        finding = (
+            f"{longest.name} hold{'s' * longest.name.startswith('1 x')} most: {least}, {most}."
+        )
     return Chart(
         title,
         [Panel("", axis, upward, series)],
         notes=notes,
-        finding="; ".join(dict.fromkeys(finding)) + ".",
+        finding=finding,
         grounds=grounds(scenarios),
     )
 

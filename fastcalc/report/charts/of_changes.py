@@ -9,8 +9,8 @@ import numpy as np
 from fastcalc.core.scenario import Outcome
 from fastcalc.formulas.types import Floats
 from fastcalc.report.charts.drawing import Chart, ChartAxis, Heights, Panel, Series, axes
+from fastcalc.report.charts.grounds import grounds
 from fastcalc.report.charts.of_outcomes import (
-    grounds_of,
     marked_name,
     of_speeds,
     ranged,
@@ -76,7 +76,8 @@ def over(kind: str, varied: Sequence[Varied], points: Sequence[Sequence[Outcome]
     for outcomes in points:
         models = {outcome.scenario.model.id for outcome in outcomes}
         for outcome in outcomes:
-            name = marked_name(outcome, f"{outcome.scenario.model.id} on " * (len(models) > 1))
+            of_model = f"{outcome.scenario.model.id} on {outcome.scenario.hardware.id}"
+            name = marked_name(outcome, of_model * (len(models) > 1))
             for record in compare_records([outcome]):
                 cells.setdefault((name, record["batch"]), []).append(record)
     has_batches = len({batch for _, batch in cells}) > 1
@@ -96,7 +97,10 @@ def over(kind: str, varied: Sequence[Varied], points: Sequence[Sequence[Outcome]
     if not lines:
         return Chart(case, notes=[*notes, "nothing fits its chips, or has a price"])
     draw = _map if len(varied) > 1 else _lines
-    return replace(draw(case, label, key, varied, lines, notes), grounds=grounds_of(first))
+    chart = draw(case, label, key, varied, lines, notes)
+    is_priced = not any(number_of_file.path.startswith("price") for number_of_file in varied)
+    scenarios = [outcome.scenario for outcome in first]
+    return replace(chart, grounds=grounds(scenarios, is_priced=is_priced))
 
 
 def _value(record: Record, key: str) -> float | None:
@@ -151,7 +155,9 @@ def _bought(name: str, label: str, across: Varied, x: Floats, y: Floats) -> str:
     opening = f"{name}: ${low}{label[1:]}" if label.startswith("$") else f"{name}: {low} {label}"
     still = np.abs(y / y[-1] - 1.0) < 0.01
     if still.all():
-        return f"{opening}, whatever {across.path} is."
+        return (
+            f"{opening}, within 1 % from {across.said(float(x[0]))} to {across.said(float(x[-1]))}."
+        )
     settled = len(y) - int(np.argmin(still[::-1]))
     is_reached = bool(x[settled] * _SETTLED < x[-1])
     beyond = f"; from {across.said(float(x[settled]))} on less than 1 % changes" * is_reached

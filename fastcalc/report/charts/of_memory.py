@@ -8,7 +8,7 @@ from fastcalc.report.charts.drawing import Bar, Chart
 from fastcalc.report.charts.grounds import grounds
 from fastcalc.report.charts.highlight import FEW
 from fastcalc.report.memories import NAMES, filled
-from fastcalc.report.numbers_as_text import size
+from fastcalc.report.numbers_as_text import listed, size
 
 
 def memory(locations: Sequence[Location]) -> Chart:
@@ -34,10 +34,14 @@ def memory(locations: Sequence[Location]) -> Chart:
         min_chips = location.min_chips[location.scenario.batches.index(batch)]
         takes = f"that takes {min_chips:,} chips" if min_chips else "no number of chips does"
         unfit[f"{chips} cannot hold batch {batch:,}: {takes}"] = None
+    batches = sorted({min(location.scenario.batches) for location in locations})
+    at_batch = listed([f"{count:,}" for count in batches])
+    first = locations[0].scenario
+    case = f"{first.model.name}, {first.work.weight_format}, batch {at_batch}"
     deployments = ", ".join(drawn) if len(drawn) <= FEW else f"{len(drawn)} deployments"
     every = f"each bar is one chip of {deployments}; its whole is what may be filled"
     return Chart(
-        f"What lives where: {locations[0].scenario.model.name}",
+        f"What lives where: {case}",
         bars=bars,
         notes=[*([every] if drawn else []), *unfit],
         finding=_fullest(bars),

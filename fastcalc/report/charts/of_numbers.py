@@ -6,7 +6,9 @@ from math import isfinite
 from fastcalc.report.charts.drawing import Chart, Swing
 from fastcalc.report.charts.grounds import grounds
 from fastcalc.report.moved_numbers import MovedNumber
-from fastcalc.report.sensitivity import sentence
+from fastcalc.report.numbers_as_text import capital
+from fastcalc.report.overview import case
+from fastcalc.report.sensitivity import buys, buys_nothing, today
 
 _MOST = 14
 """Numbers that a picture has room for."""
@@ -33,13 +35,14 @@ def tornado(rows: Sequence[MovedNumber]) -> Chart:
     point = rows[0].point
     title = (
         f"What 10 % of each number does to the speed of a user: {point['model']} on "
-        f"{point['chips']:,} {point['hardware']}, batch {point['batch']:,}"
+        f"{point['chips']:,} {point['hardware']}, batch {point['batch']:,}; "
+        f"{case([rows[0].outcome])}"
     )
     notes = [
+        *buys_nothing(first),
         "whole numbers of a model move to the next that a file may hold",
-        f"without change: {point['tokens_per_s_per_user']:,.4g} tokens/s, limited by "
-        f"{point['limiter']}",
     ]
+    bought = "; ".join(buys(first))
     if len(first) < len(rows):
         notes.append("of the first batch")
     if len(swings) > _MOST:
@@ -48,13 +51,19 @@ def tornado(rows: Sequence[MovedNumber]) -> Chart:
         title,
         notes=notes,
         swings=swings[:_MOST],
-        finding=sentence(first),
+        finding=f"{today(first[0])} {capital(bought)}{'.' * bool(bought)}".strip(),
         grounds=grounds([rows[0].outcome.scenario]),
     )
 
 
 def _short(path: str) -> str:
-    """Return a path without the word that all numbers of its kind begin with."""
+    """Return a path without the word that all numbers of its kind begin with.
+
+    >>> _short("memory.SRAM.bandwidth"), _short("blocks[0].count")
+    ('SRAM.bandwidth', 'layers')
+    """
+    if path == "blocks[0].count":
+        return "layers"
     return path.removeprefix("parameters.").removeprefix("memory.").removeprefix("blocks[0].")
 
 

@@ -21,8 +21,9 @@ from fastcalc.report.charts.drawing import (
 from fastcalc.report.charts.grounds import grounds
 from fastcalc.report.charts.highlight import FEW
 from fastcalc.report.compare import no_place
-from fastcalc.report.first_sentence import sentences
+from fastcalc.report.first_sentence import leaders, sentences
 from fastcalc.report.numbers_as_text import dollars, listed, number, prefixed
+from fastcalc.report.overview import case
 from fastcalc.report.record_tables import UNDETERMINED
 
 
@@ -44,15 +45,16 @@ BATCH = "batch (sequences decoded together)"
 
 
 def _sentence(outcomes: Sequence[Outcome], place: int) -> str:
-    """Return who is fastest, or who is cheapest, of each model."""
+    """Return who is fastest, or who is cheapest, of each model: in short of several."""
     by_model: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         by_model.setdefault(outcome.scenario.model.id, []).append(outcome)
-    findings = [sentences(of_model) for of_model in by_model.values()]
-    chosen = [lines[place] or lines[0] for lines in findings]
     if len(by_model) == 1:
-        return chosen[0]
-    return " ".join(f"{model}: {line}" for model, line in zip(by_model, chosen, strict=True))
+        lines = sentences(outcomes)
+        return lines[place] or lines[0]
+    named = [f"{model} on {leaders(runs)[place]}" for model, runs in by_model.items()]
+    more = [f"{len(named) - FEW} more models"] * (len(named) > FEW)
+    return f"{('Fastest', 'Cheapest')[place]}: {'; '.join([*named[:FEW], *more])}."
 
 
 def grounds_of(outcomes: Sequence[Outcome]) -> str:
@@ -113,7 +115,11 @@ def of_speeds(
         if line not in drawn
     ]
     far[FEW:] = [f"{len(far) - FEW} more bounds far above"] * (len(far) > FEW)
-    all_notes = ["band: 80 % range; dashed: the bound, which no software exceeds", *far, *notes]
+    key = ["band: 80 % range"] * any(line.low is not None for line in drawn)
+    key += ["dashed: the bound, which no software exceeds"] * any(
+        line.style == "bound" for line in drawn
+    )
+    all_notes = ["; ".join(key), *far, *notes]
     panels = [
         Panel(name, axis, upward, [line for line in lines if line in drawn])
         for name, lines in by_panel.items()
@@ -121,7 +127,7 @@ def of_speeds(
     return Chart(title, panels, (), all_notes)
 
 
-_FAR = 30.0
+_FAR = 10.0
 """How many times the fastest a bound may be and be drawn: beyond it, all else would be flat. [1]"""
 
 
@@ -147,7 +153,11 @@ def price(outcomes: Sequence[Outcome]) -> Chart:
     subject = title_of(outcomes, "Speed and price")
     if not by_panel:
         return Chart(subject, notes=["no chip here has a price"])
-    notes = [*_left_out(outcomes), *of_prices(outcomes)]
+    chips = dict.fromkeys(outcome.scenario.hardware.id for outcome in outcomes)
+    outcomes = [outcome for outcome in outcomes if outcome.usd is not None]
+    unpriced = [*chips.keys() - {outcome.scenario.hardware.id for outcome in outcomes}]
+    unpriced = [f"not drawn: {listed(sorted(unpriced))}, without a price"] * bool(unpriced)
+    notes = [*_left_out(outcomes), *unpriced, *of_prices(outcomes)]
     chart = of_speeds(subject, by_panel, PRICE, 10, notes)
     return replace(chart, finding=_sentence(outcomes, 1), grounds=grounds_of(outcomes))
 
@@ -254,16 +264,16 @@ def drawn_of(outcomes: Sequence[Outcome]) -> list[tuple[str, int, str, Outcome]]
     for outcome in fitting:
         model = outcome.scenario.model.id
         is_alone = len(models) > 1 and len(chips) == 1
-        name = marked_name(outcome, f"{model} on " * is_alone)
+        name = marked_name(outcome, model if is_alone else outcome.scenario.hardware.id)
         if places.setdefault(name, len(places)) < MOST:
             title = model if len(models) > 1 and len(chips) > 1 else ""
             drawn.append((title, places[name], name, outcome))
     return drawn
 
 
-def marked_name(outcome: Outcome, start: str = "") -> str:
-    """Return what a chip is called, with a mark where nothing published determines its speed."""
-    name = f"{start}{outcome.scenario.hardware.id}"
+def marked_name(outcome: Outcome, name: str = "") -> str:
+    """Return a name, or the chip's, with a mark where nothing published determines its speed."""
+    name = name or outcome.scenario.hardware.id
     return f"{name} {UNDETERMINED}" if is_assumed(outcome.scenario.engine) else name
 
 
@@ -304,7 +314,9 @@ def _left_out(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def title_of(outcomes: Sequence[Outcome], kind: str) -> str:
-    """Return a kind of chart, and of which models and requests it is."""
-    traffic = outcomes[0].scenario.traffic
-    models = ", ".join(dict.fromkeys(outcome.scenario.model.name for outcome in outcomes))
-    return f"{kind}: {models}, prompt {traffic.prompt:,.0f}, output {traffic.output:,.0f} tokens"
+    """Return a kind of chart, and of which models, formats and requests it is."""
+    models = list(dict.fromkeys(outcome.scenario.model.name for outcome in outcomes))
+    chips = {outcome.scenario.hardware.id for outcome in outcomes}
+    formats = dict.fromkeys(outcome.placement.work.weight_format for outcome in outcomes)
+    where = f" on {chips.pop()}" if len(chips) == 1 < len(models) else ""
+    return f"{kind}: {', '.join(models)}{where}, {' and '.join(formats)}; {case(outcomes)}"

@@ -20,7 +20,7 @@ from fastcalc.report.charts.of_outcomes import (
     speeds_of,
 )
 from fastcalc.report.frontier import verdict
-from fastcalc.report.numbers_as_text import dollars
+from fastcalc.report.numbers_as_text import capital, dollars
 
 
 def frontiers(
@@ -67,7 +67,8 @@ def frontiers(
             f"{option('on')} names the chips to draw"
         ]
     chart = of_speeds(title, {"": series}, PRICE, 10, notes)
-    return replace(chart, finding=verdict(unbeaten), grounds=grounds(scenarios))
+    finding = capital(verdict(unbeaten).partition(": ")[2])  # the title has the model
+    return replace(chart, finding=finding, grounds=grounds(scenarios))
 
 
 def _leading(by_chip: Mapping[str, Sequence[search.FrontierPoint]]) -> list[str]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fastcalc.formulas.types import Floats
-from fastcalc.report.charts.drawing import GREY, MARKS, Chart, ChartAxis, Panel, Series, written
-from fastcalc.report.charts.labels import GAP, is_on, line_names, placed
+from fastcalc.report.charts.drawing import GREY, Chart, ChartAxis, Panel, Series, written
+from fastcalc.report.charts.labels import MARK, Label, fitted, is_on, line_names
 from fastcalc.report.charts.look import Letters, Look
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Box = tuple[float, float, float, float]
 """Left, lower, right and upper edge. [pt]"""
 
-_PANEL = 110.0
+_PANEL = 108.0
 """Width of one of several plots, at least. [pt]"""
 _TALLEST = 300.0
 """Height of a single plot, unless its lines take more to name. [pt]"""
@@ -78,9 +78,10 @@ class Grid:
         return len({(axis.low, axis.high) for axis in axes}) == 1
 
     def _label(self, name: str) -> str:
-        """Return what stands along the axes, without their units where those differ."""
+        """Return what stands along all axes, without units that differ; empty if nothing does."""
         labels: list[str] = [getattr(panel, name).label for panel in self.chart.panels]
-        return labels[0] if len(set(labels)) == 1 else labels[0].partition(",")[0]
+        heads = {label.partition(",")[0] for label in labels}
+        return labels[0] if len(set(labels)) == 1 else heads.pop() if len(heads) == 1 else ""
 
     def _ticks(self, high: float) -> float:
         """Return the width of the numbers along the upward axes. [pt]"""
@@ -97,7 +98,8 @@ class Grid:
         upward = self.letters.wrapped(self._label("upward"), room)
         ticks = self._ticks(room)
         left += 1.3 * line * (1 + upward.count("\n")) + ticks * is_upward
-        low += 1.5 * line + 1.2 * line * is_across
+        across = self._label("across")
+        low += 1.5 * line * bool(across) + 1.2 * line * is_across
         cell = (right - left) / columns, (top - low) / self.rows
         for place, panel in enumerate(self.chart.panels):
             column, row = place % columns, place // columns
@@ -105,38 +107,26 @@ class Grid:
             edge = left + column * cell[0], top - (row + 1) * cell[1]
             box = (
                 edge[0] + ticks * (not is_upward),
-                edge[1] + 1.2 * line * (not is_across),
+                edge[1] + 1.2 * line * (not is_across) + 1.5 * line * (not across),
                 edge[0] + cell[0] - (10.0 if len(self.chart.panels) > 1 else 2.0),
                 edge[1] + cell[1] - 4.0 - 1.15 * line * self._titled,
             )
-            names = [] if len(self.chart.panels) > 1 or panel.heights else _named(panel, box, self)
-            if names:
-                box = (*box[:2], box[2] - GAP - max(map(self.letters.measure, names)), box[3])
+            names: list[Label] = []
+            if len(self.chart.panels) == 1 and not panel.heights:
+                names, wide = fitted(
+                    panel, box[2] - box[0], box[3] - box[1], self.letters.measure, line
+                )
+                box = (*box[:2], box[0] + wide, box[3])
             plot = _plot(drawing, panel, box, look, self.letters)
             plot.set_title(self._title(panel), loc="left", fontsize=self.letters.size, pad=3.0)
             plot.tick_params(
                 labelbottom=is_last or not is_across, labelleft=not (column and is_upward)
             )
-            is_long = self.letters.measure(panel.across.label) > box[2] - box[0]
-            where: Any = {"loc": "left" if is_long else "center", "labelpad": 2.0}
-            across = self._label("across")
-            plot.set_xlabel(across if is_last and not column else "", **where)
+            label = across * (is_last and not column) or panel.across.label * (not across)
+            is_long = self.letters.measure(label) > box[2] - box[0]
+            plot.set_xlabel(label, loc="left" if is_long else "center", labelpad=2.0)
             plot.set_ylabel("" if column else upward, labelpad=2.0)
-            if len(self.chart.panels) == 1 and not panel.heights:
-                _names(plot, panel, box, look, self.letters)
-
-
-def _named(panel: Panel, box: Box, grid: Grid) -> list[str]:
-    """Return the names that stand in a column to the right of a plot."""
-    measure, line = grid.letters.measure, grid.letters.line
-    high = box[3] - box[1]
-    room = 0.0
-    names: list[str] = []
-    for _ in range(2):  # which names stand inside depends on the room that the others take
-        labels = placed(panel, box[2] - box[0] - room, high, measure, line)
-        names = [label.name for label in labels if label.end]
-        room = GAP + max(map(measure, names), default=-GAP)
-    return names
+            _names(plot, names, box, look, self.letters)
 
 
 def _ticks_up(axis: ChartAxis, high: float, letters: Letters) -> list[float]:
@@ -178,12 +168,11 @@ def _plot(drawing: "Figure", panel: Panel, box: Box, look: Look, letters: Letter
 
 def _map(plot: "Axes", panel: Panel, look: Look, letters: Letters) -> None:
     """Draw which series each spot of a map belongs to, and contours of its heights."""
-    from matplotlib.colors import ListedColormap, to_rgb
+    from matplotlib.colors import ListedColormap
 
     heights = panel.heights
     assert heights is not None
-    ground = np.array(to_rgb(look.ground))
-    pale = [0.45 * np.array(to_rgb(colour)) + 0.55 * ground for colour in look.palette]
+    pale = [look.spot(colour) for colour in range(len(look.palette))]
     plot.pcolormesh(
         *(
             _edges(values, axis)
@@ -217,61 +206,56 @@ def _edges(values: Floats, axis: ChartAxis) -> Floats:
 
 
 def _series(plot: "Axes", panel: Panel, series: Series, look: Look, *, is_hiding: bool) -> None:
-    place = series.colour % len(look.palette)
-    colour, mark = look.palette[place], MARKS[place]
+    is_quiet = series.colour == GREY and series.style in ("line", "points")
+    order = 2.0 if is_quiet else 3.0
+    if series.low is not None and series.high is not None:
+        _range(plot, series, (series.low, series.high), look)
+    if series.style == "bound":
+        ink = look.mark(series.colour)["color"] if series.name else look.ink
+        plot.plot(series.x, series.y, color=ink, linewidth=0.9, dashes=(4, 2), zorder=order)
+    if series.style not in ("line", "points"):
+        return
     alike = (line for line in panel.series if line.style == series.style)
     is_dense = max(len(line.x) for line in alike) > 20
-    is_quiet = series.colour == GREY and series.style in ("line", "points")
-    if series.low is not None and series.high is not None:
-        fill: dict[str, Any] = {"facecolor": colour, "alpha": 0.16, "linewidth": 0.0}
-        if series.style == "area":
-            edge = {"linewidth": 0.6, "edgecolor": look.ground}
-            fill = {**edge, **look.filled(series.colour)}
-        x, edges = series.x, (series.low, series.high)
-        if len(x) == 1 or series.style == "points":
-            plot.vlines(x, *edges, colors=colour, linewidth=6.0, alpha=0.18)
-        else:
-            plot.fill_between(x, *edges, **fill)
-    order = 2.0 if is_quiet else 3.0
-    if series.style == "bound":
-        ink = colour if series.name else look.ink
-        plot.plot(series.x, series.y, color=ink, linewidth=0.9, dashes=(4, 2), zorder=order)
-    elif series.style == "line":
-        plot.plot(
-            series.x,
-            series.y,
-            color=colour,
-            linewidth=0.9 if is_quiet else 1.6,
-            linestyle=(0, (3, 3)) if is_hiding else "-",  # what lies below shows through
-            marker=mark,
-            markersize=0.0 if is_quiet and len(series.x) > 1 else 2.6 if is_dense else 4.0,
-            markerfacecolor=look.ground if look.is_print and place % 2 else colour,
-            zorder=order,
-        )
-    elif series.style == "points":
-        spots = panel.across.share(series.x), panel.upward.share(series.y)
-        grid = np.round(np.stack(spots) * _SPOTS)
-        # What another covers is left out: markers are most of a file.
-        places = np.sort(np.unique(grid, axis=1, return_index=True)[1])
-        plot.plot(
-            series.x[places],
-            series.y[places],
-            mark,
-            color=colour,
-            markersize=2.6 if is_dense else 3.0 if is_quiet else 4.5,
-            markerfacecolor=look.ground if look.is_print and place % 2 else colour,
-            markeredgewidth=0.5 if look.is_print else 0.0,
-            alpha=0.65 if is_dense else 1.0,
-            zorder=order,
-        )
+    mark = look.mark(series.colour) | {"zorder": order}
+    if series.style == "line":
+        small = 2.6 if is_dense else 4.0
+        mark["markersize"] = 0.0 if is_quiet and len(series.x) > 1 else small
+        mark["linewidth"] = 0.9 if is_quiet else 1.6
+        mark["linestyle"] = (0, (3, 3)) if is_hiding else "-"  # what lies below shows through
+        plot.plot(series.x, series.y, **mark)
+        return
+    mark["markersize"] = 2.6 if is_dense else 3.0 if is_quiet else 4.5
+    mark |= {"linestyle": "", "markeredgewidth": 0.5 * look.is_print}
+    spots = panel.across.share(series.x), panel.upward.share(series.y)
+    # What another covers is left out: markers are most of a file.
+    covers = np.unique(np.round(np.stack(spots) * _SPOTS), axis=1, return_index=True)[1]
+    places = np.sort(covers)
+    plot.plot(series.x[places], series.y[places], alpha=0.65 if is_dense else 1.0, **mark)
 
 
-def _names(plot: "Axes", panel: Panel, box: Box, look: Look, letters: Letters) -> None:
+def _range(plot: "Axes", series: Series, edges: tuple[Floats, Floats], look: Look) -> None:
+    """Draw the range of a line or of points, or an area."""
+    colour = look.mark(series.colour)["color"]
+    if series.style == "area":
+        edge = {"linewidth": 0.6, "edgecolor": look.ground}
+        plot.fill_between(series.x, *edges, **{**edge, **look.filled(series.colour)})
+    elif len(series.x) == 1 or series.style == "points":
+        plot.vlines(series.x, *edges, colors=colour, linewidth=6.0, alpha=0.18)
+    else:
+        plot.fill_between(series.x, *edges, facecolor=colour, alpha=0.16, linewidth=0.0)
+
+
+def _names(plot: "Axes", labels: Sequence[Label], box: Box, look: Look, letters: Letters) -> None:
     """Write the names of lines, with leaders from those that do not stand at their ends."""
     wide, high = box[2] - box[0], box[3] - box[1]
-    for label in placed(panel, wide, high, letters.measure, letters.line):
+    free: dict[str, Any] = {"transform": plot.transAxes, "clip_on": False}
+    for label in labels:
+        if label.is_marked:
+            spot = [(label.x - MARK / 2.0) / wide], [label.y / high]
+            plot.plot(*spot, **look.mark(label.colour), zorder=4.0, **free)
         if label.end is not None:
-            (left, up), right = label.end, label.x - 1.5
+            (left, up), right = label.end, label.x - 1.5 - MARK * label.is_marked
             plot.plot(
                 [left / wide, right / wide],
                 [up / high, label.y / high],
@@ -279,20 +263,18 @@ def _names(plot: "Axes", panel: Panel, box: Box, look: Look, letters: Letters) -
                 alpha=0.55,
                 linewidth=0.45,
                 linestyle=(0, (1, 1.5)) if left < 0.9 * wide else "-",
-                transform=plot.transAxes,
-                clip_on=False,
                 zorder=2.5,
+                **free,
             )
         plot.text(
             label.x / wide,
             label.y / high,
             label.name,
-            transform=plot.transAxes,
             fontsize=letters.size,
             va="center_baseline",
             alpha=0.75 if label.colour == GREY else 1.0,
-            clip_on=False,
             zorder=4.0,
+            **free,
         )
 
 
@@ -306,28 +288,22 @@ def draw_key(
 ) -> None:
     """Write what colours, markers and hatches mean, under the title.
 
-    top : of the plots, above which it stands [pt]
+    top : of the key [pt]
     """
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     handles: list[Any] = []
     for name, colour, style in entries:
-        place = colour % len(look.palette)
-        if style == "area":
-            handles.append(Patch(label=name, **look.filled(colour)))
+        if style in ("area", "spot"):
+            fill = look.filled(colour) if style == "area" else {"facecolor": look.spot(colour)}
+            handles.append(Patch(label=name, **fill))
             continue
-        handles.append(
-            Line2D(
-                [],
-                [],
-                label=name,
-                markersize=4.0,
-                color=look.palette[place],
-                marker="" if style == "bound" else MARKS[place],
-                linestyle={"points": "", "bound": (0, (4, 2))}.get(style, "-"),
-            )
-        )
+        mark = look.mark(colour)
+        if style == "bound" or (style, colour) == ("line", GREY):
+            mark["marker"] = ""
+        mark["linestyle"] = {"points": "", "bound": (0, (4, 2))}.get(style, "-")
+        handles.append(Line2D([], [], label=name, **mark))
     wide, high = drawing.get_size_inches() * 72.0
     # matplotlib fills columns from the top: rows read better.
     rows = ceil(len(handles) / columns)
@@ -336,7 +312,7 @@ def draw_key(
     ]
     drawing.legend(
         handles=by_column if rows > 1 else handles,
-        loc="lower left",
+        loc="upper left",
         bbox_to_anchor=(7.0 / wide, top / high),
         ncols=min(columns, len(handles)),
         frameon=False,

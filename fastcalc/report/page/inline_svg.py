@@ -15,7 +15,7 @@ from fastcalc.report.charts.drawing import (
     Swing,
     written,
 )
-from fastcalc.report.charts.labels import GAP, placed
+from fastcalc.report.charts.labels import MARK, Label, fitted
 from fastcalc.report.charts.tornado import LESS, MORE, reach_of
 
 _WIDE, _HIGH, _LEFT, _TOP, _BOTTOM = 440.0, 290.0, 60.0, 14.0, 44.0
@@ -65,11 +65,11 @@ def figures(chart: Chart) -> Iterator[str]:
 
 def _plot(panel: Panel, title: str) -> str:
     high = _HIGH - _BOTTOM - _TOP
-    names = [label.name for label in placed(panel, _WIDE - _LEFT, high, _extent, _LINE)]
-    right = _WIDE - max((GAP + _extent(name) for name in names), default=10.0)
+    labels, wide = fitted(panel, _WIDE - _LEFT - 4.0, high, _extent, _LINE)
+    right = _LEFT + wide
     body = "".join(_grid(panel, right))
     body += "".join(part for series in panel.series for part in _series(panel, series, right))
-    body += "".join(_labels(panel, right))
+    body += "".join(_labels(labels))
     return (
         f'<svg viewBox="0 0 {_WIDE:.0f} {_HIGH:.0f}" role="group" tabindex="0" '
         f'aria-label="{escape(title)}; arrow keys go from point to point">{body}</svg>'
@@ -131,13 +131,17 @@ def _pairs(x: Floats, y: Floats) -> list[str]:
     return [f"{left:.1f},{top:.1f}" for left, top in zip(x, y, strict=True)]
 
 
-def _labels(panel: Panel, right: float) -> Iterator[str]:
-    high = _HIGH - _BOTTOM - _TOP
-    for label in placed(panel, right - _LEFT, high, _extent, _LINE):
+def _labels(labels: Sequence[Label]) -> Iterator[str]:
+    for label in labels:
         x, y = _LEFT + label.x, _HIGH - _BOTTOM - label.y
         if label.end is not None:
             left, top = _LEFT + label.end[0], _HIGH - _BOTTOM - label.end[1]
-            yield f'<path class="leader" d="M{left:.1f} {top:.1f}L{x - 2:.1f} {y:.1f}"/>'
+            to = x - 2.0 - MARK * label.is_marked
+            yield f'<path class="leader" d="M{left:.1f} {top:.1f}L{to:.1f} {y:.1f}"/>'
+        if label.is_marked:
+            place = label.colour % len(COLOURS)
+            spot = f'href="#m{place}" x="{x - MARK / 2.0:.1f}" y="{y:.1f}"'
+            yield f'<use class="area c{place}" {spot}/>'
         yield f'<text class="name" x="{x:.1f}" y="{y + 4:.1f}">{escape(label.name)}</text>'
 
 
