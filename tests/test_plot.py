@@ -226,7 +226,6 @@ def test_names_fit_in_what_is_left_of_the_width():
     assert (label.name, label.x + 48.0, left) == ("aaaaa, bbbbb", 200.0, 140.0)
 
 
-
 # -- axes and colours --------------------------------------------------------------------
 
 
