@@ -21,6 +21,7 @@ from fastcalc.search.plan.cheapest_plans import decide
 from fastcalc.search.plan.fleet import Crew, Packing, crew_within
 from fastcalc.search.plan.fleet_plan import Owned, carried_by, fleet_plan
 from fastcalc.search.plan.pools import Pool
+from fastcalc.search.plan.relax_fleet import fewest_owned, least_relaxed_of_fleet
 from fastcalc.search.plan.service import Service
 from tests.helpers import run_once as run
 from tests.strategies import examples
@@ -246,6 +247,42 @@ def test_owned_chips_first_and_the_cheapest_on_top():
     assert [share.chips_left for share in fleet.shares] == [0, 2]
     assert fleet.is_enough
     assert fleet.requests == pytest.approx(rate)
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"rate": 200.0, "chips": 2},
+        {"rate": 200.0, "budget": 9000.0},
+        {"rate": 100.0, "power": 6000.0},
+        {"rate": 60.0, "tpot": 0.01, "chips": 1},
+        {"rate": 10.0, "ttft": 0.02},
+        {"rate": None, "ttft": 0.02},
+    ],
+)
+def test_each_limit_of_a_fleet_is_relaxed_to_the_least(limits):
+    """With what is returned the fleet is enough; with a hundredth less of it, or a chip, not."""
+    service = Service(1000.0, 500.0, tpot=0.05).limited(limits)
+    kind = owned("h100-sxm", 2, service)
+    pricing = Pricing(user_prices={"h100-sxm": 2.0, "l40s": 1.0})
+    grids = [
+        grid.part(scenario=replace(grid.scenario, pricing=pricing))
+        for chip in ("h100-sxm", "l40s")
+        for grid in [grid_of(chip, "llama-3.1-8b", service, [Layout()], [1, 64, 512])]
+    ]
+    kind = replace(kind, grids=grids[:1])
+    fleet = fleet_plan([kind], grids, service)
+    assert not fleet.is_enough
+    relaxed = least_relaxed_of_fleet(fleet, [kind], grids)
+    for name, value in relaxed.items():
+        stricter = value - 1 if name == "chips" else value * 0.99
+        for limit, is_enough in ((value * (1 + 1e-9), True), (stricter, False)):
+            attempt = fleet_plan([kind], grids, service.limited({name: limit}))
+            assert attempt.is_enough is is_enough, (name, limit)
+    for chips in fewest_owned([kind], grids, service).values():
+        for count, is_enough in ((chips, True), (chips - kind.node_chips, False)):
+            more = replace(kind, chips=count)
+            assert fleet_plan([more], grids, service).is_enough is is_enough, count
 
 
 @pytest.mark.parametrize("node", [("h100-sxm", 8), ("wse-3", 1), ("rtx-4090", 8), ("gb200", 72)])

@@ -10,8 +10,13 @@ from fastcalc.mentions import option
 from fastcalc.report import commands, plan_columns, plan_fleet, plan_table
 from fastcalc.requests import means, readers
 from fastcalc.requests.search import FindPlans
-from fastcalc.search.plan.fleet_plan import Owned, fleet_plan
-from fastcalc.search.plan.relax import least_relaxed
+from fastcalc.search.plan.fleet_plan import FleetPlan, Grids, Owned, fleet_plan
+from fastcalc.search.plan.relax_fleet import (
+    carried_on_top,
+    fewest_owned,
+    least_relaxed_of_fleet,
+    of_chips_in,
+)
 from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.grid import Grid
 
@@ -28,17 +33,7 @@ def run(request: FindPlans) -> CommandAnswer:
     fleet = fleet_plan(owned, rented, service, shown=request.top)
     typed, phrase = plan.typed_of(request), plan.phrase(request, service)
     if not fleet.is_enough:
-        for share in fleet.shares:
-            grids = share.owned.grids if share.owned else rented()
-            if share.plan is None:
-                share.decision.relaxed = least_relaxed(grids, share.decision.service)
-        return no_answer(
-            plan_fleet.refusals(fleet),
-            plan_columns.KEYS,
-            plan_table.columns(service),
-            partial(plan_fleet.details, fleet, typed),
-            notes,
-        )
+        return _refused(fleet, owned, rented(), typed, notes)
     if request.emit is not None:
         return plan.started(
             request,
@@ -55,6 +50,32 @@ def run(request: FindPlans) -> CommandAnswer:
         lambda: plan_fleet.details(fleet, typed),
         notes=notes,
         keys=plan_columns.KEYS,
+    )
+
+
+def _refused(
+    fleet: FleetPlan,
+    owned: list[Owned],
+    rented: Grids,
+    typed: commands.Typed,
+    notes: list[str],
+) -> CommandAnswer:
+    """Return what the fleet carries, and what each limit alone would have to be."""
+    service = fleet.service
+    relaxed, most = least_relaxed_of_fleet(fleet, owned, rented), fleet.requests
+    on_top = carried_on_top(fleet, rented)
+    if on_top is not None:
+        most += max(plan.requests for plan in on_top.in_order)
+        rented = of_chips_in(on_top, rented)
+    if service.rate is not None and most:
+        relaxed["rate"] = most
+    options = plan_fleet.options(relaxed, fewest_owned(owned, rented, service), service)
+    return no_answer(
+        plan_fleet.refusals(fleet, most, options),
+        plan_columns.KEYS,
+        plan_table.columns(service),
+        lambda: plan_fleet.details(fleet, typed) | {"relax": options},
+        notes,
     )
 
 

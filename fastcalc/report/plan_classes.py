@@ -1,5 +1,6 @@
 """Plans for classes of requests: which pools of replicas there are, and what each class gets."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -262,13 +263,13 @@ def refusals(fleet: ClassFleet) -> list[str]:
     for share in fleet.shares:
         if share.owned is None or not share.requests:
             chips = f"{share.owned.chips:,} {share.owned.hardware.id}: " if share.owned else ""
-            sentences += [f"{chips}{reason}" for reason in _reasons(share)]
+            sentences += [f"{chips}{reason}" for reason in _reasons(fleet, share)]
     if fleet.requests and fleet.rate:
         sentences.insert(0, f"{number(fleet.requests)} of {number(fleet.rate)} requests/s")
     return sentences
 
 
-def _reasons(share: ClassShare) -> list[str]:
+def _reasons(fleet: ClassFleet, share: ClassShare) -> list[str]:
     """Return why some chips do not carry all classes, and which limit to relax to what."""
     sharing = share.sharing
     if sharing.unserved:
@@ -276,8 +277,12 @@ def _reasons(share: ClassShare) -> list[str]:
     if not sharing.beyond:
         return []
     service = sharing.beyond[0].decision.service
+    used = Counter[str]()
+    if share.owned is None:
+        for other in fleet.shares:
+            used.update(other.used_by_owned)
     options = [
-        limit_as_option(name, amount, service)
+        limit_as_option(name, amount + used[name], service)
         for name, amount in amounts(sharing.beyond).items()
         if amount > service.limits[name]
     ]

@@ -1,22 +1,25 @@
 """A fleet as a table: what owned chips carry, what is rented on top, what is left."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from math import inf
 
 from fastcalc.core.defaults_used import power_notes
 from fastcalc.formulas.money import HOURS_PER_MONTH
+from fastcalc.mentions import option
 from fastcalc.report import plan, plan_notes, plan_table, record_tables
 from fastcalc.report.commands import Typed, compare_command
 from fastcalc.report.console import Part, Screen, Title, on_one_screen
 from fastcalc.report.headings import TableColumn
 from fastcalc.report.numbers_as_text import counted, dollars, listed, many, number
 from fastcalc.report.plan_api import api_notes
-from fastcalc.report.plan_refusal import refusal
+from fastcalc.report.plan_refusal import limit_as_option, refusal
 from fastcalc.report.ranked_plan import RankedPlan, tpot_range
 from fastcalc.report.records import Record, plain, plainly
 from fastcalc.search.plan.decision import FEWER_BITS, Plan
 from fastcalc.search.plan.fleet_plan import FleetPlan, Share
+from fastcalc.search.plan.service import Service
 from fastcalc.search.plan.verdict import Verdict
 
 _ALTERNATIVES, _RENTED, _OTHERS = 2, 1, 4
@@ -68,17 +71,33 @@ def _grown(fleet: FleetPlan) -> dict[str, float]:
     return fleet.with_next_node if fleet.service.rate is None else {}
 
 
-def refusals(fleet: FleetPlan) -> list[str]:
-    """Say what a fleet that is not enough carries, and why no more."""
+def options(relaxed: dict[str, float], owned: dict[str, int], service: Service) -> list[str]:
+    """Return the options that would let a fleet carry what it is asked, each alone.
+
+    owned : chips by id
+    """
+    more_owned = [option("own", f"{chip}={count}") for chip, count in owned.items()]
+    limits = [limit_as_option(name, value, service) for name, value in relaxed.items()]
+    return [*more_owned, *limits]
+
+
+def refusals(fleet: FleetPlan, most: float, would_do: list[str]) -> list[str]:
+    """Say what a fleet that is not enough carries, and what would let it carry all.
+
+    most : requests that it carries within its means [1/s]
+    would_do : options that would, each alone
+    """
     sentences = []
+    if most and fleet.service.rate:
+        owned = _owned_chips(fleet)
+        within = f"{owned} and what may be rented" if owned else "these means"
+        sentences = [f"{within} carry {number(most)} of {number(fleet.service.rate)} requests/s"]
+    if would_do:
+        return [*sentences, f"it would do with {', or '.join(would_do)}"]
     for share in fleet.shares:
-        name = _chips_of(share) if share.owned else "chips to rent"
         if share.plan is None:
+            name = _chips_of(share) if share.owned else "chips to rent"
             sentences.append(f"{name}: {_refusal(share)}")
-    if fleet.requests and fleet.service.rate:
-        carried = f"{number(fleet.requests)} of {number(fleet.service.rate)} requests/s"
-        owned = listed([_chips_of(share) for share in fleet.shares if share.owned])
-        sentences.insert(0, f"{owned}: {carried}")
     return sentences
 
 
@@ -137,13 +156,17 @@ def _title(fleet: FleetPlan, phrase: str) -> Title:
             return Title(chip, f"{bill}, carry {load}, for {phrase}")
         requests = sum(share.requests for share in owned)
         load = f"{number(requests)} requests/s; with {chip} on top, {bill}, {load}"
-    counts: dict[str, int] = {}
-    for share in owned:
-        assert share.owned is not None
-        chip = share.owned.hardware.id
-        counts[chip] = counts.get(chip, 0) + share.chips
-    name = listed([f"{count:,} {chip}" for chip, count in counts.items()])
+    name = _owned_chips(fleet)
     return Title(name, f"carry {load}, for {phrase}")
+
+
+def _owned_chips(fleet: FleetPlan) -> str:
+    """Return the chips that are owned, of each kind together."""
+    counts = Counter[str]()
+    for share in fleet.shares:
+        if share.owned is not None:
+            counts[share.owned.hardware.id] += share.chips
+    return listed([f"{count:,} {chip}" for chip, count in counts.items()])
 
 
 def _load(fleet: FleetPlan) -> str:

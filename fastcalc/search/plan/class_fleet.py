@@ -47,6 +47,16 @@ class ClassShare:
         """Chips of all its replicas. [1]"""
         return sum(pool.chips for pool in self.sharing.pools)
 
+    @property
+    def used_by_owned(self) -> dict[str, float]:
+        """Dollars of a month of all owned chips, used or not, and watts of those that serve."""
+        if (owned := self.owned) is None:
+            return {}
+        return {
+            "budget": (owned.usd_per_hour or 0.0) * HOURS_PER_MONTH * owned.chips,
+            "power": (site_power(owned.hardware) or 0.0) * self.chips,
+        }
+
 
 @dataclass(frozen=True)
 class ClassFleet:
@@ -93,13 +103,7 @@ def class_fleet(
 
 
 def _less(service: Service, share: ClassShare) -> Service:
-    """Return what is left of a budget and a power: all owned chips cost, used or not."""
-    owned = share.owned
-    assert owned is not None
-    month = (owned.usd_per_hour or 0.0) * HOURS_PER_MONTH * owned.chips
-    watts = (site_power(owned.hardware) or 0.0) * share.chips
-    return replace(
-        service,
-        budget=max(service.budget - month, 0.0),
-        power=max(service.power - watts, 0.0),
-    )
+    """Return what is left of a budget and a power."""
+    used = share.used_by_owned
+    means = {name: max(getattr(service, name) - amount, 0.0) for name, amount in used.items()}
+    return service.limited(means)

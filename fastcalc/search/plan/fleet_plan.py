@@ -7,7 +7,6 @@ from math import inf
 
 from fastcalc.catalogue.chip_defaults import completed
 from fastcalc.catalogue.schema import Hardware
-from fastcalc.core.estimate import site_power
 from fastcalc.core.placement.layout import HOST_CHIPS
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.search.plan.cheapest_plans import decide
@@ -99,6 +98,18 @@ class Share:
         used = self.plan.values["chips"] - self.plan.idle_chips if self.owned and self.plan else 0.0
         return self.chips - used
 
+    def used(self, name: str) -> float:
+        """Return how much of a limit it takes: of dollars, what all owned chips cost, used or not.
+
+        Only what is rented counts as chips.
+        """
+        if self.plan is None or (self.owned and name == "chips"):
+            return 0.0
+        if self.owned and name == "budget":
+            usd = self.plan.scenario.pricing.per_chip_hour(self.owned.hardware) or 0.0
+            return usd * HOURS_PER_MONTH * self.chips
+        return self.plan.values[name]
+
 
 @dataclass(frozen=True)
 class FleetPlan:
@@ -132,6 +143,18 @@ class FleetPlan:
         return totals
 
     @property
+    def rents(self) -> bool:
+        """Whether chips may be rented: for a rate, or for what a budget or a power leaves."""
+        has_owned = any(share.owned for share in self.shares)
+        has_means = self.service.budget < inf or (self.service.power < inf and not has_owned)
+        return self.service.rate is not None or has_means
+
+    def used(self, name: str) -> float:
+        """Return how much of a limit it takes, or its longest time."""
+        used = [share.used(name) for share in self.shares]
+        return max(used) if name in ("ttft", "tpot") else sum(used)
+
+    @property
     def is_enough(self) -> bool:
         """Whether something runs, and carries the rate where one is asked for."""
         rate = self.service.rate
@@ -145,13 +168,13 @@ def carried_by(grids: Grids, service: Service, chips: float, *, shown: int = 5) 
 
 
 def fleet_plan(
-    owned: Sequence[Owned], rented: Callable[[], Grids], service: Service, *, shown: int = 5
+    owned: Sequence[Owned], rented: Callable[[], Grids] | Grids, service: Service, *, shown: int = 5
 ) -> FleetPlan:
     """Return what owned chips carry, in their order, and the cheapest to rent for what is left.
 
     Without a rate all of them carry what they can; what a budget or a power leaves is rented, too.
 
-    rented : returns the deployments of chips that may be rented
+    rented : the deployments of chips that may be rented, or what returns them
     service : ``max_chips`` are those rented; ``budget`` and ``power`` are of all
     """
     shares: list[Share] = []
@@ -159,12 +182,11 @@ def fleet_plan(
     for part in owned:
         for share in _shares_of(part, left, shown):
             shares.append(share)
-            left = _less(left, share)
+            left = less(left, share)
         if left.rate == 0.0:
             return FleetPlan(service, tuple(shares))
-    has_means = service.budget < inf or (service.power < inf and not owned)
-    if (service.rate is not None or has_means) and left.budget > 0.0 and left.power > 0.0:
-        grids = rented()
+    if FleetPlan(service, tuple(shares)).rents and left.budget > 0.0 and left.power > 0.0:
+        grids = rented() if callable(rented) else rented
         if left.rate is None:
             decision = carried_by(grids, left, left.max_chips, shown=shown)
             requests = decision.plans[0].requests if decision.plans else 0.0
@@ -191,15 +213,12 @@ def _shares_of(part: Owned, left: Service, shown: int) -> Iterator[Share]:
         rate -= carried
 
 
-def _less(service: Service, share: Share) -> Service:
+def less(service: Service, share: Share) -> Service:
     """Return what is left of a rate, a budget and a power: all owned chips cost, used or not."""
+    limits = {
+        name: max(limit - share.used(name), 0.0)
+        for name, limit in service.means.items()
+        if limit < inf
+    }
     rate = None if service.rate is None else max(service.rate - share.requests, 0.0)
-    owned, plan = share.owned, share.plan
-    if owned is None or plan is None:
-        return replace(service, rate=rate)
-    usd = plan.scenario.pricing.per_chip_hour(owned.hardware) or 0.0
-    budget = max(service.budget - usd * HOURS_PER_MONTH * share.chips, 0.0)
-    power = service.power
-    if power < inf:
-        power = max(power - (site_power(owned.hardware) or 0.0) * plan.values["chips"], 0.0)
-    return replace(service, rate=rate, budget=budget, power=power)
+    return replace(service.limited(limits), rate=rate)

@@ -1,8 +1,9 @@
 """What a deployment must do: the service level, the rate, and what is to be least."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Literal
+from typing import Any, Literal
 
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.load import ROOM_FOR_CHANCE
@@ -112,6 +113,13 @@ class Service:
         if self.classes:
             hit = float(Mix.of(self.classes, Traffic.speculation).prefix_hit)
         return self.tariff.request_usd(self.prompt, self.output, hit)
+
+    def limited(self, limits: Mapping[str, float]) -> "Service":
+        """Return the same with other values of some limits, by their names."""
+        fields: dict[str, Any] = dict(limits)
+        if "chips" in fields:
+            fields["max_chips"] = fields.pop("chips")
+        return replace(self, **fields)
 
     @property
     def means(self) -> dict[str, float]:

@@ -1,0 +1,103 @@
+"""The least relaxation of each limit alone with which a fleet would carry what is asked."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf, sqrt
+
+from fastcalc.search.plan.decision import Decision
+from fastcalc.search.plan.fleet_plan import (
+    FleetPlan,
+    Grids,
+    Owned,
+    carried_by,
+    fleet_plan,
+    less,
+)
+from fastcalc.search.plan.relax import least_relaxed
+from fastcalc.search.plan.service import Service
+
+_CLOSE = 0.001  # of a limit, which is searched for no closer
+_NO_LIMIT = 1e15
+_MOST_TIMES = 64  # as many chips of a kind as are owned, up to which more are tried
+
+
+def least_relaxed_of_fleet(
+    fleet: FleetPlan, owned: Sequence[Owned], rented: Grids
+) -> dict[str, float]:
+    """Return what each limit would have to be, the others as they are, where that helps.
+
+    fleet : what is not enough
+    """
+    left = service = fleet.service
+    for share in fleet.shares:
+        left = less(left, share)
+    relaxed = least_relaxed(rented, left) if fleet.rents else {}
+    for name in service.means.keys() & relaxed.keys():
+        relaxed[name] += fleet.used(name)  # by owned chips, as no others are taken
+    for name in ("ttft", "tpot", "power"):  # which limit owned chips, too
+        if getattr(service, name) < inf:
+            most = relaxed.pop(name, _NO_LIMIT)
+            relaxed[name] = _least(name, most, owned, rented, service)
+    return {name: value for name, value in relaxed.items() if value < inf}
+
+
+def _least(
+    name: str, most: float, owned: Sequence[Owned], rented: Grids, service: Service
+) -> float:
+    """Return the least value of a limit at which the fleet is enough; infinity for none.
+
+    most : at which it is, if it is at any
+    """
+    low, high, value = getattr(service, name), inf, most
+    while high > low * (1.0 + _CLOSE):
+        relaxed = service.limited({name: value})
+        fleet = fleet_plan(owned, rented, relaxed, shown=1)
+        if fleet.is_enough:
+            high, value = value, min(sqrt(low * value), fleet.used(name))
+            if (last := fleet.shares[-1]).owned is None:
+                rented = of_chips_in(last.decision, rented)  # no others do with less
+        elif value == most:
+            return inf
+        else:
+            low, value = value, sqrt(value * high)
+    return high
+
+
+def fewest_owned(owned: Sequence[Owned], rented: Grids, service: Service) -> dict[str, int]:
+    """Return how many chips of an owned kind, by its id, would do, where more of it alone help."""
+    fewest = {}
+    for place, kind in enumerate(owned):
+
+        def is_enough(nodes: int, place: int = place, kind: Owned = kind) -> bool:
+            more = replace(kind, chips=kind.chips + nodes * kind.node_chips)
+            kinds = [*owned[:place], more, *owned[place + 1 :]]
+            fleet = fleet_plan(kinds, rented, service, shown=1)
+            limits = {name: limit for name, limit in service.means.items() if limit < inf}
+            is_within = all(fleet.used(name) <= limit for name, limit in limits.items())
+            return fleet.is_enough and is_within
+
+        low, high = 0, 1
+        while not is_enough(high) and high * kind.node_chips < kind.chips * _MOST_TIMES:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if is_enough(middle) else (middle, high)
+        if is_enough(high):
+            fewest[kind.hardware.id] = kind.chips + high * kind.node_chips
+    return fewest
+
+
+def carried_on_top(fleet: FleetPlan, rented: Grids) -> Decision | None:
+    """Return what may be rented on top of a fleet that is not enough, if that carries anything."""
+    last = fleet.shares[-1]
+    if last.owned or last.plan:
+        return None
+    service = last.decision.service
+    decision = carried_by(rented, service, service.max_chips, shown=1)
+    return decision if decision.plans else None
+
+
+def of_chips_in(decision: Decision, grids: Grids) -> Grids:
+    """Return the deployments of chips of which a decision has a plan."""
+    chips = {plan.scenario.hardware.id for plan in decision.of_each_chip}
+    return [grid for grid in grids if grid.scenario.hardware.id in chips]
