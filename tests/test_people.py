@@ -1,7 +1,9 @@
 """People instead of a rate: how many requests they make, and of a plan that makes them wait."""
 
 import json
+from operator import mul
 
+import fastcalc as fc
 from fastcalc.commands.people import People, settled
 from tests.helpers import every
 from tests.helpers import run_once as run
@@ -34,6 +36,21 @@ def test_who_thinks_asks_less_often_the_longer_an_answer_takes(capsys, monkeypat
     seconds = (plan["service_ttft_ms"] + 999 * plan["service_tpot_ms"]) / 1e3
     assert 500 / (30 + seconds) <= rate * (1 + 1e-6)
     assert rate < 500 / 30 * 0.9
+
+
+def test_owned_chips_carry_people_who_think():
+    """The fleet has no fewer requests than 400 make whose answers take as long as on it."""
+    limits = {"tpot": "25ms", "ttft": "1s", "prompt": 4000, "output": 500}
+    plans = fc.plan(
+        "llama-3.1-70b", own="h100-sxm=16", on="h100-sxm", people=400, think="30s", **limits
+    )
+    shares = [plan for plan in plans if plan["rank"] == 1]
+    requests = [plan["service_requests_per_s"] for plan in shares]
+    times = [(plan["service_ttft_ms"] + 499 * plan["service_tpot_ms"]) / 1e3 for plan in shares]
+    mean = sum(map(mul, requests, times)) / sum(requests)
+    assert len(shares) == 2
+    assert 400 / (30 + mean) <= sum(requests) * (1 + 1e-6)
+    assert sum(requests) < 400 / 30 * 0.9
 
 
 def test_a_plan_that_does_not_settle_is_the_cautious_one():

@@ -65,7 +65,7 @@ def run(request: FindPlans) -> CommandAnswer:
         at_rate = replace(service, rate=rate)
         return decide_surely(grids, at_rate, shown=request.top, taking=taking)
 
-    decision = settled(people, decide_at, _request_seconds) if people else decide_at(service.rate)
+    decision = settled(people, decide_at, _first_seconds) if people else decide_at(service.rate)
     service, typed = decision.service, typed_of(request)
     verdict = Verdict(
         decision, () if taking else grids, as_text(request.model), request.sensitivity
@@ -339,12 +339,14 @@ def typed_of(request: FindPlans) -> commands.Typed:
     return commands.Typed(names, words)
 
 
-def _request_seconds(decision: Decision) -> float | None:
+def _first_seconds(decision: Decision) -> float | None:
     """Return the time of a request on the first plan, None where there is none. [s]"""
-    if not decision.plans:
-        return None
-    plan = decision.plans[0]
-    return plan.values["ttft"] + (decision.service.output - 1.0) * plan.values["tpot"]
+    return request_seconds(decision.plans[0], decision.service) if decision.plans else None
+
+
+def request_seconds(plan: Plan, service: Service) -> float:
+    """Return the time of a request on a plan. [s]"""
+    return plan.values["ttft"] + (service.output - 1.0) * plan.values["tpot"]
 
 
 def phrase(request: FindPlans, service: Service) -> str:

@@ -1,10 +1,12 @@
 """``fastcalc plan`` of chips that are owned, of a budget or of a power: what these carry."""
 
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 from fastcalc.commands import loading, plan
 from fastcalc.commands.answer import CommandAnswer, no_answer
+from fastcalc.commands.people import people_of, settled
+from fastcalc.commands.plan import request_seconds
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.report import commands, plan_columns, plan_fleet, plan_table
@@ -23,17 +25,20 @@ from fastcalc.search.sweep.grid import Grid
 
 def run(request: FindPlans) -> CommandAnswer:
     """Return what a fleet carries, and what is rented on top; the answer is no if not enough."""
-    refuse_people(request)
     notes: list[str] = []
-    service = plan.service_of(request, notes)
+    service, people = plan.service_of(request, notes), people_of(request)
     counts = owned_counts(request)
     prices = chip_prices(request, counts)
     owned = [_owned(request, service, chip, count, prices, notes) for chip, count in counts.items()]
-    rented = partial(_rented, request, service, counts, prices, notes)
-    fleet = fleet_plan(owned, rented, service, shown=request.top)
-    typed, phrase = plan.typed_of(request), plan.phrase(request, service)
+    rented = cache(partial(_rented, request, service, counts, prices, notes))
+
+    def fleet_at(rate: float | None) -> FleetPlan:
+        return fleet_plan(owned, rented, replace(service, rate=rate), shown=request.top)
+
+    fleet = settled(people, fleet_at, _request_seconds) if people else fleet_at(service.rate)
+    typed, phrase = plan.typed_of(request), plan.phrase(request, fleet.service)
     if not fleet.is_enough:
-        return _refused(fleet, owned, rented(), typed, notes)
+        return _refused(request, fleet, owned, rented(), typed, notes)
     if request.emit is not None:
         return plan.started(
             request,
@@ -54,6 +59,7 @@ def run(request: FindPlans) -> CommandAnswer:
 
 
 def _refused(
+    request: FindPlans,
     fleet: FleetPlan,
     owned: list[Owned],
     rented: Grids,
@@ -67,7 +73,7 @@ def _refused(
     if on_top is not None:
         most += max(plan.requests for plan in on_top.in_order)
         rented = of_chips_in(on_top, rented)
-    if service.rate is not None and most:
+    if service.rate is not None and most and request.people is None:
         relaxed["rate"] = most
     options = plan_fleet.options(relaxed, fewest_owned(owned, rented, service), service)
     return no_answer(
@@ -79,12 +85,24 @@ def _refused(
     )
 
 
+def _request_seconds(fleet: FleetPlan) -> float | None:
+    """Return the mean time of a request on what carries any, None where nothing does. [s]"""
+    if not fleet.requests:
+        return None
+    seconds = (
+        share.requests * request_seconds(share.plan, fleet.service)
+        for share in fleet.shares
+        if share.plan
+    )
+    return sum(seconds) / fleet.requests
+
+
 def refuse_people(request: FindPlans) -> None:
-    """Refuse people where chips, a budget or a power say how many requests there are."""
+    """Refuse people who ask for classes of requests of a fleet."""
     if request.people is not None and plan.is_of_fleet(request):
         raise InputError(
-            f"{option('people')} does not go with {option('own')}, nor with a budget or a power "
-            f"alone: give {option('rate')}"
+            f"{option('people')} of {option('traffic')} does not go with {option('own')}, a budget "
+            f"or a power: give {option('rate', '20/s')}"
         )
 
 

@@ -213,6 +213,8 @@ def _columns(fleet: FleetPlan, shown: list[Plan], screen: Screen) -> list[TableC
         hidden.add("speculation_tokens_per_pass")
     if all(tpot_range(chosen) is None for chosen in shown):
         hidden.add("service_tpot_ms_low")
+    if not screen.wide and len({chosen.scenario.hardware.id for chosen in shown}) == 1:
+        hidden.add("hardware")  # the sentence above names it
     columns = [
         column
         for column in plan_table.columns(service, wide=screen.wide)

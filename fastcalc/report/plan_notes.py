@@ -17,7 +17,7 @@ from fastcalc.report.plan_api import api_notes
 from fastcalc.report.plan_refusal import FIELDS, MOST_NAMED, unknown_chips
 from fastcalc.report.plan_regret import regret_notes
 from fastcalc.report.plan_turns import turn_notes
-from fastcalc.report.ranked_plan import tpot_range, undetermined
+from fastcalc.report.ranked_plan import RankedPlan, tpot_range, undetermined
 from fastcalc.report.record_tables import marked
 from fastcalc.report.rounding import rounded_down, rounded_up
 from fastcalc.search.plan.decision import REASONS, Decision, Plan
@@ -247,6 +247,9 @@ def chips_and_price(plan: Plan, service: Service) -> str:
     if plan.node_chips > 1:
         nodes = plan.values["chips"] / plan.node_chips
         chips += f" in {'a node' if nodes == 1 else f'{nodes:,.0f} nodes'}"
+    watts = RankedPlan(1, plan, service, "").watts
+    if service.objective == "watts" and watts is not None:
+        chips += f", {number(watts / 1e3)} kW"
     if plan.usd_per_month is None:
         return chips
     return f"{chips}, ${marked(dollars(plan.usd_per_month), is_unsure=is_unsure)} a month"

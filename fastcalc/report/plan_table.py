@@ -43,6 +43,7 @@ _COLUMNS = pick(
     (
         *COLUMNS,
         *(replace(column, heading=("", "chip")) for column in pick("hardware")),
+        *(replace(column, drop_priority=4) for column in pick("batch")),
         TableColumn("each", heading=("", "each"), format=_cut),
         TableColumn(
             "prompts",
@@ -178,7 +179,11 @@ def columns(service: Service, *, wide: bool = False) -> list[TableColumn]:
 
     wide : whether those are among them for which a first screen has no room
     """
-    by_key = {column.key: column for column in _COLUMNS if wide or column.key not in _WIDE}
+    is_sized = service.rate is not None or service.is_fleet
+    hidden = set() if wide else set(_WIDE)
+    if service.objective == "watts" and is_sized:
+        hidden.discard("watts")
+    by_key = {column.key: column for column in _COLUMNS if column.key not in hidden}
     if not (service.is_fleet or wide):
         for key in ("service_requests_per_s", "requests_in_flight"):
             by_key.pop(key)
@@ -186,7 +191,7 @@ def columns(service: Service, *, wide: bool = False) -> list[TableColumn]:
         by_key.pop("chips_expected")
     if service.tariff.grid is None:
         by_key.pop("service_g_co2_per_mtok")
-    if service.rate is None and not service.is_fleet and service.objective in _RATELESS:
+    if not is_sized and service.objective in _RATELESS:
         by_key["replicas"] = replace(
             by_key["replicas"],
             key="cost",
