@@ -6,9 +6,11 @@ import subprocess
 import sys
 from datetime import date
 from functools import cache
+from typing import get_args
 
 import pytest
 
+import fastcalc as fc
 from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.json_schema import as_text, json_schema, meanings
 from fastcalc.catalogue.schema import Engine, Hardware, Model
@@ -76,6 +78,22 @@ def test_new_and_schema(fastcalc, tmp_path):
     assert "did you mean 'hardware'" in fastcalc("new", "hardwear", "x").err
     assert json.loads(fastcalc("schema", "models").out)["title"] == "A fastcalc model file"
     assert fastcalc("schema", "chips").code == 2
+
+
+def test_a_chip_runs_as_the_skeleton_says_of_its_kind_unless_it_says_otherwise(fastcalc):
+    numbers = {"memory": [{"name": "SRAM", "capacity": "60 GB", "bandwidth": "20 PB/s"}]}
+    chip = {"id": "x", "name": "X", "vendor": "Me", "scope": "one", "peak": {"bf16": "10 PFLOP/s"}}
+    listed = dict(
+        re.findall(r"#   (\w+) +(\w+) +[\d.,]+  \(", fastcalc("new", "hardware", "x").out)
+    )
+    assert listed.keys() == {*get_args(Hardware.model_fields["kind"].annotation)} - {"host"}
+    for kind, execution in listed.items():
+        assert fc.hardware(chip | numbers | {"kind": kind}).execution == execution
+    other = {"kind": "wafer", "execution": "sequential"}
+    assert fc.hardware(chip | numbers | other).execution == "sequential"
+    with pytest.raises(fc.InputError, match="kind") as raised:
+        fc.hardware(chip | numbers | {"kind": "waver"})
+    assert len(raised.value.args) == 1
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "claims"])

@@ -19,7 +19,8 @@ from fastcalc.errors import InputError
 from fastcalc.requests.number_lists import numbers
 from tests.helpers import ROOT, run, words
 
-ASKED = ("llama-3.1-70b", "gpt-oss-120b", "--on", "h100-sxm,wse-3,rtx-4090")
+ASKED = ("llama-3.1-70b", "gpt-oss-120b", "--on", "h100-sxm,wse-3,apple-m3-ultra-80")
+"""Of the last no price is known, which is said with a flag."""
 
 
 def compared(*asked, capsys, monkeypatch):

@@ -48,7 +48,8 @@ def validate(document: Document, schema: type[AnyEntry]) -> tuple[AnyEntry | Non
                 longer = (*path, step)
                 path = longer if longer in document.values or longer in document.keys else path
             path = (*path, *detail["loc"][-1:])
-            if document.is_refused(path):
+            # A default that follows from a field which is wrong itself is no other fault.
+            if kind == "default_factory_not_called" or document.is_refused(path):
                 continue
             rule = _RULES.get(kind, "ST017" if kind in _WANTED else "ST018")
             is_of_value = kind == "value_error" and (*path, "value") in document.values

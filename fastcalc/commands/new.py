@@ -3,7 +3,6 @@
 import os
 import re
 from datetime import date
-from typing import Any
 
 from fastcalc.catalogue.json_schema import as_text
 from fastcalc.catalogue.schema import Hardware
@@ -45,40 +44,23 @@ def _speeds() -> list[str]:
     numbers = f"{_CHIP[0]} at {_CHIP[1]}"
     lines = [f"Of llama-3.1-8b one user gets so many tokens/s of a chip of {numbers}, by kind:"]
     entries = Catalogue()
-    for kind, execution in _EXECUTIONS.items():
-        memory = {"name": "SRAM", "capacity": _CHIP[0], "bandwidth": _CHIP[1]}
-        keys: dict[str, Any] = {
-            "id": "made-up",
-            "name": "",
-            "vendor": "",
-            "scope": "",
-            "kind": kind,
-        }
-        keys |= {"execution": execution, "memory": [memory], "peak": {"bf16": _CHIP[2]}}
+    named = {"id": "made-up", "name": "", "vendor": "", "scope": ""}
+    memory = {"name": "SRAM", "capacity": _CHIP[0], "bandwidth": _CHIP[1]}
+    for kind in _KINDS_OF_CHIPS:
+        keys = {**named, "kind": kind, "memory": [memory], "peak": {"bf16": _CHIP[2]}}
         chip = entries.made(keys, Hardware)
         engine, is_borrowed = engine_for(entries, chip)
         traffic = Traffic(1000.0, 1000.0, 1500.0)
         scenario = Scenario(chip, entries.model("llama-3.1-8b"), engine, (1,), traffic)
         speed = float(solve(scenario).estimate.speed[0])
         unsure = ", fitted on other kinds" * is_borrowed
-        row = f"  {kind:<6} {execution:<11} {number(speed):>6}"
+        row = f"  {kind:<6} {chip.execution:<11} {number(speed):>6}"
         lines.append(f"{row}  (engine {engine.id}{unsure})")
     return lines
 
 
 _CHIP = ("60 GB", "20 PB/s", "10 PFLOP/s")
-_EXECUTIONS = {
-    "gpu": "sequential",
-    "tpu": "sequential",
-    "npu": "sequential",
-    "rdu": "sequential",
-    "lpu": "spatial",
-    "wafer": "spatial",
-    "apple": "sequential",
-    "soc": "sequential",
-    "cpu": "sequential",
-}
-"""How chips of each kind run that the catalogue has."""
+_KINDS_OF_CHIPS = ("gpu", "tpu", "npu", "rdu", "lpu", "wafer", "apple", "soc", "cpu")
 
 
 def _kind(kind: str, kinds: tuple[str, ...] = _KINDS) -> str:

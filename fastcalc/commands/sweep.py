@@ -23,11 +23,11 @@ from fastcalc.commands.like import like
 from fastcalc.commands.size import foresee
 from fastcalc.core.scenario import Scenario
 from fastcalc.errors import InputError
-from fastcalc.mentions import option
+from fastcalc.mentions import as_flags, option, written
 from fastcalc.records.columns import Columns
 from fastcalc.records.evaluated_points import CodedColumn
 from fastcalc.report import records
-from fastcalc.report.console import is_terminal, output_width, render
+from fastcalc.report.console import Wording, is_terminal, output_width, render
 from fastcalc.report.headings import TableColumn, pick
 from fastcalc.report.numbers_as_text import many
 from fastcalc.report.record_tables import table
@@ -103,8 +103,8 @@ class Combinations:
             for key, type_ in self.changes.keys.items()
         }
         applied = _applied(scenario.hardware, scenario.model, scenario.engine, scenario.memory.host)
-        for written in applied & self.changes.written.keys():
-            change = self.changes.written[written]
+        for text in applied & self.changes.written.keys():
+            change = self.changes.written[text]
             columns[change.key] = change.value
         return columns
 
@@ -145,21 +145,32 @@ def combinations(request: Sweep, notes: list[str]) -> Combinations:
 
 def _applied(*entries: Entry | None) -> frozenset[str]:
     """Return what was changed of some entries, as written."""
-    return frozenset(written for entry in entries if entry for written in entry.what_if)
+    return frozenset(change for entry in entries if entry for change in entry.what_if)
 
 
-def fill(sink: Sink, swept: Combinations, say: Callable[[int], object]) -> int:
+def fill(
+    sink: Sink, swept: Combinations, say: Callable[[int], object], wording: Wording = as_flags
+) -> int:
     """Give a sink every point and what belongs alongside; return how many do not fit."""
     gc.enable()  # a sweep lives longer than a table
     points_done = unfit = 0
     for grid, columns in solve_all(swept.grids):
-        sink.write({**columns, **swept.changed(grid.scenario)}, grid.shape)
+        worded = {key: _worded(column, wording) for key, column in columns.items()}
+        sink.write({**worded, **swept.changed(grid.scenario)}, grid.shape)
         points_done += grid.size
         unfit += int(np.sum(~np.broadcast_to(columns["fits"], grid.shape)))
         say(points_done)
     premises = records.grounds([grid.scenario for grid in swept.grids])
-    sink.close({"points": points_done, "left_out": dict(swept.left_out), "assumptions": premises})
+    extra = {"points": points_done, "left_out": dict(swept.left_out), "assumptions": premises}
+    sink.close(written(extra, wording))
     return unfit
+
+
+def _worded(column: Any, wording: Wording) -> Any:
+    """Return a column with what its words mention written out."""
+    if not isinstance(column, CodedColumn):
+        return column
+    return CodedColumn(column.codes, tuple(written(list(column.words), wording)))
 
 
 def _axes(request: Sweep, notes: list[str]) -> Axes:

@@ -113,7 +113,7 @@ def _swept(flags: Any) -> SweptTable:
             "file with 'fastcalc sweep', or ask for fewer"
         )
     sink = ArraySink()
-    sweep.fill(sink, swept, lambda _: None)
+    sweep.fill(sink, swept, lambda _: None, as_arguments)
     return SweptTable(flags, sink.columns, sink.premises, notes)
 
 

@@ -1,6 +1,6 @@
 """What a hardware file may hold."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -145,6 +145,11 @@ class Node(Entry):
     price: Price = Field(default_factory=Price)
 
 
+def _usual_execution(fields: dict[str, Any]) -> Literal["sequential", "spatial"]:
+    """Return how chips of a kind run."""
+    return "spatial" if fields.get("kind") in ("wafer", "lpu") else "sequential"
+
+
 RateFormat = Literal["fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp6", "fp4", "int4"]
 
 
@@ -157,7 +162,7 @@ class Hardware(Entry):
     kind: Literal["gpu", "wafer", "lpu", "rdu", "tpu", "npu", "apple", "soc", "cpu", "host"]
     market: Literal["datacenter", "workstation", "consumer"] = "datacenter"
     scope: str
-    execution: Literal["sequential", "spatial"] = "sequential"
+    execution: Literal["sequential", "spatial"] = Field(default_factory=_usual_execution)
     architecture: Identifier | None = None
     released: str | None = None
     hypothetical: bool = False
