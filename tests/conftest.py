@@ -13,6 +13,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.commands import claims as claims_command
 from fastcalc.commands import validate as validate_command
 from fastcalc.evidence import validate
+from fastcalc.search.plan.verdict import Verdict
 from tests import helpers
 
 gc.set_threshold(100_000, 20, 20)  # what is kept lives long, and is looked through each time
@@ -50,6 +51,13 @@ def once() -> Iterator[None]:
         for module in (validate_command, validate):
             patch.setattr(module, "validate_shipped", helpers.score_once)
         yield
+
+
+@pytest.fixture
+def without_regret(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans that leave out what unknown speeds cost, which takes as long; test_confidence has it."""
+    monkeypatch.setattr(Verdict, "regret", None)
+    monkeypatch.setattr(helpers, "patched", "regret")
 
 
 @pytest.fixture(scope="session")

@@ -86,6 +86,9 @@ FILE = re.compile(r"/(?!(s|min|h)\b)|\.(yaml|csv|json)$")
 runs = Path()
 """The folder in which `run_once` keeps what commands did, of this run of the tests."""
 
+patched = ""
+"""What of the program a test has replaced, so that what it does is not that of other tests."""
+
 
 @dataclass
 class Ran:
@@ -196,7 +199,7 @@ def run_once(*args: Any, **fixtures: Any) -> Ran:
     What one process of a test run did, others read; what it answered, it writes in each format.
     """
     fixtures["monkeypatch"].setattr(lazy_commands, "answer_to", answer_once)
-    asked = (os.environ.get("COLUMNS", ""), *map(str, args))
+    asked = (patched, os.environ.get("COLUMNS", ""), *map(str, args))
     if "-o" in asked or any(FILE.search(word) for word in asked):
         return run(*args, **fixtures)
     kept = runs / f"{sha256(repr(asked).encode()).hexdigest()}.json"

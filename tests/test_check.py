@@ -60,10 +60,18 @@ def test_every_rule_has_an_example():
     assert set(EXAMPLES) | AT_SET_LEVEL == set(RULES)
 
 
+@pytest.fixture(scope="module")
+def found_in_examples(tmp_path_factory):
+    """What is wrong with the example of each rule, every number asked for a source."""
+    return {
+        rule: faults(tmp_path_factory.mktemp(rule), *EXAMPLES[rule](), strict=True)
+        for rule in EXAMPLES
+    }
+
+
 @every("rule", sorted(EXAMPLES))
-def test_a_rule_fires(tmp_path, rule):
-    name, text = EXAMPLES[rule]()
-    found = faults(tmp_path, name, text, strict=True)
+def test_a_rule_fires(found_in_examples, rule):
+    found = found_in_examples[rule]
     assert rule in {fault.rule for fault in found}
     for fault in found:
         assert "\n" not in fault.message
@@ -72,9 +80,9 @@ def test_a_rule_fires(tmp_path, rule):
 
 
 @every("rule", sorted(set(EXAMPLES) - {"ST008", "ST009"}))
-def test_an_example_breaks_no_rule_of_another_family_by_accident(tmp_path, rule):
+def test_an_example_breaks_no_rule_of_another_family_by_accident(found_in_examples, rule):
     """Structure faults come alone: what could not be read is not also called implausible."""
-    found = {fault.rule[:2] for fault in faults(tmp_path, *EXAMPLES[rule]())}
+    found = {fault.rule[:2] for fault in found_in_examples[rule]}
     if rule[:2] in ("ST", "UN"):
         assert found <= {"ST", "UN", "PV"}
 

@@ -9,7 +9,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.evidence.claims.claim_file import read_claims
 from fastcalc.evidence.claims.judge import judge
 from fastcalc.report.break_evens import break_even
-from tests.helpers import run_once
+from tests.helpers import judge_once, run_once
 
 LONG, CHAT = 65_536, 1500
 CUT, WIDE_CUT = 0.05, 0.15
@@ -24,7 +24,7 @@ NAMED |= {"47", "48"}
 def judged():
     book, document = read_claims(None)
     claims = [one for one in book.claims if one.id in NAMED]
-    return {one.claim.id: one for one in judge(Catalogue(), claims, document)}
+    return {one.claim.id: one for one in judge_once(Catalogue(), claims, document)}
 
 
 def row(model, on, **asked):

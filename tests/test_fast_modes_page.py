@@ -17,7 +17,8 @@ from fastcalc.core.pricing import Pricing
 from fastcalc.search.fastmode import smaller_batches
 from fastcalc.services.infer import inverse
 from fastcalc.services.infer.two_tiers import SIDES, SoldTiers, machines
-from tests.helpers import ROOT, by_hand, run, words
+from tests.helpers import ROOT, by_hand, judge_once, words
+from tests.helpers import run_once as run
 
 FOLDER = ROOT / "docs" / "fast_modes"
 NAMES = (
@@ -31,7 +32,9 @@ def pages():
     """The modules that write the page, by name."""
     sys.path.insert(0, str(FOLDER))
     try:
-        yield {name: importlib.import_module(name) for name in NAMES}
+        modules = {name: importlib.import_module(name) for name in NAMES}
+        modules["book"].judge = judge_once
+        yield modules
     finally:
         sys.path.remove(str(FOLDER))
         for name in NAMES:
@@ -464,7 +467,8 @@ def test_guessing_ahead_alone_by_fastmode(text, capsys, monkeypatch):
     request = "deepseek-r1 --on gb200 --chips 72 --context 65536 --from-speed 65 --to-speed 170"
     rows_of = []
     for engine in ("vllm", "tensorrt-llm"):
-        command = ("fastmode", *request.split(), "--engine", engine, "--format", "json")
+        command = ("fastmode", *request.split(), "--engine", engine, "--smaller", "none")
+        command += ("--format", "json")
         answer = json.loads(run(*command, capsys=capsys, monkeypatch=monkeypatch).out)
         by_trick = {one["trick"]: one for one in answer["records"]}
         rows_of.append((by_trick["today"], by_trick["speculation"]))

@@ -330,6 +330,7 @@ def check_plan(text, document, objective, prices):
     assert price * (1 - 1e-9) <= float(second.group(7).replace(",", "")) <= price * 1.011
 
 
+@pytest.mark.usefixtures("without_regret")
 @pytest.mark.parametrize("seed", range(FEW))
 def test_a_plan_is_the_least_of_all_that_keep_the_answers(seed, fastcalc):
     """And the next chip is dearer by as much, and wins above the price that is named."""

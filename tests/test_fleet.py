@@ -408,6 +408,7 @@ def test_a_first_screen_has_24_lines(fastcalc, monkeypatch, options):
     assert sum(line.startswith("- ") for line in lines) >= 3  # key, a note, what else there is
 
 
+@pytest.mark.usefixtures("without_regret")
 def test_the_longest_prompt_and_the_largest_rate_are_the_least_relaxations(fastcalc):
     """With what is said there is a plan; a fiftieth beyond it there is none."""
     command = ("plan", "llama-3.1-8b", "--on", "l40s,h100-sxm", "--max-chips", "4", "--by", "chip")

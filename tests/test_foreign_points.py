@@ -19,6 +19,7 @@ from fastcalc.importers.any_file import read
 from fastcalc.importers.foreign import foreign_in
 from fastcalc.importers.naming import checkpoint_format, chip_id, gguf_format, model_id
 from fastcalc.mentions import as_flags
+from tests.strategies import examples
 
 HERE = Path(__file__).parent / "measured"
 SERVED = json.loads((HERE / "vllm-closed.json").read_text())
@@ -449,6 +450,7 @@ JSON = st.recursive(
 )
 
 
+@examples(25)
 @given(st.sampled_from([SERVED, PROMPT, DECODE]), st.data())
 def test_any_value_of_any_key_is_a_point_or_a_sentence(catalogue, record, data):
     keys = data.draw(st.lists(st.sampled_from([*sorted(record), "hardware", "tp"]), max_size=4))

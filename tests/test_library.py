@@ -181,8 +181,10 @@ MY_CHIP = {
             lambda: fc.fit("llama-3.1-8b", on="h100-sxm", host="ddr5-2ch"),
         ),
         (
-            lambda _, chip, __: fc.infer(on=[chip, "b200"], speeds=[65, 170], prices=(25, 150)),
-            lambda: fc.infer(on="h100-sxm,b200"),
+            lambda _, chip, __: fc.infer(
+                on=[chip, "b200"], speeds=[65, 170], prices=(25, 150), points=5000
+            ),
+            lambda: fc.infer(on="h100-sxm,b200", points=5000),
         ),
     ],
 )

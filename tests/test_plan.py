@@ -29,8 +29,9 @@ from fastcalc.search.plan.score import score
 from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.grid import Grid, Requests
 from tests.helpers import run_once as run
-from tests.strategies import examples
+from tests.strategies import examples, scaled
 
+pytestmark = pytest.mark.usefixtures("without_regret")
 CATALOGUE = Catalogue()
 CHIPS = ["h100-sxm", "mi300x", "b200", "rtx-4090", "wse-3", "l40s", "a100-sxm-80gb"]
 MODELS = ["llama-3.1-70b", "llama-3.1-8b", "gpt-oss-120b", "qwen3-30b-a3b"]
@@ -472,10 +473,9 @@ LOADED = ("--host", "epyc-9005-12ch", "--prefix-tier", "host")
             "gpt-oss-120b",
             ("--load", 0.3, "--price-basis", "tco", "--percentile", 99),
         ),
-        ("deepseek-r1", ("--rate", "5/s")),
         ("gpt-oss-120b", ("--rate", "5/s", "--load", 0.7, "--price-basis", "tco")),
         ("llama-3.1-70b", ("--rate", "5/s", "--speculate", "none,0.8x3")),
-        ("llama-3.1-70b", ("--rate", "5/s", "--prefix-hit", "60%", *LOADED)),
+        ("deepseek-r1", ("--rate", "5/s", "--prefix-hit", "60%", *LOADED)),
     ],
 )
 def test_every_offered_plan_is_what_compare_says(model, rate, capsys, monkeypatch):
@@ -772,7 +772,7 @@ def test_random_arrivals_are_given_as_many_replicas_as_their_waits_ask(
 
 
 def test_more_certainty_never_costs_less(capsys, monkeypatch):
-    levels = [(), *(("--percentile", one) for one in (50, 99, 99.9))]
+    levels = [(), *(("--percentile", one) for one in (50, 99.9))]
     costs = [
         random_arrivals(
             capsys, monkeypatch, "--ttft", "700ms", "--rate", "99/s", *level, chips="h100-sxm"
@@ -810,7 +810,7 @@ def test_a_percentile_that_cannot_be_is_refused(asked, sentence, capsys, monkeyp
     assert sentence in ran.err
 
 
-@pytest.mark.parametrize("limit", ["20ms", "60ms"])
+@pytest.mark.parametrize("limit", ["20ms", "60ms"][: scaled(1)])
 def test_what_a_refusal_says_of_a_percentile_is_enough(limit, capsys, monkeypatch):
     asked = ("plan", "llama-3.1-70b", "--on", "h100-sxm,mi300x", "--rate", "3/s", "--prompt", 4000)
     asked += ("--percentile", 99)
@@ -840,7 +840,7 @@ def test_a_percentile_never_lets_replicas_do_more_than_is_allowed(capsys, monkey
     assert found[1]["cost"] >= found[0]["cost"]
 
 
-@pytest.mark.parametrize("limits", [("41ms", 2), ("20ms", 2), ("30ms", 3)])
+@pytest.mark.parametrize("limits", [("41ms", 2), ("30ms", 3), ("20ms", 2)][: scaled(2)])
 def test_what_is_said_to_be_enough_with_prompts_apart_is(limits, capsys, monkeypatch):
     asked = ("plan", "llama-3.1-70b", "--on", "h100-sxm,mi355x", "--prompt", 1, "--rate", "0.01/s")
     asked += ("--percentile", 99.9, "--tpot", "25ms", "--max-chips", limits[1])

@@ -43,7 +43,7 @@ def fastcalc(capsys, monkeypatch):
 
 
 @pytest.fixture
-def planned(fastcalc):
+def planned(fastcalc, without_regret):
     """The JSON of a plan."""
 
     def document(*args):

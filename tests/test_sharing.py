@@ -111,7 +111,7 @@ def partitions(classes):
             yield [*groups[:place], (first, *group), *groups[place + 1 :]]
 
 
-@examples(8)
+@examples(5)
 @given(
     st.lists(kinds, min_size=2, max_size=3),
     st.lists(st.sampled_from(CHIPS), min_size=1, max_size=2, unique=True),

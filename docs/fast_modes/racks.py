@@ -15,20 +15,21 @@ from book import (
     SLOW,
     Book,
     Words,
+    price,
     span,
     table,
 )
 
 from fastcalc.core.best_cut import best_cut
 from fastcalc.core.pricing import Pricing
+from fastcalc.core.ratios import independent_ratio
 from fastcalc.core.scenario import Scenario, solve
 from fastcalc.formulas.money import usd_per_million
-from fastcalc.report.fastmode import rows
 from fastcalc.report.numbers_as_text import number
-from fastcalc.search.fastmode import fastmode, start_at_speed
-from fastcalc.search.fastmode.lighter_passes import PUBLISHED, drafting, narrowest
-from fastcalc.search.fastmode.option import best
+from fastcalc.search.fastmode import start_at_speed
+from fastcalc.search.fastmode.lighter_passes import PUBLISHED, drafting, narrowest, speculation
 from fastcalc.search.fastmode.smaller_batches import MEASURED, Curve, curve, engines_of
+from fastcalc.search.fastmode.start import Base
 
 DRAFTS = 2
 """Tokens that the helper guesses ahead: as many as pay when several users share a machine. [1]"""
@@ -261,16 +262,16 @@ def drafts_alone(book: Book) -> Words:
     """
     users, fewer, multiples, ends = [], [], [], []
     for rack in served(book, MAIN, 0):
-        today = start_at_speed(rack, SLOW) or best_cut(rack)
-        answer = fastmode(today, FAST, book.catalogue, [])
-        option = best([one for one in answer.options if one.trick == "speculation"])
-        if option is None or option.usd is None:
+        today = solve(start_at_speed(rack, SLOW) or best_cut(rack))
+        drafted = speculation(Base(today, FAST, book.catalogue, [])).outcome
+        if drafted is None:
             continue
-        _, record = rows(answer, [option])
-        users.append(today.batches[0])
-        fewer.append(record["batch"])
-        multiples.append(record["cost_multiple"])
-        ends += [record["cost_multiple_low"], record["cost_multiple_high"]]
+        before, after = today.estimate.ranged_speed, drafted.estimate.ranged_speed
+        slower = independent_ratio(over=before, under=after)
+        users.append(today.scenario.batches[0])
+        fewer.append(drafted.scenario.batches[0])
+        multiples.append(price(drafted) / price(today))
+        ends += [multiples[-1] * float((end / slower.expected)[0]) for end in slower[1:]]
     if not multiples:
         none = dict.fromkeys(("drafts_multiples", "drafts_range"), "-")
         return {**none, "drafts_rack": f"Alone it does not give our rack {FAST:g} tokens/s"}

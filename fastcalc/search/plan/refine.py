@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from fastcalc.core.overflow import batch_without_host
 from fastcalc.formulas.types import Bools, Floats, Ints
 from fastcalc.search.plan.fleet import chips_within
 from fastcalc.search.plan.pools import Pool
-from fastcalc.search.plan.score import Scored
+from fastcalc.search.plan.score import KEPT, Scored
 from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.grid import Grid
 
@@ -62,6 +63,7 @@ def between(grid: Grid, layouts: Ints, low: Floats, high: Floats) -> Grid:
     return grid.part(layouts=tuple(grid.layouts[place] for place in layouts), batches=batches)
 
 
+@lru_cache(maxsize=KEPT)
 def with_largest(grid: Grid) -> Grid:
     """Return a grid with a row of batches for each layout, the largest that it holds among them.
 

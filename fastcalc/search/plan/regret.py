@@ -110,7 +110,7 @@ def _costs(plan: Plan, decision: Decision, grids: Sequence[Grid], at: Floats) ->
         if deviations == service.deviations:
             costs.append(plan.cost)
             continue
-        found = decide(grids_of_chip, replace(service, deviations=deviations), shown=1)
+        found = decide(grids_of_chip, replace(service, deviations=deviations), shown=0)
         costs.append(found.plans[0].cost if found.plans else inf)
     return costs
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,10 @@ from fastcalc.search.plan.queues import Queues, Slots, needed
 from fastcalc.search.plan.service import Objective, Service
 from fastcalc.search.sweep.grid import Grid, solved
 
+KEPT = 32
+"""Grids whose evaluation is kept: those of a chip are searched again at other speeds and rates."""
+
+_points = lru_cache(maxsize=KEPT)(solved)
 _ROUNDING = 1e-12  # of a limit: replicas as busy as it allows meet it
 _OF_ESTIMATE = (
     "total",
@@ -155,7 +159,7 @@ def score(
 
     What takes in prompts is found among the grid's layouts unless given; None is what decodes.
     """
-    points = solved(grid)
+    points = _points(grid)
     points = replace(points, estimate=points.estimate.slowed(service.deviations))
     is_new = np.diff(np.broadcast_to(grid.batches, grid.shape[1:]), prepend=0.0) > 0.0
     fits = is_new & _fits(grid, points)
