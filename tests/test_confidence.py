@@ -17,7 +17,7 @@ from fastcalc.search.plan.turning import turns
 from tests.helpers import run_once, words
 
 PLAN = ("plan", "llama-3.3-70b", "--on", "mi355x,b200", "--prompt", 1000, "--output", 500,
-        "--ttft", "1s", "--tpot", "30ms", "--rate", "5/s", "--by", "chip")  # fmt: skip
+        "--ttft", "1s", "--tpot", "30ms", "--rate", "5/s", "--load", 1, "--by", "chip")  # fmt: skip
 
 
 @pytest.fixture
@@ -236,6 +236,6 @@ def test_what_turns_the_verdict_is_said_where_it_is_asked_for(fastcalc):
     words_of["rate"] = "40/s"
     plan = ("plan", TURNED["model"], *(word for name, value in words_of.items()
                                        for word in (f"--{name}", value)))  # fmt: skip
-    text = words(fastcalc(*plan, "--sensitivity").out)
+    text = words(fastcalc(*plan, "--load", 1, "--sensitivity").out)
     assert "API instead, each alone: h100-sxm from $3.6 a chip-hour, h100-sxm 1." in text
     assert "l40s instead, each alone: l40s up to $0.737 a chip-hour" in text

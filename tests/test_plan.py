@@ -358,7 +358,7 @@ def test_prompts_on_other_chips_are_what_both_commands_print(capsys, monkeypatch
     """80 layers of keys and values of 8 heads of 128, over four links of 50 GB/s: on both sides."""
     words = ["plan", "llama-3.1-70b", "--on", "h200-sxm", "--prompts-on", "h100-sxm,wse-3"]
     words += ["--prompt", 8000, "--output", 1000, "--ttft", "3s", "--tpot", "40ms"]
-    asked = [*words, "--rate", "5/s"]
+    asked = [*words, "--rate", "5/s", "--load", 1]
     ask = {"capsys": capsys, "monkeypatch": monkeypatch}
     plan, *others = json.loads(run(*asked, "--format", "json", **ask).out)["records"]
     assert (plan["prefill_hardware"], plan["prefill_tp"]) == ("h100-sxm", 4)
@@ -772,7 +772,7 @@ def test_random_arrivals_are_given_as_many_replicas_as_their_waits_ask(
 
 
 def test_more_certainty_never_costs_less(capsys, monkeypatch):
-    levels = [(), *(("--percentile", one) for one in (50, 99.9))]
+    levels = [("--load", 1), *(("--percentile", one) for one in (50, 99.9))]
     costs = [
         random_arrivals(
             capsys, monkeypatch, "--ttft", "700ms", "--rate", "99/s", *level, chips="h100-sxm"
@@ -798,7 +798,7 @@ def test_without_a_rate_a_percentile_leaves_a_replica_partly_idle(capsys, monkey
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
-        (("--percentile", "99"), "is of requests that meet --ttft"),
+        (("--percentile", "99"), "--percentile is of requests that meet --ttft, or that come at"),
         (("--ttft", "1s", "--percentile", "100"), "not from 50 to 99.99"),
         (("--ttft", "1s", "--percentile", "0.99"), "write for example 99"),
         (("--ttft", "1s", "--percentile", "nan"), "not from 50 to 99.99"),

@@ -195,11 +195,13 @@ def test_who_waits_for_prompts_and_for_a_slot(batch, output, ttft, run, prompts)
     rate = 0.5 * batch / run * 1e3
     found = scored(grid(batches=(batch,), output=output), rate=rate, share=0.9, ttft=1e6)[0]
     assert found.busy[0] == pytest.approx(0.5, rel=NEARLY)
+    slots = Slots(0.9)
     queues = Queues(
         0.9,
         np.array([prompts / batch * (batch - 1) / batch / 1e3]),
         prompts / run,
-        slots=Slots(np.array([float(batch)]), 0.9),
+        slots=slots,
+        kind=slots.kinds(np.array([float(batch)])),
         holds=run / 1e3,
     )
     by_hand = ttft / 1e3 + queues.wait(np.array([0.5]))[0]

@@ -22,7 +22,7 @@ def test_the_plan_is_that_of_the_command(capsys, monkeypatch):
     exec(PLAN, {})
     printed = capsys.readouterr().out.splitlines()
     asked = ("--on", "h100-sxm,mi355x,b200", "--prompt", 4000, "--output", 1000)
-    asked += ("--ttft", "1s", "--tpot", "25ms", "--rate", "20/s", "--by", "chip")
+    asked += ("--ttft", "1s", "--tpot", "25ms", "--rate", "20/s", "--by", "chip", "--load", 1)
     ran = run(
         "plan", "llama-3.1-70b", *asked, "--format", "json", capsys=capsys, monkeypatch=monkeypatch
     )

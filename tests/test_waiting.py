@@ -110,9 +110,9 @@ def test_at_full_load_every_wait_is_endless():
 )
 def test_the_most_utilization_uses_the_time_there_is(many, share, slack):
     kind, prompt, prompt_busy, holds = map(np.array, zip(*many, strict=True))
-    queues = Queues(
-        share, prompt, prompt_busy, Slots(np.array([1.0, 12.0, 300.0]), share), kind, holds
-    )
+    slots = Slots(share)
+    kind = slots.kinds(np.array([1.0, 12.0, 300.0])[kind])
+    queues = Queues(share, prompt, prompt_busy, slots, kind, holds)
     most = queues.most(np.full(len(many), slack))
     assert np.all(queues.wait(most) <= slack * (1 + 1e-9))
     more = np.minimum(most + 1e-3, 1.0)
@@ -120,7 +120,8 @@ def test_the_most_utilization_uses_the_time_there_is(many, share, slack):
 
 
 def test_tabled_waits_are_those_of_the_formulas():
-    queues = Queues(0.99, np.array([0.02]), 0.4, Slots(np.array([64.0]), 0.99), 0, 20.0)
+    slots = Slots(0.99)
+    queues = Queues(0.99, np.array([0.02]), 0.4, slots, slots.kinds(np.array([64.0])), 20.0)
     for utilization in (0.5, 0.8, 0.9, 0.97, 0.995):
         exact = slot_wait_percentile(
             slots=64, utilization=utilization, service=20.0, share=0.99
@@ -138,12 +139,13 @@ def test_what_a_limit_on_the_first_token_costs_is_what_mlperf_measured():
     Nothing is fitted: slots are what the memory holds, and how long one is held follows from the
     rate that was measured without a limit.
     """
-    ratios = []
+    ratios, table = [], Slots(0.99)
     for free, limited in pairs():
         slots = held(free)
         replicas = int(free["chips"])  # each of these models fits one of these chips
         rate = float(free["value"]) / replicas / OUTPUT[free["model"]]
-        queues = Queues(0.99, np.zeros(1), 0.0, Slots(np.array([slots]), 0.99), 0, slots / rate)
+        kind = table.kinds(np.array([slots]))
+        queues = Queues(0.99, np.zeros(1), 0.0, table, kind, slots / rate)
         (most,) = queues.most(np.array([2.0]))
         ratios.append(most / (float(limited["value"]) / float(free["value"])))
     assert len(ratios) == 17

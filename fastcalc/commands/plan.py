@@ -39,7 +39,7 @@ from fastcalc.written import shown
 
 _RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:/(s|min|h))?")
 DEFAULT_PERCENTILE = 99.0
-"""Percent of a workload's requests that are to meet their limits, where nothing else is asked."""
+"""Percent of the requests that are to meet their limits, where nothing else is asked."""
 
 _SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
@@ -57,7 +57,7 @@ def run(request: FindPlans) -> CommandAnswer:
 
         return plan_fleet.run(request)
     notes: list[str] = []
-    service = service_of(request, notes)
+    service = service_of(request, notes).with_room()
     grids, people = grids_of(request, service, notes), people_of(request)
     taking = _taking_in(request, service, notes)
 
@@ -188,13 +188,15 @@ def service_of(request: FindPlans, notes: list[str]) -> Service:
 
 def _share_in_time(request: FindPlans) -> float | None:
     """Return the share of requests that are to have their first token in time. [1]"""
+    askers = (request.rate, request.people, request.traffic)
+    arrives = any(asked is not None for asked in askers) or is_of_fleet(request)
     if request.percentile is None:
-        is_by_default = request.traffic is not None and request.load is None
-        return DEFAULT_PERCENTILE / 100.0 if is_by_default else None
-    if request.ttft is None and request.traffic is None:
+        is_even = request.load is not None or request.utilization is not None
+        return DEFAULT_PERCENTILE / 100.0 if arrives and not is_even else None
+    if request.ttft is None and not arrives:
         raise InputError(
-            f"{option('percentile')} is of requests that meet {option('ttft')}; give that too, "
-            "as 1s"
+            f"{option('percentile')} is of requests that meet {option('ttft')}, or that come at a "
+            f"rate; give {option('ttft', '1s')} or {option('rate', '20/s')}"
         )
     return _percent(request.percentile, "percentile", 99.99, 99) / 100.0
 
@@ -341,12 +343,8 @@ def typed_of(request: FindPlans) -> commands.Typed:
 
 def _first_seconds(decision: Decision) -> float | None:
     """Return the time of a request on the first plan, None where there is none. [s]"""
-    return request_seconds(decision.plans[0], decision.service) if decision.plans else None
-
-
-def request_seconds(plan: Plan, service: Service) -> float:
-    """Return the time of a request on a plan. [s]"""
-    return plan.values["ttft"] + (service.output - 1.0) * plan.values["tpot"]
+    first = next(iter(decision.plans), None)
+    return None if first is None else first.request_seconds(decision.service.output)
 
 
 def phrase(request: FindPlans, service: Service) -> str:
@@ -356,8 +354,8 @@ def phrase(request: FindPlans, service: Service) -> str:
     words = [
         f"{as_text(request.model)}, prompts of {request.prompt:,}{cached} and outputs of {tokens}"
     ]
-    of = f" for {request.percentile:g} % of requests" if request.percentile else ""
-    words += [f"TTFT up to {request.ttft}{of}"] if request.ttft else []
+    late = f"p{service.share * 100:g} " if service.share else ""
+    words += [f"{late}TTFT up to {request.ttft}"] if request.ttft else []
     words += [f"TPOT up to {request.tpot}"] if request.tpot else []
     words += [f"at least {request.min_speed:g} tokens/s a user"] if request.min_speed else []
     rate, _, unit = as_text(request.rate or "").partition("/")

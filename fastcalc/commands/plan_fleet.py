@@ -6,7 +6,6 @@ from functools import cache, partial
 from fastcalc.commands import loading, plan
 from fastcalc.commands.answer import CommandAnswer, no_answer
 from fastcalc.commands.people import people_of, settled
-from fastcalc.commands.plan import request_seconds
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.report import commands, plan_columns, plan_fleet, plan_table
@@ -26,7 +25,7 @@ from fastcalc.search.sweep.grid import Grid
 def run(request: FindPlans) -> CommandAnswer:
     """Return what a fleet carries, and what is rented on top; the answer is no if not enough."""
     notes: list[str] = []
-    service, people = plan.service_of(request, notes), people_of(request)
+    service, people = plan.service_of(request, notes).with_room(), people_of(request)
     counts = owned_counts(request)
     prices = chip_prices(request, counts)
     owned = [_owned(request, service, chip, count, prices, notes) for chip, count in counts.items()]
@@ -90,7 +89,7 @@ def _request_seconds(fleet: FleetPlan) -> float | None:
     if not fleet.requests:
         return None
     seconds = (
-        share.requests * request_seconds(share.plan, fleet.service)
+        share.requests * share.plan.request_seconds(fleet.service.output)
         for share in fleet.shares
         if share.plan
     )

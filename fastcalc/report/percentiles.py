@@ -37,6 +37,11 @@ def percentile_record(percentiles: Percentiles) -> Record:
     }
 
 
+def percentiles_of(load: RandomLoad | None) -> Record | None:
+    """Return the percentiles of a load, None where they are not known."""
+    return percentile_record(load.percentiles()) if load and load.is_known else None
+
+
 def in_words(load: RandomLoad, name: str) -> str:
     """Say what the slowest of a hundred requests take, or why that is not known.
 

@@ -7,6 +7,7 @@ from fastcalc.mentions import option
 from fastcalc.records.columns import values
 from fastcalc.report import records
 from fastcalc.report.commands import Typed, compare_command
+from fastcalc.report.percentiles import percentiles_of
 from fastcalc.report.plan_columns import KEYS, PLAN_COLUMNS
 from fastcalc.report.plan_refusal import relaxed
 from fastcalc.report.plan_regret import regret_record
@@ -14,6 +15,7 @@ from fastcalc.report.plan_turns import turn_records
 from fastcalc.report.ranked_plan import RankedPlan, undetermined
 from fastcalc.report.records import Record, grounds, plain, plainly
 from fastcalc.search.plan.decision import FEWER_BITS, REASONS, Decision, Plan
+from fastcalc.search.plan.random_load import random_load
 from fastcalc.search.plan.service import Service
 from fastcalc.search.plan.verdict import Verdict
 
@@ -65,6 +67,7 @@ def details(verdict: Verdict, typed: Typed) -> Record:
     decision = verdict.decision
     service = decision.service
     unknown = sorted(decision.unknown)
+    loads = (random_load(plan, service) for plan in decision.plans[:1])
     return {
         "candidates": decision.candidates,
         "lost": {REASONS[name]: count for name, count in decision.reasons.items() if count},
@@ -81,6 +84,7 @@ def details(verdict: Verdict, typed: Typed) -> Record:
         "relax": [] if decision.plans else relaxed(decision),
         "assumptions": assumptions(decision),
         "best_in_fewer_bits": plan_records(decision.in_fewer_bits[:FEWER_BITS], service, typed),
+        "percentiles": next(map(percentiles_of, loads), None),
         "regret": regret_record(verdict),
         "turns": turn_records(verdict),
     }
@@ -144,10 +148,16 @@ def notes(service: Service) -> Iterable[str]:
         f"random give {option('percentile')}, or leave room with {option('load')}"
     )
     if service.share is not None:
+        percent = f"{service.share * 100:g} %"
         first = (
-            f"TTFT is what {service.share * 100:g} % of requests meet that arrive at random, each "
-            "replica with a queue of its own for prompts and slots; a router that knows which is "
-            "idle does better"
+            f"TTFT is what {percent} of requests meet that arrive at random, with what {percent} "
+            "wait for prompts and for slots one after the other, each replica with queues of its "
+            "own; a router that knows which is idle does better"
+        )
+    elif service.utilization < 1.0 and (service.rate or service.is_fleet):
+        first = (
+            f"TTFT is without a queue; replicas do at most {service.utilization:.0%} of what they "
+            "could, which leaves room for requests that arrive at random"
         )
     yield f"{between}; {first}"
     yield (

@@ -266,6 +266,7 @@ def _notes(share: Share) -> Iterator[str]:
     if share.chips_left:
         yield f"left: {share.chips_left:,.0f} of {share.chips:,} {chip}"
     yield from _bill(share)
+    yield from plan_notes.at_random(chosen, service, in_short=True)
     yield from plan_notes.slow_end(chosen, service)
 
 

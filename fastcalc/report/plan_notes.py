@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from math import inf
 from typing import Any, get_args
 
 from fastcalc.catalogue.schema.hardware import Terms
@@ -12,6 +11,7 @@ from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.mentions import option
 from fastcalc.report.compare import basis_of, priced
 from fastcalc.report.numbers_as_text import dollars, many, number, size
+from fastcalc.report.percentiles import in_words
 from fastcalc.report.plan import runner_up_price
 from fastcalc.report.plan_api import api_notes
 from fastcalc.report.plan_refusal import FIELDS, MOST_NAMED, unknown_chips
@@ -21,6 +21,7 @@ from fastcalc.report.ranked_plan import RankedPlan, tpot_range, undetermined
 from fastcalc.report.record_tables import marked
 from fastcalc.report.rounding import rounded_down, rounded_up
 from fastcalc.search.plan.decision import REASONS, Decision, Plan
+from fastcalc.search.plan.random_load import random_load
 from fastcalc.search.plan.service import NEAR, Service
 from fastcalc.search.plan.verdict import Verdict
 
@@ -40,6 +41,7 @@ def first_notes(verdict: Verdict, shown: Sequence[Plan]) -> list[str]:
         *(ways_to_pay(chosen) if chosen.scenario.pricing.name != "cloud" else ()),
         *_next_chip(decision),
         *regret_notes(verdict, matters=True),
+        *at_random(chosen, service, in_short=True),
         *slow_end(chosen, service),
         *_busy(chosen, service),
         *idle(chosen),
@@ -130,17 +132,19 @@ def _powers(shown: Sequence[Plan], service: Service) -> Iterator[str]:
         yield from power_notes(chip)
 
 
+def at_random(chosen: Plan, service: Service, *, in_short: bool = False) -> Iterator[str]:
+    """Say what the slowest of a hundred requests take, where a closed form has it."""
+    load = random_load(chosen, service)
+    if load is not None and (load.is_known or not in_short):
+        yield in_words(load, chosen.scenario.hardware.id)
+
+
 def _busy(chosen: Plan, service: Service) -> Iterator[str]:
     busiest, is_queued = max(chosen.busy, chosen.prefill_busy), service.share is not None
     if service.rate is not None and not is_queued and busiest > _FULL:
-        flags = (
-            f"{option('percentile', '99')}"
-            if service.ttft < inf
-            else f"{option('ttft')} with {option('percentile', '99')}"
-        )
         yield (
             f"{chosen.scenario.hardware.id}: replicas are {busiest:.1%} busy, so requests that "
-            f"arrive at random would queue; {flags} plans for them"
+            f"arrive at random would queue; {option('percentile', '99')} plans for them"
         )
 
 
@@ -152,6 +156,7 @@ def reported(decision: Decision, shown: Sequence[Plan]) -> Iterator[str]:
     yield from prices_of(shown)
     yield from ways_to_pay(chosen)
     yield from _powers(shown, service)
+    yield from at_random(chosen, service)
     yield from slow_end(chosen, service)
     yield from _busy(chosen, service)
     yield from idle(chosen)

@@ -73,13 +73,12 @@ _FIRST, _OTHERS = 3, 4
 """Plans, and other chips, that a first screen has room for."""
 
 _KEY = (
-    "key: replicas x each decode, prompts are taken inside or on chips of their own; TTFT and TPOT "
-    "are of this traffic, with the latter's 80 % range"
+    "key: replicas x each decode, prompts inside or on chips of their own; TTFT and TPOT of this "
+    "traffic, the latter's 80 % range"
 )
-IN_NODES = f"; chips in whole nodes (clouds rent single ones: {option('by', 'chip')})"
+IN_NODES = f"; in whole nodes ({option('by', 'chip')}: singly)"
 CHANGED = (
-    f"; *: fewer bits change the answers, so such a plan leads only where {option('weights')} or "
-    f"{option('kv')} names them"
+    f"; fewer bits change answers, so * leads only if {option('weights')} or {option('kv')} asks"
 )
 _RATELESS = {"usd": ("$/Mtok", "total"), "watts": ("joules", "a token")}
 """What is least where no rate says how many replicas there are: one column for the other."""

@@ -37,8 +37,7 @@ class RankedPlan:
     @property
     def in_flight(self) -> float:
         """Requests that are served at a time. [1]"""
-        values, service = self.plan.values, self.service
-        seconds = values["ttft"] + (service.output - 1.0) * values["tpot"]
+        seconds = self.plan.request_seconds(self.service.output)
         return float(in_flight(rate=self.requests, seconds=seconds))
 
     @property

@@ -144,8 +144,8 @@ class ServiceLevel(Request):
         float | None,
         flag(
             "P",
-            f"Percent of requests that must meet {option('ttft')}, where they arrive at random: "
-            f"99, which {option('traffic')} takes.",
+            f"Percent of requests that meet {option('ttft')} where they arrive at random, which "
+            f"they do unless {option('load')} is given: 99.",
         ),
     ] = None
     tpot: Annotated[str | None, flag("TIME", "Most time between two tokens: 25ms.")] = None
@@ -232,8 +232,7 @@ class WantedPlans(Request):
         float | None,
         groups.a_share(
             "load",
-            f"Share of its capacity a replica is given: 1, with {option('traffic')} for an even "
-            "stream.",
+            "Share of its capacity a replica is given, for requests that arrive evenly: 1.",
         ),
     ] = None
     utilization: Annotated[

@@ -85,6 +85,11 @@ class Plan:
         """What one that decodes does, and takes in its prompts, too."""
         return solve(self.scenario)
 
+    def request_seconds(self, output: float) -> float:
+        """Return the time of a whole request, without what it waits for others. [s]"""
+        first = min(self.values["ttft"], float(self.replica.estimate.ttft[0]) * self.slowness)
+        return first + (output - 1.0) * self.values["tpot"]
+
     @property
     def is_narrowed(self) -> bool:
         """Whether weights or cache have fewer bits than published, or than the engine keeps."""

@@ -1,7 +1,7 @@
 """How many replicas a rate asks for, how busy each may be, and how long requests wait for them."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -21,32 +21,50 @@ _LEAST_BUSY = 1e-6  # what is planned at least: a limit that leaves no time to w
 _WAIT_OF_THE_LATE = 0.1
 
 
-@dataclass(frozen=True, eq=False)
 class Slots:
-    """What is waited for before replicas of a few kinds, in times that a request holds its slot.
+    """What is waited for before replicas, in times that a request holds its slot.
 
-    counts, share : requests decoded together by kind, and the share whose wait is asked for [1]
+    It depends on how many slots there are and how busy they are alone, so one table serves every
+    deployment. Waits are computed when they are first asked for.
+
+    share : of requests, whose wait is asked for [1]
     """
 
-    counts: Floats
-    share: float
+    def __init__(self, share: float) -> None:
+        self._share = share
+        self._counts: Floats = np.empty(0)
+        self._waits: Floats = np.empty((0, len(_BUSY)))
 
-    @cached_property
-    def _known(self) -> Floats:
-        """Waits, kinds x tabled utilizations; nan until they are asked for. [1]"""
-        return np.full((len(self.counts), len(_BUSY)), np.nan)
+    def kinds(self, counts: Floats) -> Ints:
+        """Return the rows of the table for numbers of slots."""
+        new = np.setdiff1d(counts, self._counts)
+        if new.size:
+            self._counts = np.concatenate([self._counts, new])
+            rows = np.full((len(new), len(_BUSY)), np.nan)
+            self._waits = np.concatenate([self._waits, rows])
+        order = np.argsort(self._counts)
+        return np.asarray(order[np.searchsorted(self._counts, counts, sorter=order)])
 
     def waits(self, kind: Ints | int, level: Ints) -> Floats:
-        """Return the waits of kinds at tabled utilizations, by their positions. [1]"""
-        kind, level = np.broadcast_arrays(kind, level)
-        is_new = np.isnan(self._known[kind, level])
+        """Return the waits of rows at tabled utilizations, by their positions. [1]"""
+        waits = self._waits[kind, level]
+        is_new = np.isnan(waits)
         if np.any(is_new):
-            width = len(_BUSY)
-            new = np.divmod(np.unique(kind[is_new] * width + level[is_new]), width)
-            self._known[new] = slot_wait_percentile(
-                slots=self.counts[new[0]], utilization=_BUSY[new[1]], service=1.0, share=self.share
+            kind, level = np.broadcast_arrays(kind, level)
+            row, column = np.divmod(
+                np.unique(kind[is_new] * len(_BUSY) + level[is_new]), len(_BUSY)
             )
-        return np.asarray(self._known[kind, level])
+            self._waits[row, column] = slot_wait_percentile(
+                slots=self._counts[row], utilization=_BUSY[column], service=1.0, share=self._share
+            )
+            waits = self._waits[kind, level]
+        return np.asarray(waits)
+
+
+@lru_cache(maxsize=4)
+def slots_of(share: float) -> Slots:
+    """Return the table of a share of requests."""
+    return Slots(share)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +73,7 @@ class Queues:
 
     share : of requests, whose wait is asked for [1]
     prompt, prompt_busy : time for which a prompt keeps others waiting [s], its share at most [1]
-    slots, kind : what is waited for besides, if anything, and which of its kinds each has
+    slots, kind : what is waited for besides, if anything, and which of its rows each has
     holds : time that a request holds its slot [s]
     """
 

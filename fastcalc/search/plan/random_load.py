@@ -12,12 +12,13 @@ _AT_RANDOM = (0.8, 1.25)
 def random_load(plan: Plan, service: Service) -> RandomLoad | None:
     """Return the load of a replica; None where no rate says it, or no closed form has its queues.
 
-    Those are of replicas that take in their own prompts, layer after layer, for requests that
-    arrive at random.
+    Those are of replicas that take in their own prompts, layer after layer, at expected speeds, for
+    requests that arrive at random.
     """
     machine = plan.replica.placement.machine
-    is_apart = plan.prefill_layout is not None
-    if service.rate is None or is_apart or machine.is_spatial or machine.engine.is_bound:
+    rate = plan.requests if service.is_fleet else service.rate
+    is_apart, is_slower = plan.prefill_layout is not None, service.deviations > 0.0
+    if rate is None or is_apart or is_slower or machine.is_spatial or machine.engine.is_bound:
         return None
     lengths = Lengths.fixed(service.prompt, service.output)
     alike = RequestClass("", 1.0, lengths, prefix_hit=service.prefix_hit)
@@ -30,5 +31,5 @@ def random_load(plan: Plan, service: Service) -> RandomLoad | None:
         classes,
         speculation=plan.scenario.traffic.speculation,
         slots=int(plan.batch),
-        rate=service.rate / plan.replicas,
+        rate=rate / plan.replicas,
     )

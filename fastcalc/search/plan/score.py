@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from fastcalc.records.evaluated_points import EvaluatedPoints
 from fastcalc.search.plan.first_tokens import class_first_tokens
 from fastcalc.search.plan.fleet import Crew, Packing, bills, chips_within, crew_within
 from fastcalc.search.plan.pools import Pool, added, can_be_apart, pools, transfer_seconds
-from fastcalc.search.plan.queues import Queues, Slots, needed
+from fastcalc.search.plan.queues import Queues, needed, slots_of
 from fastcalc.search.plan.service import Objective, Service
 from fastcalc.search.sweep.grid import Grid, solved
 
@@ -147,9 +148,13 @@ class Scored:
     def last_resort(self, service: Service) -> Floats:
         """Return what decides between those of one cost and as many chips.
 
-        With a rate the smallest batch is the fastest; without one, the least time does the most.
+        With a rate the smallest batch is the fastest, but that where requests at random may wait
+        as long as it takes: then the shortest wait. Without a rate the least time does the most.
         """
-        return self.seconds if service.rate is None else self.batch
+        if service.rate is None:
+            return self.seconds
+        is_patient = service.share is not None and service.ttft == inf
+        return self.values["ttft"] if is_patient else self.batch
 
 
 def score(
@@ -168,8 +173,9 @@ def score(
         apart = pools(grid, service, points) if can_be_apart(grid, service) else ()
         prompt_pools = [None, *apart]
     batch = np.broadcast_to(grid.batches, fits.shape)[fits]
-    counts, kind = np.unique(batch, return_inverse=True)
-    deployments, slots = [], Slots(counts, service.share or 0.0)
+    deployments: list[Scored] = []
+    slots = None if service.share is None else slots_of(service.share)
+    kind = 0 if slots is None else slots.kinds(batch)
     arrivals, node_chips = batch / replica.run, service.node_chips(grid.scenario.hardware)
     mixed = class_first_tokens(
         points, service.classes, fits=fits, arrivals=arrivals, replicas=replica.dp

@@ -34,7 +34,8 @@ class Service:
         requests are best
     objective : what is to be least; without a rate, dollars a million tokens or joules a token
     is_speed : True where the time between tokens was asked as a speed
-    share : share of requests that must meet ``ttft`` where they arrive at random; else None [1]
+    share : share of requests that must meet ``ttft`` where they arrive at random; None where they
+        come evenly [1]
     prefix_hit : share of a prompt that is found in the prefix cache, of prompt replicas, too [1]
     classes : of requests that share replicas, each with limits of its own; ``prompt`` and
         ``output`` are their means then, ``ttft`` the longest limit, which stands for each class's
@@ -70,21 +71,23 @@ class Service:
         """
         mix, first = Mix.of(classes, Traffic.speculation), classes[0]
         is_alike = len(classes) == len(first.lengths.share) == 1
-        ttft = max((kind.ttft for kind in classes if kind.ttft < inf), default=inf)
-        has_room = self.share is not None and ttft == inf
         return replace(
             self,
-            # Without a limit any wait would do, and then nothing would bound it.
-            utilization=min(self.utilization, ROOM_FOR_CHANCE if has_room else 1.0),
-            share=None if ttft == inf else self.share,
             prompt=float(mix.prompt),
             output=float(mix.output),
-            ttft=ttft,
+            ttft=max((kind.ttft for kind in classes if kind.ttft < inf), default=inf),
             tpot=min(kind.tpot for kind in classes),
             rate=rate,
             prefix_hit=first.prefix_hit if is_alike else 0.0,
             classes=() if is_alike else classes,
-        )
+        ).with_room()
+
+    def with_room(self) -> "Service":
+        """Return the same with room for requests at random where nothing limits their waits."""
+        if self.share is None or self.ttft < inf:
+            return self
+        # Any wait would do, and then nothing would bound it.
+        return replace(self, utilization=min(self.utilization, ROOM_FOR_CHANCE))
 
     def traffic(self, base: Traffic) -> Traffic:
         """Return what its requests look like, drafted and cached as in other traffic."""
