@@ -23,13 +23,6 @@ FUNCTIONS = [
 ]
 
 PUBLISHED = [
-    # Qwen3-32B on two H100 under vLLM 0.11, in GiB (docs/empirical-vllm-memory-results.md).
-    (
-        "available_memory",
-        {"utilization": 0.9, "total": 79.18, "weights": 30.59, "activations": 5.64, "non_torch": 0.54},
-        34.49,
-        5e-3,
-    ),
     # 1,024 sequences of gpt-oss: 1,024 x 201,088 x 4 B a copy.
     ("logits_memory", {"copies": 2, "rows": 1024, "vocabulary": 201_088}, 1_647_312_896, 0),
     # A step of 16,384 tokens of Llama 3.1 8B takes 1.44 GiB under vLLM 0.31.

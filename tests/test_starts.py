@@ -13,7 +13,6 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.scenario import Scenario, Sharding, locate
 from fastcalc.core.traffic import Traffic
 from fastcalc.explain import memory_equations
-from fastcalc.formulas.reserve import available_memory
 from tests import made_up
 from tests.helpers import run
 
@@ -58,27 +57,6 @@ def located(row):
             sharding=Sharding(tp=int(row["tp"])),
         )
     )
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        name
-        for name, row in STARTS.items()
-        if row["non_torch_gib"] and "0.11" in row["engine_version"]
-    ],
-)
-def test_what_is_left_is_the_utilization_less_what_was_logged(name):
-    """To the hundredth of a GiB that numbers are printed to."""
-    row = STARTS[name]
-    left = available_memory(
-        utilization=float(row["utilization"]),
-        total=gib(row, "total"),
-        weights=gib(row, "weights"),
-        activations=gib(row, "activation"),
-        non_torch=gib(row, "non_torch"),
-    )
-    assert left == pytest.approx(gib(row, "available"), abs=0.01)
 
 
 @pytest.mark.parametrize(

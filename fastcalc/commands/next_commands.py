@@ -31,7 +31,8 @@ def command(request: Compare, outcome: Outcome, today: Outcome) -> str:
     return compare_command(placed, Typed(names, words))
 
 
-_NAMED_APART = ("on", "plugins", "hardware_dir", "models_dir", "engines_dir")
+FOLDERS = ("hardware_dir", "models_dir", "engines_dir")
+_NAMED_APART = ("on", "plugins", *FOLDERS)
 _PAIRS = ("price", "own", "set")
 """Flags that are given once for each pair."""
 _HEADINGS_APART = ("Arguments", "Measurements", "Memory", "Output")
@@ -129,16 +130,7 @@ def as_typed(request: Request, *, has_memories: bool = False) -> list[str]:
 
     has_memories : whether the chip has several memories of its own
     """
-    names = (
-        "like",
-        "host",
-        "host_use",
-        "place",
-        "plugins",
-        "hardware_dir",
-        "models_dir",
-        "engines_dir",
-    )
+    names = ("like", "host", "host_use", "place", "plugins", *FOLDERS)
     values = {name: getattr(request, name, None) for name in names}
     if isinstance(request, HostMemory) and (request.host or request.place or has_memories):
         values["place_for"] = None if request.place_for == "served" else request.place_for

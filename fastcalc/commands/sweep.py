@@ -44,10 +44,8 @@ from fastcalc.search.sweep.grid import Grid
 TERMINAL_ROWS = 200
 """Of a sweep that is written to no file: millions would run past."""
 
-POINT_KEYS, ANSWER_KEYS = (
-    "hardware model chips batch",
-    "tokens_per_s_per_user tokens_per_s_total usd_per_mtok_total limiter",
-)
+POINT_KEYS = "hardware model chips batch"
+ANSWER_KEYS = "tokens_per_s_per_user tokens_per_s_total usd_per_mtok_total limiter"
 VARIED_KEYS = "engine tp pp ep dp weight_format kv_format prompt_tokens output_tokens host fits"
 """Keys of a terminal's table: of the second, those in which the points differ."""
 

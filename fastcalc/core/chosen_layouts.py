@@ -66,10 +66,8 @@ def practised_layouts(site: Site, chips: int) -> list[Layout]:
 
 
 def _most_served(placements: Placements, batches: Floats, traffic: Traffic) -> Ints:
-    max_batch, served = (
-        placements.max_batch,
-        evaluate(placements, batch=batches, traffic=traffic).served,
-    )
+    max_batch = placements.max_batch
+    served = evaluate(placements, batch=batches, traffic=traffic).served
     rate = np.where(max_batch >= batches, served, -1.0 / np.maximum(max_batch, 0.5))
     positions: Ints = rate.argmax(axis=-2)
     return positions

@@ -6,23 +6,14 @@ from fastcalc.catalogue.schema import Engine
 from fastcalc.core.chip.machine import Machine
 
 RESTS_ON_PREFILL = (
-    "ttft_ms",
-    "tpot_in_traffic_ms",
-    "served_tokens_per_s_total",
-    "request_s",
-    "served_request_s",
-    "usd_per_mtok_input",
-    "usd_per_mtok_total",
-    "joules_per_token",
+    *("ttft_ms", "tpot_in_traffic_ms", "served_tokens_per_s_total", "request_s"),
+    *("served_request_s", "usd_per_mtok_input", "usd_per_mtok_total", "joules_per_token"),
 )
 """Keys of numbers that hold the time of prompts."""
 
 RESTS_ON_ENGINE = (
-    "tokens_per_s_per_user",
-    "tokens_per_s_total",
-    "tokens_per_s_per_chip",
-    "tpot_ms",
-    "usd_per_mtok_output",
+    *("tokens_per_s_per_user", "tokens_per_s_total", "tokens_per_s_per_chip"),
+    *("tpot_ms", "usd_per_mtok_output"),
     *RESTS_ON_PREFILL,
 )
 """Keys of numbers that turn with what software reaches."""

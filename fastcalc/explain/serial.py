@@ -9,11 +9,9 @@ from fastcalc.explain.terms import Equation, Term, equation, largest, named, num
 
 @component("layer floors", "launches, ramps and tails of serial kernels, layer after layer")
 def _floors(context: PassContext, part: Component) -> list[Equation]:
-    numbers, pass_work, has_prompt = (
-        context.numbers,
-        context.pass_work,
-        scalar(context.pass_work.prompt) > 0.0,
-    )
+    numbers = context.numbers
+    pass_work = context.pass_work
+    has_prompt = scalar(context.pass_work.prompt) > 0.0
     experts = numbers.setting("expert_layer_extra") * pass_work.routing.layers
     layers = numbers.counted(pass_work.depth, "layers one after another") + experts
     if not has_prompt:
@@ -123,10 +121,8 @@ def _stage_hops(context: PassContext, part: Component) -> list[Equation]:
 def _stage_wait(context: PassContext, part: Component) -> list[Equation]:
     pass_work, hops = context.pass_work, context.seconds["stage hops"]
     passed = number(sum(context.seconds.values()) - hops, "s")
-    stage, flowing = (
-        _slowest_stage(context),
-        min(scalar(pass_work.in_flight), scalar(pass_work.pipeline.stages)),
-    )
+    stage = _slowest_stage(context)
+    flowing = min(scalar(pass_work.in_flight), scalar(pass_work.pipeline.stages))
     turn = stage.answer
     if flowing > 1.0:
         turn += context.sequences * context.numbers.setting("stage_overhead")

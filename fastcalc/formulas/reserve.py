@@ -10,35 +10,6 @@ LOGIT_BYTES = 4.0
 _ACTIVATION_BYTES = 2.0
 
 
-def available_memory(
-    *,
-    utilization: ArrayLike,
-    total: ArrayLike,
-    weights: ArrayLike,
-    activations: ArrayLike,
-    non_torch: ArrayLike,
-) -> Array:
-    r"""Return the memory of a chip that is left for caches, below 0 where a start fails. [byte]
-
-    .. math:: K = u \, C - W - A - N
-
-    utilization : share of the memory that the engine may fill, :math:`u` [1]
-    total : memory as the driver reports it, :math:`C` [byte]
-    weights : weights on the chip, :math:`W` [byte]
-    activations : most that a step takes besides, as profiled at the start, :math:`A` [byte]
-    non_torch : what the runtime and libraries take, :math:`N` [byte]
-
-    Source: vLLM 0.11, vllm/v1/worker/gpu_worker.py, determine_available_memory; Llama 3.1 8B on an
-    H100 in GiB, docs/empirical-vllm-memory-results.md of llm-d-planner.
-
-    >>> available_memory(
-    ...     utilization=0.9, total=79.18, weights=14.99, activations=4.76, non_torch=0.13
-    ... ).round(2)
-    np.float64(51.38)
-    """
-    return floats(utilization) * total - weights - activations - non_torch
-
-
 def logits_memory(*, copies: ArrayLike, rows: ArrayLike, vocabulary: ArrayLike) -> Array:
     r"""Return the memory of copies of logits at 32 bits. [byte]
 

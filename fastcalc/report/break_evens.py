@@ -113,10 +113,8 @@ def _cases(tested: Tested) -> Iterator[str]:
     }
     if not listed:
         return
-    name, cases = (
-        " ".join(map(spaced, listed)),
-        [" ".join(texts) for texts in zip(*listed.values(), strict=True)],
-    )
+    name = " ".join(map(spaced, listed))
+    cases = [" ".join(texts) for texts in zip(*listed.values(), strict=True)]
     for key, texts in listed.items():
         ambiguous = _held(texts, met, True).keys() & _held(texts, met, False).keys()
         if not ambiguous and not tested.check.inputs[key].names:

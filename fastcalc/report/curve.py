@@ -59,13 +59,8 @@ def _usd(start: CurveStart, batch: float, speed: float) -> float | None:
 
 
 _UNDETERMINED = (
-    "floor_ms",
-    "tokens_per_s_per_user",
-    "usd_per_mtok_output",
-    "end_batch",
-    "end_tokens_per_s_per_user",
-    "end_usd_per_mtok_output",
-    "cost_multiple",
+    *("floor_ms", "tokens_per_s_per_user", "usd_per_mtok_output", "end_batch"),
+    *("end_tokens_per_s_per_user", "end_usd_per_mtok_output", "cost_multiple"),
 )
 
 COLUMNS: tuple[Column[CurveStart], ...] = (

@@ -233,10 +233,8 @@ def _against_api(fleet: FleetPlan) -> Iterator[str]:
             if per_hour is None:
                 return
             chips = share.chips if share.owned else share.plan.values["chips"]
-            month, capacity = (
-                month + per_hour * chips * HOURS_PER_MONTH,
-                capacity + share.plan.requests,
-            )
+            month += per_hour * chips * HOURS_PER_MONTH
+            capacity += share.plan.requests
     yield from api_notes(fleet.service, fleet.requests, capacity, month)
 
 

@@ -220,10 +220,8 @@ def _count(model: Model, weights: str | None, kv: str | None) -> Workload:
     matrices, experts_in = weight_formats(weights or model.weight_format)
     native = weights is None or weights == model.expert_format
     if native and model.expert_format is not None:
-        matrices, experts_in = (
-            number_format(model.weight_format),
-            number_format(model.expert_format),
-        )
+        matrices = number_format(model.weight_format)
+        experts_in = number_format(model.expert_format)
     if model.is_minimal:
         counted = _minimal(model, matrices, kv_format)
     else:

@@ -127,10 +127,8 @@ def _through(split: Split | None, chip: Chip, known_parts: KnownParts) -> Step:
     elsewhere: tuple[Component, ...] = (idle(FAR), idle(HOST))
     if split is not None and offload is not None:
         offloaded = offloaded_pass(split, offload)
-        parts, elsewhere = (
-            parts.left(offloaded.near, offloaded.multiplied),
-            (offloaded.far, offloaded.host),
-        )
+        parts = parts.left(offloaded.near, offloaded.multiplied)
+        elsewhere = (offloaded.far, offloaded.host)
     unpacked, (dense, _, experts, attention) = unpacking(chip, parts.widened), parts.prompts
     return Step.of(*parts.kinds, unpacked, dense, experts, attention, *overheads, *elsewhere)
 

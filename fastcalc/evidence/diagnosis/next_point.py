@@ -38,11 +38,9 @@ def next_point(point: Point, deployments: Deployments, belief: Belief) -> NextPo
     if not batches:
         return None
     slowdowns = slowdowns_of(batches)
-    probabilities, means, names = (
-        [belief.nothing],
-        [np.zeros(len(slowdowns.residuals))],
-        ["nothing"],
-    )
+    probabilities = [belief.nothing]
+    means = [np.zeros(len(slowdowns.residuals))]
+    names = ["nothing"]
     for place, (term, _) in enumerate(PARTS):
         if (probability := belief.of_any([place])) > 0.0:
             probabilities.append(probability)

@@ -11,15 +11,9 @@ Reader = Callable[[Fields], list[Layer]]
 
 EXPERTS = ("n_routed_experts", "num_experts", "moe_num_experts", "num_local_experts")
 PICKED = (
-    "num_experts_per_tok",
-    "num_experts_per_token",
-    "experts_per_token",
-    "top_k_experts",
-    "moe_k",
-    "moe_top_k",
-    "moe_topk",
+    *("num_experts_per_tok", "num_experts_per_token", "experts_per_token", "top_k_experts"),
+    *("moe_k", "moe_top_k", "moe_topk"),
 )
-
 EXPERT_WIDTH = ("moe_intermediate_size", "expert_intermediate_size")
 
 

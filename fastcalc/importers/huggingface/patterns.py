@@ -7,12 +7,8 @@ from fastcalc.importers.huggingface.config import Fields
 from fastcalc.importers.huggingface.parts import Part, choose, dense
 
 _KNOWN_LAYERS = {
-    "attention",
-    "full_attention",
-    "global",
-    "sliding_attention",
-    "chunked_attention",
-    "linear_attention",
+    *("attention", "full_attention", "global", "sliding_attention"),
+    *("chunked_attention", "linear_attention"),
 }
 """Kinds of ``layer_types`` that are read; a new one is refused rather than taken for another."""
 

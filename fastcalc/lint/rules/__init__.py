@@ -1,27 +1,14 @@
 """The rules; importing this package registers them all."""
 
-from fastcalc.lint.rules import (
+from fastcalc.lint.rules import (  # noqa: F401 (they register themselves)
     board,
     engines,
     hosts,
     links,
+    memory_tiers,
     models,
     provenance,
     published,
     rates,
     structure,
 )
-from fastcalc.lint.rules import memory_tiers as memory
-
-__all__ = [
-    "board",
-    "engines",
-    "hosts",
-    "links",
-    "memory",
-    "models",
-    "provenance",
-    "published",
-    "rates",
-    "structure",
-]

@@ -219,10 +219,8 @@ def cores_are_processors(sheet: Sheet, _: Setting) -> Findings:
     Seen: '16,896 cores' of an H100: CUDA lanes; it has 132 SMs.
     Instead: Count SMs, CUs or tensor cores as the device reports them.
     """
-    cores, limit = (
-        sheet.numbers.get("cores"),
-        row("core_counts", host_key(sheet), sheet.word("kind")).get("most"),
-    )
+    cores = sheet.numbers.get("cores")
+    limit = row("core_counts", host_key(sheet), sheet.word("kind")).get("most")
     if cores and limit and cores.si > limit:
         message = f"{cores.text} is more than any such chip has ({limit:,}): lanes, or CUDA cores?"
         yield cores, message
