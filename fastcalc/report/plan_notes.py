@@ -92,7 +92,12 @@ def _next_chip(decision: Decision) -> Iterator[str]:
 def prices_of(shown: Sequence[Plan], *, in_short: bool = False) -> Iterator[str]:
     """Yield what an hour of each chip is taken to cost, and of when."""
     pricing = shown[0].scenario.pricing
-    scenarios = (each for plan in shown for each in (plan.scenario, plan.prefill_scenario) if each)
+    scenarios = (
+        scenario_of_plan
+        for plan in shown
+        for scenario_of_plan in (plan.scenario, plan.prefill_scenario)
+        if scenario_of_plan
+    )
     chips = {scenario.hardware.id: scenario.hardware for scenario in scenarios}.values()
     priced_chips = [chip for chip in chips if pricing.per_chip_hour(chip) is not None]
     if priced_chips:
@@ -119,9 +124,9 @@ def ways_to_pay(chosen: Plan) -> Iterator[str]:
     if len(bills) < 2:
         return
     note = f"ways to pay for {chip.id} a month: {', '.join(bills)}"
-    used, reserved = hours["on-demand"], hours["reserved"]
-    if used and reserved:
-        note += f"; reserving pays if they serve above {reserved / used:.0%} of the hours"
+    on_demand, reserved = hours["on-demand"], hours["reserved"]
+    if on_demand and reserved:
+        note += f"; reserving pays if they serve above {reserved / on_demand:.0%} of the hours"
     yield note
 
 

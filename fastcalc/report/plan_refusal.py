@@ -60,8 +60,8 @@ def most_carried(carried: Decision, service: Service) -> str:
         "budget": "the budget",
         "power": "the power",
     }
-    named = [words for name, words in limits.items() if service.limits.get(name, inf) < inf]
-    within = f"within {listed(named)}"
+    limits_named = [words for name, words in limits.items() if service.limits.get(name, inf) < inf]
+    within = f"within {listed(limits_named)}"
     plan, rate = carried.plans[0], service.rate or 0.0
     most = max(ranked.requests for ranked in carried.in_order)
     fewer_bits = f", and {number(most)} in fewer bits" if most > plan.requests * 1.001 else ""

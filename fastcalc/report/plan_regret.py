@@ -38,14 +38,14 @@ def regret_notes(verdict: Verdict, *, matters: bool = False) -> Iterator[str]:
     rented = f"rent {best.plan.layout.chips} {chip} for {best.minutes} minutes"
     yield (f"{text}: {rented}, ${best.usd:,.2f}, lowers that to ${_rough(best.regret)}")
     if not matters and regret.plans[1:]:
-        others = (
+        regrets = (
             f"{plan.scenario.hardware.id} ${_rough(usd)}"
             for plan, usd in zip(regret.plans[1:], regret.expected[1:], strict=True)
         )
         yield (
             "expected regret: what is bought too much, or is missing at the speeds that chips turn "
             "out to have, above the best of "
-            f"{many(len(regret.plans), 'chip')} in hindsight; of the others: {', '.join(others)}"
+            f"{many(len(regret.plans), 'chip')} in hindsight; of the others: {', '.join(regrets)}"
         )
     if not matters:
         server = f"the server that {option('on', chip)} {option('emit', 'vllm')} prints"

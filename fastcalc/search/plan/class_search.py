@@ -72,24 +72,24 @@ class ClassSearch:
         what it does at least.
         """
         kinds = sorted(self.classes, key=lambda kind: kind.prompt)
-        wanted = {members for option in partitions(len(kinds)) for members in option}
+        member_sets = {members for option in partitions(len(kinds)) for members in option}
         groups: dict[int, _Group] = {}
-        for members in sorted(wanted, key=int.bit_count):
+        for members in sorted(member_sets, key=int.bit_count):
             singles = [1 << place for place in range(len(kinds)) if members >> place & 1]
             classes = tuple(kinds[single.bit_length() - 1] for single in singles)
             chips = None
             if len(classes) > 1:
-                if not self.may_share(classes) or not all(one in groups for one in singles):
+                if not self.may_share(classes) or not all(single in groups for single in singles):
                     continue
-                chips = frozenset.intersection(*(groups[one].chips for one in singles))
+                chips = frozenset.intersection(*(groups[single].chips for single in singles))
             share = sum(kind.share for kind in classes)
-            asked = service.of_classes(classes, share)
-            grids = self.grids_for(classes, asked, chips)
+            at_share = service.of_classes(classes, share)
+            grids = self.grids_for(classes, at_share, chips)
             if not is_narrow:
-                decision = Decision(asked)
+                decision = Decision(at_share)
                 grids = [grid for grid in grids if decision.may_lead_in(grid.scenario)]
-            if found := ways(grids, asked):
-                groups[members] = _Group(classes, share, found)
+            if found_ways := ways(grids, at_share):
+                groups[members] = _Group(classes, share, found_ways)
         return groups
 
     def _sharing(
@@ -116,9 +116,9 @@ class ClassSearch:
         """Return the plans of pools, at what they are to carry."""
         pools = []
         for group, way in chosen.pools:
-            asked = service.of_classes(group.classes, chosen.rate * group.share)
+            at_rate = service.of_classes(group.classes, chosen.rate * group.share)
             pools.append(
-                ReplicaPool(group.classes, decide([way.grid], asked, shown=1, prompt_pools=()))
+                ReplicaPool(group.classes, decide([way.grid], at_rate, shown=1, prompt_pools=()))
             )
         return tuple(pools)
 
@@ -126,8 +126,8 @@ class ClassSearch:
         self, service: Service, rate: float, classes: Classes, chips: frozenset[str] | None
     ) -> Decision:
         """Return the deployments for classes that share replicas, on some chips."""
-        asked = service.of_classes(classes, rate * sum(kind.share for kind in classes))
-        return decide(self.grids_for(classes, asked, chips), asked, shown=1, prompt_pools=())
+        at_rate = service.of_classes(classes, rate * sum(kind.share for kind in classes))
+        return decide(self.grids_for(classes, at_rate, chips), at_rate, shown=1, prompt_pools=())
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,12 +145,12 @@ class _Group:
     @cached_property
     def chips(self) -> frozenset[str]:
         """The kinds of chips that are worth a try for more classes: by replica or by request."""
-        each = min(way.each for way in self.ways)
+        node = min(way.each for way in self.ways)
         request = min(way.each / way.requests for way in self.ways)
         return frozenset(
             way.grid.scenario.hardware.id
             for way in self.ways
-            if way.each <= _WORTH * each or way.each / way.requests <= _WORTH * request
+            if way.each <= _WORTH * node or way.each / way.requests <= _WORTH * request
         )
 
 
@@ -174,8 +174,8 @@ class _Chosen:
         total: Counter[str] = Counter()
         for group, way in self.pools:
             chips = way.chips(self.rate * group.share)
-            used = bills(way.grid.scenario, service, floats(chips))
-            total.update({"chips": chips} | {name: float(value) for name, value in used.items()})
+            limited = bills(way.grid.scenario, service, floats(chips))
+            total.update({"chips": chips} | {name: float(value) for name, value in limited.items()})
         return dict(total)
 
     @property
@@ -218,21 +218,21 @@ def _most(options: Sequence[Option], service: Service, beyond: float) -> _Chosen
     """
     if min(service.means.values()) == inf:
         return None
-    best, trial = None, min(_FIRST, beyond / 2.0)
+    carried, trial = None, min(_FIRST, beyond / 2.0)
     while trial > _LEAST:
         chosen = _cheapest(options, trial, service)
         if chosen is not None:
-            best = chosen
+            carried = chosen
         else:
             beyond = trial
-        if best is None:
+        if carried is None:
             trial /= 8.0
-        elif best.requests * _STEP >= beyond:
-            return replace(best, rate=best.requests / _STEP)
+        elif carried.requests * _STEP >= beyond:
+            return replace(carried, rate=carried.requests / _STEP)
         elif beyond == inf:
-            trial = best.requests * 2.0
-        elif beyond < best.requests * _NEAR:
-            trial = best.requests * _STEP
+            trial = carried.requests * 2.0
+        elif beyond < carried.requests * _NEAR:
+            trial = carried.requests * _STEP
         else:
-            trial = sqrt(best.requests * beyond)
+            trial = sqrt(carried.requests * beyond)
     return None

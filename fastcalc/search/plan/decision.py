@@ -117,10 +117,10 @@ class Plan:
     @property
     def idle_chips(self) -> float:
         """Chips of its nodes on which nothing runs. [1]"""
-        used = self.replicas * self.layout.chips
+        running = self.replicas * self.layout.chips
         if self.prefill_layout is not None:
-            used += self.prefill_replicas * self.prefill_layout.chips
-        return self.values["chips"] - used
+            running += self.prefill_replicas * self.prefill_layout.chips
+        return self.values["chips"] - running
 
     @property
     def usd_per_hour(self) -> float | None:
@@ -133,8 +133,8 @@ class Plan:
         if self.prefill_scenario is not None:
             kinds.append((self.prefill_scenario, self.prefill_chips))
         amounts = [(per_chip(scenario), chips) for scenario, chips in kinds]
-        known = [amount * chips for amount, chips in amounts if amount is not None]
-        return sum(known) if len(known) == len(amounts) else None
+        amounts_known = [amount * chips for amount, chips in amounts if amount is not None]
+        return sum(amounts_known) if len(amounts_known) == len(amounts) else None
 
     @property
     def usd_per_month(self) -> float | None:

@@ -75,9 +75,9 @@ class Packing(NamedTuple):
             sizes = np.array([pool.layout.chips]), np.array([pool.layout.pp])
             prompt_stages, prompt_width = _stages(node_chips, *sizes)
         small, large = np.minimum(width, prompt_width), np.maximum(width, prompt_width)
-        node_slots, held = node_chips // small, node_chips // large
+        node_slots, large_stages = node_chips // small, node_chips // large
         # What stages of the larger kind leave of a node that is full of them is for the smaller.
-        large_slots = (node_slots - (node_chips - held * large) // small) / held
+        large_slots = (node_slots - (node_chips - large_stages * large) // small) / large_stages
         return cls(
             node_chips,
             apart,
@@ -95,9 +95,9 @@ class Packing(NamedTuple):
 
     def chips(self, replicas: Floats, prompt_replicas: ArrayLike) -> Floats:
         """Return the chips of the fewest nodes that hold so many replicas. [1]"""
-        taken = replicas * self.slots + np.multiply(prompt_replicas, self.prompt_slots)
+        slots = replicas * self.slots + np.multiply(prompt_replicas, self.prompt_slots)
         alone = np.maximum(replicas * self.nodes, np.multiply(prompt_replicas, self.prompt_nodes))
-        nodes = np.ceil(np.maximum(alone, taken / self.node_slots) - _ROUNDING)
+        nodes = np.ceil(np.maximum(alone, slots / self.node_slots) - _ROUNDING)
         return np.asarray(nodes * self.node_chips + self.apart)
 
 
@@ -158,7 +158,8 @@ def crew_within(chips: float, packing: Packing, carried: Floats, pool: Pool | No
     nodes = chips // packing.node_chips
     slots, prompt_slots, room = packing.slots, packing.prompt_slots, nodes * packing.node_slots
     alone, prompts_alone = (
-        np.floor(nodes / each + _ROUNDING) for each in (packing.nodes, packing.prompt_nodes)
+        np.floor(nodes / nodes_of_replica + _ROUNDING)
+        for nodes_of_replica in (packing.nodes, packing.prompt_nodes)
     )
     if pool is None:
         return Crew.of(np.maximum(alone, 1.0), carried, None)

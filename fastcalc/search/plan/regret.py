@@ -75,14 +75,14 @@ def regret_of(decision: Decision, grids: Sequence[Grid]) -> Regret | None:
     the limits, however many there are; and where prompts are on other chips.
     """
     service = decision.service
-    best = [plan for plan in decision.of_each_chip if decision.may_lead(plan)][:COMPARED]
-    if not (best and grids and service.rate) or service.objective != "usd" or service.is_fleet:
+    plans = [plan for plan in decision.of_each_chip if decision.may_lead(plan)][:COMPARED]
+    if not (plans and grids and service.rate) or service.objective != "usd" or service.is_fleet:
         return None
-    if any(plan.replica.estimate.low is None or plan.prefill_scenario for plan in best):
+    if any(plan.replica.estimate.low is None or plan.prefill_scenario for plan in plans):
         return None
     at = np.union1d(_DEVIATIONS, [service.deviations])
-    costs = np.array([_costs(plan, decision, grids, at) for plan in best]) * HOURS_PER_MONTH
-    bought = np.array([plan.cost for plan in best]) * HOURS_PER_MONTH
+    costs = np.array([_costs(plan, decision, grids, at) for plan in plans]) * HOURS_PER_MONTH
+    bought = np.array([plan.cost for plan in plans]) * HOURS_PER_MONTH
     for place, row in enumerate(costs):  # what slow chips cannot do another does on top
         row[np.isinf(row)] = bought[place] + np.delete(bought, place).min(initial=inf)
     if np.isinf(costs).any():
@@ -91,11 +91,11 @@ def regret_of(decision: Decision, grids: Sequence[Grid]) -> Regret | None:
     after = partial(regret_after, costs=costs, at=at, held=held)
     measurements = [
         _measured(plan, partial(after, measured=place))
-        for place, plan in enumerate(best)
+        for place, plan in enumerate(plans)
         if not plan.replica.estimate.passes.own
     ]
     measurements.sort(key=lambda measured: measured.regret + measured.usd)
-    return Regret(best, expected_regret(costs=costs, at=at, held=held).tolist(), measurements)
+    return Regret(plans, expected_regret(costs=costs, at=at, held=held).tolist(), measurements)
 
 
 def _costs(plan: Plan, decision: Decision, grids: Sequence[Grid], at: Floats) -> list[float]:
@@ -110,8 +110,8 @@ def _costs(plan: Plan, decision: Decision, grids: Sequence[Grid], at: Floats) ->
         if deviations == service.deviations:
             costs.append(plan.cost)
             continue
-        found = decide(grids_of_chip, replace(service, deviations=deviations), shown=0)
-        costs.append(found.plans[0].cost if found.plans else inf)
+        decided = decide(grids_of_chip, replace(service, deviations=deviations), shown=0)
+        costs.append(decided.plans[0].cost if decided.plans else inf)
     return costs
 
 

@@ -24,7 +24,7 @@ def least_relaxed(grids: Sequence[Grid], service: Service) -> dict[str, float]:
 
     Between two batches that were tried, no value is taken to be less than at both.
     """
-    tried = []
+    scored = []
     for grid in map(with_largest, grids):
         if has_cost(grid.scenario, service):
             prompt_pools: Sequence[Pool] = ()
@@ -32,29 +32,29 @@ def least_relaxed(grids: Sequence[Grid], service: Service) -> dict[str, float]:
                 points = solved(grid)
                 points = replace(points, estimate=points.estimate.slowed(service.deviations))
                 prompt_pools = every_pool(grid, service, points)
-            tried += score(grid, service, [None, *prompt_pools])
-    relaxed = {name: _least(tried, service, name) for name in service.limits}
+            scored += score(grid, service, [None, *prompt_pools])
+    relaxed = {name: _least(scored, service, name) for name in service.limits}
     return {name: value for name, value in relaxed.items() if value < inf}
 
 
-def _least(tried: Sequence[Scored], service: Service, name: str) -> float:
+def _least(scored: Sequence[Scored], service: Service, name: str) -> float:
     """Return the least value of one limit, of all batches at which the others are met."""
-    others, least = [key for key in service.limits if key != name], inf
-    while tried:
-        for group in tried:
-            are_met = [group.values[key] <= service.limits[key] for key in others]
+    other_limits, lowest = [key for key in service.limits if key != name], inf
+    while scored:
+        for group in scored:
+            are_met = [group.values[key] <= service.limits[key] for key in other_limits]
             values = group.values[name][np.all(are_met, axis=0)]
-            least = min(least, float(np.min(values, initial=inf)))
-        tried = [part for group in tried for part in _narrowed(group, service, name, least)]
-    return least
+            lowest = min(lowest, float(np.min(values, initial=inf)))
+        scored = [part for group in scored for part in _narrowed(group, service, name, lowest)]
+    return lowest
 
 
-def _narrowed(group: Scored, service: Service, name: str, least: float) -> list[Scored]:
+def _narrowed(group: Scored, service: Service, name: str, below: float) -> list[Scored]:
     """Return deployments between those of a group that may have less of one value than so much."""
     places = np.arange(len(group.layout))
     after = group.next(places)
     lowest = {key: np.minimum(values, values[after]) for key, values in group.values.items()}
-    may_be = (group.batch[after] - group.batch > 1.0) & (lowest[name] < least * (1.0 - 1e-9))
+    may_be = (group.batch[after] - group.batch > 1.0) & (lowest[name] < below * (1.0 - 1e-9))
     for key, limit in service.limits.items():
         may_be &= (key == name) | (lowest[key] <= limit)
     low: Ints = np.flatnonzero(may_be)
@@ -81,7 +81,7 @@ def longest_prompt(scenarios: Sequence[Scenario], service: Service) -> int | Non
         if decision.plans:
             chips = {plan.scenario.hardware.id for plan in decision.of_each_chip}
             if shown:
-                scenarios = [one for one in scenarios if one.hardware.id in chips]
+                scenarios = [scenario for scenario in scenarios if scenario.hardware.id in chips]
             low = middle
         elif middle == 1:
             return None

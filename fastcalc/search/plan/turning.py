@@ -59,16 +59,18 @@ def turns(decision: Decision, grids: Sequence[Grid]) -> list[Turn]:
     }
     costs = {chip: (plan.cost, plan.values["chips"]) for chip, plan in chips.items()}
     costs |= _api(service)
-    found = []
+    turning_points = []
     for chip, plan in chips.items():
-        others = {name: cost for name, cost in costs.items() if name != chip}
-        nearest = min(others, key=others.__getitem__)
+        other_costs = {name: cost for name, cost in costs.items() if name != chip}
+        nearest = min(other_costs, key=other_costs.__getitem__)
         price = plan.scenario.pricing.per_chip_hour(plan.scenario.hardware)
         if not price:
             continue
-        leads, at = _leader(costs), price * others[nearest][0] / plan.cost
-        found.append(Turn("price", at, leads == chip, nearest if leads == chip else chip, chip))
-    return [*found, *_searched(service, rival_grids, costs)]
+        leads, at = _leader(costs), price * other_costs[nearest][0] / plan.cost
+        turning_points.append(
+            Turn("price", at, leads == chip, nearest if leads == chip else chip, chip)
+        )
+    return [*turning_points, *_searched(service, rival_grids, costs)]
 
 
 def _searched(service: Service, grids: dict[str, list[Grid]], costs: Costs) -> Iterator[Turn]:
@@ -91,8 +93,8 @@ def _searched(service: Service, grids: dict[str, list[Grid]], costs: Costs) -> I
     def by_output(times: float) -> str:
         return _leader_of(_of_lengths(service, 1.0, times), grids)
 
-    if first != API and (found := _nearest(by_slowness, first, _FACTORS)):
-        yield Turn("slowness", found[0], True, found[1], first)
+    if first != API and (turn := _nearest(by_slowness, first, _FACTORS)):
+        yield Turn("slowness", turn[0], True, turn[1], first)
     searched = {
         "rate": (by_rate, rate),
         "prompt": (by_prompt, service.prompt),
@@ -101,9 +103,9 @@ def _searched(service: Service, grids: dict[str, list[Grid]], costs: Costs) -> I
     for name, (leader, now) in searched.items():
         for is_above in (True, False):
             factors = [factor if is_above else 1.0 / factor for factor in _FACTORS]
-            if found := _nearest(leader, first, factors):
-                at = now * found[0]
-                yield Turn(name, at if name == "rate" else round(at), is_above, found[1])
+            if turn := _nearest(leader, first, factors):
+                at = now * turn[0]
+                yield Turn(name, at if name == "rate" else round(at), is_above, turn[1])
 
 
 def _nearest(
@@ -157,8 +159,12 @@ def _leader_of(service: Service, grids: dict[str, list[Grid]]) -> str:
     moved = {
         chip: [
             grid
-            for known in several
-            if (grid := candidates(known.scenario, prompt=service.prompt, output=service.output))
+            for grid_of_chip in several
+            if (
+                grid := candidates(
+                    grid_of_chip.scenario, prompt=service.prompt, output=service.output
+                )
+            )
         ]
         for chip, several in grids.items()
     }

@@ -28,7 +28,7 @@ def unlike_pools(grid: Grid, service: Service) -> list[Pool]:
         packing = Packing.of(service.node_chips(grid.scenario.hardware), *sizes, None)
         (chips,) = packing.chips(np.array([pool.replicas]), 0.0).tolist()
         burden = (chips, pool.seconds, pool.sending)
-        if not any(np.all(np.less_equal(other, burden)) for other in worth):
+        if not any(np.all(np.less_equal(burden_of_other, burden)) for burden_of_other in worth):
             worth[burden] = replace(pool, chips=chips, scenario=grid.scenario)
     return list(worth.values())
 
@@ -40,6 +40,8 @@ def take_for(pools: Sequence[Pool], grid: Grid, service: Service) -> bool:
     """
     taking, decoding = pools[0].scenario, grid.scenario
     assert taking is not None
-    formats = {(each.work.weight_format, each.work.kv_format) for each in (taking, decoding)}
+    formats = {
+        (scenario.work.weight_format, scenario.work.kv_format) for scenario in (taking, decoding)
+    }
     is_other = taking.hardware.id != decoding.hardware.id
     return is_other and len(formats) == 1 and can_decode_alone(grid, service)

@@ -92,12 +92,12 @@ def ways(grids: Sequence[Grid], service: Service) -> list[Way]:
     best = _Best()
     waiting = [with_largest(grid) for grid in grids if has_cost(grid.scenario, service)]
     while waiting:
-        tried = []
+        with_gaps = []
         for grid in waiting:
             (group,) = score(grid, service, [None])
-            tried.append((grid, list(_gaps(group, service, best))))
+            with_gaps.append((grid, list(_gaps(group, service, best))))
         best = _Best(best)
-        waiting = [between for grid, gaps in tried for between in _between(grid, gaps, best)]
+        waiting = [between for grid, gaps in with_gaps for between in _between(grid, gaps, best)]
     return [
         way
         for way in best.values()
@@ -128,17 +128,17 @@ def _gaps(group: Scored, service: Service, best: _Best) -> Iterator[_Gap]:
     nodes = np.maximum(packing.nodes, packing.slots / packing.node_slots)
     below, batches, above = (group.batch[group.next(chosen, step)] for step in (-1, 0, 1))
     numbers = (group.carried[chosen], nodes, below, batches, above)
-    for row, carried, each, low, batch, high in zip(rows, *numbers, strict=True):
+    for row, carried, nodes_of_way, low, batch, high in zip(rows, *numbers, strict=True):
         layout = grid.layouts[row]
         alone = grid.part(layouts=(layout,), batches=np.array([batch]))
         per_chip = _cost_per_chip(grid, service)
-        way = Way(alone, float(carried), float(each), packing.node_chips, per_chip)
+        way = Way(alone, float(carried), float(nodes_of_way), packing.node_chips, per_chip)
         key = (layout, id(grid.scenario))
         if key not in best or best[key].requests < way.requests:
             best[key] = way
         if high - low > _NEXT_TO:
-            most = way.requests * batch / min(low, batch**2 / high)
-            yield _Gap(layout, float(low), float(high), way.each, float(most))
+            may_carry = way.requests * batch / min(low, batch**2 / high)
+            yield _Gap(layout, float(low), float(high), way.each, float(may_carry))
 
 
 def _between(grid: Grid, gaps: Sequence[_Gap], best: _Best) -> Iterator[Grid]:
@@ -156,5 +156,5 @@ def _cost_per_chip(grid: Grid, service: Service) -> float:
     if service.objective == "chips":
         return 1.0
     is_usd = service.objective == "usd"
-    each = usd_per_month(grid.scenario) if is_usd else site_power(grid.scenario.hardware)
-    return each or 0.0
+    cost = usd_per_month(grid.scenario) if is_usd else site_power(grid.scenario.hardware)
+    return cost or 0.0
