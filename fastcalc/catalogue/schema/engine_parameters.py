@@ -43,20 +43,14 @@ class Parameter:
 
 
 def rate(
-    quantity: Any,
-    meaning: str,
-    neutral: float = 1.0,
-    plausible: tuple[float, float] | None = None,
+    quantity: Any, meaning: str, neutral: float = 1.0, plausible: tuple[float, float] | None = None
 ) -> Any:
     """Declare a parameter that speeds a step up when it is raised."""
     return _declared(Parameter(quantity, neutral, meaning, "faster", plausible))
 
 
 def cost(
-    quantity: Any,
-    meaning: str,
-    neutral: float = 0.0,
-    plausible: tuple[float, float] | None = None,
+    quantity: Any, meaning: str, neutral: float = 0.0, plausible: tuple[float, float] | None = None
 ) -> Any:
     """Declare a parameter that slows a step down when it is raised."""
     return _declared(Parameter(quantity, neutral, meaning, "slower", plausible))

@@ -169,8 +169,7 @@ class MixtureOfExperts(Entry):
 
 
 AnyAttention = Annotated[
-    Attention | LatentAttention | CompressedAttention | LinearAttention,
-    Field(discriminator="kind"),
+    Attention | LatentAttention | CompressedAttention | LinearAttention, Field(discriminator="kind")
 ]
 AnyFFN = Annotated[DenseFFN | MixtureOfExperts, Field(discriminator="kind")]
 

@@ -102,10 +102,7 @@ HOST = Term(
     parts=(
         Part("of each step", costs=(("decode_layer_floor", 1.0),)),
         Part("of each prompt", costs=(("prefill_layer_floor", 1.0),)),
-        Part(
-            "of each sequence",
-            costs=(("sequence_overhead", 1.0), ("stage_overhead", 1.0)),
-        ),
+        Part("of each sequence", costs=(("sequence_overhead", 1.0), ("stage_overhead", 1.0))),
         LAUNCHES,
         Part(
             "of every kernel",

@@ -121,10 +121,7 @@ class ChartAxis:
         if self.base == 2:
             return rows
         leads = ((1, 1.5, 2, 3, 4, 5, 6, 7, 8), (1, 2, 3, 5), (1, 2, 5), (1, 3))
-        return [
-            *([lead * 10.0**p for p in powers for lead in row] for row in leads),
-            *rows,
-        ]
+        return [*([lead * 10.0**p for p in powers for lead in row] for row in leads), *rows]
 
 
 def written(value: float) -> str:

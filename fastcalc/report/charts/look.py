@@ -11,10 +11,7 @@ from fastcalc import __version__
 from fastcalc.report.charts.drawing import COLOURS, DARK, MARKS
 
 STYLES = ("light", "dark", "print")
-_PRINT = (
-    *("#000000", "#6e6e6e", "#000000", "#6e6e6e", "#3c3c3c", "#8c8c8c", "#3c3c3c"),
-    "#b4b4b4",
-)
+_PRINT = (*("#000000", "#6e6e6e", "#000000", "#6e6e6e", "#3c3c3c", "#8c8c8c", "#3c3c3c"), "#b4b4b4")
 _HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++++", "")
 """Of areas and bars in print, whose greys are too few for them."""
 _SINGLE_COLUMN = 3.3

@@ -28,7 +28,7 @@ def accuracy(parts: Mapping[str, Sequence[Prediction]]) -> Chart:
         [_panel(name, classes[name, is_time], list(parts)) for name, is_time in order],
         notes=[
             "rates in tokens/s, times in s; band: the 80 % range in the median, about where both "
-            "are the same; above it a rate is predicted too fast, a time too slow",
+            "are the same; above it a rate is predicted too fast, a time too slow"
         ],
         is_one=True,
         finding=" ".join(_score(name, every) for name, every in parts.items() if every),

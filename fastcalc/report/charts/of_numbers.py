@@ -38,10 +38,7 @@ def tornado(rows: Sequence[MovedNumber]) -> Chart:
         f"{point['chips']:,} {point['hardware']}, batch {point['batch']:,}; "
         f"{case([rows[0].outcome])}"
     )
-    notes = [
-        *buys_nothing(first),
-        "whole numbers of a model move to the next that a file may hold",
-    ]
+    notes = [*buys_nothing(first), "whole numbers of a model move to the next that a file may hold"]
     bought = "; ".join(buys(first))
     if len(first) < len(rows):
         notes.append("of the first batch")

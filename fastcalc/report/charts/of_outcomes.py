@@ -10,14 +10,7 @@ from fastcalc.core.scenario import Outcome
 from fastcalc.core.undetermined import batching_notes, is_assumed, undetermined_notes
 from fastcalc.formulas.types import Floats
 from fastcalc.mentions import option
-from fastcalc.report.charts.drawing import (
-    MOST,
-    Chart,
-    Panel,
-    Series,
-    Style,
-    axes,
-)
+from fastcalc.report.charts.drawing import MOST, Chart, Panel, Series, Style, axes
 from fastcalc.report.charts.grounds import grounds
 from fastcalc.report.charts.highlight import FEW
 from fastcalc.report.compare import no_place

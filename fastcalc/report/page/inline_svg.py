@@ -6,15 +6,7 @@ from html import escape
 import numpy as np
 
 from fastcalc.formulas.types import Floats
-from fastcalc.report.charts.drawing import (
-    COLOURS,
-    Bar,
-    Chart,
-    Panel,
-    Series,
-    Swing,
-    written,
-)
+from fastcalc.report.charts.drawing import COLOURS, Bar, Chart, Panel, Series, Swing, written
 from fastcalc.report.charts.labels import MARK, Label, fitted
 from fastcalc.report.charts.tornado import LESS, MORE, reach_of
 

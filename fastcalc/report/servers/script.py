@@ -76,11 +76,7 @@ def _expected(plan: Plan, service: Service, name: str) -> Iterator[str]:
     yield f"# first token {first} ms; {engine.name} as of {engine.date}, fastcalc {__version__}:"
 
 
-_WORK = {
-    "all": "prompts and decode",
-    "prefill": "prompts",
-    "decode": "decode",
-}
+_WORK = {"all": "prompts and decode", "prefill": "prompts", "decode": "decode"}
 
 
 def _servers(program: str, plan: Plan, role: Role, name: str) -> Iterator[str]:
