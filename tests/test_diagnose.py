@@ -104,8 +104,9 @@ def test_a_fault_is_on_the_way_to_the_engine_that_has_it():
 def test_the_likelihood_is_that_of_a_normal_distribution():
     """Against the dense covariance, inverted as a whole."""
     random = np.random.default_rng(0)
-    residuals, shared, noise = random.normal(size=5), random.normal(size=(5, 2)), 0.3
-    covariance = noise**2 * np.eye(5) + shared @ shared.T
+    residuals, shared = random.normal(size=5), random.normal(size=(5, 2))
+    noise = random.uniform(0.1, 0.5, size=5)
+    covariance = np.diag(noise**2) + shared @ shared.T
     exponent = residuals @ np.linalg.inv(covariance) @ residuals
     volume = np.linalg.det(2.0 * np.pi * covariance)
     assert log_likelihood(residuals=residuals, shared=shared, noise=noise) == pytest.approx(
@@ -135,6 +136,16 @@ def test_one_point_is_too_few_and_the_next_one_would_tell():
     assert diagnosis.further is not None
     slower = diagnosis.further.slower
     assert max(slower.values()) > 1.1 * min(slower.values())
+
+
+def test_a_first_token_of_several_requests_is_off_where_nothing_is_wrong():
+    """By half as much again: more than a third of those in the evidence are further off."""
+    points = [*SMALL.points[1:3], replace(SMALL.points[4], concurrency=16)]
+    case = replace(SMALL, points=points)
+    diagnosis = diagnose(measured(case, noise=[1.0, 1.0, 1.5]), ENTRIES)
+    assert (diagnosis.verdict, diagnosis.named) == ("nothing", ())
+    alone = replace(case, points=[*points[:2], SMALL.points[4]])
+    assert diagnose(measured(alone, noise=[1.0, 1.0, 1.5]), ENTRIES).verdict != "nothing"
 
 
 def test_points_elsewhere_and_beyond_the_bound_are_set_aside_in_sentences():

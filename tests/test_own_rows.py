@@ -406,7 +406,7 @@ def test_rows_above_the_bound_move_nothing(tmp_path):
     row = "{id},A,,2026-10,h100-sxm,1,qwen3-8b,vllm,bf16,bf16,1,1,1,1,1,1000,100,tpot_s,{seconds},1,vendor,kind=decode"
     path = tmp_path / "runs.csv"
     path.write_text(f"{head}\n{row.format(id='a-1', seconds=0.0001)}\n")
-    with pytest.raises(InputError, match="are the units right"):
+    with pytest.raises(InputError, match="are the chip and the units right"):
         fc.compare("qwen3-8b", on="h100-sxm", like=path)
     right = row.format(id="a-2", seconds=0.008)
     path.write_text(f"{head}\n{right}\n")

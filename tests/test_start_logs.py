@@ -229,6 +229,7 @@ def test_points_are_predicted_with_the_settings_of_the_log(tmp_path, monkeypatch
     assert answer["logged"][0][0].startswith("a token takes")
     assert answer._answer.extra()["points_verdict"] == "nothing"
     lines = render(answer._answer.parts(Screen(80)), 80).splitlines()
+    assert "room for requests as logged" in " ".join(lines)
     assert len(lines) <= 24
     assert max(map(len, lines)) <= 80
 

@@ -72,7 +72,9 @@ def _of_points(
                 for point in points
             ]
         limits = limits_of(start.log, start.scenario.engine) if start else None
-        result = diagnose(points, catalogue, engine, limits)
+        result = diagnose(
+            points, catalogue, engine, limits, has_room=bool(start and start.has_room)
+        )
     except InputError as error:
         raise InputError(f"{path}: {error.sentence}") from None
     point = result.predictions[0].point

@@ -22,11 +22,11 @@ def combined_slowdown(*, first: ArrayLike, second: ArrayLike) -> Array:
     return floats(first) + floats(second) - 1.0
 
 
-def log_likelihood(*, residuals: Floats, shared: Floats, noise: float) -> Array:
+def log_likelihood(*, residuals: Floats, shared: Floats, noise: Floats) -> Array:
     r"""Return the logarithm of the density of residuals that share a few errors. [1]
 
     .. math:: \ln p(r) = -\tfrac12 \left( r^\top C^{-1} r + \ln |C| + n \ln 2\pi \right), \quad
-              C = \sigma^2 I + G G^\top
+              C = \operatorname{diag}(\sigma^2) + G G^\top
 
     residuals : logarithms of measured over predicted time, the last axis of points, :math:`r` [1]
     shared : what one standard deviation of each error moves, points by errors, :math:`G` [1]
@@ -36,15 +36,15 @@ def log_likelihood(*, residuals: Floats, shared: Floats, noise: float) -> Array:
     Rasmussen and C. K. I. Williams, "Gaussian Processes for Machine Learning," MIT Press 2006, eqs.
     2.30 and A.9.
 
-    >>> float(log_likelihood(residuals=np.zeros(1), shared=np.zeros((1, 1)), noise=1.0))
+    >>> float(log_likelihood(residuals=np.zeros(1), shared=np.zeros((1, 1)), noise=np.ones(1)))
     -0.9189385332046727
     """
-    points, errors = shared.shape
-    inner = np.eye(errors) + shared.T @ shared / noise**2
-    projected = residuals @ shared
-    explained = np.sum(projected @ np.linalg.inv(inner) * projected, axis=-1) / noise**2
-    squares = (np.sum(residuals**2, axis=-1) - explained) / noise**2
-    volume = points * np.log(2.0 * np.pi * noise**2) + np.linalg.slogdet(inner)[1]
+    scaled, errors = residuals / noise, shared / noise[:, np.newaxis]
+    inner = np.eye(errors.shape[1]) + errors.T @ errors
+    projected = scaled @ errors
+    explained = np.sum(projected @ np.linalg.inv(inner) * projected, axis=-1)
+    squares = np.sum(scaled**2, axis=-1) - explained
+    volume = np.sum(np.log(2.0 * np.pi * noise**2)) + np.linalg.slogdet(inner)[1]
     return floats(-0.5 * (squares + volume))
 
 

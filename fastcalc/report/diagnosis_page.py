@@ -8,6 +8,7 @@ import numpy as np
 from fastcalc.evidence.diagnosis.diagnose import Diagnosis
 from fastcalc.evidence.diagnosis.next_point import NextPoint
 from fastcalc.evidence.diagnosis.start import MOST_CAUSES, Start
+from fastcalc.evidence.diagnosis.terms import RUNNING, TERMS
 from fastcalc.evidence.score import Prediction
 from fastcalc.mentions import option
 from fastcalc.report import record_tables
@@ -43,7 +44,7 @@ def _page(
     if shown:
         page += ["Settings known to change it", Listing(shown)]
     if hidden := len(settings) - len(shown):
-        more = ["; ".join([*more, f"{hidden} more settings with {option('notes')}"])]
+        more = ["; ".join([*more, f"{hidden} more setting{'s' * (hidden > 1)} with {option('notes')}"])]
     if diagnosis and diagnosis.further:
         more += [_measure_next(diagnosis.further)]
     if start:
@@ -82,8 +83,11 @@ def _logged(start: Start) -> str:
 
 def _unnamed(diagnosis: Diagnosis) -> str:
     """Return how likely each term is that is not named, and which no point tests."""
+    unseen = {term: "not tested" for term in TERMS}
+    if diagnosis.has_room:
+        unseen[RUNNING] = "as logged"
     terms = [
-        f"{f.term.name} {100 * f.probability:.0f} %" if f.is_tested else f"{f.term.name} not tested"
+        f"{f.term.name} {f'{100 * f.probability:.0f} %' if f.is_tested else unseen[f.term]}"
         for f in diagnosis.findings
         if not f.is_named
     ]

@@ -94,8 +94,9 @@ def believe(slowdowns: Slowdowns) -> Belief:
         grids = logs[pair[0]][:, np.newaxis], logs[pair[1]][np.newaxis]
         trials.append((pair, together(pair, *grids), np.outer(*(prior[place] for place in pair))))
     shared = _shared_errors(slowdowns, places)
+    noises = [np.hypot(noise, slowdowns.spreads) for noise in NOISES]
     hypotheses = [
-        _hypothesis(parts, slowdowns.residuals - slower, shared, weights)
+        _hypothesis(parts, slowdowns.residuals - slower, shared, noises, weights)
         for parts, slower, weights in trials
     ]
     weights = _prior([hypothesis.parts for hypothesis in hypotheses])
@@ -140,10 +141,14 @@ def _shared_errors(slowdowns: Slowdowns, places: Sequence[int]) -> Floats:
 
 
 def _hypothesis(
-    parts: tuple[int, ...], residuals: Floats, shared: Floats, prior: Floats
+    parts: tuple[int, ...],
+    residuals: Floats,
+    shared: Floats,
+    noises: Sequence[Floats],
+    prior: Floats,
 ) -> Hypothesis:
     likelihoods = np.stack(
-        [log_likelihood(residuals=residuals, shared=shared, noise=noise) for noise in NOISES],
+        [log_likelihood(residuals=residuals, shared=shared, noise=noise) for noise in noises],
         axis=-1,
     )
     weights = prior[..., np.newaxis] * np.array(NOISE_PRIOR)

@@ -56,6 +56,7 @@ class Diagnosis:
     before : measured time over predicted, of the engine without the settings of a start [1]
     set_aside : sentences about points that are left out
     deployments : where further points are looked up
+    has_room : whether a log says that there is as much room for requests as predicted
     """
 
     predictions: Sequence[Prediction]
@@ -63,6 +64,7 @@ class Diagnosis:
     before: Floats
     set_aside: Sequence[str]
     deployments: Deployments
+    has_room: bool = False
 
     @cached_property
     def further(self) -> NextPoint | None:
@@ -144,10 +146,13 @@ def diagnose(
     catalogue: Catalogue,
     engine: Engine | None = None,
     limits: Parameters | None = None,
+    *,
+    has_room: bool = False,
 ) -> Diagnosis:
     """Return what of a deployment is slower than predicted, all under one engine if it is given.
 
     limits : parameters that its server was started with
+    has_room : whether its log says that there is as much room for requests as predicted
 
     Raises InputError if no point of it can be predicted.
     """
@@ -167,7 +172,7 @@ def diagnose(
         raise InputError(f"nothing can be diagnosed: {'; '.join(impossible[:3])}")
     weighed, sampled = _few_enough(possible)
     batches, _ = gather(weighed, deployments)
-    slowdowns = slowdowns_of(batches)
+    slowdowns = slowdowns_of(batches, has_room=has_room)
     by_default = rows_of(gather(weighed, plain)[0])
     times = by_default.measured / np.maximum(by_default.seconds(), by_default.bound)
     before = {id(point): time for point, time in zip(by_default.points, times, strict=True)}
@@ -184,6 +189,7 @@ def diagnose(
         ),
         set_aside=[*set_aside, *elsewhere, *impossible, *sampled],
         deployments=deployments,
+        has_room=has_room,
     )
 
 

@@ -70,6 +70,11 @@ class Start:
         )
         return low, middle, high
 
+    @property
+    def has_room(self) -> bool:
+        """Whether caches hold as many tokens as expected, or more."""
+        return bool(self.log.tokens and self.tokens and self.log.tokens >= self.tokens[0])
+
     @cached_property
     def causes(self) -> list[Cause]:
         """What makes it slower than by default, the largest first."""
