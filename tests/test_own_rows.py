@@ -289,12 +289,14 @@ def test_a_result_that_names_no_chip_is_of_the_one_that_is_asked_about(tmp_path,
     refused = fastcalc("compare", "llama-3.1-70b", "--like", str(file))
     assert refused.code == 2
     assert "give --on" in refused.err
-    searched = fastcalc("plan", "llama-3.1-70b", "--on", "h100-sxm", "--like", str(file))
-    assert "give --engine our-engine.yaml in place of --like" in searched.err
-    compared = fastcalc(*ASKED, "--batch", "8", "--tp", "4", "--like", str(file)).out
-    *_, command = compared.split("next: fastcalc ")
-    kept = command.replace("our-engine.yaml", str(tmp_path / "our-engine.yaml"))
-    assert fastcalc(*shlex.split(kept)).code == 0
+    for search in ("plan", "frontier"):
+        searched = fastcalc(search, "llama-3.1-70b", "--on", "h100-sxm", "--like", str(file))
+        assert "give --engine our-engine.yaml in place of --like" in searched.err
+    for rows in (file, tmp_path):
+        compared = fastcalc(*ASKED, "--batch", "8", "--tp", "4", "--like", str(rows)).out
+        *_, command = compared.split("next: fastcalc ")
+        kept = command.replace("our-engine.yaml", str(tmp_path / "our-engine.yaml"))
+        assert fastcalc(*shlex.split(kept)).code == 0
 
 
 @pytest.mark.parametrize("count", [1, 3])

@@ -5,9 +5,11 @@ from dataclasses import replace
 from fastcalc.catalogue.formats import number_format, weight_formats
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.commands.answer import CommandAnswer, later, no_answer
+from fastcalc.commands.like import without_ranks
 from fastcalc.commands.loading import scenarios
 from fastcalc.commands.next_commands import follow_up, typed_as
 from fastcalc.core.scenario import Scenario
+from fastcalc.errors import InputError
 from fastcalc.mentions import flag, option
 from fastcalc.report import frontier as report
 from fastcalc.report import records
@@ -56,9 +58,14 @@ def _scenarios(request: Frontier, comparison: Compare, notes: list[str]) -> list
         weight_formats(name)
     for name in filter(None, caches):
         number_format(name, cache=True)
+    try:
+        of_chips = scenarios(comparison, notes)
+    except InputError as error:
+        like = request.like
+        raise InputError(*(without_ranks(s, like) if like else s for s in error.args)) from None
     return [
         replace(scenario, weights=weight, kv=cache)
-        for scenario in scenarios(comparison, notes)
+        for scenario in of_chips
         for weight in weights
         for cache in caches
     ]

@@ -102,7 +102,8 @@ def rows_kept(request: Compare, rows: Path, chip: str) -> str | None:
     """
     from fastcalc.importers.any_file import is_foreign, read
 
-    if rows.is_dir() or not is_foreign(rows) or not read(rows, catalogue=catalogue(request)).faults:
+    says_all = not (rows.is_dir() or is_foreign(rows))
+    if says_all or not read(rows, catalogue=catalogue(request)).faults:
         return None
     names = ("weights", "kv", *LAYOUT)
     stated: dict[str, object] = {"hardware": chip, "model": (*(request.models or ()), None)[0]}
