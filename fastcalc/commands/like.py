@@ -138,17 +138,6 @@ def _measured(request: Request, path: Path, entries: Catalogue) -> "Points":
 def _for(request: Request, sentence: str, path: Path) -> str:
     """Return what a file lacks, by the words of a request."""
     words = {option("hardware"): option("on"), option("model"): "MODEL"}
-<<<<<<< HEAD
-    if not hasattr(request, "tp"):
-        calibrating = (
-            f"fastcalc calibrate {path} {flag('hardware')} CHIP {flag('tp')} N {flag('out')}"
-        )
-        words[f"give {option('chips')} or {option('tp')}"] = (
-            f"keep it in an engine, {calibrating} our-engine.yaml, and give "
-            f"{option('engine', 'our-engine.yaml')} in place of {option('like')}"
-        )
-=======
->>>>>>> 6f27fbdf (A folder of results that names no chips leads to the command that keeps it, and frontier says the same)
     for word, replacement in words.items():
         sentence = sentence.replace(word, replacement)
     return sentence if hasattr(request, "tp") else without_ranks(sentence, path)
@@ -156,10 +145,10 @@ def _for(request: Request, sentence: str, path: Path) -> str:
 
 def without_ranks(sentence: str, path: Path) -> str:
     """Return what a file lacks where nothing states a layout: an engine with its rows does."""
-    kept = f"fastcalc calibrate {path} {flag('hardware')} CHIP {flag('tp')} N {flag('out')}"
+    calibrating = f"fastcalc calibrate {path} {flag('hardware')} CHIP {flag('tp')} N {flag('out')}"
     return sentence.replace(
         f"give {option('chips')} or {option('tp')}",
-        f"keep it in an engine, {kept} our-engine.yaml, and give "
+        f"keep it in an engine, {calibrating} our-engine.yaml, and give "
         f"{option('engine', 'our-engine.yaml')} in place of {option('like')}",
     )
 
