@@ -100,7 +100,9 @@ def _nothing(file: Path, points: Sequence[Point], left_aside: dict[str, int]) ->
     return f"{file}:{line}:1: none of its rows can be used: {why}"
 
 
-_TOO_FAST = "faster than these chips can be at their printed rates: are the chip and the units right?"
+_TOO_FAST = (
+    "faster than these chips can be at their printed rates: are the chip and the units right?"
+)
 
 
 def _members(batches: Sequence[Batch]) -> tuple[dict[tuple[object, ...], list[OwnRow]], int]:

@@ -44,7 +44,8 @@ def _page(
     if shown:
         page += ["Settings known to change it", Listing(shown)]
     if hidden := len(settings) - len(shown):
-        more = ["; ".join([*more, f"{hidden} more setting{'s' * (hidden > 1)} with {option('notes')}"])]
+        count_hidden = f"{hidden} more setting{'s' * (hidden > 1)} with {option('notes')}"
+        more = ["; ".join([*more, count_hidden])]
     if diagnosis and diagnosis.further:
         more += [_measure_next(diagnosis.further)]
     if start:
@@ -83,7 +84,7 @@ def _logged(start: Start) -> str:
 
 def _unnamed(diagnosis: Diagnosis) -> str:
     """Return how likely each term is that is not named, and which no point tests."""
-    unseen = {term: "not tested" for term in TERMS}
+    unseen = dict.fromkeys(TERMS, "not tested")
     if diagnosis.has_room:
         unseen[RUNNING] = "as logged"
     terms = [

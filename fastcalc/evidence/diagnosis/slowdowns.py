@@ -18,9 +18,9 @@ _WAITING = frozenset(("e2e_concurrency", "e2e_saturated", "e2e_slo", "ttft", "tp
 """Rules of points whose requests wait where there is no room for all."""
 
 _FIRST_TOKENS = 0.45
-"""What the first token of one of several requests is off by on its own, as a logarithm. Of 95
-measured so, and predicted by fits without their source, four in five took 0.68 to 2.2 times as long.
-"""
+"""What the first token of one of several requests is off by on its own, as a logarithm.
+
+Of 95 measured so, four in five took 0.68 to 2.2 times what a fit without their source expects."""
 
 
 @dataclass(frozen=True)
