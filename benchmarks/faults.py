@@ -20,6 +20,7 @@ from fastcalc.catalogue.difference import changes
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.machine_class import class_of
+from fastcalc.errors import InputError
 from fastcalc.evidence.diagnosis.diagnose import diagnose
 from fastcalc.evidence.diagnosis.terms import (
     BANDWIDTH,
@@ -29,7 +30,6 @@ from fastcalc.evidence.diagnosis.terms import (
     RUNNING,
     Term,
 )
-from fastcalc.errors import InputError
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.shipped import shipped
 from fastcalc.evidence.validate import validate
