@@ -28,7 +28,7 @@ from fastcalc.search.fastmode.smaller_models import smaller_models
 from fastcalc.search.fastmode.start import Base, with_model
 from fastcalc.search.fastmode.waterfall import waterfall
 from tests import made_up
-from tests.helpers import run
+from tests.helpers import run_once as run
 from tests.strategies import examples, scaled
 
 SMALL = {"capacity": st.floats(0.02, 0.3), "bandwidth": st.floats(0.005, 0.5)}

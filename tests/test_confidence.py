@@ -229,13 +229,3 @@ def test_each_turn_is_where_the_plan_turns():
         for times, leads in ((before, first), (beyond, turn.leads)):
             bills = changed[turn.quantity](turn, turn.at * times)
             assert min(bills, key=bills.get) == leads, turn
-
-
-def test_what_turns_the_verdict_is_said_where_it_is_asked_for(fastcalc):
-    words_of = {name: value for name, value in TURNED.items() if name != "model"}
-    words_of["rate"] = "40/s"
-    plan = ("plan", TURNED["model"], *(word for name, value in words_of.items()
-                                       for word in (f"--{name}", value)))  # fmt: skip
-    text = words(fastcalc(*plan, "--load", 1, "--sensitivity").out)
-    assert "API instead, each alone: h100-sxm from $3.6 a chip-hour, h100-sxm 1." in text
-    assert "l40s instead, each alone: l40s up to $0.737 a chip-hour" in text

@@ -9,6 +9,7 @@ import pytest
 from fastcalc.commands import COMMANDS, GROUPS, request_of
 from fastcalc.requests.fields import declared
 from tests.helpers import ROOT, run, run_once
+from tests.strategies import scaled
 
 ONWARDS = "new check list show diff fit plan caches diagnose compare calibrate frontier fastmode sensitivity validate report plot".split()
 """Commands in the order in which their answers lead to each other."""
@@ -38,10 +39,15 @@ def test_two_examples_are_shown(name, capsys, monkeypatch):
 
 @pytest.mark.parametrize(("name", "example"), EXAMPLES, ids=[one for _, one in EXAMPLES])
 def test_an_example_runs_and_so_does_what_it_leads_to(name, example, folder, capsys, monkeypatch):
-    """A command after ``next:`` is one further on, or the same which does not lead back."""
+    """A command after ``next:`` is one further on, or the same which does not lead back.
+
+    What the second example leads to is tried where tests are thorough.
+    """
     ask = {"capsys": capsys, "monkeypatch": monkeypatch}
     ran = run_once(*shlex.split(example)[1:], **ask)
     assert ran.code in (0, 1), ran.err
+    if scaled(1) == 1 and example != request_of(name).examples[0]:
+        return
     for command in re.findall(r"(?m)^next: (fastcalc .*(?:\n {2,}.*)*)", ran.out):
         words = shlex.split(" ".join(command.split()))
         then = run_once(*words[1:], **ask)
