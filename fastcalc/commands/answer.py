@@ -163,8 +163,9 @@ def _html(request: Output, answer: CommandAnswer, file: Path | None) -> str:
     kind = type(request).__name__
     name = next(name for name, (of, _) in COMMANDS.items() if of.endswith(f".{kind}"))
     command = next_commands.again(replace(request, out=file), name)
-    names = (getattr(request, field, None) for field in ("model", "models", "names", "path"))
-    about = ", ".join(as_text(subject).replace(",", ", ") for subject in names if subject)
+    fields = ("model", "models", "names", "entries", "left", "right", "path")
+    names = (getattr(request, name, None) for name in fields)
+    about = ", ".join(_named(named).replace(",", ", ") for named in names if named)
     on = getattr(request, "on", None)
     if about and on not in (None, getattr(type(request), "on", None)):
         about += f" on {as_text(on).replace(',', ', ')}"
@@ -182,7 +183,13 @@ def _html(request: Output, answer: CommandAnswer, file: Path | None) -> str:
     return str(page_of())
 
 
+def _named(named: object) -> str:
+    """Return names as text; of a file its name alone, for who reads a page has no folders."""
+    return named.name if isinstance(named, Path) else as_text(named)
+
+
 _TITLES = {
+    "caches": "What a cache of prompts saves",
     "plan": "What serves it cheapest",
     "fit": "What memory holds",
     "fastmode": "What a faster service costs",

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from fastcalc.commands import decide_options
-from fastcalc.commands.answer import CommandAnswer
+from fastcalc.commands.answer import CommandAnswer, later
 from fastcalc.commands.decide_options import checked
 from fastcalc.commands.loading import catalogue, chips_of
 from fastcalc.commands.next_commands import typed
@@ -84,6 +84,7 @@ def run(request: Decide) -> CommandAnswer:
             **({"options": report.records(decision)} if drawn else {}),
         },
         [*uncounted, *warned],
+        charts={"decide": later("charts.of_choices.services", decision)},
     )
 
 

@@ -8,7 +8,7 @@ from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.selection import selected
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.commands import loading, next_commands, output
-from fastcalc.commands.answer import CommandAnswer, no_answer
+from fastcalc.commands.answer import CommandAnswer, later, no_answer
 from fastcalc.core.best_cut import best_cut
 from fastcalc.core.scenario import Scenario, locate, solve
 from fastcalc.errors import InputError
@@ -73,6 +73,7 @@ def run(request: Fastmode) -> CommandAnswer:
         (line for outcome in outcomes for line in outcome.warnings),
         notes=notes,
         code=0 if answer.reached else 1,
+        charts={"fastmode": later("charts.of_choices.tricks", answer, shown_options)},
     )
 
 

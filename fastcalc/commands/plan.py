@@ -12,7 +12,7 @@ from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Hardware, Model
 from fastcalc.catalogue.selection import selected
 from fastcalc.commands import loading, next_commands
-from fastcalc.commands.answer import CommandAnswer
+from fastcalc.commands.answer import CommandAnswer, later
 from fastcalc.commands.like import like
 from fastcalc.commands.people import people_of, settled
 from fastcalc.core.chip.formats_run import four_bits
@@ -91,6 +91,7 @@ def run(request: FindPlans) -> CommandAnswer:
         lambda: (plan_table.columns(service), report.unrounded(plans, service, commands.Typed())),
         lambda: report.details(verdict, typed),
         notes=notes,
+        charts={"plan": later("charts.of_choices.plans", decision, request.top)},
     )
 
 

@@ -14,6 +14,7 @@ from fastcalc import __version__
 from fastcalc.mentions import as_prose
 from fastcalc.report.charts.drawing import COLOURS, DARK, Chart
 from fastcalc.report.charts.highlight import highlighted
+from fastcalc.report.charts.look import today
 from fastcalc.report.console import Listing, Notes, Part, TextTable, Title, worded
 from fastcalc.report.page.inline_svg import MARKS, figures
 from fastcalc.written import visible
@@ -76,6 +77,7 @@ def filled(page: Page) -> str:
         "command": escape(page.command),
         "sections": sections,
         "version": __version__,
+        "date": today().isoformat(),
     }
     shown = {key: visible(text) for key, text in fields.items()}
     # The policy lets these two run and nothing that a name might smuggle in.
@@ -125,7 +127,9 @@ def drawn(charts: Iterable[Chart], verdict: Sequence[str]) -> str:
 
 def as_html(parts: Iterable[Part]) -> Iterator[str]:
     """Yield parts of a page as HTML: tables that sort, titles, lists and headings."""
-    for is_text, group in groupby(parts, lambda part: isinstance(part, str)):
+    groups = [[*group] for _, group in groupby(parts, lambda part: isinstance(part, str))]
+    for place, group in enumerate(groups, 1):
+        is_text = isinstance(group[0], str)
         members = [worded(part, as_prose) for part in group]
         if is_text and len(members) >= _PICTURE:
             yield f"<pre>{escape(chr(10).join(map(str, members)))}</pre>"
@@ -138,7 +142,8 @@ def as_html(parts: Iterable[Part]) -> Iterator[str]:
             elif isinstance(part, (Notes, Listing)):
                 yield listed(part.lines)
             elif part:
-                yield f"<h3>{escape(part)}</h3>"
+                name = "h3" if place < len(groups) else "p"  # what nothing follows is no heading
+                yield f"<{name}>{escape(part)}</{name}>"
 
 
 def table(part: TextTable) -> str:

@@ -43,7 +43,7 @@ def figures(chart: Chart) -> Iterator[str]:
     drawn = [(about, _bars(chart.bars))] if chart.bars else []
     drawn += [(about, _swings(chart.swings))] if chart.swings else []
     for panel in chart.panels:
-        title = ", ".join(filter(None, (about, panel.title)))
+        title = ", ".join(filter(None, (about, *panel.title.splitlines())))
         drawn.append((title, _plot(panel, title)))
     notes = "".join(f"<li>{escape(note)}</li>" for note in dict.fromkeys(chart.notes))
     for place, (title, picture) in enumerate(drawn):
@@ -103,6 +103,11 @@ def _series(panel: Panel, series: Series, right: float) -> Iterator[str]:
         low, high = _up(panel, series.low), _up(panel, series.high)
         wide = x if x.size > 1 else x + np.array([-_BAR, _BAR])
         low, high = (np.broadcast_to(edge, wide.shape) for edge in (low, high))
+        if low.max() > _HIGH - _BOTTOM or high.min() < _TOP:  # what is beyond the axes is cut off
+            places = np.linspace(wide[0], wide[-1], 64)
+            beyond = (np.interp(places, wide, edge) for edge in (low, high))
+            low, high = (np.clip(edge, _TOP, _HIGH - _BOTTOM) for edge in beyond)
+            wide = places
         edge = [*_pairs(wide, high), *reversed(_pairs(wide, low))]
         kind = "area" if series.style == "area" else "band"
         yield f'<polygon class="{kind} {colour}" points="{" ".join(edge)}"/>'
