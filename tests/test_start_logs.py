@@ -219,6 +219,25 @@ def test_a_start_as_expected_names_nothing_and_tells_the_format_of_its_cache(tmp
         assert answer._answer.extra()["start"]["kv_format"] == kv
 
 
+def test_tokens_of_a_model_with_windows_are_the_engines_own(tmp_path):
+    """Half of the layers of gpt-oss keep 128 tokens; memory is compared, tokens are not.
+
+    50.28 GiB (llm-d-planner) are 1,098,368 tokens as vLLM 0.11 counts them (`num_blocks //
+    len(kv_cache_groups)`, `_report_kv_cache_config`): 24 layers of 2 x 8 x 64 numbers of 16 bits.
+    """
+    lines = ["INFO Available KV cache memory: 50.28 GiB", cache_of(1098368)]
+    settings = {"model": "openai/gpt-oss-20b", "max_model_len": 16000}
+    answer = fastcalc.diagnose(log=logged(tmp_path, *lines, **settings), hardware="h100-sxm")
+    assert named(answer) == set()
+    start = answer._answer.extra()["start"]
+    assert (start["expected_kv_cache_tokens"], start["kv_format"]) == (None, "bf16")
+    line = answer._answer.parts(Screen(200))[0]
+    assert "cache bf16 of 50.3 GiB a chip, " in line
+    lines[0] = lines[0].replace("50.28", "30.28")
+    answer = fastcalc.diagnose(log=logged(tmp_path, *lines, **settings), hardware="h100-sxm")
+    assert named(answer) == {RUNNING.name}
+
+
 def test_points_are_predicted_with_the_settings_of_the_log(tmp_path, monkeypatch):
     """Without graphs a server is slower; as its log says so, nothing else is."""
     monkeypatch.chdir(tmp_path)

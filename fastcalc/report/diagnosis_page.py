@@ -7,7 +7,7 @@ import numpy as np
 
 from fastcalc.evidence.diagnosis.diagnose import Diagnosis
 from fastcalc.evidence.diagnosis.next_point import NextPoint
-from fastcalc.evidence.diagnosis.start import MOST_CAUSES, Start
+from fastcalc.evidence.diagnosis.start import GIB, MOST_CAUSES, Start
 from fastcalc.evidence.diagnosis.terms import RUNNING, TERMS
 from fastcalc.evidence.score import Prediction
 from fastcalc.mentions import option
@@ -73,13 +73,24 @@ def _logged(start: Start) -> str:
     name = f"{log.program} {log.version}".strip()
     layout = f"{scenario.model.id} on {start.placement.layout.chips} {scenario.hardware.id}"
     phrase = f"{name}, {layout}, cache {scenario.work.kv_format}"
-    if not log.tokens:
-        return f"{phrase}; it does not say how many tokens that holds"
-    if not start.tokens:
-        return f"{phrase} of {log.tokens:,} tokens"
-    low, tokens, high = (round(value) for value in start.tokens)
-    within = f" ({low:,} to {high:,})" * (low < high)
-    return f"{phrase} of {log.tokens:,} tokens, {tokens:,} expected{within} with its settings"
+    if log.tokens and start.tokens:
+        logged, expected, unit = (
+            f"{log.tokens:,}",
+            [f"{round(n):,}" for n in start.tokens],
+            "tokens",
+        )
+    elif log.available:
+        logged, expected, unit = (
+            f"{log.available / GIB:.1f}",
+            [f"{memory / GIB:.1f}" for memory in start.room],
+            "GiB a chip",
+        )
+    else:
+        tokens = f" of {log.tokens:,} tokens" if log.tokens else ""
+        return f"{phrase}{tokens}; it does not say how much memory that has"
+    low, middle, high = expected
+    within = f" ({low} to {high})" * (low != high)
+    return f"{phrase} of {logged} {unit}, {middle} expected{within} with its settings"
 
 
 def _unnamed(diagnosis: Diagnosis) -> str:

@@ -27,7 +27,7 @@ _MANY = 64  # sequences at which prompts come between tokens
 _SAME_FORMAT = 1.1  # times that bytes of a token or of weights may differ within a format
 _OTHER_PROCESS = 2.0 * 2.0**30  # that a driver and a context do not take before a start
 _FORMATS = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16"}
-_GIB = 2.0**30
+GIB = 2.0**30
 
 
 @dataclass(frozen=True)
@@ -58,22 +58,46 @@ class Start:
         return self._without(())
 
     @cached_property
-    def tokens(self) -> tuple[float, float, float] | None:
-        """Tokens that caches are expected to hold: the fewest, most likely, the most. [1]"""
-        size, placed = cache_size(self.placement), self.placement
-        if size is None or not size.tokens:
-            return None
-        reserve, kept = placed.machine.reserve, float(placed.reserved)
+    def room(self) -> tuple[float, float, float]:
+        """Memory of a chip that caches are expected to have: the least, likeliest, most. [byte]"""
+        placed, reserve = self.placement, self.placement.machine.reserve
         low, middle, high = (
-            max(size.tokens * (1.0 - (times - 1.0) * kept / float(placed.available)), 0.0)
+            max(float(placed.available) - (times - 1.0) * float(placed.reserved), 0.0)
             for times in (reserve.above, 1.0, 1.0 / reserve.below)
         )
         return low, middle, high
 
+    @cached_property
+    def tokens(self) -> tuple[float, float, float] | None:
+        """Tokens that caches are expected to hold: the fewest, likeliest, most. [1]
+
+        None where a token's bytes depend on how many there are, as engines count these each in
+        their own way.
+        """
+        a_token = self._bytes_of_token
+        if a_token is None:
+            return None
+        low, middle, high = (memory / a_token for memory in self.room)
+        return low, middle, high
+
+    @cached_property
+    def _bytes_of_token(self) -> float | None:
+        size = cache_size(self.placement)
+        if size is None or not size.tokens or not _is_even(self.placement, size.length):
+            return None
+        return float(self.placement.available) / size.tokens
+
+    @cached_property
+    def held(self) -> float | None:
+        """Memory of a chip that caches have, by their tokens or as logged. [byte]"""
+        if self.log.tokens and self._bytes_of_token:
+            return self.log.tokens * self._bytes_of_token
+        return self.log.available
+
     @property
     def has_room(self) -> bool:
-        """Whether caches hold as many tokens as expected, or more."""
-        return bool(self.log.tokens and self.tokens and self.log.tokens >= self.tokens[0])
+        """Whether caches have as much memory as expected, or more."""
+        return self.held is not None and self.held >= self.room[0]
 
     @cached_property
     def causes(self) -> list[Cause]:
@@ -109,7 +133,8 @@ class Start:
             )
             yield Cause(HOST, sentence, OLD_RELEASE, times)
         limit = log.number("max_num_seqs")
-        room = (log.tokens or now) / float(self.scenario.traffic.reserved)
+        a_request = float(self.placement.cache_on_chip(self.scenario.traffic.reserved))
+        room = (self.held or self.room[1]) / a_request if a_request else 0.0
         if limit is not None:
             most = _default(self._without(("max_num_seqs",)), "max_num_seqs", log.program)
             times = min(most, room) / min(limit, room) if room else 1.0
@@ -131,27 +156,27 @@ class Start:
             excess = log.weights / expected
             explained += max(log.weights - expected, 0.0)
             sentence = (
-                f"weights take {log.weights / _GIB:.1f} GiB of a chip, {excess:.1f} times those "
+                f"weights take {log.weights / GIB:.1f} GiB of a chip, {excess:.1f} times those "
                 f"of {self.scenario.work.weight_format}"
             )
             if excess > _SAME_FORMAT:
                 yield Cause(BANDWIDTH, sentence, "weights in the format that was meant", excess)
-        if not self.tokens or not log.tokens:
+        held = self.held
+        if not held:
             return
-        a_token = float(self.placement.available) / self.tokens[1]
         if log.equivalent is not None and (share := log.number("gpu_memory_utilization") or 0.9):
             for_graphs = (share - log.equivalent) * self.placement.machine.tier.capacity
             explained += for_graphs
-            times = 1.0 + for_graphs / a_token / log.tokens
-            sentence = f"{for_graphs / _GIB:.1f} GiB are set aside for CUDA graphs"
+            times = 1.0 + for_graphs / held
+            sentence = f"{for_graphs / GIB:.1f} GiB are set aside for CUDA graphs"
             yield Cause(RUNNING, sentence, _GRAPHS, times)
-        missing = (self.tokens[1] - log.tokens) * a_token - explained
-        if log.tokens * DIFFERS < self.tokens[0] and missing > 0.0:
-            taken = f"{missing / _GIB:.1f} GiB of a chip are in use by something else"
+        missing = self.room[1] - held - explained
+        if held * DIFFERS < self.room[0] and missing > 0.0:
+            taken = f"{missing / GIB:.1f} GiB of a chip are in use by something else"
             before = (log.total or 0.0) - (log.free or log.total or 0.0)
             if before > _OTHER_PROCESS:
-                taken += f": {before / _GIB:.1f} GiB were taken before it started"
-            yield Cause(RUNNING, taken, self._in_use(before), 1.0 + missing / a_token / log.tokens)
+                taken += f": {before / GIB:.1f} GiB were taken before it started"
+            yield Cause(RUNNING, taken, self._in_use(before), 1.0 + missing / held)
 
     def _in_use(self, before: float) -> str:
         others = "another process on the chip: nvidia-smi"
@@ -189,6 +214,12 @@ def _default(placement: Placement, setting: str, program: str) -> float:
         return float(software.memory_fraction) - kept
     rows = start_rows(software, tier)
     return rows.sequences if setting == "max_num_seqs" else rows.tokens
+
+
+def _is_even(placement: Placement, length: float) -> bool:
+    """Return whether each token of a sequence leaves as many bytes: no window, no state."""
+    first, mean = (float(placement.cache_on_chip(tokens)) / tokens for tokens in (BLOCK, length))
+    return first < _SAME_FORMAT * mean
 
 
 def _tokens(placement: Placement) -> float:
@@ -233,7 +264,7 @@ def cache_format(log: StartLog, scenario: Scenario) -> str | None:
     for name in dict.fromkeys((default_cache(model, engine, scenario.weights), "fp8", "bf16")):
         placed = locate(replace(scenario, kv=name)).placement
         size = cache_size(placed)
-        if size is None or not size.tokens:
+        if size is None or not size.tokens or not _is_even(placed, size.length):
             return None
         length = float(-(-size.length // BLOCK) * BLOCK)
         expected = float(placed.cache_on_chip(length)) / length
