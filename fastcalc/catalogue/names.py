@@ -92,8 +92,12 @@ class Names:
         sold = services().values() if kind == "models" else ()
         services_sold = [alias for stand_in in sold for alias in (stand_in.id, *stand_in.aliases)]
         near = nearest(name, [*self.names(kind), *aliases, *services_sold])
-        ids = dict.fromkeys(aliases[name].stem if name in aliases else name for name in near)
-        hint = f"did you mean {' or '.join(ids)}?" if near else f"'fastcalc list {kind}' names all"
+        by_entry: dict[str, str] = {}  # not three aliases of one
+        for candidate in near:
+            entry = aliases[candidate].stem if candidate in aliases else candidate
+            by_entry.setdefault(entry, candidate)
+        names = " or ".join(by_entry.values())
+        hint = f"did you mean {names}?" if near else f"'fastcalc list {kind}' names all"
         places: dict[Kind, str] = {
             "hardware": option("on"),
             "models": option("models"),
