@@ -1,10 +1,10 @@
 """Stages of open load against what is expected: a request's mean time, the most that is carried.
 
-``python -m benchmarks.load`` takes the stages of ``evidence/load.csv`` whose prefixes were not
-cached; of others nobody has published how many tokens were. At so many arrivals a second as many
-requests are in flight as arrive while one is served (J. D. C. Little, "A proof for the queuing
-formula L = lambda W," Operations Research 9, 1961); a server is overloaded beyond what the largest
-batch serves.
+``python -m benchmarks.load`` predicts the stages of ``evidence/load.csv``. Where prefixes were
+cached, the beginning that is said to be shared is taken as found, and nothing of earlier turns, as
+no file says how much of them was. At so many arrivals a second as many requests are in flight as
+arrive while one is served (J. D. C. Little, "A proof for the queuing formula L = lambda W,"
+Operations Research 9, 1961); a server is overloaded beyond what the largest batch serves.
 """
 
 import argparse
@@ -37,6 +37,7 @@ class Stage(NamedTuple):
     run : the stages of one server share it
     tp, sequences : ranks, and sequences in a step at most [1]
     prompt, output : mean tokens of a request [1]
+    prefix_hit : share of the prompt that is taken as cached [1]
     rate, carried : requests asked for and served a second [1/s]
     seconds : mean time of a request, from its arrival to its last token [s]
     is_stable : whether the server kept up
@@ -52,6 +53,7 @@ class Stage(NamedTuple):
     sequences: int
     prompt: float
     output: float
+    prefix_hit: float
     rate: float
     carried: float
     seconds: float
@@ -61,7 +63,7 @@ class Stage(NamedTuple):
 
 
 def stages() -> list[Stage]:
-    """Read the stages without prefix caching, in order."""
+    """Read the stages, in order."""
     path = shipped_folder("evidence") / "load.csv"
     with path.open(encoding="utf-8", newline="") as file:
         return [
@@ -75,6 +77,7 @@ def stages() -> list[Stage]:
                 sequences=int(row["max_num_seqs"]),
                 prompt=float(row["input_mean"]),
                 output=float(row["output_mean"]),
+                prefix_hit=_found(row),
                 rate=float(row["rate_req_s"]),
                 carried=float(row["achieved_req_s"]),
                 seconds=float(row["e2e_mean_ms"]) / 1e3,
@@ -83,8 +86,12 @@ def stages() -> list[Stage]:
                 request=_percentiles(row, "e2e"),
             )
             for row in csv.DictReader(file)
-            if row["prefix_caching"] == "off"
         ]
+
+
+def _found(row: dict[str, str]) -> float:
+    shared = "0" if row["prefix_caching"] == "off" else row["shared_prefix_tokens"]
+    return float(shared or 0.0) / float(row["input_mean"])
 
 
 def _percentiles(row: dict[str, str], time: str) -> tuple[float, ...]:
@@ -93,7 +100,8 @@ def _percentiles(row: dict[str, str], time: str) -> tuple[float, ...]:
 
 def estimate_of(stage: Stage, catalogue: Catalogue) -> Estimate:
     """Return what the server of a stage does at each batch up to its largest."""
-    traffic = Traffic(stage.prompt, stage.output, stage.prompt + stage.output / 2.0)
+    context = stage.prompt + stage.output / 2.0
+    traffic = Traffic(stage.prompt, stage.output, context, stage.prefix_hit)
     hardware, engine = catalogue.hardware(stage.hardware), catalogue.engine(stage.engine)
     work = Scenario(hardware, catalogue.model(stage.model), engine, (1,), traffic).work
     server = machine(hardware, engine, work, OWN_MEMORY)
@@ -123,18 +131,18 @@ def request_seconds(estimate: Estimate, rate: float) -> float | None:
 
 
 def table(scored: Iterable[Stage], catalogue: Catalogue) -> str:
-    """Return measured and expected times of stages that are stable, and what each run carries."""
+    """Return measured and expected times of all stages, and what runs to the limit carry."""
     lines: list[Sequence[str]] = []
     for _, members in groupby(scored, key=lambda stage: stage.run):
         of_run = list(members)
         for stage in of_run:
-            if stage.is_stable:
-                estimate = estimate_of(stage, catalogue)
-                seconds = request_seconds(estimate, stage.rate)
-                lines.append(_line(stage, f"at {stage.rate:g}/s [ms]", 1e3, stage.seconds, seconds))
-        busiest = max(of_run, key=lambda stage: stage.carried)
-        carried = most_carried(estimate_of(busiest, catalogue))
-        lines.append(_line(busiest, "most carried [1/s]", 1.0, busiest.carried, carried))
+            seconds = request_seconds(estimate_of(stage, catalogue), stage.rate)
+            measured = stage.seconds if stage.is_stable else None
+            lines.append(_line(stage, f"at {stage.rate:g}/s [ms]", 1e3, measured, seconds))
+        if len({stage.is_stable for stage in of_run}) > 1:
+            busiest = max(of_run, key=lambda stage: stage.carried)
+            carried = most_carried(estimate_of(busiest, catalogue))
+            lines.append(_line(busiest, "most carried [1/s]", 1.0, busiest.carried, carried))
     return markdown(("stage", "load", "measured", "expected", "factor"), lines, left=2)
 
 
@@ -147,7 +155,7 @@ def percentile_table(scored: Iterable[Stage], catalogue: Catalogue) -> str:
         lengths = Lengths.fixed(stage.prompt, stage.output)
         load = RandomLoad.of(
             estimate_of(stage, catalogue).placement,
-            [RequestClass(stage.id, 1.0, lengths)],
+            [RequestClass(stage.id, 1.0, lengths, stage.prefix_hit)],
             speculation=Speculation(),
             slots=stage.sequences,
             rate=stage.rate,
@@ -165,12 +173,13 @@ def percentile_table(scored: Iterable[Stage], catalogue: Catalogue) -> str:
 
 
 def _line(
-    stage: Stage, load: str, unit: float, measured: float, expected: float | None
+    stage: Stage, load: str, unit: float, measured: float | None, expected: float | None
 ) -> list[str]:
-    if expected is None:
-        return [stage.id, load, figure(measured * unit), "overloaded", ""]
-    off = f"{factor(expected, measured):.2f}"
-    return [stage.id, load, figure(measured * unit), figure(expected * unit), off]
+    figures = [
+        "overloaded" if time is None else figure(time * unit) for time in (measured, expected)
+    ]
+    off = f"{factor(expected, measured):.2f}" if expected and measured else ""
+    return [stage.id, load, *figures, off]
 
 
 def main() -> None:

@@ -52,12 +52,11 @@ def test_stable_stages_serve_what_arrives():
         assert row["regime"] == "overload" or carried == pytest.approx(1.0, abs=0.04), row["id"]
 
 
-def test_stages_without_caching_are_scored():
-    scored = stages()
-    assert [stage.id for stage in scored if stage.run == scored[0].run] == [
-        f"kubecon-{number:03d}" for number in range(1, 8)
-    ]
-    assert len(scored) == 14
+def test_all_stages_are_scored_with_the_beginnings_that_they_share():
+    scored = {stage.id: stage for stage in stages()}
+    assert list(scored) == [row["id"] for row in ROWS]
+    assert scored["blis-001"].prefix_hit == pytest.approx(100 / 591.6)
+    assert scored["kubecon-001"].prefix_hit == 0.0  # shared, and not cached
 
 
 def test_as_many_requests_are_in_flight_as_arrive_while_one_is_served():
