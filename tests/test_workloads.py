@@ -249,3 +249,13 @@ def test_a_file_without_a_rate_asks_for_one(tmp_path, fixtures):
     ran = planned(fixtures, workload(tmp_path, CHAT, head="version: '2'"))
     assert ran.code == 2
     assert "says no rate; write aggregate_rate: 20, or give --rate 20/s or --people 500" in ran.err
+
+
+def test_classes_of_two_models_are_named_and_share_no_replicas(tmp_path, fixtures):
+    half = CHAT.replace("1.0", "0.5")
+    other = half.replace("id: chat", "id: small, model: llama-3.1-8b")
+    shown = planned(fixtures, workload(tmp_path, half, other)).out
+    title, _, under = shown.partition("\n\n")
+    assert " for llama-3.1-70b and llama-3.1-8b, " in " ".join(title.split())
+    assert under.count("llama-3.1-8b") == 1  # of the two rows of pools
+    assert "all classes on the same replicas" not in shown

@@ -57,7 +57,6 @@ def run(request: FindPlans) -> CommandAnswer:
     answer = class_report.Answer(
         fleet,
         service.of_classes(traffic.classes, fleet.requests),
-        request.model,
         str(request.traffic),
         typed_of(request),
     )

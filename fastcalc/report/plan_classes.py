@@ -78,12 +78,11 @@ class Answer:
     """What carries the classes, in every form.
 
     service : of all classes, at what all of it carries
-    model, file : as typed
+    file : as typed
     """
 
     fleet: ClassFleet
     service: Service
-    model: object
     file: str
     typed: Typed
 
@@ -120,6 +119,11 @@ class Answer:
     def _name(self, pool: ReplicaPool) -> str:
         model = pool.plan.scenario.model.id
         return self.typed.names.get(model, model)
+
+    @cached_property
+    def _models(self) -> list[str]:
+        """The models that the pools serve, as typed."""
+        return [*dict.fromkeys(map(self._name, self.pools))]
 
     def details(self) -> Record:
         """Return what stands alongside the records: what each class gets, and other sharings."""
@@ -160,6 +164,8 @@ class Answer:
             record_tables.words("|pool", lambda record: f"{record['rank']}"),
             *(column for column in columns(self.service) if column.key not in _LEFT_OUT),
         ]
+        if len(self._models) > 1:
+            pool_columns.insert(1, record_tables.words("|model", lambda record: record["model"]))
         if any(owned):
             pool_columns.insert(
                 1, record_tables.words("|", lambda record: labels[record["rank"] - 1])
@@ -196,9 +202,9 @@ class Answer:
         pools = next((pools for pools in rented if pools), ())
         chips = " + ".join(dict.fromkeys(pool.plan.scenario.hardware.id for pool in pools))
         if not owned and fleet.is_enough and fleet.rate is not None:
-            return Title(chips, f"{_phrase(pools)} for {self.model}, {mix}")
+            return Title(chips, f"{_phrase(pools)} for {listed(self._models)}, {mix}")
         if not owned:
-            return Title(chips, f"{_phrase(pools)}, carry {mix}, for {self.model}")
+            return Title(chips, f"{_phrase(pools)}, carry {mix}, for {listed(self._models)}")
         name = listed([f"{kind.chips:,} {kind.hardware.id}" for kind, _ in owned])
         if pools:
             alone = number(sum(requests for _, requests in owned))
@@ -206,7 +212,7 @@ class Answer:
             in_all = "" if month is None else f" (${dollars(month)} in all)"
             top = f"with {chips} on top, {_phrase(pools)}{in_all}"
             mix = f"{alone} requests/s; {top}, {mix}"
-        return Title(name, f"carry {mix}, for {self.model}")
+        return Title(name, f"carry {mix}, for {listed(self._models)}")
 
     @property
     def _usd_per_month(self) -> float | None:
@@ -241,7 +247,7 @@ class Answer:
             return
         if len(pools) > 1 and sharing.shared_by_all is not None:
             yield f"all classes on the same replicas: {_phrase(sharing.shared_by_all)}"
-        elif len(pools) > 1:
+        elif len(pools) > 1 and len(self._models) == 1:
             yield "all classes on the same replicas: none meets every limit"
         if len(pools) < sum(len(pool.classes) for pool in pools):
             yield f"each class on replicas of its own: {_phrase(sharing.one_each)}"
