@@ -17,7 +17,7 @@ from fastcalc.catalogue.units import dimension_of
 from fastcalc.catalogue.validation import dotted
 from fastcalc.commands.entries import find
 from fastcalc.errors import InputError
-from fastcalc.report.entries import walk
+from fastcalc.report.entries import quantities
 from tests.helpers import run as run_here
 
 BIGGER = """id: bigger
@@ -191,7 +191,7 @@ def _at(data, path):
 def test_every_path_that_show_prints_is_one_that_a_what_if_takes(run, catalogue, name):
     entry = find(catalogue, name)
     shown = run("show", name).out.replace("architectures.", "").split()
-    numbers = list(walk(entry))
+    numbers = quantities(entry).items()
     assert len(numbers) > 4
     for path, number in numbers:
         assert {path, f"{path.removeprefix('architectures.')}:"} & set(shown)
