@@ -40,9 +40,9 @@ def _relaxed(request: FindPlans, grids: list[Grid], decision: Decision) -> list[
     is_limited = min(service.max_chips, service.budget, service.power) < inf
     if service.rate is not None and is_limited:
         carried = carried_by(grids, service, service.max_chips, shown=1)
-        if carried.plans:
+        rate = max((plan.requests for plan in carried.in_order), default=0.0)
+        if 0.0 < rate < service.rate:  # chips without a price carry more, and are no plan
             sentences.append(most_carried(carried, service))
-            rate = max(plan.requests for plan in carried.in_order)
             decision.relaxed |= {} if request.people else {"rate": rate}
         by_chip = replace(service, in_nodes=False)
         if service.in_nodes and decide(grids, by_chip, shown=0).plans:

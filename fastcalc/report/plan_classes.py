@@ -177,8 +177,8 @@ class Answer:
         short = [*self._bills(), *self._comparison(), *_busy(pools)]
         every = [*short, *notes(self.service)]
         key = (
-            "key: classes of a pool share its replicas; pools: full replicas, the TTFT nearest its "
-            "limit; classes: mean and p99 at this load, for requests that arrive at random"
+            "key: pools: at the most that they carry; classes: at this load, where requests arrive "
+            "at random"
         )
         command = self.unrounded[0]["command"]
 

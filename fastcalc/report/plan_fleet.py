@@ -290,6 +290,6 @@ def owning(chosen: Plan, chips: int, tokens: float) -> str:
         )
     usd = per_hour * chips
     month = dollars(usd * HOURS_PER_MONTH)
-    basis = ": ".join(plan_notes.prices_of([chosen], in_short=True))
+    basis = ": ".join(plan_notes.prices_of([chosen], in_short=True)).removeprefix("prices, ")
     a_million = f", ${dollars(usd / 3600.0 / tokens * 1e6)}/Mtok" if tokens < inf else ""
     return f"owning all {many(chips, 'chip')} costs ${month} a month{a_million}; {basis}"
