@@ -345,6 +345,9 @@ def test_layouts_of_one_table_are_named_in_their_notes(tmp_path, fastcalc):
     four, eight = records(fastcalc, *words, "--like", runs(tmp_path))
     assert "h100-sxm, 4 chips, tp 4: times and range are moved by 1 row" in str(four["warnings"])
     assert "runs.csv is of 4 chips, tp 4; other layouts are unchanged" in str(eight["warnings"])
+    both = runs(tmp_path, {}, {"chips": "8", "tp": "8"})
+    (four,) = records(fastcalc, *ASKED, "--tp", "4", "--batch", "8", "--like", both)
+    assert "its rows of 8 chips, tp 8 say nothing of it" in str(four["warnings"])
 
 
 def test_a_misspelt_chip_of_rows_is_blamed_on_the_chip(tmp_path, fastcalc):

@@ -79,18 +79,18 @@ def own_notes(machine: Machine, work: Workload, layout: AnyLayout) -> Iterator[s
     chip = machine.hardware.id
     measured = measured_on(machine.engine, chip, work)
     alike = [part for part in measured if is_of(part, layout)]
+    elsewhere = " and ".join(dict.fromkeys(part.layout for part in measured if part not in alike))
     if alike:
         rows = sum(len(part.rows) for part in alike)
         noun = "rows" if rows > 1 else "row"
         yield (
             f"{chip}, {alike[0].layout}: times and range are moved by {rows} {noun} of "
-            f"{alike[0].file}"
+            f"{alike[0].file}" + f"; its rows of {elsewhere} say nothing of it" * bool(elsewhere)
         )
         return
     files = ", ".join(dict.fromkeys(part.file for part in deployments))
-    if measured:
-        layouts = " and ".join(dict.fromkeys(part.layout for part in measured))
-        yield f"{chip}: {files} is of {layouts}; other layouts are unchanged"
+    if elsewhere:
+        yield f"{chip}: {files} is of {elsewhere}; other layouts are unchanged"
     else:
         yield f"{chip}: no row of {files} is of it in these formats, so it is unchanged"
 

@@ -238,8 +238,10 @@ def verdict(diagnosis: Diagnosis) -> str:
     if diagnosis.verdict == "nothing":
         tail = ", so it is faster than most" if slowdown < _FASTER else ""
         return f"Nothing differs from what is normal: {amount}{tail}"
-    subject = "One point is" if count == 1 else f"{count} points are"
-    return f"{subject} too few to tell what differs: {amount}"
+    if count == 1:
+        amount = f"its measured time is {number(slowdown, 3)} of that predicted"
+        return f"One point is too few to tell what differs: {amount}"
+    return f"{count} points are too few to tell what differs: {amount}"
 
 
 def _slower(finding: Finding) -> str:
