@@ -169,7 +169,7 @@ def test_what_is_no_request_has_its_line(tmp_path, text, place, sentence):
         ("", "the first line is not"),
         ("TIMESTAMP,ContextTokens,GeneratedTokens\nx,1\n", "not a time and two whole"),
         ("TIMESTAMP,ContextTokens,GeneratedTokens\nnever,1,2\n", "a TIMESTAMP is not a time"),
-        ("TIMESTAMP,ContextTokens,GeneratedTokens\n", "holds no request"),
+        ("TIMESTAMP,ContextTokens,GeneratedTokens\n", "for example 2023-11-16 18:15:46,1000,200"),
     ],
 )
 def test_what_is_no_csv_of_azure_is_said(tmp_path, text, sentence):

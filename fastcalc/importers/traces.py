@@ -71,9 +71,10 @@ class Trace:
 
 def read_trace(path: Path) -> Trace:
     """Read recorded requests."""
+    is_azure = path.suffix.lower() == ".csv"
     try:
         with opened(path) as stream:
-            reader = _azure if path.suffix.lower() == ".csv" else _json_lines
+            reader = _azure if is_azure else _json_lines
             trace = reader(str(path), stream)
     except OSError as error:
         why = "this is a folder" if path.is_dir() else str(error.strerror).lower()
@@ -81,10 +82,9 @@ def read_trace(path: Path) -> Trace:
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text; save the file as UTF-8") from error
     if not len(trace.prompt):
-        raise InputError(
-            f"{path}: holds no request; a line is for example "
-            '{"timestamp": 0, "input_length": 1000, "output_length": 200}'
-        )
+        line = '{"timestamp": 0, "input_length": 1000, "output_length": 200}'
+        example = "2023-11-16 18:15:46,1000,200" if is_azure else line
+        raise InputError(f"{path}: holds no request; a line is for example {example}")
     return trace
 
 
