@@ -205,7 +205,8 @@ class Table(Sequence[Record]):
         charts, where = self._answer.charts, file and Path(file)
         if not charts:
             raise InputError(
-                "this answer has no chart; compare, fit, frontier, sensitivity and validate have"
+                "this answer has no chart; compare, decide, fastmode, fit, frontier, plan, "
+                "sensitivity and validate have"
             )
         ending = figure.ending_of(where) if where else None
         kind = choice(kind or next(iter(charts)), "kind", tuple(charts))

@@ -47,6 +47,15 @@ class Varied:
         return ChartAxis.over(self.label, [self.values], self.base)
 
     @property
+    def map_axis(self) -> ChartAxis:
+        """The axis of a map, which ends with its cells."""
+        if self.base:
+            return self.axis
+        below, above = np.diff(self.values)[[0, -1]] / 2.0
+        ends = float(self.values[0] - below), float(self.values[-1] + above)
+        return ChartAxis(self.label, *ends, 0)
+
+    @property
     def label(self) -> str:
         """What it is called along its axis."""
         return ", ".join(filter(None, (self.path, self.unit)))
@@ -201,7 +210,7 @@ def _map(
             for place, limiter in enumerate(limiters)
             if np.any(owners == place)
         ]
-        panels.append(Panel(name, across.axis, upward.axis, spots, heights))
+        panels.append(Panel(name, across.map_axis, upward.map_axis, spots, heights))
         drawn = values[np.isfinite(values)]
         shares = ", ".join(
             f"{100.0 * float(np.mean(owners == place)):.0f} % limited by {limiter}"

@@ -56,8 +56,22 @@ def grounds_of(outcomes: Sequence[Outcome]) -> str:
 
 
 def notes_of(outcomes: Sequence[Outcome], *, of_prompts: bool = False) -> list[str]:
-    """Return what is not drawn, and why numbers are undetermined."""
-    return [*_left_out(outcomes), *dict.fromkeys(unsure(outcomes, of_prompts=of_prompts))]
+    """Return on how many chips, what is not drawn, and why numbers are undetermined."""
+    why = dict.fromkeys(unsure(outcomes, of_prompts=of_prompts))
+    return [_chips_of(outcomes), *_left_out(outcomes), *why]
+
+
+def _chips_of(outcomes: Sequence[Outcome]) -> str:
+    """Return on how many chips lines are; of many only the ends."""
+    counts = dict.fromkeys(
+        (outcome.placement.layout.chips, outcome.scenario.hardware.id)
+        for outcome in outcomes
+        if outcome.estimate.fits.any()
+    )
+    if len(counts) <= FEW:
+        return f"on {', '.join(f'{count:,} {chip}' for count, chip in counts)}" if counts else ""
+    least, most = min(counts), max(counts)
+    return f"on {least[0]:,} ({least[1]}) to {most[0]:,} chips ({most[1]})"
 
 
 def speeds_of(outcome: Outcome, places: Any) -> tuple[Any, Any, Any, Any]:
@@ -150,7 +164,7 @@ def price(outcomes: Sequence[Outcome]) -> Chart:
     outcomes = [outcome for outcome in outcomes if outcome.usd is not None]
     unpriced = [*chips.keys() - {outcome.scenario.hardware.id for outcome in outcomes}]
     unpriced = [f"not drawn: {listed(sorted(unpriced))}, without a price"] * bool(unpriced)
-    notes = [*_left_out(outcomes), *unpriced, *of_prices(outcomes)]
+    notes = [_chips_of(outcomes), *_left_out(outcomes), *unpriced, *of_prices(outcomes)]
     chart = of_speeds(subject, by_panel, PRICE, 10, notes)
     return replace(chart, finding=_sentence(outcomes, 1), grounds=grounds_of(outcomes))
 
