@@ -26,12 +26,12 @@ PAGES = [
     ROOT / "README.md",
     *sorted(one for one in (ROOT / "docs").rglob("*.md") if one.parent.name != "fast_modes"),
 ]
-SHOWN = {
-    command: expected.rstrip("\n").split("\n")
+SHOWN = [
+    (command, expected.rstrip("\n").split("\n"))
     for page in PAGES
     for block in re.findall(r"(?ms)^```console\n(.*?)^```", page.read_text())
     for command, expected in re.findall(r"(?ms)^\$ ([^\n]+)\n(.*?)(?=^\$ |\Z)", block)
-}
+]
 RECIPES = re.findall(r"(?m)^(fastcalc .*?) +#", README)
 EXAMPLES = ROOT / "docs" / "examples"
 IN_CODE = {
@@ -58,7 +58,7 @@ def folder(monkeypatch, tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize(("command", "expected"), SHOWN.items(), ids=SHOWN)
+@pytest.mark.parametrize(("command", "expected"), SHOWN, ids=[command for command, _ in SHOWN])
 def test_it_prints_what_it_shows(command, expected, folder, capsys, monkeypatch):
     command, _, pipe = command.partition(" | ")
     ran = run_once(*shlex.split(command)[1:], capsys=capsys, monkeypatch=monkeypatch)
@@ -98,7 +98,7 @@ def test_commands_that_read_examples_run(page, folder, capsys, monkeypatch):
     """In their order, those of console blocks and of the README's recipes apart."""
     for command in IN_CODE[page]:
         read = files_of(command)[0]
-        is_tested = command in SHOWN or page.name in ("README.md", "commands.md")
+        is_tested = command in dict(SHOWN) or page.name in ("README.md", "commands.md")
         if read and not is_tested and all((folder / file).exists() for file in read):
             words = shlex.split(command, comments=True)[1:]
             ran = run_once(*words, capsys=capsys, monkeypatch=monkeypatch)
