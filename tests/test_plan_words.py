@@ -509,7 +509,7 @@ def test_four_bits_on_a_chip_without_such_units_are_refused(chip, flag, fastcalc
         ("1/s", 1, "1 request/s"),
         ("1.0/h", 1 / 3600, "1.0 request/h"),
         ("300/min", 5, "300 requests/min"),
-        ("7200/h", 2, "7200 requests/h"),
+        ("7.2e3/h", 2, "7.2e3 requests/h"),
         ("0.5/s", 0.5, "0.5 requests/s"),
     ],
 )

@@ -37,7 +37,7 @@ from fastcalc.search.plan.verdict import Verdict
 from fastcalc.search.sweep.grid import Grid
 from fastcalc.written import shown
 
-_RATE = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:/(s|min|h))?")
+_RATE = re.compile(r"((?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:e[+-]?[0-9]+)?)(?:/(s|min|h))?")
 DEFAULT_PERCENTILE = 99.0
 """Percent of the requests that are to meet their limits, where nothing else is asked."""
 
