@@ -308,3 +308,10 @@ def test_a_wrong_log_is_refused_in_a_sentence(content, sentence, tmp_path, capsy
 def test_a_log_that_cannot_be_of_a_chip_is_refused(settings, options, sentence, tmp_path):
     with pytest.raises(InputError, match=sentence):
         fastcalc.diagnose(log=logged(tmp_path, **LLAMA, **settings), **options)
+
+
+def test_a_log_of_more_memory_than_a_chip_has_is_of_another(tmp_path):
+    """51.38 GiB of caches (an H100) on an L40S of 48 GB."""
+    path = logged(tmp_path, "INFO Available KV cache memory: 51.38 GiB", **LLAMA)
+    with pytest.raises(InputError, match="more than the 45"):
+        fastcalc.diagnose(log=path, hardware="l40s")

@@ -18,7 +18,7 @@ from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.evidence.deployments import Deployments
 from fastcalc.evidence.diagnosis.diagnose import diagnose
-from fastcalc.evidence.diagnosis.start import Start, cache_format, limits_of
+from fastcalc.evidence.diagnosis.start import DIFFERS, GIB, Start, cache_format, limits_of
 from fastcalc.evidence.diagnosis.start_log import StartLog
 from fastcalc.evidence.point import Point
 from fastcalc.importers.any_file import is_foreign
@@ -177,6 +177,13 @@ def _started(log: StartLog, scenario: Scenario) -> Start:
             f"the {scenario.work.weight_format} weights of {scenario.model.id} do not fit on "
             f"{chips}, so this is not what was started: check {option('hardware')}, "
             f"{option('model')}, {option('weights')} and {option('tp')}"
+        )
+    capacity = start.placement.machine.tier.capacity
+    used = max(log.total or 0.0, (log.available or 0.0) + (log.weights or 0.0))
+    if used > DIFFERS * capacity:
+        raise InputError(
+            f"the log has {used / GIB:.1f} GiB of memory on a chip, more than the "
+            f"{capacity / GIB:.1f} GiB of {chip.id}: check {option('hardware')}"
         )
     return start
 
