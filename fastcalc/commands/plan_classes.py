@@ -54,12 +54,8 @@ def run(request: FindPlans) -> CommandAnswer:
     recorded = read_workload(Path(request.traffic), ttft=service.ttft, tpot=service.tpot)
     traffic, fleet = _with_caches(recorded, carried_by)
     notes[:] = [*dict.fromkeys(notes), *_caches_note(traffic)]
-    answer = class_report.Answer(
-        fleet,
-        service.of_classes(traffic.classes, fleet.requests),
-        str(request.traffic),
-        typed_of(request),
-    )
+    of_classes = service.of_classes(traffic.classes, fleet.requests)
+    answer = class_report.Answer(fleet, of_classes, str(request.traffic), typed_of(request))
     columns = plan_table.columns(service)
     if not fleet.requests:
         reasons = class_report.refusals(fleet)

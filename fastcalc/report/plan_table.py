@@ -76,6 +76,7 @@ _KEY = (
     "key: replicas x each decode, prompts inside or on chips of their own; TTFT and TPOT of this "
     "traffic, the latter's 80 % range"
 )
+_OF_SLOW_CHIPS = "; chips and times are those of slow chips, exp. by expected speeds"
 IN_NODES = f"; in whole nodes ({option('by', 'chip')}: singly)"
 CHANGED = (
     f"; fewer bits change answers, so * leads only if {option('weights')} or {option('kv')} asks"
@@ -89,11 +90,10 @@ def parts(verdict: Verdict, top: int, request: str, typed: Typed, screen: Screen
     decision = verdict.decision
     chosen = decision.plans[0]
     plans = decision.plans[: top if screen.wide else min(top, _FIRST)]
-    shown_chips = {plan.scenario.hardware.id for plan in plans}
+    chips = {plan.scenario.hardware.id for plan in plans}
     own_plan = decision.in_own_formats if chosen.is_narrowed else None
     own_plans, fewer = [own_plan] if own_plan else [], decision.in_fewer_bits[:FEWER_BITS]
-    best_of_chips = decision.of_each_chip
-    other_chips = [plan for plan in best_of_chips if plan.scenario.hardware.id not in shown_chips]
+    other_chips = [plan for plan in decision.of_each_chip if plan.scenario.hardware.id not in chips]
     unlike = decision.on_unlike_chips
     if unlike is not None and unlike not in [*plans, *fewer, *own_plans]:
         other_chips = [unlike, *(plan for plan in other_chips if plan is not unlike)]
@@ -113,27 +113,28 @@ def parts(verdict: Verdict, top: int, request: str, typed: Typed, screen: Screen
     (table,) = record_tables.tables(columns, [rows], screen.width)
     all_notes = [*reported(decision, listed), *turn_notes(verdict), *regret_notes(verdict)]
     if own_plan:
-        weights, cache = own_formats(own_plan.scenario.model)
-        phrase = f"in the model's own formats ({weights}, cache {cache})"
-        cost, bill = times_the_cost(decision, own_plan), chips_and_price(own_plan, decision.service)
-        all_notes.insert(0, f"{phrase}, {cost}: {bill}")
+        all_notes.insert(0, _own_formats_note(decision, own_plan))
     warned = (line for plan in listed for line in plan.replica.warnings)
     all_notes += [*notes(decision.service), *dict.fromkeys(warned)]
     short_notes, command = first_notes(verdict, shown), compare_command(chosen.scenario, typed)
     if unlike is not None:
         crossing = crossing_note(unlike, prompts_command(unlike, typed))
         short_notes, all_notes = [crossing, *short_notes], [crossing, *all_notes]
-    sure = "; chips and times are those of slow chips, exp. by expected speeds"
-    key = _KEY + sure * (decision.expected is not None)
-    key += IN_NODES if any(plan.node_chips > 1 for plan in shown) else ""
-    key += "" if all(map(decision.may_lead, shown)) else CHANGED
-    key = with_marks(key, table)
+    key = _KEY + _OF_SLOW_CHIPS * (decision.expected is not None)
+    key += IN_NODES * any(plan.node_chips > 1 for plan in shown)
+    key = with_marks(key + CHANGED * (not all(map(decision.may_lead, shown))), table)
 
     def page(count: int) -> list[Part]:
         under = screen.under_table(key, short_notes[:count], all_notes, command)
         return [_title(decision, request), "", table, under]
 
     return on_one_screen(page, screen)
+
+
+def _own_formats_note(decision: Decision, plan: Plan) -> str:
+    weights, cache = own_formats(plan.scenario.model)
+    cost, bill = times_the_cost(decision, plan), chips_and_price(plan, decision.service)
+    return f"in the model's own formats ({weights}, cache {cache}), {cost}: {bill}"
 
 
 def _title(decision: Decision, request: str) -> Title:

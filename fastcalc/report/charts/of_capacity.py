@@ -53,22 +53,19 @@ def context(scenarios: Sequence[Scenario]) -> Chart:
     if not series:
         return Chart(title, notes=notes)
     axis, upward = axes(series, "users (concurrent sequences)", "tokens of each user", (2, 10))
+    panels = [Panel("", axis, upward, series)]
+    return Chart(title, panels, notes=notes, finding=_finding(series), grounds=grounds(scenarios))
+
+
+def _finding(series: Sequence[Series]) -> str:
+    """Say which chips give few users the longest contexts, and which the most users."""
     longest = max(series, key=lambda line: (float(line.y[0]), float(line.y[-1])))
     widest = max(series, key=lambda line: (float(line.x[-1]), float(line.y[-1])))
-    least = f"{longest.y[0]:,.0f} tokens of {counted(int(longest.x[0]), 'user')}"
-    most = f"{widest.y[-1]:,.0f} of each of {widest.x[-1]:,.0f}"
-    finding = f"{longest.name}: up to {least}; {widest.name}: {most}."
-    if longest is widest:
-        finding = (
-            f"{longest.name} hold{'s' * longest.name.startswith('1 x')} most: {least}, {most}."
-        )
-    return Chart(
-        title,
-        [Panel("", axis, upward, series)],
-        notes=notes,
-        finding=finding,
-        grounds=grounds(scenarios),
-    )
+    of_few = f"{longest.y[0]:,.0f} tokens of {counted(int(longest.x[0]), 'user')}"
+    of_many = f"{widest.y[-1]:,.0f} of each of {widest.x[-1]:,.0f}"
+    if longest is not widest:
+        return f"{longest.name}: up to {of_few}; {widest.name}: {of_many}."
+    return f"{longest.name} hold{'s' * longest.name.startswith('1 x')} most: {of_few}, {of_many}."
 
 
 def _line(scenarios: Sequence[Scenario], described: str, place: int) -> Series | None:

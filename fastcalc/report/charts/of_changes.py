@@ -182,19 +182,16 @@ def _map(
 ) -> Chart:
     across, upward = varied
     shape = len(across.values), len(upward.values)
-    limiters = list(
-        dict.fromkeys(
-            record["limiter"]
-            for records in lines.values()
-            for record in records
-            if _value(record, key) is not None
-        )
+    drawn = (
+        record
+        for records in lines.values()
+        for record in records
+        if _value(record, key) is not None
     )
+    limiters = list(dict.fromkeys(record["limiter"] for record in drawn))
     panels, findings = [], []
     for name, records in lines.items():
-        values = np.array(
-            [nan if (value := _value(record, key)) is None else value for record in records]
-        )
+        values = np.array([_value(record, key) for record in records], dtype=float)
         owners = np.array(
             [
                 limiters.index(record["limiter"]) if np.isfinite(value) else nan
@@ -205,21 +202,20 @@ def _map(
             across.values, upward.values, values.reshape(shape).T, owners.reshape(shape).T
         )
         x, y = (grid.ravel() for grid in np.meshgrid(across.values, upward.values, indexing="ij"))
-        spots = [
-            Series(f"limited by {limiter}", x[owners == place], y[owners == place], place, "points")
+        parts = {
+            f"limited by {limiter}": (place, owners == place)
             for place, limiter in enumerate(limiters)
             if np.any(owners == place)
+        }
+        spots = [
+            Series(limit, x[part], y[part], place, "points")
+            for limit, (place, part) in parts.items()
         ]
         panels.append(Panel(name, across.map_axis, upward.map_axis, spots, heights))
-        drawn = values[np.isfinite(values)]
         shares = ", ".join(
-            f"{100.0 * float(np.mean(owners == place)):.0f} % limited by {limiter}"
-            for place, limiter in enumerate(limiters)
-            if np.any(owners == place)
+            f"{100.0 * float(np.mean(part)):.0f} % {limit}" for limit, (_, part) in parts.items()
         )
-        findings.append(
-            f"{name}: {number(float(drawn.min()))} to {number(float(drawn.max()))} {label}; of the "
-            f"map {shares}."
-        )
+        ends = [number(float(end)) for end in (np.nanmin(values), np.nanmax(values))]
+        findings.append(f"{name}: {ends[0]} to {ends[1]} {label}; of the map {shares}.")
     finding = " ".join(findings[:_MOST_SAID])
     return Chart(case, panels, notes=[f"contours: {label}", *notes], finding=finding)

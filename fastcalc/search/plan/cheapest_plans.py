@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fastcalc.core.scenario import Scenario
 from fastcalc.formulas.types import Bools, Floats
 from fastcalc.search.plan.decision import FEWER_BITS, Decision, Kind, Plan, kind_of
 from fastcalc.search.plan.pools import Pool, transfer_seconds
@@ -178,13 +179,7 @@ def _plan(scored: Scored, misses: dict[str, Any], place: int, service: Service) 
         sharding=sharding(grid.layouts[row]),
         pricing=replace(base.pricing, utilization=paid),
     )
-    taking, prefill_chips, sending = None, 0.0, 0.0
-    if pool is not None and pool.scenario is not None:
-        traffic, ranks = service.traffic(pool.scenario.traffic), sharding(pool.layout)
-        taking = replace(pool.scenario, traffic=traffic, sharding=ranks)
-        prefill_chips = pool.chips
-        sending = max(pool.sending, float(transfer_seconds(grid, service.prompt)[row]))
-    return Plan(
+    plan = Plan(
         scenario=scenario,
         layout=grid.layouts[row],
         batch=batch,
@@ -201,7 +196,22 @@ def _plan(scored: Scored, misses: dict[str, Any], place: int, service: Service) 
         class_ttft=tuple(scored.class_ttft[:, place].tolist()),
         slowness=float(scored.replica.slowness[place]),
         node_chips=scored.packing.node_chips,
-        prefill_scenario=taking,
-        prefill_chips=prefill_chips,
-        sending=sending,
+    )
+    if pool is None or pool.scenario is None:
+        return plan
+    return _with_prompts_on(
+        pool, pool.scenario, plan, service, transfer_seconds(grid, service.prompt)[row]
+    )
+
+
+def _with_prompts_on(
+    pool: Pool, scenario: Scenario, plan: Plan, service: Service, seconds: float
+) -> Plan:
+    """Return a plan whose prompts are on chips of another kind, which send what they made."""
+    traffic, ranks = service.traffic(scenario.traffic), sharding(pool.layout)
+    return replace(
+        plan,
+        prefill_scenario=replace(scenario, traffic=traffic, sharding=ranks),
+        prefill_chips=pool.chips,
+        sending=max(pool.sending, float(seconds)),
     )

@@ -52,13 +52,13 @@ def class_first_tokens(
     *,
     fits: Bools,
     arrivals: Floats,
-    replicas: Ints,
+    dp: Ints,
 ) -> ClassFirstTokens:
     """Return when each class has its first token on the deployments that fit.
 
     points : evaluated with the mix of the classes
     fits : which of layouts x batches
-    arrivals, replicas : requests that each takes in a second, and its attention replicas [1/s], [1]
+    arrivals, dp : requests that each takes in a second, and its attention replicas [1/s], [1]
     """
     limits = np.array([kind.ttft for kind in classes])[:, np.newaxis]
     shares = np.array([kind.share for kind in classes])
@@ -72,6 +72,6 @@ def class_first_tokens(
             np.broadcast_to(times(joined).seconds * slowness, (1, *fits.shape))[0][fits]
             for times in (first_token, prompts_together)
         )
-        meets = np.minimum(alone * arrivals, 1.0) * (1.0 - 1.0 / replicas)
+        meets = np.minimum(alone * arrivals, 1.0) * (1.0 - 1.0 / dp)
         rows.append(alone + meets * np.maximum(joint - alone, 0.0))
     return ClassFirstTokens(np.reshape(rows, (len(classes), int(fits.sum()))), limits, shares)

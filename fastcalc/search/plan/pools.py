@@ -72,13 +72,15 @@ def can_decode_alone(grid: Grid, service: Service) -> bool:
 
 
 def pools(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pool]:
-    """Return pools that take in all prompts, and that none beats both in chips and in time.
+    """Return pools that take in all prompts, if any may, and that none beats in chips and in time.
 
     A prompt alone takes as long as the first token at batch 1. Of those in time, the one of the
     fewest chips and the soonest are taken; of those too late, which say what would do, the one of
     the fewest chips, the first that is near, and the soonest. Of a fleet it is one replica of each
     layout, but for those that others make needless.
     """
+    if not can_be_apart(grid, service):
+        return []
     pools_found = every_pool(grid, service, points)
     if service.is_fleet:
         return _worth_filling(pools_found, service.ttft)

@@ -13,9 +13,9 @@ from fastcalc.core.overflow import overflows
 from fastcalc.core.scenario import Scenario
 from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints
 from fastcalc.records.evaluated_points import EvaluatedPoints
-from fastcalc.search.plan.first_tokens import class_first_tokens
+from fastcalc.search.plan.first_tokens import ClassFirstTokens, class_first_tokens
 from fastcalc.search.plan.fleet import Crew, Packing, bills, chips_within, crew_within
-from fastcalc.search.plan.pools import Pool, added, can_be_apart, pools, transfer_seconds
+from fastcalc.search.plan.pools import Pool, added, pools, transfer_seconds
 from fastcalc.search.plan.queues import Queues, needed, slots_of
 from fastcalc.search.plan.service import Objective, Service
 from fastcalc.search.sweep.grid import Grid, solved
@@ -170,26 +170,20 @@ def score(
     fits = is_new & _fits(grid, points)
     (layout, place), replica = np.nonzero(fits), Replica.of(points, fits)
     if prompt_pools is None:
-        apart = pools(grid, service, points) if can_be_apart(grid, service) else ()
-        prompt_pools = [None, *apart]
+        prompt_pools = [None, *pools(grid, service, points)]
     batch = np.broadcast_to(grid.batches, fits.shape)[fits]
     deployments: list[Scored] = []
     slots = None if service.share is None else slots_of(service.share)
-    kind = 0 if slots is None else slots.kinds(batch)
+    share, kind = service.share, 0 if slots is None else slots.kinds(batch)
     arrivals, node_chips = batch / replica.run, service.node_chips(grid.scenario.hardware)
-    mixed = class_first_tokens(
-        points, service.classes, fits=fits, arrivals=arrivals, replicas=replica.dp
-    )
+    mixed = class_first_tokens(points, service.classes, fits=fits, arrivals=arrivals, dp=replica.dp)
     for pool in prompt_pools:
         if pool is None:
-            seconds, ttft, queued = _together(service, replica, batch)
-            ttft = mixed.latest(service, ttft)
+            seconds, ttft, queued = _together(service, replica, batch, mixed)
         else:
             receiving = transfer_seconds(grid, service.prompt)[layout]
             seconds, ttft, queued = _apart(service, replica, batch, pool, receiving)
-        queues = None
-        if service.share is not None:
-            queues = Queues(service.share, **queued, slots=slots, kind=kind)
+        queues = None if share is None else Queues(share, **queued, slots=slots, kind=kind)
         replicas, busy, waits, busiest = needed(service, seconds, ttft, queues)
         carried = busiest / seconds
         crew = Crew.of(replicas, carried, pool)
@@ -198,8 +192,8 @@ def score(
             crew = crew_within(chips_within(service, grid.scenario), packing, carried, pool)
             busy = np.minimum(crew.requests * seconds / crew.replicas, busiest)
         chips = packing.chips(crew.replicas, crew.prompt_replicas)
-        first = mixed.over_limits(service, waits, ttft)
-        first = _held_against_limit(service, first, ttft, waits, pool)
+        latest = mixed.over_limits(service, waits, ttft)
+        first = _held_against_limit(service, latest, ttft, waits, pool)
         tpot = replica.tpot_in_traffic if pool is None else replica.tpot
         values = {"ttft": first, "tpot": tpot, "chips": chips}
         values |= bills(grid.scenario, service, chips, pool)
@@ -246,7 +240,7 @@ _Load = tuple[Floats, Floats, dict[str, Any]]
 """Time of a replica that a request takes, time to the first token without waiting, and queues."""
 
 
-def _together(service: Service, replica: Replica, batch: Floats) -> _Load:
+def _together(service: Service, replica: Replica, batch: Floats, mixed: ClassFirstTokens) -> _Load:
     run, alone = replica.run, replica.ttft
     # Where prompts cost next to nothing, rounding may leave less than nothing.
     prompts = np.maximum(run - service.output * replica.tpot, 0.0)
@@ -259,8 +253,8 @@ def _together(service: Service, replica: Replica, batch: Floats) -> _Load:
     before = (
         prompts / batch * (1.0 - 1.0 / batch) * service.prompt_variation * replica.pp * replica.dp
     )
-    seconds = service.output / replica.served
-    return seconds, ttft, {"prompt": before, "prompt_busy": prompts / run, "holds": run}
+    seconds, first = service.output / replica.served, mixed.latest(service, ttft)
+    return seconds, first, {"prompt": before, "prompt_busy": prompts / run, "holds": run}
 
 
 def _apart(
