@@ -409,6 +409,13 @@ def test_a_first_screen_has_24_lines(fastcalc, monkeypatch, options):
 
 
 @pytest.mark.usefixtures("without_regret")
+def test_owned_chips_whose_requests_wait_are_relaxed_without_a_fault(fastcalc):
+    """A time without a limit leaves a slack of many years, and waits that are the same."""
+    ran = fastcalc("plan", "llama-3.1-8b", "--own", "l40s=1", "--on", "l40s", "--ttft", "5ms")
+    assert ran.code == 1
+    assert "it would do with --ttft" in ran.err
+
+
 def test_the_longest_prompt_and_the_largest_rate_are_the_least_relaxations(fastcalc):
     """With what is said there is a plan; a fiftieth beyond it there is none."""
     command = ("plan", "llama-3.1-8b", "--on", "l40s,h100-sxm", "--max-chips", "4", "--by", "chip")

@@ -14,7 +14,6 @@ _BUSY = 1.0 - np.geomspace(1.0, 1e-4, 512)
 """Utilizations at which waits are tabled; between two of them they are taken as straight, which is
 longer than they are. [1]"""
 
-_TINY = 1e-300
 
 _SLACK = 1e-9  # of a replica, so that a rate which one carries exactly is not given two
 _LEAST_BUSY = 1e-6  # what is planned at least: a limit that leaves no time to wait needs it
@@ -102,9 +101,9 @@ class Queues:
             low, high = np.where(is_within, middle, low), np.where(is_within, high, middle)
         after = np.minimum(high, len(_BUSY) - 1)
         low_wait, next_wait = self._at(low), self._at(after)
-        part = np.where(
-            next_wait > low_wait, (slack - low_wait) / np.maximum(next_wait - low_wait, _TINY), 0.0
-        )
+        is_longer = next_wait > low_wait
+        longer = np.where(is_longer, next_wait - low_wait, 1.0)
+        part = np.where(is_longer, (slack - low_wait) / longer, 0.0)
         return np.asarray(_BUSY[low] + part * (_BUSY[after] - _BUSY[low]))
 
     def _at(self, level: Ints) -> Floats:
