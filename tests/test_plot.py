@@ -28,7 +28,7 @@ from fastcalc.report.charts.drawing import (
     Series,
 )
 from fastcalc.report.charts.figure import figure
-from fastcalc.report.charts.highlight import FEW, highlighted
+from fastcalc.report.charts.highlight import DASHED, FEW, highlighted
 from fastcalc.report.charts.labels import fitted, placed
 from fastcalc.report.charts.look import Look
 from fastcalc.requests.drawings import Plot
@@ -439,6 +439,9 @@ def test_of_many_lines_those_of_the_finding_or_those_that_are_named_are_in_colou
         assert all((line.low is None) == (line.colour == GREY) for line in lines)
         bounds = {line.colour for line in panel.series if line.style == "bound"}
         assert GREY not in bounds
+    assert DASHED in chart.notes[0]
+    assert highlighted(chart, ["mi3*"]).notes[0] == chart.notes[0]
+    assert highlighted(chart, ["wse-3"]).notes[0] == "band: 80 % range"  # whose bound is far above
 
 
 def overlapping(texts, renderer):

@@ -265,6 +265,11 @@ def test_what_is_no_target_is_refused_in_a_sentence(target):
         fc.sensitivity("llama-3.1-8b", target=target)
 
 
+def test_a_price_that_a_chip_has_not_is_no_target_for_it():
+    with pytest.raises(fc.InputError, match="groq-lpu has no cloud price; give one"):
+        fc.sensitivity("llama-3.1-8b", on="groq-lpu", target="0.5$/Mtok")
+
+
 def test_several_chips_are_refused():
     with pytest.raises(fc.InputError, match="the numbers of one chip"):
         fc.sensitivity("llama-3.1-8b", on="h100-sxm,wse-3")
@@ -275,6 +280,9 @@ def test_nothing_that_reaches_a_target_is_the_answer_no(chip, fastcalc):
     assert ran.code == 1
     ran = fastcalc("sensitivity", "kimi-k2", "--on", "rtx-4090", "--chips", "1")
     assert ran.code == 1
+    ran = fastcalc("sensitivity", "llama-3.1-8b", "--on", str(chip), "--batch", "1,4096")
+    assert ran.code == 0
+    assert "batch 4,096 has no place" in ran.err
     assert "Traceback" not in ran.err
 
 

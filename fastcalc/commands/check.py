@@ -43,7 +43,8 @@ def run(request: CheckFiles) -> int:
         count = sum(fault.replacement is not None for fault in report.faults)
         if not request.yes:
             output.write(diff(texts), request.out)
-            output.warn([f"{many(count, 'fault')} can be corrected; {option('yes')} does it"])
+            can_be = f"{many(count, 'fault')} can be corrected; {option('yes')} does it"
+            output.warn([can_be if count else "no fault can be corrected"])
             return 0 if report.is_clean else 1
         for path, (_, text) in texts.items():
             output.write(text, path, rewrite=True)

@@ -26,9 +26,13 @@ def run(request: Sensitivity) -> CommandAnswer:
     outcomes = _outcomes(request, notes)
     if not any(outcome.estimate.fits.any() for outcome in outcomes):
         reasons = [reason for reason in map(compare.no_place, outcomes) if reason]
-        fewest = outcomes[0].min_chips[0]
-        reasons = reasons or [f"batch {request.batch} needs {option('chips', fewest)}"]
+        reasons = reasons or [line for outcome in outcomes for line in _too_large(outcome)]
         return no_answer(reasons, moved_numbers.RECORD_KEYS, report.of_table([])[0], notes=notes)
+    if aim and aim.figure == "usd" and any(outcome.usd is None for outcome in outcomes):
+        chip, basis = outcomes[0].scenario.hardware.id, outcomes[0].scenario.pricing.name
+        how = f"give one with {option('price', f'{chip}=USD')}"
+        raise InputError(f"{option('target', request.target)}: {chip} has no {basis} price; {how}")
+    notes += dict.fromkeys(line for outcome in outcomes for line in _too_large(outcome))
     rows: list[moved_numbers.MovedNumber] = []
     goals: list[Goal] = []
     for outcome in outcomes:
@@ -59,6 +63,18 @@ def run(request: Sensitivity) -> CommandAnswer:
         charts={"tornado": later("charts.of_numbers.tornado", rows)},
         code=0 if is_reached else 1,
     )
+
+
+def _too_large(outcome: Outcome) -> list[str]:
+    """Say which batches do not fit, and how many chips hold them."""
+    batches = zip(outcome.scenario.batches, outcome.estimate.fits, outcome.min_chips, strict=True)
+    return [
+        f"batch {batch:,} needs {option('chips', fewest)}"
+        if fewest
+        else f"batch {batch:,} has no place"
+        for batch, fits, fewest in batches
+        if not fits
+    ]
 
 
 def _outcomes(request: Sensitivity, notes: list[str]) -> list[Outcome]:

@@ -66,7 +66,10 @@ def _times(factor: float) -> str:
 
 def _reached(row: MovedNumber) -> str:
     assert row.alone is not None
-    return number(row.alone.extreme) if isfinite(row.alone.extreme) else "no fit"
+    if not isfinite(row.alone.extreme):
+        return "no fit"
+    is_time = row.alone.figure == "ttft"
+    return of_kind(row.alone.extreme, "time") if is_time else number(row.alone.extreme)
 
 
 def of_table(rows: Sequence[MovedNumber]) -> tuple[Sequence[TableColumn], Sequence[MovedNumber]]:

@@ -12,6 +12,8 @@ from fastcalc.written import shown
 FEW = 5
 """Lines that are told apart by colour; of more, the others are grey."""
 
+DASHED = "dashed: the bound, which no software exceeds"
+
 
 def highlighted(chart: Chart, patterns: Sequence[str] = ()) -> Chart:
     """Return a chart with some of its lines in colour.
@@ -39,7 +41,10 @@ def highlighted(chart: Chart, patterns: Sequence[str] = ()) -> Chart:
     if not chosen:
         return chart
     colours = {place: colour % GREY for colour, place in enumerate(dict.fromkeys(chosen))}
-    return replace(chart, panels=[_coloured(panel, colours) for panel in chart.panels])
+    panels = [_coloured(panel, colours) for panel in chart.panels]
+    has_bound = any(line.style == "bound" for panel in panels for line in panel.series)
+    notes = chart.notes if has_bound else [note.replace(f"; {DASHED}", "") for note in chart.notes]
+    return replace(chart, panels=panels, notes=notes)
 
 
 def _coloured(panel: Panel, colours: Mapping[int, int]) -> Panel:

@@ -12,7 +12,7 @@ from fastcalc.formulas.types import Floats
 from fastcalc.mentions import option
 from fastcalc.report.charts.drawing import MOST, Chart, Panel, Series, Style, axes
 from fastcalc.report.charts.grounds import grounds
-from fastcalc.report.charts.highlight import FEW
+from fastcalc.report.charts.highlight import DASHED, FEW
 from fastcalc.report.compare import no_place
 from fastcalc.report.first_sentence import leaders, sentences
 from fastcalc.report.numbers_as_text import dollars, listed, number, prefixed
@@ -123,9 +123,7 @@ def of_speeds(
     ]
     far[FEW:] = [f"{len(far) - FEW} more bounds far above"] * (len(far) > FEW)
     key = ["band: 80 % range"] * any(line.low is not None for line in drawn)
-    key += ["dashed: the bound, which no software exceeds"] * any(
-        line.style == "bound" for line in drawn
-    )
+    key += [DASHED] * any(line.style == "bound" for line in drawn)
     all_notes = ["; ".join(key), *far, *notes]
     panels = [
         Panel(name, axis, upward, [line for line in lines if line in drawn])

@@ -35,11 +35,13 @@ class Target:
 class NeededValue:
     """What one number would have to be.
 
+    figure : what is to reach the target
     value : that reaches the target, nearest to what it is; None where none does
     extreme : the figure with the best value that a file may hold [SI]
     """
 
     lever: Lever
+    figure: str
     value: float | None
     extreme: float
 
@@ -98,17 +100,17 @@ def _alone(scenario: Scenario, lever: Lever, target: Target) -> NeededValue:
 
     now = lever.number.value
     if target.reached(figure(now)):
-        return NeededValue(lever, now, figure(now))
+        return NeededValue(lever, target.figure, now, figure(now))
     if lever.is_choice:
         return _chosen(lever, target, figure)
     low, high = ends_of(lever)
     at_low, at_high = figure(low), figure(high)
     end, extreme = (high, at_high) if target.better(at_high, at_low) else (low, at_low)
     if not target.reached(extreme):
-        return NeededValue(lever, None, extreme)
+        return NeededValue(lever, target.figure, None, extreme)
     is_whole = lever.number.limit.is_whole
     value = nearest(lambda value: target.reached(figure(value)), end, now, is_whole=is_whole)
-    return NeededValue(lever, value, extreme)
+    return NeededValue(lever, target.figure, value, extreme)
 
 
 def _chosen(lever: Lever, target: Target, figure: Callable[[float], float]) -> NeededValue:
@@ -131,7 +133,7 @@ def _chosen(lever: Lever, target: Target, figure: Callable[[float], float]) -> N
                 break
             before = value
     nearest_value = min(reaching, key=lambda value: abs(log(value / now)), default=None)
-    return NeededValue(lever, nearest_value, extreme)
+    return NeededValue(lever, target.figure, nearest_value, extreme)
 
 
 def _between(
