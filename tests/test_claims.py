@@ -1046,6 +1046,7 @@ def test_every_claim_explains_itself(fastcalc, judged):
     [
         (("--explain", "78"), "no claim is called '78'"),
         (("--only", "refute"), "did you mean refuted?"),
+        (("--only", "47"), "--explain 47 prints that claim"),
         (("--only", "refuted,supported,claude,zzz"), "no verdict, article or topic"),
         (("--only", ","), "--only names nothing"),
         (("--format", "yaml"), "--format 'yaml' is not known"),

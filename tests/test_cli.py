@@ -267,6 +267,14 @@ def test_show_chip_is_in_si_with_units_in_the_keys(fastcalc):
     assert round(h100["critical_batch_16bit"]) == 295
 
 
+def test_show_says_what_a_chip_lacks_and_what_that_costs(fastcalc):
+    """An Apple M4 has neither links nor a rent nor a stated power; an H100 has all three."""
+    lacking = words(fastcalc("show", "apple-m4").out)
+    assert "without links nothing larger than one chip is placed; without a price" in lacking
+    assert "without power joules are empty" in lacking
+    assert "- without" not in words(fastcalc("show", "h100-sxm").out)
+
+
 @pytest.mark.parametrize("kind", ["hardware", "models", "engines"])
 def test_lists(fastcalc, kind):
     assert fastcalc("list", kind).code == 0

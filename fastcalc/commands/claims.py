@@ -72,6 +72,8 @@ def _chosen(claims: Sequence[Claim], words: Sequence[str], book: Claims) -> list
         if kind is None:
             near = nearest(word, [*MEANING, *book.articles, *topics])
             hint = f"did you mean {' or '.join(near)}?" if near else "no claim has this word in it"
+            if word in {claim.id for claim in claims}:
+                hint = f"{option('explain', word)} prints that claim"
             raise InputError(
                 f"{option('only')} '{shown(word)}' is no verdict, article or topic; {hint}"
             )

@@ -251,14 +251,23 @@ def hardware_parts(chip: Hardware) -> list[Part]:
 
 
 def _left_out(chip: Hardware) -> list[Part]:
-    """Return what stands in for the numbers that a chip's file leaves out, and how to weigh it."""
+    """Return what a chip's file leaves out, what stands in for it, and what that costs."""
     rows = [(default.path, default.quantity.text, default.basis) for default in defaults_of(chip)]
-    if not rows:
-        return []
-    table = TextTable([("left out",), ("taken",), ("which is the",)], rows, left=(0, 1, 2))
     line = command(f"fastcalc sensitivity MODEL {flag('on')} CHIP")
-    cost = f"'{line}' says in rows with a star what each costs"
-    return ["", table, Notes([cost])]
+    notes = [f"'{line}' says in rows with a star what each costs; without a row, nothing"]
+    notes = notes if rows else []
+    lacks = [said for path, said in _LACKS.items() if _at(chip, path) is None]
+    notes += ["; ".join(lacks)] if lacks and chip.kind != "host" else []
+    table = TextTable([("left out",), ("taken",), ("which is the",)], rows, left=(0, 1, 2))
+    tables: list[Part] = ["", table] if rows else []
+    return [*tables, Notes(notes)] if notes else tables
+
+
+_LACKS = {
+    "links.fastest": "without links nothing larger than one chip is placed",
+    "price.rent": "without a price of an hour $ are empty",
+    "power": "without power joules are empty",
+}
 
 
 def engine_parts(engine: Engine) -> list[Part]:

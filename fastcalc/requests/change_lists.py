@@ -106,7 +106,7 @@ def listed_values(text: str) -> list[str]:
             "and 1..8 for a range"
         )
     parts = [part.strip() for part in text.split(",")]
-    if another := next((part for part in parts if "=" in part), None):
+    if another := next((part for part in parts[1:] if "=" in part), None):
         raise InputError(
             f"{option('set')} '{shown(another, 40)}' stands among the values of another number; "
             "write it apart"
