@@ -613,3 +613,13 @@ def test_what_fits_nothing_says_how_many_chips_it_takes(fastcalc):
     ran = fastcalc("plot", "memory", "deepseek-r1", "--on", "l4", "--chips", "1")
     assert ran.code == 1
     assert "1 x l4 cannot hold batch 1: that takes 40 chips" in ran.out
+
+
+def test_without_a_rate_the_plan_that_is_taken_stands_at_the_left():
+    """A larger chip serves more users a dollar, and costs more a month, which is of no one load."""
+    table = fc.plan("llama-3.1-8b", on=["h100-sxm", "h200-sxm"], ttft="500ms", tpot="25ms")
+    (panel,) = table._answer.charts["plan"]().panels
+    assert table[0]["usd_per_month"] > table[1]["usd_per_month"]
+    leftmost = min(panel.series, key=lambda series: float(series.x[0]))
+    assert leftmost.name == "1 x h200-sxm"
+    assert leftmost.x[0] == pytest.approx(table[0]["usd_per_mtok_total"], rel=1e-9)

@@ -46,14 +46,18 @@ def tricks(answer: Answer, options: Sequence[Option]) -> Chart:
 
 
 def plans(decision: Decision, shown: int) -> Chart:
-    """Return the time of a token against the price of a month: plans, and the best of each chip."""
+    """Return the time of a token against the price of a month: plans, and the best of each chip.
+
+    Without a rate it is the price of a token, for deployments then serve unlike loads.
+    """
     every = [*decision.plans[:shown], *decision.of_each_chip[:shown]]
     every = list({id(plan): plan for plan in every}.values())
     records = plan_records(every, decision.service, Typed())
+    per_token = "usd_per_mtok_total", "$/Mtok, prompts and output"
     chart = _against(
         "What serves it",
         records,
-        ("usd_per_month", "$ a month"),
+        per_token if decision.service.rate is None else ("usd_per_month", "$ a month"),
         ("service_tpot_ms", "ms between tokens, in traffic"),
         lambda record: f"{record['chips_total']:,} x {record['hardware']}",
     )
