@@ -1,13 +1,15 @@
 """Percentiles in closed form are those of a simulation of the scheduler, where they are said."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from benchmarks.queueing import LOADS, TRAFFIC, Kind, pass_seconds, ratios, simulate
-from fastcalc.core.load import MOST_BUSY, SHARES
+from fastcalc.core.load import MOST_BUSY, SHARES, Percentiles, Spread
 from fastcalc.core.waits import PromptQueue, Waits, mixture_quantiles
+from fastcalc.report.percentiles import in_words
 from tests import made_up
 from tests.helpers import every
 
@@ -115,3 +117,18 @@ def test_a_mixture_has_the_quantiles_of_its_parts():
     assert alone == pytest.approx(2 * math.log(10), rel=0.012)
     assert pair == pytest.approx(alone)
     assert all(map(math.isnan, mixture_quantiles(SHARES, np.zeros(1), np.ones(1), np.ones(1))))
+
+
+@pytest.mark.parametrize(
+    ("planned", "limit", "remark"),
+    [
+        (None, math.inf, "TTFT 400 ms, TPOT"),
+        (0.42, 1.0, "TTFT 400 ms, TPOT"),
+        (0.9, 1.0, "TTFT 400 ms (up to 900 ms is planned for: both waits at their longest), TPOT"),
+        (0.3, 0.3, "TTFT 400 ms, above the limit of 300 ms, TPOT"),
+    ],
+)
+def test_a_first_token_is_set_against_what_was_planned(planned, limit, remark):
+    spread = Spread(0.1, (0.1, 0.2, 0.3, 0.4))
+    load = SimpleNamespace(is_known=True, percentiles=lambda: Percentiles(spread, spread, spread))
+    assert remark in in_words(load, "a10", planned=planned, limit=limit)

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import inf
 from typing import Any, get_args
 
 from fastcalc.catalogue.schema.hardware import Terms
 from fastcalc.core.defaults_used import power_notes
+from fastcalc.core.load import SHARES
 from fastcalc.core.own_formats import own_formats
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.mentions import option
@@ -141,7 +143,9 @@ def at_random(chosen: Plan, service: Service, *, in_short: bool = False) -> Iter
     """Say what the slowest of a hundred requests take, where a closed form has it."""
     load = random_load(chosen, service)
     if load is not None and (load.is_known or not in_short):
-        yield in_words(load, chosen.scenario.hardware.id)
+        planned = chosen.values["ttft"] if service.share == SHARES[-1] else None
+        limit = service.ttft if planned else inf
+        yield in_words(load, chosen.scenario.hardware.id, planned=planned, limit=limit)
 
 
 def _busy(chosen: Plan, service: Service) -> Iterator[str]:
