@@ -104,8 +104,11 @@ def gaps_of(scored: Sequence[Scored], service: Service) -> Gaps:
         if is_idle:
             below = group.batch[group.next(best_places, -1)]
             share = np.minimum(below, batch**2 / above) / batch
-            cost = group.cost[best_places] * share
-            if service.rate is not None:
+            if service.rate is None:
+                cost = np.where(
+                    _is_allowed(group, service, best_places), group.cost[best_places] * share, np.inf
+                )
+            else:
                 needed = service.rate / group.carried[best_places] * share
                 cost = _costs_of(group, service, best_places, needed)
             gaps_found += [
@@ -143,8 +146,13 @@ def _lowest_costs(group: Scored, service: Service, places: Ints) -> Floats:
         needed = group.busy[places] * group.replicas[places] * share / service.utilization
         return _costs_of(group, service, places, needed)
     # Just above, for as much is no gain.
-    is_allowed = group.values["chips"][places] <= chips_within(service, group.grid.scenario)
-    return np.where(is_allowed, group.cost[places] * share * (1.0 + _AS_MUCH), np.inf)
+    cost = group.cost[places] * share * (1.0 + _AS_MUCH)
+    return np.where(_is_allowed(group, service, places), cost, np.inf)
+
+
+def _is_allowed(group: Scored, service: Service, places: Ints) -> Bools:
+    """Return which deployments have no more chips than there may be."""
+    return np.asarray(group.values["chips"][places] <= chips_within(service, group.grid.scenario))
 
 
 def _costs_of(group: Scored, service: Service, places: Ints, needed: Floats) -> Floats:
