@@ -74,11 +74,7 @@ def run(request: FindPlans) -> CommandAnswer:
         from fastcalc.commands import plan_infeasible
 
         return plan_infeasible.refused(request, grids, decision, notes)
-    if service.deviations and decision.plans[0].replica.estimate.low is None:
-        raise InputError(
-            f"{option('confidence')} rests on ranges, and {decision.plans[0].scenario.engine.id} "
-            "has none; leave it out"
-        )
+    _refuse_without_range(decision)
     plans = decision.plans[: request.top]
     if request.emit is not None:
         return started(request, [(decision.plans[0], service)], notes)
@@ -93,6 +89,15 @@ def run(request: FindPlans) -> CommandAnswer:
         notes=notes,
         charts={"plan": later("charts.of_choices.plans", decision, request.top)},
     )
+
+
+def _refuse_without_range(decision: Decision) -> None:
+    chosen = decision.plans[0]
+    if decision.service.deviations and chosen.replica.estimate.low is None:
+        raise InputError(
+            f"{option('confidence')} rests on ranges, and {chosen.scenario.engine.id} has none; "
+            "leave it out"
+        )
 
 
 def started(

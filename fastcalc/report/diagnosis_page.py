@@ -1,6 +1,7 @@
 """The screen of a diagnosis: what was given, what differs, before and after, and what to do."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -171,13 +172,13 @@ def chart(diagnosis: Diagnosis) -> Chart:
     lengths = np.array([point.prompt or np.nan for point in points])
     now = np.exp(diagnosis.belief.slowdowns.residuals)
     high, after, low = (now / slower for slower in diagnosis.slower)
-    return before_and_after(
+    drawn = before_and_after(
         f"Before and after a diagnosis: {points[0].model} on {points[0].hardware}",
         phases,
         np.where(np.array(phases) == "prefill", lengths, batches),
         diagnosis.before,
         after,
         (low, high),
-        finding=f"{verdict(diagnosis)}.",
-        grounds=f"Engines: {listed(sorted({p.engine_used for p in diagnosis.predictions}))}.",
     )
+    engines = listed(sorted({p.engine_used for p in diagnosis.predictions}))
+    return replace(drawn, finding=f"{verdict(diagnosis)}.", grounds=f"Engines: {engines}.")

@@ -1,7 +1,7 @@
 """What a user's own rows say of an engine: what was off, by how much, and how it is with them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, log, log2
 from statistics import fmean, median
 
@@ -162,13 +162,17 @@ def chart(deployments: Sequence[OwnDeployment], engine: str) -> Chart:
     first, *further = deployments
     subject = first.file if further else f"{first.model} on {first.hardware}, {first.layout}"
     phases = [score.kind.replace("prompts", "prefill") for score in scores]
-    return before_and_after(
+    drawn = before_and_after(
         f"Measured against predicted: {subject}",
         phases,
         np.array([s.row.prompt if s.kind == KINDS[2] else s.row.batch for s in scores]),
         np.array([score.before for score in scores]),
         np.array([np.nan if score.now is None else score.now for score in scores]),
-        notes=[f"before: by {engine}; after: each row by the other rows", *_notes(scores)],
+    )
+    before = f"before: by {engine}; after: each row by the other rows"
+    return replace(
+        drawn,
+        notes=[*drawn.notes, before, *_notes(scores)],
         finding=_finding(scores),
         grounds=f"Engine: {engine}.",
     )

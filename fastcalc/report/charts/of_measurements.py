@@ -18,9 +18,6 @@ def before_and_after(
     before: Floats,
     after: Floats,
     ends: tuple[Floats, Floats] | None = None,
-    notes: Sequence[str] = (),
-    finding: str = "",
-    grounds: str = "",
 ) -> Chart:
     """Return speeds over what was measured, a plot for each phase; the line at 1 is measured.
 
@@ -49,4 +46,4 @@ def before_and_after(
     key = "above 1 is predicted too fast" + (
         "; bars: the 80 % range of what is predicted after" * (ends is not None)
     )
-    return Chart(title, panels, notes=[key, *notes], finding=finding, grounds=grounds)
+    return Chart(title, panels, notes=[key])

@@ -104,13 +104,7 @@ def gaps_of(scored: Sequence[Scored], service: Service) -> Gaps:
         if is_idle:
             below = group.batch[group.next(best_places, -1)]
             share = np.minimum(below, batch**2 / above) / batch
-            if service.rate is None:
-                cost = np.where(
-                    _is_allowed(group, service, best_places), group.cost[best_places] * share, np.inf
-                )
-            else:
-                needed = service.rate / group.carried[best_places] * share
-                cost = _costs_of(group, service, best_places, needed)
+            cost = _lowest_costs_at_random(group, service, best_places, share)
             gaps_found += [
                 (cost, rows, below, batch, is_apart),
                 (cost, rows, batch, above, is_apart),
@@ -148,6 +142,16 @@ def _lowest_costs(group: Scored, service: Service, places: Ints) -> Floats:
     # Just above, for as much is no gain.
     cost = group.cost[places] * share * (1.0 + _AS_MUCH)
     return np.where(_is_allowed(group, service, places), cost, np.inf)
+
+
+def _lowest_costs_at_random(group: Scored, service: Service, places: Ints, share: Floats) -> Floats:
+    """Return what deployments cost at least on either side of a batch, idle for random arrivals.
+
+    share : of what a request takes at the batch, the least that it may take there [1]
+    """
+    if service.rate is not None:
+        return _costs_of(group, service, places, service.rate / group.carried[places] * share)
+    return np.where(_is_allowed(group, service, places), group.cost[places] * share, np.inf)
 
 
 def _is_allowed(group: Scored, service: Service, places: Ints) -> Bools:
