@@ -25,9 +25,11 @@ def hits(answers: Sequence[CacheAnswer]) -> Chart:
         deployment, tiers = answer.place, [tier for tier in answer.tiers if tier.size]
         ends = min(tier.size for tier in tiers) / 4.0, max(tier.size for tier in tiers)
         sizes = np.geomspace(*ends, _SIZES)
-        found = [float(deployment.reuse.hit(each / deployment.bytes_per_token)) for each in sizes]
-        series.append(Series(answer.chips, sizes / 1e9, 100.0 * np.array(found), place))
-        held, shares = (
+        shares_found = [
+            float(deployment.reuse.hit(at / deployment.bytes_per_token)) for at in sizes
+        ]
+        series.append(Series(answer.chips, sizes / 1e9, 100.0 * np.array(shares_found), place))
+        tier_sizes, shares = (
             np.array([getattr(tier, name) for tier in tiers]) for name in ("size", "hit")
         )
         tips = [
@@ -36,7 +38,7 @@ def hits(answers: Sequence[CacheAnswer]) -> Chart:
             for tier in tiers
         ]
         name = f"tiers of {answer.chips}"
-        series.append(Series(name, held / 1e9, 100.0 * shares, place, "points", tips=tips))
+        series.append(Series(name, tier_sizes / 1e9, 100.0 * shares, place, "points", tips=tips))
     axis, upward = axes(series, "size of the cache [GB]", "prompt tokens found [%]", (10, 0))
     model = answers[0].place.location.scenario.model.name
     more = [f"drawn are {MOST // 2} kinds of chips; {option('on')} names which"]

@@ -15,12 +15,22 @@ def reach_of(swings: Sequence[Swing]) -> float:
     return max((swing.width for swing in swings), default=1.0) or 1.0
 
 
+def ends_of(swings: Sequence[Swing]) -> tuple[str, str]:
+    """Return what a scale says at both ends.
+
+    >>> ends_of([Swing("cores", "132", lowered=-0.05, raised=0.04)])
+    ('-5 %', '+5 %')
+    """
+    reach = 100.0 * reach_of(swings)
+    return f"{-reach:.2g} %", f"{reach:+.2g} %"
+
+
 def swing_table(swings: Sequence[Swing], width: int) -> TextTable:
     """Return a tornado as text: ``-`` for ten per cent less of a number, ``+`` for more."""
     names, says = (max(len(getattr(swing, key)) for swing in swings) for key in ("name", "says"))
     half = max((width - names - says - 5) // 2, _NARROWEST)
     rows = [(swing.name, swing.says, _line(swing, half, reach_of(swings))) for swing in swings]
-    ends = f"{-100.0 * reach_of(swings):.2g} %", f"{100.0 * reach_of(swings):+.2g} %"
+    ends = ends_of(swings)
     scale = f"{ends[0]:<{half}}0{ends[1]:>{half}}"
     return TextTable([("number",), ("now",), (scale,)], rows, left=(0, 2))
 

@@ -8,7 +8,7 @@ import numpy as np
 from fastcalc.formulas.types import Floats
 from fastcalc.report.charts.drawing import COLOURS, Bar, Chart, Panel, Series, Swing, written
 from fastcalc.report.charts.labels import MARK, Label, fitted
-from fastcalc.report.charts.tornado import LESS, MORE, reach_of
+from fastcalc.report.charts.tornado import LESS, MORE, ends_of, reach_of
 
 _WIDE, _HIGH, _LEFT, _TOP, _BOTTOM = 440.0, 290.0, 60.0, 14.0, 44.0
 _LETTER, _LINE = 7.7, 14.0
@@ -184,9 +184,14 @@ def _swings(swings: Sequence[Swing]) -> str:
             f'<text x="{left - 8:.1f}" y="{top + 12}" text-anchor="end">{escape(swing.name)}</text>'
             f'{bars}<text x="{right + 8:.1f}" y="{top + 12}">{escape(swing.says)}</text>'
         )
+    ends = zip(ends_of(swings), ((left, "start"), (right, "end")), strict=True)
+    scale_ends = "".join(
+        f'<text x="{at:.1f}" y="{floor + 14:.0f}" text-anchor="{anchor}">{end}</text>'
+        for end, (at, anchor) in ends
+    )
     key = f'<li><i class="c1"></i>{LESS}</li><li><i class="c0"></i>{MORE}</li>'
     return (
-        f'<svg viewBox="0 0 {_WIDE:.0f} {floor:.0f}" role="img" aria-label="Tornado">'
-        f'{"".join(rows)}<path class="axis" d="M{middle:.1f} 0V{floor}"/></svg>'
+        f'<svg viewBox="0 0 {_WIDE:.0f} {floor + _ROW:.0f}" role="img" aria-label="Tornado">'
+        f'{"".join(rows)}{scale_ends}<path class="axis" d="M{middle:.1f} 0V{floor}"/></svg>'
         f'<ul class="key">{key}</ul>'
     )
