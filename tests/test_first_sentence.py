@@ -109,6 +109,13 @@ def check_left_out(text, ran):
     assert named == expected
 
 
+def test_a_batch_at_the_same_price_is_not_cheaper(fastcalc):
+    """From batch 32 on a wafer's layers are full: 64 are half as fast at a price that reads alike."""
+    text = words(fastcalc("compare", "llama-3.1-8b", "--on", "wse-3", "--batch", "32,64").out)
+    assert "At batch 32 one wse-3" in text
+    assert "Cheapest" not in text
+
+
 def test_a_batch_that_is_cheaper_on_more_chips_is_named(fastcalc):
     """Four H100 at batch 32 cost less than the one GB200 that leads where each has its fewest."""
     wide = ["compare", "llama-3.1-70b", "--on", "h100-sxm,gb200,wse-3"]
@@ -269,7 +276,9 @@ BITS = {
 BITS |= {"int4": 4.25, "q4_k_m": 4.8, "q4_0": 4.5, "q6_k": 6.6, "q5_k_m": 5.7}
 PUBLISHED = {model: "mxfp4" if model == "gpt-oss-120b" else "bf16" for model in MODELS}
 """Formats of weights in which models are published; all of their caches are of 16 bits."""
-TAKEN = r"([\w,]+)\?? chips?(?: in (a|[\d,]+) nodes?)?(?:, \$([\d,.]+)\?? a month)?"
+TAKEN = (
+    r"([\w,]+)\?? chips?(?: in (a|[\d,]+) nodes?)?(?:, [\d,.]+ kW)?(?:, \$([\d,.]+)\?? a month)?"
+)
 PLANNED = re.compile(rf"([\w.-]+) {TAKEN} for ([\w.-]+), prompts of (.*)")
 NEXT = re.compile(
     rf"- next chip: ([\w.-]+), {TAKEN}(?:, in fewer bits)?: ([\d,.]+) times the [^;]*?"

@@ -158,7 +158,10 @@ def _alone(runs: Sequence[TableRow]) -> str:
         f"{number(fastest.record['tokens_per_s_per_user'])} tokens/s ({within}){cost}; "
         f"{fastest.record['limiter']} limits it."
     )
-    if fastest.price is None or (cheapest := _cheapest_run(runs)) is fastest:
+    if fastest.price is None:
+        return sentence
+    cheapest = _cheapest_run(runs)
+    if dollars(cheapest.price) == dollars(fastest.price):  # what reads alike is no saving
         return sentence
     return (
         f"{sentence} Cheapest at {cheapest.batch}: ${dollars(cheapest.price)} at "
