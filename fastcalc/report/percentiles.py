@@ -68,7 +68,8 @@ def in_words(
     if ttft > limit:
         above = f", above the limit of {number(limit * 1e3)} ms"
     elif planned is not None and ttft < _MUCH_LESS * planned:
-        above = f" (up to {number(planned * 1e3)} ms is planned for: both waits at their longest)"
+        reason = "outputs that vary, both waits at their longest"
+        above = f" (up to {number(planned * 1e3)} ms is planned for: {reason})"
     return (
         f"{name}: {_LAST} where requests arrive at random: TTFT {number(ttft * 1e3)} ms{above}, "
         f"TPOT {number(tpot * 1e3)} ms, a whole request {number(request)} s"
