@@ -163,26 +163,22 @@ def crew_within(chips: float, packing: Packing, carried: Floats, pool: Pool | No
     )
     if pool is None:
         return Crew.of(np.maximum(alone, 1.0), carried, None)
-    # As many requests as one decodes take so many slots with the prompts' share of theirs.
-    with_prompts = slots + prompt_slots * carried / pool.capacity
-    largest = np.floor(room / with_prompts) + 1.0
-    crew = Crew(np.ones(carried.shape), np.ones(carried.shape), np.zeros(carried.shape))
-    # Prompts take whole replicas, for which up to so many that decode may have to go.
-    for fewer in range(floor(np.max(prompt_slots / with_prompts, initial=0.0)) + 3):
-        decoding = np.maximum(np.minimum(largest - fewer, alone), 1.0)
+    # Both kinds are balanced at a broken number of replicas. Of the kind of which one carries more,
+    # the best whole number is a neighbour of that: one less loses more than the other can gain.
+    decoding_at_most = room / (slots + prompt_slots * carried / pool.capacity)
+    taking_at_most = room / (prompt_slots + slots * pool.capacity / carried)
+    requests = np.zeros(carried.shape)
+    for fewer in (-1.0, 0.0, 1.0):
+        decoding = np.clip(np.floor(decoding_at_most) - fewer, 1.0, np.maximum(alone, 1.0))
         taking = np.floor((room - decoding * slots) / prompt_slots + _ROUNDING)
         taking = np.clip(taking, 0.0, prompts_alone)
-        requests = np.minimum(decoding * carried, taking * pool.capacity)
-        is_more = requests > crew.requests
-        trial = Crew(decoding, taking, requests)
-        crew = Crew(*(np.where(is_more, *pair) for pair in zip(trial, crew, strict=True)))
-    return _without_idle(crew, carried, pool)
-
-
-def _without_idle(crew: Crew, carried: Floats, pool: Pool) -> Crew:
-    """Return a crew without the replicas that carry nothing more."""
+        requests = np.maximum(requests, np.minimum(decoding * carried, taking * pool.capacity))
+        taking = np.clip(np.floor(taking_at_most) - fewer, 0.0, prompts_alone)
+        decoding = np.floor((room - taking * prompt_slots) / slots + _ROUNDING)
+        decoding = np.clip(decoding, 0.0, alone)
+        requests = np.maximum(requests, np.minimum(decoding * carried, taking * pool.capacity))
     replicas, taking = (
-        np.maximum(np.ceil(crew.requests / capacity - _ROUNDING), 1.0)
+        np.maximum(np.ceil(requests / capacity - _ROUNDING), 1.0)
         for capacity in (carried, pool.capacity)
     )
-    return Crew(replicas, taking, crew.requests)
+    return Crew(replicas, taking, requests)

@@ -169,8 +169,9 @@ def score(
     is_new = np.diff(np.broadcast_to(grid.batches, grid.shape[1:]), prepend=0.0) > 0.0
     fits = is_new & _fits(grid, points)
     (layout, place), replica = np.nonzero(fits), Replica.of(points, fits)
-    if prompt_pools is None:
-        prompt_pools = [None, *pools(grid, service, points)]
+    within = chips_within(service, grid.scenario)
+    if prompt_pools is None:  # prompts apart take two chips at least
+        prompt_pools = [None, *(pools(grid, service, points) if within >= 2.0 else ())]
     batch = np.broadcast_to(grid.batches, fits.shape)[fits]
     deployments: list[Scored] = []
     slots = None if service.share is None else slots_of(service.share)
@@ -189,7 +190,7 @@ def score(
         crew = Crew.of(replicas, carried, pool)
         packing = Packing.of(node_chips, replica.chips, replica.pp, pool)
         if service.is_fleet:
-            crew = crew_within(chips_within(service, grid.scenario), packing, carried, pool)
+            crew = crew_within(within, packing, carried, pool)
             busy = np.minimum(crew.requests * seconds / crew.replicas, busiest)
         chips = packing.chips(crew.replicas, crew.prompt_replicas)
         latest = mixed.over_limits(service, waits, ttft)
