@@ -439,6 +439,9 @@ def test_of_many_lines_those_of_the_finding_or_those_that_are_named_are_in_colou
         assert all((line.low is None) == (line.colour == GREY) for line in lines)
         bounds = {line.colour for line in panel.series if line.style == "bound"}
         assert GREY not in bounds
+    assert "on 1 (b200) to 4 chips (wse-3)" in chart.notes
+    small = of_outcomes.speed([outcome("llama-3.1-8b", chip, batch=(1,)) for chip in CHIPS[:8]])
+    assert "on 1 of each chip" in small.notes
     assert DASHED in chart.notes[0]
     assert highlighted(chart, ["mi3*"]).notes[0] == chart.notes[0]
     assert highlighted(chart, ["wse-3"]).notes[0] == "band: 80 % range"  # whose bound is far above

@@ -71,6 +71,8 @@ def _chips_of(outcomes: Sequence[Outcome]) -> str:
     if len(counts) <= FEW:
         return f"on {', '.join(f'{count:,} {chip}' for count, chip in counts)}" if counts else ""
     least, most = min(counts), max(counts)
+    if least[0] == most[0]:
+        return f"on {least[0]:,} of each chip"
     return f"on {least[0]:,} ({least[1]}) to {most[0]:,} chips ({most[1]})"
 
 
