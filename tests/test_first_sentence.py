@@ -277,7 +277,8 @@ BITS |= {"int4": 4.25, "q4_k_m": 4.8, "q4_0": 4.5, "q6_k": 6.6, "q5_k_m": 5.7}
 PUBLISHED = {model: "mxfp4" if model == "gpt-oss-120b" else "bf16" for model in MODELS}
 """Formats of weights in which models are published; all of their caches are of 16 bits."""
 TAKEN = (
-    r"([\w,]+)\?? chips?(?: in (a|[\d,]+) nodes?)?(?:, [\d,.]+ kW)?(?:, \$([\d,.]+)\?? a month)?"
+    r"([\w,]+)\?? chips?(?: in (a|[\d,]+) nodes?)?"
+    r"(?:, ([\d,.]+) kW)?(?:, \$([\d,.]+)\?? a month)?"
 )
 PLANNED = re.compile(rf"([\w.-]+) {TAKEN} for ([\w.-]+), prompts of (.*)")
 NEXT = re.compile(
@@ -292,8 +293,10 @@ def is_narrower(row):
     return weights < published or BITS[row["kv_format"]] < 16.0
 
 
-def check_taken(total, nodes, month, row):
+def check_taken(total, nodes, kilowatts, month, row, objective):
     assert count(total) == row["chips_total"]
+    watts = row["watts"] if objective == "watts" else None
+    assert kilowatts == (watts and number(watts / 1000))
     if nodes is None:
         assert row["node_chips"] == 1
     else:
@@ -312,9 +315,9 @@ def check_plan(text, document, objective, prices):
     (best,) = [row for row in document["records"] if row["rank"] == 1]
     assert best["cost"] == least
     assert best["cost"] == min(row["cost"] for row in document["records"] if row in whole)
-    assert said.group(1, 5) == (best["hardware"], best["model"])
-    check_taken(*said.group(2, 3, 4), best)
-    assert is_narrower(best) == ("in fewer bits than it is published in" in said.group(6))
+    assert said.group(1, 6) == (best["hardware"], best["model"])
+    check_taken(*said.group(2, 3, 4, 5), best, objective)
+    assert is_narrower(best) == ("in fewer bits than it is published in" in said.group(7))
     others = [row for row in every.values() if row["hardware"] != best["hardware"]]
     rivals = [row for row in others if row in whole] or others
     second = NEXT.search(text)
@@ -326,17 +329,17 @@ def check_plan(text, document, objective, prices):
     assert row["cost"] == document["runner_up"]["cost"]
     row = document["runner_up"]
     assert second.group(1) == row["hardware"]
-    check_taken(*second.group(2, 3, 4), row)
-    assert second.group(5) == number(row["cost"] / best["cost"])
+    check_taken(*second.group(2, 3, 4, 5), row, objective)
+    assert second.group(6) == number(row["cost"] / best["cost"])
     is_changed = is_narrower(row) and not is_narrower(best)
     assert is_changed == (", in fewer bits: " in second.group())
     if objective != "usd" or is_changed:
-        assert second.group(6) is None
+        assert second.group(7) is None
         return
     # All of the best's chips cost as much more: the price at which both cost the same.
     price = prices[best["hardware"]]["usd_per_chip_hour"] * row["cost"] / best["cost"]
-    assert second.group(6) == best["hardware"]
-    assert price * (1 - 1e-9) <= float(second.group(7).replace(",", "")) <= price * 1.011
+    assert second.group(7) == best["hardware"]
+    assert price * (1 - 1e-9) <= float(second.group(8).replace(",", "")) <= price * 1.011
 
 
 @pytest.mark.usefixtures("without_regret")

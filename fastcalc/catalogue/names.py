@@ -95,7 +95,7 @@ class Names:
         by_entry: dict[str, str] = {}  # not three aliases of one
         for candidate in near:
             entry = aliases[candidate].stem if candidate in aliases else candidate
-            by_entry.setdefault(entry, candidate)
+            by_entry.setdefault(entry, entry if entry in near else candidate)
         names = " or ".join(by_entry.values())
         hint = f"did you mean {names}?" if near else f"'fastcalc list {kind}' names all"
         places: dict[Kind, str] = {
