@@ -151,7 +151,7 @@ def _parsed(file: str, raw: bytes) -> Document:
     except _StopReading:
         document.is_whole = False
     if document.is_whole and document.data is None:
-        hint = "'fastcalc new hardware my-chip' prints one to fill in"
+        hint = "'fastcalc new' prints chips, models and engines to fill in"
         document.add("ST006", (1, 1), f"the file is empty; {hint}")
         document.is_whole = False
     elif document.is_whole and not isinstance(document.data, dict):

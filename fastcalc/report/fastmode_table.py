@@ -139,6 +139,8 @@ def parts(
     return [_sentence(answer), *_first_way(answer), "", table, under]
 
 
+_ANSWERS_REST_ON = ("model", "weight_format", "kv_format")
+
 _KEY = (
     f"key: each row is the cheapest tried ({option('notes')}), at its largest batch expected to "
     "reach the speed, those that keep the answers first; cost: an output token's over today's; "
@@ -212,7 +214,8 @@ def _first_way(answer: Answer) -> list[str]:
         return []
     subject = "The first" if answer.on_same_chips and answer.on_another_machine else "That"
     texts: list[str] = []
-    for outcome, record in zip((answer.today, way.outcome), rows(answer, [way]), strict=True):
+    records = rows(answer, [way])
+    for outcome, record in zip((answer.today, way.outcome), records, strict=True):
         tokens = float(np.squeeze(outcome.scenario.traffic.speculation.tokens_per_pass))
         words = "one token" if tokens == 1.0 else f"{number(tokens)} tokens"
         chips = f"{record['chips']:,} {record['hardware']}"
@@ -222,10 +225,10 @@ def _first_way(answer: Answer) -> list[str]:
             f"{number(record['tokens_per_s_total'])} tokens/s",
         ]
     pass_today, all_today, pass_then, all_then = texts
-    is_same = way.outcome.scenario.model.id == answer.today.scenario.model.id
+    today, then = ([record[key] for key in _ANSWERS_REST_ON] for record in records)
     return [
         f"{subject} is {factors.product(factors_of(answer, way))}. "
-        f"{'It keeps the answers as they are. ' * is_same}"
+        f"{'It keeps the answers as they are. ' * (today == then)}"
         f"A pass takes {pass_then}, and serves {all_then}; today {pass_today}, {all_today}."
     ]
 
