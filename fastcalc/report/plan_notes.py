@@ -266,7 +266,10 @@ def chips_and_price(plan: Plan, service: Service) -> str:
         chips += f", {number(watts / 1e3)} kW"
     if plan.usd_per_month is None:
         return chips
-    return f"{chips}, ${marked(dollars(plan.usd_per_month), is_unsure=is_unsure)} a month"
+    month = f"${marked(dollars(plan.usd_per_month), is_unsure=is_unsure)} a month"
+    if service.objective == "usd" and service.rate is None and not service.is_fleet:
+        return f"{chips}, ${dollars(plan.cost)}/Mtok, {month}"  # which is what it is ranked by
+    return f"{chips}, {month}"
 
 
 def _unit(service: Service) -> str:
