@@ -416,9 +416,11 @@ def test_owned_chips_whose_requests_wait_are_relaxed_without_a_fault(fastcalc):
     assert "it would do with --ttft" in ran.err
 
 
+@pytest.mark.usefixtures("without_regret")
 def test_the_longest_prompt_and_the_largest_rate_are_the_least_relaxations(fastcalc):
     """With what is said there is a plan; a fiftieth beyond it there is none."""
     command = ("plan", "llama-3.1-8b", "--on", "l40s,h100-sxm", "--max-chips", "4", "--by", "chip")
+    command += ("--weights", "bf16", "--kv", "bf16")
     limits = ("--ttft", "200ms", "--tpot", "20ms", "--rate", "30/s", "--prompt", "3000")
     refused = fastcalc(*command, *limits)
     options = refused.err.split("it would with ")[1].split("\n")[0].split(", or ")

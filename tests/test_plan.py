@@ -464,6 +464,7 @@ def test_prompts_apart_are_counted_as_by_hand():
 LOADED = ("--host", "epyc-9005-12ch", "--prefix-tier", "host")
 
 
+@pytest.mark.usefixtures("without_regret")
 @pytest.mark.parametrize(
     ("model", "rate"),
     [
@@ -475,7 +476,7 @@ LOADED = ("--host", "epyc-9005-12ch", "--prefix-tier", "host")
         ),
         ("gpt-oss-120b", ("--rate", "5/s", "--load", 0.7, "--price-basis", "tco")),
         ("llama-3.1-70b", ("--rate", "5/s", "--speculate", "none,0.8x3")),
-        ("deepseek-r1", ("--rate", "5/s", "--prefix-hit", "60%", *LOADED)),
+        ("deepseek-r1", ("--rate", "5/s", "--load", 1, "--prefix-hit", "60%", *LOADED)),
     ],
 )
 def test_every_offered_plan_is_what_compare_says(model, rate, capsys, monkeypatch):

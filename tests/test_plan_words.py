@@ -29,6 +29,7 @@ from tests.helpers import outcome, run_once, words
 CATALOGUE = Catalogue()
 SERVICE = Service(prompt=4000.0, output=1000.0, ttft=1.0, tpot=0.025, rate=20.0)
 FLAGS = ("--prompt", 4000, "--output", 1000, "--ttft", "1s", "--tpot", "25ms", "--rate", "20/s")
+FLAGS += ("--load", 1)
 R1 = ("deepseek-r1", "--on", "mi355x,b200", *FLAGS)
 SMALL = ("llama-3.1-8b", "--on", "h100-sxm")
 
