@@ -462,6 +462,7 @@ def test_prompts_apart_are_counted_as_by_hand():
 
 
 LOADED = ("--host", "epyc-9005-12ch", "--prefix-tier", "host")
+LOADED += ("--on", "gb200,rtx-pro-6000-server")  # with host_use null and compute
 
 
 @pytest.mark.usefixtures("without_regret")
