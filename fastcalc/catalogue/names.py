@@ -148,10 +148,11 @@ def _aliases(path: Path, changed: int, size: int) -> Iterable[str]:  # noqa: ARG
 
 
 def nearest(name: str, names: Iterable[str]) -> list[str]:
-    """Return up to three known names that look like one, or that hold it."""
+    """Return up to three known names that a name begins, goes on from, looks like or is part of."""
     distinct, lowered = list(dict.fromkeys(names)), name.lower()
-    longer = [candidate for candidate in distinct if lowered.startswith(f"{candidate}-")]
-    near = sorted(longer, key=len, reverse=True)
+    shorter = [candidate for candidate in distinct if lowered.startswith(f"{candidate}-")]
+    longer = [candidate for candidate in distinct if lowered and candidate.startswith(lowered)]
+    near = [*sorted(shorter, key=len, reverse=True), *sorted(longer, key=len)]
     near += get_close_matches(lowered, set(distinct) - set(near), n=3, cutoff=0.5)
     near += [
         candidate
