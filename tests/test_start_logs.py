@@ -6,6 +6,7 @@ import pytest
 
 import fastcalc
 from fastcalc.errors import InputError
+from fastcalc.evidence.diagnosis.start_log import StartLog
 from fastcalc.evidence.diagnosis.terms import HOST, OLD_RELEASE, RUNNING
 from fastcalc.evidence.validate import validate
 from fastcalc.importers.start_log import read_start
@@ -315,3 +316,10 @@ def test_a_log_of_more_memory_than_a_chip_has_is_of_another(tmp_path):
     path = logged(tmp_path, "INFO Available KV cache memory: 51.38 GiB", **LLAMA)
     with pytest.raises(InputError, match="more than the 45"):
         fastcalc.diagnose(log=path, hardware="l40s")
+
+
+@pytest.mark.parametrize(
+    ("version", "is_early"), [("0.6.3.post1", True), ("0.8.5", False), ("0.1.dev1+gabc", False)]
+)
+def test_a_checkout_without_tags_is_no_old_release(version, is_early):
+    assert StartLog("vllm", version=version).is_early is is_early

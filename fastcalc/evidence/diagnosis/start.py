@@ -164,7 +164,10 @@ class Start:
         held = self.held
         if not held:
             return
-        if log.equivalent is not None and (share := log.number("gpu_memory_utilization") or 0.9):
+        if log.equivalent is not None:
+            share = log.number("gpu_memory_utilization")
+            if share is None:
+                share = _default(self.placement, "gpu_memory_utilization", log.program)
             for_graphs = (share - log.equivalent) * self.placement.machine.tier.capacity
             explained += for_graphs
             times = 1.0 + for_graphs / held

@@ -73,7 +73,8 @@ class StartLog:
     @property
     def is_early(self) -> bool:
         """Whether it is vLLM's first engine, in which prompts and tokens take turns."""
-        numbers = re.findall(r"\d+", self.version)
+        # A checkout without tags calls itself 0.1.dev, whatever it is.
+        numbers = [] if self.version.startswith("0.1.dev") else re.findall(r"\d+", self.version)
         is_old = [*map(int, numbers[:2])] < [0, 8] if numbers else False
         return self.program == VLLM and (is_old or self.is_on("first_engine"))
 
