@@ -340,4 +340,7 @@ def _spawn(case: Case, out: Any, err: Any) -> Outcome:
     process.returncode = os.waitstatus_to_exitcode(status)
     seconds = used.ru_utime + used.ru_stime
     seconds = max(seconds, WALL if time.monotonic() - start > WALL else 0.0)
-    return Outcome(process.returncode, "", "", seconds, used.ru_maxrss * 1024)
+    # Until it is another program it has the memory of this one: no more than that says nothing.
+    inherited = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    taken = used.ru_maxrss * 1024 if used.ru_maxrss > inherited else 0
+    return Outcome(process.returncode, "", "", seconds, taken)
