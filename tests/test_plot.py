@@ -217,7 +217,7 @@ def test_a_name_stands_at_its_line_where_that_is_clear_and_else_in_a_column():
 def test_names_fit_in_what_is_left_of_the_width():
     """Two lines on each other are named in 12 letters, 48 wide, where 60 are a name's share of 200.
 
-    Beside these, 140 are left to the plot, of which 42 would be a share: the names do not change.
+    Alongside these, 140 are left to the plot, of which 42 would be a share: the names do not change.
     """
     x = np.array([0.0, 1.0])
     twins = [Series(name, x, x, place) for place, name in enumerate(("aaaaa", "bbbbb"))]

@@ -1,6 +1,5 @@
 """``fastcalc plan``: the deployments that meet a service, the cheapest first."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
@@ -37,11 +36,8 @@ from fastcalc.search.plan.verdict import Verdict
 from fastcalc.search.sweep.grid import Grid
 from fastcalc.written import shown
 
-_RATE = re.compile(r"((?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:e[+-]?[0-9]+)?)(?:/(s|min|h))?")
 DEFAULT_PERCENTILE = 99.0
 """Percent of the requests that are to meet their limits, where nothing else is asked."""
-
-_SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 
 def run(request: FindPlans) -> CommandAnswer:
@@ -175,7 +171,7 @@ def service_of(request: FindPlans, notes: list[str]) -> Service:
         output=float(request.output),
         ttft=_seconds(request.ttft, option("ttft")),
         tpot=tpot,
-        rate=_rate(request.rate),
+        rate=readers.rate(request.rate),
         share=_share_in_time(request),
         max_chips=inf if chips is None else chips,
         utilization=readers.share(load, flag),
@@ -259,14 +255,14 @@ def scenarios_of(
     entries = loading.catalogue(request)
     memory = loading.memory_of(entries, request)
     prompts_on, flag = request.prompts_on, option("prompts_on")
-    others = [] if prompts_on is None else selected(entries, readers.names(prompts_on, flag))
-    chips = loading.chips_of(entries, request.on, memory, notes, others)
+    taking = [] if prompts_on is None else selected(entries, readers.names(prompts_on, flag))
+    chips = loading.chips_of(entries, request.on, memory, notes, taking)
     if request.emit is not None:
         chips = _run_by(request, request.emit, chips, notes)
     engine = request.engine or (request.emit and ENGINES[request.emit])
     engines = loading.engines_of(entries, chips, engine)
     entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
-    pricing = loading.pricing_of([*chips, *others], request, utilization=1.0)
+    pricing = loading.pricing_of([*chips, *taking], request, utilization=1.0)
     choices = _formats(request, chips, notes)
     speculated = speculations(request.speculate)
     own = like(request, request.like, entries, engines) if request.like is not None else None
@@ -391,18 +387,3 @@ def _seconds(text: str | None, flag: str) -> float:
     if text is None:
         return inf
     return readers.quantity(text, flag, "time", LIMITS["duration"], "25ms or 1s")
-
-
-def _rate(typed: str | float | None) -> float | None:
-    if typed is None:
-        return None
-    text = as_text(typed)
-    match = _RATE.fullmatch(text.strip())
-    has_unit = match and (match[2] or not isinstance(typed, str))
-    rate = float(match[1]) / _SECONDS[match[2] or "s"] if match and has_unit else 0.0
-    if rate not in LIMITS["speed"]:
-        raise InputError(
-            f"{option('rate')} '{shown(text, 40)}' is not a rate of requests {LIMITS['speed']} a "
-            "second; write for example 20/s or 300/min"
-        )
-    return rate

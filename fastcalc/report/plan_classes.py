@@ -285,8 +285,8 @@ def _reasons(fleet: ClassFleet, share: ClassShare) -> list[str]:
     service = sharing.beyond[0].decision.service
     used = Counter[str]()
     if share.owned is None:
-        for other in fleet.shares:
-            used.update(other.used_by_owned)
+        for share in fleet.shares:
+            used.update(share.used_by_owned)
     options = [
         limit_as_option(name, amount + used[name], service)
         for name, amount in amounts(sharing.beyond).items()

@@ -63,8 +63,12 @@ def most_carried(carried: Decision, service: Service) -> str:
     limits_named = [words for name, words in limits.items() if service.limits.get(name, inf) < inf]
     within = f"within {listed(limits_named)}"
     plan, rate = carried.plans[0], service.rate or 0.0
-    most = max(ranked.requests for ranked in carried.in_order)
-    fewer_bits = f", and {number(most)} in fewer bits" if most > plan.requests * 1.001 else ""
+    in_fewer_bits = max(ranked.requests for ranked in carried.in_order)
+    fewer_bits = (
+        f", and {number(in_fewer_bits)} in fewer bits"
+        if in_fewer_bits > plan.requests * 1.001
+        else ""
+    )
     return (
         f"{within} {plan.values['chips']:,.0f} x {plan.scenario.hardware.id} would carry "
         f"{number(plan.requests)} of the {number(rate)} requests/s{fewer_bits}"

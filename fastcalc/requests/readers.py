@@ -26,6 +26,9 @@ _ENDINGS = {
 
 BINARY = ("xlsx", "parquet")
 
+_RATE = re.compile(r"((?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:e[+-]?[0-9]+)?)(?:/(s|min|h))?")
+_UNIT_SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
+
 _SCALE = {"": 1, "k": 1_000, "M": 1_000_000}
 _NUMBER = re.compile(r"([0-9]{1,12}|[0-9]{1,3}(?:_[0-9]{3}){1,3})([kM]?)")
 _WITH_COMMAS = re.compile(r"[0-9]{1,3}(,[0-9]{3})+")
@@ -243,3 +246,19 @@ def choice(text: str, flag: str, words: tuple[str, ...]) -> str:
         return text
     hint = did_you_mean(text.lower(), words, f"one of {', '.join(words)}")
     raise InputError(f"{flag} '{shown(text)}' is not known: {hint}")
+
+
+def rate(typed: str | float | None) -> float | None:
+    """Return requests a second, typed with their unit; None where none are given. [1/s]"""
+    if typed is None:
+        return None
+    text = as_text(typed)
+    match = _RATE.fullmatch(text.strip())
+    has_unit = match and (match[2] or not isinstance(typed, str))
+    requests = float(match[1]) / _UNIT_SECONDS[match[2] or "s"] if match and has_unit else 0.0
+    if requests not in LIMITS["speed"]:
+        raise InputError(
+            f"{option('rate')} '{shown(text, 40)}' is not a rate of requests {LIMITS['speed']} a "
+            "second; write for example 20/s or 300/min"
+        )
+    return requests

@@ -157,7 +157,7 @@ def placed(
     column.sort(key=lambda entry: entry[1].colour == GREY)  # those in colour first, to be kept
     column = sorted(column[:room], key=lambda entry: entry[2][1])
     heights = spread([end[1] for *_, end in column], line, 0.0, high)
-    # What a leader leads to is told by its marker, too, where there are several in colour.
+    # A marker, too, says what a leader leads to, where there are several in colour.
     marked = {line.colour for _, line, _ in column if line.style != "area"} - {GREY}
     left = wide + GAP + MARK * (len(marked) > 1)
     labels += [

@@ -123,15 +123,15 @@ def _lines(
     series: list[Series] = []
     findings = []
     for place, (name, records) in enumerate(lines.items()):
-        held = [at for at, record in enumerate(records) if _value(record, key) is not None]
-        x = across.values[held]
+        drawn_at = [at for at, record in enumerate(records) if _value(record, key) is not None]
+        x = across.values[drawn_at]
         edges = ("", "_bound", "_low", "_high") if key.startswith("tokens") else ("",)
-        columns = [[records[at][f"{key}{edge}"] for at in held] for edge in edges]
+        columns = [[records[at][f"{key}{edge}"] for at in drawn_at] for edge in edges]
         y = np.array(columns[0])
         rest = [None if None in column else np.array(column) for column in columns[1:]]
         tips = [
             f"{name}, {across.said(value)}, limited by {records[at]['limiter']}"
-            for value, at in zip(x, held, strict=True)
+            for value, at in zip(x, drawn_at, strict=True)
         ]
         findings.append(_bought(name, label, across, x, y))
         if rest:

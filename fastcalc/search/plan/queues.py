@@ -14,7 +14,6 @@ _BUSY = 1.0 - np.geomspace(1.0, 1e-4, 512)
 """Utilizations at which waits are tabled; between two of them they are taken as straight, which is
 longer than they are. [1]"""
 
-
 _SLACK = 1e-9  # of a replica, so that a rate which one carries exactly is not given two
 _LEAST_BUSY = 1e-6  # what is planned at least: a limit that leaves no time to wait needs it
 _WAIT_OF_THE_LATE = 0.1

@@ -167,7 +167,7 @@ def _costs_of(group: Scored, service: Service, places: Ints, needed: Floats) -> 
     replicas = np.maximum(np.ceil(needed - 1e-6), 1.0)
     fewer = group.packing.at(places).chips(replicas, group.crew.prompt_replicas[places])
     # Of two kinds of chips a budget says no number.
-    most = service.max_chips if group.packing.apart else chips_within(service, group.grid.scenario)
+    limit = service.max_chips if group.packing.apart else chips_within(service, group.grid.scenario)
     share = fewer / group.values["chips"][places]
     cost = (group.cost[places] - group.more) * share + group.more
-    return np.where(fewer <= most, cost * (1.0 + _AS_MUCH), np.inf)
+    return np.where(fewer <= limit, cost * (1.0 + _AS_MUCH), np.inf)
