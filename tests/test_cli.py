@@ -679,6 +679,14 @@ def test_usage_errors_of_typer_are_caught_by_a_name_that_it_has(monkeypatch, is_
     assert not issubclass(RuntimeError, caught)
 
 
+def test_a_missing_typer_is_a_sentence(fastcalc, monkeypatch):
+    monkeypatch.setitem(sys.modules, "typer", None)
+    ran = fastcalc("list", "engines")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.endswith("is not installed: python -m pip install typer\n")
+    assert ran.err.count("\n") == 1
+
+
 def test_heavy_libraries_stay_out_of_help():
     code = "import sys; sys.argv = ['fastcalc', '--help']\nfrom fastcalc.cli import main\n"
     code += "try:\n    main()\nexcept SystemExit:\n    pass\n"

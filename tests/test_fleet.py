@@ -321,6 +321,18 @@ def test_owned_chips_may_cost_nothing_and_cost_what_owning_does(fastcalc):
     assert refused.code == 2
 
 
+def test_the_next_chip_of_a_budget_carries_less_at_any_price():
+    """A dearer chip is fewer chips, so no price of the first is where the next one leads."""
+    limits = {"prompt": 2000, "output": 500, "tpot": "30ms", "ttft": "1s"}
+    answer = fc.plan("llama-3.1-8b", on="l40s,h100-sxm", budget="20k/month", **limits)
+    (share,) = answer.details["shares"]
+    second = share["runner_up"]
+    carried = f"{second['service_requests_per_s']:.1f} requests/s"
+    assert share["runner_up_wins_above_usd_per_chip_hour"] is None
+    notes = [note for note in answer.notes if note.startswith("next chip")]
+    assert notes and notes[0].endswith(f"a month: carries {carried}")
+
+
 def test_json_says_what_is_left_and_what_a_node_adds(fastcalc):
     ran = fastcalc(
         *("plan", "llama-3.1-8b", "--own", "l40s=3", "--own", "h100=1", "--tpot", "50ms"),

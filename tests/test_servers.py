@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.placement.layout import Layout
 from fastcalc.errors import InputError
 from fastcalc.report.servers import sglang, trtllm, vllm
+from fastcalc.report.servers.script import lines_of
 from fastcalc.report.servers.server import Server
 from tests.helpers import run_once
 
@@ -33,8 +35,8 @@ STARTS = {
 def commands(script: str) -> list[list[str]]:
     """Return the words of each command that starts a server."""
     joined = re.sub(r" \\\n", " ", script)
-    starts = tuple(STARTS.values())
-    return [shlex.split(line) for line in joined.splitlines() if line.startswith(starts)]
+    starts = re.compile(rf"(mpirun .* )?({'|'.join(STARTS.values())}) ")
+    return [shlex.split(line) for line in joined.splitlines() if starts.match(line)]
 
 
 def values(words: list[str]) -> dict[str, str]:
@@ -62,7 +64,7 @@ def test_engines_have_every_flag(program, case, capsys, monkeypatch):
     started = commands(ran.out)
     assert started
     for words in started:
-        flags = {word for word in words if word.startswith("--")}
+        flags = {word.rstrip(")") for word in words if word.startswith("--")}
         assert flags <= FLAGS[program], flags - FLAGS[program]
     for quoted in re.findall(r"<<'END'\n(.*?)END", ran.out, re.DOTALL):
         assert yaml.safe_load(quoted)
@@ -110,7 +112,7 @@ def test_memory_and_lengths_are_those_of_the_prediction():
     assert flags["--max-model-len"] == "3000"
     assert flags["--max-num-batched-tokens"] == "4096"
     assert values(trtllm.start(server()))["--kv_cache_free_gpu_memory_fraction"] == "0.85"
-    assert values(sglang.start(server()))["--context-length"] == "3000"
+    assert values(trtllm.start(server()))["--max_seq_len"] == "3000"
 
 
 def test_drafts_come_from_the_models_own_layers():
@@ -123,14 +125,40 @@ def test_drafts_come_from_the_models_own_layers():
     assert trtllm.options(drafted)["speculative_config"]["num_nextn_predict_layers"] == 3
 
 
+def started(words: list[str], rank: int) -> list[str]:
+    """Return the words as a shell gives them on one of several hosts."""
+    lines = "\n".join(["HEAD=h", f"NODE_RANK={rank}", "printf '%s ' \\", *lines_of(words)])
+    ran = subprocess.run(["sh", "-c", lines], check=True, capture_output=True, text=True)
+    return ran.stdout.split()
+
+
 def test_several_hosts_are_named_by_their_rank():
-    """Sixteen chips are two hosts of eight: stages span them, or each has its attention replicas."""
-    flags = values(vllm.start(server(layout=Layout(tp=8, pp=2))))
-    assert flags["--nnodes"] == "2"
-    flags = values(vllm.start(server(layout=Layout(tp=1, dp=16, ep=16))))
-    assert flags["--data-parallel-size-local"] == "8"
-    assert "--nnodes" not in flags
+    """Sixteen chips are two hosts of eight: the first answers, and the others work for it."""
+    for layout in (Layout(tp=8, pp=2), Layout(tp=1, dp=16, ep=16)):
+        words = vllm.start(server(layout=layout))
+        first, second = started(words, 0), started(words, 1)
+        assert first[-6:] == ["--nnodes", "2", "--node-rank", "0", "--master-addr", "h"]
+        assert second[-5:] == ["--node-rank", "1", "--master-addr", "h", "--headless"]
     assert values(sglang.start(server(layout=Layout(tp=8, pp=2))))["--nnodes"] == "2"
+    words = trtllm.start(server(layout=Layout(tp=8, pp=2)))
+    assert words[:4] == ["mpirun", "-np", "16", "-hostfile"]
+    assert "mpirun" not in trtllm.start(server())
+
+
+def test_a_context_has_room_for_what_sglang_gives_no_request():
+    """Prompt and output of 3,000 fill all but 2 tokens, and with drafts one more than these."""
+    for drafts, context in ((0, 3002), (1, 3002), (3, 3004)):
+        flags = values(sglang.start(server(drafts=drafts)))
+        assert flags["--context-length"] == f"{context}"
+
+
+def test_what_takes_in_prompts_apart_is_reached_from_other_hosts():
+    for role in ("prefill", "decode"):
+        flags = [values(program.start(server(role=role))) for program in (sglang, trtllm)]
+        assert [each["--host"] for each in flags] == ["0.0.0.0", "0.0.0.0"]
+        options = trtllm.options(server(role=role))
+        assert options["cache_transceiver_config"]["max_tokens_in_buffer"] == 3000
+        assert ("disable_overlap_scheduler" in options) is (role == "prefill")
 
 
 def test_the_script_has_the_numbers_of_the_plan():
@@ -162,9 +190,11 @@ def test_pools_apart_have_a_command_each():
     [
         ({"on": "wse-3"}, "starts no server on wse-3"),
         ({"on": "mi300x", "emit": "trtllm"}, "starts no server on mi300x"),
+        ({"on": "tpu-v6e", "emit": "sglang"}, "starts no server on tpu-v6e"),
         ({"on": "h100-sxm", "engine": "sglang"}, "leave engine out"),
         ({"on": "h100-sxm", "emit": "vlm"}, "did you mean 'vllm'"),
         ({"on": "h100-sxm", "host": "dram=256GiB@300GB/s,link=64GB/s"}, "leave host out"),
+        ({"on": "a100-sxm-80gb", "kv": "int8", "emit": "sglang"}, "SGLang keeps no cache in int8"),
     ],
 )
 def test_what_cannot_be_started_is_a_sentence(arguments, sentence):

@@ -54,7 +54,12 @@ def main() -> None:
 
 
 def _run() -> int:
-    import typer
+    try:
+        import typer
+    except ModuleNotFoundError as error:
+        raise InputError(
+            "typer, which reads the command line, is not installed: python -m pip install typer"
+        ) from error
 
     from fastcalc.cli.app import command
 

@@ -111,10 +111,10 @@ def assumptions(decision: Decision) -> Record:
 def runner_up_price(decision: Decision) -> float | None:
     """Return the price of the best's chip above which the next leads, if known. [USD/h]
 
-    In fewer bits than were asked for it never does.
+    In fewer bits than were asked for it never does, and what leads a fleet carries the most.
     """
-    second = decision.runner_up
-    if second is None or decision.service.objective != "usd":
+    second, service = decision.runner_up, decision.service
+    if second is None or service.objective != "usd" or service.is_fleet:
         return None
     cheapest = decision.plans[0]
     if decision.may_lead(cheapest) and not decision.may_lead(second):

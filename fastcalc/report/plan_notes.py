@@ -178,8 +178,10 @@ def reported(decision: Decision, shown: Sequence[Plan]) -> Iterator[str]:
         )
     near = decision.near
     if near is not None and near.cost < chosen.cost:
-        share = f"{near.cost / chosen.cost:.0%} of the {_unit(service)}"
-        yield f"cheaper, and misses by less than {NEAR:g} times: {_miss(near)}, at {share}"
+        gain, share = "cheaper", f"{near.cost / chosen.cost:.0%} of the {_unit(service)}"
+        if service.is_fleet:
+            gain, share = "carries more", f"{number(near.requests)} requests/s"
+        yield f"{gain}, and misses by less than {NEAR:g} times: {_miss(near)}, at {share}"
     if decision.closest:
         closest = sorted(decision.closest.values(), key=lambda plan: max(plan.misses.values()))
         names = (
@@ -197,7 +199,12 @@ def reported(decision: Decision, shown: Sequence[Plan]) -> Iterator[str]:
 
 
 def times_the_cost(decision: Decision, plan: Plan) -> str:
-    """Return how much more of what is to be least a plan takes than the best, in a phrase."""
+    """Return how much more of what is to be least a plan takes than the best, in a phrase.
+
+    Of a fleet, which is to carry the most, what the plan carries.
+    """
+    if decision.service.is_fleet:
+        return f"carries {number(plan.requests)} requests/s"
     return f"{number(plan.cost / decision.plans[0].cost)} times the {_unit(decision.service)}"
 
 

@@ -32,6 +32,8 @@ def runs_on(program: str, chip: Hardware) -> bool:
     """Return whether a program of `ENGINES` is made for a chip."""
     if program == "trtllm":
         return chip.kind == "gpu" and chip.vendor == "NVIDIA"
+    if program == "sglang" and chip.vendor in sglang.NO_DEVICE_OF:
+        return False
     return chip.kind in ("gpu", "soc", "tpu", "npu")
 
 
@@ -41,7 +43,8 @@ def script(program: str, plan: Plan, service: Service, name: str, commands: Sequ
     name : of the model, as the user typed it
     commands : print what is expected
 
-    Raises InputError if the plan keeps weights or caches in a host's memory.
+    Raises InputError if the plan keeps weights or caches in a host's memory, or caches in a format
+    that the program has not.
     """
     engine = plan.scenario.engine
     if ENGINES[program] not in (engine.id, engine.extends):
@@ -53,6 +56,12 @@ def script(program: str, plan: Plan, service: Service, name: str, commands: Sequ
         raise InputError(
             f"{option('emit', program)} starts servers that keep all in the memory of their "
             f"chips; leave {option('host')} out"
+        )
+    cache, caches = plan.scenario.work.kv_format, _STARTS[program].CACHES
+    if cache not in caches:
+        raise InputError(
+            f"{option('emit', program)}: {engine.name} keeps no cache in {cache}; "
+            f"{option('kv')} takes {', '.join(caches)}"
         )
     lines = [*_expected(plan, service, name), *(f"# {command}" for command in commands)]
     if plan.prefill_layout is not None:
@@ -86,7 +95,9 @@ def _servers(program: str, plan: Plan, role: Role, name: str) -> Iterator[str]:
     chip = f" of {scenario_of(plan, role).hardware.id}" * (plan.prefill_scenario is not None)
     yield f"# {many(count, 'server')} for {_WORK[role]}, on {cut(server.layout)}{chip} each:"
     yield from _cautions(program, plan, server)
-    if server.hosts > 1:
+    if server.hosts > 1 and program == "trtllm":
+        yield f"# once, for its {server.hosts} hosts, which a file '{trtllm.HOSTS}' names:"
+    elif server.hosts > 1:
         yield f"# on each of its {server.hosts} hosts: {RANK} from 0, {HEAD} the address of host 0"
     if program == "trtllm":
         yield f"cat > {trtllm.options_file(server)} <<'END'"
@@ -125,6 +136,11 @@ def _cautions(program: str, plan: Plan, server: Server) -> Iterator[str]:
         yield f"# expected with {drafted} tokens drafted ahead: add the draft model that you have"
     if program == "trtllm" and layout.dp > 1 and layout.tp > 1:
         yield f"# its attention replicas have a rank each: {layout.width}, expected {layout.dp}"
+    if program == "vllm" and server.role != "all":
+        yield "# VLLM_NIXL_SIDE_CHANNEL_HOST has to be the address of its host"
+    if program == "sglang" and layout.dp > 1 and server.chunk and server.role != "decode":
+        chunk = f"{server.chunk // layout.dp:,} prompt tokens of each in a step"
+        yield f"# its attention replicas share a chunk: {chunk}, expected {server.chunk:,}"
 
 
 def lines_of(words: Sequence[str]) -> Iterator[str]:

@@ -8,6 +8,9 @@ from fastcalc.core.placement.layout import HOST_CHIPS, Layout
 RANK, HEAD = "NODE_RANK", "HEAD"
 """Variables of the shell: which of several hosts this is, and the address of the first."""
 
+EVERY_ADDRESS = "0.0.0.0"  # noqa: S104  (servers of one host answer a router on another)
+"""Address at which a server is reached from other hosts."""
+
 Role = Literal["all", "prefill", "decode"]
 """What a server does: all of a request, its prompt, or its output tokens."""
 

@@ -1,6 +1,7 @@
 """``vllm serve``, by the flags of version 0.33.
 
-Source: vllm/engine/arg_utils.py of that release; its guide to the NixlConnector.
+Source: vllm/engine/arg_utils.py and vllm/entrypoints/cli/serve.py of that release; its guide to the
+NixlConnector.
 """
 
 from fastcalc.report.servers.server import HEAD, RANK, Server
@@ -9,7 +10,14 @@ from fastcalc.written import to_json
 LOADED_AS = {"fp8": "fp8", "mxfp8": "mxfp8"}
 """What ``--quantization`` calls the formats that it brings 16-bit weights to while it loads."""
 
-_CACHES = {"fp8": "fp8", "nvfp4": "nvfp4", "int8": "int8_per_token_head"}
+CACHES = {
+    "bf16": "auto",
+    "fp16": "auto",
+    "fp8": "fp8",
+    "nvfp4": "nvfp4",
+    "int8": "int8_per_token_head",
+}
+"""What ``--kv-cache-dtype`` calls the formats of caches that it keeps."""
 
 
 def start(server: Server) -> list[str]:
@@ -20,7 +28,7 @@ def start(server: Server) -> list[str]:
     words += ["--data-parallel-size", f"{layout.dp}"] if layout.dp > 1 else []
     words += ["--enable-expert-parallel"] if layout.ep > 1 else []
     words += ["--quantization", LOADED_AS[server.quantized_to]] if server.quantized_to else []
-    words += ["--kv-cache-dtype", _CACHES.get(server.cache, "auto")]
+    words += ["--kv-cache-dtype", CACHES[server.cache]]
     words += ["--max-model-len", f"{server.tokens}"]
     words += ["--max-num-seqs", f"{server.sequences}"] if server.sequences else []
     words += ["--max-num-batched-tokens", f"{server.chunk}"] if server.chunk else []
@@ -31,16 +39,7 @@ def start(server: Server) -> list[str]:
     if server.role != "all":
         transfer = {"kv_connector": "NixlConnector", "kv_role": "kv_both"}
         words += ["--kv-transfer-config", to_json(transfer)]
-    return words + _over_hosts(server)
-
-
-def _over_hosts(server: Server) -> list[str]:
-    if server.hosts == 1:
-        return []
-    local, uneven = divmod(server.layout.dp, server.hosts)
-    if local and not uneven:
-        first = f"$(({RANK} * {local}))"
-        words = ["--data-parallel-size-local", f"{local}", "--data-parallel-start-rank", first]
-        return [*words, "--data-parallel-address", f"${HEAD}"]
-    words = ["--nnodes", f"{server.hosts}", "--node-rank", f"${RANK}"]
-    return [*words, "--master-addr", f"${HEAD}"]
+    if server.hosts > 1:
+        words += ["--nnodes", f"{server.hosts}", "--node-rank", f"${RANK}"]
+        words += ["--master-addr", f"${HEAD}", f"$([ ${RANK} = 0 ] || echo --headless)"]
+    return words
