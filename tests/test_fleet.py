@@ -329,8 +329,8 @@ def test_the_next_chip_of_a_budget_carries_less_at_any_price():
     second = share["runner_up"]
     carried = f"{second['service_requests_per_s']:.1f} requests/s"
     assert share["runner_up_wins_above_usd_per_chip_hour"] is None
-    notes = [note for note in answer.notes if note.startswith("next chip")]
-    assert notes and notes[0].endswith(f"a month: carries {carried}")
+    (note,) = [note for note in answer.notes if note.startswith("next chip")]
+    assert note.endswith(f"a month: carries {carried}")
 
 
 def test_json_says_what_is_left_and_what_a_node_adds(fastcalc):
