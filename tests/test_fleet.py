@@ -20,7 +20,7 @@ from fastcalc.search.plan.candidates import candidates
 from fastcalc.search.plan.cheapest_plans import decide
 from fastcalc.search.plan.fleet import Crew, Packing, crew_within
 from fastcalc.search.plan.fleet_plan import Owned, carried_by, fleet_plan
-from fastcalc.search.plan.pools import Pool
+from fastcalc.search.plan.pools import Pool, Pools
 from fastcalc.search.plan.relax_fleet import fewest_owned, least_relaxed_of_fleet
 from fastcalc.search.plan.service import Service
 from tests.helpers import run_once as run
@@ -148,7 +148,8 @@ def pool(chips, seconds):
 
 
 def packing(node_chips, replica_chips, prompts=None, stages=1):
-    return Packing.of(node_chips, np.array([1.0 * replica_chips]), np.array([stages]), prompts)
+    sizes = np.array([1.0 * replica_chips]), np.array([stages])
+    return Packing.of(node_chips, *sizes, prompts and Pools.of([prompts]))
 
 
 @pytest.mark.parametrize(
@@ -167,16 +168,17 @@ def packing(node_chips, replica_chips, prompts=None, stages=1):
     ],
 )
 def test_how_chips_are_divided(chips, replica_chips, carried, prompts, crew):
-    divided = crew_within(chips, packing(1, replica_chips, prompts), np.array([carried]), prompts)
+    pools = prompts and Pools.of([prompts])
+    divided = crew_within(chips, packing(1, replica_chips, prompts), np.array([carried]), pools)
     requests = max(
         min(replicas * carried, taking * prompts.capacity)
         for replicas in range(1, chips)
         for taking in range(1, chips)
         if replicas * replica_chips + taking * prompts.chips <= chips
     ) if prompts else crew[2]  # fmt: skip
-    assert divided.requests[0] == pytest.approx(requests)
+    assert divided.requests.item() == pytest.approx(requests)
     if crew[2] == requests:
-        assert tuple(float(column[0]) for column in divided) == crew
+        assert tuple(column.item() for column in divided) == crew
 
 
 SIZES = st.sampled_from([1, 2, 4, 8])
@@ -197,14 +199,15 @@ def test_no_other_division_carries_more(node, nodes, replica, size, carried, sec
     assume(max(width, size or 1) <= node)
     prompts = size and pool(size, seconds)
     there = packing(node, width * stages, prompts, stages)
-    crew = crew_within(nodes * node, there, np.array([carried]), prompts)
+    pools = prompts and Pools.of([prompts])
+    crew = crew_within(nodes * node, there, np.array([carried]), pools)
     most = nodes * (node // width)
 
     def are_held(decoding, taking):
         sizes = sorted([(width, decoding * stages), (size or 1, taking)], key=lambda kind: -kind[0])
         (large, many), (small, few) = sizes
         needed = nodes_for(node, large, small, many, few)
-        assert there.chips(np.array([1.0 * decoding]), taking)[0] == needed * node
+        assert there.chips(np.array([1.0 * decoding]), taking).item() == needed * node
         return needed <= nodes
 
     if prompts is None:
@@ -213,14 +216,14 @@ def test_no_other_division_carries_more(node, nodes, replica, size, carried, sec
         pairs = itertools.product(range(1, most + 1), range(1, nodes * (node // size) + 1))
         kinds = (pair for pair in pairs if are_held(*pair))
         requests = max((min(n * carried, k / seconds) for n, k in kinds), default=0.0)
-    assert crew.requests[0] == pytest.approx(requests)
+    assert crew.requests.item() == pytest.approx(requests)
     if requests and prompts:
-        assert are_held(int(crew.replicas[0]), int(crew.prompt_replicas[0]))
+        assert are_held(int(crew.replicas.item()), int(crew.prompt_replicas.item()))
 
 
 def test_replicas_and_a_pool_carry_what_the_slower_does():
-    crew = Crew.of(np.array([3.0]), np.array([2.0]), replace(pool(1, 0.25), replicas=1.0))
-    assert crew.requests[0] == 4.0
+    crew = Crew.of(np.array([3.0]), np.array([2.0]), Pools.of([pool(1, 0.25)]))
+    assert crew.requests.item() == 4.0
 
 
 def owned(chip, chips, service):

@@ -274,7 +274,7 @@ def test_what_is_planned_to_meet_a_percentile_meets_it_however_it_is_rounded(lim
     (scored,) = score(grid, service)
     in_time = scored.replica.ttft < limit
     assert in_time.sum() > 500
-    assert np.all(scored.misses(service)["ttft"][in_time] <= 1.0)
+    assert np.all(scored.misses["ttft"][in_time] <= 1.0)
 
 
 @examples(30)

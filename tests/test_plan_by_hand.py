@@ -43,7 +43,7 @@ def scored(one, **asked):
 
 def test_a_replica_carries_its_batch_over_its_run():
     """1,000 x 11 + 100 x 20 ms for 100 requests are 130 ms each: 20 a second are 2.6 replicas."""
-    (found,) = [one for one in scored(grid(), rate=20.0) if one.pool is None]
+    (found,) = [one for one in scored(grid(), rate=20.0) if not one.pools]
     assert found.seconds[0] == pytest.approx(0.13, rel=NEARLY)
     assert found.replicas[0] == 3
     assert found.busy[0] == pytest.approx(2.6 / 3, rel=NEARLY)
@@ -230,40 +230,37 @@ ROOMY = made_up.clocked(memory=ROOMY_MEMORY)
 def test_prompts_apart_wait_for_their_caches(layout, seconds, sent, received):
     """Both ends are of one layout: its prompt alone, then its cache over the slower link."""
     one = grid(layout, batches=(1, 100), chip=ROOMY, model=CACHED)
-    found = [each for each in scored(one, rate=3.0) if each.pool is not None]
-    assert found
-    for each in found:
-        pool = each.pool
+    (apart,) = [part for part in scored(one, rate=3.0) if part.pools]
+    for pool, is_its in apart.by_pool():
         assert pool.sending == pytest.approx(sent)
         alone = 0.035 + (layout.pp - 1) * 0.0001
         assert pool.seconds == pytest.approx(alone, rel=NEARLY)
         assert pool.replicas == math.ceil(3 * sent)
         assert pool.chips == pool.replicas * layout.chips
-        last = len(each.place) - 1
-        assert each.seconds[last] == pytest.approx(seconds)
-        assert each.replicas[last] == math.ceil(3 * seconds)
+        last = np.flatnonzero(is_its)[-1]
+        assert apart.seconds[last] == pytest.approx(seconds)
+        assert apart.replicas[last] == math.ceil(3 * seconds)
         chips = layout.chips * (math.ceil(3 * seconds) + pool.replicas)
-        assert each.values["chips"][last] == chips
+        assert apart.values["chips"][last] == chips
         ttft = alone + max(sent, received)
-        assert each.values["ttft"][last] == pytest.approx(ttft, rel=NEARLY)
+        assert apart.values["ttft"][last] == pytest.approx(ttft, rel=NEARLY)
         decode = {1: 11.0, 2: 10.6 if layout.pp == 2 else 10.5}[layout.chips]
-        assert each.values["tpot"][last] * 1e3 == pytest.approx(decode, rel=NEARLY)
+        assert apart.values["tpot"][last] * 1e3 == pytest.approx(decode, rel=NEARLY)
 
 
 def test_prompt_replicas_take_in_what_is_not_cached_and_send_all():
     """Half of 1,000 tokens: 5 + 20 + 5 ms alone, and 10 GB to send; a second, as without."""
     one = grid(batches=(1, 100), chip=ROOMY, model=CACHED, hit=0.5)
-    found = [each for each in scored(one, rate=3.0) if each.pool is not None]
-    assert found
-    for each in found:
-        assert each.pool.seconds == pytest.approx(0.030, rel=NEARLY)
-        assert each.pool.sending == pytest.approx(1.0)
+    (apart,) = [part for part in scored(one, rate=3.0) if part.pools]
+    for pool in apart.pools:
+        assert pool.seconds == pytest.approx(0.030, rel=NEARLY)
+        assert pool.sending == pytest.approx(1.0)
     # A link that sends it in 10 ms leaves the prompts: 100 a second of 30 ms keep three busy.
     links = {"scale_out": {"bandwidth": "1 TB/s", "latency": "100 us"}}
     on = made_up.clocked(memory=ROOMY_MEMORY, links=links)
     quick = grid(batches=(1, 100), chip=on, model=CACHED, hit=0.5)
-    pools = [each.pool for each in scored(quick, rate=99.0) if each.pool is not None]
-    assert [pool.replicas for pool in pools] == [3]
+    (apart,) = [part for part in scored(quick, rate=99.0) if part.pools]
+    assert [pool.replicas for pool in apart.pools] == [3]
 
 
 def test_a_prefix_is_loaded_before_prompts_that_meet():
@@ -370,7 +367,7 @@ def test_the_engine_holds_its_sequences_on_each_replica():
     """A hundred are 50 on each of two replicas, which hold 50; on one they are too many."""
     few = made_up.engine(max_sequences=50)
     found = scored(grid(Layout(), Layout(dp=2), batches=(50, 100), engine=few))[0]
-    assert list(zip(found.layout, found.place, strict=True)) == [(0, 0), (1, 0), (1, 1)]
+    assert list(zip(found.layout, found.batch, strict=True)) == [(0, 50), (1, 50), (1, 100)]
     assert found.unfit == 1
 
 

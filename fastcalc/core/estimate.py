@@ -54,7 +54,7 @@ class Estimate:
 
     def slowed(self, deviations: float) -> "Estimate":
         """Return it as slow as so many standard deviations of its range say, where it has one."""
-        if self.low is None or not deviations:
+        if not deviations or self.low is None:
             return self
         return replace(self, slowness=(self.speed / self.low) ** (deviations / TO_LOW_END))
 

@@ -79,18 +79,16 @@ def _beyond_all(count: Floats, offered: Floats) -> Floats:
     # As ln(1 - t) < -t - t^2 / 2, what is beyond this end is nothing.
     fewer, slope = count - 1.0, count - 1.0 - offered
     end = np.minimum((np.sqrt(slope**2 + 2.0 * _NOTHING * fewer) - slope) / fewer, 1.0)
-    beyond: Floats = np.full(count.shape, -1.0)
-    for node, weight in _nodes():
-        part = end * (0.5 + 0.5 * node)
-        height = np.exp(offered * part + fewer * np.log1p(-part))
-        beyond += 0.5 * weight * count * end * height
+    nodes, weights = _nodes()
+    part = end * (0.5 + 0.5 * nodes[:, np.newaxis])
+    heights = np.exp(offered * part + fewer * np.log1p(-part))
+    beyond = 0.5 * count * end * (weights @ heights) - 1.0
     return last / (1.0 - last * beyond)
 
 
 @cache
-def _nodes() -> list[tuple[float, float]]:
-    points, weights = np.polynomial.legendre.leggauss(24)
-    return list(zip(points.tolist(), weights.tolist(), strict=True))
+def _nodes() -> tuple[Floats, Floats]:
+    return np.polynomial.legendre.leggauss(24)
 
 
 def slot_wait(*, slots: ArrayLike, utilization: ArrayLike, service: ArrayLike) -> Array:

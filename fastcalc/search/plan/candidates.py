@@ -90,15 +90,18 @@ def candidates(
         longest = requests.traffic(scenario.traffic).longest
     grid = Grid(scenario, (), requests, BATCHES)
     site = replace(grid.site, reserved_tokens=longest)
-    listed, smallest = layouts_of(site), site.smallest(1)
-    if smallest and smallest.layout not in listed:  # however many stages it takes
-        listed.append(smallest.layout)
-    placements = site.place_all(listed, axes=1)
-    max_batch = np.broadcast_to(placements.max_batch, (len(listed), 1))[:, 0]
-    layouts = tuple(layout for layout, batch in zip(listed, max_batch, strict=True) if batch >= 1)
-    if not layouts:
+    listed = layouts_of(site)
+    every = tuple(dict.fromkeys([*listed, *site.default_layouts]))
+    placed = np.broadcast_to(site.place_all(every, axes=1).max_batch, (len(every), 1))
+    max_batch = dict(zip(every, placed[:, 0].tolist(), strict=True))
+    holding = [layout for layout in listed if max_batch[layout] >= 1]
+    smallest = next((layout for layout in site.default_layouts if max_batch[layout] >= 1), None)
+    if smallest and smallest not in listed:  # however many stages it takes
+        holding.append(smallest)
+    if not holding:
         return None
-    return grid.part(layouts=layouts, batches=BATCHES[max_batch.max() >= BATCHES])
+    largest = max(max_batch[layout] for layout in holding)
+    return grid.part(layouts=tuple(holding), batches=BATCHES[largest >= BATCHES])
 
 
 def layouts_of(site: Site) -> list[Layout]:

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from math import inf
-from typing import Any
 
 import numpy as np
 
@@ -80,7 +79,7 @@ def decide(
             scored = score(grid, service, pools)
             left.append(gaps_of(scored, service))
             for deployments in scored:
-                decision.add(_summary(deployments, service))
+                decision.add(_summary(deployments))
         left = _worth_trying(left, decision, shown, kinds)
         parts = [gaps.split() for gaps in left]
         waiting = [(first.between(), first.pools) for first, _ in parts]
@@ -128,15 +127,15 @@ def _worth_trying(
     return [gaps for gaps in better if len(gaps)]
 
 
-def _summary(scored: Scored, service: Service) -> Decision:
-    misses = scored.misses(service)
+def _summary(scored: Scored) -> Decision:
+    service, misses = scored.service, scored.misses
     table = np.stack([misses[name] for name in service.limits])
     is_missed = table > 1.0
     missed, largest_miss = is_missed.sum(axis=0), np.max(table, axis=0)
     reasons = Counter(unfit=scored.unfit, several=int((missed > 1).sum()))
-    near = scored.first_of((missed > 0) & (largest_miss < NEAR), service)
-    cheapest, closest = scored.best(service), _argmin(largest_miss, missed > 0)
-    plan = None if cheapest is None else _plan(scored, misses, cheapest, service)
+    near = scored.first_of((missed > 0) & (largest_miss < NEAR))
+    cheapest, closest = scored.best, _argmin(largest_miss, missed > 0)
+    plan = None if cheapest is None else _plan(scored, cheapest)
     chip = scored.grid.scenario.hardware.id
     relaxed = {}
     for name, wrong in zip(service.limits, is_missed, strict=True):
@@ -150,8 +149,8 @@ def _summary(scored: Scored, service: Service) -> Decision:
         candidates=scored.unfit + len(scored.cost),
         reasons=reasons,
         best_by_kind={} if plan is None else {plan.kind: plan},
-        near=None if near is None else _plan(scored, misses, near, service),
-        closest={} if closest is None else {chip: _plan(scored, misses, closest, service)},
+        near=None if near is None else _plan(scored, near),
+        closest={} if closest is None else {chip: _plan(scored, closest)},
         relaxed=relaxed,
     )
 
@@ -162,9 +161,10 @@ def _argmin(values: Floats, among: Bools) -> int | None:
     return place if candidates.size and candidates[place] < inf else None
 
 
-def _plan(scored: Scored, misses: dict[str, Any], place: int, service: Service) -> Plan:
-    grid, row, batch = scored.grid, int(scored.layout[place]), float(scored.batch[place])
-    pool, busy, base = scored.pool, float(scored.busy[place]), grid.scenario
+def _plan(scored: Scored, place: int) -> Plan:
+    service, grid, row = scored.service, scored.grid, int(scored.layout[place])
+    batch, pool, busy = float(scored.batch[place]), scored.pool(place), float(scored.busy[place])
+    base = grid.scenario
     replicas, prompt_replicas, requests = (float(values[place]) for values in scored.crew)
     prompt_busy = 0.0
     if pool is not None:
@@ -189,12 +189,12 @@ def _plan(scored: Scored, misses: dict[str, Any], place: int, service: Service) 
         prefill_replicas=prompt_replicas,
         prefill_busy=prompt_busy,
         values={name: float(scored.values[name][place]) for name in service.limits},
-        misses={name: float(misses[name][place]) for name in service.limits},
+        misses={name: float(scored.misses[name][place]) for name in service.limits},
         requests=requests,
         cost=float(scored.cost[place]),
-        last_resort=float(scored.last_resort(service)[place]),
+        last_resort=float(scored.last_resort[place]),
         class_ttft=tuple(scored.class_ttft[:, place].tolist()),
-        slowness=float(scored.replica.slowness[place]),
+        slowness=float(scored.replica.slowness[place % len(scored.replica.batch)]),
         node_chips=scored.packing.node_chips,
     )
     if pool is None or pool.scenario is None:

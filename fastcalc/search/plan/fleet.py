@@ -10,7 +10,7 @@ from fastcalc.core.estimate import site_power
 from fastcalc.core.scenario import Scenario
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.formulas.types import ArrayLike, Floats, Ints
-from fastcalc.search.plan.pools import Pool, added
+from fastcalc.search.plan.pools import Pools, added, stages_in_nodes
 from fastcalc.search.plan.service import Service
 
 _TINY = 1e-300
@@ -29,12 +29,12 @@ class Crew(NamedTuple):
     requests: Floats
 
     @classmethod
-    def of(cls, replicas: Floats, carried: Floats, pool: Pool | None) -> "Crew":
-        """Return so many replicas, each of which carries so much, with all of a pool."""
+    def of(cls, replicas: Floats, carried: Floats, pools: Pools | None) -> "Crew":
+        """Return so many replicas, each of which carries so much, with all of each pool."""
         requests, prompt_replicas = replicas * carried, np.zeros(replicas.shape)
-        if pool is not None:
-            requests = np.minimum(requests, pool.replicas * pool.capacity)
-            prompt_replicas = prompt_replicas + pool.replicas
+        if pools is not None:
+            requests = np.minimum(requests, pools.replicas * pools.capacity)
+            prompt_replicas = prompt_replicas + pools.replicas
         return cls(replicas, prompt_replicas, requests)
 
     @property
@@ -50,14 +50,14 @@ class Packing(NamedTuple):
     holds is counted in slots of the smaller stage.
 
     node_chips : of a node [1]
-    apart : chips of a pool of another kind, in nodes of its own [1]
+    apart : chips of pools of another kind, in nodes of their own [1]
     node_slots : of a node [1]
     slots, prompt_slots : that a replica takes that decodes, and one for prompts [1]
     nodes, prompt_nodes : that replicas of each alone take, on average [1]
     """
 
     node_chips: int
-    apart: float
+    apart: ArrayLike
     node_slots: Floats
     slots: Floats
     prompt_slots: Floats
@@ -65,15 +65,16 @@ class Packing(NamedTuple):
     prompt_nodes: Floats
 
     @classmethod
-    def of(cls, node_chips: int, chips: Floats, stages: Floats, pool: Pool | None) -> "Packing":
-        """Return how replicas of so many chips and stages, and of a pool, fill nodes."""
-        stages, width = _stages(node_chips, chips, stages)
-        prompt_stages, prompt_width, apart = stages, width, 0.0
-        if pool is not None and pool.scenario is not None:
-            prompt_stages, apart = 0.0 * stages, pool.chips
-        elif pool is not None:
-            sizes = np.array([pool.layout.chips]), np.array([pool.layout.pp])
-            prompt_stages, prompt_width = _stages(node_chips, *sizes)
+    def of(cls, node_chips: int, chips: Floats, stages: Floats, pools: Pools | None) -> "Packing":
+        """Return how replicas of so many chips and stages, and of each pool, fill nodes."""
+        stages, width = stages_in_nodes(node_chips, chips, stages)
+        apart: ArrayLike = 0.0
+        prompt_stages, prompt_width = stages, width
+        if pools is not None and pools.scenario is not None:
+            prompt_stages, apart = 0.0 * stages, pools.chips
+        elif pools is not None:
+            sizes = pools.layout.chips, pools.layout.pp
+            prompt_stages, prompt_width = stages_in_nodes(node_chips, *sizes)
         small, large = np.minimum(width, prompt_width), np.maximum(width, prompt_width)
         node_slots, large_stages = node_chips // small, node_chips // large
         # What stages of the larger kind leave of a node that is full of them is for the smaller.
@@ -90,8 +91,7 @@ class Packing(NamedTuple):
 
     def at(self, places: Ints) -> "Packing":
         """Return those of some deployments."""
-        arrays = (np.broadcast_to(values, self.slots.shape)[places] for values in self[2:])
-        return Packing(self.node_chips, self.apart, *arrays)
+        return Packing(self.node_chips, *(np.asarray(values)[places] for values in self[1:]))
 
     def chips(self, replicas: Floats, prompt_replicas: ArrayLike) -> Floats:
         """Return the chips of the fewest nodes that hold so many replicas. [1]"""
@@ -101,26 +101,18 @@ class Packing(NamedTuple):
         return np.asarray(nodes * self.node_chips + self.apart)
 
 
-def _stages(node_chips: int, chips: Floats, stages: Floats) -> tuple[Floats, Floats]:
-    """Return how many stages replicas have, and the chips of each: no more than a node has. [1]"""
-    stages = np.where(chips % stages == 0.0, stages, 1.0)  # of a chip that holds several
-    width = chips / stages
-    nodes = np.ceil(width / node_chips)
-    return stages * nodes, np.ceil(width / nodes)
-
-
 def bills(
-    scenario: Scenario, service: Service, chips: Floats, pool: Pool | None = None
+    scenario: Scenario, service: Service, chips: Floats, pools: Pools | None = None
 ) -> dict[str, Floats]:
     """Return dollars a month and watts of some chips, where those are limited. [USD], [W]
 
-    pool : those among them that only take in prompts, if any
+    pools : those among them that only take in prompts, if any
     """
     amounts = {}
     for name, per_chip in LIMITED.items():
         value = per_chip(scenario)
         if name in service.limits and value is not None:
-            amounts[name] = chips * value + added(scenario, pool, per_chip)
+            amounts[name] = chips * value + added(scenario, pools, per_chip)
     return amounts
 
 
@@ -149,11 +141,11 @@ LIMITED: dict[str, Callable[[Scenario], float | None]] = {
 """What is limited, of a chip: dollars a month [USD] and power [W]."""
 
 
-def crew_within(chips: float, packing: Packing, carried: Floats, pool: Pool | None) -> Crew:
+def crew_within(chips: float, packing: Packing, carried: Floats, pools: Pools | None) -> Crew:
     """Return the replicas that carry the most on so many chips, one at least.
 
     carried : requests that it carries [1/s]
-    pool : one replica that takes in prompts, where these are apart
+    pools : one replica of each that takes in prompts, where these are apart
     """
     nodes = chips // packing.node_chips
     slots, prompt_slots, room = packing.slots, packing.prompt_slots, nodes * packing.node_slots
@@ -161,24 +153,24 @@ def crew_within(chips: float, packing: Packing, carried: Floats, pool: Pool | No
         np.floor(nodes / nodes_of_replica + _ROUNDING)
         for nodes_of_replica in (packing.nodes, packing.prompt_nodes)
     )
-    if pool is None:
+    if pools is None:
         return Crew.of(np.maximum(alone, 1.0), carried, None)
     # Both kinds are balanced at a broken number of replicas. Of the kind of which one carries more,
     # the best whole number is a neighbour of that: one less loses more than the other can gain.
-    decoding_at_most = room / (slots + prompt_slots * carried / pool.capacity)
-    taking_at_most = room / (prompt_slots + slots * pool.capacity / carried)
+    decoding_at_most = room / (slots + prompt_slots * carried / pools.capacity)
+    taking_at_most = room / (prompt_slots + slots * pools.capacity / carried)
     requests = np.zeros(carried.shape)
     for fewer in (-1.0, 0.0, 1.0):
         decoding = np.clip(np.floor(decoding_at_most) - fewer, 1.0, np.maximum(alone, 1.0))
         taking = np.floor((room - decoding * slots) / prompt_slots + _ROUNDING)
         taking = np.clip(taking, 0.0, prompts_alone)
-        requests = np.maximum(requests, np.minimum(decoding * carried, taking * pool.capacity))
+        requests = np.maximum(requests, np.minimum(decoding * carried, taking * pools.capacity))
         taking = np.clip(np.floor(taking_at_most) - fewer, 0.0, prompts_alone)
         decoding = np.floor((room - taking * prompt_slots) / slots + _ROUNDING)
         decoding = np.clip(decoding, 0.0, alone)
-        requests = np.maximum(requests, np.minimum(decoding * carried, taking * pool.capacity))
+        requests = np.maximum(requests, np.minimum(decoding * carried, taking * pools.capacity))
     replicas, taking = (
         np.maximum(np.ceil(requests / capacity - _ROUNDING), 1.0)
-        for capacity in (carried, pool.capacity)
+        for capacity in (carried, pools.capacity)
     )
     return Crew(replicas, taking, requests)

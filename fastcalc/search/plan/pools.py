@@ -1,6 +1,6 @@
 """Replicas that only take in prompts, for deployments whose prompts are apart."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from fastcalc.core.placement.layout import Layout, Layouts
 from fastcalc.core.placement.placement import Placements
 from fastcalc.core.scenario import Scenario
-from fastcalc.formulas.types import Floats, Ints
+from fastcalc.formulas.types import ArrayLike, Floats, Ints, floats
 from fastcalc.records.evaluated_points import EvaluatedPoints
 from fastcalc.search.frontier import undominated
 from fastcalc.search.plan.queues import Queues, needed
@@ -43,6 +43,40 @@ class Pool:
         return self.busiest / self.taking
 
 
+@dataclass(frozen=True, eq=False)
+class Pools:
+    """Pools on one kind of chip, each quantity of a `Pool` a column with an element for each."""
+
+    layout: Layouts
+    replicas: Floats
+    chips: Floats
+    capacity: Floats
+    seconds: Floats
+    waits: Floats
+    sending: Floats
+    scenario: Scenario | None
+
+    @classmethod
+    def of(cls, pools: Sequence[Pool]) -> "Pools | None":
+        """Return some pools; None of none."""
+        if not pools:
+            return None
+        names = ("replicas", "chips", "capacity", "seconds", "waits", "sending")
+        return cls(
+            **{name: np.array([[getattr(pool, name)] for pool in pools]) for name in names},
+            layout=Layouts.of([pool.layout for pool in pools], axes=1),
+            scenario=pools[0].scenario,
+        )
+
+
+def stages_in_nodes(node_chips: int, chips: ArrayLike, stages: ArrayLike) -> tuple[Floats, Floats]:
+    """Return how many stages replicas have, and the chips of each: no more than a node has. [1]"""
+    whole = np.where(chips % stages == 0.0, floats(stages), 1.0)  # of a chip that holds several
+    width = chips / whole
+    nodes = np.ceil(width / node_chips)
+    return whole * nodes, np.ceil(width / nodes)
+
+
 def transfer_seconds(grid: Grid, prompt: float) -> Floats:
     """Return the time in which each layout's chips send or receive the cache of a prompt. [s]"""
     site, beyond = grid.site, grid.scenario.hardware.links.scale_out
@@ -71,7 +105,7 @@ def can_decode_alone(grid: Grid, service: Service) -> bool:
     return has_rate and has_link and not (service.classes or scenario.engine.is_bound)
 
 
-def pools(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pool]:
+def pools_of(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pool]:
     """Return pools that take in all prompts, if any may, and that none beats in chips and in time.
 
     A prompt alone takes as long as the first token at batch 1. Of those in time, the one of the
@@ -82,10 +116,14 @@ def pools(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pool]:
     if not can_be_apart(grid, service):
         return []
     pools_found = every_pool(grid, service, points)
+    if not pools_found:
+        return []
     if service.is_fleet:
         return _worth_filling(pools_found, service.ttft)
-    widths = np.array([pool.layout.chips // pool.layout.pp for pool in pools_found])
-    if np.all(service.node_chips(grid.scenario.hardware) % widths == 0):
+    layouts = Layouts.of([pool.layout for pool in pools_found])
+    node_chips = service.node_chips(grid.scenario.hardware)
+    _, widths = stages_in_nodes(node_chips, layouts.chips, layouts.pp)
+    if np.all(node_chips % widths == 0):
         widths[:] = 1  # stages of any width fill nodes as well
     chips = np.array([pool.chips for pool in pools_found])
     first = np.array([pool.seconds + pool.sending for pool in pools_found])
@@ -118,7 +156,7 @@ def every_pool(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Po
 
 
 def _worth_sizing(places: Ints, chips: Floats, first: Floats, limit: float) -> Ints:
-    """Return which of some pools to try: see `pools`.
+    """Return which of some pools to try: see `pools_of`.
 
     chips, first : of all its replicas [1], until the cache is sent [s]
     """
@@ -157,12 +195,12 @@ def _replaces(smaller: Pool, replica: Pool) -> bool:
 
 
 def added(
-    scenario: Scenario, pool: Pool | None, per_chip: Callable[[Scenario], float | None]
-) -> float:
-    """Return what a pool of other chips has of something more than as many that decode.
+    scenario: Scenario, pools: Pools | None, per_chip: Callable[[Scenario], float | None]
+) -> ArrayLike:
+    """Return what pools of other chips have of something more than as many that decode.
 
     per_chip : dollars or watts of a chip, as these are for what decodes
     """
-    if pool is None or pool.scenario is None:
+    if pools is None or pools.scenario is None:
         return 0.0
-    return pool.chips * ((per_chip(pool.scenario) or 0.0) - (per_chip(scenario) or 0.0))
+    return pools.chips * ((per_chip(pools.scenario) or 0.0) - (per_chip(scenario) or 0.0))

@@ -14,6 +14,7 @@ _BUSY = 1.0 - np.geomspace(1.0, 1e-4, 512)
 """Utilizations at which waits are tabled; between two of them they are taken as straight, which is
 longer than they are. [1]"""
 
+_FEW = 32  # slots
 _SLACK = 1e-9  # of a replica, so that a rate which one carries exactly is not given two
 _LEAST_BUSY = 1e-6  # what is planned at least: a limit that leaves no time to wait needs it
 _WAIT_OF_THE_LATE = 0.1
@@ -23,15 +24,19 @@ class Slots:
     """What is waited for before replicas, in times that a request holds its slot.
 
     It depends on how many slots there are and how busy they are alone, so one table serves every
-    deployment. Waits are computed when they are first asked for.
+    deployment. Waits are computed when they are first asked for; those of few slots, which take a
+    step for each slot, together.
 
     share : of requests, whose wait is asked for [1]
     """
 
     def __init__(self, share: float) -> None:
         self._share = share
-        self._counts: Floats = np.empty(0)
-        self._waits: Floats = np.empty((0, len(_BUSY)))
+        self._counts: Floats = np.arange(1.0, _FEW)
+        self._waits = self._computed(self._counts[:, np.newaxis], _BUSY)
+
+    def _computed(self, counts: Floats, busy: Floats) -> Floats:
+        return slot_wait_percentile(slots=counts, utilization=busy, service=1.0, share=self._share)
 
     def kinds(self, counts: Floats) -> Ints:
         """Return the rows of the table for numbers of slots."""
@@ -52,9 +57,7 @@ class Slots:
             row, column = np.divmod(
                 np.unique(kind[is_new] * len(_BUSY) + level[is_new]), len(_BUSY)
             )
-            self._waits[row, column] = slot_wait_percentile(
-                slots=self._counts[row], utilization=_BUSY[column], service=1.0, share=self._share
-            )
+            self._waits[row, column] = self._computed(self._counts[row], _BUSY[column])
             waits = self._waits[kind, level]
         return np.asarray(waits)
 
@@ -70,13 +73,14 @@ class Queues:
     """The queues before some deployments: for their prompts to be taken in, and for a slot.
 
     share : of requests, whose wait is asked for [1]
-    prompt, prompt_busy : time for which a prompt keeps others waiting [s], its share at most [1]
+    prompt, prompt_busy : time for which a prompt keeps others waiting [s], its share at most [1];
+        of 0 where none does
     slots, kind : what is waited for besides, if anything, and which of its rows each has
     holds : time that a request holds its slot [s]
     """
 
     share: float
-    prompt: Floats
+    prompt: ArrayLike
     prompt_busy: ArrayLike
     slots: Slots | None = None
     kind: Ints | int = 0
@@ -107,13 +111,14 @@ class Queues:
 
     def _at(self, level: Ints) -> Floats:
         """Return the waits at tabled utilizations, by their positions. [s]"""
-        prompts: Floats = prompt_wait_percentile(
-            utilization=_BUSY[level] * self.prompt_busy, service=self.prompt, share=self.share
-        )
-        if self.slots is None:
-            return prompts
-        slots: Floats = self.slots.waits(self.kind, level) * np.asarray(self.holds)
-        return prompts + slots
+        waits: Floats = np.zeros(level.shape)
+        if np.any(self.prompt_busy):
+            waits = prompt_wait_percentile(
+                utilization=_BUSY[level] * self.prompt_busy, service=self.prompt, share=self.share
+            )
+        if self.slots is not None:
+            waits += self.slots.waits(self.kind, level) * self.holds
+        return waits
 
 
 class Needed(NamedTuple):
@@ -136,15 +141,16 @@ def needed(
     One replica where no rate is asked. What is late without waiting is given a tenth of its time
     for that, so that it may be said what it does.
 
-    seconds, ttft : time of a replica that a request takes, and to the first token, no wait [s]
+    seconds, ttft : time of a replica that a request takes, and to the first token, no wait, of
+        deployments or of pools x deployments [s]
     queues, part : if arrivals are random, and how much of the time left to wait is for these [1]
     """
-    busiest: Floats = np.full(np.shape(seconds), service.utilization)
+    busiest: Floats = np.full(ttft.shape, service.utilization)
     if queues is not None:
         late = ttft >= service.ttft
         slack = part * np.where(late, _WAIT_OF_THE_LATE * ttft, service.ttft - ttft)
         busiest = np.minimum(busiest, np.maximum(queues.most(slack), _LEAST_BUSY))
-    replicas, busy = np.ones(np.shape(seconds)), busiest
+    replicas, busy = np.ones(ttft.shape), busiest
     if service.rate is not None:
         replicas = np.maximum(np.ceil(np.asarray(service.rate * seconds / busiest) - _SLACK), 1.0)
         busy = np.minimum(service.rate * seconds / replicas, busiest)

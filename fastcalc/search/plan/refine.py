@@ -92,36 +92,30 @@ def gaps_of(scored: Sequence[Scored], service: Service) -> Gaps:
     is_idle = service.share is not None and (has_cost or service.rate is not None)
     gaps_found: list[tuple[Floats, Ints, Floats, Floats, Bools]] = []
     for group in scored:
-        in_time = (group.values["ttft"] <= service.ttft) & (group.values["tpot"] <= service.tpot)
-        (places,) = np.nonzero(in_time)
         priority = -group.batch
         if is_idle:
             priority = group.cost if service.rate is None else -group.carried
-        order = places[np.lexsort((priority[places], group.layout[places]))]
-        rows, first = np.unique(group.layout[order], return_index=True)
-        best_places, is_apart = order[first], np.full(len(first), group.pool is not None)
-        batch, above = (group.batch[best_places], group.batch[group.next(best_places)])
+        best = group.best_of_rows(priority)
+        is_apart, rows = np.full(len(best), bool(group.pools)), group.layout[best]
+        batch, above = group.batch[best], group.batch[group.next(best)]
         if is_idle:
-            below = group.batch[group.next(best_places, -1)]
+            below = group.batch[group.next(best, -1)]
             share = np.minimum(below, batch**2 / above) / batch
-            cost = _lowest_costs_at_random(group, service, best_places, share)
+            cost = _lowest_costs_at_random(group, service, best, share)
             gaps_found += [
                 (cost, rows, below, batch, is_apart),
                 (cost, rows, batch, above, is_apart),
             ]
         else:
-            gaps_found.append(
-                (_lowest_costs(group, service, best_places), rows, batch, above, is_apart)
-            )
+            gaps_found.append((_lowest_costs(group, service, best), rows, batch, above, is_apart))
         # Below the batch of the best, fewer sequences may do for the same.
-        place = group.best(service)
-        if place is not None and service.rate is not None:
-            at = np.array([place])
+        if service.rate is not None:
+            at = group.first_of_pools(group.cheapest)
             sides = group.batch[group.next(at, -1)], group.batch[at]
             gaps_found.append(
-                (group.cost[at], group.layout[at], *sides, np.array([group.pool is not None]))
+                (group.cost[at], group.layout[at], *sides, np.full(len(at), bool(group.pools)))
             )
-    pools = [group.pool for group in scored]
+    pools = [pool for group in scored for pool, _ in group.by_pool()]
     gaps = Gaps(grid, pools, *(np.concatenate(parts) for parts in zip(*gaps_found, strict=True)))
     return gaps._of(np.nonzero(gaps.high - gaps.low > 1.0)[0])
 
@@ -167,7 +161,8 @@ def _costs_of(group: Scored, service: Service, places: Ints, needed: Floats) -> 
     replicas = np.maximum(np.ceil(needed - 1e-6), 1.0)
     fewer = group.packing.at(places).chips(replicas, group.crew.prompt_replicas[places])
     # Of two kinds of chips a budget says no number.
-    limit = service.max_chips if group.packing.apart else chips_within(service, group.grid.scenario)
-    share = fewer / group.values["chips"][places]
-    cost = (group.cost[places] - group.more) * share + group.more
+    is_unlike = bool(np.any(group.packing.apart))
+    limit = service.max_chips if is_unlike else chips_within(service, group.grid.scenario)
+    share, more = fewer / group.values["chips"][places], group.more[places]
+    cost = (group.cost[places] - more) * share + more
     return np.where(fewer <= limit, cost * (1.0 + _AS_MUCH), np.inf)

@@ -100,19 +100,33 @@ def regret_of(decision: Decision, grids: Sequence[Grid]) -> Regret | None:
 
 def _costs(plan: Plan, decision: Decision, grids: Sequence[Grid], at: Floats) -> list[float]:
     """Return what the best plan on a chip costs at speeds, infinity where none does it. [USD/h]"""
-    chip, service, costs = plan.scenario.hardware.id, decision.service, []
+    chip, service = plan.scenario.hardware.id, decision.service
     grids_of_chip = [
         grid
         for grid in grids
         if grid.scenario.hardware.id == chip and decision.may_lead_in(grid.scenario)
     ]
-    for deviations in at:
+
+    def cost(deviations: float) -> float:
         if deviations == service.deviations:
-            costs.append(plan.cost)
-            continue
+            return plan.cost
         decided = decide(grids_of_chip, replace(service, deviations=deviations), shown=0)
-        costs.append(decided.plans[0].cost if decided.plans else inf)
-    return costs
+        return decided.plans[0].cost if decided.plans else inf
+
+    return rising(cost, at.tolist())
+
+
+def rising(cost: Callable[[float], float], at: Sequence[float]) -> list[float]:
+    """Return a cost that never falls from one point to the next, computed where it may change."""
+    last = len(at) - 1
+    costs, spans = {0: cost(at[0]), last: cost(at[last])}, [(0, last)]
+    while spans:
+        low, high = spans.pop()
+        if high - low > 1:
+            middle = (low + high) // 2
+            costs[middle] = costs[low] if costs[low] == costs[high] else cost(at[middle])
+            spans += [(low, middle), (middle, high)]
+    return [costs[place] for place in range(len(at))]
 
 
 def _measured(plan: Plan, regret: Callable[..., float]) -> Measurement:

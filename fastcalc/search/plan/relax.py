@@ -57,11 +57,13 @@ def _narrowed(group: Scored, service: Service, name: str, below: float) -> list[
     may_be = (group.batch[after] - group.batch > 1.0) & (lowest[name] < below * (1.0 - 1e-9))
     for key, limit in service.limits.items():
         may_be &= (key == name) | (lowest[key] <= limit)
-    low: Ints = np.flatnonzero(may_be)
-    if not len(low):
-        return []
-    grid = between(group.grid, group.layout[low], group.batch[low], group.batch[after[low]])
-    return score(grid, service, [group.pool])
+    narrowed: list[Scored] = []
+    for pool, is_of_pool in group.by_pool():
+        low: Ints = np.flatnonzero(may_be & is_of_pool)
+        if len(low):
+            sides = group.batch[low], group.batch[after[low]]
+            narrowed += score(between(group.grid, group.layout[low], *sides), service, [pool])
+    return narrowed
 
 
 def longest_prompt(scenarios: Sequence[Scenario], service: Service) -> int | None:

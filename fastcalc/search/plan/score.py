@@ -1,6 +1,6 @@
 """Every layout and batch of one deployment against a service: what it takes, what it misses."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from math import inf
@@ -15,7 +15,7 @@ from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints
 from fastcalc.records.evaluated_points import EvaluatedPoints
 from fastcalc.search.plan.first_tokens import ClassFirstTokens, class_first_tokens
 from fastcalc.search.plan.fleet import Crew, Packing, bills, chips_within, crew_within
-from fastcalc.search.plan.pools import Pool, added, pools, transfer_seconds
+from fastcalc.search.plan.pools import Pool, Pools, added, pools_of, transfer_seconds
 from fastcalc.search.plan.queues import Queues, needed, slots_of
 from fastcalc.search.plan.service import Objective, Service
 from fastcalc.search.sweep.grid import Grid, solved
@@ -26,6 +26,7 @@ KEPT = 32
 _points = lru_cache(maxsize=KEPT)(solved)
 _ROUNDING = 1e-12  # of a limit: replicas as busy as it allows meet it
 _OF_ESTIMATE = (
+    "batch",
     "total",
     "served",
     "tpot",
@@ -40,14 +41,18 @@ _OF_ESTIMATE = (
 
 @dataclass(frozen=True, eq=False)
 class Replica:
-    """One full replica, which takes in its prompts, too: an element for each deployment.
+    """One full replica, which takes in its prompts, too: an element for each that fits.
 
+    layout : its position in the grid's [1]
+    batch : sequences that it decodes together [1]
     chips, pp, dp : of its layout [1]
     usd : a million tokens of input and output [USD]
 
     The others are values of its `fastcalc.core.estimate.Estimate`, as slow as the service says.
     """
 
+    layout: Ints
+    batch: Floats
     chips: Floats
     pp: Floats
     dp: Ints
@@ -72,6 +77,7 @@ class Replica:
         usd = points.usd[2]
         return cls(
             **{name: those(getattr(points.estimate, name)) for name in _OF_ESTIMATE},
+            layout=np.nonzero(fits)[0],
             chips=those(points.layout.chips),
             pp=those(points.layout.pp),
             dp=those(points.layout.dp),
@@ -81,10 +87,10 @@ class Replica:
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Deployments of a grid that fit, an element for each.
+    """Deployments of a grid that fit: each replica with each pool that takes in prompts, if any.
 
-    pool : replicas that take in the prompts of all, where those are apart
-    layout, place : positions of layout and batch in the grid's [1]
+    service : what they are held against
+    replica, pools : of which each deployment is one of the first, and of the second if there are
     values : what is limited, by name: seconds to the first token, seconds between tokens, chips,
         and dollars a month and watts where those are
     seconds : time of a replica that a request takes [s]
@@ -97,10 +103,9 @@ class Scored:
     """
 
     grid: Grid
+    service: Service
     replica: Replica
-    pool: Pool | None
-    layout: Ints
-    place: Ints
+    pools: Sequence[Pool]
     values: dict[str, Floats]
     seconds: Floats
     carried: Floats
@@ -109,14 +114,37 @@ class Scored:
     busy: Floats
     cost: Floats
     class_ttft: Floats
+    more: Floats
     unfit: int = 0
-    more: float = 0.0
+
+    def of_each(self, values: Floats | Ints) -> Any:
+        """Return for each deployment what its replica has."""
+        return np.tile(values, max(len(self.pools), 1))
+
+    @cached_property
+    def layout(self) -> Ints:
+        """Position of the layout in the grid's. [1]"""
+        return np.asarray(self.of_each(self.replica.layout))
 
     @cached_property
     def batch(self) -> Floats:
         """Sequences that each decodes together. [1]"""
-        rows = np.broadcast_to(self.grid.batches, self.grid.shape[1:])
-        return np.asarray(rows[self.layout, self.place])
+        return np.asarray(self.of_each(self.replica.batch))
+
+    @cached_property
+    def row(self) -> Ints:
+        """A number for each layout with each pool. [1]"""
+        pools = np.repeat(np.arange(max(len(self.pools), 1)), len(self.replica.batch))
+        return self.layout + len(self.grid.layouts) * pools
+
+    def pool(self, place: int) -> Pool | None:
+        """Return what takes in the prompts of a deployment, where that is apart."""
+        return self.pools[place // len(self.replica.batch)] if self.pools else None
+
+    def by_pool(self) -> Iterator[tuple[Pool | None, Bools]]:
+        """Yield each pool, and which deployments are its."""
+        for at, pool in enumerate(self.pools or [None]):
+            yield pool, self.row // len(self.grid.layouts) == at
 
     @property
     def replicas(self) -> Floats:
@@ -125,32 +153,71 @@ class Scored:
 
     def next(self, places: Ints, step: int = 1) -> Ints:
         """Return where the next batches of the same layouts are, or the places themselves."""
-        near = np.clip(places + step, 0, len(self.layout) - 1)
-        return np.where(self.layout[near] == self.layout[places], near, places)
+        near = np.clip(places + step, 0, len(self.row) - 1)
+        return np.where(self.row[near] == self.row[places], near, places)
 
-    def misses(self, service: Service) -> dict[str, Floats]:
-        """Return each value over its limit: at most 1 where it is met."""
-        return {name: self.values[name] / limit for name, limit in service.limits.items()}
+    @cached_property
+    def misses(self) -> dict[str, Floats]:
+        """Each value over its limit: at most 1 where it is met."""
+        return {name: self.values[name] / limit for name, limit in self.service.limits.items()}
 
-    def best(self, service: Service) -> int | None:
-        """Return the place of the best that misses nothing."""
-        misses = np.stack(list(self.misses(service).values()))
-        return self.first_of(np.all(misses <= 1.0, axis=0), service)
+    @cached_property
+    def is_in_time(self) -> Bools:
+        """Whether both times to tokens are within their limits."""
+        limits = self.service.limits
+        first, between = (self.values[name] <= limits[name] for name in ("ttft", "tpot"))
+        return first & between
 
-    def first_of(self, among: Bools, service: Service) -> int | None:
-        """Return the place of the first of some deployments, in the order of plans."""
+    def best_of_rows(self, priority: Floats) -> Ints:
+        """Return the place of the least priority of each row that has any in time.
+
+        Places of a row are one after another; of equals it is the first.
+        """
+        starts = np.flatnonzero(np.diff(self.row, prepend=-1))
+        priority = np.where(self.is_in_time, priority, inf)
+        least = np.minimum.reduceat(priority, starts) if starts.size else priority
+        counts = np.diff(starts, append=len(priority))
+        places = np.flatnonzero((priority == np.repeat(least, counts)) & self.is_in_time)
+        return places[np.diff(self.row[places], prepend=-1) > 0]
+
+    @cached_property
+    def cheapest(self) -> Ints:
+        """Places of those that miss nothing at the least cost, and on the fewest chips of these."""
+        return self._least(np.all([miss <= 1.0 for miss in self.misses.values()], axis=0))
+
+    def _least(self, among: Bools) -> Ints:
         (places,) = np.nonzero(among)
-        for key in (self.cost, self.values["chips"], self.last_resort(service)):
+        for key in (self.cost, self.values["chips"]):
             if places.size:
                 places = places[key[places] == key[places].min()]
-        return int(places[0]) if places.size else None
+        return places
 
-    def last_resort(self, service: Service) -> Floats:
-        """Return what decides between those of one cost and as many chips.
+    @property
+    def best(self) -> int | None:
+        """The place of the best that misses nothing."""
+        return self._first(self.cheapest)
+
+    def first_of(self, among: Bools) -> int | None:
+        """Return the place of the first of some deployments, in the order of plans."""
+        return self._first(self._least(among))
+
+    def first_of_pools(self, places: Ints) -> Ints:
+        """Return of places of one cost and as many chips the first of each pool."""
+        places = places[np.argsort(self.last_resort[places], kind="stable")]
+        _, first = np.unique(places // len(self.replica.batch), return_index=True)
+        return places[first]
+
+    def _first(self, places: Ints) -> int | None:
+        return int(places[np.argmin(self.last_resort[places])]) if places.size else None
+
+    @cached_property
+    def last_resort(self) -> Floats:
+        """What decides between those of one cost and as many chips.
 
         With a rate the smallest batch is the fastest, but that where requests at random may wait
         as long as it takes: then the shortest wait. Without a rate the least time does the most.
         """
+        service = self.service
         if service.rate is None:
             return self.seconds
         is_patient = service.share is not None and service.ttft == inf
@@ -160,7 +227,7 @@ class Scored:
 def score(
     grid: Grid, service: Service, prompt_pools: Sequence[Pool | None] | None = None
 ) -> list[Scored]:
-    """Return the deployments of a grid of one kind of request: one pool for all, and prompts apart.
+    """Return the deployments of a grid of one kind of request: with prompts inside, and apart.
 
     What takes in prompts is found among the grid's layouts unless given; None is what decodes.
     """
@@ -168,42 +235,76 @@ def score(
     points = replace(points, estimate=points.estimate.slowed(service.deviations))
     is_new = np.diff(np.broadcast_to(grid.batches, grid.shape[1:]), prepend=0.0) > 0.0
     fits = is_new & _fits(grid, points)
-    (layout, place), replica = np.nonzero(fits), Replica.of(points, fits)
-    within = chips_within(service, grid.scenario)
+    replica = Replica.of(points, fits)
     if prompt_pools is None:  # prompts apart take two chips at least
-        prompt_pools = [None, *(pools(grid, service, points) if within >= 2.0 else ())]
-    batch = np.broadcast_to(grid.batches, fits.shape)[fits]
-    deployments: list[Scored] = []
-    slots = None if service.share is None else slots_of(service.share)
-    share, kind = service.share, 0 if slots is None else slots.kinds(batch)
-    arrivals, node_chips = batch / replica.run, service.node_chips(grid.scenario.hardware)
+        has_two = chips_within(service, grid.scenario) >= 2.0
+        prompt_pools = [None, *(pools_of(grid, service, points) if has_two else ())]
+    arrivals = replica.batch / replica.run
     mixed = class_first_tokens(points, service.classes, fits=fits, arrivals=arrivals, dp=replica.dp)
-    for pool in prompt_pools:
-        if pool is None:
-            seconds, ttft, queued = _together(service, replica, batch, mixed)
-        else:
-            receiving = transfer_seconds(grid, service.prompt)[layout]
-            seconds, ttft, queued = _apart(service, replica, batch, pool, receiving)
-        queues = None if share is None else Queues(share, **queued, slots=slots, kind=kind)
-        replicas, busy, waits, busiest = needed(service, seconds, ttft, queues)
-        carried = busiest / seconds
-        crew = Crew.of(replicas, carried, pool)
-        packing = Packing.of(node_chips, replica.chips, replica.pp, pool)
-        if service.is_fleet:
-            crew = crew_within(within, packing, carried, pool)
-            busy = np.minimum(crew.requests * seconds / crew.replicas, busiest)
-        chips = packing.chips(crew.replicas, crew.prompt_replicas)
-        latest = mixed.over_limits(service, waits, ttft)
-        first = _held_against_limit(service, latest, ttft, waits, pool)
-        tpot = replica.tpot_in_traffic if pool is None else replica.tpot
-        values = {"ttft": first, "tpot": tpot, "chips": chips}
-        values |= bills(grid.scenario, service, chips, pool)
-        cost = crew.cost if service.is_fleet else _cost(grid, service, replica, chips, busy)
-        more = added(grid.scenario, pool, UNITS[service.objective])
-        unfit = 0 if pool else int(is_new.sum() - fits.sum())
-        of = (grid, replica, pool, layout, place, values, seconds, carried, crew, packing, busy)
-        deployments.append(Scored(*of, cost + more, mixed.seconds + waits, unfit, more))
+    deployments: list[Scored] = []
+    if None in prompt_pools:
+        unfit = int(is_new.sum() - fits.sum())
+        deployments.append(_sized(grid, service, replica, mixed, unfit=unfit))
+    if apart := list(filter(None, prompt_pools)):
+        deployments.append(_sized(grid, service, replica, mixed, apart))
     return deployments
+
+
+def _sized(
+    grid: Grid,
+    service: Service,
+    replica: Replica,
+    mixed: ClassFirstTokens,
+    apart: Sequence[Pool] = (),
+    unfit: int = 0,
+) -> Scored:
+    """Return the replicas, as many as it takes of each, with each pool."""
+    scenario, pools, share, queues = grid.scenario, Pools.of(apart), service.share, None
+    if pools is None:
+        seconds, ttft, queued = _together(service, replica, mixed)
+    else:
+        receiving = transfer_seconds(grid, service.prompt)[replica.layout]
+        seconds, ttft, queued = _apart(service, replica, pools, receiving)
+    if share is not None:
+        slots = slots_of(share)
+        queues = Queues(share, **queued, slots=slots, kind=slots.kinds(replica.batch))
+    replicas, busy, waits, busiest = needed(service, seconds, ttft, queues)
+    carried = busiest / seconds
+    crew = Crew.of(replicas, carried, pools)
+    packing = Packing.of(service.node_chips(scenario.hardware), replica.chips, replica.pp, pools)
+    if service.is_fleet:
+        crew = crew_within(chips_within(service, scenario), packing, carried, pools)
+        busy = np.minimum(crew.requests * seconds / crew.replicas, busiest)
+    chips = packing.chips(crew.replicas, crew.prompt_replicas)
+    latest = mixed.over_limits(service, waits, ttft)
+    values = {
+        "ttft": _held_against_limit(service, latest, ttft, waits, pools),
+        "tpot": replica.tpot_in_traffic if pools is None else replica.tpot,
+        "chips": chips,
+        **bills(scenario, service, chips, pools),
+    }
+    more = added(scenario, pools, UNITS[service.objective])
+    cost = crew.cost if service.is_fleet else _cost(grid, service, replica, chips, busy)
+
+    def flat(values: ArrayLike) -> Floats:
+        return np.broadcast_to(values, ttft.shape).ravel()
+
+    return Scored(
+        grid,
+        service,
+        replica,
+        apart,
+        values={name: flat(column) for name, column in values.items()},
+        seconds=flat(seconds),
+        carried=flat(carried),
+        crew=Crew(*map(flat, crew)),
+        packing=Packing(packing.node_chips, *map(flat, packing[1:])),
+        busy=flat(busy),
+        cost=flat(cost + more),
+        class_ttft=(mixed.seconds[:, np.newaxis] + waits).reshape(len(mixed.seconds), ttft.size),
+        more=flat(more),
+        unfit=unfit,
+    )
 
 
 def _fits(grid: Grid, points: EvaluatedPoints) -> Bools:
@@ -225,24 +326,26 @@ UNITS: dict[Objective, Callable[[Scenario], float | None]] = {
 
 
 def _held_against_limit(
-    service: Service, first: Floats, ttft: Floats, waits: Floats, pool: Pool | None
+    service: Service, first: Floats, ttft: Floats, waits: Floats, pools: Pools | None
 ) -> Floats:
     """Return times to the first token as they are held against their limit. [s]"""
-    is_limit = np.isclose(first, service.ttft, rtol=_ROUNDING, atol=0.0)
-    first = np.where(is_limit, service.ttft, first)
-    if pool is None:
+    if service.ttft < inf:
+        is_limit = np.abs(first - service.ttft) <= _ROUNDING * service.ttft
+        first = np.where(is_limit, service.ttft, first)
+    if pools is None:
         return first
     # Of what is late it is the limit that would do, half of which is for each queue.
-    enough = ttft - pool.waits + 2.0 * np.maximum(waits, pool.waits)
+    enough = ttft - pools.waits + 2.0 * np.maximum(waits, pools.waits)
     return np.where(first > service.ttft, enough, first)
 
 
 _Load = tuple[Floats, Floats, dict[str, Any]]
-"""Time of a replica that a request takes, time to the first token without waiting, and queues."""
+"""Time of a replica that a request takes, for each replica; time to the first token without
+waiting, pools x replicas; and queues."""
 
 
-def _together(service: Service, replica: Replica, batch: Floats, mixed: ClassFirstTokens) -> _Load:
-    run, alone = replica.run, replica.ttft
+def _together(service: Service, replica: Replica, mixed: ClassFirstTokens) -> _Load:
+    run, alone, batch = replica.run, replica.ttft, replica.batch
     # Where prompts cost next to nothing, rounding may leave less than nothing.
     prompts = np.maximum(run - service.output * replica.tpot, 0.0)
     # Attention replicas run in step. If requests come faster than their prompts are taken in one by
@@ -254,18 +357,17 @@ def _together(service: Service, replica: Replica, batch: Floats, mixed: ClassFir
     before = (
         prompts / batch * (1.0 - 1.0 / batch) * service.prompt_variation * replica.pp * replica.dp
     )
-    seconds, first = service.output / replica.served, mixed.latest(service, ttft)
-    return seconds, first, {"prompt": before, "prompt_busy": prompts / run, "holds": run}
+    first = mixed.latest(service, ttft)[np.newaxis]
+    queued = {"prompt": before, "prompt_busy": prompts / run, "holds": run}
+    return service.output / replica.served, first, queued
 
 
-def _apart(
-    service: Service, replica: Replica, batch: Floats, pool: Pool, receiving: Floats
-) -> _Load:
+def _apart(service: Service, replica: Replica, pools: Pools, receiving: Floats) -> _Load:
     """Return what replicas that only decode are asked; caches come in over links of their own."""
     decoding = service.output / replica.total
-    ttft = pool.seconds + np.maximum(pool.sending, receiving)
     seconds = np.maximum(decoding, receiving / replica.dp)
-    queued = {"prompt": np.zeros(batch.shape), "prompt_busy": 0.0, "holds": decoding * batch}
+    ttft = pools.seconds + np.maximum(pools.sending, receiving)
+    queued = {"prompt": 0.0, "prompt_busy": 0.0, "holds": decoding * replica.batch}
     return seconds, ttft, queued
 
 

@@ -119,16 +119,12 @@ class _Gap:
 def _gaps(group: Scored, service: Service, best: _Best) -> Iterator[_Gap]:
     """Keep the best batch of each layout, and yield where a better one may be."""
     grid = group.grid
-    in_time = (group.values["ttft"] <= service.ttft) & (group.values["tpot"] <= service.tpot)
-    (places,) = np.nonzero(in_time)
-    order = places[np.lexsort((-group.carried[places], group.layout[places]))]
-    rows, first = np.unique(group.layout[order], return_index=True)
-    chosen = order[first]
+    chosen = group.best_of_rows(-group.carried)
     packing = group.packing.at(chosen)
     nodes = np.maximum(packing.nodes, packing.slots / packing.node_slots)
     below, batches, above = (group.batch[group.next(chosen, step)] for step in (-1, 0, 1))
-    numbers = (group.carried[chosen], nodes, below, batches, above)
-    for row, carried, nodes_of_way, low, batch, high in zip(rows, *numbers, strict=True):
+    numbers = (group.layout[chosen], group.carried[chosen], nodes, below, batches, above)
+    for row, carried, nodes_of_way, low, batch, high in zip(*numbers, strict=True):
         layout = grid.layouts[row]
         alone = grid.part(layouts=(layout,), batches=np.array([batch]))
         per_chip = _cost_per_chip(grid, service)
