@@ -11,7 +11,7 @@ from fastcalc.core.load import Percentiles, Spread
 from fastcalc.core.request_class import RequestClass
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.records.columns import Column
-from fastcalc.report import record_tables
+from fastcalc.report import plan_notes, record_tables
 from fastcalc.report.commands import Typed
 from fastcalc.report.console import Part, Screen, Title, on_one_screen
 from fastcalc.report.headings import TableColumn
@@ -228,16 +228,20 @@ class Answer:
         return sum(priced) * HOURS_PER_MONTH if len(priced) == len(hours) else None
 
     def _bills(self) -> Iterator[str]:
-        """Say what an API charges for the same, what is left of owned chips and what they cost."""
+        """Say what an API charges for the same, and what chips cost that serve or are left."""
         capacity = sum(share.sharing.requests for share in self.fleet.shares)
         yield from api_notes(self.service, self.fleet.requests, capacity, self._usd_per_month)
         for share in self.fleet.shares:
-            if share.owned is not None and share.sharing.pools:
+            plans = [pool.plan for pool in share.sharing.pools]
+            if share.owned is None and plans:
+                yield from (note for plan in plans for note in plan_notes.idle(plan))
+                yield from plan_notes.prices_of(plans, in_short=True)
+            elif share.owned is not None and plans:
                 owned, left = share.owned, share.owned.chips - share.chips
                 if left:
                     yield f"left: {left:,.0f} of {owned.chips:,} {owned.hardware.id}"
                 tokens = share.requests * (self.service.prompt + self.service.output)
-                yield owning(share.sharing.pools[0].plan, owned.chips, tokens)
+                yield owning(plans[0], owned.chips, tokens)
 
     def _comparison(self) -> Iterator[str]:
         """Say what the other sharings would take."""
