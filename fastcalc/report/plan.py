@@ -46,7 +46,8 @@ def unrounded(
         point = RankedPlan(rank, plan, service, command, owned, taking)
         (replica,) = records.unrounded([plan.replica])
         replica["undetermined"] = undetermined(plan, service)
-        rows.append({key: (replica | values(PLAN_COLUMNS, point))[key] for key in KEYS})
+        record = replica | values(PLAN_COLUMNS, point)
+        rows.append({key: record[key] for key in KEYS})
     return rows
 
 

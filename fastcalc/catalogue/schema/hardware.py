@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema.quantities import (
     Area,
     Bandwidth,
@@ -207,6 +208,7 @@ class Hardware(Entry):
         return int(chips.si) if chips else None
 
     @property
+    @once
     def chip_price(self) -> Price:
         """Price of one chip: its share of what the node costs, or what its file has of itself."""
         if self.node is None or self.node_chips is None:
