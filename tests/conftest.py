@@ -16,7 +16,7 @@ from fastcalc.evidence import validate
 from fastcalc.search.plan.verdict import Verdict
 from tests import helpers
 
-gc.set_threshold(100_000, 20, 20)  # what is kept lives long, and is looked through each time
+gc.set_threshold(100_000, 20, 1000)  # what is kept lives long, and is looked through each time
 
 if sys.platform == "win32":  # these need bash, signals, pipes or symbolic links
     collect_ignore = [
