@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.commands import claims as claims_command
+from fastcalc.commands import fastmode as fastmode_command
 from fastcalc.commands import validate as validate_command
 from fastcalc.evidence import validate
 from fastcalc.search.plan.verdict import Verdict
@@ -48,6 +49,7 @@ def once() -> Iterator[None]:
     """What rests on shipped files alone is predicted and judged once in a process."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(claims_command, "judge", helpers.judge_once)
+        patch.setattr(fastmode_command, "tricks", helpers.fastmode_once)
         for module in (validate_command, validate):
             patch.setattr(module, "validate_shipped", helpers.score_once)
         yield

@@ -1,9 +1,11 @@
 """Scenarios in a line, and the command line in process."""
 
+import ast
 import gc
 import inspect
 import json
 import os
+import pickle
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable
@@ -32,6 +34,7 @@ from fastcalc.evidence.shipped import Evidence, shipped
 from fastcalc.evidence.validate import Shipped, validate_shipped
 from fastcalc.report.charts.drawing import luminance
 from fastcalc.requests.fields import Request, declared
+from fastcalc.search.fastmode import Answer, fastmode
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -173,7 +176,19 @@ def score_once(evidence: Evidence, catalogue: Catalogue) -> Shipped:
 
 @cache
 def _scored() -> Shipped:
-    return validate_shipped(shipped(), Catalogue())
+    """Score it, or read the scores that another process of this run has kept."""
+    kept = runs / "scores.pickle"
+    if not kept.exists():
+        keep(kept, pickle.dumps(validate_shipped(shipped(), Catalogue())))
+    scored: Shipped = pickle.loads(kept.read_bytes())
+    return scored
+
+
+def keep(file: Path, content: bytes) -> None:
+    """Write a file of `runs` whole, whatever other processes write at the same time."""
+    part = file.with_suffix(f".{os.getpid()}")
+    part.write_bytes(content)
+    part.rename(file)
 
 
 judged: dict[str, Judged] = {}
@@ -193,6 +208,20 @@ def judge_once(
     return [judged[claim.id] for claim in claims]
 
 
+searches: dict[str, Answer] = {}
+"""Ways to a faster speed, of this process, by where they start from."""
+
+
+def fastmode_once(today: Scenario, speed: float, catalogue: Catalogue, smaller: Any) -> Answer:
+    """Search the shipped entries for ways to a speed once, however they are asked for and shown."""
+    if not is_plain(catalogue):
+        return fastmode(today, speed, catalogue, smaller)
+    key = repr((today, speed, smaller))
+    if key not in searches:
+        searches[key] = fastmode(today, speed, catalogue, smaller)
+    return searches[key]
+
+
 def run_once(*args: Any, **fixtures: Any) -> Ran:
     """Run a command, or say again what it did where it names shipped entries alone.
 
@@ -205,9 +234,7 @@ def run_once(*args: Any, **fixtures: Any) -> Ran:
     kept = runs / f"{sha256(repr(asked).encode()).hexdigest()}.json"
     if not kept.exists():
         ran = run(*args, **fixtures)
-        part = kept.with_suffix(f".{os.getpid()}")
-        part.write_text(json.dumps(asdict(ran)))
-        part.rename(kept)
+        keep(kept, json.dumps(asdict(ran)).encode())
     return Ran(**json.loads(kept.read_text()))
 
 
@@ -244,6 +271,12 @@ def every(names: str, cases: Collection[Any]) -> Callable[[Callable[..., None]],
 def loaded(text: str) -> Any:
     """Return what YAML holds, read by libyaml where there is one: ten times as fast."""
     return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Return the nodes of a file of Python."""
+    return list(ast.walk(ast.parse(path.read_text("utf-8"))))
 
 
 def words(text: str) -> str:

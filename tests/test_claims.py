@@ -986,7 +986,7 @@ def test_only_and_explain(fastcalc, judged):
         "refuted": counts["refuted"],
         "external": counts["external"],
     }
-    book = yaml.safe_load((ROOT / "evidence" / "claims.yaml").read_text())
+    book = loaded((ROOT / "evidence" / "claims.yaml").read_text())
     texts = {claim["id"]: claim["claim"].lower() for claim in book["claims"]}
     says = {claim["id"] for claim in book["claims"] if "goedecke" in claim.get("place", {})}
     about = set(book["topics"]["anthropic claude opus"])

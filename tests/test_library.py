@@ -19,7 +19,7 @@ from fastcalc.library.answer_table import MOST_ROWS
 from fastcalc.library.functions import FUNCTIONS, parameters, request
 from fastcalc.report.records import PREMISES
 from fastcalc.requests.fields import declared
-from tests.helpers import ROOT, answer_once, run_once
+from tests.helpers import ROOT, answer_once, nodes, run_once
 
 
 @pytest.fixture(autouse=True)
@@ -500,9 +500,8 @@ of engines among them."""
 
 def strings_of(file):
     """Return the strings of a file but for those that stand alone, which are docstrings."""
-    tree = ast.parse(file.read_text("utf-8"))
-    alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    alone = {id(node.value) for node in nodes(file) if isinstance(node, ast.Expr)}
+    for node in nodes(file):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in alone:
             yield node.value
 

@@ -16,7 +16,7 @@ import yaml
 from fastcalc.report.charts import of_outcomes
 from fastcalc.report.charts.drawing import COLOURS, DARK
 from fastcalc.report.page.inline_svg import figures
-from tests.helpers import ROOT, Ran, contrast, outcome, run, words
+from tests.helpers import ROOT, Ran, contrast, loaded, outcome, run, words
 
 ASKED = ("llama-3.1-8b", "--on", "h100-sxm,gb200,wse-3", "--batch", "1,8,4096")
 CSS = (ROOT / "fastcalc" / "report" / "page" / "report.css").read_text()
@@ -122,7 +122,7 @@ def test_it_says_what_the_command_line_says_and_how_it_is_made(page, fastcalc):
     text = " ".join(" ".join(Reader(page).words).split())
     assert fastcalc("compare", *ASKED).out.split("\n\n")[0].replace("\n", " ") in text
     assert "fastcalc report llama-3.1-8b --on h100-sxm,gb200,wse-3 --batch 1,8,4096" in text
-    chip = yaml.safe_load((ROOT / "hardware" / "wse-3.yaml").read_text())
+    chip = loaded((ROOT / "hardware" / "wse-3.yaml").read_text())
     for source in chip["sources"].values():
         assert source["title"] in text
         assert source["accessed"] in text
@@ -158,7 +158,7 @@ def test_compare_writes_the_same_page_each_time(page, fastcalc, tmp_path):
 
 def test_names_from_files_are_escaped(fastcalc, tmp_path):
     text = (ROOT / "models" / "llama-3.1-8b.yaml").read_text()
-    found = yaml.safe_load(text)
+    found = loaded(text)
     found["name"] = '<script>alert(1)</script> & "co"'
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump(found))
     for command in ("report", "fit", "frontier"):

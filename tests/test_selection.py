@@ -4,13 +4,13 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 
 from fastcalc.catalogue.selection import selected, single_names
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
+from tests.helpers import loaded
 
-FILES = [yaml.safe_load(path.read_text("utf-8")) for path in Path("hardware").glob("*.yaml")]
+FILES = [loaded(path.read_text("utf-8")) for path in Path("hardware").glob("*.yaml")]
 CHIPS = sorted((chip for chip in FILES if chip["kind"] != "host"), key=lambda chip: chip["id"])
 
 

@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 import fastcalc
-from tests.helpers import every
+from tests.helpers import every, nodes
 
 PACKAGE = Path(fastcalc.__file__).parent
 MODULES = [
@@ -18,7 +18,7 @@ def test_json_is_written_in_one_place_which_refuses_nan():
     dumps = [
         path.name
         for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes(path)
         if isinstance(node, ast.Attribute) and node.attr in ("dumps", "dump", "JSONEncoder")
     ]
     assert set(dumps) == {"written.py"}
@@ -27,7 +27,7 @@ def test_json_is_written_in_one_place_which_refuses_nan():
 @every("path", MODULES)
 def test_functions_can_be_seen_whole(path):
     """Fifty lines of code at most, docstring and signature apart."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             body = node.body[1:] if ast.get_docstring(node) else node.body
             length = body[-1].end_lineno - body[0].lineno + 1 if body else 0
@@ -38,7 +38,7 @@ def test_functions_can_be_seen_whole(path):
 @every("path", [path for path in MODULES if path.is_relative_to(PACKAGE / "core")])
 def test_records_of_the_core_can_be_seen_whole(path):
     """Twenty fields at most; those of engine parameters stand in their schema."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.ClassDef):
             fields = sum(isinstance(statement, ast.AnnAssign) for statement in node.body)
             assert fields <= 20, f"{node.name}: {fields} fields"
@@ -54,10 +54,10 @@ FILLERS = frozenset(
 
 def test_names_say_what_things_are():
     """Of all that is assigned or taken, less than one in a hundred has a word for a name."""
-    nodes = [node for path in MODULES for node in ast.walk(ast.parse(path.read_text()))]
-    names = [node.arg for node in nodes if isinstance(node, ast.arg)]
+    named = [node for path in MODULES for node in nodes(path)]
+    names = [node.arg for node in named if isinstance(node, ast.arg)]
     names += [
-        node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        node.id for node in named if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     ]
     fillers = [name for name in names if name.strip("_") in FILLERS]
     assert len(fillers) < 0.01 * len(names), fillers

@@ -290,7 +290,7 @@ class FindPlans(
     """
 
     examples = (
-        "fastcalc plan llama-3.1-70b --prompt 4k --ttft 1s --tpot 25ms --rate 20/s",
+        "fastcalc plan llama-3.1-70b --ttft 1s --tpot 25ms --rate 20/s",
         "fastcalc plan llama-3.1-8b --on h100-sxm --min-speed 100 --objective chips",
     )
 
