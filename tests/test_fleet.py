@@ -320,6 +320,13 @@ def test_owned_chips_may_cost_nothing_and_cost_what_owning_does(fastcalc):
     assert free[0]["usd_per_month"] == free[0]["service_usd_per_mtok_total"] == 0
     paid = fc.plan("llama-3.1-70b", **options)
     assert paid[0]["service_usd_per_hour"] == pytest.approx(16 * (26000 / 35040 + 1.73 * 0.08))
+    words = "owned chips alone cost $10,283 a month, above the budget: none is rented"
+    for budget, is_over in (("10k/month", True), ("10.3k/month", False)):
+        poor = fc.plan("llama-3.1-70b", budget=budget, **options)
+        assert (words in str(poor)) is is_over
+    # A node on top is 8 x 2.95 x 730 = 17,228 USD: with the owned chips 27,511, rounded up.
+    assert poor.details["shares"][1]["relax"] == ["budget='27600/month'"]
+    assert "chips to rent carry nothing" in " ".join(poor.notes)
     refused = fastcalc("plan", "llama-3.1-8b", "--on", "l4", "--price", "l4=0", "--rate", "1/s")
     assert refused.code == 2
 

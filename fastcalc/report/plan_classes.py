@@ -20,12 +20,13 @@ from fastcalc.report.percentiles import in_words, percentile_record
 from fastcalc.report.plan import assumptions, notes, unrounded
 from fastcalc.report.plan_api import api_notes
 from fastcalc.report.plan_columns import KEYS as PLAN_KEYS
-from fastcalc.report.plan_fleet import owning
+from fastcalc.report.plan_fleet import over_budget, owning
 from fastcalc.report.plan_refusal import limit_as_option, refusal
 from fastcalc.report.plan_table import columns
 from fastcalc.report.records import Record, plain, plainly
 from fastcalc.report.servers.script import script
 from fastcalc.search.plan.class_fleet import ClassFleet, ClassShare
+from fastcalc.search.plan.decision import Decision
 from fastcalc.search.plan.random_load import random_load
 from fastcalc.search.plan.service import Service
 from fastcalc.search.plan.sharing import Pools, ReplicaPool, Sharing, amounts
@@ -230,6 +231,7 @@ class Answer:
     def _bills(self) -> Iterator[str]:
         """Say what an API charges for the same, and what chips cost that serve or are left."""
         capacity = sum(share.sharing.requests for share in self.fleet.shares)
+        yield from over_budget(self._usd_per_month, self.service.budget)
         yield from api_notes(self.service, self.fleet.requests, capacity, self._usd_per_month)
         for share in self.fleet.shares:
             plans = [pool.plan for pool in share.sharing.pools]
@@ -281,22 +283,30 @@ def refusals(fleet: ClassFleet) -> list[str]:
 
 def _reasons(fleet: ClassFleet, share: ClassShare) -> list[str]:
     """Return why some chips do not carry all classes, and which limit to relax to what."""
-    sharing = share.sharing
-    if sharing.unserved:
-        return [f"'{pool.classes[0].name}': {refusal(pool.decision)}" for pool in sharing.unserved]
-    if not sharing.beyond:
-        return []
-    service = sharing.beyond[0].decision.service
-    used = Counter[str]()
+    sharing, used = share.sharing, Counter[str]()
     if share.owned is None:
         for share in fleet.shares:
             used.update(share.used_by_owned)
+    if sharing.unserved:
+        return [
+            f"'{pool.classes[0].name}': {refusal(_with_used(pool.decision, used))}"
+            for pool in sharing.unserved
+        ]
+    if not sharing.beyond:
+        return []
+    service = sharing.beyond[0].decision.service
     options = [
         limit_as_option(name, amount + used[name], service)
         for name, amount in amounts(sharing.beyond).items()
         if amount > service.limits[name]
     ]
     return [f"all classes together would with {' and '.join(options)}"]
+
+
+def _with_used(decision: Decision, used: Counter[str]) -> Decision:
+    """Return a decision whose limits would have to hold what owned chips use, too."""
+    relaxed = {name: value + used[name] for name, value in decision.relaxed.items()}
+    return replace(decision, relaxed=relaxed)
 
 
 def _sharings(sharing: Sharing) -> Record:

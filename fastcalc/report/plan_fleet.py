@@ -25,6 +25,8 @@ from fastcalc.search.plan.verdict import Verdict
 _ALTERNATIVES, _RENTED, _OTHERS = 2, 1, 4
 """Further plans of chips that are owned, rented plans where some are, and other chips to rent."""
 
+_ROUNDING = 1e-6  # of a budget that is spent to the last chip
+
 
 def unrounded(fleet: FleetPlan, top: int, typed: Typed) -> list[Record]:
     """Return a record for each plan of each share, with all digits."""
@@ -96,8 +98,7 @@ def refusals(fleet: FleetPlan, most: float, would_do: list[str]) -> list[str]:
         return [*sentences, f"it would do with {', or '.join(would_do)}"]
     for share in fleet.shares:
         if share.plan is None:
-            name = _chips_of(share) if share.owned else "chips to rent"
-            sentences.append(f"{name}: {_refusal(share)}")
+            sentences.append(f"{_chips_of(share)}: {_refusal(share)}")
     return sentences
 
 
@@ -120,6 +121,9 @@ def parts(fleet: FleetPlan, top: int, phrase: str, typed: Typed, screen: Screen)
     nodes = plan_table.IN_NODES if any(chosen.node_chips > 1 for chosen in shown) else ""
     key = plan_table.with_marks(_KEY + nodes + changed, table)
     short_notes = [
+        *over_budget(
+            sum(share.used("budget") for share in fleet.shares if share.owned), fleet.service.budget
+        ),
         *_against_api(fleet),
         *_next_nodes(fleet),
         *(note for share in fleet.shares for note in _notes(share)),
@@ -182,7 +186,8 @@ def _load(fleet: FleetPlan) -> str:
 
 
 def _chips_of(share: Share) -> str:
-    assert share.owned is not None
+    if share.owned is None:
+        return "chips to rent"
     return f"{share.chips:,} {share.owned.hardware.id}"
 
 
@@ -274,6 +279,15 @@ def _bill(share: Share) -> Iterator[str]:
     service = share.decision.service
     tokens = share.requests * (service.prompt + service.output)
     yield owning(share.plan, share.chips, tokens)
+
+
+def over_budget(usd: float | None, budget: float) -> Iterator[str]:
+    """Say where owned chips alone, which cost whether used or not, cost more than a budget.
+
+    usd, budget : of a month
+    """
+    if usd is not None and usd > budget * (1.0 + _ROUNDING):
+        yield f"owned chips alone cost ${dollars(usd)} a month, above the budget: none is rented"
 
 
 def owning(chosen: Plan, chips: int, tokens: float) -> str:

@@ -193,6 +193,8 @@ def fleet_plan(
         else:
             decision = decide(grids, left, shown=shown)
             requests = left.rate if decision.plans else 0.0
+        for name in decision.relaxed.keys() & {"budget", "power"}:  # which owned chips take, too
+            decision.relaxed[name] += getattr(service, name) - getattr(left, name)
         shares.append(Share(decision, requests))
     return FleetPlan(service, tuple(shares))
 
