@@ -455,3 +455,15 @@ def test_the_longest_prompt_and_the_largest_rate_are_the_least_relaxations(fastc
         for value, code in ((number, 0), (beyond, 1)):
             text = f"{value:.0f}" if is_whole else f"{value}/s"
             assert fastcalc(*command, *limits, flag, text).code == code, (flag, value)
+
+
+def test_a_limit_that_is_left_out_is_the_loosest(fastcalc):
+    """Each limit allows what every shorter one does, and none allows all of that."""
+    fleet = ("--own", "l40s=2", "--weights", "bf16", "--kv", "bf16", "--format", "json")
+    limits = [("--ttft", limit) for limit in ("200ms", "400ms", "1s", "100s")]
+    carried = [
+        json.loads(fastcalc("plan", "llama-3.1-8b", *fleet, *limit).out)["requests_per_s"]
+        for limit in (*limits, ())
+    ]
+    assert 0.0 < carried[0] < carried[-1]
+    assert carried == sorted(carried)

@@ -770,7 +770,8 @@ def test_random_arrivals_are_given_as_many_replicas_as_their_waits_ask(
         found = first_token(plan, percentile / 100, replicas)
         assert found == pytest.approx(plan["service_ttft_ms"] / 1e3, rel=0.05)
         fewer = replicas - 1
-        assert offered >= fewer or first_token(plan, percentile / 100, fewer) > 0.98
+        # Percentiles are planned for up to 80 % of the capacity.
+        assert offered >= 0.8 * fewer or first_token(plan, percentile / 100, fewer) > 0.98
 
 
 def test_more_certainty_never_costs_less(capsys, monkeypatch):

@@ -15,6 +15,7 @@ from fastcalc.commands.answer import CommandAnswer, later
 from fastcalc.commands.like import like
 from fastcalc.commands.people import people_of, settled
 from fastcalc.core.chip.formats_run import four_bits
+from fastcalc.core.load import ROOM_FOR_CHANCE
 from fastcalc.core.scenario import Scenario, check_context
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
@@ -53,7 +54,7 @@ def run(request: FindPlans) -> CommandAnswer:
 
         return plan_fleet.run(request)
     notes: list[str] = []
-    service = service_of(request, notes).with_room()
+    service = service_of(request, notes)
     grids, people = grids_of(request, service, notes), people_of(request)
     taking = _taking_in(request, service, notes)
 
@@ -158,13 +159,15 @@ def service_of(request: FindPlans, notes: list[str]) -> Service:
         readers.number(request.min_speed, option("min_speed"), LIMITS["speed"], 50)
         is_speed, tpot = 1.0 / request.min_speed < tpot, min(tpot, 1.0 / request.min_speed)
     chips = readers.ranks(request.max_chips, option("max_chips"))
-    load, flag = 1.0 if request.load is None else request.load, option("load")
+    share, load, flag = _share_in_time(request), request.load, option("load")
     if request.utilization is not None:
         load, flag = request.utilization, option("utilization")
         notes.append(
             f"plan {option('utilization')} is now {option('load')}, and goes in the next minor "
             "version"
         )
+    if load is None:
+        load = 1.0 if share is None else ROOM_FOR_CHANCE
     objective = readers.choice(request.objective, option("objective"), ("usd", "watts", "chips"))
     return Service(
         prompt=float(request.prompt),
@@ -172,7 +175,7 @@ def service_of(request: FindPlans, notes: list[str]) -> Service:
         ttft=_seconds(request.ttft, option("ttft")),
         tpot=tpot,
         rate=readers.rate(request.rate),
-        share=_share_in_time(request),
+        share=share,
         max_chips=inf if chips is None else chips,
         utilization=readers.share(load, flag),
         is_speed=is_speed,

@@ -25,7 +25,7 @@ from fastcalc.search.sweep.grid import Grid
 def run(request: FindPlans) -> CommandAnswer:
     """Return what a fleet carries, and what is rented on top; the answer is no if not enough."""
     notes: list[str] = []
-    service, people = plan.service_of(request, notes).with_room(), people_of(request)
+    service, people = plan.service_of(request, notes), people_of(request)
     counts = owned_counts(request)
     prices = chip_prices(request, counts)
     owned = [_owned(request, service, chip, count, prices, notes) for chip, count in counts.items()]

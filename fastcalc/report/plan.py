@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from statistics import NormalDist
 
+from fastcalc.core.load import MOST_BUSY
 from fastcalc.mentions import option
 from fastcalc.records.columns import values
 from fastcalc.report import records
@@ -155,6 +156,11 @@ def notes(service: Service) -> Iterable[str]:
             "wait for prompts and for slots one after the other, each replica with queues of its "
             "own; a router that knows which is idle does better"
         )
+        if service.utilization < 1.0:
+            first += (
+                f"; replicas do at most {service.utilization:.0%} of what they could, since "
+                f"percentiles hold up to {MOST_BUSY:.0%} ({option('load')} says another share)"
+            )
     elif service.utilization < 1.0 and (service.rate or service.is_fleet):
         first = (
             f"TTFT is without a queue; replicas do at most {service.utilization:.0%} of what they "

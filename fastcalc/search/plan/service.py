@@ -6,7 +6,6 @@ from math import inf
 from typing import Any, Literal
 
 from fastcalc.catalogue.schema import Hardware
-from fastcalc.core.load import ROOM_FOR_CHANCE
 from fastcalc.core.mix import Mix
 from fastcalc.core.request_class import RequestClass
 from fastcalc.core.traffic import Traffic
@@ -80,14 +79,7 @@ class Service:
             rate=rate,
             prefix_hit=first.prefix_hit if is_alike else 0.0,
             classes=() if is_alike else classes,
-        ).with_room()
-
-    def with_room(self) -> "Service":
-        """Return the same with room for requests at random where nothing limits their waits."""
-        if self.share is None or self.ttft < inf:
-            return self
-        # Any wait would do, and then nothing would bound it.
-        return replace(self, utilization=min(self.utilization, ROOM_FOR_CHANCE))
+        )
 
     def traffic(self, base: Traffic) -> Traffic:
         """Return what its requests look like, drafted and cached as in other traffic."""
