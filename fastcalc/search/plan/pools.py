@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from fastcalc.search.frontier import undominated
 from fastcalc.search.plan.queues import Queues, needed
 from fastcalc.search.plan.service import NEAR, Service
 from fastcalc.search.sweep.grid import Grid
+
+KEPT = 32
+"""Grids whose evaluation is kept: those of a chip are searched again at other speeds and rates."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,7 @@ def stages_in_nodes(node_chips: int, chips: ArrayLike, stages: ArrayLike) -> tup
     return whole * nodes, np.ceil(width / nodes)
 
 
+@lru_cache(maxsize=KEPT)
 def transfer_seconds(grid: Grid, prompt: float) -> Floats:
     """Return the time in which each layout's chips send or receive the cache of a prompt. [s]"""
     site, beyond = grid.site, grid.scenario.hardware.links.scale_out

@@ -15,6 +15,7 @@ _BUSY = 1.0 - np.geomspace(1.0, 1e-4, 512)
 longer than they are. [1]"""
 
 _FEW = 32  # slots
+_STEPS = 2 ** np.arange(len(_BUSY).bit_length() - 2, -1, -1)  # of a bisection of these
 _SLACK = 1e-9  # of a replica, so that a rate which one carries exactly is not given two
 _LEAST_BUSY = 1e-6  # what is planned at least: a limit that leaves no time to wait needs it
 _WAIT_OF_THE_LATE = 0.1
@@ -50,15 +51,13 @@ class Slots:
 
     def waits(self, kind: Ints | int, level: Ints) -> Floats:
         """Return the waits of rows at tabled utilizations, by their positions. [1]"""
-        waits = self._waits[kind, level]
+        places = kind * len(_BUSY) + level
+        waits = self._waits.take(places)
         is_new = np.isnan(waits)
-        if np.any(is_new):
-            kind, level = np.broadcast_arrays(kind, level)
-            row, column = np.divmod(
-                np.unique(kind[is_new] * len(_BUSY) + level[is_new]), len(_BUSY)
-            )
+        if is_new.any():
+            row, column = np.divmod(np.unique(places[is_new]), len(_BUSY))
             self._waits[row, column] = self._computed(self._counts[row], _BUSY[column])
-            waits = self._waits[kind, level]
+            waits = self._waits.take(places)
         return np.asarray(waits)
 
 
@@ -96,13 +95,10 @@ class Queues:
 
     def most(self, slack: Floats) -> Floats:
         """Return the most utilization at which the waits are within a time above 0. [1]"""
-        low = np.zeros(np.shape(slack), dtype=int)
-        high = np.full(np.shape(slack), len(_BUSY))
-        while np.any(high - low > 1):  # the wait at low is within the time, and at high is not
-            middle = (low + high) // 2
-            is_within = self._at(middle) <= slack
-            low, high = np.where(is_within, middle, low), np.where(is_within, high, middle)
-        after = np.minimum(high, len(_BUSY) - 1)
+        low = np.zeros(np.shape(slack), dtype=int)  # where the wait is within the time
+        for step in _STEPS:
+            low += step * (self._at(low + step) <= slack)
+        after = np.minimum(low + 1, len(_BUSY) - 1)
         low_wait, next_wait = self._at(low), self._at(after)
         is_longer = next_wait > low_wait
         longer = np.where(is_longer, next_wait - low_wait, 1.0)

@@ -15,13 +15,10 @@ from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints
 from fastcalc.records.evaluated_points import EvaluatedPoints
 from fastcalc.search.plan.first_tokens import ClassFirstTokens, class_first_tokens
 from fastcalc.search.plan.fleet import Crew, Packing, bills, chips_within, crew_within
-from fastcalc.search.plan.pools import Pool, Pools, added, pools_of, transfer_seconds
+from fastcalc.search.plan.pools import KEPT, Pool, Pools, added, pools_of, transfer_seconds
 from fastcalc.search.plan.queues import Queues, needed, slots_of
 from fastcalc.search.plan.service import Objective, Service
 from fastcalc.search.sweep.grid import Grid, solved
-
-KEPT = 32
-"""Grids whose evaluation is kept: those of a chip are searched again at other speeds and rates."""
 
 _points = lru_cache(maxsize=KEPT)(solved)
 _ROUNDING = 1e-12  # of a limit: replicas as busy as it allows meet it
