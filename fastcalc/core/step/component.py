@@ -65,6 +65,12 @@ class Component:
             setattr(part, name, scaled(getattr(self, name), share))
         return part
 
+    def times(self, share: ArrayLike) -> "Component":
+        """Return a share of it, whatever it is, as one time. [1]"""
+        if is_nothing(self.seconds) or (isinstance(share, float) and share == 1.0):
+            return self
+        return Component(self.name, count=share, seconds_each=self.seconds)
+
     def by_limiter(self) -> tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]:
         """Return its time split into memory, compute, link and latency. [s]"""
         if is_nothing(self.compute_time):

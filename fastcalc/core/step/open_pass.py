@@ -29,18 +29,23 @@ class OpenPass:
 
     machine, chips : on which it runs, and how many of these [1]
     work : what it does, wherever its bytes live
-    same : what the chip works on in another pass that decodes the same sequences
+    same : another pass that decodes the same sequences
     """
 
     def __init__(
-        self, machine: Machine, chips: ArrayLike, work: PassWork, same: ChipWork | None = None
+        self,
+        machine: Machine,
+        chips: ArrayLike,
+        work: PassWork,
+        same: "OpenPass | None" = None,
     ) -> None:
         self.machine, self.chips, self.work, self._same = machine, chips, work, same
 
     @cached_property
     def _known(self) -> KnownParts:
         """What of it does not depend on where bytes live, on chips that run layer after layer."""
-        return KnownParts.of(self.work, self.machine.chip, self.machine.software, self._same)
+        same = self._same._known if self._same else None
+        return KnownParts.of(self.work, self.machine.chip, self.machine.software, same)
 
     @property
     def parts(self) -> ChipWork | None:

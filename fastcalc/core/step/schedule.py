@@ -17,7 +17,6 @@ from fastcalc.core.placement.best_split import best_split
 from fastcalc.core.placement.placement import AnyPlacement
 from fastcalc.core.placement.split import Split, asked_split
 from fastcalc.core.step.bound import Bound, bound_step
-from fastcalc.core.step.chip_work import ChipWork
 from fastcalc.core.step.component import Component, Step
 from fastcalc.core.step.host_use import tier_rates
 from fastcalc.core.step.open_pass import OpenPass
@@ -332,7 +331,7 @@ class Schedule:
             works.append((plain, drafted * share))
         return works
 
-    def _open(self, rows: PassInput, same: ChipWork | None = None) -> OpenPass:
+    def _open(self, rows: PassInput, same: OpenPass | None = None) -> OpenPass:
         work = count_pass(self.placement, rows, self.in_flight)
         return OpenPass(self.machine, self.placement.layout.chips, work, same)
 
@@ -346,7 +345,7 @@ class Schedule:
         """The pass that decodes and takes in a lump of prompts, wherever its bytes live."""
         replicas = self.placement.layout.dp
         rows = self._rows(self.streams, self.expert_sequences, self.lump, replicas)
-        return self._open(rows, self._decoding.parts)
+        return self._open(rows, self._decoding)
 
     @cached_property
     def _drafts(self) -> OpenPass | None:

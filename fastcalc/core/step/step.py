@@ -46,27 +46,37 @@ class KnownParts(NamedTuple):
 
     @classmethod
     def of(
-        cls, work: PassWork, chip: Chip, software: EngineParameters, same: ChipWork | None = None
+        cls,
+        work: PassWork,
+        chip: Chip,
+        software: EngineParameters,
+        same: "KnownParts | None" = None,
     ) -> "KnownParts":
         """Return these of a pass.
 
         same : of another pass that decodes the same sequences, with prompts or without
         """
-        parts = chip_work(work, chip, software, same)
-        all_reduce, exchange = messages(work, chip, software)
-        overheads = (
-            _floor(work, software),
-            all_reduce,
-            Component(
-                "rank wait",
-                count=2.0 * work.depth * (work.tp.ranks > 1),
-                seconds_each=software.rank_wait,
-            ),
-            exchange,
-            Component("sequences", count=work.sequences, seconds_each=software.sequence_overhead),
-        )
-        layers = tuple(cls.of(layer, chip, software) for _, layer in work.layer_passes or ())
-        known_parts = cls(parts, overheads, layers)
+        all_reduce, ranks = _all_reduce(work, chip, software), _rank_wait(work, software)
+        each = software.sequence_overhead
+        sequences = Component("sequences", count=work.sequences, seconds_each=each)
+
+        def parts_of(
+            layers: PassWork, like: KnownParts | None, share: ArrayLike = 1.0
+        ) -> KnownParts:
+            overheads = (
+                _floor(layers, software),
+                all_reduce.times(share),
+                ranks.times(share),
+                _exchange(layers, chip, software),
+                sequences,
+            )
+            return cls(chip_work(layers, chip, software, like and like.parts), overheads)
+
+        kinds = [layer for _, layer in work.layer_passes or ()]
+        # Every layer sums as many numbers.
+        shares = (layer.depth / work.depth for layer in kinds)
+        layers = map(parts_of, kinds, same.layers if same else [None] * len(kinds), shares)
+        known_parts = parts_of(work, same)._replace(layers=tuple(layers))
         if work.split is None:
             return known_parts
         return known_parts.opened(work, work.split.tiers, work.split.chips, chip, software)
@@ -236,6 +246,12 @@ def messages(work: PassWork, chip: Chip, software: EngineParameters) -> tuple[Co
     return _all_reduce(work, chip, software), _exchange(work, chip, software)
 
 
+def _rank_wait(work: PassWork, software: EngineParameters) -> Component:
+    """Return what the ranks of a group wait for each other, twice a layer."""
+    count = 2.0 * work.depth * (work.tp.ranks > 1)
+    return Component("rank wait", count=count, seconds_each=software.rank_wait)
+
+
 def _all_reduce(work: PassWork, chip: Chip, software: EngineParameters) -> Component:
     """Return two all-reduces a layer over the tensor-parallel group.
 
@@ -261,9 +277,9 @@ def _all_reduce(work: PassWork, chip: Chip, software: EngineParameters) -> Compo
 def _exchange(work: PassWork, chip: Chip, software: EngineParameters) -> Component:
     """Return tokens sent to the ranks of their experts and back, between replicas."""
     exchange = work.exchange
-    layers = work.routing.layers * exchange.happens
-    if is_nothing(layers):
+    if is_nothing(work.routing.layers):
         return idle("expert exchange")
+    layers = work.routing.layers * exchange.happens
     link = where(exchange.is_inside, chip.link, chip.link_out)
     hop = where(exchange.is_inside, 0.0, chip.hop)
     gathers = exchange.is_one_host * software.exchange_gathers
