@@ -1,6 +1,7 @@
 """Plans that hold at slow ends of ranges, and what it costs not to know speeds."""
 
 import json
+from functools import cache
 from statistics import NormalDist
 
 import numpy as np
@@ -198,6 +199,7 @@ def planned(**changes):
     return decide(grids, service), grids
 
 
+@cache
 def costs(**changes):
     """Return dollars a month of each chip, and of the API."""
     decision, _ = planned(**changes)

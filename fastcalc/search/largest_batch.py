@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import inf
 
 import numpy as np
@@ -10,6 +11,8 @@ from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.placement import Placement, Placements
 from fastcalc.core.scenario import Outcome
 from fastcalc.core.smaller_batch import ROUNDING, speeds, speeds_at_most, speeds_by_memory
+from fastcalc.core.step.bound import Bound
+from fastcalc.core.step.component import Step
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas.money import usd_per_million
@@ -17,7 +20,7 @@ from fastcalc.formulas.types import ArrayLike, Floats
 from fastcalc.search.space import Space
 
 _GRID = 1024  # batches tried at once: a thousand take little longer than one
-_STEPS = 4  # batches to an octave that say what a layout may come to
+_STEPS = 2  # batches to an octave that say what a layout may come to
 
 
 def by_octaves(
@@ -42,16 +45,40 @@ def by_octaves(
 
 @dataclass(frozen=True)
 class Reach:
-    """How a search for a speed ended: the cheapest point, or the fastest user and the bound."""
+    """How a search for a speed ended: the cheapest point, or the fastest user and the bound.
+
+    alone : one user on each layout; None where none holds a sequence, or a point was chosen
+    speed : that every user was to get [1/s]
+    """
 
     outcome: Outcome | None
-    fastest: float = 0.0
-    bound: float = 0.0
+    alone: Schedule | None = None
+    speed: float = 0.0
+
+    @cached_property
+    def fastest(self) -> float:
+        """What one user gets on the fastest layout. [1/s]"""
+        return 0.0 if self.alone is None else float(self._user_speeds(self.alone.decode).max())
+
+    @cached_property
+    def bound(self) -> float:
+        """The highest bound of the layouts that are too slow. [1/s]"""
+        if self.alone is None:
+            return 0.0
+        is_slow = self._user_speeds(self.alone.decode) < self.speed * (1.0 - ROUNDING)
+        return float(self._user_speeds(self.alone.bound())[is_slow].max(initial=0.0))
 
     @property
     def is_placed(self) -> bool:
         """True where at least one layout holds a sequence."""
         return self.bound > 0.0
+
+    def _user_speeds(self, timed: Step | Bound) -> Floats:
+        """Return what one user gets on each layout. [1/s]"""
+        assert self.alone is not None
+        shape = (*np.shape(self.alone.placement.layout.chips)[:-1], 1)
+        tokens = self.alone.traffic.speculation.tokens_per_pass
+        return np.asarray(tokens / np.broadcast_to(timed.seconds, shape))
 
 
 def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float = inf) -> Reach:
@@ -81,13 +108,9 @@ def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float
             lowest_usd, point = scale / total, (layout, batch)
     if point is not None:
         return Reach(space.at(*point))
-    alone = Schedule(space.site.place_all(candidates, axes=1), traffic, np.ones(1))
-    user_speeds, bounds = (
-        traffic.speculation.tokens_per_pass / np.broadcast_to(seconds, (len(candidates), 1))
-        for seconds in (alone.decode.seconds, alone.bound().seconds)
+    return Reach(
+        None, Schedule(space.site.place_all(candidates, axes=1), traffic, np.ones(1)), speed
     )
-    is_slow = user_speeds < speed * (1.0 - ROUNDING)
-    return Reach(None, float(user_speeds.max()), float(bounds[is_slow].max(initial=0.0)))
 
 
 def least_usd(

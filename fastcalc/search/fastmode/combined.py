@@ -39,7 +39,7 @@ COUNTS = {2: "two-tricks", 3: "three-tricks", 4: "four-tricks"}
 """Tricks at once, and what they are called."""
 
 _KEPT = {0: 1.0, **PUBLISHED}  # tokens of a pass by drafts
-_STEPS = 8  # batches to an octave that say what a place may come to
+_STEPS = 4  # batches to an octave that say what a place may come to
 
 
 class _OnLayouts(NamedTuple):
