@@ -55,6 +55,12 @@ def once() -> Iterator[None]:
         yield
 
 
+def pytest_sessionfinish() -> None:
+    """Look for leaked files once: pytest looks five times through all that is kept."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture
 def without_regret(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plans that leave out what unknown speeds cost, which takes as long; test_confidence has it."""
