@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fastcalc.formulas.money import HOURS_PER_MONTH
-from fastcalc.search.plan.class_fleet import OwnedChips, class_fleet
+from fastcalc.report.plan_classes import refusals
+from fastcalc.search.plan.class_fleet import OwnedForClasses, class_fleet
 from fastcalc.search.plan.class_search import ClassSearch
 from fastcalc.search.plan.service import Service
 from tests.strategies import examples
@@ -97,24 +98,49 @@ def test_owned_chips_first_and_the_rest_on_top():
         search_of(classes, [chip], "llama-3.1-8b", [LAYOUTS[0]]) for chip in ("h100-sxm", "b200")
     )
     hardware = owned.grids_for(classes, Service(1.0, 1.0).of_classes(classes, 1.0), None)[0]
-    chips = OwnedChips(hardware.scenario.hardware, 2, 1.0, owned)
+    chips = OwnedForClasses(hardware.scenario.hardware, 2, 1.0, owned)
     service = Service(1.0, 1.0)
-    alone = class_fleet([chips], rented, service, None)
+    alone = class_fleet([chips], rented, service)
     assert (
         alone.requests == owned.carried(replace(service, max_chips=2, objective="chips"), None).rate
     )
     rate = 3.0 * alone.requests
-    both = class_fleet([chips], rented, service, rate)
+    both = class_fleet([chips], rented, replace(service, rate=rate))
     assert [share.requests for share in both.shares] == pytest.approx(
         [alone.requests, 2.0 * alone.requests]
     )
     assert both.is_enough
-    budget = (
-        2 * HOURS_PER_MONTH
-        + 0.01
-        + sum(pool.plan.usd_per_month for pool in both.shares[1].sharing.pools)
-    )
-    assert class_fleet([chips], rented, replace(service, budget=budget), rate).is_enough
-    less = class_fleet([chips], rented, replace(service, budget=budget - 1.0), rate)
+    bill = sum(pool.plan.usd_per_month for pool in both.shares[1].sharing.pools)
+    budget = 2 * HOURS_PER_MONTH + bill + 0.01
+    assert class_fleet([chips], rented, replace(service, budget=budget, rate=rate)).is_enough
+    less = class_fleet([chips], rented, replace(service, budget=budget - 1.0, rate=rate))
     assert not less.is_enough
-    assert less.shares[1].sharing.beyond
+    assert less.shares[1].sharing.needed == {"budget": pytest.approx(bill)}
+    (sentence,) = [words for words in refusals(less) if "all classes together" in words]
+    with_more = float(sentence.split("budget\ue002")[-1].split("/month")[0])
+    assert budget - 1.0 < with_more < budget * 1.01
+    # Two at 1 USD an hour are 1,460 a month, used or not, whatever they carry.
+    poor = class_fleet([chips], rented, replace(service, budget=1459.0))
+    assert poor.carries_all
+    assert not poor.is_enough
+    assert "$1,460 a month, used or not" in refusals(poor)[0]
+
+
+def test_a_power_runs_whole_nodes_of_owned_chips():
+    """Eight at 1,730 W are 13,840: 27 kW hold a node of two, and fifteen chips where these count.
+
+    What a node of a mix carries is what eight such chips carry.
+    """
+    classes = classes_of([((2000.0, 500.0), 0.0, 2.0, 0.05), ((200.0, 50.0), 0.0, 2.0, 0.05)])
+    search = search_of(classes, ["h100-sxm"], "llama-3.1-8b", [LAYOUTS[0]])
+    hardware = search.grids_for(classes, Service(1.0, 1.0).of_classes(classes, 1.0), None)[0]
+
+    def fleet(chips, in_nodes, power=math.inf):
+        owned = OwnedForClasses(hardware.scenario.hardware, chips, 1.0, search)
+        return class_fleet([owned], search, Service(1.0, 1.0, power=power, in_nodes=in_nodes))
+
+    eight, fifteen = (fleet(count, in_nodes=False).requests for count in (8, 15))
+    assert fleet(16, in_nodes=True, power=27_000.0).requests == pytest.approx(eight)
+    assert fleet(16, in_nodes=False, power=27_000.0).requests == pytest.approx(fifteen)
+    assert fleet(16, in_nodes=True, power=27_000.0).used("power") == pytest.approx(8 * 1730.0)
+    assert fleet(16, in_nodes=True, power=13_000.0).requests == 0.0

@@ -19,7 +19,7 @@ from fastcalc.requests.means import owned_chips, usd_a_month, watts
 from fastcalc.search.plan.candidates import candidates
 from fastcalc.search.plan.cheapest_plans import decide
 from fastcalc.search.plan.fleet import Crew, Packing, crew_within
-from fastcalc.search.plan.fleet_plan import Owned, carried_by, fleet_plan
+from fastcalc.search.plan.fleet_plan import Owned, carried_by, fleet_plan, with_next_node
 from fastcalc.search.plan.pools import Pool, Pools
 from fastcalc.search.plan.relax_fleet import fewest_owned, least_relaxed_of_fleet
 from fastcalc.search.plan.service import Service
@@ -228,7 +228,7 @@ def test_replicas_and_a_pool_carry_what_the_slower_does():
 
 def owned(chip, chips, service):
     grid = grid_of(chip, "llama-3.1-8b", service, [Layout()], [1, 64, 512])
-    return Owned(grid.scenario.hardware, chips, [grid])
+    return Owned(grid.scenario.hardware, chips, 1.0, [grid])
 
 
 def test_owned_chips_first_and_the_cheapest_on_top():
@@ -276,16 +276,42 @@ def test_each_limit_of_a_fleet_is_relaxed_to_the_least(limits):
     kind = replace(kind, grids=grids[:1])
     fleet = fleet_plan([kind], grids, service)
     assert not fleet.is_enough
-    relaxed = least_relaxed_of_fleet(fleet, [kind], grids)
+    relaxed = least_relaxed_of_fleet(fleet, grids)
     for name, value in relaxed.items():
         stricter = value - 1 if name == "chips" else value * 0.99
         for limit, is_enough in ((value * (1 + 1e-9), True), (stricter, False)):
             attempt = fleet_plan([kind], grids, service.limited({name: limit}))
             assert attempt.is_enough is is_enough, (name, limit)
-    for chips in fewest_owned([kind], grids, service).values():
+    for chips in fewest_owned(fleet, grids).values():
         for count, is_enough in ((chips, True), (chips - kind.node_chips, False)):
             more = replace(kind, chips=count)
             assert fleet_plan([more], grids, service).is_enough is is_enough, count
+
+
+@pytest.mark.parametrize(("kilowatts", "nodes"), [(13.0, 0), (15.0, 1), (27.0, 1), (28.0, 2)])
+def test_a_power_is_of_all_deployments_of_owned_chips(kilowatts, nodes):
+    """Sixteen in two nodes of eight at 1,730 W, 13,840 a node, carry most as two deployments."""
+    service = Service(1000.0, 1000.0, tpot=0.03, in_nodes=True)
+    grid = candidates(scenario("h100-sxm", "gpt-oss-120b"), prompt=1000.0, output=1000.0)
+    kind = Owned(grid.scenario.hardware, 16, 1.0, [grid])
+    fleet = fleet_plan([kind], list, replace(service, power=kilowatts * 1e3))
+    assert fleet.used("power") == pytest.approx(nodes * 13_840.0)
+    assert fleet.requests == pytest.approx(nodes * kind.requests(service, 8))
+    assert sum(share.chips_left for share in fleet.shares) == 16 - 8 * nodes
+    assert with_next_node(fleet).get("h100-sxm", 0.0) == pytest.approx(fleet.requests)
+
+
+@pytest.mark.parametrize("share_of_rate", [None, 0.5, 2.0])
+def test_owned_chips_cost_all_of_a_budget_whether_used_or_not(share_of_rate):
+    """Four at 1 USD an hour are 2,920 a month: no budget below that is enough."""
+    service = Service(1000.0, 500.0, tpot=0.05)
+    kind = owned("h100-sxm", 4, service)
+    rate = share_of_rate and share_of_rate * kind.requests(service, 4)
+    poor = fleet_plan([kind], kind.grids, replace(service, rate=rate, budget=2919.0))
+    assert not poor.is_enough
+    assert poor.used("budget") == 4 * MONTH
+    alone = fleet_plan([kind], (), replace(service, rate=rate, budget=2920.0))
+    assert alone.is_enough is (share_of_rate != 2.0)
 
 
 @pytest.mark.parametrize("node", [("h100-sxm", 8), ("wse-3", 1), ("rtx-4090", 8), ("gb200", 72)])
@@ -320,10 +346,9 @@ def test_owned_chips_may_cost_nothing_and_cost_what_owning_does(fastcalc):
     assert free[0]["usd_per_month"] == free[0]["service_usd_per_mtok_total"] == 0
     paid = fc.plan("llama-3.1-70b", **options)
     assert paid[0]["service_usd_per_hour"] == pytest.approx(16 * (26000 / 35040 + 1.73 * 0.08))
-    words = "owned chips alone cost $10,283 a month, above the budget: none is rented"
-    for budget, is_over in (("10k/month", True), ("10.3k/month", False)):
-        poor = fc.plan("llama-3.1-70b", budget=budget, **options)
-        assert (words in str(poor)) is is_over
+    refused = fc.plan("llama-3.1-70b", budget="10k/month", **options)
+    assert "cost $10,283 a month, used or not" in refused.notes[0]
+    poor = fc.plan("llama-3.1-70b", budget="10.3k/month", **options)
     # A node on top is 8 x 2.95 x 730 = 17,228 USD: with the owned chips 27,511, rounded up.
     assert poor.details["shares"][1]["relax"] == ["budget='27600/month'"]
     assert "chips to rent carry nothing" in " ".join(poor.notes)
@@ -361,7 +386,7 @@ def test_a_fleet_is_divided_where_several_deployments_carry_more():
     """Sixteen and eight chips carry more apart than 24 at once, and no division does better."""
     service = Service(4000.0, 1000.0, ttft=1.0, tpot=0.025)
     grid = candidates(scenario("h100-sxm", "llama-3.1-70b"), prompt=4000.0, output=1000.0)
-    kind = Owned(grid.scenario.hardware, 24, [grid])
+    kind = Owned(grid.scenario.hardware, 24, 1.0, [grid])
     alone = {count: kind.requests(service, count) for count in (8, 16, 24)}
     requests = max(alone[24], alone[16] + alone[8], 3 * alone[8])
     assert requests > alone[24] > alone[16]
@@ -370,7 +395,7 @@ def test_a_fleet_is_divided_where_several_deployments_carry_more():
     assert [share.chips for share in fleet.shares] == [16, 8]
     # What a node more adds to sixteen is what all 24 carry.
     sixteen = fleet_plan([replace(kind, chips=16)], list, service)
-    assert sixteen.with_next_node == {"h100-sxm": pytest.approx(requests)}
+    assert with_next_node(sixteen) == {"h100-sxm": pytest.approx(requests)}
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from fastcalc.report import plan_table
 from fastcalc.requests.search import FindPlans
 from fastcalc.search.caches import CachedDeployment
 from fastcalc.search.plan.candidates import candidates
-from fastcalc.search.plan.class_fleet import ClassFleet, ClassShare, OwnedChips, class_fleet
+from fastcalc.search.plan.class_fleet import ClassFleet, ClassShare, OwnedForClasses, class_fleet
 from fastcalc.search.plan.class_search import Classes, ClassSearch
 from fastcalc.search.plan.service import Service
 from fastcalc.search.plan.sharing import Sharing
@@ -46,9 +46,10 @@ def run(request: FindPlans) -> CommandAnswer:
             sharing = settled(
                 people, lambda rate: deployments.search.carried(service, rate), _request_seconds
             )
-            return ClassFleet(None, (ClassShare(sharing),))
+            return ClassFleet(service, (), (ClassShare(sharing),))
         owned = [deployments.owned(chip, count, prices.get(chip)) for chip, count in counts.items()]
-        return class_fleet(owned, deployments.search, service, deployments.rate)
+        at_rate = replace(service, rate=deployments.rate)
+        return class_fleet(owned, deployments.search, at_rate)
 
     assert request.traffic is not None
     recorded = read_workload(Path(request.traffic), ttft=service.ttft, tpot=service.tpot)
@@ -156,7 +157,7 @@ class _Deployments:
         """What finds pools among them."""
         return ClassSearch(self.traffic.classes, self._grids_for, self._may_share)
 
-    def owned(self, chip: str, count: int, usd: float | None) -> OwnedChips:
+    def owned(self, chip: str, count: int, usd: float | None) -> OwnedForClasses:
         """Return chips that are owned, at their cost of ownership or at a price of an hour."""
         alone = replace(self.request, on=(owned_as_typed(self.request, chip),), price=None)
         of_chip = {} if usd is None else {chip: usd}
@@ -164,7 +165,7 @@ class _Deployments:
         pricing = replace(terms, basis="tco", offer=None, user_prices=of_chip)
         hardware = loading.catalogue(self.request).hardware(chip)
         search = _Deployments(alone, self.service, self.notes, self.traffic, pricing).search
-        return OwnedChips(hardware, count, pricing.per_chip_hour(hardware), search)
+        return OwnedForClasses(hardware, count, pricing.per_chip_hour(hardware), search)
 
     @cached_property
     def rate(self) -> float | None:

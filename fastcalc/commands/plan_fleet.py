@@ -37,7 +37,7 @@ def run(request: FindPlans) -> CommandAnswer:
     fleet = settled(people, fleet_at, _request_seconds) if people else fleet_at(service.rate)
     typed, phrase = plan.typed_of(request), plan.phrase(request, fleet.service)
     if not fleet.is_enough:
-        return _refused(request, fleet, owned, rented(), typed, notes)
+        return _refused(request, fleet, rented(), typed, notes)
     if request.emit is not None:
         return plan.started(
             request,
@@ -60,21 +60,20 @@ def run(request: FindPlans) -> CommandAnswer:
 def _refused(
     request: FindPlans,
     fleet: FleetPlan,
-    owned: list[Owned],
     rented: Grids,
     typed: commands.Typed,
     notes: list[str],
 ) -> CommandAnswer:
     """Return what the fleet carries, and what each limit alone would have to be."""
     service = fleet.service
-    relaxed, most = least_relaxed_of_fleet(fleet, owned, rented), fleet.requests
+    relaxed, most = least_relaxed_of_fleet(fleet, rented), fleet.requests
     on_top = carried_on_top(fleet, rented)
     if on_top is not None:
         most += max(plan.requests for plan in on_top.in_order)
         rented = of_chips_in(on_top, rented)
     if service.rate is not None and most and request.people is None:
         relaxed["rate"] = most
-    options = plan_fleet.options(relaxed, fewest_owned(owned, rented, service), service)
+    options = plan_fleet.options(relaxed, fewest_owned(fleet, rented), service)
     return no_answer(
         plan_fleet.refusals(fleet, most, options),
         plan_columns.KEYS,
@@ -154,7 +153,8 @@ def _owned(
     of_chip = {chip: prices[chip]} if chip in prices else {}
     pricing = replace(loading.basis_of(request), basis="tco", offer=None, user_prices=of_chip)
     priced = [grid.part(scenario=replace(grid.scenario, pricing=pricing)) for grid in grids]
-    return Owned(loading.catalogue(request).hardware(typed), count, priced)
+    hardware = loading.catalogue(request).hardware(typed)
+    return Owned(hardware, count, pricing.per_chip_hour(hardware), priced)
 
 
 def _rented(

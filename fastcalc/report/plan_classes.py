@@ -1,6 +1,5 @@
 """Plans for classes of requests: which pools of replicas there are, and what each class gets."""
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,7 +8,6 @@ from typing import Any
 
 from fastcalc.core.load import Percentiles, Spread
 from fastcalc.core.request_class import RequestClass
-from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.records.columns import Column
 from fastcalc.report import plan_notes, record_tables
 from fastcalc.report.commands import Typed
@@ -20,16 +18,15 @@ from fastcalc.report.percentiles import in_words, percentile_record
 from fastcalc.report.plan import assumptions, notes, unrounded
 from fastcalc.report.plan_api import api_notes
 from fastcalc.report.plan_columns import KEYS as PLAN_KEYS
-from fastcalc.report.plan_fleet import over_budget, owning
-from fastcalc.report.plan_refusal import limit_as_option, refusal
+from fastcalc.report.plan_fleet import owning
+from fastcalc.report.plan_refusal import limit_as_option, over_budget, refusal
 from fastcalc.report.plan_table import columns
 from fastcalc.report.records import Record, plain, plainly
 from fastcalc.report.servers.script import script
 from fastcalc.search.plan.class_fleet import ClassFleet, ClassShare
-from fastcalc.search.plan.decision import Decision
 from fastcalc.search.plan.random_load import random_load
 from fastcalc.search.plan.service import Service
-from fastcalc.search.plan.sharing import Pools, ReplicaPool, Sharing, amounts
+from fastcalc.search.plan.sharing import Pools, ReplicaPool, Sharing
 
 CLASSES = Column[Any]("classes", "text", "of requests that the replicas serve", lambda _: None)
 KEYS = (*PLAN_KEYS, CLASSES.key)
@@ -132,7 +129,7 @@ class Answer:
             "classes": [_class_record(served) for served in self._served],
             "sharing": _sharings(self.fleet.shares[-1].sharing),
             "requests_per_s": plain(self.fleet.requests),
-            "rate": plain(self.fleet.rate),
+            "rate": plain(self.fleet.service.rate),
             "shares": [
                 {
                     "owned_chips": share.owned and share.owned.chips,
@@ -192,47 +189,34 @@ class Answer:
     def _title(self) -> Title:
         """Return what carries how much of the traffic, in a sentence."""
         fleet, mix = self.fleet, f"{number(self.fleet.requests)} requests/s of {self.file}"
-        if fleet.rate is not None and not fleet.is_enough:
-            share = number(fleet.requests / fleet.rate * 100.0)
+        rate = fleet.service.rate
+        if rate is not None and not fleet.carries_all:
+            share = number(fleet.requests / rate * 100.0)
             mix = (
-                f"{number(fleet.requests)} of {number(fleet.rate)} requests/s ({share} %) of "
-                f"{self.file}"
+                f"{number(fleet.requests)} of {number(rate)} requests/s ({share} %) of {self.file}"
             )
         owned = [(share.owned, share.requests) for share in fleet.shares if share.owned]
         rented = [share.sharing.pools for share in fleet.shares if not share.owned]
         pools = next((pools for pools in rented if pools), ())
         chips = " + ".join(dict.fromkeys(pool.plan.scenario.hardware.id for pool in pools))
-        if not owned and fleet.is_enough and fleet.rate is not None:
+        if not owned and fleet.carries_all and rate is not None:
             return Title(chips, f"{_phrase(pools)} for {listed(self._models)}, {mix}")
         if not owned:
             return Title(chips, f"{_phrase(pools)}, carry {mix}, for {listed(self._models)}")
         name = listed([f"{kind.chips:,} {kind.hardware.id}" for kind, _ in owned])
         if pools:
             alone = number(sum(requests for _, requests in owned))
-            month = self._usd_per_month
+            month = fleet.usd_per_month
             in_all = "" if month is None else f" (${dollars(month)} in all)"
             top = f"with {chips} on top, {_phrase(pools)}{in_all}"
             mix = f"{alone} requests/s; {top}, {mix}"
         return Title(name, f"carry {mix}, for {listed(self._models)}")
 
-    @property
-    def _usd_per_month(self) -> float | None:
-        """What the chips cost, all owned ones whether used or not. [USD]"""
-        hours: list[float | None] = []
-        for share in self.fleet.shares:
-            if share.owned is None:
-                hours += [pool.plan.usd_per_hour for pool in share.sharing.pools]
-            else:
-                usd = share.owned.usd_per_hour
-                hours.append(None if usd is None else usd * share.owned.chips)
-        priced = [usd for usd in hours if usd is not None]
-        return sum(priced) * HOURS_PER_MONTH if len(priced) == len(hours) else None
-
     def _bills(self) -> Iterator[str]:
         """Say what an API charges for the same, and what chips cost that serve or are left."""
         capacity = sum(share.sharing.requests for share in self.fleet.shares)
-        yield from over_budget(self._usd_per_month, self.service.budget)
-        yield from api_notes(self.service, self.fleet.requests, capacity, self._usd_per_month)
+        month = self.fleet.usd_per_month
+        yield from api_notes(self.service, self.fleet.requests, capacity, month)
         for share in self.fleet.shares:
             plans = [pool.plan for pool in share.sharing.pools]
             if share.owned is None and plans:
@@ -271,42 +255,34 @@ def refusals(fleet: ClassFleet) -> list[str]:
     """Say what a fleet that is not enough carries, and why no more."""
     if fleet.is_enough:
         return []
-    sentences = []
+    sentences = over_budget(fleet)
+    if fleet.carries_all:
+        return sentences
     for share in fleet.shares:
         if share.owned is None or not share.requests:
             chips = f"{share.owned.chips:,} {share.owned.hardware.id}: " if share.owned else ""
             sentences += [f"{chips}{reason}" for reason in _reasons(fleet, share)]
-    if fleet.requests and fleet.rate:
-        sentences.insert(0, f"{number(fleet.requests)} of {number(fleet.rate)} requests/s")
+    if fleet.requests and fleet.service.rate:
+        sentences.insert(0, f"{number(fleet.requests)} of {number(fleet.service.rate)} requests/s")
     return sentences
 
 
 def _reasons(fleet: ClassFleet, share: ClassShare) -> list[str]:
     """Return why some chips do not carry all classes, and which limit to relax to what."""
-    sharing, used = share.sharing, Counter[str]()
-    if share.owned is None:
-        for share in fleet.shares:
-            used.update(share.used_by_owned)
+    sharing = share.sharing
     if sharing.unserved:
-        return [
-            f"'{pool.classes[0].name}': {refusal(_with_used(pool.decision, used))}"
-            for pool in sharing.unserved
-        ]
-    if not sharing.beyond:
-        return []
-    service = sharing.beyond[0].decision.service
+        return [f"'{pool.classes[0].name}': {refusal(pool.decision)}" for pool in sharing.unserved]
+    owned = share.owned.hardware.id if share.owned else None
     options = [
-        limit_as_option(name, amount + used[name], service)
-        for name, amount in amounts(sharing.beyond).items()
-        if amount > service.limits[name]
+        limit_as_option(name, _in_all(fleet, share, name) + amount, fleet.service, owned)
+        for name, amount in sharing.needed.items()
     ]
-    return [f"all classes together would with {' and '.join(options)}"]
+    return [f"all classes together would with {' and '.join(options)}"] if options else []
 
 
-def _with_used(decision: Decision, used: Counter[str]) -> Decision:
-    """Return a decision whose limits would have to hold what owned chips use, too."""
-    relaxed = {name: value + used[name] for name, value in decision.relaxed.items()}
-    return replace(decision, relaxed=relaxed)
+def _in_all(fleet: ClassFleet, share: ClassShare, name: str) -> float:
+    """Return how much of a limit all but a share of rented chips take; of chips none do."""
+    return 0.0 if name == "chips" else fleet.used(name) - share.used(name)
 
 
 def _sharings(sharing: Sharing) -> Record:

@@ -14,18 +14,16 @@ from fastcalc.report.console import Part, Screen, Title, on_one_screen
 from fastcalc.report.headings import TableColumn
 from fastcalc.report.numbers_as_text import counted, dollars, listed, many, number
 from fastcalc.report.plan_api import api_notes
-from fastcalc.report.plan_refusal import limit_as_option, refusal
+from fastcalc.report.plan_refusal import limit_as_option, over_budget, refusal
 from fastcalc.report.ranked_plan import RankedPlan, tpot_range
 from fastcalc.report.records import Record, plain, plainly
 from fastcalc.search.plan.decision import FEWER_BITS, Plan
-from fastcalc.search.plan.fleet_plan import FleetPlan, Share
+from fastcalc.search.plan.fleet_plan import FleetPlan, Share, with_next_node
 from fastcalc.search.plan.service import Service
 from fastcalc.search.plan.verdict import Verdict
 
 _ALTERNATIVES, _RENTED, _OTHERS = 2, 1, 4
 """Further plans of chips that are owned, rented plans where some are, and other chips to rent."""
-
-_ROUNDING = 1e-6  # of a budget that is spent to the last chip
 
 
 def unrounded(fleet: FleetPlan, top: int, typed: Typed) -> list[Record]:
@@ -70,7 +68,7 @@ def _count(share: Share) -> int | None:
 
 def _grown(fleet: FleetPlan) -> dict[str, float]:
     """Return what a node more of each owned chip would make the fleet carry, where all serve."""
-    return fleet.with_next_node if fleet.service.rate is None else {}
+    return with_next_node(fleet) if fleet.service.rate is None else {}
 
 
 def options(relaxed: dict[str, float], owned: dict[str, int], service: Service) -> list[str]:
@@ -89,11 +87,14 @@ def refusals(fleet: FleetPlan, most: float, would_do: list[str]) -> list[str]:
     most : requests that it carries within its means [1/s]
     would_do : options that would, each alone
     """
-    sentences = []
+    sentences = over_budget(fleet)
+    if fleet.carries_all:
+        return sentences
     if most and fleet.service.rate:
         owned = _owned_chips(fleet)
         within = f"{owned} and what may be rented" if owned else "these means"
-        sentences = [f"{within} carry {number(most)} of {number(fleet.service.rate)} requests/s"]
+        carried = f"{number(most)} of {number(fleet.service.rate)} requests/s"
+        sentences.append(f"{within} carry {carried}")
     if would_do:
         return [*sentences, f"it would do with {', or '.join(would_do)}"]
     for share in fleet.shares:
@@ -121,9 +122,6 @@ def parts(fleet: FleetPlan, top: int, phrase: str, typed: Typed, screen: Screen)
     nodes = plan_table.IN_NODES if any(chosen.node_chips > 1 for chosen in shown) else ""
     key = plan_table.with_marks(_KEY + nodes + changed, table)
     short_notes = [
-        *over_budget(
-            sum(share.used("budget") for share in fleet.shares if share.owned), fleet.service.budget
-        ),
         *_against_api(fleet),
         *_next_nodes(fleet),
         *(note for share in fleet.shares for note in _notes(share)),
@@ -230,22 +228,13 @@ def _columns(fleet: FleetPlan, shown: list[Plan], screen: Screen) -> list[TableC
 
 def _against_api(fleet: FleetPlan) -> Iterator[str]:
     """Say what an API charges for what a fleet carries; all owned chips count, used or not."""
-    month, capacity = 0.0, 0.0
-    for share in fleet.shares:
-        if share.plan is not None:
-            scenario = share.plan.scenario
-            per_hour = scenario.pricing.per_chip_hour(scenario.hardware)
-            if per_hour is None:
-                return
-            chips = share.chips if share.owned else share.plan.values["chips"]
-            month += per_hour * chips * HOURS_PER_MONTH
-            capacity += share.plan.requests
-    yield from api_notes(fleet.service, fleet.requests, capacity, month)
+    capacity = sum(share.plan.requests for share in fleet.shares if share.plan)
+    yield from api_notes(fleet.service, fleet.requests, capacity, fleet.usd_per_month)
 
 
 def _next_nodes(fleet: FleetPlan) -> Iterator[str]:
     """Say what one more node of each kind of owned chip would add."""
-    owned = {share.owned.hardware.id: share.owned for share in fleet.shares if share.owned}
+    owned = {kind.hardware.id: kind for kind in fleet.owned}
     for chip, carried in _grown(fleet).items():
         node = counted(owned[chip].node_chips, chip)
         yield (
@@ -279,15 +268,6 @@ def _bill(share: Share) -> Iterator[str]:
     service = share.decision.service
     tokens = share.requests * (service.prompt + service.output)
     yield owning(share.plan, share.chips, tokens)
-
-
-def over_budget(usd: float | None, budget: float) -> Iterator[str]:
-    """Say where owned chips alone, which cost whether used or not, cost more than a budget.
-
-    usd, budget : of a month
-    """
-    if usd is not None and usd > budget * (1.0 + _ROUNDING):
-        yield f"owned chips alone cost ${dollars(usd)} a month, above the budget: none is rented"
 
 
 def owning(chosen: Plan, chips: int, tokens: float) -> str:

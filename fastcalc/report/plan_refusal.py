@@ -1,11 +1,13 @@
 """Why there is no plan, and which limit to relax to what."""
 
 from math import inf
+from typing import Any
 
 from fastcalc.mentions import option
-from fastcalc.report.numbers_as_text import listed, many, number
+from fastcalc.report.numbers_as_text import dollars, listed, many, number
 from fastcalc.report.rounding import rounded_down, rounded_up
 from fastcalc.search.plan.decision import REASONS, Decision
+from fastcalc.search.plan.owned import Fleet
 from fastcalc.search.plan.service import Service
 
 FIELDS = {
@@ -51,6 +53,18 @@ def refusal(decision: Decision, owned: str | None = None) -> str:
         chips_unknown, how = unknown_chips(decision)
         sentence += f"; {chips_unknown}, which might meet it: {how}"
     return sentence
+
+
+def over_budget(fleet: Fleet[Any]) -> list[str]:
+    """Say what owned chips cost where that alone is more than the budget."""
+    if fleet.is_within:
+        return []
+    usd, service = fleet.used("budget"), fleet.service
+    needed = limit_as_option("budget", usd, service)
+    return [
+        f"all owned chips together cost ${dollars(usd)} a month, used or not, which is more than "
+        f"the budget: it takes {needed}"
+    ]
 
 
 def most_carried(carried: Decision, service: Service) -> str:

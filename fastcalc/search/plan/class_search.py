@@ -40,8 +40,8 @@ class ClassSearch:
     def carried(self, service: Service, rate: float | None) -> Sharing:
         """Return the pools for a rate within the means of a service, or for the most that they can.
 
-        In fewer bits than were asked for only where they carry nothing otherwise. Of pools that
-        are not enough, what is missing is said as `beyond`.
+        In fewer bits than were asked for only where they carry nothing otherwise. Where they are
+        not enough, `needed` is what would be.
 
         rate : of all classes; None for the most that there is [1/s]
         """
@@ -56,14 +56,14 @@ class ClassSearch:
             chosen = chosen or _most(options, service, rate or inf)
             if chosen is not None:
                 return self._sharing(chosen, options, service, rate or chosen.rate)
-        rate = rate or _FIRST
-        singles = [
-            ReplicaPool((kind,), self._decide_for(service, rate, (kind,), None))
+        served = {kind for group in groups.values() for kind in group.classes}
+        unserved = tuple(
+            self._alone(kind, _without_means(service), rate or _FIRST)
             for kind in self.classes
-        ]
-        unserved = tuple(pool for pool in singles if pool.cost == inf)
-        beyond = _cheapest(options, rate)
-        return Sharing((), None, None, unserved, self._pools(beyond, service) if beyond else ())
+            if kind not in served
+        )
+        needed = {} if unserved else _needed(options, rate or _LEAST, service)
+        return Sharing((), None, None, unserved, needed)
 
     def _groups(self, service: Service, *, is_narrow: bool) -> "dict[int, _Group]":
         """Return the classes that may share replicas, and how, by the bits of their places.
@@ -100,16 +100,15 @@ class ClassSearch:
         def pools_of(groups: int) -> Pools | None:
             alike = [option for option in options if len(option) == groups]
             cheapest = _cheapest(alike, chosen.rate)  # whether or not the means allow them
-            unlimited = replace(service, max_chips=inf, budget=inf, power=inf)
-            return self._pools(cheapest, unlimited) if cheapest else None
+            return self._pools(cheapest, _without_means(service)) if cheapest else None
 
-        beyond = _cheapest(options, rate) if rate > chosen.rate * _STEP else None
+        is_short = rate > chosen.rate * _STEP
         return Sharing(
             pools=self._pools(chosen, service),
             shared_by_all=pools_of(1),
             one_each=pools_of(len(self.classes)),
             unserved=(),
-            beyond=self._pools(beyond, service) if beyond else (),
+            needed=_needed(options, rate, service) if is_short else {},
         )
 
     def _pools(self, chosen: "_Chosen", service: Service) -> Pools:
@@ -122,12 +121,11 @@ class ClassSearch:
             )
         return tuple(pools)
 
-    def _decide_for(
-        self, service: Service, rate: float, classes: Classes, chips: frozenset[str] | None
-    ) -> Decision:
-        """Return the deployments for classes that share replicas, on some chips."""
-        at_rate = service.of_classes(classes, rate * sum(kind.share for kind in classes))
-        return decide(self.grids_for(classes, at_rate, chips), at_rate, shown=1, prompt_pools=())
+    def _alone(self, kind: RequestClass, service: Service, rate: float) -> ReplicaPool:
+        """Return the deployments for one class."""
+        at_rate = service.of_classes((kind,), rate * kind.share)
+        grids = self.grids_for((kind,), at_rate, None)
+        return ReplicaPool((kind,), decide(grids, at_rate, shown=1, prompt_pools=()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,12 +198,20 @@ def _cheapest(
         chosen = [
             pools
             for pools in chosen
-            if all(
-                amount <= service.means.get(name, inf)
-                for name, amount in pools.amounts(service).items()
-            )
+            if all(amount <= service.means[name] for name, amount in pools.amounts(service).items())
         ]
     return min(chosen, key=lambda pools: pools.order, default=None)
+
+
+def _needed(options: Sequence[Option], rate: float, service: Service) -> dict[str, float]:
+    """Return what the cheapest pools for a rate take, of the means that do not allow it."""
+    cheapest = _cheapest(options, rate)
+    amounts = cheapest.amounts(service) if cheapest else {}
+    return {name: value for name, value in amounts.items() if value > service.means[name]}
+
+
+def _without_means(service: Service) -> Service:
+    return replace(service, max_chips=inf, budget=inf, power=inf)
 
 
 def _most(options: Sequence[Option], service: Service, beyond: float) -> _Chosen | None:

@@ -8,7 +8,7 @@ from functools import cached_property
 from fastcalc.core.own_formats import is_narrowed, narrows_cache, narrows_weights, own_formats
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.scenario import Outcome, Scenario, solve
-from fastcalc.formulas.money import HOURS_PER_YEAR
+from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.search.plan.service import Service
 
 REASONS = {
@@ -140,7 +140,7 @@ class Plan:
     def usd_per_month(self) -> float | None:
         """Price of all chips for a month of 730 hours. [USD]"""
         price = self.usd_per_hour
-        return None if price is None else price * HOURS_PER_YEAR / 12.0
+        return None if price is None else price * HOURS_PER_MONTH
 
 
 @dataclass

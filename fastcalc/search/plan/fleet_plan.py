@@ -2,15 +2,13 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from math import inf
 
-from fastcalc.catalogue.chip_defaults import completed
-from fastcalc.catalogue.schema import Hardware
-from fastcalc.core.placement.layout import HOST_CHIPS
-from fastcalc.formulas.money import HOURS_PER_MONTH
+from fastcalc.core.estimate import site_power
 from fastcalc.search.plan.cheapest_plans import decide
 from fastcalc.search.plan.decision import Decision, Plan
+from fastcalc.search.plan.fleet import LIMITED
+from fastcalc.search.plan.owned import Fleet, OwnedChips, fleet_of
 from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.grid import Grid
 
@@ -22,22 +20,11 @@ _MOST_NODES = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Owned:
+class Owned(OwnedChips["Share"]):
     """Chips of one kind that the user has, and how they may be deployed."""
 
-    hardware: Hardware
-    chips: int
     grids: Grids
     _decisions: dict[tuple[Service, int], Decision] = field(default_factory=dict, repr=False)
-
-    @property
-    def node_chips(self) -> int:
-        """Chips that are bought together: a node's, else those of a host or smaller domain. [1]"""
-        if self.hardware.node_chips:
-            return self.hardware.node_chips
-        up = completed(self.hardware).links.scale_up
-        domain = up.domain.si if up and up.domain else 1.0
-        return int(min(HOST_CHIPS, domain))
 
     def carried(self, service: Service, chips: int) -> Decision:
         """Return the deployments of so many of them that carry the most requests."""
@@ -72,6 +59,27 @@ class Owned:
         parts[0] += chips - sum(parts)
         return parts
 
+    def shares(self, left: Service) -> "Iterator[Share]":
+        """Yield what they carry of what is left: on the fewest where they carry all."""
+        chips, has_power = self.runnable(left), site_power(self.hardware) is not None
+        if not chips:
+            yield Share(self.carried(replace(left, budget=inf), self.chips), 0.0, self, self.chips)
+            return
+        unlimited = replace(left, budget=inf, power=inf if has_power else left.power)
+        alone = replace(unlimited, rate=None, max_chips=inf)
+        if left.rate is not None and self.requests(alone, chips) >= left.rate:
+            is_whole = chips % self.node_chips == 0
+            fewest = replace(unlimited, max_chips=chips, objective="chips")
+            fewest = replace(fewest, in_nodes=fewest.in_nodes and is_whole)
+            yield Share(decide(self.grids, fewest), left.rate, self, self.chips)
+            return
+        rate, parts = inf if left.rate is None else left.rate, self.divided(alone, chips)
+        idle = self.chips - chips
+        for part in parts:
+            requests = min(self.requests(alone, part), rate)
+            yield Share(self.carried(alone, part), requests, self, part + idle)
+            rate, idle = rate - requests, 0
+
 
 @dataclass(frozen=True)
 class Share:
@@ -88,6 +96,11 @@ class Share:
     chips: int = 0
 
     @property
+    def is_owned(self) -> bool:
+        """Whether they are owned, or else rented."""
+        return self.owned is not None
+
+    @property
     def plan(self) -> Plan | None:
         """The deployment taken."""
         return next(iter(self.decision.plans), None)
@@ -98,67 +111,37 @@ class Share:
         used = self.plan.values["chips"] - self.plan.idle_chips if self.owned and self.plan else 0.0
         return self.chips - used
 
-    def used(self, name: str) -> float:
-        """Return how much of a limit it takes: of dollars, what all owned chips cost, used or not.
+    @property
+    def usd_per_month(self) -> float | None:
+        """Price of the chips that run; None if unknown. [USD]"""
+        return self.plan.usd_per_month if self.plan else 0.0
 
-        Only what is rented counts as chips.
-        """
-        if self.plan is None or (self.owned and name == "chips"):
+    def used(self, name: str) -> float:
+        """Return how much of a limit it takes, or its time."""
+        if self.plan is None:
             return 0.0
-        if self.owned and name == "budget":
-            usd = self.plan.scenario.pricing.per_chip_hour(self.owned.hardware) or 0.0
-            return usd * HOURS_PER_MONTH * self.chips
+        if name in LIMITED:
+            return self.plan.of_all_chips(LIMITED[name]) or 0.0
         return self.plan.values[name]
 
 
-@dataclass(frozen=True)
-class FleetPlan:
-    """A fleet for a service: the share of each kind of owned chip, and of rented ones on top."""
+FleetPlan = Fleet[Share]
 
-    service: Service
-    shares: tuple[Share, ...]
 
-    @property
-    def requests(self) -> float:
-        """Requests that all of it carries. [1/s]"""
-        return sum(share.requests for share in self.shares)
+def with_next_node(fleet: FleetPlan) -> dict[str, float]:
+    """Return requests of a fleet with one more node of an owned chip, by its id. [1/s]
 
-    @cached_property
-    def with_next_node(self) -> dict[str, float]:
-        """Requests that all of it carries with one more node of an owned chip, by its id. [1/s]"""
-        unlimited = replace(self.service, budget=inf, rate=None, max_chips=inf)
-        kinds = {share.owned.hardware.id: share.owned for share in self.shares if share.owned}
-        totals = {}
-        for chip, owned in kinds.items():
-            chips = owned.chips + owned.node_chips
-            carried = sum(
-                owned.requests(unlimited, part) for part in owned.divided(unlimited, chips)
-            )
-            unchanged = (
-                share.requests
-                for share in self.shares
-                if share.owned is None or share.owned.hardware.id != chip
-            )
-            totals[chip] = carried + sum(unchanged)
-        return totals
-
-    @property
-    def rents(self) -> bool:
-        """Whether chips may be rented: for a rate, or for what a budget or a power leaves."""
-        has_owned = any(share.owned for share in self.shares)
-        has_means = self.service.budget < inf or (self.service.power < inf and not has_owned)
-        return self.service.rate is not None or has_means
-
-    def used(self, name: str) -> float:
-        """Return how much of a limit it takes, or its longest time."""
-        used = [share.used(name) for share in self.shares]
-        return max(used) if name in ("ttft", "tpot") else sum(used)
-
-    @property
-    def is_enough(self) -> bool:
-        """Whether something runs, and carries the rate where one is asked for."""
-        rate = self.service.rate
-        return self.requests > 0.0 if rate is None else self.requests >= rate * (1.0 - 1e-9)
+    Where a power holds that node, and what is rented stays.
+    """
+    rented = tuple(share for share in fleet.shares if not share.is_owned)
+    service, totals = replace(fleet.service, budget=inf, rate=None), {}
+    for kind in fleet.owned:
+        owned = [part.with_nodes(1) if part is kind else part for part in fleet.owned]
+        alone = fleet_plan(owned, (), service)
+        with_rented = replace(alone, shares=(*alone.shares, *rented))
+        if with_rented.used("power") <= service.power:
+            totals[kind.hardware.id] = with_rented.requests
+    return totals
 
 
 def carried_by(grids: Grids, service: Service, chips: float, *, shown: int = 5) -> Decision:
@@ -168,24 +151,18 @@ def carried_by(grids: Grids, service: Service, chips: float, *, shown: int = 5) 
 
 
 def fleet_plan(
-    owned: Sequence[Owned], rented: Callable[[], Grids] | Grids, service: Service, *, shown: int = 5
+    owned: Sequence[OwnedChips[Share]],
+    rented: Callable[[], Grids] | Grids,
+    service: Service,
+    *,
+    shown: int = 5,
 ) -> FleetPlan:
     """Return what owned chips carry, in their order, and the cheapest to rent for what is left.
 
-    Without a rate all of them carry what they can; what a budget or a power leaves is rented, too.
-
     rented : the deployments of chips that may be rented, or what returns them
-    service : ``max_chips`` are those rented; ``budget`` and ``power`` are of all
     """
-    shares: list[Share] = []
-    left = service
-    for part in owned:
-        for share in _shares_of(part, left, shown):
-            shares.append(share)
-            left = less(left, share)
-        if left.rate == 0.0:
-            return FleetPlan(service, tuple(shares))
-    if FleetPlan(service, tuple(shares)).rents and left.budget > 0.0 and left.power > 0.0:
+
+    def rent(left: Service) -> Share:
         grids = rented() if callable(rented) else rented
         if left.rate is None:
             decision = carried_by(grids, left, left.max_chips, shown=shown)
@@ -195,32 +172,6 @@ def fleet_plan(
             requests = left.rate if decision.plans else 0.0
         for name in decision.relaxed.keys() & {"budget", "power"}:  # which owned chips take, too
             decision.relaxed[name] += getattr(service, name) - getattr(left, name)
-        shares.append(Share(decision, requests))
-    return FleetPlan(service, tuple(shares))
+        return Share(decision, requests)
 
-
-def _shares_of(part: Owned, left: Service, shown: int) -> Iterator[Share]:
-    """Yield what owned chips carry of what is left: on the fewest chips where they carry all."""
-    unlimited = replace(left, budget=inf, rate=None, max_chips=inf)
-    if left.rate is not None and part.requests(unlimited, part.chips) >= left.rate:
-        is_whole = part.chips % part.node_chips == 0
-        fewest = replace(left, budget=inf, max_chips=part.chips, objective="chips")
-        fewest = replace(fewest, in_nodes=fewest.in_nodes and is_whole)
-        yield Share(decide(part.grids, fewest, shown=shown), left.rate, part, part.chips)
-        return
-    rate = inf if left.rate is None else left.rate
-    for chips in part.divided(unlimited, part.chips):
-        carried = min(part.requests(unlimited, chips), rate)
-        yield Share(part.carried(unlimited, chips), carried, part, chips)
-        rate -= carried
-
-
-def less(service: Service, share: Share) -> Service:
-    """Return what is left of a rate, a budget and a power: all owned chips cost, used or not."""
-    limits = {
-        name: max(limit - share.used(name), 0.0)
-        for name, limit in service.means.items()
-        if limit < inf
-    }
-    rate = None if service.rate is None else max(service.rate - share.requests, 0.0)
-    return replace(service.limited(limits), rate=rate)
+    return fleet_of(owned, rent, service)

@@ -1,53 +1,45 @@
 """The least relaxation of each limit alone with which a fleet would carry what is asked."""
 
-from collections.abc import Sequence
-from dataclasses import replace
 from math import inf, sqrt
 
 from fastcalc.search.plan.decision import Decision
 from fastcalc.search.plan.fleet_plan import (
     FleetPlan,
     Grids,
-    Owned,
     carried_by,
     fleet_plan,
-    less,
 )
 from fastcalc.search.plan.relax import least_relaxed
-from fastcalc.search.plan.service import Service
 
 _CLOSE = 0.001  # of a limit, which is searched for no closer
 _NO_LIMIT = 1e15
 _MOST_TIMES = 64  # as many chips of a kind as are owned, up to which more are tried
 
 
-def least_relaxed_of_fleet(
-    fleet: FleetPlan, owned: Sequence[Owned], rented: Grids
-) -> dict[str, float]:
+def least_relaxed_of_fleet(fleet: FleetPlan, rented: Grids) -> dict[str, float]:
     """Return what each limit would have to be, the others as they are, where that helps.
 
     fleet : what is not enough
     """
-    left = service = fleet.service
-    for share in fleet.shares:
-        left = less(left, share)
-    relaxed = least_relaxed(rented, left) if fleet.rents else {}
+    service = fleet.service
+    if fleet.carries_all:  # and owned chips alone cost more than the budget
+        return {"budget": fleet.used("budget")}
+    relaxed = least_relaxed(rented, fleet.left) if fleet.rents else {}
     for name in service.means.keys() & relaxed.keys():
         relaxed[name] += fleet.used(name)  # by owned chips, as no others are taken
     for name in ("ttft", "tpot", "power"):  # which limit owned chips, too
         if getattr(service, name) < inf:
             most = relaxed.pop(name, _NO_LIMIT)
-            relaxed[name] = _least(name, most, owned, rented, service)
+            relaxed[name] = _least(name, most, fleet, rented)
     return {name: value for name, value in relaxed.items() if value < inf}
 
 
-def _least(
-    name: str, most: float, owned: Sequence[Owned], rented: Grids, service: Service
-) -> float:
+def _least(name: str, most: float, fleet: FleetPlan, rented: Grids) -> float:
     """Return the least value of a limit at which the fleet is enough; infinity for none.
 
     most : at which it is, if it is at any
     """
+    service, owned = fleet.service, fleet.owned
     low, high, value = getattr(service, name), inf, most
     while high > low * (1.0 + _CLOSE):
         relaxed = service.limited({name: value})
@@ -63,18 +55,17 @@ def _least(
     return high
 
 
-def fewest_owned(owned: Sequence[Owned], rented: Grids, service: Service) -> dict[str, int]:
+def fewest_owned(fleet: FleetPlan, rented: Grids) -> dict[str, int]:
     """Return how many chips of an owned kind, by its id, would do, where more of it alone help."""
-    fewest = {}
-    for place, kind in enumerate(owned):
+    fewest = dict[str, int]()
+    if not fleet.is_within:  # more cost more
+        return fewest
+    for place, kind in enumerate(fleet.owned):
 
-        def is_enough(nodes: int, place: int = place, kind: Owned = kind) -> bool:
-            more = replace(kind, chips=kind.chips + nodes * kind.node_chips)
-            kinds = [*owned[:place], more, *owned[place + 1 :]]
-            fleet = fleet_plan(kinds, rented, service, shown=1)
-            limits = {name: limit for name, limit in service.means.items() if limit < inf}
-            is_within = all(fleet.used(name) <= limit for name, limit in limits.items())
-            return fleet.is_enough and is_within
+        def is_enough(nodes: int, place: int = place) -> bool:
+            kinds = [*fleet.owned]
+            kinds[place] = kinds[place].with_nodes(nodes)
+            return fleet_plan(kinds, rented, fleet.service, shown=1).is_enough
 
         low, high = 0, 1
         while not is_enough(high) and high * kind.node_chips < kind.chips * _MOST_TIMES:

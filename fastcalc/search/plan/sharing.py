@@ -1,7 +1,7 @@
 """Pools of replicas that classes of requests share, or have to themselves."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from math import inf
 
 from fastcalc.core.request_class import RequestClass
@@ -38,27 +38,21 @@ class ReplicaPool:
 Pools = tuple[ReplicaPool, ...]
 
 
-def amounts(pools: Pools) -> dict[str, float]:
-    """Return the chips of all replicas and, where those are limited, dollars a month and watts."""
-    limited = (name for name in pools[0].plan.values if name not in ("ttft", "tpot"))
-    return {name: sum(pool.plan.values[name] for pool in pools) for name in limited}
-
-
 @dataclass(frozen=True)
 class Sharing:
     """The cheapest pools, and others to compare them with.
 
     pools : all classes are in one of them each; none where nothing serves all
     shared_by_all, one_each : one pool for all, and one for each class, where they were searched
-    unserved : classes that no deployment serves alone, with why
-    beyond : the cheapest pools for all of a rate, where they are not within the limits
+    unserved : classes that no deployment serves, whatever the means, with why
+    needed : what the cheapest pools for all of a rate take, of means that do not allow it
     """
 
     pools: Pools
     shared_by_all: Pools | None
     one_each: Pools | None
     unserved: Pools
-    beyond: Pools = ()
+    needed: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def rate(self) -> float:
