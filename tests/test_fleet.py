@@ -368,6 +368,27 @@ def test_the_next_chip_of_a_budget_carries_less_at_any_price():
     assert note.endswith(f"a month: carries {carried}")
 
 
+@pytest.mark.parametrize(
+    ("model", "options", "sentence"),
+    [
+        # Some deployment that misses a limit carries nothing.
+        ("llama-3.1-8b", {"own": {"gb200": 8}, "prompt": 8000, "ttft": "10s"}, "8 gb200 carry"),
+        # Six of eight l4 draw all of the power and leave none to the rest.
+        (
+            "llama-3.1-70b",
+            {"own": {"l4": 16, "h100-sxm": 2}, "prompt": 2000, "output": 1, "power": "1kW",
+             "price_basis": "tco", "electricity": 0},
+            "16 l4 and 2 h100-sxm carry",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_left_with_nothing_is_answered(model, options, sentence):
+    defaults = {"on": "h100-sxm", "output": 100, "prefix_hit": 0.9}
+    answer = fc.plan(model, **defaults | options)
+    assert sentence in " ".join(str(answer).split())
+    assert answer.details["shares"]
+
+
 def test_json_says_what_is_left_and_what_a_node_adds(fastcalc):
     ran = fastcalc(
         *("plan", "llama-3.1-8b", "--own", "l40s=3", "--own", "h100=1", "--tpot", "50ms"),

@@ -46,10 +46,15 @@ class RankedPlan:
         return self.plan.of_all_chips(lambda scenario: site_power(scenario.hardware))
 
     @property
+    def _is_sized(self) -> bool:
+        """Whether its chips are those of some requests a second, which it carries."""
+        return self.requests > 0.0 and bool(self.service.rate or self.service.is_fleet)
+
+    @property
     def usd_per_mtok(self) -> float | None:
         """Price of a million tokens, prompts and outputs, at the rate. [USD]"""
         usd, tokens = self.plan.usd_per_hour, self.service.prompt + self.service.output
-        if usd is None or not (self.service.rate or self.service.is_fleet):
+        if usd is None or not self._is_sized:
             return None
         return usd / 3600.0 / (self.requests * tokens) * 1e6
 
@@ -57,7 +62,7 @@ class RankedPlan:
     def joules_per_token(self) -> float | None:
         """Energy of an output token at the rate. [J]"""
         watts = self.watts
-        if watts is None or not (self.service.rate or self.service.is_fleet):
+        if watts is None or not self._is_sized:
             return None
         return watts / (self.requests * self.service.output)
 
@@ -91,7 +96,7 @@ class RankedPlan:
         """Carbon dioxide of a million tokens, prompts and outputs, of what is carried. [g]"""
         grid, kwh = self.service.tariff.grid, self.kwh_per_month
         tokens = self.requests * (self.service.prompt + self.service.output) * SECONDS_PER_MONTH
-        return None if grid is None or kwh is None else grid * kwh / tokens * 1e6
+        return None if grid is None or kwh is None or not tokens else grid * kwh / tokens * 1e6
 
     @property
     def tpot_ms(self) -> tuple[float | None, float | None]:

@@ -22,6 +22,7 @@ from fastcalc.search.sweep.grid import Grid, solved
 
 _points = lru_cache(maxsize=KEPT)(solved)
 _ROUNDING = 1e-12  # of a limit: replicas as busy as it allows meet it
+_LEAST = 1e-9  # of a limit, where nothing is left of it
 _OF_ESTIMATE = (
     "batch",
     "total",
@@ -156,7 +157,10 @@ class Scored:
     @cached_property
     def misses(self) -> dict[str, Floats]:
         """Each value over its limit: at most 1 where it is met."""
-        return {name: self.values[name] / limit for name, limit in self.service.limits.items()}
+        return {
+            name: self.values[name] / max(limit, _LEAST)
+            for name, limit in self.service.limits.items()
+        }
 
     @cached_property
     def is_in_time(self) -> Bools:
