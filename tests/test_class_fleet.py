@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fastcalc.core.load import Percentiles, Spread
+from fastcalc.core.request_class import Lengths, RequestClass
 from fastcalc.formulas.money import HOURS_PER_MONTH
-from fastcalc.report.plan_classes import refusals
+from fastcalc.report.plan_classes import ServedClass, refusals
 from fastcalc.search.plan.class_fleet import OwnedForClasses, class_fleet
 from fastcalc.search.plan.class_search import ClassSearch
 from fastcalc.search.plan.service import Service
@@ -144,3 +146,16 @@ def test_a_power_runs_whole_nodes_of_owned_chips():
     assert fleet(16, in_nodes=False, power=27_000.0).requests == pytest.approx(fifteen)
     assert fleet(16, in_nodes=True, power=27_000.0).used("power") == pytest.approx(8 * 1730.0)
     assert fleet(16, in_nodes=True, power=13_000.0).requests == 0.0
+
+
+def test_a_class_is_over_its_limit_at_the_percentile_that_is_to_meet_it():
+    """Of 100 ms: p95 is 90, p99 is 105. Without percentiles a planned wait is no mean."""
+    kind = RequestClass("docs", 1.0, Lengths.fixed(1000.0, 100.0), ttft=1.0, tpot=0.1)
+    spread = Spread(0.05, (0.05, 0.08, 0.09, 0.105))
+    ran = Percentiles(ttft=spread, tpot=spread, request=spread)
+    over = [ServedClass(kind, 1, 0.9, 0.1, share, ran).over("tpot") for share in (0.95, 0.98, 0.99)]
+    assert over == [None, None, 0.105]
+    assert ServedClass(kind, 1, 0.9, 0.1, 0.99, ran).over("ttft") is None
+    assert ServedClass(kind, 1, 0.9, 0.1, 0.99, ran).mean("ttft") == 0.05
+    assert ServedClass(kind, 1, 0.9, 0.1, 0.99).mean("ttft") is None
+    assert ServedClass(kind, 1, 0.9, 0.1, None).mean("ttft") == 0.9

@@ -1,12 +1,13 @@
 """Plans for classes of requests: which pools of replicas there are, and what each class gets."""
 
+from bisect import bisect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
 from typing import Any
 
-from fastcalc.core.load import Percentiles, Spread
+from fastcalc.core.load import SHARES, Percentiles, Spread
 from fastcalc.core.request_class import RequestClass
 from fastcalc.records.columns import Column
 from fastcalc.report import plan_notes, record_tables
@@ -39,6 +40,8 @@ class ServedClass:
     pool : position of its replicas [1]
     ttft, tpot : time to the first token, and between two tokens while others' prompts come, on
         replicas that are full [s]
+    share : of its requests, that are to have their first token in time; None where they come
+        evenly [1]
     percentiles : where requests arrive at random, at the load that the replicas have
     """
 
@@ -46,7 +49,22 @@ class ServedClass:
     pool: int
     ttft: float
     tpot: float
+    share: float | None
     percentiles: Percentiles | None = None
+
+    def mean(self, name: str) -> float | None:
+        """Return the mean of a time; None where random arrivals are planned for, and not known."""
+        if self.percentiles is None:
+            return None if self.share else float(getattr(self, name))
+        return float(getattr(self.percentiles, name).mean)
+
+    def over(self, name: str) -> float | None:
+        """Return a time where it is over its limit at the percentile that is to be in time. [s]"""
+        if self.percentiles is None or self.share is None:
+            return None
+        place = bisect(SHARES, self.share) - 1
+        seconds = float(getattr(self.percentiles, name).percentiles[place])
+        return seconds if seconds > getattr(self.kind, name) else None
 
 
 def with_percentiles(pools: Pools) -> list[ServedClass]:
@@ -63,7 +81,7 @@ def with_percentiles(pools: Pools) -> list[ServedClass]:
 def served_classes(pools: Pools) -> list[ServedClass]:
     """Return what each class gets, by pool."""
     return [
-        ServedClass(kind, place, ttft, pool.plan.values["tpot"])
+        ServedClass(kind, place, ttft, pool.plan.values["tpot"], pool.decision.service.share)
         for place, pool in enumerate(pools, 1)
         for kind, ttft in zip(
             pool.classes, pool.plan.class_ttft or (pool.plan.values["ttft"],), strict=True
@@ -172,12 +190,13 @@ class Answer:
         (pool_table,) = record_tables.tables(pool_columns, [pool_rows], screen.width)
         class_rows = [record_tables.row(_CLASS_COLUMNS, served) for served in self._served]
         (class_table,) = record_tables.tables(_CLASS_COLUMNS, [class_rows], screen.width)
-        short = [*self._bills(), *self._comparison(), *_busy(pools)]
+        over = list(self._over())
+        short = [*over, *self._bills(), *self._comparison(), *_busy(pools)]
         every = [*short, *notes(self.service)]
         key = (
             "key: pools: at the most that they carry; classes: at this load, where requests arrive "
             "at random"
-        )
+        ) + (f"; {_OVER}: over its limit" if over else "")
         command = self.unrounded[0]["command"]
 
         def page(count: int) -> list[Part]:
@@ -229,18 +248,32 @@ class Answer:
                 tokens = share.requests * (self.service.prompt + self.service.output)
                 yield owning(plans[0], owned.chips, tokens)
 
+    def _over(self) -> Iterator[str]:
+        """Say which classes are over a limit at the percentile that is to meet it."""
+        for served in self._served:
+            for name in ("ttft", "tpot"):
+                if seconds := served.over(name):
+                    is_met = "; the mean on full replicas is within it" if name == "tpot" else ""
+                    yield (
+                        f"pool {served.pool}, {served.kind.name}: {name.upper()} is "
+                        f"{number(seconds * 1e3)} ms at p{(served.share or 0.0) * 100:g}, over its "
+                        f"limit of {_limit(getattr(served.kind, name))} ms{is_met}"
+                    )
+
     def _comparison(self) -> Iterator[str]:
         """Say what the other sharings would take."""
-        sharing = self.fleet.shares[-1].sharing
-        pools = sharing.pools
+        last = self.fleet.shares[-1]
+        sharing, pools = last.sharing, last.sharing.pools
+        label = "owned" if last.is_owned else "rented"
+        part = "" if len(self.fleet.shares) == 1 else f"{label}: "
         if sharing.one_each is None or len(pools[0].classes) == len(pools) == 1:
             return
         if len(pools) > 1 and sharing.shared_by_all is not None:
-            yield f"all classes on the same replicas: {_phrase(sharing.shared_by_all)}"
+            yield f"{part}all classes on the same replicas: {_phrase(sharing.shared_by_all)}"
         elif len(pools) > 1 and len(self._models) == 1:
-            yield "all classes on the same replicas: none meets every limit"
+            yield f"{part}all classes on the same replicas: none meets every limit"
         if len(pools) < sum(len(pool.classes) for pool in pools):
-            yield f"each class on replicas of its own: {_phrase(sharing.one_each)}"
+            yield f"{part}each class on replicas of its own: {_phrase(sharing.one_each)}"
 
 
 def _busy(pools: Pools) -> Iterator[str]:
@@ -295,6 +328,7 @@ def _sharings(sharing: Sharing) -> Record:
     return {name: _bill(pools) for name, pools in every.items() if pools}
 
 
+_OVER = "^"
 _LEFT_OUT = ("speculation_tokens_per_pass", "service_tpot_ms_low", "bound")
 
 
@@ -350,18 +384,20 @@ def _limit(seconds: float) -> str:
     return number(seconds * 1e3) if seconds < inf else "-"
 
 
-def _slowest(served: ServedClass, name: str, unit: float) -> str:
+def _slowest(served: ServedClass, name: str) -> str:
     if served.percentiles is None:
         return "-"
     spread: Spread = getattr(served.percentiles, name)
-    return number(spread.percentiles[-1] * unit)
+    return number(spread.percentiles[-1] * 1e3) + (_OVER if served.over(name) else "")
 
 
-def _mean(served: ServedClass, name: str) -> float:
-    """Return the mean time at the load that there is, where that is known. [s]"""
-    if served.percentiles is None:
-        return float(getattr(served, name))
-    return float(getattr(served.percentiles, name).mean)
+def _mean(served: ServedClass, name: str) -> str:
+    mean = served.mean(name)
+    return "-" if mean is None else number(mean * 1e3)
+
+
+def _request(served: ServedClass) -> str:
+    return number(served.percentiles.request.percentiles[-1]) if served.percentiles else "-"
 
 
 def _numbers(
@@ -376,11 +412,11 @@ _CLASS_COLUMNS: Sequence[TableColumn] = (
     _numbers("|prompt", lambda served: f"{served.kind.prompt:,.0f}", 1),
     _numbers("|output", lambda served: f"{served.kind.output:,.0f}", 1),
     _numbers("|pool", lambda served: f"{served.pool}"),
-    _numbers("TTFT|mean", lambda served: number(_mean(served, "ttft") * 1e3)),
-    _numbers("|p99", lambda served: _slowest(served, "ttft", 1e3)),
+    _numbers("TTFT|mean", lambda served: _mean(served, "ttft")),
+    _numbers("|p99", lambda served: _slowest(served, "ttft")),
     _numbers("limit|ms", lambda served: _limit(served.kind.ttft)),
-    _numbers("TPOT|mean", lambda served: number(_mean(served, "tpot") * 1e3)),
-    _numbers("|p99 ", lambda served: _slowest(served, "tpot", 1e3)),
+    _numbers("TPOT|mean", lambda served: _mean(served, "tpot")),
+    _numbers("|p99 ", lambda served: _slowest(served, "tpot")),
     _numbers("limit|ms ", lambda served: _limit(served.kind.tpot)),
-    _numbers("request|p99 s", lambda served: _slowest(served, "request", 1.0), 2),
+    _numbers("request|p99 s", _request, 2),
 )
