@@ -383,7 +383,7 @@ def test_the_next_chip_of_a_budget_carries_less_at_any_price():
     ],
 )  # fmt: skip
 def test_what_is_left_with_nothing_is_answered(model, options, sentence):
-    defaults = {"on": "h100-sxm", "output": 100, "prefix_hit": 0.9}
+    defaults = {"on": "h100-sxm", "output": 100, "prefix_hit": 0.9, "api": "3/1/9", "grid": 400}
     answer = fc.plan(model, **defaults | options)
     assert sentence in " ".join(str(answer).split())
     assert answer.details["shares"]

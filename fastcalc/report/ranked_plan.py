@@ -74,9 +74,9 @@ class RankedPlan:
 
     @property
     def api_break_even(self) -> float | None:
-        """Requests at which the API charges what the chips cost. [1/s]"""
+        """Requests at which the API charges what the chips cost, if these carry any. [1/s]"""
         charged, usd = self.service.api_request_usd, self.plan.usd_per_month
-        if charged is None or usd is None:
+        if charged is None or usd is None or not self.plan.requests:
             return None
         return float(break_even_rate(usd_per_month=usd, usd_per_request=charged))
 
