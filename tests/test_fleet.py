@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import re
 from dataclasses import replace
 from functools import partial
 
@@ -283,7 +284,7 @@ def test_each_limit_of_a_fleet_is_relaxed_to_the_least(limits):
             attempt = fleet_plan([kind], grids, service.limited({name: limit}))
             assert attempt.is_enough is is_enough, (name, limit)
     for chips in fewest_owned(fleet, grids).values():
-        for count, is_enough in ((chips, True), (chips - kind.node_chips, False)):
+        for count, is_enough in ((chips, True), (chips - 1, False)):
             more = replace(kind, chips=count)
             assert fleet_plan([more], grids, service).is_enough is is_enough, count
 
@@ -315,7 +316,7 @@ def test_owned_chips_cost_all_of_a_budget_whether_used_or_not(share_of_rate):
 
 
 @pytest.mark.parametrize("node", [("h100-sxm", 8), ("wse-3", 1), ("rtx-4090", 8), ("gb200", 72)])
-def test_a_node_is_what_is_bought_together(node):
+def test_a_host_or_a_domain_is_not_divided(node):
     chip, chips = node
     service = Service(1000.0, 500.0)
     assert owned(chip, 1, service).node_chips == chips
@@ -405,7 +406,7 @@ def test_json_says_what_is_left_and_what_a_node_adds(fastcalc):
 
 def test_a_fleet_is_divided_where_several_deployments_carry_more():
     """Sixteen and eight chips carry more apart than 24 at once, and no division does better."""
-    service = Service(4000.0, 1000.0, ttft=1.0, tpot=0.025)
+    service = Service(4000.0, 1000.0, ttft=1.0, tpot=0.025, in_nodes=True)
     grid = candidates(scenario("h100-sxm", "llama-3.1-70b"), prompt=4000.0, output=1000.0)
     kind = Owned(grid.scenario.hardware, 24, 1.0, [grid])
     alone = {count: kind.requests(service, count) for count in (8, 16, 24)}
@@ -506,10 +507,81 @@ def test_the_longest_prompt_and_the_largest_rate_are_the_least_relaxations(fastc
 def test_a_limit_that_is_left_out_is_the_loosest(fastcalc):
     """Each limit allows what every shorter one does, and none allows all of that."""
     fleet = ("--own", "l40s=2", "--weights", "bf16", "--kv", "bf16", "--format", "json")
-    limits = [("--ttft", limit) for limit in ("200ms", "400ms", "1s", "100s")]
+    limits = [("--ttft", limit) for limit in ("200ms", "1s", "100s")]
     carried = [
         json.loads(fastcalc("plan", "llama-3.1-8b", *fleet, *limit).out)["requests_per_s"]
         for limit in (*limits, ())
     ]
     assert 0.0 < carried[0] < carried[-1]
     assert carried == sorted(carried)
+
+
+SMALL_MIX = """version: "2"
+aggregate_rate: 0.1
+clients:
+  - {id: chat, rate_fraction: 0.8, input_distribution: 500, output_distribution: 200}
+  - {id: code, rate_fraction: 0.2, input_distribution: 2000, output_distribution: 200}
+"""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("--own", "rtx-4090=2"),
+        ("--own", "rtx-4090=1", "--own", "rtx-5090=2", "--rate", "0.2/s", "--on", "rtx-5090"),
+        ("--budget", "700/month", "--on", "rtx-5090"),
+        ("--own", "rtx-5090=2", "--traffic", "mix.yaml", "--ttft", "20s"),
+    ],
+)
+def test_fewer_bits_than_published_stand_in_headline_and_rows(
+    command, fastcalc, monkeypatch, tmp_path
+):
+    """Weights of 70 billion parameters of two bytes are 141 GB; the chips hold 64 at most."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mix.yaml").write_text(SMALL_MIX, encoding="utf-8")
+    headline, table = fastcalc("plan", "llama-3.1-70b", *command).out.split("\n\n", 1)
+    phrase = "in fewer bits than it is published in (bf16, cache bf16)"
+    assert phrase in " ".join(headline.split())
+    rows = [line for line in table.splitlines() if re.match(r"(owned|rented|\d) ", line)]
+    assert rows
+    assert all(re.search(r"\*.* (q4_k_m|q8_0|fp8|nvfp4) ", row) for row in rows)
+
+
+def test_more_chips_carry_no_less_in_the_same_formats(fastcalc):
+    """141 GB of weights fit eight cards of 24 GB, and four only in fewer bits."""
+    documents = {
+        count: json.loads(
+            fastcalc("plan", "llama-3.1-70b", "--own", f"rtx-4090={count}", "--format", "json").out
+        )
+        for count in (4, 5, 8, 9)
+    }
+    plans = {count: document["records"][0] for count, document in documents.items()}
+    carried = {count: plan["service_requests_per_s"] for count, plan in plans.items()}
+    assert [plan["weight_format"] for plan in plans.values()] == [*["q4_k_m"] * 2, *["bf16"] * 2]
+    for count in (4, 8):
+        one_more = documents[count]["requests_per_s_with_next_node"]["rtx-4090"]
+        assert one_more == pytest.approx(carried[count + 1])
+        assert one_more >= carried[count]
+
+
+@pytest.mark.parametrize(
+    ("asked", "chip"),
+    [
+        (("llama-3.1-70b", "--weights", "q4_k_m", "--on", "l4"), "rtx-4090"),
+        (("qwen3-32b", "--tpot", "100ms", "--ttft", "5s", "--on", "l4"), "apple-m4-max"),
+    ],
+)
+def test_single_chips_are_added_singly(asked, chip, fastcalc):
+    """The least that does is suggested: one less does not."""
+    refused = fastcalc("plan", *asked, "--own", f"{chip}=1")
+    (suggested,) = re.findall(rf"--own {chip}=(\d+)", refused.err)
+    for count, code in ((int(suggested), 0), (int(suggested) - 1, 1)):
+        assert fastcalc("plan", *asked, "--own", f"{chip}={count}").code == code
+
+
+def test_whole_nodes_are_added_as_nodes():
+    service = Service(1000.0, 500.0, in_nodes=True)
+    counts = {("h100-sxm", 16): 8, ("h100-sxm", 9): 1, ("rtx-4090", 8): 1}
+    for (chip, count), node in counts.items():
+        assert owned(chip, count, service).unit(service) == node

@@ -10,7 +10,7 @@ from typing import Any
 from fastcalc.core.load import SHARES, Percentiles, Spread
 from fastcalc.core.request_class import RequestClass
 from fastcalc.records.columns import Column
-from fastcalc.report import plan_notes, record_tables
+from fastcalc.report import plan_notes, plan_table, record_tables
 from fastcalc.report.commands import Typed
 from fastcalc.report.console import Part, Screen, Title, on_one_screen
 from fastcalc.report.headings import TableColumn
@@ -21,7 +21,6 @@ from fastcalc.report.plan_api import api_notes
 from fastcalc.report.plan_columns import KEYS as PLAN_KEYS
 from fastcalc.report.plan_fleet import owning
 from fastcalc.report.plan_refusal import limit_as_option, over_budget, refusal
-from fastcalc.report.plan_table import columns
 from fastcalc.report.records import Record, plain, plainly
 from fastcalc.report.servers.script import script
 from fastcalc.search.plan.class_fleet import ClassFleet, ClassShare
@@ -175,10 +174,20 @@ class Answer:
         """Return the answer in a sentence, a table of the pools, one of the classes, and notes."""
         pools, shares = self.pools, self.fleet.shares
         owned = [share.owned is not None for share in shares for _ in share.sharing.pools]
+        marks = [" *" * (not pool.decision.may_lead(pool.plan)) for pool in pools]
         labels = ["owned" if is_owned else "rented" for is_owned in owned]
         pool_columns = [
-            record_tables.words("|pool", lambda record: f"{record['rank']}"),
-            *(column for column in columns(self.service) if column.key not in _LEFT_OUT),
+            record_tables.words(
+                "|pool", lambda record: f"{record['rank']}{marks[record['rank'] - 1]}"
+            ),
+            *plan_table.with_formats(
+                [
+                    column
+                    for column in plan_table.columns(self.service)
+                    if column.key not in _LEFT_OUT
+                ],
+                marks,
+            ),
         ]
         if len(self._models) > 1:
             pool_columns.insert(1, record_tables.words("|model", lambda record: record["model"]))
@@ -196,7 +205,8 @@ class Answer:
         key = (
             "key: pools: at the most that they carry; classes: at this load, where requests arrive "
             "at random"
-        ) + (f"; {_OVER}: over its limit" if over else "")
+        )
+        key += (f"; {_OVER}: over its limit" if over else "") + plan_table.CHANGED * any(marks)
         command = self.unrounded[0]["command"]
 
         def page(count: int) -> list[Part]:
@@ -208,6 +218,8 @@ class Answer:
     def _title(self) -> Title:
         """Return what carries how much of the traffic, in a sentence."""
         fleet, mix = self.fleet, f"{number(self.fleet.requests)} requests/s of {self.file}"
+        models = listed(self._models)
+        models += plan_notes.in_fewer_bits((pool.decision, pool.plan) for pool in self.pools)
         rate = fleet.service.rate
         if rate is not None and not fleet.carries_all:
             share = number(fleet.requests / rate * 100.0)
@@ -219,9 +231,9 @@ class Answer:
         pools = next((pools for pools in rented if pools), ())
         chips = " + ".join(dict.fromkeys(pool.plan.scenario.hardware.id for pool in pools))
         if not owned and fleet.carries_all and rate is not None:
-            return Title(chips, f"{_phrase(pools)} for {listed(self._models)}, {mix}")
+            return Title(chips, f"{_phrase(pools)} for {models}, {mix}")
         if not owned:
-            return Title(chips, f"{_phrase(pools)}, carry {mix}, for {listed(self._models)}")
+            return Title(chips, f"{_phrase(pools)}, carry {mix}, for {models}")
         name = listed([f"{kind.chips:,} {kind.hardware.id}" for kind, _ in owned])
         if pools:
             alone = number(sum(requests for _, requests in owned))
@@ -229,7 +241,7 @@ class Answer:
             in_all = "" if month is None else f" (${dollars(month)} in all)"
             top = f"with {chips} on top, {_phrase(pools)}{in_all}"
             mix = f"{alone} requests/s; {top}, {mix}"
-        return Title(name, f"carry {mix}, for {listed(self._models)}")
+        return Title(name, f"carry {mix}, for {models}")
 
     def _bills(self) -> Iterator[str]:
         """Say what an API charges for the same, and what chips cost that serve or are left."""

@@ -111,14 +111,16 @@ def parts(fleet: FleetPlan, top: int, phrase: str, typed: Typed, screen: Screen)
     """Return the answer in a sentence, a table of the shares, a key and notes."""
     labelled = [row for share in fleet.shares for row in _rows_of(fleet, share, top, screen)]
     shown = [chosen for _, chosen, _ in labelled]
-    columns = [record_tables.words("|plan", lambda _: ""), *_columns(fleet, shown, screen)]
+    labels = [label for label, *_ in labelled]
+    fitting = plan_table.with_formats(_columns(fleet, shown, screen), labels)
+    columns = [record_tables.words("|plan", lambda _: ""), *fitting]
     rows = [
         record_tables.row(columns, record) | {"|plan": label}
         for label, chosen, share in labelled
         for record in plan.unrounded([chosen], share.decision.service, typed)
     ]
     (table,) = record_tables.tables(columns, [rows], screen.width)
-    changed = plan_table.CHANGED if any("*" in label for label, *_ in labelled) else ""
+    changed = plan_table.CHANGED if any("*" in label for label in labels) else ""
     nodes = plan_table.IN_NODES if any(chosen.node_chips > 1 for chosen in shown) else ""
     key = plan_table.with_marks(_KEY + nodes + changed, table)
     short_notes = [
@@ -148,6 +150,8 @@ _KEY = (
 
 
 def _title(fleet: FleetPlan, phrase: str) -> Title:
+    taken = [(share.decision, share.plan) for share in fleet.shares if share.plan]
+    phrase += plan_notes.in_fewer_bits(taken)
     owned = [share for share in fleet.shares if share.owned]
     rented = [share.plan for share in fleet.shares if share.owned is None and share.plan]
     load = _load(fleet)
@@ -197,7 +201,8 @@ def _rows_of(
     count = (top if screen.wide else min(top, 1 + _ALTERNATIVES)) if is_alone else 1
     for place, chosen in enumerate(decision.plans[:count], 1):
         label = "owned" if share.owned else "rented"
-        yield (f"{label} {place}" if is_alone else label), chosen, share
+        label = f"{label} {place}" if is_alone else label
+        yield label + " *" * (not decision.may_lead(chosen)), chosen, share
     if not is_alone and not screen.wide:
         return
     for chosen in decision.in_fewer_bits[:FEWER_BITS]:
@@ -206,7 +211,7 @@ def _rows_of(
         names = {chosen.scenario.hardware.id for chosen in decision.plans[:count]}
         other_chips = [p for p in decision.of_each_chip if p.scenario.hardware.id not in names]
         for chosen in other_chips[: None if screen.wide else _OTHERS]:
-            yield "other chip", chosen, share
+            yield "other chip" + " *" * (not decision.may_lead(chosen)), chosen, share
 
 
 def _columns(fleet: FleetPlan, shown: list[Plan], screen: Screen) -> list[TableColumn]:
@@ -233,12 +238,13 @@ def _against_api(fleet: FleetPlan) -> Iterator[str]:
 
 
 def _next_nodes(fleet: FleetPlan) -> Iterator[str]:
-    """Say what one more node of each kind of owned chip would add."""
+    """Say what one more node of each kind of owned chip would add, or one more of single ones."""
     owned = {kind.hardware.id: kind for kind in fleet.owned}
     for chip, carried in _grown(fleet).items():
-        node = counted(owned[chip].node_chips, chip)
+        together = owned[chip].unit(fleet.service)
+        node = "next node" if together > 1 else "one more"
         yield (
-            f"next node: {node} more would make it {number(carried)} requests/s, "
+            f"{node}: {counted(together, chip)} more would make it {number(carried)} requests/s, "
             f"{number(carried - fleet.requests)} more"
         )
 

@@ -1,6 +1,6 @@
 """What stands under a plan: how sure it is, what came second, and why the others lost."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import inf
 from typing import Any, get_args
@@ -206,6 +206,17 @@ def times_the_cost(decision: Decision, plan: Plan) -> str:
     if decision.service.is_fleet:
         return f"carries {number(plan.requests)} requests/s"
     return f"{number(plan.cost / decision.plans[0].cost)} times the {_unit(decision.service)}"
+
+
+def in_fewer_bits(taken: Iterable[tuple[Decision, Plan]]) -> str:
+    """Say in a phrase if what is taken has fewer bits than published, which nobody asked for."""
+    models = {
+        plan.scenario.model.id: plan.scenario.model
+        for decision, plan in taken
+        if not decision.may_lead(plan)
+    }
+    published = [", cache ".join(own_formats(model)) for model in models.values()]
+    return f", in fewer bits than it is published in ({'; '.join(published)})" if published else ""
 
 
 def slow_end(chosen: Plan, service: Service) -> Iterator[str]:

@@ -18,6 +18,7 @@ from fastcalc.report.plan_notes import (
     crossing_note,
     cut,
     first_notes,
+    in_fewer_bits,
     reported,
     times_the_cost,
 )
@@ -105,7 +106,7 @@ def parts(verdict: Verdict, top: int, request: str, typed: Typed, screen: Screen
         label if decision.may_lead(plan) else f"{label} *"
         for label, plan in zip(labels, shown, strict=False)
     ]
-    columns = _kept(decision, shown, wide=screen.wide)
+    columns = with_formats(_kept(decision, shown, wide=screen.wide), labels)
     rows = [
         record_tables.row(columns, record) | {"|plan": label}
         for label, record in zip(labels, unrounded(shown, decision.service, typed), strict=False)
@@ -140,14 +141,25 @@ def _own_formats_note(decision: Decision, plan: Plan) -> str:
 def _title(decision: Decision, request: str) -> Title:
     chosen = decision.plans[0]
     answer = f"{chips_and_price(chosen, decision.service)} for {request}"
-    if not decision.may_lead(chosen):
-        weights, cache = own_formats(chosen.scenario.model)
-        answer += f", in fewer bits than it is published in ({weights}, cache {cache})"
+    answer += in_fewer_bits([(decision, chosen)])
     if decision.expected is not None:
         cheapest = decision.expected.plans[0]
         bill = chips_and_price(cheapest, decision.service)
         answer += f"; by expected speeds {cheapest.scenario.hardware.id}, {bill}"
     return Title(chosen.scenario.hardware.id, answer)
+
+
+_KEPT_LONGER = {"weight_format": 0, "kv_format": 1}
+"""Priorities by which formats leave a narrow table whose rows have fewer bits."""
+
+
+def with_formats(columns: Sequence[TableColumn], labels: Sequence[str]) -> list[TableColumn]:
+    """Return columns that keep the formats in a narrow table where labels mark fewer bits."""
+    kept_longer = _KEPT_LONGER if any(label.endswith("*") for label in labels) else {}
+    return [
+        replace(column, drop_priority=kept_longer.get(column.key, column.drop_priority))
+        for column in columns
+    ]
 
 
 def with_marks(key: str, table: TextTable) -> str:

@@ -34,10 +34,18 @@ class Owned(OwnedChips["Share"]):
             self._decisions[service, chips] = carried_by(self.grids, service, chips)
         return self._decisions[service, chips]
 
-    def requests(self, service: Service, chips: int) -> float:
-        """Return the most requests that one deployment of so many of them carries. [1/s]"""
-        plans = self.carried(service, chips).plans
-        return plans[0].requests if plans else 0.0
+    def requests(self, service: Service, chips: int, total: int | None = None) -> float:
+        """Return the most requests that one deployment of so many of them carries. [1/s]
+
+        In fewer bits than were asked for only where all that run hold the model in no others.
+
+        total : that run; those of this deployment if left out
+        """
+        whole = self.carried(service, total or chips)
+        is_any = not any(map(whole.may_lead, whole.plans))
+        decision = self.carried(service, chips)
+        plans = (plan for plan in decision.in_order if is_any or decision.may_lead(plan))
+        return max((plan.requests for plan in plans), default=0.0)
 
     def divided(self, service: Service, chips: int) -> list[int]:
         """Return the chips of each deployment, where several of whole nodes carry more than one."""
@@ -50,7 +58,7 @@ class Owned(OwnedChips["Share"]):
             for first in range(count, 0, -1):
                 before, parts = divisions[count - first]
                 size = first * self.node_chips + (left if first == count == nodes else 0)
-                options.append((before + self.requests(service, size), [size, *parts]))
+                options.append((before + self.requests(service, size, chips), [size, *parts]))
             # As much of fewer deployments is better: those come first.
             divisions.append(
                 max(options, key=lambda option: option[0] * (1.0 - 1e-9 * len(option[1])))
@@ -76,7 +84,7 @@ class Owned(OwnedChips["Share"]):
         rate, parts = inf if left.rate is None else left.rate, self.divided(alone, chips)
         idle = self.chips - chips
         for part in parts:
-            requests = min(self.requests(alone, part), rate)
+            requests = min(self.requests(alone, part, chips), rate)
             yield Share(self.carried(alone, part), requests, self, part + idle)
             rate, idle = rate - requests, 0
 
@@ -131,12 +139,16 @@ FleetPlan = Fleet[Share]
 def with_next_node(fleet: FleetPlan) -> dict[str, float]:
     """Return requests of a fleet with one more node of an owned chip, by its id. [1/s]
 
-    Where a power holds that node, and what is rented stays.
+    Where a power holds that node, and what is rented stays; in as few bits as all that are owned.
+    Of chips that are owned singly with one more.
     """
     rented = tuple(share for share in fleet.shares if not share.is_owned)
     service, totals = replace(fleet.service, budget=inf, rate=None), {}
+    in_use = [share for share in fleet.shares if share.is_owned and share.plan]
+    if not any(share.decision.may_lead(share.plan) for share in in_use if share.plan):
+        service = replace(service, any_weights=True, any_cache=True)
     for kind in fleet.owned:
-        owned = [part.with_nodes(1) if part is kind else part for part in fleet.owned]
+        owned = [part.with_nodes(1, service) if part is kind else part for part in fleet.owned]
         alone = fleet_plan(owned, (), service)
         with_rented = replace(alone, shares=(*alone.shares, *rented))
         if with_rented.used("power") <= service.power:

@@ -60,19 +60,19 @@ class OwnedChips(ABC, Generic[ShareT]):
 
     @property
     def node_chips(self) -> int:
-        """Chips that are bought together: a node's, else those of a host or smaller domain. [1]"""
+        """Chips that are not divided: a node's, else those of a host or smaller domain. [1]"""
         if self.hardware.node_chips:
             return self.hardware.node_chips
         up = completed(self.hardware).links.scale_up
         domain = up.domain.si if up and up.domain else 1.0
         return int(min(HOST_CHIPS, domain))
 
-    def with_nodes(self, nodes: int) -> Self:
-        """Return the same with some nodes more."""
-        return replace(self, chips=self.chips + nodes * self.node_chips)
+    def with_nodes(self, nodes: int, service: Service) -> Self:
+        """Return the same with some nodes more, or chips where they are owned singly."""
+        return replace(self, chips=self.chips + nodes * self.unit(service))
 
     def unit(self, service: Service) -> int:
-        """Return how many of them run together: a node's, where all are in whole nodes. [1]"""
+        """Return how many come and run together: a node's, where all are in whole nodes. [1]"""
         node_chips = (service.in_nodes and self.hardware.node_chips) or 1
         return 1 if self.chips % node_chips else node_chips
 

@@ -64,17 +64,17 @@ def fewest_owned(fleet: FleetPlan, rented: Grids) -> dict[str, int]:
 
         def is_enough(nodes: int, place: int = place) -> bool:
             kinds = [*fleet.owned]
-            kinds[place] = kinds[place].with_nodes(nodes)
+            kinds[place] = kinds[place].with_nodes(nodes, fleet.service)
             return fleet_plan(kinds, rented, fleet.service, shown=1).is_enough
 
-        low, high = 0, 1
-        while not is_enough(high) and high * kind.node_chips < kind.chips * _MOST_TIMES:
+        low, high, unit = 0, 1, kind.unit(fleet.service)
+        while not is_enough(high) and high * unit < kind.chips * _MOST_TIMES:
             low, high = high, 2 * high
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if is_enough(middle) else (middle, high)
         if is_enough(high):
-            fewest[kind.hardware.id] = kind.chips + high * kind.node_chips
+            fewest[kind.hardware.id] = kind.chips + high * unit
     return fewest
 
 
