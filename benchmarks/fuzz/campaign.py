@@ -1,5 +1,6 @@
 """Many cases in turn, what broke in them, and the shortest way to see it again."""
 
+import gc
 import multiprocessing
 import resource
 import shlex
@@ -57,6 +58,7 @@ def _some(numbers: Sequence[int], seed: int, *, is_process: bool) -> Iterator[Br
             yield from (Broken(name, seed, number, is_process) for name in found)
             if done % TIDY_EVERY == TIDY_EVERY - 1:
                 tidy()
+                gc.collect()
             base = max(base, peak()) if any(name.startswith("memory") for name in found) else base
 
 

@@ -289,7 +289,6 @@ def tidy() -> None:
     """Undo what the program does to the collector: it means to end soon."""
     gc.unfreeze()
     gc.enable()
-    gc.collect()
 
 
 def as_process(case: Case) -> Outcome:
