@@ -192,7 +192,7 @@ def keep(file: Path, content: bytes) -> None:
 
 
 judged: dict[str, Judged] = {}
-"""Verdicts on the claims shipped, by their ids, of this process."""
+"""Verdicts on the claims shipped, by their ids, of this process or kept by another."""
 
 
 def judge_once(
@@ -203,8 +203,12 @@ def judge_once(
     if not (is_shipped and is_plain(catalogue)):
         return judge(catalogue, claims, document)
     claims = list(claims)
-    new = [claim for claim in claims if claim.id not in judged]
-    judged.update((one.claim.id, one) for one in judge(catalogue, new, document))
+    kept = runs / "verdicts.pickle"
+    if any(claim.id not in judged for claim in claims) and kept.exists():
+        judged.update(pickle.loads(kept.read_bytes()))
+    if new := [claim for claim in claims if claim.id not in judged]:
+        judged.update((one.claim.id, one) for one in judge(catalogue, new, document))
+        keep(kept, pickle.dumps(judged))
     return [judged[claim.id] for claim in claims]
 
 

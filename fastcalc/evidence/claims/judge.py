@@ -182,14 +182,6 @@ def judge(
     catalogue: Catalogue, claims: Iterable[Claim], document: Document | None = None
 ) -> list[Judged]:
     """Return every claim with its tests run."""
-
-    def place(claim: str, *steps: str | int) -> str:
-        """Return where a part of a claim stands in its file, or the claim where there is none."""
-        if document is None:
-            return claim
-        ids = [record["id"] for record in document.data["claims"]]
-        return document.place("claims", ids.index(claim), *steps)
-
     judged = []
     read: Read = {}
     for claim in claims:
@@ -197,7 +189,7 @@ def judge(
         unfit = ""
         for key in ran:
             check = getattr(claim, key)
-            where = partial(place, claim.id, key)
+            where = partial(_place, document, claim.id, key)
             try:
                 ran[key] = run(catalogue, check, where, read) if check else None
             except InputError as error:
@@ -205,11 +197,19 @@ def judge(
                     raise
                 unfit = error.__cause__.sentence
                 break
-        judged.append(Judged(claim, **ran, place=partial(place, claim.id), unfit=unfit))
+        judged.append(Judged(claim, **ran, place=partial(_place, document, claim.id), unfit=unfit))
     for kind in SCHEMAS:
         entries = [entry for (read_kind, _), entry in read.items() if read_kind == kind]
         catalogue.refuse_idle_changes(kind, entries)
     return judged
+
+
+def _place(document: Document | None, claim: str, *steps: str | int) -> str:
+    """Return where a part of a claim stands in its file, or the claim where there is none."""
+    if document is None:
+        return claim
+    ids = [record["id"] for record in document.data["claims"]]
+    return document.place("claims", ids.index(claim), *steps)
 
 
 def run(
@@ -234,7 +234,7 @@ def run(
         explored,
         trial.ends,
         tuple(sorted(reading.entries)),
-        lambda moved: in_unit(trial.finding(moved), check),
+        trial.values,
     )
 
 
@@ -278,11 +278,15 @@ class _Trial:
             raise InputError(f"{check.test} gives no number with its inputs")
         return finding
 
+    def values(self, moved: Moved) -> Floats:
+        """Return the numbers of the test with some premises moved. [unit]"""
+        return in_unit(self.finding(moved), self.check)
+
     def answer(self, moved: Moved) -> Outcome:
         """Return whether all numbers are as expected with some premises moved, some, or none."""
         key = tuple((name, setting) for name, setting in moved.items() if name != EXPECTED)
         if key not in self.computed:
-            self.computed[key] = in_unit(self.finding(dict(key)), self.check)
+            self.computed[key] = self.values(dict(key))
         values = self.computed[key]
         expected: Floats = np.atleast_1d(moved.get(EXPECTED, self.check.expected.values))
         count = expected.size // (2 if self.check.comparison == "between" else 1)
