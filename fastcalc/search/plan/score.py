@@ -11,6 +11,7 @@ import numpy as np
 from fastcalc.core.estimate import site_power
 from fastcalc.core.overflow import overflows
 from fastcalc.core.scenario import Scenario
+from fastcalc.formulas.money import usd_per_million
 from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints
 from fastcalc.records.evaluated_points import EvaluatedPoints
 from fastcalc.search.plan.first_tokens import ClassFirstTokens, class_first_tokens
@@ -32,7 +33,6 @@ _OF_ESTIMATE = (
     "ttft",
     "prompts_together",
     "run",
-    "joules",
     "slowness",
 )
 
@@ -44,7 +44,6 @@ class Replica:
     layout : its position in the grid's [1]
     batch : sequences that it decodes together [1]
     chips, pp, dp : of its layout [1]
-    usd : a million tokens of input and output [USD]
 
     The others are values of its `fastcalc.core.estimate.Estimate`, as slow as the service says.
     """
@@ -61,8 +60,6 @@ class Replica:
     ttft: Floats
     prompts_together: Floats
     run: Floats
-    usd: Floats | None
-    joules: Floats
     slowness: Floats
 
     @classmethod
@@ -72,14 +69,12 @@ class Replica:
         def those(values: ArrayLike) -> Any:
             return np.broadcast_to(values, (1, *fits.shape))[0][fits]
 
-        usd = points.usd[2]
         return cls(
             **{name: those(getattr(points.estimate, name)) for name in _OF_ESTIMATE},
             layout=np.nonzero(fits)[0],
             chips=those(points.layout.chips),
             pp=those(points.layout.pp),
             dp=those(points.layout.dp),
-            usd=None if usd is None else those(usd),
         )
 
 
@@ -285,7 +280,7 @@ def _sized(
         **bills(scenario, service, chips, pools),
     }
     more = added(scenario, pools, UNITS[service.objective])
-    cost = crew.cost if service.is_fleet else _cost(grid, service, replica, chips, busy)
+    cost = crew.cost if service.is_fleet else _cost(grid, service, replica, chips, seconds / busy)
 
     def flat(values: ArrayLike) -> Floats:
         return np.broadcast_to(values, ttft.shape).ravel()
@@ -382,16 +377,21 @@ def has_cost(scenario: Scenario, service: Service) -> bool:
     return (has_power or not needs_power) and (has_price or not needs_price)
 
 
-def _cost(grid: Grid, service: Service, replica: Replica, chips: Floats, busy: Floats) -> Floats:
-    hardware, pricing = grid.scenario.hardware, grid.scenario.pricing
-    if service.objective == "chips":
-        return chips
-    if service.rate is None:
-        per_token = replica.usd if service.objective == "usd" else replica.joules
-        assert per_token is not None
-        return np.asarray(per_token / busy)
-    if service.objective == "usd":
-        return np.asarray((pricing.per_chip_hour(hardware) or 0.0) * chips)
-    watts = site_power(hardware)
-    assert watts is not None
-    return np.asarray(watts * chips)
+def _cost(
+    grid: Grid, service: Service, replica: Replica, chips: Floats, seconds_busy: Floats
+) -> Floats:
+    """Return what is to be least: of all chips, or without a rate of a token of one replica.
+
+    seconds_busy : time of a replica that a request takes, and what it is idle besides [s]
+    """
+    per_chip = UNITS[service.objective](grid.scenario)
+    assert per_chip is not None
+    if service.objective == "chips" or service.rate is not None:
+        return np.asarray(per_chip * chips)
+    if service.objective == "watts":
+        return np.asarray(per_chip * replica.chips * seconds_busy / service.output)
+    return usd_per_million(
+        usd_per_hour=per_chip * replica.chips / grid.scenario.pricing.utilization,
+        seconds=seconds_busy,
+        tokens=service.prompt + service.output,
+    )
