@@ -1,7 +1,6 @@
 """Percentiles of what requests wait for, in words and in records."""
 
 from collections.abc import Mapping
-from math import inf
 
 from fastcalc.core.load import (
     MOST_BUSY,
@@ -19,8 +18,6 @@ from fastcalc.report.records import Record, plain
 
 NAMES = tuple(f"p{share * 100:g}" for share in SHARES)
 _LAST = NAMES[-1]
-_MUCH_LESS = 0.9
-"""Share of a planned time below which another needs a word. [1]"""
 
 
 def percentile_record(percentiles: Percentiles) -> Record:
@@ -45,13 +42,12 @@ def percentiles_of(load: RandomLoad | None) -> Record | None:
     return percentile_record(load.percentiles()) if load and load.is_known else None
 
 
-def in_words(
-    load: RandomLoad, name: str, *, planned: float | None = None, limit: float = inf
-) -> str:
+def in_words(load: RandomLoad, name: str, *, limit: float | None = None) -> str:
     """Say what the slowest of a hundred requests take, or why that is not known.
 
     name : of the replicas
-    planned, limit : that percentile of the first token as a plan adds it up, and its limit [s]
+    limit : of the first token at that percentile, where a table has it as planned: it is told again
+        where it is above [s]
     """
     if not load.is_known:
         return (
@@ -64,13 +60,11 @@ def in_words(
     ttft, tpot, request = (
         spread.percentiles[-1] for spread in (slowest.ttft, slowest.tpot, slowest.request)
     )
-    above = ""
-    if ttft > limit:
-        above = f", above the limit of {number(limit * 1e3)} ms"
-    elif planned is not None and ttft < _MUCH_LESS * planned:
-        reason = "outputs that vary, both waits at their longest"
-        above = f" (up to {number(planned * 1e3)} ms is planned for: {reason})"
+    first = f"TTFT {number(ttft * 1e3)} ms, "
+    if limit is not None:
+        is_late = ttft > limit
+        first = f"{first}above the limit of {number(limit * 1e3)} ms, " if is_late else ""
     return (
-        f"{name}: {_LAST} where requests arrive at random: TTFT {number(ttft * 1e3)} ms{above}, "
-        f"TPOT {number(tpot * 1e3)} ms, a whole request {number(request)} s"
+        f"{name}: {_LAST} where requests arrive at random: {first}TPOT {number(tpot * 1e3)} ms, "
+        f"a whole request {number(request)} s"
     )

@@ -12,7 +12,7 @@ from fastcalc.core.request_class import RequestClass
 from fastcalc.records.columns import Column
 from fastcalc.report import plan_notes, plan_table, record_tables
 from fastcalc.report.commands import Typed
-from fastcalc.report.console import Part, Screen, Title, on_one_screen
+from fastcalc.report.console import Part, Screen, TextTable, Title, on_one_screen
 from fastcalc.report.headings import TableColumn
 from fastcalc.report.numbers_as_text import dollars, listed, many, number
 from fastcalc.report.percentiles import in_words, percentile_record
@@ -172,35 +172,12 @@ class Answer:
 
     def parts(self, screen: Screen) -> list[Part]:
         """Return the answer in a sentence, a table of the pools, one of the classes, and notes."""
-        pools, shares = self.pools, self.fleet.shares
-        owned = [share.owned is not None for share in shares for _ in share.sharing.pools]
-        marks = [" *" * (not pool.decision.may_lead(pool.plan)) for pool in pools]
-        labels = ["owned" if is_owned else "rented" for is_owned in owned]
-        pool_columns = [
-            record_tables.words(
-                "|pool", lambda record: f"{record['rank']}{marks[record['rank'] - 1]}"
-            ),
-            *plan_table.with_formats(
-                [
-                    column
-                    for column in plan_table.columns(self.service)
-                    if column.key not in _LEFT_OUT
-                ],
-                marks,
-            ),
-        ]
-        if len(self._models) > 1:
-            pool_columns.insert(1, record_tables.words("|model", lambda record: record["model"]))
-        if any(owned):
-            pool_columns.insert(
-                1, record_tables.words("|", lambda record: labels[record["rank"] - 1])
-            )
-        pool_rows = [record_tables.row(pool_columns, record) for record in self.unrounded]
-        (pool_table,) = record_tables.tables(pool_columns, [pool_rows], screen.width)
+        marks = ["" if pool.decision.may_lead(pool.plan) else " *" for pool in self.pools]
+        pool_table = self._pool_table(marks, screen)
         class_rows = [record_tables.row(_CLASS_COLUMNS, served) for served in self._served]
         (class_table,) = record_tables.tables(_CLASS_COLUMNS, [class_rows], screen.width)
         over = list(self._over())
-        short = [*over, *self._bills(), *self._comparison(), *_busy(pools)]
+        short = [*over, *self._bills(), *self._comparison(), *_busy(self.pools)]
         every = [*short, *notes(self.service)]
         key = (
             "key: pools: at the most that they carry; classes: at this load, where requests arrive "
@@ -214,6 +191,41 @@ class Answer:
             return [self._title(), "", pool_table, "", class_table, under]
 
         return on_one_screen(page, screen)
+
+    def _pool_table(self, marks: Sequence[str], screen: Screen) -> TextTable:
+        """Return the table of the pools, without first tokens that the table of classes has.
+
+        marks : of each pool
+        """
+        in_class_table = {served.pool for served in self._served if served.percentiles}
+        hidden = {*_LEFT_OUT, *(_TTFT if len(in_class_table) == len(marks) else ())}
+        shown = [
+            replace(column, drop_priority=0) if screen.wide else column
+            for column in plan_table.columns(self.service, wide=screen.wide)
+            if column.key not in hidden
+        ]
+        columns = [
+            record_tables.words(
+                "|pool", lambda record: f"{record['rank']}{marks[record['rank'] - 1]}"
+            )
+        ]
+        if any(share.is_owned for share in self.fleet.shares):
+            columns.append(
+                record_tables.words(
+                    "|", lambda record: "rented" if record["owned_chips"] is None else "owned"
+                )
+            )
+        if len(self._models) > 1:
+            columns.append(record_tables.words("|model", lambda record: record["model"]))
+        columns += plan_table.with_formats(shown, marks)
+        rows = [
+            record_tables.row(columns, record | dict.fromkeys(_TTFT))
+            if record["rank"] in in_class_table
+            else record_tables.row(columns, record)
+            for record in self.unrounded
+        ]
+        (table,) = record_tables.tables(columns, [rows], screen.width)
+        return table
 
     def _title(self) -> Title:
         """Return what carries how much of the traffic, in a sentence."""
@@ -341,6 +353,9 @@ def _sharings(sharing: Sharing) -> Record:
 
 
 _OVER = "^"
+_TTFT = ("service_ttft_ms",)
+"""Of a pool, where the table of classes has none of theirs."""
+
 _LEFT_OUT = ("speculation_tokens_per_pass", "service_tpot_ms_low", "bound")
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from math import inf
 from typing import Any, get_args
 
 from fastcalc.catalogue.schema.hardware import Terms
@@ -143,9 +142,8 @@ def at_random(chosen: Plan, service: Service, *, in_short: bool = False) -> Iter
     """Say what the slowest of a hundred requests take, where a closed form has it."""
     load = random_load(chosen, service)
     if load is not None and (load.is_known or not in_short):
-        planned = chosen.values["ttft"] if service.share == SHARES[-1] else None
-        limit = service.ttft if planned else inf
-        yield in_words(load, chosen.scenario.hardware.id, planned=planned, limit=limit)
+        limit = service.ttft if service.share == SHARES[-1] else None
+        yield in_words(load, chosen.scenario.hardware.id, limit=limit)
 
 
 def _busy(chosen: Plan, service: Service) -> Iterator[str]:

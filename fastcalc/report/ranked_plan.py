@@ -1,15 +1,19 @@
 """A plan in its place among all: what it costs, draws and carries at the service's rate."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from fastcalc.core.estimate import site_power
+from fastcalc.core.scenario import solve
 from fastcalc.core.undetermined import undetermined_keys
 from fastcalc.formulas.money import HOURS_PER_MONTH, break_even_rate
-from fastcalc.formulas.serving import in_flight
 from fastcalc.search.plan.decision import Plan
 from fastcalc.search.plan.service import Service
 
 SECONDS_PER_MONTH = HOURS_PER_MONTH * 3600.0
+
+_BATCHES = 24  # up to the full one; between two of them requests are taken as straight
 
 
 @dataclass(frozen=True)
@@ -36,9 +40,20 @@ class RankedPlan:
 
     @property
     def in_flight(self) -> float:
-        """Requests that are served at a time. [1]"""
-        seconds = self.plan.request_seconds(self.service.output)
-        return float(in_flight(rate=self.requests, seconds=seconds))
+        """Requests that are served at a time, by Little's law at the load that there is. [1]
+
+        As many as the batch at which the replicas serve as many as arrive, where their batches are
+        not full; prompts apart alongside.
+        """
+        plan, is_apart = self.plan, self.plan.prefill_layout is not None
+        batches = np.unique(np.rint(np.geomspace(1.0, plan.batch, _BATCHES)))
+        scenario = replace(plan.scenario, batches=tuple(batches.astype(int).tolist()))
+        estimate = solve(scenario).estimate
+        tokens = np.maximum.accumulate(estimate.total if is_apart else estimate.served)
+        carried = plan.replicas * tokens / (plan.slowness * self.service.output)
+        served = float(np.interp(self.requests, [0.0, *carried], [0.0, *batches]))
+        prompts = self.requests * plan.first_seconds if is_apart else 0.0
+        return plan.replicas * served + prompts
 
     @property
     def watts(self) -> float | None:

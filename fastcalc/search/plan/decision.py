@@ -85,10 +85,14 @@ class Plan:
         """What one that decodes does, and takes in its prompts, too."""
         return solve(self.scenario)
 
+    @property
+    def first_seconds(self) -> float:
+        """Time to the first token, without what it waits for others. [s]"""
+        return min(self.values["ttft"], float(self.replica.estimate.ttft[0]) * self.slowness)
+
     def request_seconds(self, output: float) -> float:
         """Return the time of a whole request, without what it waits for others. [s]"""
-        first = min(self.values["ttft"], float(self.replica.estimate.ttft[0]) * self.slowness)
-        return first + (output - 1.0) * self.values["tpot"]
+        return self.first_seconds + (output - 1.0) * self.values["tpot"]
 
     @property
     def is_narrowed(self) -> bool:
