@@ -21,15 +21,16 @@ from benchmarks.peers.answer import SPAN, rate
 from benchmarks.startup import executable
 from benchmarks.table import figure, markdown, ratio
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.commands import plan
+from fastcalc.commands.plan import grids_of, service_of
 from fastcalc.core.placement.layout import Layout
-from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario, engine_for
 from fastcalc.core.traffic import Traffic
 from fastcalc.records.columns import COLUMNS
-from fastcalc.search.plan.candidates import candidates, deployments
-from fastcalc.search.plan.cheapest_plans import decide
+from fastcalc.requests.search import FindPlans
+from fastcalc.search.plan.cheapest_plans import decide_surely
 from fastcalc.search.plan.decision import REASONS
-from fastcalc.search.plan.service import Objective, Service
+from fastcalc.search.plan.service import Objective
 from fastcalc.search.sweep.blocks import keep_freed_memory
 from fastcalc.search.sweep.grid import Grid, Requests, solve_grid
 
@@ -49,6 +50,9 @@ PLANS: tuple[tuple[str, Objective], ...] = (
     ("deepseek-r1", "usd"),
 )
 """The fewest chips are sought among all deployments, the least dollars among those with a price."""
+
+MIX = "docs/examples/my-mix.yaml"
+"""Classes of traffic that are planned for, too."""
 
 SWEEPS = {1_000_000: 3, 5_000_000: 3, 20_000_000: 1}
 """Points of the sweeps to disk, and times of each."""
@@ -100,8 +104,8 @@ def grids() -> str:
     return markdown(("grid of", "x the first", "points a second"), rows)
 
 
-def search(model: str, objective: Objective) -> Callable[[], int]:
-    """Return a plan over the whole catalogue in process; it returns the deployments evaluated.
+def asked(model: str, objective: Objective) -> FindPlans:
+    """Return what is planned for.
 
     Parameters
     ----------
@@ -110,24 +114,28 @@ def search(model: str, objective: Objective) -> Callable[[], int]:
     objective : str
         What is to be least.
     """
-    entries, pricing = Catalogue(), Pricing()
-    chips = [
-        (chip, *engine_for(entries, chip))
-        for chip in (entries.hardware(name) for name in entries.names("hardware"))
-        if chip.kind != "host"
-    ]
-    entry = entries.model(model)
-    service = Service(4000.0, 1000.0, ttft=1.0, tpot=0.025, rate=20.0, objective=objective)
+    return FindPlans(
+        model=model,
+        prompt=4000,
+        output=1000,
+        ttft="1s",
+        tpot="25ms",
+        rate="20/s",
+        objective=objective,
+    )
 
-    def weigh() -> int:
-        found = (
-            candidates(one, prompt=service.prompt, output=service.output)
-            for one in deployments(entry, chips, pricing=pricing)
-        )
-        decision = decide((one for one in found if one is not None), service)
-        return decision.candidates - decision.reasons["unknown"]
 
-    return weigh
+def search(request: FindPlans) -> int:
+    """Plan over the whole catalogue in process, and return the deployments evaluated. [1]
+
+    Parameters
+    ----------
+    request : FindPlans
+        For requests that are alike.
+    """
+    service = service_of(request, [])
+    decision = decide_surely(grids_of(request, service, []), service)
+    return decision.candidates - decision.reasons["unknown"]
 
 
 def shell_plan(model: str, objective: Objective) -> list[str]:
@@ -140,9 +148,9 @@ def shell_plan(model: str, objective: Objective) -> list[str]:
     objective : str
         What is to be least.
     """
-    asked = ["--prompt", "4000", "--output", "1000", "--ttft", "1s", "--tpot", "25ms"]
-    asked += ["--rate", "20/s", "--objective", objective, "--format", "json"]
-    return [executable(), "plan", model, *asked]
+    flags = ["--prompt", "4000", "--output", "1000", "--ttft", "1s", "--tpot", "25ms"]
+    flags += ["--rate", "20/s", "--objective", objective, "--format", "json"]
+    return [executable(), "plan", model, *flags]
 
 
 def evaluated(printed: bytes) -> int:
@@ -161,7 +169,7 @@ def plans() -> str:
     """Return the table of plans over the whole catalogue."""
     counts, shells, processes = {}, {}, {}
     for model, objective in PLANS:
-        command, weigh = shell_plan(model, objective), search(model, objective)
+        command, weigh = shell_plan(model, objective), partial(search, asked(model, objective))
         name = f"`plan {model} --objective {objective}`"
         counts[name] = evaluated(run(command))
         if weigh() != counts[name]:
@@ -190,6 +198,18 @@ def plan_table(counts: Mapping[str, int], times: Mapping[str, float]) -> str:
         )
     heads = ("shell x process", "shell, s a million", "process, s a million")
     return markdown(("", *heads, "deployments", "shell, s", "process, s"), rows)
+
+
+def classes() -> str:
+    """Return how much longer a plan for classes of traffic takes than for requests alike."""
+    requests = {"mix": FindPlans(model="deepseek-r1", traffic=MIX), "alike": asked(*PLANS[-1])}
+    plans = {name: partial(plan.run, request) for name, request in requests.items()}
+    times = in_turn({name: partial(seconds, planned) for name, planned in plans.items()}, RUNS)
+    return (
+        f"A plan of deepseek-r1 for the three classes of `{MIX}`, which share replicas or not, "
+        f"takes {ratio(times['mix'], times['alike'])} times as long in process as the last of "
+        "these."
+    )
 
 
 def sweep_cost(points: int) -> tuple[float, float]:
@@ -248,6 +268,7 @@ def section() -> str:
             "objective chips` evaluates every deployment, `usd` those with a price, which are "
             "counted here.",
             plans(),
+            classes(),
             "`fastcalc sweep` from the shell, every key of the record, words too; seconds are "
             "medians where there is more than one run.",
             sweeps(),
