@@ -12,7 +12,8 @@ from fastcalc.formulas.types import Bools, Floats
 from fastcalc.search.plan.decision import FEWER_BITS, Decision, Kind, Plan, kind_of
 from fastcalc.search.plan.pools import Pool, transfer_seconds
 from fastcalc.search.plan.refine import Gaps, gaps_of, with_largest
-from fastcalc.search.plan.score import Scored, has_cost, score
+from fastcalc.search.plan.score import has_cost, score
+from fastcalc.search.plan.scored import Scored
 from fastcalc.search.plan.service import NEAR, Service
 from fastcalc.search.plan.unlike import take_for, unlike_pools
 from fastcalc.search.space import sharding

@@ -10,7 +10,7 @@ from fastcalc.core.overflow import batch_without_host
 from fastcalc.formulas.types import Bools, Floats, Ints
 from fastcalc.search.plan.fleet import chips_within
 from fastcalc.search.plan.pools import KEPT, Pool
-from fastcalc.search.plan.score import Scored
+from fastcalc.search.plan.scored import Scored
 from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.grid import Grid
 

@@ -12,7 +12,8 @@ from fastcalc.search.plan.candidates import candidates
 from fastcalc.search.plan.cheapest_plans import decide
 from fastcalc.search.plan.pools import Pool, can_be_apart, every_pool
 from fastcalc.search.plan.refine import between, with_largest
-from fastcalc.search.plan.score import Scored, has_cost, score
+from fastcalc.search.plan.score import has_cost, score
+from fastcalc.search.plan.scored import Scored
 from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.grid import Grid, solved
 

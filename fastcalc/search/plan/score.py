@@ -1,8 +1,8 @@
 """Every layout and batch of one deployment against a service: what it takes, what it misses."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from math import inf
 from typing import Any
 
@@ -12,212 +12,18 @@ from fastcalc.core.estimate import site_power
 from fastcalc.core.overflow import overflows
 from fastcalc.core.scenario import Scenario
 from fastcalc.formulas.money import usd_per_million
-from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints
+from fastcalc.formulas.types import ArrayLike, Bools, Floats
 from fastcalc.records.evaluated_points import EvaluatedPoints
 from fastcalc.search.plan.first_tokens import ClassFirstTokens, class_first_tokens
 from fastcalc.search.plan.fleet import Crew, Packing, bills, chips_within, crew_within
 from fastcalc.search.plan.pools import KEPT, Pool, Pools, added, pools_of, transfer_seconds
 from fastcalc.search.plan.queues import Queues, needed, slots_of
+from fastcalc.search.plan.scored import Replica, Scored
 from fastcalc.search.plan.service import Objective, Service
 from fastcalc.search.sweep.grid import Grid, solved
 
 _points = lru_cache(maxsize=KEPT)(solved)
 _ROUNDING = 1e-12  # of a limit: replicas as busy as it allows meet it
-_LEAST = 1e-9  # of a limit, where nothing is left of it
-_OF_ESTIMATE = (
-    "batch",
-    "total",
-    "served",
-    "tpot",
-    "tpot_in_traffic",
-    "ttft",
-    "prompts_together",
-    "run",
-    "slowness",
-)
-
-
-@dataclass(frozen=True, eq=False)
-class Replica:
-    """One full replica, which takes in its prompts, too: an element for each that fits.
-
-    layout : its position in the grid's [1]
-    batch : sequences that it decodes together [1]
-    chips, pp, dp : of its layout [1]
-
-    The others are values of its `fastcalc.core.estimate.Estimate`, as slow as the service says.
-    """
-
-    layout: Ints
-    batch: Floats
-    chips: Floats
-    pp: Floats
-    dp: Ints
-    total: Floats
-    served: Floats
-    tpot: Floats
-    tpot_in_traffic: Floats
-    ttft: Floats
-    prompts_together: Floats
-    run: Floats
-    slowness: Floats
-
-    @classmethod
-    def of(cls, points: EvaluatedPoints, fits: Bools) -> "Replica":
-        """Return those of the deployments that fit, layouts x batches, of one kind of request."""
-
-        def those(values: ArrayLike) -> Any:
-            return np.broadcast_to(values, (1, *fits.shape))[0][fits]
-
-        return cls(
-            **{name: those(getattr(points.estimate, name)) for name in _OF_ESTIMATE},
-            layout=np.nonzero(fits)[0],
-            chips=those(points.layout.chips),
-            pp=those(points.layout.pp),
-            dp=those(points.layout.dp),
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """Deployments of a grid that fit: each replica with each pool that takes in prompts, if any.
-
-    service : what they are held against
-    replica, pools : of which each deployment is one of the first, and of the second if there are
-    values : what is limited, by name: seconds to the first token, seconds between tokens, chips,
-        and dollars a month and watts where those are
-    seconds : time of a replica that a request takes [s]
-    carried : requests that each replica carries, as busy as it may be [1/s]
-    crew, packing : how many replicas, and how they fill nodes
-    busy : the share of its capacity that each that decodes does [1]
-    cost, unfit : what is to be least, and deployments that do not fit, alongside these [1]
-    class_ttft : time to the first token of each class, a row each, if there are several [s]
-    more : what the pool costs more than as many of the chips that decode
-    """
-
-    grid: Grid
-    service: Service
-    replica: Replica
-    pools: Sequence[Pool]
-    values: dict[str, Floats]
-    seconds: Floats
-    carried: Floats
-    crew: Crew
-    packing: Packing
-    busy: Floats
-    cost: Floats
-    class_ttft: Floats
-    more: Floats
-    unfit: int = 0
-
-    def of_each(self, values: Floats | Ints) -> Any:
-        """Return for each deployment what its replica has."""
-        return np.tile(values, max(len(self.pools), 1))
-
-    @cached_property
-    def layout(self) -> Ints:
-        """Position of the layout in the grid's. [1]"""
-        return np.asarray(self.of_each(self.replica.layout))
-
-    @cached_property
-    def batch(self) -> Floats:
-        """Sequences that each decodes together. [1]"""
-        return np.asarray(self.of_each(self.replica.batch))
-
-    @cached_property
-    def row(self) -> Ints:
-        """A number for each layout with each pool. [1]"""
-        pools = np.repeat(np.arange(max(len(self.pools), 1)), len(self.replica.batch))
-        return self.layout + len(self.grid.layouts) * pools
-
-    def pool(self, place: int) -> Pool | None:
-        """Return what takes in the prompts of a deployment, where that is apart."""
-        return self.pools[place // len(self.replica.batch)] if self.pools else None
-
-    def by_pool(self) -> Iterator[tuple[Pool | None, Bools]]:
-        """Yield each pool, and which deployments are its."""
-        for at, pool in enumerate(self.pools or [None]):
-            yield pool, self.row // len(self.grid.layouts) == at
-
-    @property
-    def replicas(self) -> Floats:
-        """Replicas that decode. [1]"""
-        return self.crew.replicas
-
-    def next(self, places: Ints, step: int = 1) -> Ints:
-        """Return where the next batches of the same layouts are, or the places themselves."""
-        near = np.clip(places + step, 0, len(self.row) - 1)
-        return np.where(self.row[near] == self.row[places], near, places)
-
-    @cached_property
-    def misses(self) -> dict[str, Floats]:
-        """Each value over its limit: at most 1 where it is met."""
-        return {
-            name: self.values[name] / max(limit, _LEAST)
-            for name, limit in self.service.limits.items()
-        }
-
-    @cached_property
-    def is_in_time(self) -> Bools:
-        """Whether both times to tokens are within their limits."""
-        limits = self.service.limits
-        first, between = (self.values[name] <= limits[name] for name in ("ttft", "tpot"))
-        return first & between
-
-    def best_of_rows(self, priority: Floats) -> Ints:
-        """Return the place of the least priority of each row that has any in time.
-
-        Places of a row are one after another; of equals it is the first.
-        """
-        starts = np.flatnonzero(np.diff(self.row, prepend=-1))
-        priority = np.where(self.is_in_time, priority, inf)
-        least = np.minimum.reduceat(priority, starts) if starts.size else priority
-        counts = np.diff(starts, append=len(priority))
-        places = np.flatnonzero((priority == np.repeat(least, counts)) & self.is_in_time)
-        return places[np.diff(self.row[places], prepend=-1) > 0]
-
-    @cached_property
-    def cheapest(self) -> Ints:
-        """Places of those that miss nothing at the least cost, and on the fewest chips of these."""
-        return self._least(np.all([miss <= 1.0 for miss in self.misses.values()], axis=0))
-
-    def _least(self, among: Bools) -> Ints:
-        (places,) = np.nonzero(among)
-        for key in (self.cost, self.values["chips"]):
-            if places.size:
-                places = places[key[places] == key[places].min()]
-        return places
-
-    @property
-    def best(self) -> int | None:
-        """The place of the best that misses nothing."""
-        return self._first(self.cheapest)
-
-    def first_of(self, among: Bools) -> int | None:
-        """Return the place of the first of some deployments, in the order of plans."""
-        return self._first(self._least(among))
-
-    def first_of_pools(self, places: Ints) -> Ints:
-        """Return of places of one cost and as many chips the first of each pool."""
-        places = places[np.argsort(self.last_resort[places], kind="stable")]
-        _, first = np.unique(places // len(self.replica.batch), return_index=True)
-        return places[first]
-
-    def _first(self, places: Ints) -> int | None:
-        return int(places[np.argmin(self.last_resort[places])]) if places.size else None
-
-    @cached_property
-    def last_resort(self) -> Floats:
-        """What decides between those of one cost and as many chips.
-
-        With a rate the smallest batch is the fastest, but that where requests at random may wait
-        as long as it takes: then the shortest wait. Without a rate the least time does the most.
-        """
-        service = self.service
-        if service.rate is None:
-            return self.seconds
-        is_patient = service.share is not None and service.ttft == inf
-        return self.values["ttft"] if is_patient else self.batch
 
 
 def score(
@@ -255,15 +61,8 @@ def _sized(
     unfit: int = 0,
 ) -> Scored:
     """Return the replicas, as many as it takes of each, with each pool."""
-    scenario, pools, share, queues = grid.scenario, Pools.of(apart), service.share, None
-    if pools is None:
-        seconds, ttft, queued = _together(service, replica, mixed)
-    else:
-        receiving = transfer_seconds(grid, service.prompt)[replica.layout]
-        seconds, ttft, queued = _apart(service, replica, pools, receiving)
-    if share is not None:
-        slots = slots_of(share)
-        queues = Queues(share, **queued, slots=slots, kind=slots.kinds(replica.batch))
+    scenario, pools = grid.scenario, Pools.of(apart)
+    seconds, ttft, queues = _load(grid, service, replica, mixed, pools)
     replicas, busy, waits, busiest = needed(service, seconds, ttft, queues)
     carried = busiest / seconds
     crew = Crew.of(replicas, carried, pools)
@@ -337,7 +136,23 @@ def _held_against_limit(
 
 _Load = tuple[Floats, Floats, dict[str, Any]]
 """Time of a replica that a request takes, for each replica; time to the first token without
-waiting, pools x replicas; and queues."""
+waiting, pools x replicas; and what waits are of."""
+
+
+def _load(
+    grid: Grid, service: Service, replica: Replica, mixed: ClassFirstTokens, pools: Pools | None
+) -> tuple[Floats, Floats, Queues | None]:
+    """Return the same two times, and the queues where requests arrive at random."""
+    if pools is None:
+        seconds, ttft, queued = _together(service, replica, mixed)
+    else:
+        receiving = transfer_seconds(grid, service.prompt)[replica.layout]
+        seconds, ttft, queued = _apart(service, replica, pools, receiving)
+    if service.share is None:
+        return seconds, ttft, None
+    slots = slots_of(service.share)
+    queues = Queues(service.share, **queued, slots=slots, kind=slots.kinds(replica.batch))
+    return seconds, ttft, queues
 
 
 def _together(service: Service, replica: Replica, mixed: ClassFirstTokens) -> _Load:

@@ -17,7 +17,8 @@ from fastcalc.core.placement.layout import Layout
 from fastcalc.formulas.types import Floats
 from fastcalc.search.plan.fleet import usd_per_month
 from fastcalc.search.plan.refine import with_largest
-from fastcalc.search.plan.score import Scored, has_cost, score
+from fastcalc.search.plan.score import has_cost, score
+from fastcalc.search.plan.scored import Scored
 from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.grid import Grid
 
