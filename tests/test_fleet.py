@@ -25,8 +25,10 @@ from fastcalc.search.plan.pools import Pool, Pools
 from fastcalc.search.plan.relax_fleet import fewest_owned, least_relaxed_of_fleet
 from fastcalc.search.plan.service import Service
 from tests.helpers import run_once as run
+from tests.helpers import words
 from tests.strategies import examples
 from tests.test_plan import (
+    CATALOGUE,
     CHIPS,
     LAYOUTS,
     MODELS,
@@ -615,3 +617,68 @@ def test_first_tokens_of_classes_stand_once_and_wide_pools_have_power(
     assert [word for word in ("/s", "watts", "kWh a", "tok/s") if word not in " ".join(pools)] == []
     # One l40s draws 350 W by its file, which a host and a site make more of.
     assert re.search(r"\b(\d,)?\d{3} +(\d{3})$", pools[-1])
+
+
+def test_all_owned_chips_are_paid_for_and_can_carry(fastcalc):
+    """Of 16 H100 and two L40S, of which eight serve; the API is set against what all of them do."""
+    command = ("--own", "h100-sxm=16", "--own", "l40s=2", "--on", "l40s", "--tpot", "50ms")
+    ran = fastcalc("plan", "llama-3.1-70b", *command, "--rate", "1/s", "--api", "1/1/2", "--notes")
+    text = " ".join(ran.out.split())
+    most = fastcalc("plan", "llama-3.1-70b", *command, "--format", "json").out
+    capacity = json.loads(most)["requests_per_s"]
+    month = sum(
+        count * Pricing(basis="tco").per_chip_hour(CATALOGUE.hardware(chip)) * MONTH
+        for chip, count in (("h100-sxm", 16), ("l40s", 2))
+    )
+    # A request of 1,000 and 1,000 tokens is 0.003 USD.
+    share = month / (0.003 * MONTH * 3600.0) / capacity
+    assert f"{share:.1%} of what they carry" in text
+    assert f"owning all of these chips costs ${month:,.0f} a month" in text
+    assert "owning all 16 h100-sxm costs" in text
+
+
+def test_owned_and_rented_chips_are_priced_in_all(fastcalc):
+    command = ("--own", "l40s=2", "--budget", "5k/month", "--on", "h100-pcie", "--tpot", "50ms")
+    ran = fastcalc("plan", "llama-3.1-8b", *command, "--format", "json")
+    records = json.loads(ran.out)["records"]
+    owned = next(record["usd_per_month"] for record in records if record["owned_chips"])
+    rented = next(record["usd_per_month"] for record in records if not record["owned_chips"])
+    text = " ".join(fastcalc("plan", "llama-3.1-8b", *command).out.split())
+    assert f"(${owned + rented:,.0f} in all)" in text
+
+
+def test_what_keeps_owned_chips_from_a_price_is_named(fastcalc):
+    """The file of an M4 Max has what it costs to buy, and no power."""
+    chip = CATALOGUE.hardware("apple-m4-max")
+    price = chip.chip_price.purchase.si
+    ran = fastcalc("plan", "gpt-oss-20b", "--own", "apple-m4-max=1", "--notes")
+    assert chip.power is None
+    assert f"no power is known of apple-m4-max (${price:,.0f} a chip to buy)" in words(ran.out)
+    assert ran.out.startswith("1 apple-m4-max  carries ")
+    given = fastcalc("plan", "gpt-oss-20b", "--own", "apple-m4-max=1", "--price", "apple-m4-max=0")
+    assert "costs $0 a month, $0/Mtok; $ a chip-hour: apple-m4-max 0.00 (given)" in words(given.out)
+
+
+def test_names_of_chips_to_rent_are_held_against_the_catalogue_first(fastcalc):
+    """Even where owned chips carry all."""
+    ran = fastcalc("plan", "llama-3.1-8b", "--own", "l40s=2", "--rate", "1/s", "--on", "m4")
+    assert ran.code == 2
+    assert "no hardware is called 'm4'; did you mean apple-m4" in ran.err
+
+
+def test_classes_without_a_rate_are_carried_by_so_many_chips(fastcalc, tmp_path):
+    """As many as a budget of as many carries, and no more chips than those."""
+    mix = tmp_path / "mix.yaml"
+    mix.write_text(SMALL_MIX.replace("aggregate_rate: 0.1\n", ""), encoding="utf-8")
+    command = ("llama-3.1-8b", "--traffic", str(mix), "--ttft", "20s", "--on", "l40s")
+    command += ("--price", "l40s=1")
+    limits = (("--max-chips", "4"), ("--budget", f"{4 * MONTH + 1:.0f}/month"))
+    carried = [
+        json.loads(fastcalc("plan", *command, *limit, "--format", "json").out) for limit in limits
+    ]
+    assert carried[0]["requests_per_s"] == pytest.approx(carried[1]["requests_per_s"], rel=1e-4)
+    assert sum(record["chips_total"] for record in carried[0]["records"]) <= 4
+    text = fastcalc("plan", *command, "--max-chips", "4", "--emit", "vllm").out
+    for served in carried[0]["classes"]:
+        first = served["percentiles"]["ttft_ms"]["p99"]
+        assert re.search(rf"{served['class']} {first:.0f}|{served['class']} {first:,.0f}", text)

@@ -215,3 +215,22 @@ def test_weights_that_no_repository_has_are_a_folder_to_name():
     script = table.details["servers"]
     assert "vllm serve ./deepseek-r1-nvfp4" in script
     assert "# ./deepseek-r1-nvfp4: a folder or repository with weights in nvfp4" in script
+
+
+def test_numbers_of_slow_chips_are_not_called_expected():
+    asked = {"on": "l40s", "rate": "1/s", "tpot": "60ms", "emit": "vllm"}
+    sure, expected = (
+        str(fastcalc.plan("llama-3.1-8b", **asked, **more)) for more in ({"confidence": 90}, {})
+    )
+    assert "# Of chips as slow as was asked for, " in sure
+    assert "Expected" not in sure
+    assert "# Expected of " in expected
+    assert "waiting for others" not in expected
+
+
+def test_a_first_token_that_waits_for_others_is_cautioned_about():
+    """A card with room for a single sequence."""
+    asked = {"own": "rtx-4090=1", "weights": "q4_k_m", "kv": "bf16", "emit": "vllm"}
+    text = str(fastcalc.plan("qwen3-32b", **asked))
+    assert "# Expected of 1 sequence on each" in text
+    assert "# most of which is waiting for others" in text

@@ -152,7 +152,9 @@ def nearest(name: str, names: Iterable[str]) -> list[str]:
     distinct, lowered = list(dict.fromkeys(names)), name.lower()
     shorter = [candidate for candidate in distinct if lowered.startswith(f"{candidate}-")]
     longer = [candidate for candidate in distinct if lowered and candidate.startswith(lowered)]
+    inside = [name for name in distinct if f"-{lowered}-" in f"{name}-" and name not in longer]
     near = [*sorted(shorter, key=len, reverse=True), *sorted(longer, key=len)]
+    near += sorted(inside, key=len)
     near += get_close_matches(lowered, set(distinct) - set(near), n=3, cutoff=0.5)
     near += [
         candidate

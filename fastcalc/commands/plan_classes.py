@@ -171,7 +171,8 @@ class _Deployments:
     def rate(self) -> float | None:
         """Requests that arrive a second; None for the most that some means carry. [1/s]"""
         rate = self.service.rate or self.traffic.rate
-        if rate is None and not is_of_fleet(self.request):
+        has_means = is_of_fleet(self.request) or self.request.max_chips is not None
+        if rate is None and not has_means:
             raise InputError(
                 f"{self.request.traffic}: says no rate; write aggregate_rate: 20, or give "
                 f"{option('rate', '20/s')} or {option('people', '500')}"

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from functools import cache, partial
 
+from fastcalc.catalogue.selection import selected
 from fastcalc.commands import loading, plan
 from fastcalc.commands.answer import CommandAnswer, no_answer
 from fastcalc.commands.people import people_of, settled
@@ -27,6 +28,7 @@ def run(request: FindPlans) -> CommandAnswer:
     notes: list[str] = []
     service, people = plan.service_of(request, notes), people_of(request)
     counts = owned_counts(request)
+    selected(loading.catalogue(request), readers.names(request.on, option("on")))  # all are known
     prices = chip_prices(request, counts)
     owned = [_owned(request, service, chip, count, prices, notes) for chip, count in counts.items()]
     rented = cache(partial(_rented, request, service, counts, prices, notes))

@@ -78,7 +78,9 @@ def read_trace(path: Path) -> Trace:
             trace = reader(str(path), stream)
     except OSError as error:
         why = "this is a folder" if path.is_dir() else str(error.strerror).lower()
-        raise InputError(f"{path}: cannot be read: {why}; give a .jsonl or .csv file") from error
+        raise InputError(
+            f"{path}: cannot be read: {why}; give a .yaml, .jsonl or .csv file"
+        ) from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text; save the file as UTF-8") from error
     if not len(trace.prompt):

@@ -19,7 +19,7 @@ from fastcalc.report.percentiles import in_words, percentile_record
 from fastcalc.report.plan import assumptions, notes, unrounded
 from fastcalc.report.plan_api import api_notes
 from fastcalc.report.plan_columns import KEYS as PLAN_KEYS
-from fastcalc.report.plan_fleet import owning
+from fastcalc.report.plan_fleet import carry, in_all, owning, owning_all
 from fastcalc.report.plan_refusal import limit_as_option, over_budget, refusal
 from fastcalc.report.records import Record, plain, plainly
 from fastcalc.report.servers.script import script
@@ -127,9 +127,25 @@ class Answer:
     def servers(self, program: str) -> str:
         """Return the scripts that start the servers of all pools."""
         return "\n".join(
-            script(program, pool.plan, pool.decision.service, self._name(pool), [record["command"]])
+            script(
+                program,
+                pool.plan,
+                pool.decision.service,
+                self._name(pool),
+                [record["command"]],
+                self._first_tokens(record["rank"]),
+            )
             for pool, record in zip(self.pools, self.unrounded, strict=True)
         )
+
+    def _first_tokens(self, place: int) -> str | None:
+        """Return the time to the first token of each class of a pool, as its table has it."""
+        served = [served for served in self._served if served.pool == place]
+        times = [(part.kind.name, part.percentiles) for part in served if part.percentiles]
+        if len(times) < len(served):
+            return None
+        words = [f"{name} {number(spread.ttft.percentiles[-1] * 1e3)} ms" for name, spread in times]
+        return f" of 99 % within: {', '.join(words)}"
 
     def _name(self, pool: ReplicaPool) -> str:
         model = pool.plan.scenario.model.id
@@ -249,11 +265,9 @@ class Answer:
         name = listed([f"{kind.chips:,} {kind.hardware.id}" for kind, _ in owned])
         if pools:
             alone = number(sum(requests for _, requests in owned))
-            month = fleet.usd_per_month
-            in_all = "" if month is None else f" (${dollars(month)} in all)"
-            top = f"with {chips} on top, {_phrase(pools)}{in_all}"
+            top = f"with {chips} on top, {_phrase(pools)}{in_all(fleet)}"
             mix = f"{alone} requests/s; {top}, {mix}"
-        return Title(name, f"carry {mix}, for {models}")
+        return Title(name, f"{carry(fleet)} {mix}, for {models}")
 
     def _bills(self) -> Iterator[str]:
         """Say what an API charges for the same, and what chips cost that serve or are left."""
@@ -271,6 +285,7 @@ class Answer:
                     yield f"left: {left:,.0f} of {owned.chips:,} {owned.hardware.id}"
                 tokens = share.requests * (self.service.prompt + self.service.output)
                 yield owning(plans[0], owned.chips, tokens)
+        yield from owning_all(self.fleet)
 
     def _over(self) -> Iterator[str]:
         """Say which classes are over a limit at the percentile that is to meet it."""

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from math import inf
+from typing import Any
 
 from fastcalc.core.defaults_used import power_notes
 from fastcalc.formulas.money import HOURS_PER_MONTH
@@ -12,13 +13,14 @@ from fastcalc.report import plan, plan_notes, plan_table, record_tables
 from fastcalc.report.commands import Typed, compare_command
 from fastcalc.report.console import Part, Screen, Title, on_one_screen
 from fastcalc.report.headings import TableColumn
-from fastcalc.report.numbers_as_text import counted, dollars, listed, many, number
+from fastcalc.report.numbers_as_text import counted, dollars, listed, number
 from fastcalc.report.plan_api import api_notes
 from fastcalc.report.plan_refusal import limit_as_option, over_budget, refusal
 from fastcalc.report.ranked_plan import RankedPlan, tpot_range
 from fastcalc.report.records import Record, plain, plainly
 from fastcalc.search.plan.decision import FEWER_BITS, Plan
-from fastcalc.search.plan.fleet_plan import FleetPlan, Share, with_next_node
+from fastcalc.search.plan.fleet_plan import FleetPlan, Share, fleet_plan, with_next_node
+from fastcalc.search.plan.owned import Fleet
 from fastcalc.search.plan.service import Service
 from fastcalc.search.plan.verdict import Verdict
 
@@ -126,6 +128,7 @@ def parts(fleet: FleetPlan, top: int, phrase: str, typed: Typed, screen: Screen)
     short_notes = [
         *_against_api(fleet),
         *_next_nodes(fleet),
+        *_bills(fleet),
         *(note for share in fleet.shares for note in _notes(share)),
     ]
     every_note = [*short_notes, *plan.notes(fleet.service)]
@@ -161,9 +164,20 @@ def _title(fleet: FleetPlan, phrase: str) -> Title:
         if not owned:
             return Title(chip, f"{bill}, carry {load}, for {phrase}")
         requests = sum(share.requests for share in owned)
+        bill += in_all(fleet)
         load = f"{number(requests)} requests/s; with {chip} on top, {bill}, {load}"
-    name = _owned_chips(fleet)
-    return Title(name, f"carry {load}, for {phrase}")
+    return Title(_owned_chips(fleet), f"{carry(fleet)} {load}, for {phrase}")
+
+
+def in_all(fleet: Fleet[Any]) -> str:
+    """Say what owned chips and those rented on top cost a month together, in a phrase."""
+    usd = fleet.usd_per_month
+    return "" if usd is None else f" (${dollars(usd)} in all)"
+
+
+def carry(fleet: Fleet[Any]) -> str:
+    """Return the verb of what the owned chips do."""
+    return "carries" if sum(kind.chips for kind in fleet.owned) == 1 else "carry"
 
 
 def _owned_chips(fleet: FleetPlan) -> str:
@@ -233,7 +247,12 @@ def _columns(fleet: FleetPlan, shown: list[Plan], screen: Screen) -> list[TableC
 
 def _against_api(fleet: FleetPlan) -> Iterator[str]:
     """Say what an API charges for what a fleet carries; all owned chips count, used or not."""
-    capacity = sum(share.plan.requests for share in fleet.shares if share.plan)
+    if fleet.service.tariff.api is None:
+        return
+    alone = replace(fleet.service, rate=None, budget=inf, max_chips=inf)
+    rented = (share.plan for share in fleet.shares if not share.is_owned)
+    capacity = fleet_plan(fleet.owned, (), alone).requests
+    capacity += sum(chosen.requests for chosen in rented if chosen)
     yield from api_notes(fleet.service, fleet.requests, capacity, fleet.usd_per_month)
 
 
@@ -263,17 +282,27 @@ def _notes(share: Share) -> Iterator[str]:
     chip, service = owned.hardware.id, share.decision.service
     if share.chips_left:
         yield f"left: {share.chips_left:,.0f} of {share.chips:,} {chip}"
-    yield from _bill(share)
     yield from plan_notes.at_random(chosen, service, in_short=True)
     yield from plan_notes.slow_end(chosen, service)
 
 
-def _bill(share: Share) -> Iterator[str]:
-    """Say what all owned chips of a kind cost a month, used or not."""
-    assert share.owned is not None and share.plan is not None
-    service = share.decision.service
-    tokens = share.requests * (service.prompt + service.output)
-    yield owning(share.plan, share.chips, tokens)
+def _bills(fleet: FleetPlan) -> Iterator[str]:
+    """Say what all owned chips cost a month, used or not: of each kind, and together."""
+    for kind in fleet.owned:
+        shares = [share for share in fleet.shares if share.owned is kind]
+        tokens = fleet.service.prompt + fleet.service.output
+        tokens *= sum(share.requests for share in shares)
+        for chosen in [share.plan for share in shares if share.plan][:1]:
+            yield owning(chosen, kind.chips, tokens)
+    yield from owning_all(fleet)
+
+
+def owning_all(fleet: Fleet[Any]) -> Iterator[str]:
+    """Say what owned chips of several kinds cost together."""
+    bills = [kind.usd_per_month for kind in fleet.owned]
+    priced = [usd for usd in bills if usd is not None]
+    if len(priced) == len(bills) > 1:
+        yield f"owning all of these chips costs ${dollars(sum(priced))} a month"
 
 
 def owning(chosen: Plan, chips: int, tokens: float) -> str:
@@ -284,12 +313,16 @@ def owning(chosen: Plan, chips: int, tokens: float) -> str:
     chip = chosen.scenario.hardware
     per_hour = chosen.scenario.pricing.per_chip_hour(chip)
     if per_hour is None:
+        price = chip.chip_price.purchase
+        missing = "purchase price" if price is None else "power"
+        bought = "" if price is None else f" (${dollars(price.si)} a chip to buy)"
         return (
-            f"no purchase price is known of {chip.id}, so owning them is not priced: give a price "
-            "of its hour, which may be 0"
+            f"no {missing} is known of {chip.id}{bought}, so owning them is not priced: give a "
+            f"price of its hour, which may be 0: {option('price', f'{chip.id}=0.10')}"
         )
     usd = per_hour * chips
     month = dollars(usd * HOURS_PER_MONTH)
     basis = ": ".join(plan_notes.prices_of([chosen], in_short=True)).removeprefix("prices, ")
-    a_million = f", ${dollars(usd / 3600.0 / tokens * 1e6)}/Mtok" if tokens < inf else ""
-    return f"owning all {many(chips, 'chip')} costs ${month} a month{a_million}; {basis}"
+    a_million = f", ${dollars(usd / 3600.0 / tokens * 1e6)}/Mtok" if tokens else ""
+    all_chips = f"all {chips:,} {chip.id}" if chips > 1 else f"the {chip.id}"
+    return f"owning {all_chips} costs ${month} a month{a_million}; {basis}"

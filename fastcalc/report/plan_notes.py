@@ -41,6 +41,7 @@ def first_notes(verdict: Verdict, shown: Sequence[Plan]) -> list[str]:
         *against_api(chosen, service),
         *(ways_to_pay(chosen) if chosen.scenario.pricing.name != "cloud" else ()),
         *_next_chip(decision),
+        *(unknown if len(decision.unknown) <= MOST_NAMED else ()),
         *regret_notes(verdict, matters=True),
         *at_random(chosen, service, in_short=True),
         *slow_end(chosen, service),
@@ -49,7 +50,7 @@ def first_notes(verdict: Verdict, shown: Sequence[Plan]) -> list[str]:
         *prices_of(shown, in_short=True),
         *_powers(shown, service),
         *dict.fromkeys(chosen.replica.warnings),
-        *unknown,
+        *(unknown if len(decision.unknown) > MOST_NAMED else ()),
     ]
 
 
@@ -107,7 +108,8 @@ def prices_of(shown: Sequence[Plan], *, in_short: bool = False) -> Iterator[str]
             priced(pricing, chip, in_short=in_short or place > 0)
             for place, chip in enumerate(priced_chips)
         )
-        about = f"prices, {basis_of(pricing)}, $ a chip-hour"
+        is_given = all(chip.id in pricing.user_prices for chip in priced_chips)
+        about = f"prices{'' if is_given else f', {basis_of(pricing)}'}, $ a chip-hour"
         about += "" if in_short else ", date and low confidence"
         yield f"{about}: {', '.join(listed)}"
 

@@ -37,11 +37,19 @@ def runs_on(program: str, chip: Hardware) -> bool:
     return chip.kind in ("gpu", "soc", "tpu", "npu")
 
 
-def script(program: str, plan: Plan, service: Service, name: str, commands: Sequence[str]) -> str:
+def script(
+    program: str,
+    plan: Plan,
+    service: Service,
+    name: str,
+    commands: Sequence[str],
+    first_tokens: str | None = None,
+) -> str:
     """Return the script that starts the servers of a plan.
 
     name : of the model, as the user typed it
     commands : print what is expected
+    first_tokens : when these come, in words; None for the time that is held against its limit
 
     Raises InputError if the plan keeps weights or caches in a host's memory, or caches in a format
     that the program has not.
@@ -63,7 +71,10 @@ def script(program: str, plan: Plan, service: Service, name: str, commands: Sequ
             f"{option('emit', program)}: {engine.name} keeps no cache in {cache}; "
             f"{option('kv')} takes {', '.join(caches)}"
         )
-    lines = [*_expected(plan, service, name), *(f"# {command}" for command in commands)]
+    lines = [
+        *_expected(plan, service, name, first_tokens),
+        *(f"# {command}" for command in commands),
+    ]
     if plan.prefill_layout is not None:
         lines += ["", *_servers(program, plan, "prefill", name)]
         lines += ["", *_servers(program, plan, "decode", name)]
@@ -73,7 +84,10 @@ def script(program: str, plan: Plan, service: Service, name: str, commands: Sequ
     return "\n".join(lines) + "\n"
 
 
-def _expected(plan: Plan, service: Service, name: str) -> Iterator[str]:
+_LONG_WAIT = 10.0  # times as long as a request that waits for nobody has no token yet
+
+
+def _expected(plan: Plan, service: Service, name: str, first_tokens: str | None) -> Iterator[str]:
     engine, chip = plan.scenario.engine, plan.scenario.hardware
     taking = plan.prefill_scenario
     prompts = f" ({plan.prefill_chips:,.0f} of them {taking.hardware.id})" if taking else ""
@@ -81,8 +95,13 @@ def _expected(plan: Plan, service: Service, name: str) -> Iterator[str]:
     ends = tpot_range(plan)
     range_ = f" ({number(ends[0] * 1e3)} to {number(ends[1] * 1e3)})" if ends else ""
     first, tpot = (number(plan.values[key] * 1e3) for key in ("ttft", "tpot"))
-    yield f"# Expected of {many(int(plan.batch), 'sequence')} on each: TPOT {tpot} ms{range_},"
-    yield f"# first token {first} ms; {engine.name} as of {engine.date}, fastcalc {__version__}:"
+    chips = "Of chips as slow as was asked for," if service.deviations else "Expected of"
+    share = f" of {service.share * 100:g} % within" if service.share else ""
+    yield f"# {chips} {many(int(plan.batch), 'sequence')} on each: TPOT {tpot} ms{range_},"
+    yield f"# first token{first_tokens or f'{share} {first} ms'};"
+    if plan.values["ttft"] > _LONG_WAIT * float(plan.replica.estimate.ttft[0]):
+        yield "# most of which is waiting for others: a shorter limit or more chips lessen it;"
+    yield f"# {engine.name} as of {engine.date}, fastcalc {__version__}:"
 
 
 _WORK = {"all": "prompts and decode", "prefill": "prompts", "decode": "decode"}

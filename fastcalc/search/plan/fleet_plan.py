@@ -143,7 +143,7 @@ def with_next_node(fleet: FleetPlan) -> dict[str, float]:
     Of chips that are owned singly with one more.
     """
     rented = tuple(share for share in fleet.shares if not share.is_owned)
-    service, totals = replace(fleet.service, budget=inf, rate=None), {}
+    service, totals = replace(fleet.service, budget=inf, max_chips=inf, rate=None), {}
     in_use = [share for share in fleet.shares if share.is_owned and share.plan]
     if not any(share.decision.may_lead(share.plan) for share in in_use if share.plan):
         service = replace(service, any_weights=True, any_cache=True)

@@ -104,8 +104,10 @@ class Fleet(Generic[ShareT]):
     @property
     def rents(self) -> bool:
         """Whether chips may be rented: for a rate, or for what a budget or a power leaves."""
-        has_means = self.service.budget < inf or (self.service.power < inf and not self.owned)
-        return self.service.rate is not None or has_means
+        service = self.service
+        has_means = min(service.budget, service.max_chips) < inf
+        has_means |= service.power < inf and not self.owned
+        return service.rate is not None or has_means
 
     def used(self, name: str) -> float:
         """Return how much of a limit it takes, or its longest time.
