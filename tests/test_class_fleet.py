@@ -8,10 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fastcalc.core.load import Percentiles, Spread
+from fastcalc.core.placement.layout import Layout
 from fastcalc.core.request_class import Lengths, RequestClass
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.report.plan_classes import ServedClass, refusals
 from fastcalc.search.plan.class_fleet import OwnedForClasses, class_fleet
+from fastcalc.search.plan.class_groups import Groups
 from fastcalc.search.plan.class_search import ClassSearch
 from fastcalc.search.plan.service import Service
 from tests.strategies import examples
@@ -126,6 +128,34 @@ def test_owned_chips_first_and_the_rest_on_top():
     assert poor.carries_all
     assert not poor.is_enough
     assert "$1,460 a month, used or not" in refusals(poor)[0]
+
+
+@pytest.mark.parametrize("chip", ["gh200-96gb", "h100-sxm"])
+@pytest.mark.parametrize("rate", [0.5, 28.0])
+def test_what_classes_share_costs_no_less_than_any_of_them_may(chip, rate):
+    """By that bound chips are left out. A class costs more alone within its limits.
+
+    Long prompts with short answers: alone nearly each pass has a prompt in it, and takes too long.
+    """
+    kinds = ((975, 156, 6.762, 0.025), (8265, 271, 30.256, 0.03), (33157, 42, 2.362, 0.029))
+    classes = tuple(
+        RequestClass(f"{place}", share, Lengths.fixed(prompt, output), ttft=ttft, tpot=tpot)
+        for place, (share, (prompt, output, ttft, tpot)) in enumerate(
+            zip((0.33, 0.542, 0.128), kinds, strict=True)
+        )
+    )
+    search = search_of(classes, [chip], "llama-3.1-8b", [Layout(), Layout(2)])
+    groups = Groups(
+        classes, search.grids_for, lambda _: True, Service(1.0, 1.0, share=0.99), is_narrow=False
+    )
+    options = groups.options(rate)
+    alone = {kind: group for group in options[-1] for kind in group.classes}
+    for group in (group for option in options for group in option):
+        bounds = [alone[kind].least_costs(rate)[chip] for kind in group.classes]
+        assert group.cost(rate) >= max(bounds)
+    ((shared,), apart) = options[0], options[-1]
+    if rate > 1.0:
+        assert max(group.cost(rate) for group in apart) > shared.cost(rate)
 
 
 def test_a_power_runs_whole_nodes_of_owned_chips():

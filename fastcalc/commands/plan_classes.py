@@ -25,7 +25,8 @@ from fastcalc.requests.search import FindPlans
 from fastcalc.search.caches import CachedDeployment
 from fastcalc.search.plan.candidates import candidates
 from fastcalc.search.plan.class_fleet import ClassFleet, ClassShare, OwnedForClasses, class_fleet
-from fastcalc.search.plan.class_search import Classes, ClassSearch
+from fastcalc.search.plan.class_groups import Classes
+from fastcalc.search.plan.class_search import ClassSearch
 from fastcalc.search.plan.service import Service
 from fastcalc.search.plan.sharing import Sharing
 from fastcalc.search.sweep.grid import Grid

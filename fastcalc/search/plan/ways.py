@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, inf
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from fastcalc.core.estimate import site_power
 from fastcalc.core.placement.layout import Layout
 from fastcalc.formulas.types import Floats
-from fastcalc.search.plan.fleet import usd_per_month
+from fastcalc.search.plan.fleet import Packing, usd_per_month
 from fastcalc.search.plan.refine import with_largest
 from fastcalc.search.plan.score import has_cost, score
 from fastcalc.search.plan.scored import Scored
@@ -61,7 +62,28 @@ class Way:
         return self.nodes * self.node_chips * self.cost_per_chip
 
 
-class _Best(dict[tuple[Layout, int], Way]):
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """What a replica of each layout carries at most, on one chip, whatever the limits on times.
+
+    requests : that it carries at the batch of the least time for each [1/s]
+    nodes, node_chips, cost_per_chip : as of a `Way`
+    """
+
+    chip: str
+    requests: Floats
+    nodes: Floats
+    node_chips: int
+    cost_per_chip: float
+
+    def least_cost(self, rate: float) -> float:
+        """Return what a rate costs at least."""
+        replicas = np.ceil(rate / self.requests - _SLACK)
+        nodes = np.ceil(replicas * self.nodes - _SLACK)
+        return float(np.min(nodes, initial=inf)) * self.node_chips * self.cost_per_chip
+
+
+class _Best(dict[Any, Way]):
     """The best way of each layout of each deployment."""
 
     def carried_for(self, chip: str, cost: float) -> float:
@@ -84,37 +106,65 @@ class _Best(dict[tuple[Layout, int], Way]):
         return np.array([way.grid.scenario.hardware.id for way in self.values()])
 
 
-def ways(grids: Sequence[Grid], service: Service) -> list[Way]:
-    """Return the ways that may cost the least for some rate.
+def ways(grids: Sequence[Grid], service: Service) -> tuple[list[Way], list[Bound]]:
+    """Return the best way of each layout, tried between batches where it may cost the least.
+
+    Alongside is what replicas of each deployment carry at most.
 
     service : of the classes; its rate and means do not count
     """
     service = replace(service, rate=1.0, max_chips=inf, budget=inf, power=inf)
-    best = _Best()
+    best, bounds = _Best(), list[Bound]()
     waiting = [with_largest(grid) for grid in grids if has_cost(grid.scenario, service)]
     while waiting:
-        with_gaps = []
+        with_gaps, is_first = [], not bounds
         for grid in waiting:
             (group,) = score(grid, service, [None])
+            if is_first:
+                bounds.append(_bound(group, service))
             with_gaps.append((grid, list(_gaps(group, service, best))))
         best = _Best(best)
         waiting = [between for grid, gaps in with_gaps for between in _between(grid, gaps, best)]
+    return list(best.values()), bounds
+
+
+def worth(every: Sequence[Way]) -> list[Way]:
+    """Return the ways that may cost the least for some rate."""
+    best = _Best(enumerate(every))
     return [
         way
-        for way in best.values()
+        for way in every
         if way.requests >= best.carried_for(way.grid.scenario.hardware.id, way.each)
     ]
 
 
 @dataclass(frozen=True)
 class _Gap:
-    """Batches on both sides of the best of a layout, what a replica costs and may carry there."""
+    """Batches on both sides of that of a way, and what replicas carry there at most. [1], [1/s]"""
 
+    way: Way
     layout: Layout
     low: float
     high: float
-    cost: float
-    most: float
+    requests: float
+
+
+def _bound(group: Scored, service: Service) -> Bound:
+    starts = np.flatnonzero(np.diff(group.row, prepend=-1))
+    seconds = np.minimum.reduceat(group.seconds, starts) if starts.size else group.seconds
+    packing = group.packing.at(starts)
+    return Bound(
+        group.grid.scenario.hardware.id,
+        1.0 / seconds,
+        _nodes(packing),
+        packing.node_chips,
+        _cost_per_chip(group.grid, service),
+    )
+
+
+def _nodes(packing: Packing) -> Floats:
+    """Return the nodes that a replica takes, some with others. [1]"""
+    return np.maximum(packing.nodes, packing.slots / packing.node_slots)
 
 
 def _gaps(group: Scored, service: Service, best: _Best) -> Iterator[_Gap]:
@@ -122,7 +172,7 @@ def _gaps(group: Scored, service: Service, best: _Best) -> Iterator[_Gap]:
     grid = group.grid
     chosen = group.best_of_rows(-group.carried)
     packing = group.packing.at(chosen)
-    nodes = np.maximum(packing.nodes, packing.slots / packing.node_slots)
+    nodes = _nodes(packing)
     below, batches, above = (group.batch[group.next(chosen, step)] for step in (-1, 0, 1))
     numbers = (group.layout[chosen], group.carried[chosen], nodes, below, batches, above)
     for row, carried, nodes_of_way, low, batch, high in zip(*numbers, strict=True):
@@ -135,17 +185,17 @@ def _gaps(group: Scored, service: Service, best: _Best) -> Iterator[_Gap]:
             best[key] = way
         if high - low > _NEXT_TO:
             may_carry = way.requests * batch / min(low, batch**2 / high)
-            yield _Gap(layout, float(low), float(high), way.each, float(may_carry))
+            yield _Gap(way, layout, float(low), float(high), float(may_carry))
 
 
 def _between(grid: Grid, gaps: Sequence[_Gap], best: _Best) -> Iterator[Grid]:
     """Yield the batches of gaps in which a replica may carry more than what costs no more."""
     chip = grid.scenario.hardware.id
-    worth = [gap for gap in gaps if gap.most > best.carried_for(chip, gap.cost)]
-    if worth:
-        low, high = (np.array([getattr(gap, end) for gap in worth]) for end in ("low", "high"))
+    wide = [gap for gap in gaps if gap.requests > best.carried_for(chip, gap.way.each)]
+    if wide:
+        low, high = (np.array([getattr(gap, end) for gap in wide]) for end in ("low", "high"))
         batches = np.round(np.linspace(low, high, _TRIED, axis=-1))
-        yield grid.part(layouts=tuple(gap.layout for gap in worth), batches=batches)
+        yield grid.part(layouts=tuple(gap.layout for gap in wide), batches=batches)
 
 
 def _cost_per_chip(grid: Grid, service: Service) -> float:
