@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import fastcalc as fc
@@ -187,6 +187,7 @@ def test_how_chips_are_divided(chips, replica_chips, carried, prompts, crew):
 SIZES = st.sampled_from([1, 2, 4, 8])
 
 
+@example(node=7, nodes=2, replica=(4, 3), size=1, carried=1.0, seconds=1.0)  # three nodes
 @examples(60)
 @given(
     st.integers(1, 8),

@@ -161,7 +161,7 @@ def crew_within(chips: float, packing: Packing, carried: Floats, pools: Pools | 
     taking_at_most = room / (prompt_slots + slots * pools.capacity / carried)
     requests = np.zeros(carried.shape)
     for fewer in (-1.0, 0.0, 1.0):
-        decoding = np.clip(np.floor(decoding_at_most) - fewer, 1.0, np.maximum(alone, 1.0))
+        decoding = np.minimum(np.maximum(np.floor(decoding_at_most) - fewer, 1.0), alone)
         taking = np.floor((room - decoding * slots) / prompt_slots + _ROUNDING)
         taking = np.clip(taking, 0.0, prompts_alone)
         requests = np.maximum(requests, np.minimum(decoding * carried, taking * pools.capacity))
