@@ -1,5 +1,6 @@
 """The least relaxation of each limit alone with which a fleet would carry what is asked."""
 
+from dataclasses import replace
 from math import inf, sqrt
 
 from fastcalc.search.plan.decision import Decision
@@ -65,6 +66,8 @@ def fewest_owned(fleet: FleetPlan, rented: Grids) -> dict[str, int]:
         def is_enough(nodes: int, place: int = place) -> bool:
             kinds = [*fleet.owned]
             kinds[place] = kinds[place].with_nodes(nodes, fleet.service)
+            if not replace(fleet, owned=kinds, shares=()).is_within:  # they alone cost too much
+                return False
             return fleet_plan(kinds, rented, fleet.service, shown=1).is_enough
 
         low, high, unit = 0, 1, kind.unit(fleet.service)
