@@ -657,7 +657,10 @@ def test_what_keeps_owned_chips_from_a_price_is_named(fastcalc):
     assert f"no power is known of apple-m4-max (${price:,.0f} a chip to buy)" in words(ran.out)
     assert ran.out.startswith("1 apple-m4-max  carries ")
     given = fastcalc("plan", "gpt-oss-20b", "--own", "apple-m4-max=1", "--price", "apple-m4-max=0")
-    assert "costs $0 a month, $0/Mtok; $ a chip-hour: apple-m4-max 0.00 (given)" in words(given.out)
+    assert (
+        "costs $0 a month, $0/Mtok in and out; $ a chip-hour: apple-m4-max 0.00 (given)"
+        in words(given.out)
+    )
 
 
 def test_names_of_chips_to_rent_are_held_against_the_catalogue_first(fastcalc):

@@ -101,8 +101,9 @@ def refuse_people(request: FindPlans) -> None:
     """Refuse people who ask for classes of requests of a fleet."""
     if request.people is not None and plan.is_of_fleet(request):
         raise InputError(
-            f"{option('people')} of {option('traffic')} does not go with {option('own')}, a budget "
-            f"or a power: give {option('rate', '20/s')}"
+            f"{option('people')} with {option('traffic')} is planned on rented chips at any "
+            f"cost: leave out {option('own')}, {option('budget')} and {option('power')}, or give "
+            f"{option('rate', '20/s')} instead of {option('people')}"
         )
 
 

@@ -34,6 +34,17 @@ def api_notes(
     yield note
 
 
+def cheaper_api(service: Service, requests: float, usd: float | None) -> str:
+    """Say in a phrase that an API charges less than machines cost, where it does.
+
+    requests, usd : that they carry [1/s], and what they cost a month; None if unknown
+    """
+    bill = (service.api_request_usd or 0.0) * requests * SECONDS_PER_MONTH
+    if service.tariff.api is None or usd is None or bill >= usd:
+        return ""
+    return f"; the API charges less, ${dollars(bill)} a month"
+
+
 def _crossing(service: Service, rate: float, capacity: float) -> str:
     """Say where both cost the same, in requests, tokens and as a share of what is carried."""
     tokens = rate * (service.prompt + service.output) * SECONDS_PER_MONTH

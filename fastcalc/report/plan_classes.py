@@ -17,7 +17,7 @@ from fastcalc.report.headings import TableColumn
 from fastcalc.report.numbers_as_text import dollars, listed, many, number
 from fastcalc.report.percentiles import in_words, percentile_record
 from fastcalc.report.plan import assumptions, notes, unrounded
-from fastcalc.report.plan_api import api_notes
+from fastcalc.report.plan_api import api_notes, cheaper_api
 from fastcalc.report.plan_columns import KEYS as PLAN_KEYS
 from fastcalc.report.plan_fleet import carry, in_all, owning, owning_all
 from fastcalc.report.plan_refusal import limit_as_option, over_budget, refusal
@@ -248,6 +248,7 @@ class Answer:
         fleet, mix = self.fleet, f"{number(self.fleet.requests)} requests/s of {self.file}"
         models = listed(self._models)
         models += plan_notes.in_fewer_bits((pool.decision, pool.plan) for pool in self.pools)
+        models += cheaper_api(self.service, fleet.requests, fleet.usd_per_month)
         rate = fleet.service.rate
         if rate is not None and not fleet.carries_all:
             share = number(fleet.requests / rate * 100.0)

@@ -221,7 +221,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         "chips of the best of its chip, formats and kind by expected speeds; chips_total "
         "hold at slower ones where a confidence says so",
         "chips_expected",
-        ("chips", "exp."),
+        ("chips", "expected"),
     ),
     Column(
         "range_is_wider",

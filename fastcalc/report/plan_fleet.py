@@ -14,7 +14,7 @@ from fastcalc.report.commands import Typed, compare_command
 from fastcalc.report.console import Part, Screen, Title, on_one_screen
 from fastcalc.report.headings import TableColumn
 from fastcalc.report.numbers_as_text import counted, dollars, listed, number
-from fastcalc.report.plan_api import api_notes
+from fastcalc.report.plan_api import api_notes, cheaper_api
 from fastcalc.report.plan_refusal import limit_as_option, over_budget, refusal
 from fastcalc.report.ranked_plan import RankedPlan, tpot_range
 from fastcalc.report.records import Record, plain, plainly
@@ -147,14 +147,16 @@ def parts(fleet: FleetPlan, top: int, phrase: str, typed: Typed, screen: Screen)
 
 
 _KEY = (
-    "key: replicas x each decode, prompts are taken inside or on chips of their own; requests/s is "
-    "the most that the chips carry within the limits, or what they are to carry"
+    "key: replicas x each decode, prompts inside or on chips of their own; "
+    "requests/s: the most that the chips carry within the limits, or what they are to; TPOT of "
+    "full batches with others' prompts between"
 )
 
 
 def _title(fleet: FleetPlan, phrase: str) -> Title:
     taken = [(share.decision, share.plan) for share in fleet.shares if share.plan]
     phrase += plan_notes.in_fewer_bits(taken)
+    phrase += cheaper_api(fleet.service, fleet.requests, fleet.usd_per_month)
     owned = [share for share in fleet.shares if share.owned]
     rented = [share.plan for share in fleet.shares if share.owned is None and share.plan]
     load = _load(fleet)
@@ -323,6 +325,6 @@ def owning(chosen: Plan, chips: int, tokens: float) -> str:
     usd = per_hour * chips
     month = dollars(usd * HOURS_PER_MONTH)
     basis = ": ".join(plan_notes.prices_of([chosen], in_short=True)).removeprefix("prices, ")
-    a_million = f", ${dollars(usd / 3600.0 / tokens * 1e6)}/Mtok" if tokens else ""
+    a_million = f", ${dollars(usd / 3600.0 / tokens * 1e6)}/Mtok in and out" if tokens else ""
     all_chips = f"all {chips:,} {chip.id}" if chips > 1 else f"the {chip.id}"
     return f"owning {all_chips} costs ${month} a month{a_million}; {basis}"

@@ -12,6 +12,7 @@ from fastcalc.report.console import Part, Screen, TextTable, Title, on_one_scree
 from fastcalc.report.headings import TableColumn, pick
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.plan import notes, prompts_command, unrounded
+from fastcalc.report.plan_api import cheaper_api
 from fastcalc.report.plan_columns import COLUMNS, WEAK
 from fastcalc.report.plan_notes import (
     chips_and_price,
@@ -77,7 +78,7 @@ _KEY = (
     "key: replicas x each decode, prompts inside or on chips of their own; TTFT and TPOT of this "
     "traffic, the latter's 80 % range"
 )
-_OF_SLOW_CHIPS = "; chips and times are those of slow chips, exp. by expected speeds"
+_OF_SLOW_CHIPS = "; chips and times are those of slow chips, chips expected by expected speeds"
 IN_NODES = f"; in whole nodes ({option('by', 'chip')}: singly)"
 CHANGED = (
     f"; fewer bits change answers, so * leads only if {option('weights')} or {option('kv')} asks"
@@ -142,6 +143,8 @@ def _title(decision: Decision, request: str) -> Title:
     chosen = decision.plans[0]
     answer = f"{chips_and_price(chosen, decision.service)} for {request}"
     answer += in_fewer_bits([(decision, chosen)])
+    if decision.service.rate is not None:
+        answer += cheaper_api(decision.service, decision.service.rate, chosen.usd_per_month)
     if decision.expected is not None:
         cheapest = decision.expected.plans[0]
         bill = chips_and_price(cheapest, decision.service)

@@ -10,9 +10,9 @@ from fastcalc.search.plan.verdict import Verdict
 _WORDS = {
     "price": "{of} {side} ${at} a chip-hour",
     "slowness": "{of} {at} times slower",
-    "rate": "{side} {at} requests/s",
-    "prompt": "prompts {side} {at} tokens",
-    "output": "outputs {side} {at} tokens",
+    "rate": "{at} requests/s or {more}",
+    "prompt": "prompts of {at} tokens or {more}",
+    "output": "outputs of {at} tokens or {more}",
 }
 
 
@@ -27,8 +27,8 @@ def turn_notes(verdict: Verdict) -> Iterator[str]:
 
 def _text(turn: Turn) -> str:
     digits = f"{(rounded_up if turn.is_above else rounded_down)(turn.at):,g}"
-    side = "from" if turn.is_above else "up to"
-    return _WORDS[turn.quantity].format(of=turn.of, side=side, at=digits)
+    side, more = ("from", "more") if turn.is_above else ("up to", "fewer")
+    return _WORDS[turn.quantity].format(of=turn.of, side=side, at=digits, more=more)
 
 
 def turn_records(verdict: Verdict) -> list[Record] | None:
