@@ -77,8 +77,12 @@ def most_of_everything(classes, chips, model, layouts, price, limit):
     st.lists(st.sampled_from(LAYOUTS), min_size=1, max_size=2, unique=True),
     st.integers(1, 16),
     st.booleans(),
+    st.sampled_from(["usd", "chips"]),
 )
-def test_it_is_the_most_of_every_division(drawn, chips, model, layouts, count, is_budget):
+def test_it_is_the_most_of_every_division(
+    drawn, chips, model, layouts, count, is_budget, objective
+):
+    """Whatever is to be least of what carries as much."""
     classes = classes_of([(lengths, 0.0, *limits) for lengths, _, *limits in drawn])
     search = search_of(classes, chips, model, layouts)
 
@@ -87,7 +91,7 @@ def test_it_is_the_most_of_every_division(drawn, chips, model, layouts, count, i
         return usd * HOURS_PER_MONTH if is_budget else 1.0
 
     limit = count * (2000.0 if is_budget else 1.0)
-    means = {"budget": limit} if is_budget else {"max_chips": limit, "objective": "chips"}
+    means = {"budget" if is_budget else "max_chips": limit, "objective": objective}
     sharing = search.carried(Service(1.0, 1.0, **means), None)
     most = most_of_everything(classes, chips, model, layouts, price, limit)
     assert sharing.rate == pytest.approx(most, rel=1e-5)

@@ -49,6 +49,16 @@ class Group:
     def _ways(self) -> Sequence[Way]:
         return worth(self.every_way)
 
+    @cached_property
+    def ways_of_chips(self) -> list[Way]:
+        """Ways of which no other on the same kind of chip takes as few and carries as much."""
+        kept: dict[str, list[Way]] = {}
+        for way in sorted(self.every_way, key=lambda way: (way.each_chips, -way.requests)):
+            fewer = kept.setdefault(way.grid.scenario.hardware.id, [])
+            if not fewer or way.requests > fewer[-1].requests:
+                fewer.append(way)
+        return [way for ways_of_chip in kept.values() for way in ways_of_chip]
+
 
 Option = Sequence[Group]
 """Groups of classes, of which each class is in one."""
@@ -73,6 +83,10 @@ class Groups:
         self._classes = tuple(sorted(classes, key=lambda kind: kind.prompt))
         self._grids_for, self._may_share = grids_for, may_share
         self._service, self._is_narrow = service, is_narrow
+        cost_limit = {"usd": "budget", "watts": "power", "chips": "chips"}[service.objective]
+        self._has_means = any(
+            limit < inf for name, limit in service.means.items() if name != cost_limit
+        )
         self._options = list(partitions(len(classes)))
         self._groups: dict[int, Group] = {}
         self._searched: dict[int, frozenset[str]] = {}
@@ -127,7 +141,8 @@ class Groups:
             chip: max(costs[chip] for costs in alone)
             for chip in set(alone[0]).intersection(*alone[1:])
         }
-        chips = {chip for chip, cost in least.items() if cost < apart}
+        # Where something else than the cost is limited, dearer chips may be all that do.
+        chips = {chip for chip, cost in least.items() if cost < apart or self._has_means}
         chips |= {min(least, key=lambda chip: least[chip])} if least else set()
         if new := frozenset(chips - self._searched.get(members, frozenset())):
             self._search(members, new)

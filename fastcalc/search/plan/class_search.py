@@ -1,9 +1,11 @@
 """Which pools of replicas classes of requests have: at the least cost, or for the most requests."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, sqrt
+
+import numpy as np
 
 from fastcalc.core.request_class import RequestClass
 from fastcalc.formulas.types import floats
@@ -105,13 +107,21 @@ class _Chosen:
         )
 
     def amounts(self, service: Service) -> dict[str, float]:
-        """Return the chips and, where those are limited, dollars a month and watts."""
+        """Return the chips and, where those are limited, dollars a month and watts.
+
+        Infinity where a chip's price or power is not known.
+        """
         total: Counter[str] = Counter()
         for group, way in self.pools:
             chips = way.chips(self.rate * group.share)
-            limited = bills(way.grid.scenario, service, floats(chips))
-            total.update({"chips": chips} | {name: float(value) for name, value in limited.items()})
+            amounts = {"chips": floats(chips), **bills(way.grid.scenario, service, floats(chips))}
+            total.update({name: float(amounts.get(name, inf)) for name in service.means})
         return dict(total)
+
+    def is_within(self, service: Service) -> bool:
+        """Return whether the means of a service allow it."""
+        amounts = self.amounts(service)
+        return all(amount <= service.means[name] for name, amount in amounts.items())
 
     @property
     def order(self) -> tuple[float, int]:
@@ -124,16 +134,45 @@ def _cheapest(
     options: Sequence[Option], rate: float, service: Service | None = None
 ) -> _Chosen | None:
     """Return the pools of least cost for a rate, within the means of a service if there is one."""
-    chosen = [
-        _Chosen([(group, group.cheapest(rate)) for group in option], rate) for option in options
-    ]
-    if service is not None:
-        chosen = [
-            pools
-            for pools in chosen
-            if all(amount <= service.means[name] for name, amount in pools.amounts(service).items())
-        ]
+    chosen: list[_Chosen | None] = []
+    for option in options:
+        pools = _Chosen([(group, group.cheapest(rate)) for group in option], rate)
+        if service is None or pools.is_within(service):
+            chosen.append(pools)
+        else:
+            chosen.append(_within(option, rate, service))
+    return min(filter(None, chosen), key=lambda pools: pools.order, default=None)
+
+
+def _within(option: Option, rate: float, service: Service) -> _Chosen | None:
+    """Return the pools of least cost within means that the cheapest of each group exceed.
+
+    They are on dearer chips, of which fewer do or which draw less.
+    """
+    chosen = [_Chosen((), rate)]
+    for group in option:
+        alone = (_Chosen([(group, way)], rate) for way in group.ways_of_chips)
+        chosen = _undominated(
+            (
+                _Chosen([*pools.pools, *further.pools], rate)
+                for further in _undominated(alone, service)
+                for pools in chosen
+            ),
+            service,
+        )
     return min(chosen, key=lambda pools: pools.order, default=None)
+
+
+def _undominated(chosen: Iterable[_Chosen], service: Service) -> list[_Chosen]:
+    """Return those within the means of a service, of which no other takes as little of each."""
+    kept: list[tuple[_Chosen, list[float]]] = []
+    for pools in sorted(chosen, key=lambda pools: pools.order):
+        amounts = pools.amounts(service)
+        taken = [amounts[name] for name, limit in service.means.items() if limit < inf]
+        is_beaten = any(np.all(np.less_equal(less, taken)) for _, less in kept)
+        if pools.is_within(service) and not is_beaten:
+            kept.append((pools, taken))
+    return [pools for pools, _ in kept]
 
 
 def _needed(groups: Groups, rate: float, service: Service) -> dict[str, float]:

@@ -57,9 +57,14 @@ class Way:
         return self.chips(rate) * self.cost_per_chip
 
     @property
+    def each_chips(self) -> float:
+        """Chips of full nodes that a replica takes. [1]"""
+        return self.nodes * self.node_chips
+
+    @property
     def each(self) -> float:
         """What a replica costs of full nodes."""
-        return self.nodes * self.node_chips * self.cost_per_chip
+        return self.each_chips * self.cost_per_chip
 
 
 @dataclass(frozen=True, eq=False)
