@@ -46,7 +46,7 @@ def in_words(load: RandomLoad, name: str, *, limit: float | None = None) -> str:
     """Say what the slowest of a hundred requests take, or why that is not known.
 
     name : of the replicas
-    limit : of the first token at that percentile, where a table has it as planned: it is told again
+    limit : of the first token at that percentile, where a table has it as planned: it is repeated
         where it is above [s]
     """
     if not load.is_known:

@@ -57,8 +57,8 @@ class KnownParts(NamedTuple):
         same : of another pass that decodes the same sequences, with prompts or without
         """
         all_reduce, ranks = _all_reduce(work, chip, software), _rank_wait(work, software)
-        each = software.sequence_overhead
-        sequences = Component("sequences", count=work.sequences, seconds_each=each)
+        overhead = software.sequence_overhead
+        sequences = Component("sequences", count=work.sequences, seconds_each=overhead)
 
         def parts_of(
             layers: PassWork, like: KnownParts | None, share: ArrayLike = 1.0

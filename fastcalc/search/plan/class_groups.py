@@ -9,7 +9,7 @@ from fastcalc.core.request_class import RequestClass
 from fastcalc.search.plan.decision import Decision
 from fastcalc.search.plan.service import Service
 from fastcalc.search.plan.sharing import partitions
-from fastcalc.search.plan.ways import Bound, Way, ways, worth
+from fastcalc.search.plan.ways import CostBound, Way, ways, worth
 from fastcalc.search.sweep.grid import Grid
 
 Classes = tuple[RequestClass, ...]
@@ -18,7 +18,7 @@ GridsFor = Callable[[Classes, Service, frozenset[str] | None], Sequence[Grid]]
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class ClassGroup:
     """Classes that share replicas, their share of all requests, and the ways to deploy one.
 
     every_way, bounds : of each layout of the chips that were searched
@@ -27,7 +27,7 @@ class Group:
     classes: Classes
     share: float
     every_way: Sequence[Way]
-    bounds: Sequence[Bound]
+    bounds: Sequence[CostBound]
 
     def cheapest(self, rate: float) -> Way:
         """Return the way whose replicas carry so many requests of all classes at the least cost."""
@@ -60,7 +60,7 @@ class Group:
         return [way for ways_of_chip in kept.values() for way in ways_of_chip]
 
 
-Option = Sequence[Group]
+Option = Sequence[ClassGroup]
 """Groups of classes, of which each class is in one."""
 
 
@@ -88,7 +88,7 @@ class Groups:
             limit < inf for name, limit in service.means.items() if name != cost_limit
         )
         self._options = list(partitions(len(classes)))
-        self._groups: dict[int, Group] = {}
+        self._groups: dict[int, ClassGroup] = {}
         self._searched: dict[int, frozenset[str]] = {}
         for place in range(len(classes)):
             self._search(1 << place, None)
@@ -160,7 +160,7 @@ class Groups:
         if (before := self._groups.get(members)) is not None:
             every_way, bounds = [*before.every_way, *every_way], [*before.bounds, *bounds]
         if every_way:
-            self._groups[members] = Group(classes, share, every_way, bounds)
+            self._groups[members] = ClassGroup(classes, share, every_way, bounds)
         self._searched[members] = self._searched.get(members, frozenset()) | (chips or frozenset())
 
 

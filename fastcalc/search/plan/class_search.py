@@ -10,7 +10,7 @@ import numpy as np
 from fastcalc.core.request_class import RequestClass
 from fastcalc.formulas.types import floats
 from fastcalc.search.plan.cheapest_plans import decide
-from fastcalc.search.plan.class_groups import Classes, GridsFor, Group, Groups, Option
+from fastcalc.search.plan.class_groups import Classes, ClassGroup, GridsFor, Groups, Option
 from fastcalc.search.plan.fleet import bills
 from fastcalc.search.plan.service import Service
 from fastcalc.search.plan.sharing import Pools, ReplicaPool, Sharing
@@ -95,7 +95,7 @@ class ClassSearch:
 class _Chosen:
     """Groups of classes, each with the way that its replicas are deployed, at a rate."""
 
-    pools: Sequence[tuple[Group, Way]]
+    pools: Sequence[tuple[ClassGroup, Way]]
     rate: float
 
     @property

@@ -30,18 +30,18 @@ def least_relaxed_of_fleet(fleet: FleetPlan, rented: Grids) -> dict[str, float]:
         relaxed[name] += fleet.used(name)  # by owned chips, as no others are taken
     for name in ("ttft", "tpot", "power"):  # which limit owned chips, too
         if getattr(service, name) < inf:
-            most = relaxed.pop(name, _NO_LIMIT)
-            relaxed[name] = _least(name, most, fleet, rented)
+            loose = relaxed.pop(name, _NO_LIMIT)
+            relaxed[name] = _least(name, loose, fleet, rented)
     return {name: value for name, value in relaxed.items() if value < inf}
 
 
-def _least(name: str, most: float, fleet: FleetPlan, rented: Grids) -> float:
+def _least(name: str, loose: float, fleet: FleetPlan, rented: Grids) -> float:
     """Return the least value of a limit at which the fleet is enough; infinity for none.
 
-    most : at which it is, if it is at any
+    loose : at which it is, if it is at any
     """
     service, owned = fleet.service, fleet.owned
-    low, high, value = getattr(service, name), inf, most
+    low, high, value = getattr(service, name), inf, loose
     while high > low * (1.0 + _CLOSE):
         relaxed = service.limited({name: value})
         fleet = fleet_plan(owned, rented, relaxed, shown=1)
@@ -49,7 +49,7 @@ def _least(name: str, most: float, fleet: FleetPlan, rented: Grids) -> float:
             high, value = value, min(sqrt(low * value), fleet.used(name))
             if (last := fleet.shares[-1]).owned is None:
                 rented = of_chips_in(last.decision, rented)  # no others do with less
-        elif value == most:
+        elif value == loose:
             return inf
         else:
             low, value = value, sqrt(value * high)

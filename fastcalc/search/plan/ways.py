@@ -68,7 +68,7 @@ class Way:
 
 
 @dataclass(frozen=True, eq=False)
-class Bound:
+class CostBound:
     """What a replica of each layout carries at most, on one chip, whatever the limits on times.
 
     requests : that it carries at the batch of the least time for each [1/s]
@@ -111,7 +111,7 @@ class _Best(dict[Any, Way]):
         return np.array([way.grid.scenario.hardware.id for way in self.values()])
 
 
-def ways(grids: Sequence[Grid], service: Service) -> tuple[list[Way], list[Bound]]:
+def ways(grids: Sequence[Grid], service: Service) -> tuple[list[Way], list[CostBound]]:
     """Return the best way of each layout, tried between batches where it may cost the least.
 
     Alongside is what replicas of each deployment carry at most.
@@ -119,7 +119,7 @@ def ways(grids: Sequence[Grid], service: Service) -> tuple[list[Way], list[Bound
     service : of the classes; its rate and means do not count
     """
     service = replace(service, rate=1.0, max_chips=inf, budget=inf, power=inf)
-    best, bounds = _Best(), list[Bound]()
+    best, bounds = _Best(), list[CostBound]()
     waiting = [with_largest(grid) for grid in grids if has_cost(grid.scenario, service)]
     while waiting:
         with_gaps, is_first = [], not bounds
@@ -154,11 +154,11 @@ class _Gap:
     requests: float
 
 
-def _bound(group: Scored, service: Service) -> Bound:
+def _bound(group: Scored, service: Service) -> CostBound:
     starts = np.flatnonzero(np.diff(group.row, prepend=-1))
     seconds = np.minimum.reduceat(group.seconds, starts) if starts.size else group.seconds
     packing = group.packing.at(starts)
-    return Bound(
+    return CostBound(
         group.grid.scenario.hardware.id,
         1.0 / seconds,
         _nodes(packing),
