@@ -21,7 +21,7 @@ from fastcalc.search.plan.candidates import candidates
 from fastcalc.search.plan.cheapest_plans import decide
 from fastcalc.search.plan.fleet import Crew, Packing, crew_within
 from fastcalc.search.plan.fleet_plan import Owned, carried_by, fleet_plan, with_next_node
-from fastcalc.search.plan.pools import Pool, Pools
+from fastcalc.search.plan.pools import Pool, PoolColumns
 from fastcalc.search.plan.relax_fleet import fewest_owned, least_relaxed_of_fleet
 from fastcalc.search.plan.service import Service
 from tests.helpers import run_once as run
@@ -152,7 +152,7 @@ def pool(chips, seconds):
 
 def packing(node_chips, replica_chips, prompts=None, stages=1):
     sizes = np.array([1.0 * replica_chips]), np.array([stages])
-    return Packing.of(node_chips, *sizes, prompts and Pools.of([prompts]))
+    return Packing.of(node_chips, *sizes, prompts and PoolColumns.of([prompts]))
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def packing(node_chips, replica_chips, prompts=None, stages=1):
     ],
 )
 def test_how_chips_are_divided(chips, replica_chips, carried, prompts, crew):
-    pools = prompts and Pools.of([prompts])
+    pools = prompts and PoolColumns.of([prompts])
     divided = crew_within(chips, packing(1, replica_chips, prompts), np.array([carried]), pools)
     requests = max(
         min(replicas * carried, taking * prompts.capacity)
@@ -203,7 +203,7 @@ def test_no_other_division_carries_more(node, nodes, replica, size, carried, sec
     assume(max(width, size or 1) <= node)
     prompts = size and pool(size, seconds)
     there = packing(node, width * stages, prompts, stages)
-    pools = prompts and Pools.of([prompts])
+    pools = prompts and PoolColumns.of([prompts])
     crew = crew_within(nodes * node, there, np.array([carried]), pools)
     most = nodes * (node // width)
 
@@ -226,7 +226,7 @@ def test_no_other_division_carries_more(node, nodes, replica, size, carried, sec
 
 
 def test_replicas_and_a_pool_carry_what_the_slower_does():
-    crew = Crew.of(np.array([3.0]), np.array([2.0]), Pools.of([pool(1, 0.25)]))
+    crew = Crew.of(np.array([3.0]), np.array([2.0]), PoolColumns.of([pool(1, 0.25)]))
     assert crew.requests.item() == 4.0
 
 
@@ -606,7 +606,7 @@ def test_whole_nodes_are_added_as_nodes():
 def test_first_tokens_of_classes_stand_once_and_wide_pools_have_power(
     fastcalc, monkeypatch, tmp_path
 ):
-    """Pools have the time of first tokens only where their classes have none of theirs."""
+    """PoolColumns have the time of first tokens only where their classes have none of theirs."""
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mix.yaml").write_text(SMALL_MIX, encoding="utf-8")

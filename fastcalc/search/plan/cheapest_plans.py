@@ -78,7 +78,7 @@ def decide(
                 decision.terms = grid.scenario.pricing.offer or ""
                 continue
             scored = score(grid, service, pools)
-            left.append(gaps_of(scored, service))
+            left.append(gaps_of(scored))
             for deployments in scored:
                 decision.add(_summary(deployments))
         left = _worth_trying(left, decision, shown, kinds)

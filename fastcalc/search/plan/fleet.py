@@ -10,7 +10,7 @@ from fastcalc.core.estimate import site_power
 from fastcalc.core.scenario import Scenario
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.formulas.types import ArrayLike, Floats, Ints
-from fastcalc.search.plan.pools import Pools, added, stages_in_nodes
+from fastcalc.search.plan.pools import PoolColumns, added, stages_in_nodes
 from fastcalc.search.plan.service import Service
 
 _TINY = 1e-300
@@ -29,7 +29,7 @@ class Crew(NamedTuple):
     requests: Floats
 
     @classmethod
-    def of(cls, replicas: Floats, carried: Floats, pools: Pools | None) -> "Crew":
+    def of(cls, replicas: Floats, carried: Floats, pools: PoolColumns | None) -> "Crew":
         """Return so many replicas, each of which carries so much, with all of each pool."""
         requests, prompt_replicas = replicas * carried, np.zeros(replicas.shape)
         if pools is not None:
@@ -65,7 +65,9 @@ class Packing(NamedTuple):
     prompt_nodes: Floats
 
     @classmethod
-    def of(cls, node_chips: int, chips: Floats, stages: Floats, pools: Pools | None) -> "Packing":
+    def of(
+        cls, node_chips: int, chips: Floats, stages: Floats, pools: PoolColumns | None
+    ) -> "Packing":
         """Return how replicas of so many chips and stages, and of each pool, fill nodes."""
         stages, width = stages_in_nodes(node_chips, chips, stages)
         apart: ArrayLike = 0.0
@@ -102,7 +104,7 @@ class Packing(NamedTuple):
 
 
 def bills(
-    scenario: Scenario, service: Service, chips: Floats, pools: Pools | None = None
+    scenario: Scenario, service: Service, chips: Floats, pools: PoolColumns | None = None
 ) -> dict[str, Floats]:
     """Return dollars a month and watts of some chips, where those are limited. [USD], [W]
 
@@ -141,7 +143,7 @@ LIMITED: dict[str, Callable[[Scenario], float | None]] = {
 """What is limited, of a chip: dollars a month [USD] and power [W]."""
 
 
-def crew_within(chips: float, packing: Packing, carried: Floats, pools: Pools | None) -> Crew:
+def crew_within(chips: float, packing: Packing, carried: Floats, pools: PoolColumns | None) -> Crew:
     """Return the replicas that carry the most on so many chips, one at least.
 
     carried : requests that it carries [1/s]

@@ -48,7 +48,7 @@ class Pool:
 
 
 @dataclass(frozen=True, eq=False)
-class Pools:
+class PoolColumns:
     """Pools on one kind of chip, each quantity of a `Pool` a column with an element for each."""
 
     layout: Layouts
@@ -61,7 +61,7 @@ class Pools:
     scenario: Scenario | None
 
     @classmethod
-    def of(cls, pools: Sequence[Pool]) -> "Pools | None":
+    def of(cls, pools: Sequence[Pool]) -> "PoolColumns | None":
         """Return some pools; None of none."""
         if not pools:
             return None
@@ -200,7 +200,7 @@ def _replaces(smaller: Pool, replica: Pool) -> bool:
 
 
 def added(
-    scenario: Scenario, pools: Pools | None, per_chip: Callable[[Scenario], float | None]
+    scenario: Scenario, pools: PoolColumns | None, per_chip: Callable[[Scenario], float | None]
 ) -> ArrayLike:
     """Return what pools of other chips have of something more than as many that decode.
 

@@ -11,7 +11,6 @@ from fastcalc.formulas.types import Bools, Floats, Ints
 from fastcalc.search.plan.fleet import chips_within
 from fastcalc.search.plan.pools import KEPT, Pool
 from fastcalc.search.plan.scored import Scored
-from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.grid import Grid
 
 _AT_ONCE = 32  # gaps tried together; what they find may rule out the others
@@ -79,14 +78,14 @@ def with_largest(grid: Grid) -> Grid:
     return grid.part(batches=np.sort(np.concatenate([rows, near, largest], axis=1)))
 
 
-def gaps_of(scored: Sequence[Scored], service: Service) -> Gaps:
+def gaps_of(scored: Sequence[Scored]) -> Gaps:
     """Return the gaps of one grid in which something better than what was tried may be.
 
     Cost falls with the batch and both times grow: the best batch of a layout is the largest that
     meets them, and the smallest that makes do with as many replicas. But replicas that must stay
     idle for random arrivals are best at some batch, on either side of the best that was tried.
     """
-    grid = scored[0].grid
+    grid, service = scored[0].grid, scored[0].service
     is_own = service.is_fleet or service.objective != "chips"
     has_cost = service.rate is None and is_own  # of its own at each batch
     is_idle = service.share is not None and (has_cost or service.rate is not None)
@@ -101,13 +100,13 @@ def gaps_of(scored: Sequence[Scored], service: Service) -> Gaps:
         if is_idle:
             below = group.batch[group.next(best, -1)]
             share = np.minimum(below, batch**2 / above) / batch
-            cost = _lowest_costs_at_random(group, service, best, share)
+            cost = _lowest_costs_at_random(group, best, share)
             gaps_found += [
                 (cost, rows, below, batch, is_apart),
                 (cost, rows, batch, above, is_apart),
             ]
         else:
-            gaps_found.append((_lowest_costs(group, service, best), rows, batch, above, is_apart))
+            gaps_found.append((_lowest_costs(group, best), rows, batch, above, is_apart))
         # Below the batch of the best, fewer sequences may do for the same.
         if service.rate is not None:
             at = group.first_of_pools(group.cheapest)
@@ -120,40 +119,43 @@ def gaps_of(scored: Sequence[Scored], service: Service) -> Gaps:
     return gaps._of(np.nonzero(gaps.high - gaps.low > 1.0)[0])
 
 
-def _lowest_costs(group: Scored, service: Service, places: Ints) -> Floats:
+def _lowest_costs(group: Scored, places: Ints) -> Floats:
     """Return what deployments cost at least whose batches are between these and the next.
 
     A run does not get shorter as the batch grows, so the time for a request is no less than in
     proportion to the batches; and where it falls from here to the next, it is no less than there.
     """
     after = group.next(places)
+    service = group.service
     amounts = group.cost if service.rate is None else group.seconds
     share, falls = (group.batch[places] / group.batch[after], amounts[after] / amounts[places])
     share = np.where(falls <= 1.0 + _AS_MUCH, np.maximum(share, falls), share)
     if service.rate is not None:
         needed = group.busy[places] * group.replicas[places] * share / service.utilization
-        return _costs_of(group, service, places, needed)
+        return _costs_of(group, places, needed)
     # Just above, for as much is no gain.
     cost = group.cost[places] * share * (1.0 + _AS_MUCH)
-    return np.where(_is_allowed(group, service, places), cost, np.inf)
+    return np.where(_is_allowed(group, places), cost, np.inf)
 
 
-def _lowest_costs_at_random(group: Scored, service: Service, places: Ints, share: Floats) -> Floats:
+def _lowest_costs_at_random(group: Scored, places: Ints, share: Floats) -> Floats:
     """Return what deployments cost at least on either side of a batch, idle for random arrivals.
 
     share : of what a request takes at the batch, the least that it may take there [1]
     """
-    if service.rate is not None:
-        return _costs_of(group, service, places, service.rate / group.carried[places] * share)
-    return np.where(_is_allowed(group, service, places), group.cost[places] * share, np.inf)
+    if (rate := group.service.rate) is not None:
+        return _costs_of(group, places, rate / group.carried[places] * share)
+    return np.where(_is_allowed(group, places), group.cost[places] * share, np.inf)
 
 
-def _is_allowed(group: Scored, service: Service, places: Ints) -> Bools:
+def _is_allowed(group: Scored, places: Ints) -> Bools:
     """Return which deployments have no more chips than there may be."""
-    return np.asarray(group.values["chips"][places] <= chips_within(service, group.grid.scenario))
+    return np.asarray(
+        group.values["chips"][places] <= chips_within(group.service, group.grid.scenario)
+    )
 
 
-def _costs_of(group: Scored, service: Service, places: Ints, needed: Floats) -> Floats:
+def _costs_of(group: Scored, places: Ints, needed: Floats) -> Floats:
     """Return what deployments cost with other replicas, just above, for as much is no gain.
 
     needed : replicas, not rounded to whole ones [1]
@@ -162,6 +164,7 @@ def _costs_of(group: Scored, service: Service, places: Ints, needed: Floats) -> 
     fewer = group.packing.at(places).chips(replicas, group.crew.prompt_replicas[places])
     # Of two kinds of chips a budget says no number.
     is_unlike = bool(np.any(group.packing.apart))
+    service = group.service
     limit = service.max_chips if is_unlike else chips_within(service, group.grid.scenario)
     share, more = fewer / group.values["chips"][places], group.more[places]
     cost = (group.cost[places] - more) * share + more

@@ -16,7 +16,7 @@ from fastcalc.formulas.types import ArrayLike, Bools, Floats
 from fastcalc.records.evaluated_points import EvaluatedPoints
 from fastcalc.search.plan.first_tokens import ClassFirstTokens, class_first_tokens
 from fastcalc.search.plan.fleet import Crew, Packing, bills, chips_within, crew_within
-from fastcalc.search.plan.pools import KEPT, Pool, Pools, added, pools_of, transfer_seconds
+from fastcalc.search.plan.pools import KEPT, Pool, PoolColumns, added, pools_of, transfer_seconds
 from fastcalc.search.plan.queues import Queues, needed, slots_of
 from fastcalc.search.plan.scored import Replica, Scored
 from fastcalc.search.plan.service import Objective, Service
@@ -61,7 +61,7 @@ def _sized(
     unfit: int = 0,
 ) -> Scored:
     """Return the replicas, as many as it takes of each, with each pool."""
-    scenario, pools = grid.scenario, Pools.of(apart)
+    scenario, pools = grid.scenario, PoolColumns.of(apart)
     seconds, ttft, queues = _load(grid, service, replica, mixed, pools)
     replicas, busy, waits, busiest = needed(service, seconds, ttft, queues)
     carried = busiest / seconds
@@ -121,7 +121,7 @@ UNITS: dict[Objective, Callable[[Scenario], float | None]] = {
 
 
 def _held_against_limit(
-    service: Service, first: Floats, ttft: Floats, waits: Floats, pools: Pools | None
+    service: Service, first: Floats, ttft: Floats, waits: Floats, pools: PoolColumns | None
 ) -> Floats:
     """Return times to the first token as they are held against their limit. [s]"""
     if service.ttft < inf:
@@ -140,7 +140,11 @@ waiting, pools x replicas; and what waits are of."""
 
 
 def _load(
-    grid: Grid, service: Service, replica: Replica, mixed: ClassFirstTokens, pools: Pools | None
+    grid: Grid,
+    service: Service,
+    replica: Replica,
+    mixed: ClassFirstTokens,
+    pools: PoolColumns | None,
 ) -> tuple[Floats, Floats, Queues | None]:
     """Return the same two times, and the queues where requests arrive at random."""
     if pools is None:
@@ -173,7 +177,7 @@ def _together(service: Service, replica: Replica, mixed: ClassFirstTokens) -> _L
     return service.output / replica.served, first, queued
 
 
-def _apart(service: Service, replica: Replica, pools: Pools, receiving: Floats) -> _Load:
+def _apart(service: Service, replica: Replica, pools: PoolColumns, receiving: Floats) -> _Load:
     """Return what replicas that only decode are asked; caches come in over links of their own."""
     decoding = service.output / replica.total
     seconds = np.maximum(decoding, receiving / replica.dp)

@@ -102,24 +102,25 @@ class Scored:
     more: Floats
     unfit: int = 0
 
-    def of_each(self, values: Floats | Ints) -> Any:
-        """Return for each deployment what its replica has."""
-        return np.tile(values, max(len(self.pools), 1))
+    @property
+    def _ways(self) -> int:
+        """How prompts may be taken in: by each pool, or inside. [1]"""
+        return max(len(self.pools), 1)
 
     @cached_property
     def layout(self) -> Ints:
         """Position of the layout in the grid's. [1]"""
-        return np.asarray(self.of_each(self.replica.layout))
+        return np.tile(self.replica.layout, self._ways)
 
     @cached_property
     def batch(self) -> Floats:
         """Sequences that each decodes together. [1]"""
-        return np.asarray(self.of_each(self.replica.batch))
+        return np.tile(self.replica.batch, self._ways)
 
     @cached_property
     def row(self) -> Ints:
         """A number for each layout with each pool. [1]"""
-        pools = np.repeat(np.arange(max(len(self.pools), 1)), len(self.replica.batch))
+        pools = np.repeat(np.arange(self._ways), len(self.replica.batch))
         return self.layout + len(self.grid.layouts) * pools
 
     def pool(self, place: int) -> Pool | None:
