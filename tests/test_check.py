@@ -401,6 +401,58 @@ def test_yaml_of_other_programs_in_a_folder_is_passed_over(tmp_path):
     assert [fault.rule for fault in named.faults] == ["ST021"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# image: web\n",
+        "",
+        "---\n",
+        "---\n# one\n---\n# two\n",
+        "hello\n",
+        "- web\n",
+        "name: web\n",
+    ],
+)
+def test_a_file_without_keys_of_an_entry_is_another_program_s(fastcalc, tmp_path, text):
+    """Such as a chart's values.yaml, all of it comments; one that is named alone is a fault."""
+    file = tmp_path / "values.yaml"
+    file.write_text(text)
+    skipped = f"0 files checked, skipped 1 (not a fastcalc file: {file}): clean\n"
+    for paths in ((tmp_path,), ("--skip-others", file)):
+        ran = fastcalc("check", "--strict", *paths)
+        assert (ran.code, ran.out) == (0, skipped)
+    assert fastcalc("check", file).code == 1
+
+
+@pytest.mark.parametrize(
+    "key", ["memmory", "memry", "meomry", "mamory", "Memory", "vendro", "weight-format"]
+)
+def test_a_misspelt_key_is_one_of_ours(fastcalc, tmp_path, key):
+    (tmp_path / "my-part.yaml").write_text(f"id: my-part\nname: Mine\n{key}: bf16\n")
+    (tmp_path / "web.yaml").write_text("name: web\nimage: nginx\n")
+    ran = fastcalc("check", "--strict", tmp_path)
+    assert ran.code == 1
+    assert f"unknown key '{key}'" in ran.out
+
+
+@pytest.mark.parametrize("key", ["data", "resources", "nodes", "block", "layer", "image", "on"])
+def test_words_of_other_programs_are_no_slips(tmp_path, key):
+    (tmp_path / "app.yaml").write_text(f"name: web\n{key}: [a]\n")
+    report = check([tmp_path], strict=True, today=TODAY)
+    assert report.skipped == (str(tmp_path / "app.yaml"),)
+
+
+def test_skipped_files_are_named_those_like_an_entry_first(fastcalc, tmp_path):
+    for name in "abcdefg":
+        (tmp_path / f"{name}.yaml").write_text("image: web\nport: 80\n")
+    (tmp_path / "z.yaml").write_text("id: z\nimage: web\nport: 80\n")
+    names = [str(tmp_path / f"{name}.yaml") for name in "zabcdefg"]
+    listed = ", ".join(names[:5])
+    out = fastcalc("check", tmp_path).out
+    assert f"skipped 8 (not fastcalc files: {listed} and 3 more, all named by --format json)" in out
+    assert json.loads(fastcalc("check", tmp_path, "--format", "json").out)["skipped"] == names
+
+
 def test_a_configuration_is_reported_to_be_imported():
     report = check([ROOT / "tests" / "configs" / "gpt-oss-20b.json"])
     assert [fault.rule for fault in report.faults] == ["ST021"]

@@ -1,6 +1,7 @@
 """Kinds of files, and of which kind one is: by its keys, its folder, or the entry it extends."""
 
 import os
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -26,8 +27,7 @@ def kind_of(document: Document, preferred: Kind | None = None) -> Kind | None:
 
     Where several tie, the preferred, that of its folder, or that of the shipped entry it extends.
     """
-    keys = set(document.data) if isinstance(document.data, dict) else set()
-    telling = keys - _SHARED
+    telling = _keys(document) - _SHARED
     counts = {kind: len(telling & set(schema.model_fields)) for kind, schema in SCHEMAS.items()}
     top_count = max(counts.values())
     likely = [kind for kind, count in counts.items() if count == top_count]
@@ -40,13 +40,57 @@ def kind_of(document: Document, preferred: Kind | None = None) -> Kind | None:
     return next((kind for kind in likely if (shipped_folder(kind) / parent).is_file()), likely[0])
 
 
+def share_of_keys(document: Document) -> float:
+    """Share of a document's keys that an entry has, as far as it could be read. [1]
+
+    What holds no keys, such as a file of comments alone, has none of ours; one that could not be
+    read is ours until it can.
+    """
+    keys = _keys(document)
+    if keys:
+        kind = kind_of(document)
+        return len(keys & (_SHARED if kind is None else SCHEMAS[kind].model_fields.keys())) / len(
+            document.data
+        )
+    is_read = isinstance(document.data, (dict, list)) or document.has_no_mapping
+    return 0.0 if is_read else 1.0
+
+
 def is_of_another_program(document: Document) -> bool:
-    """Return whether most keys of a document, as far as it could be read, are none of ours."""
-    kind = kind_of(document)
-    if kind is None and not document.faults:
+    """Return whether most keys of a document are none of ours, or no key tells a kind."""
+    if share_of_keys(document) < 0.5:
         return True
-    if not isinstance(document.data, dict):
-        return isinstance(document.data, list)
-    ours = _SHARED if kind is None else SCHEMAS[kind].model_fields.keys()
-    our_keys = len(document.data.keys() & ours)
-    return 2 * our_keys < len(document.data) or not document.data
+    return kind_of(document) is None and not document.faults
+
+
+def _keys(document: Document) -> set[str]:
+    """Top-level keys of a document, a misspelt one as the key that it stands for."""
+    return set(map(_meant, document.data)) if isinstance(document.data, dict) else set()
+
+
+@lru_cache(maxsize=4096)
+def _meant(key: str) -> str:
+    """Return the key of an entry that is written so, or with one slip of the keyboard."""
+    written = key.lower().replace("-", "_")
+    known = {name for schema in SCHEMAS.values() for name in schema.model_fields}
+    near = (name for name in sorted(known) if _is_slip(written, name))
+    return written if written in known else next(near, key)
+
+
+def _is_slip(written: str, name: str) -> bool:
+    """Return whether a letter is missing, added, wrong, or has changed places with its neighbour.
+
+    Short words, and singulars, are too often words of other programs.
+    """
+    if len(name) < _LEAST_LETTERS or abs(len(written) - len(name)) > 1:
+        return False
+    if written.removesuffix("s") == name.removesuffix("s"):
+        return False
+    pairs = enumerate(zip(written, name, strict=False))
+    start = next((at for at, (one, other) in pairs if one != other), min(len(written), len(name)))
+    rest, meant = written[start:], name[start:]
+    is_swapped = rest[:2] == meant[1::-1] and rest[2:] == meant[2:]
+    return rest[1:] in (meant, meant[1:]) or rest == meant[1:] or is_swapped
+
+
+_LEAST_LETTERS = 5

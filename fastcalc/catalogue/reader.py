@@ -65,6 +65,11 @@ class Document:
                 return None
         return node
 
+    @property
+    def has_no_mapping(self) -> bool:
+        """Whether it was read to its end and is empty, or holds a list or a single value."""
+        return any(fault.rule in ("ST006", "ST007") for fault in self.faults)
+
     def mark(self, path: Path_, *, key: bool = False) -> Mark:
         """Return line and column of a path, or of its nearest parent in the file."""
         marks = self.keys if key and path in self.keys else self.values

@@ -8,7 +8,13 @@ from pathlib import Path
 
 from fastcalc.catalogue.faults import Fault, in_order
 from fastcalc.catalogue.folders import shipped_folder
-from fastcalc.catalogue.kinds import SCHEMAS, Kind, is_of_another_program, kind_of
+from fastcalc.catalogue.kinds import (
+    SCHEMAS,
+    Kind,
+    is_of_another_program,
+    kind_of,
+    share_of_keys,
+)
 from fastcalc.catalogue.reader import Document, Path_, scan
 from fastcalc.catalogue.validation import validate
 from fastcalc.errors import InputError
@@ -26,14 +32,17 @@ MOST_WALKED = 100_000
 
 @dataclass(frozen=True)
 class Report:
-    """What a check of some files found, in order, what they excuse, and what was known before."""
+    """What a check of some files found, in order, what they excuse, and what was known before.
+
+    skipped : files of other programs, those first whose keys are most like an entry's
+    """
 
     files: int
     faults: list[Fault] = field(default_factory=list)
     excused: list[Fault] = field(default_factory=list)
     baselined: list[Fault] = field(default_factory=list)
     policy: Policy = field(default_factory=Policy)
-    foreign: int = 0
+    skipped: tuple[str, ...] = ()
 
     @property
     def strict(self) -> bool:
@@ -72,7 +81,7 @@ def check(
     excused: list[Fault] = []
     names: dict[tuple[Kind | None, str], Document] = {}
     files = files_of(paths)
-    foreign = 0
+    skipped: dict[str, float] = {}
     for path in files:
         if path in paths or path.is_file():
             document = scan(path)
@@ -82,7 +91,7 @@ def check(
             document.is_whole = False
         kind = kind_of(document)
         if (skip_others or path not in paths) and is_of_another_program(document):
-            foreign += 1
+            skipped[document.file] = share_of_keys(document)
             continue
         for fault in check_document(document, kind, setting):
             (excused if fault.excuse else faults).append(fault)
@@ -99,7 +108,9 @@ def check(
                 faults.append(Fault("ST020", document.file, *mark, f"{why}keep it in one of them"))
     listed = (fault for fault in faults if policy.is_strict or fault.severity != "note")
     new, baselined = policy.split(in_order(filter(policy.is_reported, listed)))
-    return Report(len(files) - foreign, new, in_order(excused), baselined, policy, foreign)
+    likely_first = tuple(sorted(skipped, key=lambda file: -skipped[file]))
+    count = len(files) - len(skipped)
+    return Report(count, new, in_order(excused), baselined, policy, likely_first)
 
 
 def files_of(paths: Sequence[Path]) -> list[Path]:

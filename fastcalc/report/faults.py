@@ -16,6 +16,8 @@ from fastcalc.written import Clean, json_text, line, visible
 SCHEMA = "fastcalc-check/1"
 _STYLES = {"error": "31", "warning": "33", "note": "36", "excused": "2"}
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
+_NAMED = 5
+"""Skipped files that the summary names. [1]"""
 
 
 def as_text(report: Report, *, colour: bool) -> str:
@@ -44,9 +46,20 @@ def summary(report: Report) -> str:
         counts.append(f"{len(report.baselined):,} known before")
     first = next((fault for fault in report.faults if fault.severity != "note"), None)
     hint = f"; 'fastcalc check {flag('explain')} {first.rule}' says why" if first else ""
-    left = f", {report.foreign:,} of other programs left out" if report.foreign else ""
     counts_text = ", ".join(counts) or "clean"
-    return f"{many(report.files, 'file')} checked{left}: {counts_text}{hint}"
+    return f"{many(report.files, 'file')} checked{_skipped(report)}: {counts_text}{hint}"
+
+
+def _skipped(report: Report) -> str:
+    """Return how many files were skipped, and the first of their names."""
+    files = [line(file) for file in report.skipped]
+    if not files:
+        return ""
+    names = ", ".join(files[:_NAMED])
+    if len(files) > _NAMED:
+        names += f" and {len(files) - _NAMED:,} more, all named by {flag('format')} json"
+    noun = "not a fastcalc file" if len(files) == 1 else "not fastcalc files"
+    return f", skipped {len(files):,} ({noun}: {names})"
 
 
 def as_json(report: Report) -> str:
@@ -60,6 +73,7 @@ def as_json(report: Report) -> str:
         "warnings": report.count("warning"),
         "faults": [_record(fault) for fault in report.faults],
         "excused": [_record(fault) for fault in report.excused],
+        "skipped": list(report.skipped),
     }
     return json_text(document)
 
