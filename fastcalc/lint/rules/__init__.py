@@ -2,6 +2,7 @@
 
 from fastcalc.lint.rules import (  # noqa: F401 (they register themselves)
     board,
+    chip_kinds,
     engines,
     hosts,
     links,

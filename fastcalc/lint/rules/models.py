@@ -8,6 +8,7 @@ from fastcalc.lint.document import Sheet, WrittenNumber
 from fastcalc.lint.printed import plain_numbers
 from fastcalc.lint.rule import Findings, Setting, rule
 from fastcalc.lint.words import near
+from fastcalc.written import shown
 
 
 def _whole(value: object) -> int | None:
@@ -255,3 +256,79 @@ def shape_cites(sheet: Sheet, _: Setting) -> Findings:
     """
     if sheet.at("blocks") and not sheet.at("shape_source"):
         yield ("blocks",), "the shape has no shape_source"
+
+
+def _notes(sheet: Sheet) -> str:
+    return " ".join(map(str, sheet.items("notes"))).lower()
+
+
+def _is_public(sheet: Sheet) -> bool:
+    """Whether the file says where others can read of the model; a private one has no label."""
+    sources = sheet.at("sources")
+    listed = sources.values() if isinstance(sources, dict) else ()
+    is_cited = any(isinstance(source, dict) and source.get("url") for source in listed)
+    return is_cited and not sheet.at("hypothetical")
+
+
+@rule("MD023", strict=True, at_key=True)
+def shape_says_how_sure(sheet: Sheet, _: Setting) -> Findings:
+    """A published shape that does not say how sure it is.
+
+    Tables and notes pass on what a shape rests on; without it an assumed one looks published.
+    Seen: A shape put together from a blog post, next to those copied from configurations.
+    Instead: Write 'confidence:' high, medium, low or memory; or 'hypothetical: true'.
+    """
+    if _is_public(sheet) and sheet.at("confidence") is None:
+        yield ("id",), "the file states no confidence in its shape"
+
+
+@rule("MD024", strict=True)
+def assumed_shapes_say_what_is_assumed(sheet: Sheet, _: Setting) -> Findings:
+    """A shape of low confidence that does not say what was assumed.
+
+    Whoever finds the configuration later has to know which fields to correct.
+    Seen: A shape of medium size taken from its larger sibling, without a word.
+    Instead: Say in 'notes' what is assumed, or that no copy of the configuration was found.
+    """
+    is_unsure = sheet.word("confidence") in ("low", "memory")
+    if is_unsure and not re.search(r"assum|class defaults|no copy", _notes(sheet)):
+        yield ("confidence",), f"'{sheet.at('confidence')}', and no note says what was assumed"
+
+
+@rule("MD025", strict=True, at_key=True)
+def counts_are_published(sheet: Sheet, _: Setting) -> Findings:
+    """A published shape without the counts to hold it against.
+
+    The count of a checkpoint finds a wrong field of the shape; the label finds a missing part.
+    Seen: A shape with one expert too few, which nothing contradicted.
+    Instead: Write 'published:' with label and checkpoint; or say in 'notes' that no checkpoint is
+        known.
+    """
+    if not _is_public(sheet):
+        return
+    if not sheet.at("published", "label"):
+        yield ("published",), "no label such as 8B is given under 'published'"
+    if not sheet.at("published", "checkpoint") and "no checkpoint" not in _notes(sheet):
+        yield ("published",), "no checkpoint is given under 'published', and no note says why"
+
+
+@rule("MD026", strict=True)
+def label_is_of_the_text_core(sheet: Sheet, _: Setting) -> Findings:
+    """A label that counts something else than the text core, without a note.
+
+    Readers take the label for what is computed.
+    Seen: GLM-4.6's 357B counts a multi-token-prediction layer; the text core has 353B.
+    Instead: Say in 'notes' what the label counts: 'The label counts the vision tower, too'.
+    """
+    label = sheet.at("published", "label")
+    match = _LABEL.search(label) if isinstance(label, str) else None
+    is_explained = re.search(r"the label|card rounds", _notes(sheet))
+    if not match or is_explained or sheet.entry is None or sheet.entry.is_minimal:
+        return
+    from fastcalc.core.model.workload import workload
+
+    stated, _ = _stated(match[1], match[2])
+    core = float(workload(sheet.entry).total_parameters)
+    if not near(core, stated, 0.01):
+        message = f"the label says {shown(match[0])}, the text core has {core / 1e9:.4g}B"
+        yield ("published", "label"), f"{message}; no note says what the label counts"

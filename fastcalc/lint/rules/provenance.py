@@ -289,3 +289,18 @@ def sources_say_when(sheet: Sheet, _: Setting) -> Findings:
         if source.get("url") and not source.get("accessed"):
             words = f"source '{name}' does not say when it was read"
             yield ("sources", name), f"{words}: write 'accessed:'"
+
+
+@rule("PV016", strict=True)
+def memory_is_no_source(sheet: Sheet, _: Setting) -> Findings:
+    """A number from memory that cites a document, or the other way round.
+
+    Whoever looks it up there finds nothing, or takes a remembered number for a printed one.
+    Seen: 'confidence: memory' left behind when a source was found.
+    Instead: Write both 'source: memory' and 'confidence: memory', or neither.
+    """
+    for number in sheet.numbers.values():
+        source, confidence = number.said("source"), number.said("confidence")
+        if source and (source == "memory") != (confidence == "memory"):
+            says = f"has source '{shown(source)}' and confidence '{shown(confidence or 'high')}'"
+            yield number, f"{number.text} {says}: from memory, or from a document?"
