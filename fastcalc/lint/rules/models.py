@@ -327,7 +327,7 @@ def label_is_of_the_text_core(sheet: Sheet, _: Setting) -> Findings:
         return
     from fastcalc.core.model.workload import workload
 
-    stated, _ = _stated(match[1], match[2])
+    stated = _stated(match[1], match[2])[0]
     core = float(workload(sheet.entry).total_parameters)
     if not near(core, stated, 0.01):
         message = f"the label says {shown(match[0])}, the text core has {core / 1e9:.4g}B"
