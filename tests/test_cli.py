@@ -774,3 +774,34 @@ def test_a_consumer_card_alongside_a_server_has_its_own_engine(capsys, monkeypat
     ran = run(*asked, "--format", "json", capsys=capsys, monkeypatch=monkeypatch)
     engines = [record["engine"] for record in json.loads(ran.out)["records"]]
     assert engines == ["vllm", "llama-cpp"]
+
+
+@pytest.mark.parametrize("command", [("show",), ("diff", "h100-sxm"), ("compare",)])
+def test_a_service_without_a_published_model_is_named_as_one(fastcalc, command):
+    """Not as a misspelt chip: 'opus' has two letters of 'tpu' in its order."""
+    ran = fastcalc(*command, "opus")
+    assert ran.code == 2
+    assert "Claude Opus 4.6 is not published" in ran.err
+    assert "'fastcalc decide opus'" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("name", "likely"),
+    [
+        ("llama 3", "llama-3-8b"),  # and no llama-33b before it
+        ("H200_SXM", "h200-sxm?"),
+        ("mixtral", "mixtral-8x7b or mixtral-8x22b?"),
+        ("vlm", "vllm?"),
+        ("hpoper-h100", None),
+        ("sonnet", None),
+        ("gemini", None),
+        ("grok", "groq?"),
+        ("qqq", None),
+    ],
+)
+def test_a_name_is_taken_for_one_that_it_is_like_or_for_none(fastcalc, name, likely):
+    err = fastcalc("show", name).err
+    if likely is None:
+        assert "'fastcalc list hardware', 'list models' and 'list engines' name all" in err
+    else:
+        assert f"did you mean {likely}" in err

@@ -1,6 +1,7 @@
 """Names to files: ids, aliases and paths, in the user's own folders and the shipped ones."""
 
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -89,15 +90,8 @@ class Names:
             return aliases[name.lower()]
         if kind == "models" and (unpublished := service(name)):
             raise InputError(unpublished.refusal)
-        sold = services().values() if kind == "models" else ()
-        services_sold = [alias for stand_in in sold for alias in (stand_in.id, *stand_in.aliases)]
-        near = nearest(name, [*self.names(kind), *aliases, *services_sold])
-        by_entry: dict[str, str] = {}  # not three aliases of one
-        for candidate in near:
-            entry = aliases[candidate].stem if candidate in aliases else candidate
-            by_entry.setdefault(entry, entry if entry in near else candidate)
-        names = " or ".join(by_entry.values())
-        hint = f"did you mean {names}?" if near else f"'fastcalc list {kind}' names all"
+        near = self.near(name, kind)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"'fastcalc list {kind}' names all"
         places: dict[Kind, str] = {
             "hardware": option("on"),
             "models": option("models"),
@@ -110,6 +104,19 @@ class Names:
         )
         sentence = f"no {SINGULAR[kind]} is called '{shown(name)}'; {hint}"
         raise InputError(sentence + next(elsewhere, ""))
+
+    def near(self, name: str, *kinds: Kind) -> list[str]:
+        """Return up to three entries of some kinds, or services, that a name is likely to mean."""
+        entries: dict[str, str] = {}  # of each name that there is
+        for kind in kinds:
+            entries |= {alias: path.stem for alias, path in self._by_alias(kind).items()}
+        sold = services().values() if "models" in kinds else ()
+        entries |= {alias: one.id for one in sold for alias in (one.id, *one.aliases)}
+        near = nearest(name, sorted(entries), 12)
+        by_entry: dict[str, str] = {}  # not three aliases of one
+        for alias in near:
+            by_entry.setdefault(entries[alias], alias)
+        return [entry if entry in near else alias for entry, alias in by_entry.items()][:3]
 
     def _named(self, name: str, kind: Kind) -> Path | None:
         paths = (folder / f"{name}.yaml" for folder in self.folders(kind))
@@ -147,18 +154,25 @@ def _aliases(path: Path, changed: int, size: int) -> Iterable[str]:  # noqa: ARG
     return [path.stem.lower(), *(str(name).lower() for name in names)]
 
 
-def nearest(name: str, names: Iterable[str]) -> list[str]:
-    """Return up to three known names that a name begins, goes on from, looks like or is part of."""
-    distinct, lowered = list(dict.fromkeys(names)), name.lower()
+def nearest(name: str, names: Iterable[str], most: int = 3) -> list[str]:
+    """Return a few known names that a name begins, goes on from, looks like or is part of."""
+    distinct, lowered = list(dict.fromkeys(names)), re.sub(r"[\s_]+", "-", name.strip().lower())
+    if lowered in distinct:
+        return [lowered]
     shorter = [candidate for candidate in distinct if lowered.startswith(f"{candidate}-")]
     longer = [candidate for candidate in distinct if lowered and candidate.startswith(lowered)]
     inside = [name for name in distinct if f"-{lowered}-" in f"{name}-" and name not in longer]
-    near = [*sorted(shorter, key=len, reverse=True), *sorted(longer, key=len)]
+    longer.sort(key=lambda name: (name[len(lowered)] not in "-.", len(name)))  # whole words first
+    near = [*sorted(shorter, key=len, reverse=True), *longer]
     near += sorted(inside, key=len)
-    near += get_close_matches(lowered, set(distinct) - set(near), n=3, cutoff=0.5)
+    near += get_close_matches(lowered, set(distinct) - set(near), n=most, cutoff=_ALIKE)
     near += [
         candidate
         for candidate in distinct
-        if lowered and lowered in candidate and candidate not in near
+        if len(lowered) > 2 and lowered in candidate and candidate not in near
     ]
-    return near[:3]
+    return near[:most]
+
+
+_ALIKE = 0.7
+"""Share of letters that two names have in common, so that one may be meant by the other. [1]"""

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from fastcalc.catalogue.kinds import SCHEMAS, Kind
-from fastcalc.catalogue.names import nearest
 from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model
+from fastcalc.catalogue.stand_ins import service
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.commands import loading, next_commands, output
 from fastcalc.commands.answer import CommandAnswer, page
@@ -153,9 +153,9 @@ def find(catalogue: Catalogue, typed: "EntryGiven") -> _Entry:
     for kind, load in loaders.items():
         if catalogue.knows(name, kind):
             return load(name)
-    names = [candidate for kind in loaders for candidate in catalogue.names(kind)]
-    near = nearest(name, names)
-    hint = (
-        f"did you mean {' or '.join(near)}?" if near else "'fastcalc list hardware' names all chips"
-    )
+    if unpublished := service(name):
+        raise InputError(unpublished.refusal)
+    near = catalogue.near(name, *loaders)
+    lists = "'fastcalc list hardware', 'list models' and 'list engines' name all"
+    hint = f"did you mean {' or '.join(near)}?" if near else lists
     raise InputError(f"nothing is called '{shown(name)}'; {hint}")
