@@ -356,7 +356,7 @@ WRONG_REQUESTS = [
     (("plan", "llama-3.1-8b", "--tpot", "0ms"), "'0ms' is not a time with its unit from 1e-12"),
     (("plan", "llama-3.1-8b", "--tpot", "inf"), "write for example 25ms or 1s"),
     (("plan", "llama-3.1-8b", "--rate", "0"), "write for example 20/s or 300/min"),
-    (("plan", "llama-3.1-8b", "--min-speed", "inf"), "write for example 50"),
+    (("plan", "llama-3.1-8b", "--min-speed", "inf"), "--min-speed 'inf' is not a number"),
     (("plan", "llama-3.1-8b", "--top", "0"), "from 1 to 1,000,000; write for example 5"),
     *(
         ((*command, flag, ""), f"{flag} names nothing")

@@ -7,6 +7,7 @@ powers of ten (GB is 1e9 bytes), binary ones powers of two (GiB is 2**30), a sma
 import math
 import re
 
+from fastcalc.catalogue.numerals import NUMERAL
 from fastcalc.errors import InputError
 from fastcalc.written import did_you_mean
 
@@ -45,7 +46,7 @@ EXAMPLES = {
     "hourly price": "2.95 USD/h",
 }
 
-_QUANTITY = re.compile(r"\s*([-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*(.*?)\s*")
+_QUANTITY = re.compile(rf"\s*({NUMERAL})\s*(.*?)\s*")
 
 
 _LONGEST = 60

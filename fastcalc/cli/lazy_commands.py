@@ -13,6 +13,7 @@ from fastcalc.catalogue.inputs import remember
 from fastcalc.commands import GROUPS, answer_to
 from fastcalc.mentions import as_flags, flag
 from fastcalc.requests.fields import Request, declared
+from fastcalc.requests.readers import number_of
 
 
 def as_function(name: str, kind: type[Request], *, has_flags: bool) -> Callable[..., Any]:
@@ -57,12 +58,14 @@ def _annotation(field: str, annotation: Any, heading: str) -> Any:
     if isinstance(type_, ForwardRef):  # what Python gives as well; here it is typed
         of_text: Any = list[str] if setting.is_repeated else str
         type_ = of_text | None if "None" in type_.__forward_arg__ else of_text
+    number = next((kind for kind in (int, float) if kind in (type_, *get_args(type_))), None)
+    parser = setting.parser or (number and number_of(flag(field), number))
     shown: dict[str, Any] = {
         "metavar": setting.metavar,
         "help": as_flags(setting.help),
         "hidden": setting.is_hidden,
         "envvar": setting.variable,
-        "parser": setting.parser,
+        "parser": parser,
         "autocompletion": setting.completion,
         "rich_help_panel": heading,
     }

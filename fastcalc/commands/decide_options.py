@@ -31,11 +31,10 @@ _EXAMPLE = "fast=speed=170,price=150"
 def read_number(text: str, key: str, where: str) -> float:
     """Return the number of a key in its own unit, within its limit."""
     parameter = PARAMETERS[key]
-    try:
-        value = readers.share_of(where)(text) if key in ("cached", "share") else float(text)
-    except ValueError:
-        raise InputError(f"{where} '{shown(text)}' is not a number") from None
-    return checked(value, parameter, where)
+    read = (
+        readers.share_of(where) if key in ("cached", "share") else readers.number_of(where, float)
+    )
+    return checked(read(text), parameter, where)
 
 
 def checked(value: float, parameter: Variable, where: str) -> float:
@@ -101,11 +100,7 @@ def judge(text: str | float, where: str) -> float | None:
         return None if text == "majority" else 1.0
     if not text[:1].isdigit():
         raise InputError(f"{where} '{shown(text)}' is not oracle, majority or a share")
-    try:
-        value = float(text)
-    except ValueError:
-        raise InputError(f"{where} '{shown(text)}' is not a number") from None
-    return readers.share(value, where, zero=True)
+    return readers.share(readers.share_of(where)(text), where, zero=True)
 
 
 def _plain(name: str, keys: dict[str, str]) -> Contender:

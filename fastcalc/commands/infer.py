@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from fastcalc.catalogue.limits import LIMITS, Limit
+from fastcalc.catalogue.numerals import parse_number
 from fastcalc.commands.answer import CommandAnswer
 from fastcalc.commands.loading import catalogue, chips_of, pricing_of
 from fastcalc.core.chip.tier import OWN_MEMORY
@@ -51,11 +52,9 @@ def run(request: Infer) -> CommandAnswer:
 
 def _two(typed: "NumbersGiven", flag: str, limit: Limit) -> tuple[float, float]:
     parts = typed.split(",") if isinstance(typed, str) else typed
-    try:
-        values = [float(part) for part in parts]
-    except ValueError:
-        values = []
-    if len(values) != 2:
+    numbers = [parse_number(str(part), "_") for part in parts]
+    values = [number for number in numbers if number is not None]
+    if not len(values) == len(numbers) == 2:
         raise InputError(
             f"{flag} '{shown(as_text(typed))}' is not two numbers; write for example 65,170"
         )

@@ -9,7 +9,7 @@ from fastcalc.catalogue.difference import changes
 from fastcalc.catalogue.kinds import SCHEMAS, Kind
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Engine, Hardware, Model, Parameters
-from fastcalc.catalogue.schema.engine_parameters import STARTED_WITH
+from fastcalc.catalogue.schema.engine_parameters import PARAMETERS, STARTED_WITH
 from fastcalc.catalogue.schema.hardware import Terms
 from fastcalc.catalogue.selection import selected, single_names
 from fastcalc.catalogue.store import Catalogue
@@ -251,11 +251,9 @@ def _limits(request: EngineLimits) -> Parameters | None:
     for field, names in STARTED_WITH.items():
         if (typed := getattr(request, field)) is None:
             continue
-        if field == "gpu_memory_utilization":
-            limit = readers.share(typed, option(field))
-        else:
-            limit = readers.number(typed, option(field), LIMITS["sequences"], 256)
-        limits |= dict.fromkeys(names, limit)
+        limit = PARAMETERS[names[0]].reader.limit
+        value = readers.number(typed, option(field), limit, 256 if limit.is_whole else 0.9)
+        limits |= dict.fromkeys(names, value)
     return Parameters.model_validate(limits) if limits else None
 
 

@@ -6,10 +6,12 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from fastcalc.catalogue.numerals import parse_number
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model
 from fastcalc.errors import InputError
 from fastcalc.requests.fields import FieldSetting, Request, declared
+from fastcalc.requests.readers import is_whole
 from fastcalc.written import shown
 
 ModelGiven = str | Path | Model
@@ -112,10 +114,10 @@ def _read(name: str, text: str, kinds: tuple[Any, ...]) -> Any:
         return text
     if Path in kinds:
         return Path(text)
-    try:
-        return int(text) if int in kinds else float(text)
-    except ValueError:
-        raise InputError(f"{name} '{shown(text, 40)}' is not {_described(kinds)}") from None
+    value = parse_number(text, "_")
+    if value is None or (int in kinds and not is_whole(value)):
+        raise InputError(f"{name} '{shown(text, 40)}' is not {_described(kinds)}")
+    return int(value) if int in kinds else value
 
 
 def _number(name: str, value: Any, kind: type[int] | type[float]) -> int | float:

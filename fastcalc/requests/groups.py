@@ -163,15 +163,15 @@ class EngineLimits(Request):
 
     gpu_memory_utilization: Annotated[
         float | None,
-        a_share("--gpu-memory-utilization", "Share of the memory that the engine may fill."),
+        a_share("gpu_memory_utilization", "Share of the memory that the engine may fill."),
     ] = None
     max_model_len: Annotated[
         int | None,
-        _tokens("--max-model-len", "Tokens of a sequence at most, of which one is to fit."),
+        _tokens("max_model_len", "Tokens of a sequence at most, of which one is to fit."),
     ] = None
     max_num_seqs: Annotated[int | None, flag("N", "Sequences in a step, at most.")] = None
     max_num_batched_tokens: Annotated[
-        int | None, _tokens("--max-num-batched-tokens", "Prompt tokens in a step, at most.")
+        int | None, _tokens("max_num_batched_tokens", "Prompt tokens in a step, at most.")
     ] = None
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from fastcalc.catalogue.limits import LIMITS, Limit
+from fastcalc.catalogue.numerals import parse_number
 from fastcalc.errors import InputError
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.mentions import option
@@ -14,7 +15,7 @@ from fastcalc.written import shown
 if TYPE_CHECKING:
     from fastcalc.requests.given import NumbersGiven
 
-_BUDGET = re.compile(r"\$?([0-9][0-9,]*(?:\.[0-9]+)?)([kM]?)(?:/(h|hour|month|year))?")
+_BUDGET = re.compile(r"\$?([0-9][^kM/]*)([kM]?)(?:/(h|hour|month|year))?")
 _GRID = Limit(0.0, 10_000.0, "g/kWh")
 """From nothing to ten times what burning lignite emits."""
 
@@ -54,9 +55,8 @@ def usd_a_month(budget: str | float | None) -> float | None:
         return None
     text = readers.as_text(budget).strip()
     match = _BUDGET.fullmatch(text)
-    value = 0.0
-    if match:
-        value = float(match[1].replace(",", "")) * _SCALE[match[2]] * _A_MONTH[match[3] or "month"]
+    number = parse_number(match[1], ",_") if match else None
+    value = number * _SCALE[match[2]] * _A_MONTH[match[3] or "month"] if match and number else 0.0
     if value not in LIMITS["dollars"]:
         raise InputError(
             f"{option('budget')} '{shown(text, 40)}' is not a number of dollars a month; write for "
@@ -85,12 +85,10 @@ def api_prices(api: "NumbersGiven | None") -> tuple[float, float, float] | None:
     if api is None:
         return None
     typed = api if isinstance(api, str) else "/".join(map(str, api))
-    try:
-        prices = [float(part.strip().removeprefix("$")) for part in typed.split("/")]
-    except ValueError:
-        prices = []
-    is_known = all(price in LIMITS["dollars"] or price == 0.0 for price in prices)
-    if len(prices) != 3 or not is_known or not any(prices):
+    numbers = [parse_number(part.strip().removeprefix("$"), "_") for part in typed.split("/")]
+    known = [each for each in numbers if each is not None]
+    prices = [price for price in known if price in LIMITS["dollars"] or price == 0.0]
+    if not len(prices) == len(numbers) == 3 or not any(prices):
         raise InputError(
             f"{option('api')} '{shown(typed, 40)}' is not an API's dollars of a million tokens in, "
             "cached and out; write for example 0.6/0.15/2.4"

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastcalc.catalogue.limits import LIMITS, Limit
+from fastcalc.catalogue.numerals import NUMERAL, parse_number
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.written import did_you_mean, shown
@@ -26,11 +27,12 @@ _ENDINGS = {
 
 BINARY = ("xlsx", "parquet")
 
-_RATE = re.compile(r"((?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:e[+-]?[0-9]+)?)(?:/(s|min|h))?")
+_RATE = re.compile(rf"({NUMERAL})(?:/(s|min|h))?")
 _UNIT_SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 _SCALE = {"": 1, "k": 1_000, "M": 1_000_000}
 _NUMBER = re.compile(r"([0-9]{1,12}|[0-9]{1,3}(?:_[0-9]{3}){1,3})([kM]?)")
+_ANY_NUMBER = "a number; write for example 0.5"
 _WITH_COMMAS = re.compile(r"[0-9]{1,3}(,[0-9]{3})+")
 
 
@@ -63,6 +65,26 @@ def number(value: float, flag: str, limit: Limit, example: float, *, zero: bool 
         text = shown(value) if isinstance(value, int) else f"{value:g}"
         raise InputError(f"{flag} {text} is not {expected}; write for example {example:g}")
     return value
+
+
+def is_whole(value: float) -> bool:
+    """Return whether a number is whole, and no rounding may have made it so."""
+    return value.is_integer() and abs(value) <= 2.0**53
+
+
+def number_of(flag: str, kind: type) -> Callable[[Any], Any]:
+    """Return what reads the number of a flag, whole if it is of kind int, as people type it."""
+
+    def read(text: Any) -> Any:
+        if not isinstance(text, str):
+            return text
+        value = parse_number(text, "_")
+        if value is None or (kind is int and not is_whole(value)):
+            expected = "a whole number; write for example 8" if kind is int else _ANY_NUMBER
+            raise InputError(f"{flag} '{shown(text, 40)}' is not {expected}")
+        return kind(value)
+
+    return read
 
 
 def tokens_of(flag: str) -> Callable[[str | int], int]:
@@ -171,12 +193,11 @@ def share_of(flag: str) -> Callable[[str | float], float]:
         if not isinstance(text, str):
             return text
         written = text.strip()
-        try:
-            number = float(written.removesuffix("%"))
-        except ValueError:
+        number = parse_number(written.removesuffix("%"))
+        if number is None:
             raise InputError(
                 f"{flag} '{shown(written, 40)}' is not a share; write for example 0.5 or 50%"
-            ) from None
+            )
         return number / 100 if written.endswith("%") else number
 
     return read
@@ -228,12 +249,9 @@ def prices(typed: "PricesGiven | None", *, zero: bool = False) -> list[tuple[str
 def _price(text: str, *, zero: bool) -> tuple[str, float]:
     """Return the chip and the dollars an hour of ``h100-sxm=2.10``."""
     name, equals, usd = text.partition("=")
-    try:
-        value = float(usd.removeprefix("$"))
-    except ValueError:
-        value = -1.0
-    is_price = value in LIMITS["dollars"] or (zero and value == 0.0)
-    if not name or not equals or not is_price:
+    value = parse_number(usd.strip().removeprefix("$"), "_")
+    is_price = value is not None and (value in LIMITS["dollars"] or (zero and value == 0.0))
+    if not name or not equals or value is None or not is_price:
         raise InputError(
             f"{option('price')} '{shown(text)}' is not CHIP=USD an hour, such as h100-sxm=2.10"
         )

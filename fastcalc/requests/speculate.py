@@ -4,6 +4,7 @@ import re
 from typing import TYPE_CHECKING
 
 from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.numerals import NUMERAL
 from fastcalc.core.traffic import Speculation
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
@@ -13,8 +14,7 @@ from fastcalc.written import shown
 if TYPE_CHECKING:
     from fastcalc.requests.given import DraftsGiven, NumberGiven
 
-_NUMBER = r"([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"
-_FORM = re.compile(rf"{_NUMBER}(?:\s*([x/])\s*{_NUMBER})?")
+_FORM = re.compile(rf"({NUMERAL})(?:\s*([x/])\s*({NUMERAL}))?")
 _HINT = "write tokens a pass (2.5), acceptance x drafted tokens (0.8x3), or kept/drafted (2.5/3)"
 
 

@@ -1,0 +1,31 @@
+"""Numbers as text writes them: one reader for flags, logs, cells and keys that others wrote."""
+
+import re
+from math import isfinite
+
+NUMERAL = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+"""What a number looks like, in ASCII digits."""
+
+_DECIMAL = re.compile(NUMERAL)
+_GROUPED = re.compile(r"[+-]?[0-9]{1,3}(?:([,_])[0-9]{3})(?:\1[0-9]{3})*(?![0-9,_])")
+_LONGEST = 400  # letters; Python reads no whole number of more than 4300 digits
+
+
+def parse_number(text: str, separators: str = "") -> float | None:
+    """Finite number that a text is; None for NaN, infinity, other digits and all else.
+
+    separators : what may group digits by three, of "," and "_"
+
+    >>> parse_number("3.35"), parse_number("922,496", ","), parse_number("1_000", "_")
+    (3.35, 922496.0, 1000.0)
+    >>> [parse_number(text, ",_") for text in ("1,5", "1_0", "nan", "1e400", "9" * 5000)]
+    [None, None, None, None, None]
+    """
+    text = text.strip()
+    if len(text) > _LONGEST:
+        return None
+    grouped = _GROUPED.match(text)
+    if grouped and grouped[1] in separators:
+        text = text.replace(grouped[1], "")
+    value = float(text) if _DECIMAL.fullmatch(text) else float("nan")
+    return value if isfinite(value) else None
