@@ -5,10 +5,11 @@ no keyboard types, and whoever prints or raises the sentence writes the mention 
 """
 
 import re
-import shlex
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
+
+from fastcalc.quoting import shell_words
 
 _OPTION, _COMMAND, _GIVEN, _END = "\ue000\ue001\ue002\ue003"
 _MENTION = re.compile(f"([{_OPTION}{_COMMAND}])([^{_GIVEN}{_END}]*){_GIVEN}?([^{_END}]*){_END}")
@@ -123,7 +124,7 @@ def _written(
 
 def _argument(field: str, value: str) -> str:
     if field == "out" and value:
-        return f"table.save('{value}')"
+        return f"table.save({value!r})"
     if field == "format" and value:
         return "table.records"
     if field in _OF_TABLES:
@@ -132,13 +133,13 @@ def _argument(field: str, value: str) -> str:
 
 
 def _literal(text: str) -> str:
-    return text if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text) else f"'{text}'"
+    return text if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text) else repr(text)
 
 
 def _call(line: str) -> str:
     """Return a command as the call of a function, or as it is where Python has none for it."""
     try:
-        _, name, *words = shlex.split(line)
+        _, name, *words = shell_words(line)
     except ValueError:  # of text that a page has escaped
         return line
     first = next((place for place, word in enumerate(words) if word[:1] == "-"), len(words))

@@ -15,6 +15,8 @@ _NUMBERS = re.compile(r"[+-]?[0-9][0-9.,]*([eE][+-]?[0-9]+)?")
 _TO_QUOTE = frozenset(',"\r\n')
 _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 """Controls, marks that reorder or take no room, halves of letters, and separators of lines."""
+_NO_LETTER = 0xFFFE
+"""Code points that end so, or with one more, are no letters: XML and YAML refuse the text."""
 
 
 class Clean(str):
@@ -39,7 +41,8 @@ def _escaped(match: re.Match[str]) -> str:
     from unicodedata import category
 
     letter = match[0]
-    return json.dumps(letter)[1:-1] if category(letter) in _HIDDEN else letter
+    is_hidden = category(letter) in _HIDDEN or ord(letter) & 0xFFFE == _NO_LETTER
+    return json.dumps(letter)[1:-1] if is_hidden else letter
 
 
 def line(text: str) -> str:

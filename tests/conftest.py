@@ -22,7 +22,10 @@ gc.set_threshold(100_000, 20, 1000)  # what is kept lives long, and is looked th
 if sys.platform == "win32":  # these need bash, signals, pipes or symbolic links
     collect_ignore = [
         f"test_{name}.py"
-        for name in ("action", "check_fuzz", "cli", "ends", "fuzz", "new", "places", "readme")
+        for name in (
+            *("action", "check_fuzz", "cli", "ends", "fuzz", "hostile_names", "new"),
+            *("places", "readme"),
+        )
     ] + ["test_sweep_files.py"]
 
 for name, count in {"quick": 40, "thorough": 800}.items():

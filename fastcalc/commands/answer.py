@@ -148,8 +148,7 @@ def write(request: Output, answer: CommandAnswer, wording: Wording = as_flags) -
         if request.out is not None:
             to_bytes = getattr(import_module("fastcalc.report.sheets"), f"to_{kind}")
             content = to_bytes(records, keys, written(answer.extra(), wording))
-            with output.whole(request.out) as draft:
-                draft.write(content)
+            output.write_data(content, request.out)
 
 
 _PAGE_WIDTH = 1000

@@ -29,6 +29,7 @@ from fastcalc.report import calibration as report
 from fastcalc.report.console import output_width, render
 from fastcalc.requests.drawings import WriteReport
 from fastcalc.requests.measurements import Calibrate
+from fastcalc.written import line as one_line
 
 _DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?", re.ASCII)
 
@@ -83,7 +84,9 @@ def _fit_own(request: Calibrate, path: Path) -> None:
     rows = own_rows(measured, catalogue, fit.engine if fit else base, path, any_engine=True)
     dates = [point.date for point in points if _DATE.fullmatch(point.date)]
     dates = dates or [date.today().isoformat()]
-    text = own_engine(rows.engine, fit, name=name, measured=Measured(path.name, max(dates)))
+    text = own_engine(
+        rows.engine, fit, name=name, measured=Measured(one_line(path.name), max(dates))
+    )
     output.write(text, request.out)
     is_kept = request.out is not None and not output.is_stream(request.out)
     first = rows.engine.own_deployments[0]
@@ -119,8 +122,8 @@ def _write(calibration: Calibration, folder: Path) -> None:
         (folder / kind).mkdir(exist_ok=True)
     for engine in calibration.family.engines.values():
         source = shipped_folder("engines") / f"{engine.id}.yaml"
-        text = rewritten(source.read_text(encoding="utf-8"), engine, calibration)
-        output.write(text, folder / "engines" / f"{engine.id}.yaml", rewrite=True)
+        text = rewritten(source.read_bytes().decode(), engine, calibration)
+        output.write_data(text.encode(), folder / "engines" / f"{engine.id}.yaml", rewrite=True)
     output.write(left_out.to_csv(calibration.left_out), folder / "evidence" / "left_out.csv")
     output.write(
         report.values_page(calibration), folder / "docs" / "fitted-values.md", rewrite=True

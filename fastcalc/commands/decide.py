@@ -1,6 +1,5 @@
 """``fastcalc decide``: options of speed, price and accuracy, who wins, and what flips it."""
 
-import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,6 +11,7 @@ from fastcalc.commands.next_commands import typed
 from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.errors import InputError
 from fastcalc.mentions import command, flag, option
+from fastcalc.quoting import shell_line
 from fastcalc.report import decide as report
 from fastcalc.report import decision_map as maps
 from fastcalc.requests import readers
@@ -204,6 +204,6 @@ def _next(request: Decide, decision: Choice) -> str:
         if name not in _NOT_REPEATED and value != getattr(Decide, name):
             words += typed(name, f"{value:g}" if isinstance(value, float) else value)
     if request.map is not None or request.window_ms is not None:
-        return command(shlex.join([*words, flag("notes")]))
+        return command(shell_line([*words, flag("notes")]))
     plain = [option.name for option in decision.options if option.routes is None]
-    return command(shlex.join([*words, flag("map"), f"tools=0..30,{plain[-1]}.accuracy=0.5..1"]))
+    return command(shell_line([*words, flag("map"), f"tools=0..30,{plain[-1]}.accuracy=0.5..1"]))

@@ -1,6 +1,5 @@
 """What a user may type next: a request as a command again, and what follows from an answer."""
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from fastcalc.commands.loading import DEFAULT_MODELS, catalogue, names_typed
 from fastcalc.core.scenario import Outcome, Sharding
 from fastcalc.importers.setup import LAYOUT
 from fastcalc.mentions import flag
+from fastcalc.quoting import shell_line
 from fastcalc.requests.evaluation import Compare, FitMemory
 from fastcalc.requests.fields import Request, declared
 from fastcalc.requests.groups import EngineLimits, HostMemory
@@ -60,7 +60,7 @@ def follow_up(
         for word in typed(name, value)
     ]
     line = ["fastcalc", *map(as_text, begun), *words, *as_typed(request)]
-    return mentions.command(shlex.join([*line, *ending]))
+    return mentions.command(shell_line([*line, *ending]))
 
 
 def again(request: Request, name: str) -> str:
@@ -74,7 +74,7 @@ def again(request: Request, name: str) -> str:
             arguments += map(as_text, value if isinstance(value, list) else [value])
         else:
             flags += typed(field, value)
-    return mentions.command(shlex.join(["fastcalc", name, *arguments, *flags]))
+    return mentions.command(shell_line(["fastcalc", name, *arguments, *flags]))
 
 
 def typed(name: str, value: object) -> Iterator[str]:
@@ -110,7 +110,7 @@ def rows_kept(request: Compare, rows: Path, chip: str) -> str | None:
     stated |= {name: getattr(request, name) for name in names}
     words = [word for name, value in stated.items() if value for word in typed(name, value)]
     line = ["fastcalc", "calibrate", str(rows), *words, flag("out"), "our-engine.yaml"]
-    return mentions.command(shlex.join(line))
+    return mentions.command(shell_line(line))
 
 
 def typed_as(request: Compare | FitMemory, chip: str) -> str:

@@ -33,6 +33,23 @@ def write(text: str | Iterable[str], file: Path | None, *, rewrite: bool = False
         draft.writelines(piece.encode(errors="replace") for piece in pieces)
 
 
+def write_data(content: bytes, file: Path | None, *, rewrite: bool = False) -> None:
+    """Write bytes exactly as they are, to standard output or to a file as `whole`.
+
+    A terminal gets the text that they hold, as `write` shows it.
+    """
+    if file is None and sys.stdout is not None and sys.stdout.isatty():
+        write(content.decode(errors="replace"), None)
+    elif file is None:
+        with standard_output() as stream:
+            stream.flush()  # what was written before stays before it
+            stream.buffer.write(content)
+            stream.buffer.flush()
+    else:
+        with whole(file, rewrite=rewrite) as draft:
+            draft.write(content)
+
+
 def _reads_a_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
 

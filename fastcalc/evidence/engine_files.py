@@ -10,11 +10,11 @@ from fastcalc.catalogue.schema.own_rows import OwnDeployment
 from fastcalc.evidence.calibrate import Calibration
 from fastcalc.evidence.own_engine import OwnFit
 from fastcalc.evidence.parameters import FIT, FittedValue
-from fastcalc.written import to_json
+from fastcalc.quoting import yaml_text
 
 DIGITS = 4  # of fitted values
 COMMAND = "'fastcalc calibrate'"  # how values of one's own came about
-_KEY = re.compile(r"^( *)([\w.-]+):(.*)$")
+_KEY = re.compile(r"( *)([\w.-]+):")
 _VALUE = re.compile(r"(\{value: )([^,}]+)")
 
 
@@ -35,7 +35,7 @@ def rewritten(text: str, engine: Engine, calibration: Calibration) -> str:
     }
     lines: list[str] = []
     path: dict[int, str] = {}
-    for line in text.splitlines():
+    for line in text.split("\n"):
         key = _KEY.match(line)
         if key:
             depth = len(key[1])
@@ -49,9 +49,11 @@ def rewritten(text: str, engine: Engine, calibration: Calibration) -> str:
                 written = getattr(engine.architectures.get(group, engine.parameters), node.name)
                 line = _VALUE.sub(rf"\g<1>{in_unit(written, value)}", line, count=1)
         lines.append(line)
-    renewed = "\n".join(lines) + "\n"
+    renewed = "\n".join(lines)
     for name, learned in _learned(engine, calibration).items():
-        renewed = re.sub(rf"(?m)^{name}: .*$", f"{name}: {learned}", renewed)
+        renewed = re.sub(
+            rf"(?m)^({name}: )[^\r\n]*", lambda key, text=learned: key[1] + text, renewed
+        )
     return renewed
 
 
@@ -62,7 +64,7 @@ def _learned(engine: Engine, calibration: Calibration) -> dict[str, str]:
     return {
         "fitted_architectures": _listed(calibration.architectures.get(engine.id, ())),
         "fitted_kinds": _mapped({phase: _listed(names) for phase, names in kinds.items()}),
-        "range_widths": _mapped(numbers | {"basis": _quoted(widths.basis)}),
+        "range_widths": _mapped(numbers | {"basis": yaml_text(widths.basis)}),
     }
 
 
@@ -98,11 +100,10 @@ def own_engine(engine: Engine, fit: OwnFit | None, *, name: str, measured: Measu
         )
     heading = [
         f"id: {name}",
-        f"name: {_quoted(f'{engine.name}, fitted on {measured.file}')}",
-        f"date: {_quoted(measured.date)}",
+        f"name: {yaml_text(f'{engine.name}, fitted on {measured.file}')}",
+        f"date: {yaml_text(measured.date)}",
         f"extends: {engine.id}",
-        "fitted_on: >-",
-        f"  {measured.file}, {scores}",
+        f"fitted_on: {yaml_text(f'{measured.file}, {scores}')}",
         "",
     ]
     deployments = _own_deployments(engine.own_deployments)
@@ -115,7 +116,7 @@ def _own_deployments(deployments: Iterable[OwnDeployment]) -> Iterator[str]:
     for deployment in deployments:
         stated = deployment.model_dump(exclude={"rows"}, exclude_none=True)
         texts = {
-            key: _quoted(value) if isinstance(value, str) else str(value)
+            key: yaml_text(value) if isinstance(value, str) else str(value)
             for key, value in stated.items()
         }
         for place, (key, text) in enumerate(texts.items()):
@@ -124,7 +125,7 @@ def _own_deployments(deployments: Iterable[OwnDeployment]) -> Iterator[str]:
         for row in deployment.rows:
             stated = row.model_dump(exclude_defaults=True)
             cells = {
-                key: _quoted(value) if isinstance(value, str) else f"{value:g}"
+                key: yaml_text(value) if isinstance(value, str) else f"{value:g}"
                 for key, value in stated.items()
             }
             yield f"      - {_mapped(cells)}"
@@ -134,7 +135,7 @@ def _fitted(fit: OwnFit, measured: Measured) -> list[str]:
     """Return the lines of the values that were fitted, with their source."""
     if not fit.nodes:
         return []
-    title = _quoted(f"Fit of {measured.file} by {COMMAND}")
+    title = yaml_text(f"Fit of {measured.file} by {COMMAND}")
     sources = ["sources:", f"  {FIT}:", f"    title: {title}", ""]
     values: dict[str, list[str]] = {}
     for node, value in sorted(
@@ -159,7 +160,3 @@ def _band(node: FittedValue, value: float) -> str:
     limit = PARAMETERS[node.name].reader.limit.maximum
     low, high = min(low, value / 1.01), max(high, value * 1.01)  # the ends are rounded
     return f"[{low:.3g}, {min(high, limit):.3g}]"
-
-
-def _quoted(text: str) -> str:
-    return to_json(text)

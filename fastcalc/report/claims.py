@@ -1,6 +1,5 @@
 """Judged claims as records, as a table, and one of them in full."""
 
-import shlex
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -11,6 +10,7 @@ import numpy as np
 from fastcalc.catalogue.schema.claims import Claims, Input
 from fastcalc.evidence.claims.judge import DEPENDS, MEANING, Judged, Tested
 from fastcalc.mentions import command, flag
+from fastcalc.quoting import shell_line
 from fastcalc.report import record_tables
 from fastcalc.report.break_evens import break_even, crossings, digits, spaced
 from fastcalc.report.console import Notes, Part, TextTable, render, word_list
@@ -185,7 +185,7 @@ def parts(judgements: Sequence[Judged], book: Claims, width: int, file: Path | N
     in_order = [judged for group in groups for judged in group]
     first = next((judged for judged in in_order if judged.check), in_order[0]).claim.id
     line = ["fastcalc", "claims", *([str(file)] if file else []), flag("explain"), first]
-    return [*page, "", Notes(reported, command(shlex.join(line)))]
+    return [*page, "", Notes(reported, command(shell_line(line)))]
 
 
 def explain(judged: Judged, book: Claims, width: int) -> str:

@@ -1,12 +1,12 @@
 """The command that prints a point again, flag by flag."""
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fastcalc.core.pricing import USD_PER_KWH, YEARS
 from fastcalc.core.scenario import Scenario
 from fastcalc.mentions import command
+from fastcalc.quoting import shell_line
 
 
 @dataclass(frozen=True)
@@ -57,4 +57,4 @@ def compare_command(scenario: Scenario, typed: Typed) -> str:
     entries = (scenario.hardware, scenario.memory.host, scenario.model, scenario.engine)
     for written in dict.fromkeys(change for entry in entries if entry for change in entry.what_if):
         words += ["--set", written]
-    return command(shlex.join([*words, *typed.words]))
+    return command(shell_line([*words, *typed.words]))

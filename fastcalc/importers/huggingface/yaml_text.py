@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from fastcalc import quoting
 from fastcalc.written import to_json
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
@@ -51,5 +52,5 @@ def _flow(value: Any) -> str:
         return "[" + ", ".join(_flow(member) for member in value) + "]"
     if isinstance(value, str):
         is_plain = _PLAIN.fullmatch(value) and value.lower() not in _NOT_TEXT
-        return value if is_plain else to_json(value)
+        return value if is_plain else quoting.yaml_text(value)
     return to_json(value)

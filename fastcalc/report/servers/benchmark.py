@@ -1,7 +1,6 @@
 """The command that measures a server of a plan, with vLLM's own benchmark."""
 
-import shlex
-
+from fastcalc.quoting import shell_line
 from fastcalc.search.plan.decision import Plan
 from fastcalc.search.plan.regret import BATCHES
 
@@ -17,4 +16,4 @@ def bench_command(plan: Plan, name: str) -> str:
     words += ["--random-input-len", f"{float(traffic.prompt):.0f}"]
     words += ["--random-output-len", f"{float(traffic.output):.0f}", "--ignore-eos"]
     words += ["--max-concurrency", str(batch), "--num-prompts", str(BATCHES * batch)]
-    return shlex.join([*words, "--save-result"])
+    return shell_line([*words, "--save-result"])

@@ -1,6 +1,5 @@
 """A shell script that starts the servers of a plan, and says what is expected of them."""
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
 from types import ModuleType
@@ -13,6 +12,7 @@ from fastcalc.core.chip.reserve import start_rows
 from fastcalc.core.scenario import Scenario, solve
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
+from fastcalc.quoting import comment, shell_word
 from fastcalc.report.numbers_as_text import many, number
 from fastcalc.report.plan_notes import chips_and_price, cut
 from fastcalc.report.ranked_plan import tpot_range
@@ -72,8 +72,8 @@ def script(
             f"{option('kv')} takes {', '.join(caches)}"
         )
     lines = [
-        *_expected(plan, service, name, first_tokens),
-        *(f"# {command}" for command in commands),
+        *map(comment, _expected(plan, service, name, first_tokens)),
+        *map(comment, commands),
     ]
     if plan.prefill_layout is not None:
         lines += ["", *_servers(program, plan, "prefill", name)]
@@ -91,17 +91,17 @@ def _expected(plan: Plan, service: Service, name: str, first_tokens: str | None)
     engine, chip = plan.scenario.engine, plan.scenario.hardware
     taking = plan.prefill_scenario
     prompts = f" ({plan.prefill_chips:,.0f} of them {taking.hardware.id})" if taking else ""
-    yield f"# {chips_and_price(plan, service)} of {chip.id}{prompts} for {name}"
+    yield f"{chips_and_price(plan, service)} of {chip.id}{prompts} for {name}"
     ends = tpot_range(plan)
     range_ = f" ({number(ends[0] * 1e3)} to {number(ends[1] * 1e3)})" if ends else ""
     first, tpot = (number(plan.values[key] * 1e3) for key in ("ttft", "tpot"))
     chips = "Of chips as slow as was asked for," if service.deviations else "Expected of"
     share = f" of {service.share * 100:g} % within" if service.share else ""
-    yield f"# {chips} {many(int(plan.batch), 'sequence')} on each: TPOT {tpot} ms{range_},"
-    yield f"# first token{first_tokens or f'{share} {first} ms'};"
+    yield f"{chips} {many(int(plan.batch), 'sequence')} on each: TPOT {tpot} ms{range_},"
+    yield f"first token{first_tokens or f'{share} {first} ms'};"
     if plan.values["ttft"] > _LONG_WAIT * float(plan.replica.estimate.ttft[0]):
-        yield "# most of which is waiting for others: a shorter limit or more chips lessen it;"
-    yield f"# {engine.name} as of {engine.date}, fastcalc {__version__}:"
+        yield "most of which is waiting for others: a shorter limit or more chips lessen it;"
+    yield f"{engine.name} as of {engine.date}, fastcalc {__version__}:"
 
 
 _WORK = {"all": "prompts and decode", "prefill": "prompts", "decode": "decode"}
@@ -112,12 +112,14 @@ def _servers(program: str, plan: Plan, role: Role, name: str) -> Iterator[str]:
     server = server_of(program, plan, role, name)
     count = plan.prefill_replicas if role == "prefill" else plan.replicas
     chip = f" of {scenario_of(plan, role).hardware.id}" * (plan.prefill_scenario is not None)
-    yield f"# {many(count, 'server')} for {_WORK[role]}, on {cut(server.layout)}{chip} each:"
-    yield from _cautions(program, plan, server)
+    yield comment(f"{many(count, 'server')} for {_WORK[role]}, on {cut(server.layout)}{chip} each:")
+    yield from map(comment, _cautions(program, plan, server))
     if server.hosts > 1 and program == "trtllm":
-        yield f"# once, for its {server.hosts} hosts, which a file '{trtllm.HOSTS}' names:"
+        yield comment(f"once, for its {server.hosts} hosts, which a file '{trtllm.HOSTS}' names:")
     elif server.hosts > 1:
-        yield f"# on each of its {server.hosts} hosts: {RANK} from 0, {HEAD} the address of host 0"
+        yield comment(
+            f"on each of its {server.hosts} hosts: {RANK} from 0, {HEAD} the address of host 0"
+        )
     if program == "trtllm":
         yield f"cat > {trtllm.options_file(server)} <<'END'"
         yield from (f"{key}: {to_json(value)}" for key, value in trtllm.options(server).items())
@@ -129,7 +131,7 @@ def _router(program: str, plan: Plan) -> Iterator[str]:
     """Yield what sends a prompt to a server of one kind, and its output to one of the other."""
     if program == "trtllm":
         counts = {"context": plan.prefill_replicas, "generation": plan.replicas}
-        yield f"# a router, with the addresses of the servers in place of {_HOST}"
+        yield comment(f"a router, with the addresses of the servers in place of {_HOST}")
         yield "cat > disaggregated.yaml <<'END'"
         for kind, count in counts.items():
             urls = [f"{_HOST}-{kind}-{place}:8000" for place in range(1, int(count) + 1)]
@@ -138,7 +140,9 @@ def _router(program: str, plan: Plan) -> Iterator[str]:
         yield "END"
         yield "trtllm-serve disaggregated -c disaggregated.yaml"
     else:
-        yield f"# a router sends prompts to the first, the rest to the others: {_ROUTERS[program]}"
+        yield comment(
+            f"a router sends prompts to the first, the rest to the others: {_ROUTERS[program]}"
+        )
 
 
 _HOST = "HOST"
@@ -149,17 +153,17 @@ def _cautions(program: str, plan: Plan, server: Server) -> Iterator[str]:
     model, layout = plan.scenario.model, server.layout
     if server.checkpoint.startswith("./"):
         stored = plan.scenario.weights or model.weight_format
-        yield f"# {server.checkpoint}: a folder or repository with weights in {stored}"
+        yield f"{server.checkpoint}: a folder or repository with weights in {stored}"
     if plan.scenario.traffic.speculation.drafted and not server.drafts:
         drafted = int(plan.scenario.traffic.speculation.drafted)
-        yield f"# expected with {drafted} tokens drafted ahead: add the draft model that you have"
+        yield f"expected with {drafted} tokens drafted ahead: add the draft model that you have"
     if program == "trtllm" and layout.dp > 1 and layout.tp > 1:
-        yield f"# its attention replicas have a rank each: {layout.width}, expected {layout.dp}"
+        yield f"its attention replicas have a rank each: {layout.width}, expected {layout.dp}"
     if program == "vllm" and server.role != "all":
-        yield "# VLLM_NIXL_SIDE_CHANNEL_HOST has to be the address of its host"
+        yield "VLLM_NIXL_SIDE_CHANNEL_HOST has to be the address of its host"
     if program == "sglang" and layout.dp > 1 and server.chunk and server.role != "decode":
         chunk = f"{server.chunk // layout.dp:,} prompt tokens of each in a step"
-        yield f"# its attention replicas share a chunk: {chunk}, expected {server.chunk:,}"
+        yield f"its attention replicas share a chunk: {chunk}, expected {server.chunk:,}"
 
 
 def lines_of(words: Sequence[str]) -> Iterator[str]:
@@ -172,7 +176,7 @@ def lines_of(words: Sequence[str]) -> Iterator[str]:
     for word in words:
         if word.startswith("--"):
             lines.append([])
-        lines[-1].append(word if "$" in word else shlex.quote(word))
+        lines[-1].append(shell_word(word))
     texts = [" ".join(line) for line in lines]
     for at, text in enumerate(texts):
         ending = " \\" if at < len(texts) - 1 else ""

@@ -4,9 +4,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fastcalc.core.placement.layout import HOST_CHIPS, Layout
+from fastcalc.quoting import ShellText
 
 RANK, HEAD = "NODE_RANK", "HEAD"
 """Variables of the shell: which of several hosts this is, and the address of the first."""
+
+
+def variable(name: str, ending: str = "") -> ShellText:
+    """Word of a script that is a variable's value, whatever it holds, and what follows it."""
+    return ShellText(f'"${name}"{ending}')
+
 
 EVERY_ADDRESS = "0.0.0.0"  # noqa: S104  (servers of one host answer a router on another)
 """Address at which a server is reached from other hosts."""

@@ -3,7 +3,7 @@
 Source: sglang/srt/arg_groups/fields of that release.
 """
 
-from fastcalc.report.servers.server import EVERY_ADDRESS, HEAD, RANK, Server
+from fastcalc.report.servers.server import EVERY_ADDRESS, HEAD, RANK, Server, variable
 
 LOADED_AS = {"fp8": "fp8", "mxfp8": "mxfp8"}
 """What ``--quantization`` calls the formats that it brings 16-bit weights to while it loads."""
@@ -42,6 +42,6 @@ def start(server: Server) -> list[str]:
     if server.role != "all":
         words += ["--disaggregation-mode", server.role, "--host", EVERY_ADDRESS]
     if server.hosts > 1:
-        words += ["--nnodes", f"{server.hosts}", "--node-rank", f"${RANK}"]
-        words += ["--dist-init-addr", f"${HEAD}:{_PORT}"]
+        words += ["--nnodes", f"{server.hosts}", "--node-rank", variable(RANK)]
+        words += ["--dist-init-addr", variable(HEAD, f":{_PORT}")]
     return words

@@ -4,7 +4,8 @@ Source: vllm/engine/arg_utils.py and vllm/entrypoints/cli/serve.py of that relea
 NixlConnector.
 """
 
-from fastcalc.report.servers.server import HEAD, RANK, Server
+from fastcalc.quoting import ShellText
+from fastcalc.report.servers.server import HEAD, RANK, Server, variable
 from fastcalc.written import to_json
 
 LOADED_AS = {"fp8": "fp8", "mxfp8": "mxfp8"}
@@ -40,6 +41,7 @@ def start(server: Server) -> list[str]:
         transfer = {"kv_connector": "NixlConnector", "kv_role": "kv_both"}
         words += ["--kv-transfer-config", to_json(transfer)]
     if server.hosts > 1:
-        words += ["--nnodes", f"{server.hosts}", "--node-rank", f"${RANK}"]
-        words += ["--master-addr", f"${HEAD}", f"$([ ${RANK} = 0 ] || echo --headless)"]
+        words += ["--nnodes", f"{server.hosts}", "--node-rank", variable(RANK)]
+        words += ["--master-addr", variable(HEAD)]
+        words += [ShellText(f"$([ ${RANK} = 0 ] || echo --headless)")]
     return words

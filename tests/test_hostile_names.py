@@ -1,0 +1,231 @@
+"""Scripts and printed commands take any name as a name: a shell runs nothing that stands in one."""
+
+import ast
+import re
+import shlex
+import shutil
+import subprocess
+from dataclasses import dataclass, replace
+from random import Random
+from types import SimpleNamespace
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fastcalc as fc
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.commands import output
+from fastcalc.commands import plan as plan_command
+from fastcalc.evidence.engine_files import rewritten
+from fastcalc.evidence.parameters import family_of
+from fastcalc.mentions import as_arguments, as_flags
+from fastcalc.quoting import shell_line, shell_words, yaml_text
+from fastcalc.report.commands import Typed
+from fastcalc.report.plan import commands_of
+from fastcalc.report.servers.script import ENGINES, script, server_of
+from fastcalc.written import line
+from tests.helpers import ROOT, loaded, run
+from tests.strategies import scaled
+
+CASES = {
+    "one pool": {"model": "llama-3.3-70b", "on": "h200-sxm", "rate": 10, "tpot": "40ms"},
+    "prompts apart": {"model": "llama-3.3-70b", "on": "h200-sxm", "rate": 10, "ttft": "1s"},
+    "other weights": {"model": "llama-3.1-8b", "on": "l40s", "rate": 10, "weights": "fp8"},
+    "several hosts": {"model": "kimi-k3", "on": "h100-sxm", "rate": 3},
+}
+SERVERS = ("vllm", "python", "trtllm-serve", "mpirun")
+FILES = {"trtllm-all.yaml", "trtllm-prefill.yaml", "trtllm-decode.yaml", "disaggregated.yaml"}
+PAYLOADS = (
+    *("$(touch hit)", "`touch hit`", ";touch hit;", "\ntouch hit\n", "\n: > hit\n", "&touch hit&"),
+    *("|touch hit", "> hit", "'\n: > hit\n'", '"\n: > hit\n"', "\\\n: > hit\n", "\r\n: > hit\n"),
+    *("\nEND\n: > hit\n", "${HOME}", "$HEAD", "$NODE_RANK", "$((1+1))", "{a,b}", "*", "~", "!!"),
+    *("# a", "--headless", "-rf", "a b", "\t", "\x1b[2J", "\u202e", "\u2028: > hit", "\x85", "'"),
+    *('"', "\\", "é", "\udc80", "\U000e0067", "<(touch hit)", "\x0b: > hit", "(touch hit)", "END"),
+)
+
+
+def hostile(rng: Random) -> str:
+    """Return a name of parts that a shell could run."""
+    letters = (chr(rng.randint(1, 0x7F)) for _ in range(rng.randint(0, 3)))
+    return "".join(["m", *rng.choices(PAYLOADS, k=rng.randint(1, 3)), *letters])
+
+
+@pytest.fixture(scope="module")
+def planned():
+    """Return what the script of each case is made of: program, plan and service."""
+    made = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plan_command, "script", lambda *given: made.append(given[:3]) or "")
+        for case in CASES.values():
+            for program in ENGINES:
+                fc.plan(**case, emit=program)
+    assert {len(found.checkpoint) > 0 for found in map(decoding, made)} == {True}
+    assert {decoding(each).hosts > 1 for each in made} == {True, False}
+    assert {each[1].prefill_layout is None for each in made} == {True, False}
+    return made
+
+
+def decoding(made):
+    program, plan, _ = made
+    return server_of(program, plan, "all" if plan.prefill_layout is None else "decode", "m")
+
+
+def written(made, name):
+    """Return a script in which every text that a file or a flag names is hostile."""
+    program, plan, service = made
+    scenario = plan.scenario
+    engine = scenario.engine.model_copy(update={"name": name, "date": name})
+    named = replace(plan, scenario=replace(scenario, engine=engine))
+    typed = Typed({scenario.model.id: name, scenario.hardware.id: name}, ["--hardware-dir", name])
+    text = script(program, named, service, name, commands_of(plan, typed), f" of {name} 1 ms")
+    return as_flags(text)
+
+
+@pytest.fixture
+def shell(tmp_path):
+    """Run a script where nothing is but stubs of servers, and return all that it did."""
+    programs, folder, log = tmp_path / "bin", tmp_path / "here", tmp_path / "log"
+    programs.mkdir()
+    stub = f"#!/bin/bash\nprintf '%s\\0' \"${{0##*/}}\" \"$@\" $'\\n' >> {log}\n"
+    for name in SERVERS:
+        (programs / name).write_text(stub)
+        (programs / name).chmod(0o755)
+    (programs / "cat").symlink_to(shutil.which("cat"))
+    commands = tmp_path / "commands"
+    each = f'set -T\ntrap \'printf "%s\\0" "$BASH_COMMAND" >> {commands}\' DEBUG\n'
+    environment = {"LC_ALL": "C.UTF-8", "PATH": str(programs), "HEAD": "h", "NODE_RANK": "0"}
+
+    def run(text):
+        file = tmp_path / "start.sh"
+        file.write_bytes((each + text).encode(errors="surrogateescape"))
+        folder.mkdir()
+        log.write_bytes(b"")
+        commands.write_bytes(b"")
+        shell = {"capture_output": True, "env": environment, "cwd": folder, "timeout": 60}
+        assert subprocess.run(["/bin/bash", "-n", file], **shell).stderr == b""
+        ran = subprocess.run(["/bin/bash", file], **shell)
+        files = {path.name for path in folder.iterdir()}
+        shutil.rmtree(folder)
+        servers = log.read_bytes().decode(errors="surrogateescape").split("\0\n\0")[:-1]
+        ran_commands = commands.read_bytes().decode(errors="replace").split("\0")[:-1]
+        return Done([each.split("\0") for each in servers], files, ran_commands, ran.stderr)
+
+    return run
+
+
+@dataclass
+class Done:
+    """What a script did: words of each program that it ran, files it made, and each command."""
+
+    programs: list[list[str]]
+    files: set[str]
+    commands: list[str]
+    complaints: bytes
+
+    @property
+    def others(self):
+        """Commands that are no start of a server, but for the question which host this is."""
+        known = {*SERVERS, "cat"}
+        words = {command: re.match(r"\S+", command)[0] for command in self.commands}
+        return [
+            command for command, first in words.items() if first not in known and command != RANKED
+        ]
+
+
+RANKED = "[ $NODE_RANK = 0 ]"
+
+
+def test_a_script_runs_its_servers_and_nothing_that_a_name_says(planned, shell):
+    rng = Random(35)
+    for at in range(scaled(25)):
+        made, name = planned[at % len(planned)], hostile(rng)
+        done = shell(written(made, name))
+        assert (done.others, done.complaints) == ([], b""), name
+        assert done.files <= FILES, name
+        assert done.programs, name
+        server = server_of(*made[:2], "all", name) if made[1].prefill_layout is None else None
+        assert all(words[0] in SERVERS for words in done.programs), name
+        if server is not None:
+            assert server.checkpoint in done.programs[0], name
+
+
+def test_a_stub_sees_what_a_name_would_run(planned, shell):
+    """Else the test above could not fail."""
+    done = shell(written(planned[0], "m").replace("./m", "$(touch hit)"))
+    assert done.others
+    assert shell(written(planned[0], "m") + ": > hit\n").files == {"hit"}
+
+
+@given(st.lists(st.text(), max_size=4))
+def test_a_printed_command_has_the_words_that_were_typed(words):
+    line = shell_line(words)
+    assert "\n" not in line
+    assert shell_words(line) == words
+    if not line.count("$'"):
+        assert shlex.split(line) == words
+
+
+def test_a_point_is_printed_again_by_the_names_that_were_typed(planned):
+    rng = Random(36)
+    for _ in range(scaled(40)):
+        name, (_, plan, _) = hostile(rng), planned[0]
+        typed = Typed({plan.scenario.model.id: name}, ["--models-dir", name])
+        (printed,) = commands_of(plan, typed)
+        words = shell_words(as_flags(printed))
+        assert (words[2], words[-1]) == (name, name)
+        call = ast.parse(as_arguments(printed), mode="eval").body
+        assert (call.args[0].value, call.keywords[-1].value.value) == (name, name)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_text_quoted_for_yaml_reads_back(text):
+    assert yaml.safe_load(yaml_text(text)) == text
+
+
+ANY_LETTERS = "\ufeff# soft\xadhyphen\u200d \u2028 \x85 fin\r\n"
+
+
+def test_a_calibrated_file_keeps_every_other_letter():
+    """Line ends of Windows and letters that take no room stay as they were."""
+    catalogue = Catalogue()
+    engine, family = catalogue.engine("gpu"), family_of(catalogue.engine_files())
+    calibration = SimpleNamespace(
+        family=family,
+        values=[node.value for node in family.nodes],
+        widths=engine.range_widths.model_copy(update={"basis": "a\\1 b"}),
+        kinds={"gpu": {"decode": ["gpu"]}},
+        architectures={"gpu": ("hopper",)},
+    )
+    text = (ROOT / "engines" / "gpu.yaml").read_text()
+    plain = rewritten(text, engine, calibration)
+    windows = rewritten(ANY_LETTERS + text.replace("\n", "\r\n"), engine, calibration)
+    assert windows == ANY_LETTERS + plain.replace("\n", "\r\n")
+    assert "fitted_architectures: [hopper]\n" in plain
+    assert '"a\\\\1 b"' in plain
+
+
+def test_data_is_written_as_it_is(tmp_path, capfdbinary):
+    for file in (tmp_path / "a", None):
+        output.write_data(ANY_LETTERS.encode(), file)
+    assert (tmp_path / "a").read_bytes() == ANY_LETTERS.encode()
+    assert capfdbinary.readouterr().out == ANY_LETTERS.encode()
+
+
+def test_an_engine_is_fitted_on_a_file_of_any_name(tmp_path, fastcalc):
+    folder = tmp_path / "a"
+    folder.mkdir()
+    for at, name in enumerate(("runs: {x\n- .csv", "$(touch hit) #'\"\u2028\U000e0067.csv")):
+        shutil.copy(ROOT / "docs" / "examples" / "my-runs.csv", folder / name)
+        target = tmp_path / f"our-{at}.yaml"
+        assert fastcalc("calibrate", folder / name, "-o", target).code == 0
+        assert fastcalc("check", target).code == 0
+        entry = loaded(target.read_text())
+        assert entry["own_deployments"]
+        assert line(name) in entry["fitted_on"]
+
+
+@pytest.fixture
+def fastcalc(capsys, monkeypatch):
+    return lambda *args: run(*args, capsys=capsys, monkeypatch=monkeypatch)
