@@ -1,6 +1,7 @@
 """Commands that start the servers of a plan: flags that engines have, and what each must say."""
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -234,3 +235,34 @@ def test_a_first_token_that_waits_for_others_is_cautioned_about():
     text = str(fastcalc.plan("qwen3-32b", **asked))
     assert "# Expected of 1 sequence on each" in text
     assert "# most of which is waiting for others" in text
+
+
+SMALL = ("plan", "llama-3.1-8b", "--on", "l40s", "--rate", "1/s", "--emit", "vllm")
+
+
+@pytest.mark.parametrize("name", ["start.sh", "start"])
+def test_a_script_is_written_to_be_run(tmp_path, capsys, monkeypatch, name):
+    file = tmp_path / name
+    printed = run_once(*SMALL, capsys=capsys, monkeypatch=monkeypatch).out
+    assert run_once(*SMALL, "-o", file, capsys=capsys, monkeypatch=monkeypatch).code == 0
+    assert file.read_text() == f"#!/usr/bin/env bash\n{printed}"
+    mask = os.umask(0)
+    os.umask(mask)
+    assert file.stat().st_mode & 0o777 == 0o777 & ~mask
+    file.chmod(0o640)  # a file that is there keeps its readers, who may run it now
+    run_once(*SMALL, "-o", file, capsys=capsys, monkeypatch=monkeypatch)
+    assert file.stat().st_mode & 0o777 == 0o750
+    assert [one.name for one in tmp_path.iterdir()] == [name]
+
+
+def test_other_endings_and_other_answers_are_no_scripts(tmp_path, capsys, monkeypatch):
+    def ran(*words):
+        return run_once(*words, capsys=capsys, monkeypatch=monkeypatch)
+
+    listed = tmp_path / "start.json"
+    assert ran(*SMALL, "-o", listed).code == 0
+    assert not listed.stat().st_mode & 0o111
+    script = tmp_path / "start.sh"
+    assert ran(*SMALL[:-2], "-o", script).code == 2
+    assert ran(*SMALL, "--tpot", "0.0001ms", "-o", script).code == 1
+    assert not script.exists()

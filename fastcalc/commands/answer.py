@@ -126,7 +126,9 @@ def write(request: Output, answer: CommandAnswer, wording: Wording = as_flags) -
     if kind == "table" and answer.parts is not None:
         page(request, answer.parts, wording)
     elif kind == "table" and answer.as_text is not None:
-        output.write(wording(answer.as_text(screen(request))), request.out)
+        is_script = getattr(request, "is_script", False)
+        page_text = _SHELL * is_script + wording(answer.as_text(screen(request)))
+        output.write(page_text, request.out, executable=is_script)
     elif kind == "markdown":
         output.write(wording(record_tables.markdown(*answer.rows())), request.out)
     elif kind == "html":
@@ -150,6 +152,8 @@ def write(request: Output, answer: CommandAnswer, wording: Wording = as_flags) -
             content = to_bytes(records, keys, written(answer.extra(), wording))
             output.write_data(content, request.out)
 
+
+_SHELL = "#!/usr/bin/env bash\n"
 
 _PAGE_WIDTH = 1000
 """Characters of a page, which has room for every column. [1]"""

@@ -18,7 +18,13 @@ from fastcalc.written import line, visible
 _DRAFT = ".fastcalc-draft"
 
 
-def write(text: str | Iterable[str], file: Path | None, *, rewrite: bool = False) -> None:
+def write(
+    text: str | Iterable[str],
+    file: Path | None,
+    *,
+    rewrite: bool = False,
+    executable: bool = False,
+) -> None:
     """Write text, or one piece after another, to standard output, or to a file as `whole`."""
     pieces = map(visible, [text] if isinstance(text, str) else text)
     if file is None:
@@ -29,7 +35,7 @@ def write(text: str | Iterable[str], file: Path | None, *, rewrite: bool = False
             else:
                 stream.writelines(pieces)
         return
-    with whole(file, rewrite=rewrite) as draft:
+    with whole(file, rewrite=rewrite, executable=executable) as draft:
         draft.writelines(piece.encode(errors="replace") for piece in pieces)
 
 
@@ -63,16 +69,17 @@ def _page(text: str) -> None:
 
 
 @contextmanager
-def whole(file: Path, *, rewrite: bool = False) -> Iterator[BinaryIO]:
+def whole(file: Path, *, rewrite: bool = False, executable: bool = False) -> Iterator[BinaryIO]:
     """Give a draft of a file, which takes its place when it is done and goes if it is not.
 
-    Pipes, devices and what the shell has opened (``/dev/stdout``) are written in place.
+    An executable one may be run by whoever may read it. Pipes, devices and what the shell has
+    opened (``/dev/stdout``) are written in place.
 
     Raises InputError if it cannot be written; if the program has read it, unless it is there to
     write it again.
     """
     try:
-        with _stream(file, rewrite=rewrite) as stream:
+        with _stream(file, rewrite=rewrite, executable=executable) as stream:
             yield stream
     except BrokenPipeError:
         raise SystemExit(0) from None
@@ -86,7 +93,7 @@ def is_stream(file: Path) -> bool:
 
 
 @contextmanager
-def _stream(file: Path, *, rewrite: bool) -> Iterator[BinaryIO]:
+def _stream(file: Path, *, rewrite: bool, executable: bool) -> Iterator[BinaryIO]:
     opened = _descriptor(file)
     if is_stream(file):
         if sys.stdout is not None:
@@ -109,7 +116,7 @@ def _stream(file: Path, *, rewrite: bool) -> Iterator[BinaryIO]:
                 f"{option('out')} {file} is a file that this command reads; name another file"
             )
     # A link keeps pointing where it points.
-    with _draft(Path(os.path.realpath(file)), state) as stream:
+    with _draft(Path(os.path.realpath(file)), state, executable=executable) as stream:
         yield stream
 
 
@@ -151,7 +158,7 @@ def standard_output() -> Iterator[TextIO]:
 
 
 @contextmanager
-def _draft(target: Path, state: os.stat_result | None) -> Iterator[BinaryIO]:
+def _draft(target: Path, state: os.stat_result | None, *, executable: bool) -> Iterator[BinaryIO]:
     draft, lock = target.with_name(f".{target.name}.{os.urandom(6).hex()}{_DRAFT}"), None
     with _unwound():
         _remove_dead_drafts(target)
@@ -159,12 +166,7 @@ def _draft(target: Path, state: os.stat_result | None) -> Iterator[BinaryIO]:
             handle, lock = _locked(draft)
             with os.fdopen(handle, "wb") as stream:
                 yield stream
-            if state is None:
-                mask = os.umask(0)
-                os.umask(mask)
-                draft.chmod(0o666 & ~mask)
-            else:
-                draft.chmod(stat.S_IMODE(state.st_mode))
+            draft.chmod(_mode(state, executable=executable))
             draft.replace(target)
         except BaseException:
             draft.unlink(missing_ok=True)
@@ -172,6 +174,16 @@ def _draft(target: Path, state: os.stat_result | None) -> Iterator[BinaryIO]:
         finally:
             if lock is not None:
                 os.close(lock)
+
+
+def _mode(state: os.stat_result | None, *, executable: bool) -> int:
+    """Return who may do what with a file: as before, or as with any new one."""
+    if state is None:
+        mask = os.umask(0)
+        os.umask(mask)
+        return (0o777 if executable else 0o666) & ~mask
+    mode = stat.S_IMODE(state.st_mode)
+    return mode | (mode & 0o444) >> 2 if executable else mode
 
 
 def _remove_dead_drafts(target: Path) -> None:

@@ -246,7 +246,11 @@ class ServersToStart(Request):
 
     emit: Annotated[
         str | None,
-        flag("vllm|sglang|trtllm", "Print the commands that start the cheapest plan's servers."),
+        flag(
+            "vllm|sglang|trtllm",
+            f"Print the commands that start the cheapest plan's servers; {option('out')} "
+            "start.sh writes a script.",
+        ),
     ] = None
 
 
@@ -295,6 +299,17 @@ class FindPlans(
     )
 
     on: "ChipsGiven" = "all"
+
+    @property
+    def is_script(self) -> bool:
+        """Whether commands that start servers go to a file that the shell runs."""
+        endings = ("", ".sh")
+        return self.emit is not None and self.out is not None and self.out.suffix in endings
+
+    @property
+    def written_as(self) -> str:
+        """The format to write; a script is the answer as text, in a file that ends in .sh."""
+        return "table" if self.is_script and self.format is None else super().written_as
 
 
 class FromAndTo(Request):
