@@ -18,6 +18,8 @@ HEAD = '''"""How fast, at what price and on how many chips a language model runs
 from collections.abc import Iterable
 from pathlib import Path
 
+from matplotlib.figure import Figure
+
 from fastcalc.catalogue.schema import Engine as Engine
 from fastcalc.catalogue.schema import Hardware as Hardware
 from fastcalc.catalogue.schema import Model as Model
@@ -68,7 +70,9 @@ def _function(name: str) -> str:
             continue
         default = "" if parameter.default is Parameter.empty else f" = {_quoted(parameter.default)}"
         lines.append(f"    {parameter.name}: {taken}{default},\n")
-    return f"def {name}(\n{''.join(lines)}) -> Table: ...\n"
+    returned = signature(FUNCTIONS[name]).return_annotation
+    kind = returned if isinstance(returned, str) else returned.__name__
+    return f"def {name}(\n{''.join(lines)}) -> {kind}: ...\n"
 
 
 def _taken(annotation: object) -> str:

@@ -4,8 +4,8 @@
     table = fc.compare("glm-4.7", on=["gb200", "wse-3"], batch=[1, 64], prompt=8000)
 
 Functions are named as the commands, and take the same arguments; ``help(fc.compare)`` lists them.
-They return a `Table`: records, arrays, a frame of pandas, a file. A wrong request raises an
-`InputError` with the sentence that the command line prints.
+They return a `Table`: records, arrays, a frame of pandas, a file; ``fc.plot`` a figure of
+matplotlib. A wrong request raises an `InputError` with the sentence that the command line prints.
 """
 
 __version__ = "0.1.0"
@@ -23,7 +23,7 @@ _FUNCTIONS = (
         "diagnose",
         "claims",
     ),
-    *("sensitivity", "decide", "infer", "list", "diff"),
+    *("sensitivity", "decide", "infer", "list", "diff", "plot"),
 )
 _OTHERS = {
     "Engine": "catalogue.schema",

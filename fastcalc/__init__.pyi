@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from matplotlib.figure import Figure
+
 from fastcalc.catalogue.schema import Engine as Engine
 from fastcalc.catalogue.schema import Hardware as Hardware
 from fastcalc.catalogue.schema import Model as Model
@@ -497,3 +499,54 @@ def diff(
     engines_dir: str | Path | Iterable[str | Path] | None = None,
     plugins: WordsGiven | None = None,
 ) -> Table: ...
+def plot(
+    kind: str,
+    *models: ModelGiven,
+    over: str | ChangesGiven | None = None,
+    max_chips: int | str = 72,
+    prompt: int | str = 1000,
+    output: int | str = 1000,
+    context: int | str | None = None,
+    batch: CountsGiven = "1..512x2",
+    speculate: NumberGiven | None = None,
+    weights: str | None = None,
+    kv: str | None = None,
+    on: ChipsGiven = "h100-sxm,gb200,wse-3",
+    engine: EngineGiven | None = None,
+    chips: int | str | None = None,
+    tp: int | str | None = None,
+    pp: int | str | None = None,
+    ep: int | str | None = None,
+    dp: int | str | None = None,
+    host_use: str | None = None,
+    place: PlacesGiven | None = None,
+    place_for: str = "served",
+    host: HostGiven | None = None,
+    gpu_memory_utilization: float | str | None = None,
+    max_model_len: int | str | None = None,
+    max_num_seqs: int | str | None = None,
+    max_num_batched_tokens: int | str | None = None,
+    prefix_hit: float | str = 0.0,
+    prefix_tier: str | None = None,
+    like: str | Path | None = None,
+    log: str | Path | None = None,
+    price: str | PricesGiven | None = None,
+    price_basis: str = "cloud",
+    offer: str | None = None,
+    years: float | str | None = None,
+    electricity: float | str | None = None,
+    utilization: float | str = 1.0,
+    style: str = "light",
+    dark: bool = False,
+    highlight: WordsGiven | None = None,
+    title: str | None = None,
+    width: float | str | None = None,
+    height: float | str | None = None,
+    dpi: float | str = 150.0,
+    out: str | Path | None = None,
+    set: str | ChangesGiven | None = None,
+    hardware_dir: str | Path | Iterable[str | Path] | None = None,
+    models_dir: str | Path | Iterable[str | Path] | None = None,
+    engines_dir: str | Path | Iterable[str | Path] | None = None,
+    plugins: WordsGiven | None = None,
+) -> Figure: ...

@@ -100,7 +100,9 @@ def test_functions_take_what_commands_take():
         function = getattr(fc, name)
         signature = inspect.signature(function)
         assert function.__name__ == name
-        assert "out" not in signature.parameters
+        assert ("out" in signature.parameters) == (
+            name == "plot"
+        )  # a table is saved, a picture not
         documented = [
             line.split(" : ")[0] for line in function.__doc__.splitlines() if " : " in line
         ]
@@ -411,7 +413,9 @@ def required(name):
     needed = dict.fromkeys(
         ("fit", "plan", "caches", "fastmode", "frontier", "sensitivity"), ("llama-3.1-8b",)
     )
-    return {**needed, "list": ("hosts",), "diff": ("h100-sxm", "h200-sxm")}.get(name, ())
+    return {**needed, "list": ("hosts",), "plot": ("speed",), "diff": ("h100-sxm", "h200-sxm")}.get(
+        name, ()
+    )
 
 
 @pytest.mark.parametrize("name", [one for one in fc.__all__ if one in COMMANDS])
@@ -620,3 +624,29 @@ def test_a_refusal_names_the_argument_and_what_to_give_it():
         fc.compare("llama-3.1-8b", on="h100-sxm", chips=2, tp=3)
     (note,) = (note for note in fc.compare("llama-3.1-8b", on="apple-m1").notes if "give" in note)
     assert note.endswith("give one with price='apple-m1=USD'")
+
+
+@pytest.mark.parametrize("kind", ["speed", "frontier", "memory", "tornado"])
+def test_a_chart_is_drawn_as_the_command_draws_it(kind, tmp_path, run):
+    pytest.importorskip("matplotlib")
+    words = ("plot", kind, "llama-3.1-8b", "--on", "h100-sxm", "--max-chips", 2)
+    assert run(*words, "-o", tmp_path / "typed.svg").code == 0
+    figure = fc.plot(kind, "llama-3.1-8b", on="h100-sxm", max_chips=2, out=tmp_path / "called.svg")
+    assert (tmp_path / "called.svg").read_bytes() == (tmp_path / "typed.svg").read_bytes()
+    assert figure.texts
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "sentence"),
+    [
+        ((), {}, TypeError, "needs kind"),
+        (("frontir",), {}, fc.InputError, "did you mean 'frontier'"),
+        (("frontier", "qwen3-8b", "llama-3.1-8b"), {}, fc.InputError, "draws one model, not 2"),
+        (("speed", "deepseek-r1"), {"on": "l4", "chips": 1}, fc.InputError, "nothing fits"),
+        (("speed",), {"out": "speed.abc"}, fc.InputError, "speed.abc"),
+        (("speed",), {"width": 100}, fc.InputError, "width 100 is not 2 to 40 inches"),
+    ],
+)
+def test_what_cannot_be_drawn_is_a_sentence(arguments, options, error, sentence):
+    with pytest.raises(error, match=sentence):
+        fc.plot(*arguments, **options)

@@ -1,6 +1,7 @@
 """``fastcalc plot``: a chart to a file, or to the terminal."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fastcalc.commands import loading, output
 from fastcalc.commands.answer import CommandAnswer, page
@@ -8,8 +9,10 @@ from fastcalc.errors import InputError
 from fastcalc.mentions import as_flags, as_prose, option
 from fastcalc.report.chart import parts
 from fastcalc.report.charts import figure
+from fastcalc.report.charts.drawing import Chart
 from fastcalc.report.charts.highlight import highlighted
 from fastcalc.report.charts.look import STYLES, Look
+from fastcalc.report.console import Wording
 from fastcalc.requests import readers
 from fastcalc.requests.drawings import Drawing, Plot
 from fastcalc.requests.evaluation import Compare, FitMemory
@@ -17,37 +20,58 @@ from fastcalc.requests.measurements import Calibrate, Diagnose, Validate
 from fastcalc.requests.offered import CHARTS
 from fastcalc.requests.search import Frontier, Sensitivity
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 _WIDEST = 80
 
 
 def run(request: Plot) -> int:
     """Draw a chart of a kind, and return the exit code: 1 if there is nothing to draw."""
-    kind = readers.choice(request.kind, "KIND", CHARTS)
-    ending, look = figure.ending_of(request.out), look_of(request)
-    answer = _answer(kind, request)
-    if kind not in answer.charts:
-        output.warn(
-            [
-                *answer.notes,
-                *(
-                    answer.reasons
-                    or [f"nothing fits its chips: {option('chips')} makes room for more"]
-                ),
-            ]
-        )
+    ending = figure.ending_of(request.out)
+    answer = _answer(request)
+    if request.kind not in answer.charts:
+        output.warn([*answer.notes, *_missing(answer)])
         return 1
     output.warn([*answer.notes, *answer.reasons])
-    wording = as_prose if ending else as_flags  # who sees a picture has no command line
-    chart = highlighted(answer.charts[kind]().worded(wording), look.highlight)
     if ending is None:
+        chart = _chart(answer, request, as_flags)
         is_ascii = request.out is None and not output.draws()
         page(request, lambda screen: parts(chart, min(screen.width, _WIDEST), is_ascii=is_ascii))
-        return answer.code
-    drawing = figure.figure(chart, look)
-    assert request.out is not None
-    with output.whole(request.out) as draft:
-        figure.save(drawing, draft, ending)
+    else:
+        _saved(_chart(answer, request, as_prose), request, ending)
     return answer.code
+
+
+def drawn(request: Plot) -> "Figure":
+    """Return a chart as a figure of matplotlib, written to a file where one is named.
+
+    Raises InputError if there is nothing to draw.
+    """
+    ending = figure.ending_of(request.out) or "svg"
+    answer = _answer(request)
+    if request.kind not in answer.charts:
+        raise InputError("; ".join([*answer.notes, *_missing(answer)]))
+    return _saved(_chart(answer, request, as_prose), request, ending)
+
+
+def _chart(answer: CommandAnswer, request: Plot, wording: Wording) -> Chart:
+    """Return a chart in the words of its reader: who sees a picture has no command line."""
+    return highlighted(answer.charts[request.kind]().worded(wording), look_of(request).highlight)
+
+
+def _saved(chart: Chart, request: Plot, ending: str) -> "Figure":
+    drawing = figure.figure(chart, look_of(request))
+    if request.out is not None:
+        with output.whole(request.out) as draft:
+            figure.save(drawing, draft, ending)
+    return drawing
+
+
+def _missing(answer: CommandAnswer) -> list[str]:
+    """Return why there is no chart."""
+    no_room = f"nothing fits its chips: {option('chips')} makes room for more"
+    return [*answer.reasons] or [no_room]
 
 
 def look_of(request: Drawing) -> Look:
@@ -77,7 +101,10 @@ def look_of(request: Drawing) -> Look:
     )
 
 
-def _answer(kind: str, request: Plot) -> CommandAnswer:
+def _answer(request: Plot) -> CommandAnswer:
+    """Return the answer that has the chart; a wrong look is refused before it is computed."""
+    kind = readers.choice(request.kind, "KIND", CHARTS)
+    look_of(request)
     from fastcalc.commands import (
         calibrate,
         compare,

@@ -7,7 +7,7 @@ from typing import Any
 
 from fastcalc import _FUNCTIONS as NAMES
 from fastcalc.catalogue.once import once
-from fastcalc.commands import answer_to, request_of, sweep
+from fastcalc.commands import answer_to, plot, request_of, sweep
 from fastcalc.errors import InputError
 from fastcalc.library.answer_table import ArraySink, SweptTable, Table
 from fastcalc.mentions import as_arguments
@@ -15,32 +15,35 @@ from fastcalc.requests.fields import Request, declared
 from fastcalc.requests.given import from_python
 
 OF_THE_TERMINAL = ("out", "format", "notes", "wide", "anyway", "everything")
-"""Flags that say how an answer is written, which a table does itself."""
+"""Flags that say how an answer is written, which a table does itself; a picture has its file."""
 
 MOST_POINTS = 5_000_000
 """Points of a sweep that are in memory together, some 400 bytes each. [1]"""
 
 
-def _function(command: str) -> Callable[..., Table]:
+def _function(command: str) -> Callable[..., Any]:
     flags = request_of(command)
     positional, keyword_only = parameters(flags)
 
-    def ask(*names: Any, **arguments: Any) -> Table:
+    def ask(*names: Any, **arguments: Any) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("error", RuntimeWarning)  # a number that went wrong is no answer
             filled_flags = request(command, *names, **arguments)
             if command == "sweep":
                 return _swept(filled_flags)
+            if command == "plot":
+                return plot.drawn(filled_flags)
             return Table(filled_flags, answer_to(command, filled_flags))
 
     function: Any = ask
     function.__name__ = function.__qualname__ = command
     function.__signature__ = Signature(
-        [*positional.values(), *keyword_only.values()], return_annotation=Table
+        [*positional.values(), *keyword_only.values()],
+        return_annotation="Figure" if command == "plot" else Table,
     )
     function.__doc__ = document(flags)
-    table_function: Callable[..., Table] = function
-    return table_function
+    named_function: Callable[..., Any] = function
+    return named_function
 
 
 def request(command: str, *names: Any, **arguments: Any) -> Any:
@@ -61,7 +64,7 @@ def parameters(flags: type[Request]) -> tuple[dict[str, Parameter], dict[str, Pa
             kind = Parameter.VAR_POSITIONAL if several else Parameter.POSITIONAL_OR_KEYWORD
             shown = Parameter.empty if several else default
             positional[name] = Parameter(name, kind, default=shown)
-        elif name not in OF_THE_TERMINAL:
+        elif name not in OF_THE_TERMINAL or (name == "out" and "format" not in declared(flags)):
             keyword_only[name] = Parameter(name, Parameter.KEYWORD_ONLY, default=default)
     return positional, keyword_only
 
@@ -76,11 +79,12 @@ def _bound(
     several = [
         name for name, parameter in positional.items() if parameter.kind is Parameter.VAR_POSITIONAL
     ]
+    single = [name for name in positional if name not in several]
     if not several and len(names) > len(positional):
         raise TypeError(f"{command}() takes {len(positional)} names, not {len(names)}")
-    by_name: dict[str, Any] = dict(zip(positional, names, strict=False))
-    if several:
-        by_name = {several[0]: [name for name in names if name is not None] or None}
+    by_name: dict[str, Any] = dict(zip(single, names, strict=False))
+    for name in several:
+        by_name[name] = [each for each in names[len(single) :] if each is not None] or None
     for name in arguments:
         if name not in keyword_only and name not in positional:
             raise TypeError(

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated
 
+from fastcalc.mentions import option
 from fastcalc.requests import groups, offered
 from fastcalc.requests.evaluation import Compare, Evaluated
 from fastcalc.requests.fields import Request, argument, flag
@@ -30,7 +31,9 @@ class Drawing(groups.OutputFile):
     style: Annotated[
         str, flag("light|dark|print", "Ground; print is in greys, as wide as a column of a paper.")
     ] = "light"
-    dark: Annotated[bool, flag(None, "Light lines on a dark ground: --style dark.")] = False
+    dark: Annotated[
+        bool, flag(None, f"Light lines on a dark ground: {option('style', 'dark')}.")
+    ] = False
     highlight: Annotated[
         "WordsGiven | None",
         flag("NAMES", "Lines in colour, the others grey; of more than 5 the first, unless given."),
