@@ -180,7 +180,7 @@ def test_the_first_screen_is_one_screen_that_answers(fastcalc):
         ["1", "x", "gb200"],
         ["4", "x", "wse-3"],
     ]
-    assert lines[0].startswith("Fastest: four wse-3 at batch 8, ")
+    assert lines[0].startswith("Fastest: four wse-3 at batch 1, ")
     every = fastcalc("compare", "--notes", columns=100).out.splitlines()
     hidden = int(next(line for line in lines if "notes with" in line).split()[1])
     few, more = (sum(line.startswith("- ") for line in some) for some in (lines, every))

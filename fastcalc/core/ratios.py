@@ -1,9 +1,11 @@
-"""Ratios of two predictions that carry a range."""
+"""Ratios of two predictions that carry a range, and whether they tell the two apart."""
 
 from typing import NamedTuple
 
+import numpy as np
+
 from fastcalc.formulas.ratios import factor_of_ratio
-from fastcalc.formulas.types import Array
+from fastcalc.formulas.types import Array, Bools
 
 
 class Ranged(NamedTuple):
@@ -28,3 +30,24 @@ def independent_ratio(*, over: Ranged, under: Ranged) -> Ranged:
     factor_below = factor_of_ratio(over=over.expected / over.low, under=under.high / under.expected)
     factor_above = factor_of_ratio(over=over.high / over.expected, under=under.expected / under.low)
     return Ranged(ratio, ratio / factor_below, ratio * factor_above)
+
+
+def is_level(ratio: Ranged) -> Bools:
+    """Whether a ratio names no winner: its 80 % interval holds 1, or both print the same number.
+
+    Without an interval, as of hardware bounds, only the same number is level.
+
+    >>> import numpy as np
+    >>> [
+    ...     bool(is_level(Ranged(*map(np.float64, ends))))
+    ...     for ends in ((1.3, 0.8, 2.1), (1.3, 1.1, 1.5), (1.3, np.nan, np.nan), (1.001, 1.0, 1.1))
+    ... ]
+    [True, False, False, True]
+    """
+    expected, low, high = map(np.asarray, ratio)
+    holds_one = (low <= 1.0) & (high >= 1.0)
+    return np.asarray(holds_one | (np.abs(np.log(expected)) < _SAME))
+
+
+_SAME = 0.0015
+"""Logarithm of a ratio below which two numbers of three digits may print the same. [1]"""

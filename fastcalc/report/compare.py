@@ -16,6 +16,7 @@ from fastcalc.mentions import option
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, Title
 from fastcalc.report.headings import pick
+from fastcalc.report.headline_words import sentences
 from fastcalc.report.memories import kept_note, lives
 from fastcalc.report.numbers_as_text import dollars, number, parameters, size
 from fastcalc.report.records import compare_records, drafter, models_of
@@ -74,7 +75,7 @@ def no_place(outcome: Outcome) -> str | None:
 def parts(
     outcomes: Sequence[Outcome], more_parts: Iterable[Part], next_command: str, width: int
 ) -> list[Part]:
-    """Return a table of all columns for each outcome, more if there is any, and the notes."""
+    """Return the headline, a table of all columns for each outcome, more parts, and the notes."""
     records = (compare_records([outcome]) for outcome in outcomes)
     rows = [[record_tables.row(COLUMNS, record) for record in group] for group in records]
     tables = record_tables.tables(
@@ -84,7 +85,7 @@ def parts(
     pairs = zip(outcomes, tables, strict=True)
     for _, group in groupby(pairs, key=lambda pair: pair[0].scenario.model.id):
         members = list(group)
-        page.append(heading(members[0][0]))
+        page += [sentences([outcome for outcome, _ in members]), "", heading(members[0][0])]
         for outcome, table in members:
             place, price = outcome.placement, outcome.usd_per_hour
             cost = f"; ${dollars(price)}/h" if price is not None else ""

@@ -9,8 +9,8 @@ from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.core.scenario import Outcome
 from fastcalc.report import record_tables
 from fastcalc.report.console import Part, Screen
-from fastcalc.report.first_sentence import first_sentence
 from fastcalc.report.headings import pick
+from fastcalc.report.headline_words import sentences
 from fastcalc.report.numbers_as_text import dollars, number, parameters, size
 from fastcalc.report.records import compare_records
 
@@ -47,7 +47,7 @@ def parts(
     rows = [[cells for outcome in group for cells in _rows(outcome)] for group in models]
     tables = record_tables.tables(_COLUMNS, rows, screen.width)
     for group, table in zip(models, tables, strict=True):
-        page += [*[""][: len(page)], first_sentence(group), "", heading(group), table]
+        page += [*[""][: len(page)], sentences(group), "", heading(group), table]
     key = record_tables.with_mark(_KEY, *tables)
     return [*page, screen.under_table(key, *notes, next_command)]
 

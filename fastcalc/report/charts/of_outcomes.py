@@ -10,11 +10,12 @@ from fastcalc.core.scenario import Outcome
 from fastcalc.core.undetermined import batching_notes, is_assumed, undetermined_notes
 from fastcalc.formulas.types import Floats
 from fastcalc.mentions import option
+from fastcalc.report import headline_words
 from fastcalc.report.charts.drawing import MOST, Chart, Panel, Series, Style, axes
 from fastcalc.report.charts.grounds import grounds
 from fastcalc.report.charts.highlight import DASHED, FEW
 from fastcalc.report.compare import no_place
-from fastcalc.report.first_sentence import leaders, sentences
+from fastcalc.report.headline import headline
 from fastcalc.report.numbers_as_text import dollars, listed, number, prefixed
 from fastcalc.report.overview import case
 from fastcalc.report.record_tables import UNDETERMINED
@@ -43,9 +44,10 @@ def _sentence(outcomes: Sequence[Outcome], place: int) -> str:
     for outcome in outcomes:
         by_model.setdefault(outcome.scenario.model.id, []).append(outcome)
     if len(by_model) == 1:
-        lines = sentences(outcomes)
-        return lines[place] or lines[0]
-    named = [f"{model} on {leaders(runs)[place]}" for model, runs in by_model.items()]
+        stated = headline(outcomes)
+        fastest, cheapest = headline_words.speed(stated), headline_words.cost(stated)
+        return (cheapest if place else fastest) or fastest
+    named = [f"{model} on {headline_words.leaders(of)[place]}" for model, of in by_model.items()]
     more = [f"{len(named) - FEW} more models"] * (len(named) > FEW)
     return f"{('Fastest', 'Cheapest')[place]}: {'; '.join([*named[:FEW], *more])}."
 

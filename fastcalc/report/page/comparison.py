@@ -11,9 +11,10 @@ from fastcalc.records.columns import COLUMNS
 from fastcalc.report import compare, explain, record_tables
 from fastcalc.report.charts import of_memory, of_outcomes, of_steps
 from fastcalc.report.console import TextTable
-from fastcalc.report.first_sentence import first_sentence
 from fastcalc.report.headings import TableColumn, of_a_table, pick
-from fastcalc.report.numbers_as_text import number
+from fastcalc.report.headline import headline
+from fastcalc.report.headline_words import sentences
+from fastcalc.report.numbers_as_text import capital, number
 from fastcalc.report.page.filled_page import FILTER, Page, as_html, drawn, filled, listed
 from fastcalc.report.records import Record, compare_records
 
@@ -74,20 +75,20 @@ def document(outcomes: Sequence[Outcome], command: str) -> str:
 def _verdict(outcomes: Sequence[Outcome]) -> Iterator[str]:
     for _, group in groupby(outcomes, lambda outcome: outcome.scenario.model.id):
         members = list(group)
-        yield first_sentence(members)
-        fitting = [record for record in compare_records(members) if record["fits"]]
-        if not fitting:
+        yield sentences(members)
+        fastest = headline(members).fastest
+        if fastest is None:
             continue
-        fastest = max(fitting, key=lambda record: record["tokens_per_s_per_user"])
-        low, middle, high, bound = (
-            number(fastest[f"tokens_per_s_per_user{end}"])
-            for end in ("_low", "", "_high", "_bound")
+        row = fastest.leaders[0]
+        low, high, bound = (
+            number(row.record[f"tokens_per_s_per_user_{end}"]) for end in ("low", "high", "bound")
         )
-        ranged = f" (80 % range {low} to {high})" if fastest["tokens_per_s_per_user_low"] else ""
+        has_range = row.record["tokens_per_s_per_user_low"] is not None
+        ranged = f", 80 % interval {low} to {high}" if has_range else ""
         yield (
-            f"The fastest row is {fastest['hardware']} at batch {fastest['batch']:,}: {middle} "
-            f"tokens/s a user{ranged}, where the bound, which no software exceeds, is {bound}; "
-            f"{fastest['limiter']} takes most of a step."
+            f"{capital(row.name)} at batch {row.batch:,}: {number(float(row.speed.expected))} "
+            f"tokens/s per user{ranged}; hardware bound {bound}; {row.record['limiter']} takes "
+            "most of a step."
         )
 
 

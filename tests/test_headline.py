@@ -9,23 +9,22 @@ import re
 import pytest
 
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.commands.loading import scenarios
+from fastcalc.core.scenario import solve
+from fastcalc.report.headline import Comparison, TableRow, headline
+from fastcalc.report.headline_words import sentences
 from fastcalc.report.numbers_as_text import WORDS, counted, dollars, number
+from fastcalc.report.records import compare_records
+from fastcalc.requests.evaluation import Compare
 from fastcalc.search.fastmode.option import TRICKS
 from tests.helpers import Ran, run_once, words
 from tests.strategies import scaled
 
-REQUESTS = int(os.environ.get("FASTCALC_REQUESTS", scaled(12)))
+REQUESTS = int(os.environ.get("FASTCALC_REQUESTS", scaled(15)))
 FEW = int(os.environ.get("FASTCALC_REQUESTS", scaled(3)))
 CHIPS = ("h100-sxm", "gb200", "mi300x", "rtx-4090", "a40", "wse-3", "wse-2", "tpu-v6e", "groq-lpu")
 MODELS = ("llama-3.1-8b", "llama-3.1-70b", "gpt-oss-120b", "qwen3-30b-a3b")
 COUNTS = {word: count for count, word in WORDS.items()}
-RUN = r"([\w,]+) ([\w.-]+) at batch ([\d,]+)"
-RATIO = r"([\d.,]+) times(?: as much)? \((?:([\d.,]+) to ([\d.,]+)|range undetermined)\)"
-FASTEST = re.compile(rf"Fastest: {RUN}, ([\d.,]+) tokens/s a user, {RATIO} that of {RUN}\.")
-CHEAPEST = re.compile(
-    rf"Cheapest: {RUN}, \$([\d.,]+)/Mtok"
-    rf"(?:; {RUN} costs? {RATIO}|; no other has a price)"
-)
 
 
 @pytest.fixture
@@ -39,13 +38,6 @@ def fastcalc(capsys, monkeypatch):
 
 def count(text):
     return COUNTS.get(text) or int(text.replace(",", ""))
-
-
-def row_of(rows, chips, hardware, batch):
-    """The row that a sentence names."""
-    key = (count(chips), hardware, count(batch))
-    (row,) = (row for row in rows if (row["chips"], row["hardware"], row["batch"]) == key)
-    return row
 
 
 def ratio(over, under, low_over, high_under, high_over, low_under):
@@ -66,34 +58,163 @@ def ends(row):
     return row[speed], row[f"{speed}_low"], row[f"{speed}_high"]
 
 
-def check_fastest(match, rows):
-    best, second = row_of(rows, *match.group(1, 2, 3)), row_of(rows, *match.group(8, 9, 10))
-    speeds = [row["tokens_per_s_per_user"] for row in rows]
-    assert number(max(speeds)) == number(best["tokens_per_s_per_user"]) == match.group(4)
-    rivals = [row["tokens_per_s_per_user"] for row in rows if row["hardware"] != best["hardware"]]
-    assert number(second["tokens_per_s_per_user"]) == number(max(rivals))
-    (fast, fast_low, fast_high), (slow, slow_low, slow_high) = ends(best), ends(second)
-    expected = ratio(fast, slow, fast_low, slow_high, fast_high, slow_low)
-    assert match.group(5, 6, 7) == printed(expected)
+SPEED, COST = "tokens_per_s_per_user", "usd_per_mtok_output"
 
 
-def check_cheapest(match, rows):
-    cheapest = row_of(rows, *match.group(1, 2, 3))
-    priced = [row for row in rows if row["usd_per_mtok_output"] is not None]
-    assert cheapest["usd_per_mtok_output"] == min(row["usd_per_mtok_output"] for row in priced)
-    assert dollars(cheapest["usd_per_mtok_output"]) == match.group(4)
-    if match.group(6) is None:
-        assert {row["hardware"] for row in priced} == {cheapest["hardware"]}
+def interval(over, under, figure):
+    """A ratio of two records with its 80 % interval; the slow end of a speed is the dear end."""
+    fast, slow = (over, under) if figure == "speed" else (under, over)
+    (one, one_low, one_high), (two, two_low, two_high) = ends(fast), ends(slow)
+    value, low, high = ratio(one, two, one_low, two_high, one_high, two_low)
+    if figure == "speed" or over[COST] is None or under[COST] is None:
+        return value, low, high
+    scale = over[COST] / under[COST] / value
+    return tuple(None if end is None else end * scale for end in (value, low, high))
+
+
+def holds_one(over, under, figure):
+    _, low, high = interval(over, under, figure)
+    return low is not None and low <= 1.0 <= high
+
+
+def compared(chance):
+    """The outcomes and records of a random comparison of one model."""
+    chips = chance.sample(CHIPS, chance.choice([1, 2, 2, 3, 4]))
+    batches = sorted(chance.sample([1, 2, 8, 32, 100, 256], chance.choice([1, 2, 4])))
+    request = Compare(
+        models=[chance.choice(MODELS)],
+        on=",".join(chips),
+        batch=",".join(map(str, batches)),
+        prompt=chance.choice([500, 8000]),
+        engine="ideal" if chance.random() < 0.1 else None,
+        price_basis="tco" if chance.random() < 0.2 else "cloud",
+        chips=chance.choice([8, 16, 24]) if chance.random() < 0.3 else None,
+    )
+    outcomes = [solve(scenario) for scenario in scenarios(request, [])]
+    return outcomes, compare_records(outcomes)
+
+
+def check_statement(statement, rows, figure, key, best):
+    """Rows of the table; one winner only where no interval holds 1; ratios at equal batch."""
+    named = [*statement.leaders, *statement.others]
+    assert all(row.record in rows for row in named)
+    by_chip = {}
+    for row in rows:
+        by_chip.setdefault(row["hardware"], []).append(row)
+    assert len(named) == len({row.chip for row in named})  # no chip next to itself
+    top = statement.leaders[0].record
+    assert number(top[key]) == number(best(row[key] for row in rows))
+    for chip, of in by_chip.items():
+        if chip == top["hardware"]:
+            continue
+        own = best(of, key=lambda row: row[key])
+        is_named_level = chip in {row.chip for row in statement.leaders}
+        if holds_one(top, own, figure):
+            assert is_named_level
+        else:
+            level = next((row for row in statement.leaders if row.chip == chip), None)
+            assert level is None or number(top[key]) == number(level.record[key])
+            assert chip in {row.chip for row in named}
+
+
+def check_comparison(comparison, rows):
+    over, under = comparison.over.record, comparison.under.record
+    assert over in rows
+    assert under in rows
+    assert over["batch"] == under["batch"]
+    assert over["hardware"] != under["hardware"]
+    value, low, high = interval(over, under, comparison.figure)
+    told = [float(end) for end in comparison.ratio]
+    assert told[0] == pytest.approx(value)
+    assert all(map(math.isnan, told[1:])) if low is None else told[1:] == pytest.approx([low, high])
+    if comparison.figure == "speed":
+        assert over["chips"] <= under["chips"]
+        assert not holds_one(over, under, "speed")
+
+
+def check_words(text, stated, rows):
+    """Every number of the sentence is one of its data, printed; no ratio but those of the data."""
+    ratios = [
+        statement.comparison
+        for statement in (stated.fastest, stated.cheapest)
+        if statement and statement.comparison and not statement.comparison.is_level
+    ]
+    told = re.findall(r"([\d.,]+) times(?: as much)? \(([^)]*)\)", text)
+    assert len(told) == len(ratios)
+    for (value, within), comparison in zip(told, ratios, strict=True):
+        expected, low, high = interval(
+            comparison.over.record, comparison.under.record, comparison.figure
+        )
+        assert value == number(expected, 2)
+        assert within == "range undetermined" or [
+            float(end.replace(",", "")) for end in within.split(" to ")
+        ] == pytest.approx([low, high], rel=0.051)
+        assert not within.startswith("1.0 ")
+    fitting = {(counted(row["chips"], row["hardware"]), f"{row['batch']:,}") for row in rows}
+    named = re.findall(r"(\b(?!in )[\w,]+ [a-z][\w.-]+) at batch ([\d,]*\d)", text)
+    assert set(named) <= fitting
+    for price in re.findall(r"\$([\d.,]*\d)", text):
+        assert price in {dollars(row[COST]) for row in rows if row[COST] is not None}
+
+
+@pytest.mark.parametrize("seed", range(REQUESTS))
+def test_a_headline_compares_like_with_like(seed):
+    """Nothing but rows of the table, ratios at one batch, and no winner of what is level."""
+    outcomes, records = compared(random.Random(seed))
+    stated, rows = headline(outcomes), [row for row in records if row["fits"]]
+    text = sentences(outcomes)
+    if not rows:
+        assert text.startswith("No chip here holds")
         return
-    against = row_of(rows, *match.group(5, 6, 7))
-    same = [row for row in priced if row["hardware"] == against["hardware"]]
-    assert against["usd_per_mtok_output"] == min(row["usd_per_mtok_output"] for row in same)
-    # What a slow chip costs more it costs by its slow end.
-    (fast, fast_low, fast_high), (slow, slow_low, slow_high) = ends(cheapest), ends(against)
-    speeds = ratio(fast, slow, fast_low, slow_high, fast_high, slow_low)
-    scale = against["usd_per_mtok_output"] / cheapest["usd_per_mtok_output"] / speeds[0]
-    scaled_up = [None if speed is None else speed * scale for speed in speeds]
-    assert match.group(8, 9, 10) == printed(scaled_up)
+    check_statement(stated.fastest, rows, "speed", SPEED, max)
+    assert ("Level in speed" in text) == stated.fastest.is_level
+    assert ("Fastest:" in text) == (stated.has_rivals and not stated.fastest.is_level)
+    priced = [row for row in rows if row[COST] is not None]
+    if stated.has_rivals and priced:
+        check_statement(stated.cheapest, priced, "cost", COST, min)
+        assert ("Level in price" in text) == stated.cheapest.is_level
+        assert ("Cheapest:" in text) != stated.cheapest.is_level
+    for statement in filter(None, (stated.fastest, stated.cheapest)):
+        if statement.comparison is not None:
+            check_comparison(statement.comparison, rows)
+    check_words(text, stated, rows)
+
+
+def test_a_ratio_of_unequal_batches_cannot_be_made():
+    (outcome,) = (solve(one) for one in scenarios(Compare(on="h100-sxm", batch="1,8"), []))
+    one, eight = (TableRow(record, outcome) for record in compare_records([outcome]))
+    with pytest.raises(ValueError, match="unequal batches"):
+        Comparison("cost", one, eight)
+
+
+def test_a_chip_is_not_compared_with_itself(fastcalc):
+    """Eight H200 run the two batches in two layouts, which are no two chips."""
+    request = ["compare", "deepseek-r1", "--on", "h200-sxm", "--chips", 8, "--batch", "1,256"]
+    text = words(fastcalc(*request).out).partition(" DeepSeek-R1:")[0]
+    assert text.startswith("At batch 1 eight h200-sxm give each user")
+    assert "Cheapest at batch 256: $" in text
+    assert "times" not in text
+
+
+def test_speeds_of_unequal_numbers_of_chips_are_no_ratio_where_more_chips_are_faster(fastcalc):
+    """19 wafers next to eight H200: both counts, and the command that makes them equal."""
+    request = ["compare", "glm-4.7", "--on", "h200-sxm,wse-3", "--batch", 1]
+    text = words(fastcalc(*request).out)
+    assert re.match(
+        r"Fastest: 19 wse-3 at batch 1, [\d.]+ tokens/s per user; eight h200-sxm give [\d.]+\. "
+        r"Equal numbers of chips: --chips 24\. ",
+        text,
+    )
+    equal = words(fastcalc(*request, "--chips", 24).out)
+    assert re.match(r"Fastest: 24 wse-3 at batch 1, .* times \(.*\) that of 24 h200-sxm\.", equal)
+    assert "--chips" not in equal.partition(" GLM-4.7:")[0]
+
+
+@pytest.mark.parametrize("more", [["--wide"], ["--explain"]])
+def test_more_columns_and_more_steps_keep_the_headline(more, fastcalc):
+    request = ["compare", "llama-3.1-8b", "--on", "h100-sxm,wse-3", "--batch", "1,64"]
+    first = words(fastcalc(*request).out).partition(" Llama 3.1 8B:")[0]
+    assert words(fastcalc(*request, *more).out).startswith(f"{first} Llama 3.1 8B:")
 
 
 def check_left_out(text, ran):
@@ -142,29 +263,13 @@ def test_fewer_chips_than_are_called_needed_may_do(fastcalc):
     )
 
 
-@pytest.mark.parametrize("seed", range(REQUESTS))
-def test_fastest_and_cheapest_are_so_over_all_rows(seed, fastcalc):
+@pytest.mark.parametrize("seed", range(FEW))
+def test_each_batch_that_more_chips_hold_is_named(seed, fastcalc):
     chance = random.Random(seed)
-    chips = chance.sample(CHIPS, chance.choice([2, 3, 4]))
-    batches = sorted(chance.sample([1, 2, 8, 32, 100, 256], chance.choice([1, 2, 4])))
-    request = ["compare", chance.choice(MODELS), "--on", ",".join(chips)]
-    request += ["--batch", ",".join(map(str, batches)), "--prompt", chance.choice([500, 8000])]
-    request += ["--engine", "ideal"] if chance.random() < 0.1 else []
-    request += ["--price-basis", "tco"] if chance.random() < 0.2 else []
+    request = ["compare", chance.choice(MODELS), "--on", ",".join(chance.sample(CHIPS, 3))]
+    request += ["--batch", "1,32,256"]
     ran = fastcalc(*request, "--format", "json")
-    rows = [row for row in json.loads(ran.out)["records"] if row["fits"]]
-    text = words(fastcalc(*request).out)
-    if len({row["hardware"] for row in rows}) < 2:
-        assert text.startswith(("At batch", "No chip here"))
-        if rows:
-            check_left_out(text, ran)
-        return
-    check_fastest(FASTEST.match(text), rows)
-    check_left_out(text, ran)
-    if any(row["usd_per_mtok_output"] is not None for row in rows):
-        check_cheapest(CHEAPEST.search(text), rows)
-    else:
-        assert "No price is known." in text
+    check_left_out(words(fastcalc(*request).out), ran)
 
 
 def test_what_moves_a_number_stands_in_the_heading(fastcalc):

@@ -1,0 +1,252 @@
+"""What the headline of a comparison states, as data: rows of the table, and ratios between them.
+
+A ratio stands between two rows at one batch, and of speeds only where the faster row has no more
+chips; where the 80 % interval of the ratio of two rows holds 1 they are level, and neither wins.
+`headline_words` makes sentences of it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import nan
+from typing import Literal, NamedTuple
+
+from fastcalc.core.ratios import Ranged, independent_ratio, is_level
+from fastcalc.core.scenario import Outcome
+from fastcalc.formulas.types import floats
+from fastcalc.report.numbers_as_text import counted, number
+from fastcalc.report.records import Record, compare_records
+
+Figure = Literal["speed", "cost"]
+
+
+class TableRow(NamedTuple):
+    """A deployment at one batch: a row of the table."""
+
+    record: Record
+    outcome: Outcome
+
+    @property
+    def chip(self) -> str:
+        """Id of the chip."""
+        return str(self.record["hardware"])
+
+    @property
+    def chips(self) -> int:
+        """Chips of the deployment. [1]"""
+        return int(self.record["chips"])
+
+    @property
+    def name(self) -> str:
+        """So many of which chip."""
+        return counted(self.chips, self.chip)
+
+    @property
+    def batch(self) -> int:
+        """Sequences decoded together. [1]"""
+        return int(self.record["batch"])
+
+    @property
+    def price(self) -> float | None:
+        """Price per million output tokens. [USD]"""
+        usd: float | None = self.record["usd_per_mtok_output"]
+        return usd
+
+    @property
+    def speed(self) -> Ranged:
+        """Speed per user; nan ends where the range is undetermined. [1/s]"""
+        ends = (self.record[f"tokens_per_s_per_user{end}"] for end in ("", "_low", "_high"))
+        return Ranged(*(floats(nan if speed is None else speed) for speed in ends))
+
+    @property
+    def cost(self) -> Ranged:
+        """Price per million output tokens: the slow end of the speed is the dear end. [USD]"""
+        expected, low, high = self.speed
+        usd = floats(nan if self.price is None else self.price)
+        return Ranged(usd, usd * expected / high, usd * expected / low)
+
+    def figure(self, figure: Figure) -> Ranged:
+        """Return the speed, or the cost."""
+        return self.speed if figure == "speed" else self.cost
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Ratio of one figure of two rows at the same batch."""
+
+    figure: Figure
+    over: TableRow
+    under: TableRow
+
+    def __post_init__(self) -> None:
+        if self.over.batch != self.under.batch:
+            raise ValueError("a ratio of rows at unequal batches")
+
+    @property
+    def ratio(self) -> Ranged:
+        """The ratio with its 80 % interval, both ranges taken as independent. [1]"""
+        return independent_ratio(
+            over=self.over.figure(self.figure), under=self.under.figure(self.figure)
+        )
+
+    @property
+    def is_level(self) -> bool:
+        """Whether the interval holds 1."""
+        return bool(is_level(self.ratio))
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Which row is best in one figure, or which rows are level, and what stands next to them.
+
+    leaders : the best row of the best chip; with it, those of the chips that are level with it
+    others : the best rows of further chips, each at its own batch
+    comparison : of two rows at the same batch, if there is one to make
+    """
+
+    figure: Figure
+    leaders: tuple[TableRow, ...]
+    others: tuple[TableRow, ...] = ()
+    comparison: Comparison | None = None
+
+    @property
+    def is_level(self) -> bool:
+        """Whether no row is called the best."""
+        return len(self.leaders) > 1
+
+
+@dataclass(frozen=True)
+class Headline:
+    """What a comparison of one model states.
+
+    model, smallest_batch : what is compared, for where nothing fits
+    fastest : of all rows that fit; None where none does
+    cheapest : None without a price, and of one chip where no row is clearly cheaper
+    left_out : batches of each chip that need more chips than its rows have
+    has_rivals : whether several chips hold the model
+    is_sized : whether the user gave the number of chips, or ranks
+    """
+
+    model: str
+    smallest_batch: int
+    fastest: Statement | None
+    cheapest: Statement | None
+    left_out: tuple[tuple[str, tuple[int, ...]], ...]
+    has_rivals: bool
+    is_sized: bool
+
+
+def headline(outcomes: Sequence[Outcome]) -> Headline:
+    """Return what the rows of one model state."""
+    rows = [
+        TableRow(record, outcome) for outcome in outcomes for record in compare_records([outcome])
+    ]
+    by_chip = _by_chip(row for row in rows if row.record["fits"])
+    fastest = _fastest(by_chip) if by_chip else None
+    cheapest = None
+    if fastest is not None:
+        (best, *_), has_rivals = fastest.leaders, len(by_chip) > 1
+        cheapest = _cheapest(by_chip, best) if has_rivals else _cheapest_alone(by_chip[0], best)
+    short = _by_chip(row for row in rows if _needs_more_chips(row))
+    shardings = [outcome.scenario.sharding for outcome in outcomes]
+    return Headline(
+        model=outcomes[0].scenario.model.id,
+        smallest_batch=min(row.batch for row in rows),
+        fastest=fastest,
+        cheapest=cheapest,
+        left_out=tuple((of[0].chip, tuple(row.batch for row in of)) for of in short),
+        has_rivals=len(by_chip) > 1,
+        is_sized=any(asked.chips is not None or asked.names_ranks for asked in shardings),
+    )
+
+
+def _needs_more_chips(row: TableRow) -> bool:
+    return not row.record["fits"] and row.record["min_chips"] is not None
+
+
+def _by_chip(rows: Iterable[TableRow]) -> list[list[TableRow]]:
+    """Return the rows of each chip, whatever their layouts: a chip is no rival of its own."""
+    by_chip: dict[str, list[TableRow]] = {}
+    for row in rows:
+        by_chip.setdefault(row.chip, []).append(row)
+    return list(by_chip.values())
+
+
+def _at(rows: Iterable[TableRow], batch: int) -> TableRow | None:
+    return next((row for row in rows if row.batch == batch), None)
+
+
+def _are_level(best: TableRow, row: TableRow, figure: Figure) -> bool:
+    return bool(is_level(independent_ratio(over=best.figure(figure), under=row.figure(figure))))
+
+
+def _fastest(by_chip: Sequence[Sequence[TableRow]]) -> Statement:
+    """Return the fastest row, next to the fastest of the other chips, at its batch where possible.
+
+    Of rows that print the same speed it is the one at the batch that suits the next chip best.
+    """
+    first, *rivals = sorted(by_chip, key=lambda rows: -_fastest_rows(rows)[0].speed.expected)
+    batches = [row.batch for rows in rivals[:1] for row in reversed(_fastest_rows(rows))]
+    candidates = _fastest_rows(first)
+    best = next(filter(None, (_at(candidates, batch) for batch in batches)), candidates[-1])
+    level: list[TableRow] = []
+    others: list[TableRow] = []
+    for rows in rivals:
+        shown = [*filter(None, [_at(rows, best.batch)]), _fastest_rows(rows)[-1]]
+        equals = [row for row in shown if _are_level(best, row, "speed")]
+        level += equals[:1]
+        others += [] if equals else shown[:1]
+    rival = next((r for r in others if r.batch == best.batch and r.chips >= best.chips), None)
+    comparison = Comparison("speed", best, rival) if rival and not level else None
+    return Statement("speed", (best, *level), tuple(others), comparison)
+
+
+def _fastest_rows(rows: Sequence[TableRow]) -> list[TableRow]:
+    """Return all rows that print the highest speed, the largest batch last."""
+    top_speed = number(max(float(row.speed.expected) for row in rows))
+    same = [row for row in rows if number(float(row.speed.expected)) == top_speed]
+    return sorted(same, key=lambda row: row.batch)
+
+
+def _cheapest_row(rows: Iterable[TableRow]) -> TableRow:
+    return min(rows, key=lambda row: (row.price, -row.speed.expected))
+
+
+def _cheapest_alone(rows: Sequence[TableRow], fastest: TableRow) -> Statement | None:
+    """Return the cheapest row of the only chip, if it is clearly cheaper than the fastest."""
+    if fastest.price is None:
+        return None
+    cheapest = _cheapest_row(rows)
+    return None if _are_level(fastest, cheapest, "cost") else Statement("cost", (cheapest,))
+
+
+def _cheapest(by_chip: Sequence[Sequence[TableRow]], fastest: TableRow) -> Statement | None:
+    """Return the cheapest row of each chip, and a ratio of two chips at equal batch.
+
+    Next to the cheapest chip stands the fastest, or else the next cheapest.
+    """
+    priced = [rows for rows in by_chip if rows[0].price is not None]
+    if not priced:
+        return None
+    first, *rivals = sorted(priced, key=lambda rows: _cheapest_row(rows).cost.expected)
+    best, rows_of = _cheapest_row(first), {rows[0].chip: rows for rows in rivals}
+    least = [_cheapest_row(rows) for rows in rivals]
+    level = [row for row in least if _are_level(best, row, "cost")]
+    others = [row for row in least if row not in level]
+    against = next((row for row in others if row.chip == fastest.chip), next(iter(others), None))
+    comparison = None
+    if against is not None:
+        preferred = (against.batch, best.batch)
+        comparison = _compare_cost(rows_of[against.chip], first, preferred)
+    return Statement("cost", (best, *level), tuple(others), comparison)
+
+
+def _compare_cost(
+    over: Sequence[TableRow], under: Sequence[TableRow], preferred: Iterable[int]
+) -> Comparison | None:
+    """Return the cost of one chip over another's at a batch for which both have a row."""
+    shared = sorted({row.batch for row in over} & {row.batch for row in under}, reverse=True)
+    for batch in (*preferred, *shared):
+        one, other = _at(over, batch), _at(under, batch)
+        if one is not None and other is not None:
+            return Comparison("cost", one, other)
+    return None
