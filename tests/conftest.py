@@ -23,7 +23,7 @@ if sys.platform == "win32":  # these need bash, signals, pipes or symbolic links
     collect_ignore = [
         f"test_{name}.py"
         for name in (
-            *("action", "check_fuzz", "cli", "ends", "fuzz", "hostile_names", "new"),
+            *("action", "check_fuzz", "check_fixes", "cli", "ends", "fuzz", "hostile_names", "new"),
             *("places", "readme"),
         )
     ] + ["test_sweep_files.py"]

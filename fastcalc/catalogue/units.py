@@ -93,7 +93,10 @@ def parse_quantity(text: object, dimension: str) -> float:
             f"'{short}' is {_A.get(home, f'a {home}')}, not {name}: {hint}", "UN003"
         )
     if unit not in units:
-        hint = did_you_mean(unit, units, hint)
+        same = next((known for known in units if is_same_unit(unit, known)), None)
+        hint = f"did you mean '{same}'?" if same else did_you_mean(unit, units, hint)
+        if unit.replace("b", "B") in units:
+            hint = f"a small b is a bit; write bytes, such as '{EXAMPLES[dimension]}'"
         sentence = f"'{unit}' is not a unit of {dimension} that fastcalc knows: {hint}"
         raise QuantityError(sentence, "UN002")
     value = number * units[unit]
@@ -101,6 +104,19 @@ def parse_quantity(text: object, dimension: str) -> float:
         sentence = f"{written!r} is not {name} that exists: it must be finite and positive"
         raise QuantityError(sentence, "UN004")
     return value
+
+
+_RATE = re.compile(r"([kMGTPE]i?)?(B|b|FLOP|OP)\s*(?:/|per|p)?\s*s(?:ec)?")
+
+
+def is_same_unit(unit: str, known: str) -> bool:
+    """Whether a unit is a known rate in another spelling, prefix and letter case alike.
+
+    >>> is_same_unit("TBps", "TB/s"), is_same_unit("Gb", "GB"), is_same_unit("ps", "s")
+    (True, False, False)
+    """
+    rates = _RATE.fullmatch(unit), _RATE.fullmatch(known)
+    return bool(rates[0] and rates[1] and rates[0].groups() == rates[1].groups())
 
 
 def dimension_of(text: str) -> tuple[str, str]:

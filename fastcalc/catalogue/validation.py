@@ -1,13 +1,23 @@
 """A document to its entry, and the schema's errors to faults with file, line and column."""
 
 import re
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from fastcalc.catalogue.corrections import (
+    class_at,
+    classes_in,
+    fitting_renames,
+    key_meant,
+    keys_of,
+    value_meant,
+)
 from fastcalc.catalogue.faults import MOST, Fault
 from fastcalc.catalogue.reader import Document, Path_
 from fastcalc.catalogue.schema import Entry
@@ -38,52 +48,76 @@ def validate(document: Document, schema: type[AnyEntry]) -> tuple[AnyEntry | Non
             document.entries[schema] = schema.model_validate(document.data)
         return document.entries[schema], []
     except ValidationError as error:
-        errors = error.errors(include_url=False, include_context=True)[:MOST]
-        placed = []
-        for detail in errors:
-            kind, cause = detail["type"], detail.get("ctx", {}).get("error")
-            # Steps that pydantic adds for unions are dropped: those in the file are kept.
-            path: Path_ = ()
-            for step in detail["loc"][:-1]:
-                longer = (*path, step)
-                path = longer if longer in document.values or longer in document.keys else path
-            path = (*path, *detail["loc"][-1:])
-            # A default that follows from a field which is wrong itself is no other fault.
-            if kind == "default_factory_not_called" or document.is_refused(path):
-                continue
-            rule = _RULES.get(kind, "ST017" if kind in _WANTED else "ST018")
-            is_of_value = kind == "value_error" and (*path, "value") in document.values
-            place = (*path, "value") if is_of_value else path
-            mark = document.mark(place, key=kind == "extra_forbidden")
-            if isinstance(cause, QuantityError):
-                rule = cause.rule
-            elif kind == "value_error":
-                says = (rule_id for words, rule_id in _OF_SENTENCES if re.search(words, str(cause)))
-                rule = next(says, "ST018")
-            sentence = " ".join(_sentence(document, path, detail, schema).split())
-            replacement = _replacement(document.at(*place), path, sentence)
-            placed.append(Fault(rule, document.file, *mark, sentence, replacement=replacement))
-        placed.sort(key=lambda fault: (fault.rule != "ST015", fault.line, fault.column))
-        # Of the key that a misspelt one stands for, nothing more is said.
-        misspelt = [_MISSPELT.search(fault.message) for fault in placed if fault.rule == "ST015"]
-        keys = [f"{match[1]}.{match[2]}" if match[1] else match[2] for match in misspelt if match]
-        meant = {f"'{key}' is missing" for key in keys}
-        return None, [fault for fault in placed if fault.message not in meant]
+        details = error.errors(include_url=False, include_context=True)[:MOST]
+    placed = [
+        (path, _fault(document, path, detail, schema))
+        for detail in details
+        # A default that follows from a field which is wrong itself is no other fault.
+        if detail["type"] != "default_factory_not_called"
+        and not document.is_refused(path := _path_of(document, detail["loc"]))
+    ]
+    faults = _with_right_keys(document, placed, schema)
+    faults.sort(key=lambda fault: (fault.rule != "ST015", fault.line, fault.column))
+    # Of the key that a misspelt one stands for, nothing more is said.
+    misspelt = [_MISSPELT.search(fault.message) for fault in faults if fault.rule == "ST015"]
+    keys = [f"{match[1]}.{match[2]}" if match[1] else match[2] for match in misspelt if match]
+    meant = {f"'{key}' is missing" for key in keys}
+    return None, [fault for fault in faults if fault.message not in meant]
 
 
 _MISSPELT = re.compile(r"(?: in (\S+))?; did you mean '([^']+)'\?$")
-_MEANT = re.compile(r"'([^']+)' is .*did you mean '([^']+)'\?$")
 
 
-def _replacement(value: object, path: Path_, sentence: str) -> tuple[str, str] | None:
-    """Return the text in the file that a sentence knows a better one for, and that."""
-    if sentence.startswith("unknown key"):
-        match = _MISSPELT.search(sentence)
-        return (str(path[-1]), match[2]) if match else None
-    match = _MEANT.search(sentence)
-    if match is None or not isinstance(value, str) or match[1] not in value:
-        return None
-    return value, value.replace(match[1], match[2])
+def _path_of(document: Document, steps: tuple[int | str, ...]) -> Path_:
+    """Return the path of a fault; steps that pydantic adds for unions are dropped."""
+    path: Path_ = ()
+    for step in steps[:-1]:
+        longer = (*path, step)
+        path = longer if longer in document.values or longer in document.keys else path
+    return (*path, *steps[-1:])
+
+
+def _fault(document: Document, path: Path_, detail: Any, schema: type[BaseModel]) -> Fault:
+    """Return an error of the schema with its rule, its place and a sentence."""
+    kind, cause = detail["type"], detail.get("ctx", {}).get("error")
+    rule = _RULES.get(kind, "ST017" if kind in _WANTED else "ST018")
+    is_of_value = kind == "value_error" and (*path, "value") in document.values
+    place = (*path, "value") if is_of_value else path
+    mark = document.mark(place, key=kind == "extra_forbidden")
+    if isinstance(cause, QuantityError):
+        rule = cause.rule
+    elif kind == "value_error":
+        says = (rule_id for words, rule_id in _OF_SENTENCES if re.search(words, str(cause)))
+        rule = next(says, "ST018")
+    sentence = " ".join(_sentence(document, path, detail, schema).split())
+    value = document.at(*place) if place in document.values else None
+    meant = value_meant(value, sentence)
+    replacement = None if meant is None else (str(value), meant)
+    return Fault(rule, document.file, *mark, sentence, replacement=replacement)
+
+
+def _with_right_keys(
+    document: Document, placed: Sequence[tuple[Path_, Fault]], schema: type[BaseModel]
+) -> list[Fault]:
+    """Attach the right key to each fault of a key that can mean no other."""
+    renames = {
+        path: key
+        for path, fault in placed
+        if fault.rule == "ST015" and path in document.keys
+        if (key := _key_meant(document, path, schema)) is not None
+        if (*path[:-1], key) not in document.keys
+    }
+    fitting = fitting_renames(document.data, schema, renames) if renames else {}
+    return [
+        replace(fault, replacement=(str(path[-1]), fitting[path])) if path in fitting else fault
+        for path, fault in placed
+    ]
+
+
+def _key_meant(document: Document, path: Path_, schema: type[BaseModel]) -> str | None:
+    """Find the key that an unknown one is a slip away from, whether or not that is given, too."""
+    around = class_at(schema, document.data, path[:-1])
+    return key_meant(str(path[-1]), keys_of(around)) if around else None
 
 
 _RULES = {"missing": "ST016", "extra_forbidden": "ST015", "literal_error": "ST018"}
@@ -107,12 +141,8 @@ def _sentence(document: Document, path: Path_, fault: Any, schema: type[BaseMode
         return f"'{name}' is missing"
     if kind == "extra_forbidden":
         key, parent = shown(path[-1]), path[:-1]
-        stated = set(document.at(*parent))
-        near = next(
-            (candidate for candidate in _near(key, schema) if candidate not in stated), None
-        )
         where = f" in {dotted(parent)}" if parent else ""
-        return f"unknown key '{key}'{where}" + (f"; did you mean '{near}'?" if near else "")
+        return f"unknown key '{key}'{where}" + _hint_of_key(document, path, schema)
     if kind == "value_error":
         text = str(fault["ctx"]["error"])
         return f"{name}: {text}" if path else text
@@ -131,19 +161,10 @@ def _sentence(document: Document, path: Path_, fault: Any, schema: type[BaseMode
         is_number = kind == "string_type" and isinstance(value, (int, float))
         hint = f': write it in quotes, "{value}"' if is_number else ""
         if type_name.startswith("a mapping") and isinstance(value, (str, int, float)):
-            inside = _inside(value, _class_at(schema, path))
+            inside = _inside(value, class_at(schema, document.data, path))
             hint = f": write {{{inside}}}" if inside else ""
         return f"{name}: {_shown(value, fault)!r} should be {type_name}{hint}"
     return f"{name}: {fault['msg'][:1].lower()}{fault['msg'][1:]}"
-
-
-def _class_at(schema: type[BaseModel] | None, path: Path_) -> type[BaseModel] | None:
-    """Return the class of what a path leads to, where it is one alone."""
-    for step in path:
-        field = schema.model_fields.get(str(step)) if schema else None
-        classes = _classes(field.annotation) if field else []
-        schema = classes[0] if len(classes) == 1 else None
-    return schema
 
 
 def _inside(value: object, schema: type[BaseModel] | None) -> str | None:
@@ -158,10 +179,20 @@ def _inside(value: object, schema: type[BaseModel] | None) -> str | None:
             with suppress(QuantityError):
                 QuantityReader(kind).si(value)
                 return f"{name}: {shown(value)}"
-        for part in [] if kind else _classes(schema.model_fields[name].annotation):
+        for part in [] if kind else classes_in(schema.model_fields[name].annotation):
             if inside := _inside(value, part):
                 return f"{name}: {{{inside}}}"
     return None
+
+
+def _hint_of_key(document: Document, path: Path_, schema: type[BaseModel]) -> str:
+    """Return what an unknown key may mean, to end a sentence with."""
+    parent, meant = path[:-1], _key_meant(document, path, schema)
+    if meant is not None and (*parent, meant) in document.keys:
+        return f"; '{meant}' is given, too: take one of them out"
+    likely = [meant] if meant else _near(shown(path[-1]), schema)
+    near = next((name for name in likely if (*parent, name) not in document.keys), None)
+    return f"; did you mean '{near}'?" if near else ""
 
 
 def _shown(value: object, fault: Any) -> str:
@@ -188,11 +219,5 @@ def _near(key: str, schema: type[BaseModel]) -> list[str]:
         visited.add(model)
         names |= set(model.model_fields) - {"si", "text"}
         for field in model.model_fields.values():
-            waiting += _classes(field.annotation)
+            waiting += classes_in(field.annotation)
     return get_close_matches(key, names, n=len(names), cutoff=0.6)
-
-
-def _classes(annotation: Any) -> list[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    return [cls for part in getattr(annotation, "__args__", ()) for cls in _classes(part)]

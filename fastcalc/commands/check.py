@@ -39,16 +39,16 @@ def run(request: CheckFiles) -> int:
     policy = policy_of(request)
     report = _checked(request, policy)
     if request.fix:
-        texts = corrected(report.faults)
-        count = sum(fault.replacement is not None for fault in report.faults)
+        files = corrected(report.faults)
+        count = sum(file.faults for file in files)
         if not request.yes:
-            output.write(diff(texts), request.out)
+            output.write_data(diff(files), request.out)
             can_be = f"{many(count, 'fault')} can be corrected; {option('yes')} does it"
             output.warn([can_be if count else "no fault can be corrected"])
             return 0 if report.is_clean else 1
-        for path, (_, text) in texts.items():
-            output.write(text, path, rewrite=True)
-        output.warn([f"{many(len(texts), 'file')} corrected"])
+        for file in files:
+            output.write_data(file.after, file.path, rewrite=True)
+        output.warn([f"{many(len(files), 'file')} corrected"])
         report = _checked(request, policy)
     writer = _WRITERS.get(request.written_as)
     is_coloured = request.out is None and console.wants_colour()

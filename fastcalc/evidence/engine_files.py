@@ -51,9 +51,9 @@ def rewritten(text: str, engine: Engine, calibration: Calibration) -> str:
         lines.append(line)
     renewed = "\n".join(lines)
     for name, learned in _learned(engine, calibration).items():
-        renewed = re.sub(
-            rf"(?m)^({name}: )[^\r\n]*", lambda key, text=learned: key[1] + text, renewed
-        )
+        stated = re.search(rf"(?m)^{name}: ([^\r\n]*)", renewed)
+        if stated:
+            renewed = renewed[: stated.start(1)] + learned + renewed[stated.end(1) :]
     return renewed
 
 

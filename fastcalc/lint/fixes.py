@@ -1,46 +1,88 @@
-"""Corrections of faults whose messages know the right text."""
+"""Corrections of faults whose messages know the right text, to the byte."""
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable
-from difflib import unified_diff
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import diff_bytes, unified_diff
 from pathlib import Path
 
 from fastcalc.catalogue.faults import Fault
 
+_MARK = b"\xef\xbb\xbf"  # of the order of bytes, which no line and column of a fault counts
+_BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")  # lines of YAML 1.1, as faults count them
 
-def corrected(faults: Iterable[Fault]) -> dict[Path, tuple[str, str]]:
-    """Return the texts of files before and after all replacements that are known."""
+
+@dataclass(frozen=True)
+class CorrectedFile:
+    """A file before and after the corrections of some faults, which change nothing else in it."""
+
+    path: Path
+    before: bytes
+    after: bytes
+    faults: int
+
+
+def corrected(faults: Iterable[Fault]) -> list[CorrectedFile]:
+    """Return the files that known replacements change, by path."""
     by_file: dict[Path, list[Fault]] = defaultdict(list)
     for fault in faults:
         if fault.replacement is not None and fault.line:
             by_file[Path(fault.file)].append(fault)
-    texts = {path: path.read_bytes().decode("utf-8") for path in by_file}
-    pairs = {path: (text, _replaced(text, by_file[path])) for path, text in texts.items()}
-    return {path: (before, after) for path, (before, after) in pairs.items() if before != after}
+    files = (_corrected(path, by_file[path]) for path in sorted(by_file))
+    return [file for file in files if file.faults]
 
 
-def _replaced(text: str, faults: list[Fault]) -> str:
-    lines = text.splitlines(keepends=True)
-    for fault in sorted(faults, key=lambda fault: (fault.line, fault.column), reverse=True):
-        assert fault.replacement is not None
-        written, right = fault.replacement
-        line = lines[fault.line - 1]
-        start = fault.column - 1
-        start += line[start : start + 1] in ("'", '"')
-        if line.startswith(written, start):  # else it is written in another way, as with an escape
-            lines[fault.line - 1] = line[:start] + right + line[start + len(written) :]
-    return "".join(lines)
+def _corrected(path: Path, faults: Sequence[Fault]) -> CorrectedFile:
+    before = path.read_bytes()
+    mark = _MARK if before.startswith(_MARK) else b""
+    text = before.removeprefix(mark).decode(errors="surrogateescape")
+    starts = [0, *(found.end() for found in _BREAK.finditer(text))]
+    spans = sorted(set(filter(None, (_span(text, starts, fault) for fault in faults))))
+    kept = [span for span in spans if not any(_overlap(span, other) for other in spans)]
+    pieces, end = [], 0
+    for start, stop, right in kept:
+        pieces += [text[end:start], right]
+        end = stop
+    after = "".join([*pieces, text[end:]])
+    return CorrectedFile(path, before, mark + after.encode(errors="surrogateescape"), len(kept))
 
 
-def diff(texts: dict[Path, tuple[str, str]]) -> str:
-    """Return the changes of files as a unified diff."""
-    return "".join(
-        line
-        for path, (before, after) in sorted(texts.items())
-        for line in unified_diff(
-            before.splitlines(keepends=True),
-            after.splitlines(keepends=True),
-            f"a/{path.as_posix()}",
-            f"b/{path.as_posix()}",
-        )
-    )
+_Span = tuple[int, int, str]  # where what is replaced begins and ends, and what stands there then
+
+
+def _span(text: str, starts: Sequence[int], fault: Fault) -> _Span | None:
+    """Return what a fault replaces, or None where it is written in another way, as with escapes."""
+    assert fault.replacement is not None
+    written, right = fault.replacement
+    if fault.line > len(starts):
+        return None
+    start = starts[fault.line - 1] + fault.column - 1
+    start += text[start : start + 1] in ("'", '"')
+    return (start, start + len(written), right) if text.startswith(written, start) else None
+
+
+def _overlap(span: _Span, other: _Span) -> bool:
+    return span != other and span[0] < other[1] and other[0] < span[1]
+
+
+def diff(files: Iterable[CorrectedFile]) -> bytes:
+    """Return the changes of files as a unified diff, which ``patch`` and ``git apply`` take."""
+    return b"".join(line for file in files for line in _diff(file))
+
+
+def _diff(file: CorrectedFile) -> Iterator[bytes]:
+    before, after = (re.findall(rb"[^\n]*\n|[^\n]+", text) for text in (file.before, file.after))
+    names = _named("a", file.path), _named("b", file.path)
+    for line in diff_bytes(unified_diff, before, after, *names):
+        yield line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n"
+
+
+def _named(side: str, path: Path) -> bytes:
+    """Return the name of a file as a header has it: quoted as in C where it would end there."""
+    path = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+    name = f"{side}/{path.as_posix().lstrip('/')}".encode(errors="surrogateescape")
+    if re.search(rb'[\x00-\x1f"\\\x7f]', name):
+        escaped = re.sub(rb"[^ !#-\[\]-~]", lambda letter: b"\\%03o" % letter[0][0], name)
+        return b'"' + escaped + b'"'
+    return name + b"\t" * (b" " in name)

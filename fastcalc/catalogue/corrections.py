@@ -1,0 +1,142 @@
+"""Corrections of a file that cannot change what it means: `fastcalc check --fix` writes no others.
+
+A misspelt key has one only where a single key of its mapping is one letter away, stands nowhere in
+that mapping, and takes the value that is there. A format or unit has one where it is spelt in
+another way, as ``FP8`` and ``TBps`` are: ``80 Gb`` may be 10 GB or 80 GB, so a person decides.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from fastcalc.catalogue.formats import is_same_format
+from fastcalc.catalogue.reader import Path_
+from fastcalc.catalogue.schema.quantities import Quantity
+from fastcalc.catalogue.units import is_same_unit
+
+_SHORTEST = 4
+"""Letters of a key that is corrected: of shorter ones several are a letter apart."""
+_MEANT = re.compile(r"'([^']+)' is not a (unit|weight|KV) .*did you mean '([^']+)'\?$")
+
+
+def key_meant(key: str, known: Iterable[str]) -> str | None:
+    """Find the one known key that a misspelt one is a single slip away from, if only one is.
+
+    >>> key_meant("vndor", ["vendor", "name"]), key_meant("fp1", ["fp16", "fp8"])
+    ('vendor', None)
+    """
+    alike = [name for name in known if _letters(name) == _letters(key)]
+    near = alike or [name for name in known if _is_one_slip(_letters(key), _letters(name))]
+    return near[0] if len(near) == 1 else None
+
+
+def _letters(key: str) -> str:
+    return re.sub(r"[\s_.-]", "", key).lower()
+
+
+def _is_one_slip(word: str, known: str) -> bool:
+    """Whether a letter is missing, too many, another or swapped, and no digit differs."""
+    if len(word) < _SHORTEST or re.sub(r"\D", "", word) != re.sub(r"\D", "", known):
+        return False
+    same = 0
+    while same < min(len(word), len(known)) and word[same] == known[same]:
+        same += 1
+    ending, known_ending = word[same:], known[same:]
+    return (
+        ending[1:] in (known_ending, known_ending[1:])
+        or ending == known_ending[1:]
+        or (ending[:2] == known_ending[1::-1] and ending[2:] == known_ending[2:])
+    )
+
+
+def value_meant(value: object, sentence: str) -> str | None:
+    """Spell a format or a unit as files do, where the sentence on the fault names the same one."""
+    match = _MEANT.search(sentence)
+    if match is None or not isinstance(value, str) or value.count(match[1]) != 1:
+        return None
+    is_same = is_same_unit if match[2] == "unit" else is_same_format
+    return value.replace(match[1], match[3]) if is_same(match[1], match[3]) else None
+
+
+def class_at(schema: type[BaseModel], data: Any, path: Path_) -> type[BaseModel] | None:
+    """Find the class of the mapping at a path, where the data leave only one open."""
+    classes = [schema]
+    for step in path:
+        data = _inside(data, step)
+        fields = [cls.model_fields[step] for cls in classes if step in cls.model_fields]
+        if fields and isinstance(step, str):
+            classes = [cls for field in fields for cls in classes_in(field.annotation)]
+        kind = data.get("kind") if isinstance(data, dict) else None
+        if len(classes) > 1 and kind is not None:
+            classes = [cls for cls in classes if _is_of_kind(cls, kind)]
+    return classes[0] if len(classes) == 1 else None
+
+
+def _inside(data: Any, step: str | int) -> Any:
+    """Return what stands at a step of some data, or None."""
+    try:
+        return data[step]
+    except (KeyError, IndexError, TypeError):
+        return None
+
+
+def _is_of_kind(schema: type[BaseModel], kind: object) -> bool:
+    field = schema.model_fields.get("kind")
+    kinds = get_args(field.annotation) if field else ()
+    return not kinds or kind in kinds
+
+
+def classes_in(annotation: Any) -> list[type[BaseModel]]:
+    """List the classes of a schema that an annotation names."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [cls for part in getattr(annotation, "__args__", ()) for cls in classes_in(part)]
+
+
+def keys_of(schema: type[BaseModel]) -> list[str]:
+    """List the keys that a mapping of a class may have."""
+    names = set(schema.model_fields)
+    return sorted(names - {"si", "text"} | {"value"} if schema is Quantity else names)
+
+
+def fitting_renames(
+    data: Any, schema: type[BaseModel], renames: Mapping[Path_, str]
+) -> dict[Path_, str]:
+    """Keep the right keys, by path, that take the value which stands at the wrong one.
+
+    Two keys of a mapping that mean the same are left alone.
+    """
+    targets = Counter((*path[:-1], key) for path, key in renames.items())
+    single = {path: key for path, key in renames.items() if targets[(*path[:-1], key)] == 1}
+    renamed = deepcopy(data)
+    for path, key in sorted(single.items(), key=lambda rename: -len(rename[0])):  # inner ones first
+        mapping = renamed
+        for step in path[:-1]:
+            mapping = mapping[step]
+        mapping[key] = mapping.pop(path[-1])
+    try:
+        schema.model_validate(renamed)
+        return single
+    except ValidationError as error:
+        wrong = {_path_in(renamed, detail["loc"]) for detail in error.errors(include_url=False)}
+    at_fault = {place[:length] for place in wrong for length in range(1, len(place) + 1)}
+    return {path: key for path, key in single.items() if _after(path, single) not in at_fault}
+
+
+def _after(path: Path_, renames: Mapping[Path_, str]) -> Path_:
+    """Return a path after all renames, those of the mappings around it included."""
+    return tuple(renames.get(path[: at + 1], step) for at, step in enumerate(path))
+
+
+def _path_in(data: Any, steps: tuple[int | str, ...]) -> Path_:
+    """Return the steps that stand in the data: those that pydantic adds for unions do not."""
+    path: Path_ = ()
+    for step in steps:
+        inside = _inside(data, step)
+        if inside is not None or (isinstance(data, dict) and step in data):
+            data, path = inside, (*path, step)
+    return path
