@@ -152,7 +152,8 @@ def find(catalogue: Catalogue, typed: "EntryGiven") -> _Entry:
     loaders = _loaders(catalogue)
     for kind, load in loaders.items():
         if catalogue.knows(name, kind):
-            return load(name)
+            entry = load(name)
+            return entry.asked_as([name]) if isinstance(entry, Model) else entry
     if unpublished := service(name):
         raise InputError(unpublished.refusal)
     near = catalogue.near(name, *loaders)

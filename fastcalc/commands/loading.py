@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast, get_args
 from fastcalc.catalogue.difference import changes
 from fastcalc.catalogue.kinds import SCHEMAS, Kind
 from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware, Model, Parameters
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS, STARTED_WITH
 from fastcalc.catalogue.schema.hardware import Terms
@@ -114,13 +115,22 @@ def models_of(
 ) -> list[Model]:
     """Return the models that the user names, or the one taken where none is named."""
     models: list[Model] = []
+    asked: list[list[str]] = []
     for name in names or DEFAULT_MODELS:
         model = entries.model(name)
-        models += [] if model in models else [model]  # by another name
+        if model not in models:
+            models.append(model)
+            asked.append([])
+        asked[models.index(model)].append(as_text(name))
         if entries.is_configuration(name):  # how it was read
             notes += [f"{model.id}: {note}" for note in model.notes]
     entries.refuse_idle_changes("models", models)
-    return models
+    return [_asked_as(model, tuple(typed)) for model, typed in zip(models, asked, strict=True)]
+
+
+@once
+def _asked_as(model: Model, names: tuple[str, ...]) -> Model:
+    return model.asked_as(names)
 
 
 def chips_of(

@@ -197,7 +197,7 @@ def too_large(place: CachedDeployment) -> str:
 def _sentence(answer: CacheAnswer) -> str:
     """Say what is found in the chips' memory, and in the largest tier."""
     _, near, *behind = answer.tiers
-    model, last = answer.place.location.scenario.model.id, behind[-1]
+    model, last = answer.place.location.scenario.model.asked_name, behind[-1]
     return (
         f"{near.name} of {answer.chips} keeps {number(near.hit * 100)} % of {model}'s prompt "
         f"tokens at hand; {size(last.size)} would keep {number(last.hit * 100)} %, and carry "

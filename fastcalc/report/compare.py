@@ -101,7 +101,7 @@ def parts(
 def heading(outcome: Outcome) -> str:
     """Return what is compared: the model in its formats, and the traffic."""
     work, traffic = outcome.placement.work, outcome.scenario.traffic
-    name = outcome.scenario.model.name
+    name = outcome.scenario.model.heading
     active = ""
     if work.active_parameters < work.total_parameters:
         active = f", {parameters(work.active_parameters)} active"

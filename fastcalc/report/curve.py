@@ -248,7 +248,7 @@ def parts(study: Study, cost: float, width: int, *, is_ascii: bool) -> list[Part
     """Return heading, table, chart and notes."""
     scenario = study.engines[0].space.scenario
     heading = (
-        f"{scenario.model.id} on {study.chips} chip{'s' if study.chips > 1 else ''}: what "
+        f"{scenario.model.asked_name} on {study.chips} chip{'s' if study.chips > 1 else ''}: what "
         f"{study.speedup:g}x the speed of each user costs by a smaller batch alone"
     )
     shown = record_tables.table(table(study, cost), rows(study), width)

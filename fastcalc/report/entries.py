@@ -294,7 +294,7 @@ def engine_parts(engine: Engine) -> list[Part]:
 def model_parts(model: Model, weights: str | None, kv: str | None) -> list[Part]:
     """Return a model as tables: what it weighs, what a token costs, and its blocks."""
     work = workload(model, weights, kv)
-    page: list[Part] = [Title(model.id, model.name), "", _counts(work)]
+    page: list[Part] = [Title(model.asked_name, model.heading), "", _counts(work)]
     if model.blocks:
         rows = []
         for place, block in enumerate(model.blocks):

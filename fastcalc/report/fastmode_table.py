@@ -183,7 +183,7 @@ def _sentence(answer: Answer) -> str:
     if _start(answer):
         users += f", all that memory holds ({number(answer.asked_start or 0.0)} was asked for)"
     begun = (
-        f"{today.scenario.model.id} on {chips:,} {today.scenario.hardware.id}, "
+        f"{today.scenario.model.asked_name} on {chips:,} {today.scenario.hardware.id}, "
         f"{number(speed)} tokens/s for {users}, to {number(answer.speed)} "
         f"({number(answer.speed / speed)}x)"
     )

@@ -92,7 +92,7 @@ def _what(location: Location) -> tuple[str, str, str]:
 def _heading(location: Location) -> str:
     work, traffic = location.placement.work, location.scenario.traffic
     return (
-        f"{work.model.name}: {parameters(work.total_parameters)} parameters; weights "
+        f"{work.model.heading}: {parameters(work.total_parameters)} parameters; weights "
         f"{work.weight_format} {size(work.weight_bytes)}; KV cache {work.kv_format} "
         f"{size(float(work.cache_bytes(traffic.reserved)))} for the "
         f"{traffic.reserved:,.0f} tokens reserved a sequence"
@@ -100,7 +100,7 @@ def _heading(location: Location) -> str:
 
 
 def _verdict(members: Sequence[Location]) -> str:
-    model = members[0].scenario.model.id
+    model = members[0].scenario.model.asked_name
     batch = min(location.scenario.batches[0] for location in members)
     at_batch = [location for location in members if location.scenario.batches[0] == batch]
     by_verdict = {

@@ -135,7 +135,7 @@ def _limit_note(solution: Solution) -> str | None:
 def _sentence(solutions: Sequence[Solution]) -> str:
     """Say what chips hold: of few each, of many the least and the most."""
     scenario, unknown = solutions[0].location.scenario, solutions[0].unknown
-    model, tokens = scenario.model.id, f"{scenario.traffic.longest:,.0f} tokens"
+    model, tokens = scenario.model.asked_name, f"{scenario.traffic.longest:,.0f} tokens"
     batches = sorted({min(solution.location.scenario.batches) for solution in solutions})
     users = f"{listed([f'{batch:,}' for batch in batches])} user{'s' * (batches != [1])} of {model}"
     holding = [solution for solution in solutions if solution.certain]

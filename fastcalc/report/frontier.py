@@ -114,7 +114,7 @@ def verdict(points: Sequence[FrontierPoint]) -> str:
     """Say who is cheapest, who is fastest, and up to which speed each chip is cheapest."""
     slow, fast = points[0], points[-1]
     gives = "gives" if slow.outcome.placement.layout.chips == 1 else "give"
-    model = slow.outcome.scenario.model.id
+    model = slow.outcome.scenario.model.asked_name
     sentence = f"{model}: {_named(slow)} {gives} each user {_offer(slow)} a million output tokens"
     if len(points) == 1:
         return f"{sentence}, and nothing tried is faster or cheaper."

@@ -149,7 +149,7 @@ def headline(outcomes: Sequence[Outcome]) -> Headline:
     short = _by_chip(row for row in rows if _needs_more_chips(row))
     shardings = [outcome.scenario.sharding for outcome in outcomes]
     return Headline(
-        model=outcomes[0].scenario.model.id,
+        model=outcomes[0].scenario.model.asked_name,
         smallest_batch=min(row.batch for row in rows),
         fastest=fastest,
         cheapest=cheapest,

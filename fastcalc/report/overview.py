@@ -59,7 +59,7 @@ def heading(outcomes: Sequence[Outcome]) -> str:
     """
     work = outcomes[0].placement.work
     model_text = (
-        f"{outcomes[0].scenario.model.name}: {parameters(work.total_parameters)} parameters, "
+        f"{outcomes[0].scenario.model.heading}: {parameters(work.total_parameters)} parameters, "
         f"{work.weight_format} {size(work.weight_bytes)}"
     )
     return f"{model_text}; {case(outcomes)}"

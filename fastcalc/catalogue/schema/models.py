@@ -1,6 +1,7 @@
 """What a model file may hold: the whole shape, or the minimum that is published."""
 
 import re
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -286,6 +287,32 @@ class Model(Entry):
     active_experts: Whole | None = None
     notes: list[str] = []
     excused: Excuses = {}
+    _asked_as: tuple[str, ...] = ()
+
+    def asked_as(self, names: Iterable[str]) -> "Model":
+        """Return the same by the names that a user asks for; an alias may be another model's."""
+        own = {name.lower(): name for name in (self.id, *self.aliases)}
+        asked = [own[name.lower()] for name in names if name.lower() in own]
+        if all(name == self.id for name in asked):
+            return self
+        copy = self.model_copy()
+        copy._asked_as = tuple(asked)
+        return copy
+
+    @property
+    def asked_name(self) -> str:
+        """The id or alias that a user asks for: what a sentence calls the model."""
+        return self._asked_as[0] if self._asked_as else self.id
+
+    @property
+    def heading(self) -> str:
+        """The name, or those of the aliases that a user asks for, and the name of their shape."""
+        if not self._asked_as:
+            return self.name
+        printed = {alias: self.repositories.get(alias, alias) for alias in self._asked_as}
+        names = printed | dict.fromkeys([self.id] * (self.id in printed), self.name)
+        asked = " and ".join(name.rpartition("/")[2] for name in names.values())
+        return asked if self.id in names else f"{asked} (same shape as {self.name})"
 
     @property
     def is_minimal(self) -> bool:

@@ -40,7 +40,7 @@ def hits(answers: Sequence[CacheAnswer]) -> Chart:
         name = f"tiers of {answer.chips}"
         series.append(Series(name, tier_sizes / 1e9, 100.0 * shares, place, "points", tips=tips))
     axis, upward = axes(series, "size of the cache [GB]", "prompt tokens found [%]", (10, 0))
-    model = answers[0].place.location.scenario.model.name
+    model = answers[0].place.location.scenario.model.heading
     more = [f"drawn are {MOST // 2} kinds of chips; {option('on')} names which"]
     notes = ["of all chips together, as a cache that keeps what was used last finds them"]
     notes += more * (len(answers) > MOST // 2)

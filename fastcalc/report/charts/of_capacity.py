@@ -38,7 +38,7 @@ def context(scenarios: Sequence[Scenario]) -> Chart:
             unfit.append(f"{' '.join(filter(None, [chip, described]))} holds none of them")
         elif len(series) < MOST:
             series.append(line)
-    models = dict.fromkeys(scenario.model.name for scenario in scenarios)
+    models = dict.fromkeys(scenario.model.heading for scenario in scenarios)
     formats = ""
     if not any(varied[2:]):
         weights, cache = next(iter(lines))[2:]

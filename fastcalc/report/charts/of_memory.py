@@ -37,7 +37,7 @@ def memory(locations: Sequence[Location]) -> Chart:
     batches = sorted({min(location.scenario.batches) for location in locations})
     at_batch = listed([f"{count:,}" for count in batches])
     first = locations[0].scenario
-    case = f"{first.model.name}, {first.work.weight_format}, batch {at_batch}"
+    case = f"{first.model.heading}, {first.work.weight_format}, batch {at_batch}"
     deployments = ", ".join(drawn) if len(drawn) <= FEW else f"{len(drawn)} deployments"
     every = f"each bar is one chip of {deployments}; its whole is what may be filled"
     return Chart(

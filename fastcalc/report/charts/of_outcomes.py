@@ -324,7 +324,7 @@ def _left_out(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 def title_of(outcomes: Sequence[Outcome], kind: str) -> str:
     """Return a kind of chart, and of which models, formats and requests it is."""
-    models = list(dict.fromkeys(outcome.scenario.model.name for outcome in outcomes))
+    models = list(dict.fromkeys(outcome.scenario.model.heading for outcome in outcomes))
     chips = {outcome.scenario.hardware.id for outcome in outcomes}
     formats = dict.fromkeys(outcome.placement.work.weight_format for outcome in outcomes)
     where = f" on {chips.pop()}" if len(chips) == 1 < len(models) else ""

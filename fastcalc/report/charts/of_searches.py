@@ -55,7 +55,7 @@ def frontiers(
         series += ranged(marked_name(points[0].outcome), place, usd, (middle, bounds, *ends), tips)
     scenario = scenarios[0]
     title = (
-        f"Speed and price: {scenario.model.name}, prompt {scenario.traffic.prompt:,.0f}, output "
+        f"Speed and price: {scenario.model.heading}, prompt {scenario.traffic.prompt:,.0f}, output "
         f"{scenario.traffic.output:,.0f} tokens"
     )
     notes = ["each point is a layout and a batch that no other of its chip beats in both"]

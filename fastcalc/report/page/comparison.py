@@ -50,7 +50,7 @@ def document(outcomes: Sequence[Outcome], command: str) -> str:
             f"{len(records):,} rows are more than the {MOST_ROWS} of a page; compare fewer, or "
             "write csv or xlsx"
         )
-    models = ", ".join(dict.fromkeys(outcome.scenario.model.name for outcome in outcomes))
+    models = ", ".join(dict.fromkeys(outcome.scenario.model.heading for outcome in outcomes))
     chips = ", ".join(dict.fromkeys(outcome.scenario.hardware.id for outcome in outcomes))
     has_fit = any(outcome.estimate.fits.any() for outcome in outcomes)
     verdict = [*_verdict(outcomes)]

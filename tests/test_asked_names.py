@@ -1,0 +1,44 @@
+"""A model that is asked for by an alias goes by that name, not by the one whose shape it has."""
+
+import pytest
+
+from fastcalc.catalogue.store import Catalogue
+from tests.helpers import run_once, words
+
+CATALOGUE = Catalogue()
+ALIASES = [
+    (name, alias) for name in CATALOGUE.names("models") for alias in CATALOGUE.model(name).aliases
+]
+
+
+@pytest.mark.parametrize(
+    ("command", "start"),
+    [
+        ("compare kimi-k2.6 --on b200", " Kimi-K2.6 (same shape as Kimi K2.5): 1,026B parameters"),
+        ("compare KIMI-k2.6 --on b200 --wide", " Kimi-K2.6 (same shape as Kimi K2.5): "),
+        ("fit kimi-k2.6 --on b200", "At batch 1 kimi-k2.6 fits on four b200"),
+        ("fit kimi-k2.6 --on b200 --solve users", " of kimi-k2.6"),
+        ("frontier kimi-k2.6 --on b200 --max-chips 8", "kimi-k2.6: "),
+        ("fastmode kimi-k2.6 --on b200 --batch 8 --speedup 2", "kimi-k2.6 on 4 b200, "),
+        ("show kimi-k2.6", "kimi-k2.6 Kimi-K2.6 (same shape as Kimi K2.5)"),
+        ("compare deepseek-r1 --on b200", " DeepSeek-R1: 671B"),
+        ("compare deepseek-v3 deepseek-r1 --on b200", " DeepSeek-V3 and DeepSeek-R1: 671B"),
+        (
+            "compare llama-3.3-70b --on b200",
+            " Llama-3.3-70B-Instruct (same shape as Llama 3.1 70B)",
+        ),
+    ],
+)
+def test_a_model_is_headed_by_the_name_that_was_asked_for(command, start, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    ran = run_once(*command.split(), capsys=capsys, monkeypatch=monkeypatch)
+    assert start in words(ran.out)
+
+
+@pytest.mark.parametrize(("name", "alias"), ALIASES)
+def test_every_alias_is_in_its_heading(name, alias):
+    """Records keep the id; a heading has the alias, in the capitals of its repository if known."""
+    model = CATALOGUE.model(alias).asked_as([alias])
+    assert (model.id, model.asked_name) == (name, alias)
+    printed = model.repositories.get(alias, alias).rpartition("/")[2]
+    assert model.heading == f"{printed} (same shape as {model.name})"
