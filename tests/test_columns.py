@@ -2,14 +2,16 @@
 
 import importlib.util
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from fastcalc import __version__
 from fastcalc.report import dictionary, record_tables
 from fastcalc.report.headings import pick
 from fastcalc.report.records import KEYS
-from tests.helpers import run_once
+from tests.helpers import run, run_once
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -72,6 +74,58 @@ def test_every_key_says_its_unit_and_what_it_is(refresh):
     for columns in refresh.COMMANDS.values():
         assert all(column.unit and column.meaning for column in columns)
         assert len({column.key for column in columns}) == len(columns)
+
+
+PER = {
+    "usd_per_mtok": "USD/Mtok",
+    "g_co2_per_mtok": "g/Mtok",
+    "usd_per_hour": "USD/h",
+    "usd_per_month": "USD/month",
+    "usd_a_month": "USD/month",
+    "kwh_per_month": "kWh/month",
+    "tokens_per_month": "tokens/month",
+    "usd_per_request": "USD/request",
+    "usd_per_gb_month": "USD/GB/month",
+    "joules_per_token": "J/token",
+}
+"""Unit by what a key says."""
+
+
+def test_the_unit_of_a_rate_is_what_its_key_says(refresh):
+    named = set()
+    for columns in refresh.COMMANDS.values():
+        for one in columns:
+            if one.key.endswith(("_change", "_elasticity")):
+                continue
+            for words, unit in PER.items():
+                if words in one.key:
+                    named.add(words)
+                    assert one.unit == unit, one.key
+            if one.unit == "USD":
+                assert not re.search("_per_|_a_", one.key), one.key
+    assert named == PER.keys()
+
+
+DOCUMENTS = {
+    **COMMANDS,
+    "check": ("check", str(DOCS.parent / "hardware" / "wse-3.yaml")),
+    "check --explain": ("check", "--explain", "HW041"),
+    "list": ("list", "engines"),
+    "diff": ("diff", "h100-sxm", "h200-sxm"),
+    "decide": ("decide", "opus", "opus-fast"),
+    "validate": ("validate", str(DOCS / "examples" / "my-runs.csv")),
+}
+
+
+@pytest.mark.parametrize("command", DOCUMENTS)
+def test_json_says_what_wrote_it_and_on_which_day(command, capsys, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1795348800")  # 2026-11-22, noon
+    words = (*DOCUMENTS[command], "--format", "json")
+    first = run(*words, capsys=capsys, monkeypatch=monkeypatch).out
+    document = json.loads(first)
+    assert list(document)[:3] == ["schema", "version", "generated"]
+    assert (document["version"], document["generated"]) == (__version__, "2026-11-22")
+    assert run(*words, capsys=capsys, monkeypatch=monkeypatch).out == first
 
 
 @pytest.mark.parametrize("command", COMMANDS)

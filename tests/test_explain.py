@@ -222,7 +222,7 @@ def test_of_many_batches_a_page_explains_eight_and_json_all(fastcalc):
 
 def test_without_it_nothing_changes(fastcalc):
     document = json.loads(fastcalc("compare", "--on", "h100-sxm", "--format", "json").out)
-    assert set(document) == {"schema", "version", "records", "assumptions"}
+    assert set(document) == {"schema", "version", "generated", "records", "assumptions"}
 
 
 def explained(chip, model, engine, traffic, batches=(1, 7, 300)):

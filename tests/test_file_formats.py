@@ -91,6 +91,30 @@ def test_a_workbook_holds_numbers_units_and_the_dates_of_prices(run, tmp_path):
     assert (tmp_path / "answer.xlsx").read_bytes() == content
 
 
+def test_a_workbook_shows_few_digits_and_keeps_all(run, tmp_path):
+    """Three significant ones as in a table, whole numbers in full; the value has twelve."""
+    openpyxl = pytest.importorskip("openpyxl")
+    run(*COMPARE.split(), "-o", "answer.xlsx")
+    record = json.loads(run(*COMPARE.split(), "--format", "json").out)["records"][0]
+    sheet = openpyxl.load_workbook(tmp_path / "answer.xlsx")["records"]
+    for name, cell in zip(*list(sheet.iter_rows())[:2], strict=True):
+        value = record[name.value]
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            continue
+        assert cell.value == value
+        if isinstance(value, int):
+            assert cell.number_format == "#,##0"
+            continue
+        places = len(cell.number_format.partition(".")[2])
+        shown = float(f"{value:.{places}f}")
+        assert shown == pytest.approx(value, rel=5e-3)
+        assert len(f"{value:.{places}f}".replace(".", "").lstrip("0")) <= max(
+            3, len(f"{value:.0f}")
+        )
+        width = sheet.column_dimensions[cell.column_letter].width
+        assert width < max(len(name.value) + 4, 14)  # the reader says 13 of a group of columns
+
+
 def test_no_cell_of_a_workbook_is_a_formula(run, tmp_path):
     openpyxl = pytest.importorskip("openpyxl")
     name = "'=HYPERLINK(\"http://x\")'"

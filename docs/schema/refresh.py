@@ -24,7 +24,9 @@ INTRODUCTION = """# What a record holds
 Written by `python docs/schema/refresh.py` from the table of columns. JSON, CSV and Parquet have
 these keys in this order. What does not apply is `null` in JSON and empty in CSV: all rates, times
 and prices of a batch that does not fit, for one. `docs/schema/records.schema.json` says the same as
-a JSON Schema.
+a JSON Schema. A JSON document begins with `schema`, the `version` of fastcalc and the day on which
+it was `generated`, which `SOURCE_DATE_EPOCH` sets. A workbook has the last two on its second sheet,
+shows the digits of a table, and keeps all twelve.
 """
 
 
@@ -45,10 +47,11 @@ def records_schema() -> str:
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "What fastcalc prints with --format json",
         "type": "object",
-        "required": ["schema", "version", "records"],
+        "required": ["schema", "version", "generated", "records"],
         "properties": {
             "schema": {"const": SCHEMA},
             "version": {"type": "string"},
+            "generated": {"type": "string", "format": "date"},
             "records": records,
         },
         "definitions": kinds,

@@ -7,11 +7,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastcalc import __version__
 from fastcalc.commands import output
 from fastcalc.mentions import as_flags, written
 from fastcalc.report import console, record_tables
 from fastcalc.report.console import Wording
+from fastcalc.report.envelope import envelope
 from fastcalc.report.headings import TableColumn
 from fastcalc.report.records import SCHEMA, Record
 from fastcalc.requests.groups import Output, OutputFile
@@ -21,9 +21,6 @@ from fastcalc.written import json_text, to_csv
 if TYPE_CHECKING:
     from fastcalc.report.charts.drawing import Chart
 
-
-HEAD = {"schema": SCHEMA, "version": __version__}
-"""What a JSON document of records begins with."""
 
 Page = Callable[[console.Screen], Iterable[console.Part]]
 
@@ -139,7 +136,7 @@ def write(request: Output, answer: CommandAnswer, wording: Wording = as_flags) -
         pieces = [text] if isinstance(text, str) else text
         output.write(map(wording, pieces), request.out)
     elif kind == "json":
-        document = {**HEAD, "records": list(answer.records()), **answer.extra()}
+        document = {**envelope(SCHEMA), "records": list(answer.records()), **answer.extra()}
         output.write(wording(json_text(document)), request.out)
     elif kind == "csv":
         lines = to_csv(map(answer.cells, answer.records()), answer.keys)

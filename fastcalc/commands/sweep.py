@@ -18,7 +18,6 @@ import numpy as np
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Entry
 from fastcalc.commands import loading, output, progress
-from fastcalc.commands.answer import HEAD
 from fastcalc.commands.like import like
 from fastcalc.commands.size import foresee
 from fastcalc.core.scenario import Scenario
@@ -28,6 +27,7 @@ from fastcalc.records.columns import Columns
 from fastcalc.records.evaluated_points import CodedColumn
 from fastcalc.report import records
 from fastcalc.report.console import Wording, is_terminal, output_width, render
+from fastcalc.report.envelope import envelope
 from fastcalc.report.headings import TableColumn, pick
 from fastcalc.report.numbers_as_text import many
 from fastcalc.report.record_tables import table
@@ -214,7 +214,7 @@ def _axes(request: Sweep, notes: list[str]) -> Axes:
 def _show(swept: Combinations) -> None:
     """Write the first points as a table: a terminal has no room for every key of every point."""
     text, points = StringIO(), 0
-    sink = JSONSink(text, HEAD)
+    sink = JSONSink(text, {})
     for grid, columns in solve_all(swept.grids):
         sink.write({**columns, **swept.changed(grid.scenario)}, grid.shape)
         points += grid.size
@@ -248,7 +248,7 @@ def _cell(key: str, record: records.Record) -> str:
 def _sink(kind: str, file: Path | None) -> Iterator[Sink]:
     text: dict[str, Callable[[Any], Sink]] = {
         "csv": CSVSink,
-        "json": lambda stream: JSONSink(stream, HEAD),
+        "json": lambda stream: JSONSink(stream, envelope(records.SCHEMA)),
     }
     if file is None:
         with output.standard_output() as stream:

@@ -148,25 +148,25 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
     ),
     _fitting(
         "usd_per_mtok_input",
-        "USD",
+        "USD/Mtok",
         "price of a million prompt tokens, of the time that they add to served traffic",
         lambda points: points.usd[0],
     ),
     _fitting(
         "usd_per_mtok_output",
-        "USD",
+        "USD/Mtok",
         "price of a million output tokens, of decode alone",
         lambda points: points.usd[1],
     ),
     _fitting(
         "usd_per_mtok_total",
-        "USD",
+        "USD/Mtok",
         "price of a request over its tokens, prompt and output, times a million",
         lambda points: points.usd[2],
     ),
     _fitting(
         "joules_per_token",
-        "J",
+        "J/token",
         "energy of an output token in served traffic, at the power of the chips with host and site",
         "estimate.joules",
     ),
@@ -201,7 +201,9 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "the bound by compute alone",
         "estimate.bound_compute",
     ),
-    Column("usd_per_hour", "USD", "price of all chips for an hour, in use or not", "usd_per_hour"),
+    Column(
+        "usd_per_hour", "USD/h", "price of all chips for an hour, in use or not", "usd_per_hour"
+    ),
 )
 
 LATER: tuple[Column[EvaluatedPoints], ...] = (

@@ -144,7 +144,7 @@ COLUMNS: tuple[Column[Any], ...] = (
     ),
     TableColumn(
         "usd_per_request",
-        "USD",
+        "USD/request",
         "price of the chips for a request, without that of the tier",
         "usd",
         heading=("$ a 1,000", "requests"),
@@ -152,7 +152,7 @@ COLUMNS: tuple[Column[Any], ...] = (
     ),
     TableColumn(
         "break_even_usd_per_gb_month",
-        "USD",
+        "USD/GB/month",
         "price of a GB of the tier for a month below which it pays, against the chips' own memory; "
         "null where it carries no more",
         "break_even",

@@ -84,7 +84,7 @@ COLUMNS: tuple[Column[CurveStart], ...] = (
     Column("layout", "text", "that cut", lambda start: start.before if start.speed > 0.0 else None),
     Column(
         "usd_per_mtok_output",
-        "USD",
+        "USD/Mtok",
         "at the start",
         lambda start: _usd(start, start.batch, start.speed),
     ),
@@ -109,7 +109,7 @@ COLUMNS: tuple[Column[CurveStart], ...] = (
     ),
     Column(
         "end_usd_per_mtok_output",
-        "USD",
+        "USD/Mtok",
         "with it",
         lambda start: _usd(start, start.smaller_batch, start.faster),
     ),

@@ -159,7 +159,7 @@ COLUMNS: tuple[Column[Row], ...] = (
     _offered("tokens_per_s", "tokens/s", "of one stream", "speed"),
     _offered("lead_ms", "ms", "time to first token; 0 where it is not counted", "lead", 1e3),
     _offered("round_trip_ms", "ms", "way there and back of a call", "round_trip", 1e3),
-    _offered("usd_per_mtok_output", "USD", "price of a million tokens out", "price"),
+    _offered("usd_per_mtok_output", "USD/Mtok", "price of a million tokens out", "price"),
     Column(
         "step_success",
         "share",
@@ -183,7 +183,7 @@ COLUMNS: tuple[Column[Row], ...] = (
     _of("total_usd_to_success", "USD", "with the user's time", "prospect.total"),
     _of("busy_sessions", "number", "from which on speed is idle", "prospect.busy_sessions"),
     _of("successes_a_month", "number", "in its hours and dollars", "prospect.month"),
-    _of("usd_a_month", "USD", "of tokens and plan", "prospect.month_usd"),
+    _of("usd_a_month", "USD/month", "of tokens and plan", "prospect.month_usd"),
     Column("wins", "yes or no", "whether it wins", lambda row: winner(row.decision) is row.option),
     Column("window_ms", "ms", "the gap that is asked about", lambda row: row.gap * 1e3),
     Column("window_tokens", "number", "tokens that fit it", "window_tokens"),

@@ -54,7 +54,7 @@ COLUMNS: tuple[TableColumn, ...] = (
     ),
     TableColumn(
         "usd_per_mtok_output",
-        "USD",
+        "USD/Mtok",
         "of a million output tokens after it",
         lambda factor: factor.after.usd and float(factor.after.usd[1][0]),
         ("$/Mtok", "output"),

@@ -10,6 +10,7 @@ from fastcalc.lint.rule import Rule
 from fastcalc.lint.run import Report
 from fastcalc.mentions import flag
 from fastcalc.report.console import word_list
+from fastcalc.report.envelope import envelope
 from fastcalc.report.numbers_as_text import many
 from fastcalc.written import Clean, json_text, line, visible
 
@@ -65,7 +66,7 @@ def _skipped(report: Report) -> str:
 def as_json(report: Report) -> str:
     """Return one JSON document with a record for each fault."""
     document: dict[str, object] = {
-        "schema": SCHEMA,
+        **envelope(SCHEMA),
         "files": report.files,
         "clean": report.is_clean,
         "strict": report.strict,
@@ -173,7 +174,7 @@ def rules_json(rules: Sequence[Rule]) -> str:
     records = [
         {key: getattr(rule, key) for key in keys} | {"kinds": sorted(rule.kinds)} for rule in rules
     ]
-    return json_text({"schema": SCHEMA, "records": records})
+    return json_text({**envelope(SCHEMA), "records": records})
 
 
 def explain(rule: Rule, width: int) -> str:

@@ -108,7 +108,7 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
     _of_point("tokens_per_s_per_user", "tokens/s", "as the files are"),
     _of_point("served_tokens_per_s_total", "tokens/s", "as the files are"),
     _of_point("ttft_ms", "ms", "as the files are"),
-    _of_point("usd_per_mtok_output", "USD", "as the files are"),
+    _of_point("usd_per_mtok_output", "USD/Mtok", "as the files are"),
     _of_point("max_batch", "count", "as the files are"),
     _of_point("limiter", "text", "what takes most of a decode step"),
     Column(

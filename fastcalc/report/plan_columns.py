@@ -101,10 +101,10 @@ COLUMNS: tuple[Column[Any], ...] = (
         "tokens_per_s_per_user_high tokens_per_s_per_user_bound memory_used_fraction "
         "usd_per_mtok_total joules_per_token"
     ),
-    Column("service_usd_per_hour", "USD", "price of all replicas", "plan.usd_per_hour"),
+    Column("service_usd_per_hour", "USD/h", "price of all replicas", "plan.usd_per_hour"),
     TableColumn(
         "usd_per_month",
-        "USD",
+        "USD/month",
         "price of all replicas for 730 hours",
         "plan.usd_per_month",
         ("$ a", "month"),
@@ -130,14 +130,14 @@ COLUMNS: tuple[Column[Any], ...] = (
     ),
     TableColumn(
         "service_usd_per_mtok_total",
-        "USD",
+        "USD/Mtok",
         "service_usd_per_hour over the tokens, prompts and outputs, that the rate moves",
         "usd_per_mtok",
         ("$", "/Mtok"),
     ),
     Column(
         "service_joules_per_token",
-        "J",
+        "J/token",
         "watts over the output tokens of the rate",
         "joules_per_token",
     ),
@@ -160,7 +160,7 @@ COLUMNS: tuple[Column[Any], ...] = (
     ),
     TableColumn(
         "service_output_tokens_per_s",
-        "1/s",
+        "tokens/s",
         "output tokens of service_requests_per_s",
         lambda point: point.requests * point.service.output,
         ("output", "tok/s"),
@@ -175,7 +175,9 @@ COLUMNS: tuple[Column[Any], ...] = (
         3,
         lambda record: f"{record['requests_in_flight']:,.0f}",
     ),
-    TableColumn("kwh_per_month", "kWh", "watts for 730 hours", "kwh_per_month", ("kWh a", "month")),
+    TableColumn(
+        "kwh_per_month", "kWh/month", "watts for 730 hours", "kwh_per_month", ("kWh a", "month")
+    ),
     Column(
         "node_chips",
         "count",
@@ -191,13 +193,13 @@ COLUMNS: tuple[Column[Any], ...] = (
     ),
     Column(
         "api_usd_per_month",
-        "USD",
+        "USD/month",
         "what the API charges for service_requests_per_s in a month; null without one",
         "api_usd_per_month",
     ),
     Column(
         "api_break_even_tokens_per_month",
-        "tokens",
+        "tokens/month",
         "prompts and outputs of a month at which the API charges usd_per_month",
         "tokens_at_break_even",
     ),
@@ -209,7 +211,7 @@ COLUMNS: tuple[Column[Any], ...] = (
     ),
     TableColumn(
         "service_g_co2_per_mtok",
-        "g",
+        "g/Mtok",
         "carbon dioxide of a million tokens, prompts and outputs; null without a grid",
         "grams_per_mtok",
         ("g CO2", "/Mtok"),

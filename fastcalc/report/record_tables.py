@@ -97,7 +97,8 @@ def _plain_cell(column: TableColumn, record: Any) -> str:
         if min_chips is None:
             return "no place"
         return f"{'recut' if min_chips <= record['chips'] else 'needs'} {min_chips:,}"
-    return "-" if value is None else FORMATS.get(column.format or column.unit, number)(value)
+    kind = column.format or column.unit.partition("/")[0]  # dollars a million tokens, an hour
+    return "-" if value is None else FORMATS.get(kind, number)(value)
 
 
 def ends(record: dict[str, Any], low: str, digits: int = 3) -> str:

@@ -7,7 +7,9 @@ from typing import Any
 
 from fastcalc.errors import InputError
 from fastcalc.report.dictionary import meanings, type_of
-from fastcalc.report.records import Record
+from fastcalc.report.envelope import envelope
+from fastcalc.report.numbers_as_text import number
+from fastcalc.report.records import SCHEMA, Record
 from fastcalc.written import to_json, visible
 
 
@@ -20,10 +22,10 @@ def to_xlsx(records: list[Record], keys: Iterable[str], premises: Record) -> byt
     file, header, column_meanings = BytesIO(), list(keys), meanings()
     with Workbook(file, {"in_memory": True}) as book:
         book.set_properties({"created": datetime(2000, 1, 1)})  # the same bytes for the same answer
-        bold = book.add_format({"bold": True})
+        styles = _styles(book)
         sheet = book.add_worksheet("records")
         rows = [header, *([record[key] for key in header] for record in records)]
-        _fill(sheet, rows, bold)
+        _fill(sheet, rows, styles)
         sheet.freeze_panes(1, 0)
         if header:
             sheet.autofilter(0, 0, len(records), len(header) - 1)
@@ -34,22 +36,54 @@ def to_xlsx(records: list[Record], keys: Iterable[str], premises: Record) -> byt
             else [key]
             for key in header
         ]
-        grounds = [["rests on"]]
+        head = envelope(SCHEMA)
+        grounds = [[key, None, head[key]] for key in ("version", "generated")]
+        grounds += [[], ["rests on"]]
         for key, unit, value in leaves(premises, ()):
             grounds.append([key, unit, to_json(value) if isinstance(value, list) else value])
-        _fill(about, [["key", "unit", "meaning"], *columns, [], *grounds], bold)
+        _fill(about, [["key", "unit", "meaning"], *columns, [], *grounds], styles)
     return file.getvalue()
 
 
-def _fill(sheet: Any, rows: list[list[Any]], bold: Any) -> None:
-    """Write rows; text is never a formula."""
+def _styles(book: Any) -> dict[str, Any]:
+    """Return the cell formats of a book, by number format; the heading's is called bold."""
+    styles = {"bold": book.add_format({"bold": True})}
+    for code in (_WHOLE, _SMALL, *(f"0.{'0' * places}" for places in range(1, _MOST))):
+        styles[code] = book.add_format({"num_format": code})
+    return styles
+
+
+def _fill(sheet: Any, rows: list[list[Any]], styles: dict[str, Any]) -> None:
+    """Write rows; text is never a formula, and numbers show the digits that a table has."""
+    widths: dict[int, int] = {}
     for row, cells in enumerate(rows):
         for column, value in enumerate(cells):
-            if isinstance(value, (bool, int, float)):
+            if isinstance(value, bool):
                 sheet.write(row, column, value)
+            elif isinstance(value, (int, float)):
+                sheet.write(row, column, value, styles[number_format(value)])
+                shown = max(len(number(value)), len(str(rows[0][column])))
+                widths[column] = max(shown, widths.get(column, 0))
             elif value is not None:
-                sheet.write_string(row, column, _text(value), bold if row == 0 else None)
+                sheet.write_string(row, column, _text(value), styles["bold"] if row == 0 else None)
     sheet.autofit()
+    for column, width in widths.items():
+        sheet.set_column(column, column, width + 2)
+
+
+_WHOLE, _SMALL, _MOST = "#,##0", "0.00E+00", 10
+
+
+def number_format(value: float) -> str:
+    """Return the format in which a sheet shows a number, whose value stays as it is.
+
+    >>> number_format(0.0973654321), number_format(65.30482), number_format(8)
+    ('0.0000', '0.0', '#,##0')
+    """
+    places = 0 if isinstance(value, int) else len(number(value).partition(".")[2])
+    if places >= _MOST:
+        return _SMALL
+    return f"0.{'0' * places}" if places else _WHOLE
 
 
 def leaves(value: Any, path: tuple[str, ...]) -> Iterator[list[Any]]:

@@ -12,6 +12,7 @@ from fastcalc.evidence.validate import Shipped, Validation
 from fastcalc.mentions import option
 from fastcalc.report import record_tables
 from fastcalc.report.console import Part, Screen
+from fastcalc.report.envelope import envelope
 from fastcalc.report.numbers_as_text import listed, many, number
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plainly
@@ -100,7 +101,7 @@ def premises(validation: Validation) -> Record:
 def json_text(validation: Validation) -> Iterator[str]:
     """Yield a validation in the shape of the contract, a line for each point."""
     parts = {"points": map(point_record, validation.predictions), **premises(validation)}
-    yield '{"schema": "fastcalc-validate/1"'
+    yield to_json(envelope("fastcalc-validate/1")).removesuffix("}")
     for name, records in parts.items():
         between = f',\n"{name}": [\n'
         for record in records:

@@ -1,14 +1,14 @@
 """How a picture looks: its size, its ground, and what its lines are told apart by."""
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date
 from functools import lru_cache
 from typing import Any
 
 from fastcalc import __version__
 from fastcalc.report.charts.drawing import COLOURS, DARK, MARKS
+from fastcalc.report.envelope import today
 
 STYLES = ("light", "dark", "print")
 _PRINT = (*("#000000", "#6e6e6e", "#000000", "#6e6e6e", "#3c3c3c", "#8c8c8c", "#3c3c3c"), "#b4b4b4")
@@ -20,15 +20,6 @@ _FILLED = 0.95
 """Share of a width that letters may take: who shows an SVG has other letters, if like these. [1]"""
 _NARROW, _ROOMY = 3.6, 5.5
 """Widths from which letters grow, and from which they grow no more. [inch]"""
-
-
-def today() -> date:
-    """Return the date that a picture bears: that of ``SOURCE_DATE_EPOCH`` where it is set.
-
-    Source: reproducible-builds.org/specs/source-date-epoch, which matplotlib follows, too.
-    """
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    return datetime.fromtimestamp(int(epoch), UTC).date() if epoch.isdigit() else date.today()
 
 
 @dataclass(frozen=True)

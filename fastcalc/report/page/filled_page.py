@@ -14,8 +14,8 @@ from fastcalc import __version__
 from fastcalc.mentions import as_prose
 from fastcalc.report.charts.drawing import COLOURS, DARK, Chart
 from fastcalc.report.charts.highlight import highlighted
-from fastcalc.report.charts.look import today
 from fastcalc.report.console import Listing, Notes, Part, TextTable, Title, worded
+from fastcalc.report.envelope import today
 from fastcalc.report.page.inline_svg import MARKS, figures
 from fastcalc.written import visible
 
