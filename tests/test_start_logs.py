@@ -302,7 +302,7 @@ def test_a_wrong_log_is_refused_in_a_sentence(content, sentence, tmp_path, capsy
         ({}, {}, "does not name the chip: give hardware"),
         ({}, {"hardware": "wse-3"}, "vllm does not run on wse-3"),
         ({}, {"hardware": "rtx-4090", "model": "llama-3.1-70b"}, "do not fit on 1 rtx-4090"),
-        ({"gpu_memory_utilization": 9}, {"hardware": "h100"}, "gpu_memory_utilization 9 is not"),
+        ({"gpu_memory_utilization": 9}, {"hardware": "h100"}, "gpu_memory_utilization '9' is not"),
         ({"tensor_parallel_size": 3}, {"hardware": "h100"}, "tp 3 does not divide"),
     ],
 )

@@ -168,7 +168,7 @@ def test_what_is_no_request_has_its_line(tmp_path, text, place, sentence):
     [
         ("", "the first line is not"),
         ("TIMESTAMP,ContextTokens,GeneratedTokens\nx,1\n", "not a time and two whole"),
-        ("TIMESTAMP,ContextTokens,GeneratedTokens\nnever,1,2\n", "a TIMESTAMP is not a time"),
+        ("TIMESTAMP,ContextTokens,GeneratedTokens\nnever,1,2\n", ":2:1: 'never,1,2' is not a time"),
         ("TIMESTAMP,ContextTokens,GeneratedTokens\n", "for example 2023-11-16 18:15:46,1000,200"),
     ],
 )

@@ -57,6 +57,7 @@ LIMITS = {
     "factor": Limit(1.0, 100.0),
     "number": Limit(_SMALL, 1e6, zero=True),
     "speed": Limit(_SMALL, 1e9),  # tokens or requests a second
+    "request rate": Limit(_SMALL, 1e6, "requests/s"),  # of all services there are, with room
     "duration": Limit(_SMALL, 1e9, "s"),
     "years": Limit(0.1, 100.0),
     "energy price": Limit(_SMALL, 100.0, "USD/kWh", zero=True),

@@ -1,15 +1,15 @@
 """Predictions alongside those of an earlier version, chip by chip."""
 
-import csv
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from fastcalc.catalogue.numerals import parse_number
 from fastcalc.errors import InputError
+from fastcalc.evidence.csv_rows import refuse, rows_of
 from fastcalc.evidence.score import Prediction
-from fastcalc.evidence.text_files import opened, text_in
 from fastcalc.written import shown
 
 
@@ -34,24 +34,23 @@ class ChipChange:
 
 def factors_in(path: Path) -> dict[str, float]:
     """Return the factor of each point, by its id, of what ``validate --format csv`` wrote."""
-    with opened(path) as stream:
-        text = text_in(str(path), stream)
-    rows = csv.DictReader(text.text.splitlines())
-    if not {"id", "factor"} <= set(rows.fieldnames or ()):
-        raise InputError(
-            f"{path}:1:1: has no columns id and factor; 'fastcalc validate' writes them as csv"
-        )
     factors: dict[str, float] = {}
-    for row in rows:
-        try:
-            factor = float(row["factor"])
-        except (TypeError, ValueError):
-            factor = 0.0
-        if not 1.0 <= factor < float("inf"):
+    with rows_of(path) as rows:
+        each = iter(rows)
+        _, header = next(each, (1, []))
+        names = [name.strip() for name in header]
+        if not {"id", "factor"} <= set(names):
             raise InputError(
-                f"{path}:{rows.line_num}:1: factor '{shown(row['factor'])}' is not a number from 1"
+                f"{path}:1:1: has no columns id and factor; 'fastcalc validate' writes them as csv"
             )
-        factors[row["id"]] = factor
+        for line, cells in each:
+            row = dict(zip(names, cells, strict=False))
+            text = row.get("factor", "")
+            factor = parse_number(text)
+            if factor is None or factor < 1.0 or "id" not in row:
+                fault = f"factor '{shown(text)}' is not a number from 1"
+                refuse(rows.fault(line, names.index("factor"), fault))
+            factors[row["id"]] = factor
     return factors
 
 

@@ -6,31 +6,37 @@ names of processes and places in the source before a message are of no account.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from io import BufferedReader
 from pathlib import Path
 
 from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.numerals import parse_number
 from fastcalc.errors import InputError
 from fastcalc.evidence.diagnosis.start_log import SETTINGS, SGLANG, VLLM, StartLog
 from fastcalc.evidence.text_files import MAX_BYTES, opened
 from fastcalc.written import shown
 
 _BLOCK = 16  # tokens of a block of vLLM, unless it says
+_MOST_LINE = 1_000_000  # bytes that are searched as one line
 
-
-_LISTED = re.compile(
-    r"non-default args: |LLM engine \(v|args: Namespace\(|server_args=ServerArgs\("
-    r"|^max_total_num_tokens=|max_total_num_tokens=\d+, |Chunked prefill is enabled with max_num"
+_LISTS = (
+    "non-default args: ",
+    "LLM engine (v",
+    "args: Namespace(",
+    "server_args=ServerArgs(",
+    "max_total_num_tokens=",
+    "Chunked prefill is enabled with max_num",
 )
-"""Lines that list settings."""
+"""What stands in lines that list settings."""
 
-_HEADER = re.compile(r"vLLM API server version|LLM engine \(v|server_args=ServerArgs\(")
+_HEADERS = ("vLLM API server version", "LLM engine (v", "server_args=ServerArgs(")
 _SIGNS = {
-    VLLM: re.compile(
-        r"\bvLLM\b|non-default args: |LLM engine \(v|GPU KV cache size|# (?:GPU|cuda) blocks"
-        r"|gpu_worker"
+    VLLM: (
+        *("vLLM", "non-default args: ", "LLM engine (v", "GPU KV cache size"),
+        *("# GPU blocks", "# cuda blocks", "gpu_worker"),
     ),
-    SGLANG: re.compile(r"ServerArgs\(|max_total_num_tokens=|KV Cache is allocated\. "),
+    SGLANG: ("ServerArgs(", "max_total_num_tokens=", "KV Cache is allocated. "),
 }
 _LIMITS = {
     "gpu_memory_utilization": LIMITS["fraction"],
@@ -38,98 +44,167 @@ _LIMITS = {
     **dict.fromkeys(("max_num_seqs", "block_size"), LIMITS["sequences"]),
     **dict.fromkeys(("tp", "pp", "dp"), LIMITS["chips"]),
 }
-_NUMBER = r"([\d,]+(?:\.\d+)?)"
+_NUMBER = r"([\d,][\w.,+-]*)"  # as much as may be meant as one
 
 
-def _gib(text: str) -> float:
-    return float(text.replace(",", "")) * 2.0**30
+def _value(text: str) -> float | None:
+    return parse_number(text.rstrip(".,"), ",")
 
 
-def _count(text: str) -> int:
-    return int(text.replace(",", "").partition(".")[0])
+def _gib(text: str) -> float | None:
+    value = (_value(text) or 0.0) * 2.0**30
+    return value if _value(text) is not None and value in LIMITS["reserve"] else None
 
 
-_LINES: tuple[tuple[str, str, Callable[[str], float | str]], ...] = (
-    (r"vLLM API server version v?([\w.+-]+)", "version", str),
-    (r"LLM engine \(v([\w.+-]+)\)", "version", str),
-    (rf"(?:Model loading|Loading model weights) took {_NUMBER} Gi?B", "weights", _gib),
-    (rf"model weights take {_NUMBER}\s?GiB", "weights", _gib),
-    (rf"Load weight end\..*mem usage={_NUMBER} GB", "weights", _gib),
-    (rf"Available KV cache memory: {_NUMBER} GiB", "available", _gib),
-    (rf"reserved for KV Cache is {_NUMBER}\s?GiB", "available", _gib),
-    (rf"total_gpu_memory \({_NUMBER}\s?GiB\)", "total", _gib),
-    (rf"Free memory on device[^(]*\([\d.]+/{_NUMBER} GiB\)", "total", _gib),
-    (rf"Free memory on device[^(]*\({_NUMBER}/[\d.]+ GiB\)", "free", _gib),
-    (rf"Graph capturing finished in .*took {_NUMBER} GiB", "graphs", _gib),
-    (rf"Capture cuda graph end\..*mem usage={_NUMBER} GB", "graphs", _gib),
-    (rf"GPU KV cache size: {_NUMBER} tokens", "tokens", _count),
-    (rf"KV Cache is allocated\..*#tokens: {_NUMBER}", "tokens", _count),
-    (rf"max_total_num_tokens={_NUMBER}", "tokens", _count),
-    (rf"Maximum concurrency for {_NUMBER} tokens", "length", _count),
-    (rf"[Uu]sing max model len {_NUMBER}", "length", _count),
-    (rf"context_len={_NUMBER}", "length", _count),
-    (rf"Maximum concurrency for [\d,]+ tokens per request: {_NUMBER}x", "at_once", float),
-    (r"equivalent to --gpu-memory-utilization=([\d.]+\d) without", "equivalent", float),
-    (r"Using (\w[\w ]{2,30}?) (?:attention )?backend", "backend", str),
+def _count(text: str) -> int | None:
+    value = _value(text)
+    return int(value) if value is not None and 0.0 <= value <= LIMITS["tokens"].maximum else None
+
+
+def _plain(text: str) -> float | None:
+    value = _value(text)
+    return value if value is not None and value in LIMITS["number"] else None
+
+
+_LINES: tuple[tuple[str, str, str, Callable[[str], float | str | None]], ...] = (
+    ("vLLM API server version ", r"v?([\w.+-]+)", "version", str),
+    ("LLM engine (v", r"([\w.+-]+)\)", "version", str),
+    ("Model loading took ", rf"{_NUMBER} Gi?B", "weights", _gib),
+    ("Loading model weights took ", rf"{_NUMBER} Gi?B", "weights", _gib),
+    ("model weights take ", rf"{_NUMBER}\s?GiB", "weights", _gib),
+    ("Load weight end.", rf".{{0,400}}?mem usage={_NUMBER} GB", "weights", _gib),
+    ("Available KV cache memory: ", rf"{_NUMBER} GiB", "available", _gib),
+    ("reserved for KV Cache is ", rf"{_NUMBER}\s?GiB", "available", _gib),
+    ("total_gpu_memory (", rf"{_NUMBER}\s?GiB\)", "total", _gib),
+    ("Free memory on device", rf"[^(]{{0,100}}\([\d.]+/{_NUMBER} GiB\)", "total", _gib),
+    ("Free memory on device", rf"[^(]{{0,100}}\({_NUMBER}/[\d.]+ GiB\)", "free", _gib),
+    ("Graph capturing finished in ", rf".{{0,100}}?took {_NUMBER} GiB", "graphs", _gib),
+    ("Capture cuda graph end.", rf".{{0,400}}?mem usage={_NUMBER} GB", "graphs", _gib),
+    ("GPU KV cache size: ", rf"{_NUMBER} tokens", "tokens", _count),
+    ("KV Cache is allocated.", rf".{{0,400}}?#tokens: {_NUMBER}", "tokens", _count),
+    ("max_total_num_tokens=", _NUMBER, "tokens", _count),
+    ("Maximum concurrency for ", rf"{_NUMBER} tokens", "length", _count),
+    ("sing max model len ", _NUMBER, "length", _count),
+    ("context_len=", _NUMBER, "length", _count),
+    ("Maximum concurrency for ", rf"[\d,]+ tokens per request: {_NUMBER}x", "at_once", _plain),
+    ("equivalent to --gpu-memory-utilization=", rf"{_NUMBER} without", "equivalent", _plain),
+    ("Using ", r"(\w[\w ]{2,30}?) (?:attention )?backend", "backend", str),
+    *((f"# {name} blocks: ", _NUMBER, "blocks", _count) for name in ("GPU", "cuda", "CUDA")),
 )
-_PATTERNS = tuple((re.compile(pattern), name, convert) for pattern, name, convert in _LINES)
-_BLOCKS = re.compile(rf"# (?:GPU|cuda|CUDA) blocks: {_NUMBER}")
+"""What stands before a number, what follows, the number's name, and what reads it."""
+
+_PATTERNS = tuple(
+    (words, re.compile(re.escape(words) + rest), name, convert)
+    for words, rest, name, convert in _LINES
+)
 _ON = {
-    "eager": re.compile(r"[Cc]udagraph is disabled under eager mode|Enforce eager set"),
-    "first_engine": re.compile(r"Initializing an? (?:V0 )?LLM engine \(v"),
+    "eager": ("udagraph is disabled under eager mode", "Enforce eager set"),
+    "first_engine": tuple(
+        f"Initializing {name} engine (v" for name in ("a LLM", "an LLM", "a V0 LLM", "an V0 LLM")
+    ),
 }
 """Settings that a line of its own says are on."""
-_VALUE = r"['\"]?\b{}['\"]?\s*[:=]\s*(?:'([^']*)'|\"([^\"]*)\"|([^\s,)}}\]]+))"
+_VALUE = r"\b{}['\"]?\s*[:=]\s*(?:'([^']*)'|\"([^\"]*)\"|([^\s,)}}\]]+))"
+_WORDS = tuple(
+    dict.fromkeys(
+        [*_LISTS, *_HEADERS, *(words for words, *_ in _LINES)]
+        + [words for group in (*_SIGNS.values(), *_ON.values()) for words in group]
+    )
+)
+"""What stands in the lines that say something; other lines are most of a log."""
 
 
 def read_start(path: Path) -> StartLog:
     """Return the last start that a log holds."""
-    with opened(path) as stream:
-        raw = stream.read(MAX_BYTES)
     name = shown(path, 200)
-    if not raw.strip():
-        raise InputError(f"{name} is empty: give what the server printed when it started")
-    if b"\0" in raw[:4096]:
-        raise InputError(f"{name}:1:1: this is no text; give the log as the server printed it")
-    start = None
-    for line in raw.decode("utf-8", "replace").splitlines():
-        program = start.program if start else _program_of(line)
-        if program is None:
-            continue
-        if start is None or (start.tokens is not None and _HEADER.search(line)):
-            start = StartLog(_program_of(line) or program)
-        _read_line(start, line)
+    reader = _StartReader(name)
+    with opened(path) as stream:
+        head = stream.peek(1)
+        if not head:
+            raise InputError(f"{name} is empty: give what the server printed when it started")
+        if b"\0" in head[:4096]:
+            why = "this is no text in UTF-8; give the log as the server printed it"
+            raise InputError(f"{name}:1:1: {why}")
+        for number, line in enumerate(_lines(name, stream), 1):
+            if _has(line, _WORDS):
+                reader.read(number, line)
+    start = reader.start
     if start is None or not (start.settings or start.tokens or start.available):
         raise InputError(
             f"{name} holds no line that vLLM or SGLang logs at its start, such as 'GPU KV cache "
             "size: ... tokens' or 'server_args=ServerArgs(...)'"
         )
-    for setting, written in SETTINGS[start.program].items():
-        value, limit = start.number(setting), _LIMITS.get(setting)
-        if value is not None and limit is not None and value not in limit:
-            raise InputError(f"{name}: {written} {start.settings[setting]} is not {limit}")
+    reader.check_settings(start)
     return start
 
 
+def _lines(name: str, stream: BufferedReader) -> Iterator[str]:
+    total = 0
+    while line := stream.readline(_MOST_LINE):
+        total += len(line)
+        if total > MAX_BYTES:
+            raise InputError(
+                f"{name} is larger than {MAX_BYTES // 1_000_000} MB; give the lines of its last "
+                "start"
+            )
+        yield line.decode("utf-8", "replace")
+
+
 def _program_of(line: str) -> str | None:
-    return next((name for name, sign in _SIGNS.items() if sign.search(line)), None)
+    return next((name for name, signs in _SIGNS.items() if _has(line, signs)), None)
 
 
-def _read_line(start: StartLog, line: str) -> None:
-    if _LISTED.search(line):
-        start.settings |= dict(_settings_in(line, start.program))
-    start.settings |= {name: "True" for name, sign in _ON.items() if sign.search(line)}
-    for pattern, name, convert in _PATTERNS:
-        if match := pattern.search(line):
-            setattr(start, name, convert(match[1]))
-    if match := _BLOCKS.search(line):
-        start.tokens = _count(match[1]) * int(start.number("block_size") or _BLOCK)
+def _has(line: str, any_of: Iterable[str]) -> bool:
+    return any(words in line for words in any_of)
 
 
-def _settings_in(line: str, program: str) -> Iterator[tuple[str, str]]:
-    """Yield the settings that a line states; what is None or auto is left open."""
-    for name, written in SETTINGS[program].items():
-        if match := re.search(_VALUE.format(written), line):
-            text = next(group for group in match.groups() if group is not None).rstrip(".")
-            if text not in ("None", "auto"):
-                yield name, text
+class _StartReader:
+    """One pass over the lines of a log, and the last start that they hold."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.start: StartLog | None = None
+        self.places: dict[str, str] = {}
+
+    def read(self, number: int, line: str) -> None:
+        """Read a line that says something."""
+        program = self.start.program if self.start else _program_of(line)
+        if program is None:
+            return
+        is_header = _has(line, _HEADERS)
+        if self.start is None or (self.start.tokens is not None and is_header):
+            self.start = StartLog(_program_of(line) or program)
+        start = self.start
+        if _has(line, _LISTS):
+            self._read_settings(start, number, line)
+        for setting, signs in _ON.items():
+            if _has(line, signs):
+                start.settings[setting] = "True"
+        for words, pattern, field, convert in _PATTERNS:
+            if words in line and (match := pattern.search(line)):
+                value = convert(match[1])
+                if value is None:
+                    place = f"{self.file}:{number}:{match.start(1) + 1}"
+                    why = f"'{shown(match[1], 40)}' is not a number that a server has here"
+                    raise InputError(f"{place}: {why}; give the log as the server printed it")
+                if field == "blocks":
+                    field, value = "tokens", float(value) * (start.number("block_size") or _BLOCK)
+                setattr(start, field, int(value) if field == "tokens" else value)
+
+    def _read_settings(self, start: StartLog, number: int, line: str) -> None:
+        """Read the settings that a line states; what is None or auto is left open."""
+        for name, written in SETTINGS[start.program].items():
+            if match := re.search(_VALUE.format(written), line):
+                text = next(group for group in match.groups() if group is not None).rstrip(".")
+                if text not in ("None", "auto"):
+                    start.settings[name] = text
+                    self.places[name] = f"{self.file}:{number}:{match.start() + 1}"
+
+    def check_settings(self, start: StartLog) -> None:
+        """Refuse a number that no server is started with; a word or a sign leaves it open."""
+        for setting, limit in _LIMITS.items():
+            text, value = start.settings.get(setting, ""), start.number(setting)
+            if text[:1].isdigit() and (value is None or value not in limit):
+                written = SETTINGS[start.program][setting]
+                said = f"{written} '{shown(text, 40)}' is not a number {limit}"
+                raise InputError(f"{self.places[setting]}: {said}")

@@ -6,25 +6,28 @@ and `delay` in ms after the turn before; Azure (github.com/Azure/AzurePublicData
 `TIMESTAMP,ContextTokens,GeneratedTokens`.
 """
 
-import csv
 import json
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import count
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from pydantic_core import from_json
 
-from fastcalc.catalogue.inputs import opened
 from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.numerals import parse_number
 from fastcalc.errors import InputError
+from fastcalc.evidence.csv_rows import CsvRows, refuse, rows_of
+from fastcalc.evidence.text_files import NoTextError, decoded, opened
 from fastcalc.formulas.types import Floats, Ints
+from fastcalc.importers.json_places import short_whole
 from fastcalc.written import shown
 
 _AZURE = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
+_AZURE_ROW = "2023-11-16 18:15:46,1000,200"
 _BLOCKS = (512, 16, 32, 64, 128, 256, 1024)
 """Prompt tokens that a hash may stand for: Mooncake's, then what servers take for a block. [1]"""
 
@@ -72,21 +75,25 @@ class Trace:
 def read_trace(path: Path) -> Trace:
     """Read recorded requests."""
     is_azure = path.suffix.lower() == ".csv"
-    try:
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; give a .yaml, .jsonl or .csv file")
+    if is_azure:
+        with rows_of(path) as rows:
+            trace = _azure(rows)
+    else:
         with opened(path) as stream:
-            reader = _azure if is_azure else _json_lines
-            trace = reader(str(path), stream)
-    except OSError as error:
-        why = "this is a folder" if path.is_dir() else str(error.strerror).lower()
-        raise InputError(
-            f"{path}: cannot be read: {why}; give a .yaml, .jsonl or .csv file"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text; save the file as UTF-8") from error
+            trace = _json_lines(str(path), stream)
     if not len(trace.prompt):
         line = '{"timestamp": 0, "input_length": 1000, "output_length": 200}'
-        example = "2023-11-16 18:15:46,1000,200" if is_azure else line
+        example = _AZURE_ROW if is_azure else line
         raise InputError(f"{path}: holds no request; a line is for example {example}")
+    limit = LIMITS["request rate"]
+    if trace.rate is not None and trace.rate not in limit:
+        raise InputError(
+            f"{path}: {len(trace.arrival):,} requests arrive in {trace.arrival[-1]:.3g} s, "
+            f"{trace.rate:.3g} a second, which is out of range: {limit}; "
+            f"{'check TIMESTAMP' if is_azure else 'write timestamp in milliseconds'}"
+        )
     return trace
 
 
@@ -125,15 +132,19 @@ def _json_lines(file: str, lines: Iterable[bytes]) -> Trace:
 
 def _with_place_of_fault(place: "_Place") -> object:
     """Return a line that begins with a byte order mark, None for one without text."""
-    text = place[2].decode("utf-8-sig", "strict")
+    file, number, line = place
+    try:
+        text = decoded(file, line.removeprefix(b"\xef\xbb\xbf"), number)
+    except NoTextError as error:
+        raise InputError(str(error)) from error
     if not text.strip():
         return None
     try:
-        return json.loads(text)
+        return json.loads(text, parse_int=short_whole)
     except (json.JSONDecodeError, RecursionError) as error:
         column = getattr(error, "colno", 1)
         raise InputError(
-            f"{place[0]}:{place[1]}:{column}: not a line of JSON; write one request a line"
+            f"{file}:{number}:{column}: not a line of JSON; write one request a line"
         ) from error
 
 
@@ -190,34 +201,40 @@ def _milliseconds(value: object, key: str, place: _Place) -> float:
     return float(value)
 
 
-def _azure(file: str, lines: Iterable[bytes]) -> Trace:
-    rows = csv.reader(line.decode("utf-8-sig", "strict") for line in lines)
-    header = next(rows, [])
+def _azure(rows: CsvRows) -> Trace:
+    each = iter(rows)
+    _, header = next(each, (1, []))
     if [name.strip() for name in header[:3]] != list(_AZURE):
-        raise InputError(f"{file}:1:1: the first line is not '{','.join(_AZURE)}'")
-    stamps: list[str] = []
-    lengths: list[tuple[int, int]] = []
-    for number, row in zip(count(2), rows, strict=False):
-        if not any(cell.strip() for cell in row):
-            continue
-        try:
-            stamp, prompt, output = row[0], int(row[1]), int(row[2])
-            if not (0 <= prompt <= _MOST_TOKENS and 0 <= output <= 1e9):
-                raise ValueError
-        except (ValueError, IndexError) as error:
-            raise InputError(
-                f"{file}:{number}:1: '{shown(','.join(row), 40)}' is not a time and two whole "
-                "numbers of tokens"
-            ) from error
-        stamps.append(stamp.strip().partition("+")[0])
-        lengths.append((max(prompt, 1), max(output, 1)))
-    try:
-        times = np.array(stamps, dtype="datetime64[ns]")
-    except ValueError as error:
-        raise InputError(f"{file}: a TIMESTAMP is not a time: {shown(str(error), 60)}") from error
-    seconds = ((times - times[:1]) / np.timedelta64(1, "s")).tolist()
-    prompts, outputs = np.array(lengths, dtype=float).reshape(-1, 2).T
+        raise InputError(f"{rows.file}:1:1: the first line is not '{','.join(_AZURE)}'")
+    times: list[datetime] = []
+    lengths: list[tuple[float, float]] = []
+    for line, row in each:
+        request = _request(row)
+        if request is None:
+            says = f"'{shown(','.join(row), 40)}' is not a time and two whole numbers of tokens"
+            refuse(rows.fault(line, 0, f"{says}; write for example {_AZURE_ROW}"))
+        times.append(request[0])
+        lengths.append(request[1:])
+    seconds = [(time - times[0]).total_seconds() for time in times]
+    prompts, outputs = np.maximum(np.array(lengths, dtype=float).reshape(-1, 2), 1.0).T
     return _in_order(prompts, outputs, seconds, _none(), _none())
+
+
+def _request(row: Sequence[str]) -> tuple[datetime, float, float] | None:
+    """Return the time and the tokens of a row; None where one is none."""
+    if len(row) < 3:
+        return None
+    prompt, output = parse_number(row[1]), parse_number(row[2])
+    if prompt is None or output is None or prompt % 1.0 or output % 1.0:
+        return None
+    if not (0.0 <= prompt <= _MOST_TOKENS and 0.0 <= output <= _MOST_TOKENS):
+        return None
+    try:
+        time = datetime.fromisoformat(row[0].strip())
+    except ValueError:
+        return None
+    # Azure's first recordings name no zone, its later ones this.
+    return time if time.tzinfo else time.replace(tzinfo=UTC), prompt, output
 
 
 def _in_order(

@@ -274,9 +274,9 @@ def rate(typed: str | float | None) -> float | None:
     match = _RATE.fullmatch(text.strip())
     has_unit = match and (match[2] or not isinstance(typed, str))
     requests = float(match[1]) / _UNIT_SECONDS[match[2] or "s"] if match and has_unit else 0.0
-    if requests not in LIMITS["speed"]:
+    if requests not in LIMITS["request rate"]:
         raise InputError(
-            f"{option('rate')} '{shown(text, 40)}' is not a rate of requests {LIMITS['speed']} a "
-            "second; write for example 20/s or 300/min"
+            f"{option('rate')} '{shown(text, 40)}' is not a rate of requests "
+            f"{LIMITS['request rate']}; write for example 20/s or 300/min"
         )
     return requests

@@ -10,10 +10,14 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.numerals import parse_number
 from fastcalc.catalogue.schema.quantities import Entry, Time
 
 _UNLIMITED = ("batch", "background", "sheddable")
 Positive = Annotated[float, Field(gt=0.0, le=1e9, strict=True, allow_inf_nan=False)]
+Rate = Annotated[
+    float, Field(gt=0.0, le=LIMITS["request rate"].maximum, strict=True, allow_inf_nan=False)
+]
 Share = Annotated[float, Field(gt=0.0, le=1.0, strict=True)]
 ShareOrZero = Annotated[float, Field(ge=0.0, le=1.0, strict=True)]
 
@@ -49,14 +53,19 @@ class Distribution(Entry):
         below = [name for name in ("value", "mean") if name in params and params[name] < 1.0]
         if below:
             raise ValueError(f"{below[0]} {params[below[0]]:g} is less than one token")
-        if params.get("min", 1.0) > params.get("max", LIMITS["tokens"].maximum):
-            raise ValueError(f"min {params['min']:g} is above max {params['max']:g}")
+        low, high = params.get("min", 1.0), params.get("max", LIMITS["tokens"].maximum)
+        if low > high:
+            raise ValueError(f"min {low:g} is above max {high:g}")
+        mean = params.get("mean", low)
+        if not low <= mean <= high:
+            where = f"below min {low:g}" if mean < low else f"above max {high:g}"
+            raise ValueError(f"mean {mean:g} is {where}; write a mean of lengths between them")
         return params
 
 
 def _empirical(params: dict[str, float]) -> dict[str, float]:
     for length in params:
-        if not (length.isdigit() and int(length) in LIMITS["tokens"]):
+        if (parse_number(length) or 0.0) not in LIMITS["tokens"]:
             raise ValueError(
                 f"'{length[:20]}' is not a length; write tokens and their share, as '1000: 0.25'"
             )
@@ -140,7 +149,7 @@ class TrafficFile(Entry):
     """A workload: how many requests a second, and of which classes."""
 
     version: Literal["1", "2"] = "2"
-    aggregate_rate: Positive | None = None
+    aggregate_rate: Rate | None = None
     clients: Annotated[list[Client], Field(min_length=1, max_length=12)]
     category: str | None = None
     seed: int | None = None

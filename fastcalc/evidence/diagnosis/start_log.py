@@ -3,6 +3,8 @@
 import re
 from dataclasses import dataclass, field
 
+from fastcalc.catalogue.numerals import parse_number
+
 VLLM, SGLANG = "vllm", "sglang"
 SETTINGS: dict[str, dict[str, str]] = {
     VLLM: {
@@ -68,13 +70,15 @@ class StartLog:
     def number(self, name: str) -> float | None:
         """Return a setting that is a number, None where it is left open."""
         text = self.settings.get(name, "")
-        return float(text) if re.fullmatch(r"\d+(?:\.\d+)?(?:e-?\d+)?", text) else None
+        return parse_number(text) if text[:1].isdigit() else None
 
     @property
     def is_early(self) -> bool:
         """Whether it is vLLM's first engine, in which prompts and tokens take turns."""
         # A checkout without tags calls itself 0.1.dev, whatever it is.
-        numbers = [] if self.version.startswith("0.1.dev") else re.findall(r"\d+", self.version)
+        numbers = (
+            [] if self.version.startswith("0.1.dev") else re.findall(r"[0-9]{1,9}", self.version)
+        )
         is_old = [*map(int, numbers[:2])] < [0, 8] if numbers else False
         return self.program == VLLM and (is_old or self.is_on("first_engine"))
 
