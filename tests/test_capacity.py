@@ -9,6 +9,7 @@ import pytest
 import fastcalc
 from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.core.placement.cache_size import cache_size
+from fastcalc.core.placement.practice import copies_run_by_people
 from fastcalc.core.scenario import Scenario, Sharding, locate
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas.cache_size import cached_tokens, whole_blocks
@@ -58,16 +59,30 @@ def random_scenario(random):
 
 
 def of_tokens(scenario, tokens):
-    """Return a scenario whose requests are so long."""
+    """Return the traffic of a scenario with requests that are so long."""
     prompt = tokens - scenario.traffic.output
-    return replace(scenario, traffic=replace(scenario.traffic, prompt=prompt, context=prompt))
+    return replace(scenario.traffic, prompt=prompt, context=prompt)
 
 
 def on_its_chips(location):
-    """Return the scenario on the layout that it was placed on."""
-    layout = location.placement.layout
-    sharding = Sharding(tp=layout.tp, pp=layout.pp, ep=layout.ep, dp=layout.dp)
-    return replace(location.scenario, sharding=sharding)
+    """Return the scenario on each layout that it may take on the chips that it was placed on."""
+    layouts = [location.placement.layout]
+    if not location.scenario.sharding.names_ranks:
+        layouts = [*copies_run_by_people(location.site, layouts[0].chips)] or layouts
+    return [
+        replace(location.scenario, sharding=Sharding(None, cut.tp, cut.pp, cut.ep, cut.dp))
+        for cut in layouts
+    ]
+
+
+def is_held(layouts, verdicts, **changes):
+    """Return whether any of some layouts holds a batch or a length that its engine takes, too."""
+    limit = layouts[0].engine.parameters.max_sequences.si
+    changed = [replace(layout, **changes) for layout in layouts]
+    return any(
+        locate(one).verdict in verdicts and min(one.batches) <= limit * one.sharding.dp
+        for one in changed
+    )
 
 
 @pytest.mark.parametrize("verdict", ["certain", "edge"])
@@ -77,26 +92,25 @@ def test_no_more_users_fit_and_no_longer_context_than_what_is_solved_for(verdict
     fitting = {"certain": ("fits",), "edge": ("fits", "edge")}[verdict]
     for _ in range(CASES):
         location = locate(random_scenario(random))
-        asked = on_its_chips(location)
+        scenario, layouts = location.scenario, on_its_chips(location)
         solution = solve_for("users", location)
         users = getattr(solution, verdict)
-        limit = asked.engine.parameters.max_sequences.si * location.placement.layout.dp
         if users:
-            assert users <= limit
-            assert locate(replace(asked, batches=(users,))).verdict in fitting
-        if users < limit:
-            assert locate(replace(asked, batches=(users + 1,))).verdict not in fitting
+            assert is_held(layouts, fitting, batches=(users,))
+        assert not is_held(layouts, fitting, batches=(users + 1,))
+        if solution.certain:
+            # The layout that is printed holds what is printed.
+            assert solution.location.placement.max_batch >= solution.certain
+            assert solution.location.max_batch == solution.certain
         answers.append(users)
         solution = solve_for("context", location)
         tokens = getattr(solution, verdict)
-        is_taken = min(asked.batches) <= limit
         if tokens:
-            assert is_taken
-            assert locate(of_tokens(asked, tokens)).verdict in fitting
-        takes = min(asked.model.max_context, asked.memory.longest or np.inf)
-        if is_taken and tokens < takes and max(tokens, asked.traffic.output) + 1 <= takes:
-            beyond = max(tokens, asked.traffic.output) + 1
-            assert locate(of_tokens(asked, beyond)).verdict not in fitting
+            assert is_held(layouts, fitting, traffic=of_tokens(scenario, tokens))
+        takes = min(scenario.model.max_context, scenario.memory.longest or np.inf)
+        beyond = max(tokens, scenario.traffic.output) + 1
+        if tokens < takes and beyond <= takes:
+            assert not is_held(layouts, fitting, traffic=of_tokens(scenario, beyond))
         answers.append(tokens)
     assert sum(answer > 0 for answer in answers) > CASES  # of twice as many, most hold something
     assert sum(answer == 0 for answer in answers) > CASES / 8

@@ -22,26 +22,31 @@ def test_chips_alone_have_a_layout_that_people_run():
     assert not is_noted(solved)
 
 
-def test_a_batch_that_no_practised_layout_holds_has_a_legal_one_and_a_note():
-    """Weights of 141 GB: pairs of 126 GB usable hold few caches of 7 GB, three stages of pairs more."""
-    few, many = (
-        outcome(
-            "llama-3.1-70b",
-            "h200-sxm",
-            weights="bf16",
-            prompt=20_000,
-            batch=(batch,),
-            sharding=Sharding(chips=6),
-        )
-        for batch in (1, 60)
+def test_chips_that_no_usual_layout_fits_have_a_legal_one_and_a_note():
+    """Weights of 141 GB on chips of 126 GB usable: of three no copy fits one, but three stages do.
+
+    Of six, three copies over pairs hold it, and whatever these do not hold does not fit.
+    """
+    bf16 = {"weights": "bf16", "prompt": 20_000}
+    three, six = (
+        outcome("llama-3.1-70b", "h200-sxm", batch=(1,), sharding=Sharding(chips=chips), **bf16)
+        for chips in (3, 6)
     )
-    assert few.placement.layout == Layout(tp=2, dp=3)
-    assert not is_noted(few)
-    assert many.placement.layout == Layout(tp=2, pp=3)
-    assert many.estimate.fits.all()
-    (note,) = [note for note in many.warnings if UNUSUAL in note]
-    assert "6 chips of h200-sxm" in note
-    assert "tp 2 pp 3" in note
+    assert three.placement.layout == Layout(pp=3)
+    assert three.estimate.fits.all()
+    (note,) = [note for note in three.warnings if UNUSUAL in note]
+    assert "3 chips of h200-sxm" in note
+    assert six.placement.layout == Layout(tp=2, dp=3)
+    assert not is_noted(six)
+    beyond = outcome(
+        "llama-3.1-70b",
+        "h200-sxm",
+        batch=(six.max_batch + 40,),
+        sharding=Sharding(chips=6),
+        **bf16,
+    )
+    assert not beyond.fits
+    assert beyond.min_chips[0] == 8
 
 
 def test_a_sweep_says_of_each_point_what_a_comparison_says(capsys, monkeypatch):

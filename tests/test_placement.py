@@ -2,21 +2,27 @@
 
 import itertools
 
+import numpy as np
 import pytest
 
 from fastcalc.core.chip.machine import machine
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
+from fastcalc.core.chosen_layouts import chosen_layouts, open_layouts
 from fastcalc.core.model.workload import workload
 from fastcalc.core.placement.fullest_chip import stage_share
 from fastcalc.core.placement.layout import Layout, Layouts
 from fastcalc.core.placement.legal import slots
 from fastcalc.core.placement.placement import Site
-from fastcalc.core.placement.practice import _run_of, copies_run_by_people, run_by_people
+from fastcalc.core.placement.practice import (
+    _run_of,
+    copies_run_by_people,
+    run_by_people,
+    usual_layouts,
+)
 from fastcalc.core.scenario import Sharding
 from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers, largest_batch
-from fastcalc.search.plan.candidates import layouts_of
 from tests import made_up
 
 ALONE = made_up.chip(links={})
@@ -154,13 +160,13 @@ def test_chips_that_pipeline_whole_layers_have_one_rank_of_each():
     chip = site.machine.hardware
     one = Sharding(chips=4, tp=1, ep=1, dp=1).on(chip, is_alone=True)
     assert one == Sharding(chips=4)
-    assert one.layout(site, 1, Traffic(1.0, 1.0, 1.0)) == Layout(pp=4)
+    assert open_layouts(site, 4) == [Layout(pp=4)]
     assert Sharding(tp=2, pp=3, dp=2).on(chip, is_alone=False) == Sharding(pp=3)
     for asked in (Sharding(chips=4, tp=4), Sharding(chips=4, dp=3)):
         with pytest.raises(InputError, match="pipelines whole layers: only pp"):
-            asked.on(chip, is_alone=True).layout(site, 1, ANY)
+            asked.on(chip, is_alone=True).layout(site)
     with pytest.raises(InputError, match="chips 4 is not pp 2, and"):
-        Sharding(chips=4, pp=2).layout(site, 1, ANY)
+        Sharding(chips=4, pp=2).layout(site)
 
 
 def test_experts_are_spread_by_default_only_where_there_are_replicas():
@@ -169,19 +175,19 @@ def test_experts_are_spread_by_default_only_where_there_are_replicas():
     assert site.expert_ranks(4, 1) == 1
     assert site.expert_ranks(4, 2) == 8
     assert made_up.site(made_up.minimal()).expert_ranks(4, 2) == 1
-    assert Sharding(tp=4).layout(site, 1, ANY) == Layout(tp=4)
-    assert Sharding(tp=2, dp=4).layout(site, 1, ANY) == Layout(tp=2, ep=8, dp=4)
-    assert Sharding(tp=2, dp=4, ep=4).layout(site, 1, ANY) == Layout(tp=2, ep=4, dp=4)
+    assert Sharding(tp=4).layout(site) == Layout(tp=4)
+    assert Sharding(tp=2, dp=4).layout(site) == Layout(tp=2, ep=8, dp=4)
+    assert Sharding(tp=2, dp=4, ep=4).layout(site) == Layout(tp=2, ep=4, dp=4)
 
 
 def test_chips_asked_for_become_replicas_of_the_ranks_asked_for():
     site = made_up.site(made_up.minimal())
-    assert Sharding(chips=8, tp=2).layout(site, 1, ANY) == Layout(tp=2, dp=4)
-    assert Sharding(chips=8, tp=2, pp=2).layout(site, 1, ANY) == Layout(tp=2, pp=2, dp=2)
+    assert Sharding(chips=8, tp=2).layout(site) == Layout(tp=2, dp=4)
+    assert Sharding(chips=8, tp=2, pp=2).layout(site) == Layout(tp=2, pp=2, dp=2)
     with pytest.raises(InputError, match="is not tp x pp x dp"):
-        Sharding(chips=8, tp=3).layout(site, 1, ANY)
+        Sharding(chips=8, tp=3).layout(site)
     with pytest.raises(InputError, match="is not tp x pp x dp"):
-        Sharding(chips=8, tp=2, dp=2).layout(site, 1, ANY)
+        Sharding(chips=8, tp=2, dp=2).layout(site)
 
 
 @pytest.mark.parametrize(
@@ -246,8 +252,8 @@ def test_of_so_many_chips_the_layout_is_taken_that_serves_most_and_holds_the_bat
     model = made_up.minimal(total_parameters=450_000_000, kv_bytes_per_token=1_000_000)
     site = made_up.site(model, reserved=100)
     traffic = Traffic(1.0, 100.0, 50.0)
-    assert Sharding(chips=2).layout(site, 2, traffic) == Layout(tp=2)
-    assert Sharding(chips=2).layout(site, 4, traffic) == Layout(tp=2)
+    chosen = chosen_layouts(site, 2, np.array([2.0, 4.0]), traffic)
+    assert [chosen.layouts[place] for place in chosen.positions] == [Layout(tp=2), Layout(tp=2)]
 
 
 @pytest.mark.parametrize(
@@ -338,7 +344,12 @@ FEW_EXPERTS = made_up.minimal(
 )
 def test_whatever_a_search_takes_is_legal(model):
     site = made_up.site(model)
-    searched = [*site.default_layouts, *site.exactly(8), *run_by_people(site, 8), *layouts_of(site)]
+    searched = [
+        *site.default_layouts,
+        *site.exactly(8),
+        *run_by_people(site, 8),
+        *usual_layouts(site),
+    ]
     assert [site.check(layout) for layout in searched] == searched
 
 

@@ -15,6 +15,7 @@ from fastcalc.catalogue.chip_defaults import MEDIANS
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.placement.layout import Layout
+from fastcalc.core.placement.practice import usual_layouts
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario, Sharding, engine_for, solve
 from fastcalc.core.step.schedule import Schedule
@@ -22,7 +23,7 @@ from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.formulas.waiting import prompt_wait_percentile, slot_wait_percentile
 from fastcalc.report.rounding import rounded_down, rounded_up
-from fastcalc.search.plan.candidates import cache_choices, candidates, layouts_of, weight_choices
+from fastcalc.search.plan.candidates import cache_choices, candidates, weight_choices
 from fastcalc.search.plan.cheapest_plans import decide
 from fastcalc.search.plan.relax import least_relaxed
 from fastcalc.search.plan.score import score
@@ -693,7 +694,7 @@ def test_formats_are_those_the_chip_is_made_for():
 @pytest.mark.parametrize("model", ["llama-3.1-70b", "deepseek-r1"])
 def test_layouts_are_legal(chip, model):
     site = Grid(scenario(chip, model), (), Requests(*np.ones((3, 1))), np.ones(1)).site
-    found = layouts_of(site)
+    found = usual_layouts(site)
     assert len(set(found)) == len(found)
     assert [site.check(layout) for layout in found] == found
 

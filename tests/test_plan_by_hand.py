@@ -11,10 +11,10 @@ import pytest
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.host import memory_choice
 from fastcalc.core.placement.layout import Layout
+from fastcalc.core.placement.practice import usual_layouts
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.traffic import Traffic
-from fastcalc.search.plan.candidates import layouts_of
 from fastcalc.search.plan.cheapest_plans import decide
 from fastcalc.search.plan.queues import Queues, Slots, needed
 from fastcalc.search.plan.score import score
@@ -373,7 +373,7 @@ def test_the_engine_holds_its_sequences_on_each_replica():
 
 def test_stages_are_of_whole_nodes():
     """Ten layers on eight linked chips: groups inside them, then up to ten stages of all eight."""
-    found = layouts_of(made_up.site(made_up.minimal()))
+    found = usual_layouts(made_up.site(made_up.minimal()))
     stages = [Layout(8, pp) for pp in range(1, 11)]
     assert found == [Layout(), Layout(2), Layout(4), *stages]
 

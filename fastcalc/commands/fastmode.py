@@ -9,7 +9,6 @@ from fastcalc.catalogue.selection import selected
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.commands import loading, next_commands, output
 from fastcalc.commands.answer import CommandAnswer, later, no_answer
-from fastcalc.core.best_cut import best_cut
 from fastcalc.core.scenario import Scenario, locate, solve
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
@@ -40,7 +39,7 @@ def run(request: Fastmode) -> CommandAnswer:
     if request.curve:
         return _curve(request, scenario, catalogue, notes)
     slow = request.from_speed
-    start = best_cut(scenario) if slow is None else start_at_speed(scenario, slow)
+    start = scenario if slow is None else start_at_speed(scenario, slow)
     if start is None:
         return no_answer(
             [_no_start(scenario, slow)], fastmode.KEYS, fastmode_table.TABLE, notes=notes

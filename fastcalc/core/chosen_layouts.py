@@ -1,25 +1,59 @@
-"""The layout of so many chips where ranks are left open: one that people run, if one holds it."""
+"""Layouts where ranks are left open: those that people run, of them the one with most throughput.
 
+Without a number of chips each batch takes the fewest that hold it for certain. What counts is the
+memory beside the engine's largest reserve, and the sequences that the engine takes at once.
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import inf
+from typing import NamedTuple
 
 import numpy as np
 
 from fastcalc.core.estimate import evaluate
 from fastcalc.core.placement.layout import Layout, LayoutError
-from fastcalc.core.placement.placement import Placements, Site
-from fastcalc.core.placement.practice import copies_run_by_people
+from fastcalc.core.placement.legal import MOST_CHIPS
+from fastcalc.core.placement.placement import Site
+from fastcalc.core.placement.practice import copies_run_by_people, usual_layouts
 from fastcalc.core.traffic import Traffic
-from fastcalc.formulas.types import Bools, Floats, Ints
+from fastcalc.formulas.types import ArrayLike, Floats, Ints, floats
 from fastcalc.mentions import option
 
 
-def layouts_of(site: Site, chips: int) -> list[Layout]:
-    """Return the layouts of so many chips where ranks are left open, practised ones first.
+class Chosen(NamedTuple):
+    """The layout that each batch takes.
+
+    layouts : those there are
+    positions : of each batch's among them
+    max_batch : sequences that the same chips hold for certain, in the best of their layouts [1]
+    """
+
+    layouts: list[Layout]
+    positions: Ints
+    max_batch: Floats
+
+
+def layouts_on_offer(site: Site) -> list[Layout]:
+    """Layouts of one copy of the weights that hold a sequence, from few chips to many.
+
+    They are usual ones; where none of these holds one, the smallest legal layout that does.
+    """
+    if holding := _holding(site, usual_layouts(site)):
+        return holding
+    smallest = site.smallest(1)
+    return [smallest.layout] if smallest else []
+
+
+def open_layouts(site: Site, chips: int) -> list[Layout]:
+    """Layouts that so many chips may take: usual ones, or any legal one where none of these holds.
 
     Raises LayoutError if there is none.
     """
-    if layouts := dict.fromkeys([*practised_layouts(site, chips), *site.exactly(chips)]):
-        return list(layouts)
+    if practised := practised_layouts(site, chips):
+        return practised
+    if layouts := list(site.exactly(chips)):
+        return layouts
     why = "" if site.is_joined(Layout(pp=chips * site.machine.ranks)) else f"{site.unjoined}; "
     raise LayoutError(
         "chips beyond what the model can be laid out over",
@@ -29,45 +63,126 @@ def layouts_of(site: Site, chips: int) -> list[Layout]:
     )
 
 
-def chosen_layouts(
-    site: Site, chips: int, batches: Floats, traffic: Traffic
-) -> tuple[list[Layout], Ints]:
-    """Return the layouts of so many chips, and the position of the one that each batch takes.
-
-    Of those that people run and that hold the batch, it is the one that serves most; where none of
-    these holds it, of all legal ones. Where none does at all, it is the one that holds most.
-
-    site : a workload on a kind of chip, with reserved tokens along the last axis but two, if many
-
-    Raises LayoutError if there is no layout.
-    """
-    layouts = layouts_of(site, chips)
-    practised = len(practised_layouts(site, chips))
-    is_held: Bools = np.zeros(np.shape(batches), dtype=bool)
-    of_practised: Ints = np.zeros(np.shape(batches), dtype=np.intp)
-    if practised:
-        placements = site.place_all(layouts[:practised], axes=1)
-        is_held = np.any(placements.max_batch >= batches, axis=-2)
-        of_practised = _most_served(placements, batches, traffic)
-        if is_held.all():
-            return layouts, of_practised
-    of_all = _most_served(site.place_all(layouts, axes=1), batches, traffic)
-    return layouts, np.where(is_held, of_practised, of_all)
-
-
 def practised_layouts(site: Site, chips: int) -> list[Layout]:
-    """Return the layouts that people run of so many chips that hold the weights and a token."""
+    """Layouts that people run of so many chips that hold the weights and a token."""
     layouts = list(dict.fromkeys(copies_run_by_people(site, chips)))
+    return _holding(replace(site, reserved_tokens=1.0), layouts)
+
+
+def _holding(site: Site, layouts: Sequence[Layout]) -> list[Layout]:
     if not layouts:
         return []
-    placements = replace(site, reserved_tokens=1.0).place_all(layouts)
-    is_held = np.broadcast_to(placements.max_batch >= 1, (len(layouts),))
+    largest = np.max(np.atleast_2d(site.place_all(layouts, axes=1).max_batch), axis=-1)
+    is_held = np.broadcast_to(largest >= 1, (len(layouts),))
     return [layout for layout, fits in zip(layouts, is_held, strict=True) if fits]
 
 
-def _most_served(placements: Placements, batches: Floats, traffic: Traffic) -> Ints:
-    max_batch = placements.max_batch
-    served = evaluate(placements, batch=batches, traffic=traffic).served
-    rate = np.where(max_batch >= batches, served, -1.0 / np.maximum(max_batch, 0.5))
-    positions: Ints = rate.argmax(axis=-2)
-    return positions
+def chosen_layouts(site: Site, chips: int | None, batches: Floats, traffic: Traffic) -> Chosen:
+    """Layout that each batch takes of so many chips, or of the fewest that hold it for certain.
+
+    Of the layouts that hold the batch it is the one with the highest throughput, prompts included;
+    where none does, the one that holds most. A batch that no chips hold takes a single chip.
+
+    site : a workload on a kind of chip; of several kinds of requests, reserved tokens as an array
+        whose first axis they are, with two of length one behind
+    chips : the number of chips; None for the fewest of each batch [1]
+
+    Raises LayoutError if so many chips have no layout.
+    """
+    if chips is not None:
+        return _chosen_of(site, chips, batches, traffic)
+    counts = fewest_chips(site, batches)
+    layouts, positions = [site.counted(Layout())], np.zeros(counts.shape, dtype=np.intp)
+    alone = floats(site.place_all(layouts, axes=1).max_batch)[..., 0]
+    max_batch = np.broadcast_to(alone, counts.shape).copy()
+    for count in np.unique(counts[np.isfinite(counts)]).tolist():
+        is_here = counts == count
+        part = _chosen_of(*_points(site, is_here, int(count), batches, traffic))
+        positions[is_here] = part.positions.ravel() + len(layouts)
+        max_batch[is_here] = part.max_batch.ravel()
+        layouts += part.layouts
+    return Chosen(layouts, positions, max_batch)
+
+
+def _points(
+    site: Site, is_here: Ints, count: int, batches: Floats, traffic: Traffic
+) -> tuple[Site, int, Floats, Traffic]:
+    """The points of a mask over requests and batches: each with requests of its own, if many."""
+    if is_here.ndim == 1:
+        return site, count, batches[is_here], traffic
+    kinds, places = np.nonzero(is_here)
+    tokens = floats(site.reserved_tokens)[kinds]
+    part = replace(site, reserved_tokens=tokens)
+    return part, count, batches[places][:, np.newaxis, np.newaxis], traffic.at(kinds)
+
+
+def _chosen_of(site: Site, chips: int, batches: Floats, traffic: Traffic) -> Chosen:
+    layouts = open_layouts(site, chips)
+    placements = site.place_all(layouts, axes=1)
+    limits = np.broadcast_to(
+        placements.max_batch,
+        np.broadcast_shapes(np.shape(placements.max_batch), np.shape(batches), (len(layouts), 1)),
+    )
+    if len(layouts) == 1:
+        return Chosen(layouts, np.zeros(limits[..., 0, :].shape, dtype=np.intp), limits[..., 0, :])
+    holds = limits >= batches
+    rate = -1.0 / np.maximum(limits, 0.5)
+    if holds.any():
+        served = evaluate(placements, batch=batches, traffic=traffic).served
+        rate = np.where(holds, served, rate)
+    return Chosen(layouts, rate.argmax(axis=-2), limits.max(axis=-2))
+
+
+def fewest_chips(site: Site, batches: ArrayLike) -> Floats:
+    """Fewest chips that hold each batch for certain in a usual layout; nan where none do. [1]
+
+    Copies of the weights hold as many times the batch. Of a model that no usual layout holds, the
+    fewest of the legal ones that are taken by default.
+
+    site : with reserved tokens as `chosen_layouts` has them
+    batches : sequences of the whole deployment, one axis [1]
+    """
+    sequences = floats(np.atleast_1d(batches))
+    kinds = np.shape(site.reserved_tokens)[:1]
+    fewest = np.full((*kinds, *sequences.shape), inf)
+    for chips, held in _held_by_chips(site, usual_layouts(site)):
+        copies = np.where(held > 0.0, np.ceil(sequences / np.maximum(held, 1.0)), inf)
+        if site.machine.is_spatial:
+            copies = np.where(copies > 1.0, inf, copies)
+        fewest = np.minimum(fewest, chips * copies)
+    fewest = _beside_shared_memory(site, np.where(fewest <= MOST_CHIPS, fewest, inf), sequences)
+    if not np.isfinite(fewest).all():
+        by_default = np.full(fewest.shape, inf)
+        for chips, held in _held_by_chips(site, site.default_layouts):
+            by_default = np.where(held >= sequences, np.minimum(by_default, chips), by_default)
+        fewest = np.where(np.isfinite(fewest), fewest, by_default)
+    return np.where(np.isfinite(fewest), fewest, np.nan)
+
+
+def _held_by_chips(site: Site, layouts: Sequence[Layout]) -> Iterator[tuple[int, Floats]]:
+    """Sequences that one copy of the weights holds, for each number of chips. [1]"""
+    most = site.place_all(layouts, axes=1).max_batch
+    shape = (*np.shape(site.reserved_tokens)[:1], len(layouts), 1)
+    most = np.broadcast_to(floats(most), shape)
+    chips = np.array([layout.chips for layout in layouts])
+    for count in np.unique(chips).tolist():
+        held = most[..., chips == count, :].max(axis=-2)
+        if held.any():
+            yield count, held
+
+
+def _beside_shared_memory(site: Site, fewest: Floats, batches: Floats) -> Floats:
+    """Fewest chips where copies share a memory, and so each hold less than one copy alone. [1]"""
+    if all(tier.shared_by == 1.0 for tier in site.machine.tiers):
+        return fewest
+    is_open = np.isfinite(fewest)
+    while is_open.any():
+        for count in np.unique(fewest[is_open]).tolist():
+            layouts = open_layouts(site, int(count))
+            held = site.place_all(layouts, axes=1).max_batch
+            most = np.broadcast_to(floats(held), (*fewest.shape[:-1], len(layouts), 1))
+            is_short = is_open & (fewest == count) & (most.max(axis=-2) < batches)
+            is_open &= (fewest != count) | is_short
+            fewest = np.where(is_short, fewest + 1.0, fewest)
+        is_open &= fewest <= MOST_CHIPS
+    return np.where(fewest <= MOST_CHIPS, fewest, inf)

@@ -100,7 +100,7 @@ def limit_notes(placement: Placement, batch: int) -> Iterator[str]:
 
     batch : the largest [1]
     """
-    limit = placement.machine.software.max_sequences
+    limit = float(placement.machine.max_sequences)
     if batch / placement.layout.dp > limit:
         name = placement.machine.engine.id
         yield f"a batch beyond {limit:,.0f} sequences a replica exceeds {name}'s limit"

@@ -81,7 +81,7 @@ class Estimate:
     @property
     def is_certain(self) -> Bools:
         """Whether memory holds them however much the engine reserves."""
-        return self.batch <= self.placement.max_batch
+        return self.batch <= self.placement.certain_batch
 
     @property
     def is_at_edge(self) -> Bools:

@@ -14,7 +14,7 @@ from fastcalc.core.chip.host import WRITTEN
 from fastcalc.core.chip.machine import machine
 from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
-from fastcalc.core.chosen_layouts import chosen_layouts
+from fastcalc.core.chosen_layouts import chosen_layouts, fewest_chips, open_layouts
 from fastcalc.core.defaults_used import default_notes
 from fastcalc.core.entry_notes import (
     engine_notes,
@@ -77,13 +77,8 @@ class Sharding:
         )
         return replace(self, tp=tp, ep=ep, dp=dp)
 
-    def layout(self, site: Site, batch: float, traffic: Traffic) -> Layout | None:
-        """Return the layout this asks for on a site, or None for the default."""
-        if not self.names_ranks:
-            if self.chips is None:
-                return None
-            layouts, positions = chosen_layouts(site, self.chips, np.array([float(batch)]), traffic)
-            return layouts[int(positions[0])]
+    def layout(self, site: Site) -> Layout:
+        """Return the layout whose ranks this names, on a site."""
         tp, pp, dp = self.tp or 1, self.pp or 1, self.dp or 1
         ranks = None if self.chips is None else self.chips * site.machine.ranks
         if ranks is not None and tp * pp * dp != ranks:
@@ -181,18 +176,22 @@ class Location:
 
     @cached_property
     def min_chips(self) -> tuple[int | None, ...]:
-        """Chips of the smallest deployment for each batch, of default layouts and the one taken.
+        """Fewest chips that hold each batch for certain, None where none do. [1]
 
-        None where there is none.
+        Of usual layouts, and of the one taken.
         """
-        fewest_chips = []
-        for batch in self.scenario.batches:
-            chosen = self.placement if self.placement.edge_batch >= batch else None
-            holding = [placement for placement in (self.site.smallest(batch), chosen) if placement]
-            fewest_chips.append(
-                min((placement.layout.chips for placement in holding), default=None)
-            )
-        return tuple(fewest_chips)
+        batches = np.array(self.scenario.batches, dtype=float)
+        taken = np.where(self.placement.max_batch >= batches, self.placement.layout.chips, np.nan)
+        fewest = np.fmin(fewest_chips(self.site, batches), taken)
+        return tuple(None if np.isnan(chips) else int(chips) for chips in fewest.tolist())
+
+    @cached_property
+    def max_batch(self) -> int:
+        """Sequences that its chips hold for certain, in their best layout if ranks are open. [1]"""
+        if self.scenario.sharding.names_ranks or not self.placement.edge_batch:
+            return int(self.placement.max_batch)
+        layouts = open_layouts(self.site, self.placement.layout.chips)
+        return int(np.max(self.site.place_all(layouts).max_batch))
 
     @property
     def usd_per_hour(self) -> float | None:
@@ -244,7 +243,7 @@ def site_of(scenario: Scenario, reserved_tokens: ArrayLike) -> Site:
 
 
 def locate(scenario: Scenario) -> Location:
-    """Place a scenario: choose the layout for its smallest batch, the fewest chips that hold it."""
+    """Place a scenario on the chips and the layout that its smallest batch takes."""
     site = site_of(scenario, scenario.traffic.reserved)
     check_traffic(scenario)
     return _located(scenario, site)
@@ -258,26 +257,28 @@ def locate_each(scenario: Scenario) -> list[Location]:
 
 
 def _located(scenario: Scenario, site: Site) -> Location:
-    sharding, batch = scenario.sharding, min(scenario.batches)
-    layout = sharding.layout(site, batch, scenario.traffic)
-    placement = site.place(layout) if layout else site.smallest(batch)
-    return Location(scenario, site, placement or site.place(Layout()), layout is None)
+    sharding = scenario.sharding
+    if sharding.names_ranks:
+        layout = sharding.layout(site)
+    else:
+        batch = np.array([float(min(scenario.batches))])
+        chosen = chosen_layouts(site, sharding.chips, batch, scenario.traffic)
+        layout = chosen.layouts[int(chosen.positions[0])]
+    is_default = not sharding.names_ranks and sharding.chips is None
+    return Location(scenario, site, site.place(layout), is_default)
 
 
 def by_layout(scenario: Scenario) -> list[Scenario]:
-    """Return a scenario for each run of batches that one layout serves best.
+    """Return a scenario for each run of batches that take one layout; with ranks, it alone.
 
-    It is the scenario alone unless chips are given and their ranks left open: then a batch has the
-    layout that it would have if it were asked about alone.
+    A batch has the chips and the layout that it would have if it were asked about alone.
     """
-    chips, traffic = scenario.sharding.chips, scenario.traffic
-    if chips is None or scenario.sharding.names_ranks or len(scenario.batches) == 1:
+    if scenario.sharding.names_ranks or len(scenario.batches) == 1:
         return [scenario]
-    site = site_of(scenario, traffic.reserved)
-    _, best_layouts = chosen_layouts(
-        site, chips, np.array(scenario.batches, dtype=np.float64), traffic
-    )
-    pairs = zip(scenario.batches, best_layouts.tolist(), strict=True)
+    site, traffic = site_of(scenario, scenario.traffic.reserved), scenario.traffic
+    batches = np.array(scenario.batches, dtype=float)
+    chosen = chosen_layouts(site, scenario.sharding.chips, batches, traffic)
+    pairs = zip(scenario.batches, chosen.positions.tolist(), strict=True)
     runs = (list(run) for _, run in groupby(pairs, key=itemgetter(1)))
     return [replace(scenario, batches=tuple(batch for batch, _ in run)) for run in runs]
 

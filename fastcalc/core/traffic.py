@@ -1,14 +1,14 @@
 """What requests look like, and how many tokens of one a pass may yield."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from fastcalc.formulas import serving
 from fastcalc.formulas.speculation import acceptance_needed, draft_length, tokens_per_pass
-from fastcalc.formulas.types import Array, ArrayLike
+from fastcalc.formulas.types import Array, ArrayLike, Ints
 
 LIKELY_ACCEPTANCE = 0.86
 """Acceptance by which a draft length that is not stated is taken.
@@ -84,6 +84,15 @@ class Traffic:
     context: ArrayLike
     prefix_hit: ArrayLike = 0.0
     speculation: Speculation = Speculation()
+
+    def at(self, kinds: Ints) -> "Traffic":
+        """Requests of some kinds, where lengths are arrays whose first axis is the kind."""
+        lengths = (self.prompt, self.output, self.context)
+        prompt, output, context = (
+            length[kinds] if isinstance(length, np.ndarray) and length.ndim else length
+            for length in lengths
+        )
+        return replace(self, prompt=prompt, output=output, context=context)
 
     @cached_property
     def computed_prompt(self) -> Array:

@@ -11,7 +11,7 @@ VERDICTS = ("fits", "edge", "no")
 
 def verdicts(placement: AnyPlacement, batch: ArrayLike) -> Ints:
     """Return the verdict on each batch, as a position of `VERDICTS`."""
-    certain, edge = placement.max_batch, placement.edge_batch
+    certain, edge = placement.certain_batch, placement.edge_batch
     above = (np.asarray(batch > np.asarray(limit)) for limit in (certain, edge))
     return np.asarray(np.add(*above, dtype=np.int8))
 

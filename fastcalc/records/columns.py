@@ -76,14 +76,15 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
     Column(
         "min_chips",
         "count",
-        "chips of the smallest deployment that holds the batch",
+        "fewest chips that hold the batch for certain in a usual layout",
         lambda points: points.min_chips(),
     ),
     Column(
         "max_batch",
         "count",
-        "sequences that these chips hold, prompt and output reserved",
-        "placement.max_batch",
+        "sequences that these chips hold for certain, prompt and output reserved, and the engine "
+        "takes at once; of all usual layouts unless ranks are given",
+        "max_batch",
     ),
     Column("weights_gb", "GB", "weights", lambda points: points.work.weight_bytes / 1e9),
     Column(

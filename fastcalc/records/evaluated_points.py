@@ -41,7 +41,8 @@ class EvaluatedPoints:
         affair
     estimate : of arrays that broadcast with each other
     usd_per_hour : price of each deployment, in use or not [USD/h]
-    min_chips : gives the chips of the smallest deployment; nan where there is none [1]
+    min_chips : gives the fewest chips that hold each batch for certain; nan where none do [1]
+    max_batch : sequences that the chips of each point hold for certain [1]
     locations, warnings : give where it lives, and what a reader must know, as `CodedColumn`
     """
 
@@ -49,6 +50,7 @@ class EvaluatedPoints:
     estimate: Estimate
     usd_per_hour: ArrayLike | None
     min_chips: Callable[[], ArrayLike]
+    max_batch: ArrayLike
     locations: Callable[[], CodedColumn]
     warnings: Callable[[], CodedColumn]
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from fastcalc.catalogue.schema import Hardware
-from fastcalc.core.chosen_layouts import layouts_of
+from fastcalc.core.chosen_layouts import open_layouts
 from fastcalc.core.defaults_used import power_notes
 from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.placement.layout import Layout
@@ -87,9 +87,9 @@ def parts(
         members = list(group)
         page += [sentences([outcome for outcome, _ in members]), "", heading(members[0][0])]
         for outcome, table in members:
-            place, price = outcome.placement, outcome.usd_per_hour
+            price = outcome.usd_per_hour
             cost = f"; ${dollars(price)}/h" if price is not None else ""
-            where = f"{outcome.where}: {why(outcome)}; holds batch {place.max_batch:,}{cost}"
+            where = f"{outcome.where}: {why(outcome)}; holds batch {outcome.max_batch:,}{cost}"
             page += ["", Title(outcome.scenario.hardware.id, where), table]
         page.append("")
     limits = {cells["limiter"].split(" ")[0] for cell_rows in rows for cells in cell_rows}
@@ -129,7 +129,7 @@ def why(location: Location) -> str:
         return f"{size(needed)} do not fit ({size(usable)} usable a chip)"
     if not location.is_default_layout:
         is_asked = location.scenario.sharding.names_ranks
-        is_alone = is_asked or len(layouts_of(location.site, chips)) == 1
+        is_alone = is_asked or len(open_layouts(location.site, chips)) == 1
         how = "as asked" if is_alone else "chosen, as it serves most"
         chip_count = f"{chips} chips" if chips > 1 else "a chip"
         return f"{how}; {size(needed)} on {chip_count} of {size(usable)} usable"
@@ -184,7 +184,7 @@ def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
     yield from (f"80 % range ({', '.join(ids)}): {basis}" for basis, ids in chips_of_range.items())
     for outcome in outcomes:
         chip, near = outcome.scenario.hardware.id, outcome.scenario.memory.host is None
-        sentences = (*(lives(outcome) if near else ()), *_alone(outcome), *_prefix(outcome))
+        sentences = (*(lives(outcome) if near else ()), *_prefix(outcome))
         yield from (f"{chip}: {sentence}" for sentence in sentences)
         yield kept_note(outcome)
     # Where regions make the memory term of the bound look absurd, both terms are named.
@@ -200,19 +200,6 @@ def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
             f"{number(float(estimate.bound_memory[0]))}; but a token crosses "
             f"{outcome.placement.work.layers:.0f} layers one after another, each in its own region"
         )
-
-
-def _alone(outcome: Outcome) -> Iterator[str]:
-    """Yield where batches that these chips do not hold would live if they were asked alone."""
-    batches_by_place: dict[str, list[str]] = {}
-    for batch, fits in zip(outcome.scenario.batches, outcome.estimate.fits, strict=True):
-        place = None if fits or not outcome.is_default_layout else outcome.site.smallest(batch)
-        if place is not None:
-            alone = replace(outcome.scenario, batches=(batch,))
-            where = Location(alone, outcome.site, place, is_default_layout=True).where
-            batches_by_place.setdefault(where, []).append(f"{batch:,}")
-    for where, batches in batches_by_place.items():
-        yield f"batch {' or '.join(batches)} asked alone lives in {where}"
 
 
 def _prefix(outcome: Outcome) -> Iterator[str]:

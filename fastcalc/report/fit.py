@@ -110,7 +110,7 @@ def _verdict(members: Sequence[Location]) -> str:
     fitting, edge, unfit = by_verdict.values()
     clauses = []
     if fitting:
-        max_batches = listed([f"{location.placement.max_batch:,}" for location in fitting])
+        max_batches = listed([f"{location.max_batch:,}" for location in fitting])
         clauses.append(f"fits on {_chips_of(fitting)}; the largest batch there is {max_batches}")
     if edge:
         engines = listed([*dict.fromkeys(location.scenario.engine.id for location in edge)])

@@ -192,8 +192,13 @@ class PlacedBatch:
         """Return the share of a kind of bytes that lives in the fastest memory. [1]"""
         return near_share(self.placement.machine, self.alone.split, kind)
 
+    @property
+    def max_batch(self) -> int:
+        """Largest batch that its chips hold for certain. [1]"""
+        return self.location.max_batch
+
     def min_chips(self) -> int | None:
-        """Return the chips of the smallest deployment that holds it. [1]"""
+        """Fewest chips that hold it for certain, None where none do. [1]"""
         return self.location.min_chips[self.scenario.batches.index(self.batch)]
 
 

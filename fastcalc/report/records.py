@@ -49,6 +49,7 @@ def unrounded(
             estimate=outcome.estimate,
             usd_per_hour=outcome.usd_per_hour,
             min_chips=partial(np.array, outcome.min_chips, dtype=float),
+            max_batch=outcome.max_batch,
             locations=partial(
                 places, outcome.estimate, np.asarray(0), [outcome.placement.layout], outcome.site
             ),

@@ -8,10 +8,10 @@ from typing import Literal
 import numpy as np
 
 from fastcalc.catalogue.limits import LIMITS
-from fastcalc.core.chosen_layouts import layouts_of, practised_layouts
+from fastcalc.core.chosen_layouts import chosen_layouts, open_layouts
 from fastcalc.core.placement.layout import Layout, Layouts
 from fastcalc.core.placement.placement import Placements, Site
-from fastcalc.core.scenario import Location, Scenario, locate, site_of
+from fastcalc.core.scenario import Location, Scenario, site_of
 from fastcalc.formulas.types import Array, Floats, floats
 
 Unknown = Literal["context", "users"]
@@ -23,7 +23,7 @@ Limiter = Literal["memory", "model", "engine"]
 
 @dataclass(frozen=True, eq=False)
 class Capacity:
-    """What some chips hold, cut as people do where a scenario leaves that open.
+    """What some chips hold, in the best of their usual layouts where a scenario leaves that open.
 
     scenario : model, chip, engine and output of each request; its prompt and batch are left aside
     site : the same, for any tokens reserved
@@ -36,28 +36,19 @@ class Capacity:
 
     @classmethod
     def of(cls, location: Location) -> "Capacity":
-        """Return the capacity of the chips that a location has, with their ranks open if they are.
+        """Capacity of the chips that a location has, their layout open unless ranks are given.
 
         Raises LayoutError if there is no layout.
         """
-        sharding = location.scenario.sharding
-        if sharding.chips is None or sharding.names_ranks:
-            return cls(location.scenario, location.site, [location.placement.layout])
-        layouts = practised_layouts(location.site, sharding.chips)
-        layouts = layouts or layouts_of(location.site, sharding.chips)
-        return cls(location.scenario, location.site, layouts)
+        scenario, layout = location.scenario, location.placement.layout
+        if scenario.sharding.names_ranks:
+            return cls(scenario, location.site, [layout])
+        return cls(scenario, location.site, open_layouts(location.site, layout.chips))
 
     @property
-    def _reserves(self) -> tuple[float, float]:
-        """The engine's reserve by what is expected of it, at its largest and its smallest. [1]"""
-        reserve = self.site.machine.reserve
-        return reserve.above, 1.0 / reserve.below
-
-    @cached_property
-    def limits(self) -> Floats:
-        """Sequences that the engine takes at once on each layout, whatever fits. [1]"""
-        limits = floats(self.site.machine.software.max_sequences) * self._stack.dp
-        return np.minimum(limits, LIMITS["sequences"].maximum)
+    def largest_reserve(self) -> float:
+        """The engine's reserve at its largest, over what is expected of it. [1]"""
+        return self.site.machine.reserve.above
 
     @property
     def longest(self) -> int:
@@ -69,15 +60,23 @@ class Capacity:
     def _stack(self) -> Layouts:
         return Layouts.of([self.site.counted(layout) for layout in self.layouts])
 
-    def users(self, tokens: Array, reserves: float) -> Floats:
-        """Return the most sequences of some lengths, of the layout that holds most. [1]
+    def users(self, tokens: Array, reserves: float, *, is_limited: bool = True) -> Floats:
+        """Most concurrent sequences of some lengths, in the layout that holds most. [1]
 
         tokens : of a sequence at its end [1]
         reserves : the engine's reserve by what is expected of it [1]
+        is_limited : False for what memory alone would hold
         """
         reserved = floats(tokens)[..., np.newaxis] + self.scenario.traffic.speculation.drafted
         placements = Placements(self.site.machine, self.site.work, self._stack, reserved)
-        return floats(np.minimum(placements.batch_beside(reserves), self.limits).max(axis=-1))
+        most = placements.engine_batch if is_limited else np.inf
+        most = np.minimum(most, LIMITS["sequences"].maximum)
+        return floats(np.minimum(placements.batch_beside(reserves), most).max(axis=-1))
+
+    @property
+    def most_taken(self) -> float:
+        """Most concurrent sequences that the engine takes, whatever fits. [1]"""
+        return float(np.max(floats(self.site.machine.max_sequences) * self._stack.dp))
 
     def context(self, users: Array, reserves: float) -> Floats:
         """Return the longest sequences that so many users may have, 0 where none. [1]
@@ -100,12 +99,13 @@ class Capacity:
 
         unknown : solved for, at the scenario's smallest batch or at its prompt and output
         """
+        reserves = (self.largest_reserve, 1.0 / self.site.machine.reserve.below)
         if unknown == "users":
             tokens = np.array([self.scenario.traffic.longest])
-            amounts_held = [self.users(tokens, reserves) for reserves in self._reserves]
+            amounts_held = [self.users(tokens, reserve) for reserve in reserves]
         else:
             users = np.array([float(min(self.scenario.batches))])
-            amounts_held = [self.context(users, reserves) for reserves in self._reserves]
+            amounts_held = [self.context(users, reserve) for reserve in reserves]
         certain, edge = (int(amounts[0]) for amounts in amounts_held)
         return certain, edge
 
@@ -137,13 +137,13 @@ def solve_for(unknown: Unknown, location: Location) -> Solution:
     certain, edge = capacity.solved(unknown)
     if unknown == "users":
         placed = _placed(replace(scenario, batches=(max(certain, 1),)), location)
-        per_replica = float(placed.placement.machine.software.max_sequences)
-        is_full = certain == per_replica * placed.placement.layout.dp
-        by: Limiter = "engine" if is_full else "memory"
+        tokens, reserves = np.array([scenario.traffic.longest]), capacity.largest_reserve
+        held = float(capacity.users(tokens, reserves, is_limited=False)[0])
+        by: Limiter = "engine" if held > certain else "memory"
         return Solution(unknown, certain, edge, by, placed if certain else location)
     output, users = float(scenario.traffic.output), min(scenario.batches)
     if certain <= output:
-        refuses = users > capacity.limits.max()
+        refuses = users > capacity.most_taken
         edge = edge if edge > output else 0
         return Solution(unknown, 0, edge, "engine" if refuses else "memory", location)
     ends: dict[float | None, Limiter] = {
@@ -157,9 +157,10 @@ def solve_for(unknown: Unknown, location: Location) -> Solution:
 
 
 def _placed(scenario: Scenario, location: Location) -> Location:
-    """Return a scenario on the layout of a location, or on one of its chips if ranks are open."""
-    if not location.is_default_layout:
-        return locate(scenario)
-    site = site_of(scenario, scenario.traffic.reserved)
-    placement = site.place(location.placement.layout)
-    return Location(scenario, site, placement, is_default_layout=True)
+    """A scenario on the chips of a location, in its layout if ranks are given."""
+    site, layout = site_of(scenario, scenario.traffic.reserved), location.placement.layout
+    if not scenario.sharding.names_ranks:
+        batch = np.array([float(min(scenario.batches))])
+        chosen = chosen_layouts(site, layout.chips, batch, scenario.traffic)
+        layout = chosen.layouts[int(chosen.positions[0])]
+    return Location(scenario, site, site.place(layout), location.is_default_layout)

@@ -1,14 +1,14 @@
 """The points of many layouts and batches that no other beats in user speed and price."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 
 from fastcalc.core.placement.layout import Layout
-from fastcalc.core.scenario import Outcome, Scenario
+from fastcalc.core.scenario import Outcome, Scenario, Sharding
 from fastcalc.core.smaller_batch import largest_batches, speeds
 from fastcalc.errors import InputError
 from fastcalc.formulas.money import usd_per_million
@@ -97,6 +97,9 @@ def frontier(scenarios: Sequence[Scenario], *, max_chips: int) -> list[FrontierP
         outcome = members[0].space.at(
             members[0].layout, *(int(candidate.batch) for candidate in members)
         )
+        # Nobody asked for its ranks: its chips hold what their best layout holds.
+        chips = Sharding(chips=members[0].layout.chips)
+        outcome = replace(outcome, scenario=replace(outcome.scenario, sharding=chips))
         points += [FrontierPoint(outcome, index) for index in range(len(members))]
     return sorted(points, key=lambda point: point.speed)
 

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isnan
 
 import numpy as np
 
+from fastcalc.core.chosen_layouts import fewest_chips, layouts_on_offer
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.placement import Site
 from fastcalc.core.placement.practice import MOST_STAGES, copies_run_by_people, run_by_people
@@ -28,20 +30,18 @@ class Space:
 
     @cached_property
     def fewest_chips(self) -> int | None:
-        """Chips of the smallest default deployment that holds one sequence, if any. [1]"""
-        smallest = self.site.smallest(1)
-        return smallest.layout.chips if smallest else None
+        """Fewest chips that hold one sequence, if any do. [1]"""
+        fewest = float(fewest_chips(self.site, 1.0)[0])
+        return None if isnan(fewest) else int(fewest)
 
     def layouts(self, *chips: int) -> list[Layout]:
         """Return the layouts that people run of one copy of the weights that hold a sequence.
 
-        The smallest by default is among them, however many stages it takes.
+        Where people run none, the smallest legal one that does, however many stages it takes.
         """
-        layouts = [*run_by_people(self.site, *chips)]
-        smallest = self.site.smallest(1)
-        if smallest and smallest.layout.chips in chips and smallest.layout not in layouts:
-            layouts.append(smallest.layout)
-        return self.holding(layouts)
+        if self.site.machine.is_spatial:
+            return self.holding([*run_by_people(self.site, *chips)])
+        return [layout for layout in layouts_on_offer(self.site) if layout.chips in chips]
 
     def up_to(self, max_chips: int) -> list[Layout]:
         """Return the layouts from the fewest chips that hold a sequence up to so many chips.

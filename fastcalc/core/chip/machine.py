@@ -149,6 +149,16 @@ class Machine:
         ranks = self.hardware.ranks
         return int(ranks.si) if ranks and not self.is_spatial else 1
 
+    @property
+    def max_sequences(self) -> ArrayLike:
+        """Sequences that the engine takes into a step of a replica, at most. [1]
+
+        By default it takes fewer where the chip has little memory.
+        """
+        is_small = largest_memory(self.hardware).capacity < self.software.small_memory
+        small = self.software.small_sequences if is_small else inf
+        return np.minimum(self.software.max_sequences, small)
+
     def chips_of(self, ranks: ArrayLike) -> ArrayLike:
         """Return how many chips so many ranks take. [1]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from math import ceil, inf
 from typing import Generic, TypeAlias, TypeVar
 
@@ -24,12 +24,6 @@ from fastcalc.formulas.memory import chips_for_capacity, chips_for_whole_layers,
 from fastcalc.formulas.types import Array, ArrayLike, floats
 
 OneOrMore = TypeVar("OneOrMore", Layout, Layouts)
-
-
-@lru_cache(maxsize=512)
-def _default_stack(machine: Machine, work: Workload, axes: int) -> Layouts:
-    """Return the default layouts as arrays."""
-    return Layouts.of(LegalLayouts(machine, work).default_layouts, axes=axes)
 
 
 def kept_memory(machine: Machine, layout: AnyLayout) -> KeptMemory:
@@ -117,15 +111,28 @@ class _PlacedWorkload(Generic[OneOrMore]):
 
     @cached_property
     def max_batch(self) -> Array | int:
-        """Sequences that fit, all replicas together, however large the reserve. [1]"""
+        """Sequences that memory holds for certain and the engine takes, of all replicas. [1]"""
+        held, taken = self.certain_batch, self.engine_batch
+        if np.ndim(held) or np.ndim(taken):
+            return np.minimum(held, taken)
+        return int(min(held, taken))
+
+    @property
+    def engine_batch(self) -> ArrayLike:
+        """Sequences that the engine takes into a step at most, all replicas together. [1]"""
+        return np.floor(self.machine.max_sequences) * self.layout.dp
+
+    @cached_property
+    def certain_batch(self) -> Array | int:
+        """Sequences that memory holds, all replicas together, however large the reserve. [1]"""
         return self.batch_beside(self.machine.reserve.above)
 
     @cached_property
     def edge_batch(self) -> Array | int:
-        """Sequences that fit, all replicas together, if the reserve is at its smallest. [1]"""
+        """Sequences that memory holds, of all replicas, if the reserve is at its smallest. [1]"""
         reserve = self.machine.reserve
         is_exact = reserve.below == reserve.above == 1.0
-        return self.max_batch if is_exact else self.batch_beside(1.0 / reserve.below)
+        return self.certain_batch if is_exact else self.batch_beside(1.0 / reserve.below)
 
     def batch_beside(self, reserves: float) -> Array | int:
         """Return the sequences that fit, all replicas together, a whole number. [1]
@@ -226,31 +233,10 @@ class Site(LegalLayouts):
 
     def smallest(self, batch: float) -> Placement | None:
         """Return the smallest default placement that holds a batch, or None."""
-        fewest = self._by_default(0)
-        if fewest.max_batch >= batch:  # then no other need be looked at
-            return fewest
-        holds = self.most_by_default >= batch
+        held = np.atleast_1d(self.place_all(self.default_layouts).certain_batch)
+        holds = np.broadcast_to(held >= batch, (len(self.default_layouts),))
         first = int(holds.argmax())
-        return self._by_default(first) if holds[first] else None
-
-    def _by_default(self, place: int) -> Placement:
-        """Return a default layout placed, once: many batches have the same."""
-        if place not in self._placements:
-            self._placements[place] = self.place(self.default_layouts[place])
-        return self._placements[place]
-
-    @cached_property
-    def _placements(self) -> dict[int, Placement]:
-        return {}
-
-    @cached_property
-    def most_by_default(self) -> Array:
-        """Sequences that each of the default layouts holds. [1]"""
-        stack = _default_stack(self.machine, self.work, np.ndim(self.reserved_tokens))
-        cache = cache_on_chip(self.machine, self.work, stack, self.reserved_tokens)
-        return _sequences_that_fit(
-            self.machine, self.work, stack, cache, self.machine.reserve.above
-        )
+        return self.place(self.default_layouts[first]) if holds[first] else None
 
     @property
     def _experts(self) -> float:

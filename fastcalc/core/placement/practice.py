@@ -17,7 +17,7 @@ layout is computed where a user names it.
 Chips that pipeline whole layers have one layout for each number of them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -40,6 +40,22 @@ def run_by_people(legal: LegalLayouts, *chips: int) -> tuple[Layout, ...]:
     if chips not in by_chips:
         by_chips[chips] = tuple(layout for count in chips for layout in _run_of(legal, count))
     return by_chips[chips]
+
+
+def usual_layouts(legal: LegalLayouts) -> Sequence[Layout]:
+    """Every layout that people run of one copy of the weights, from few chips to many.
+
+    Of chips that pipeline whole layers, those that hold more than any of fewer chips.
+    """
+    if legal.machine.is_spatial:
+        return legal.default_layouts
+    joined = legal.chips_joined
+    widths = {joined, *(2**power for power in range(joined.bit_length()))}
+    counts = {width * pp for width in widths for pp in range(1, MOST_STAGES + 1)}
+    layouts = run_by_people(legal, *sorted(counts))
+    return sorted(
+        layouts, key=lambda layout: (layout.chips, layout.tp, layout.pp, layout.ep, layout.dp)
+    )
 
 
 _LayoutsByChips = dict[tuple[int, ...], tuple[Layout, ...]]

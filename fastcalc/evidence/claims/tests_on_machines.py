@@ -9,7 +9,6 @@ from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.best_cut import best_cut
 from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.core.pricing import PriceBasis, Pricing
 from fastcalc.core.ratios import Ranged, independent_ratio
@@ -87,9 +86,7 @@ def _solved(
         pricing=Pricing(cast(PriceBasis, basis)),
         engine_is_borrowed=engine_of_class(chip)[1],
     )
-    # Two kinds of chips are compared at the best that each can do.
-    is_one = chips is not None and len(batches) == 1
-    return solve(best_cut(scenario) if is_one else scenario)
+    return solve(scenario)
 
 
 class Users(NamedTuple):

@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.best_cut import best_cut
 from fastcalc.core.placement.practice import is_run
 from fastcalc.core.scenario import Outcome, Scenario, locate, solve
 from fastcalc.core.smaller_batch import ROUNDING, largest_reaching, speeds
@@ -84,7 +83,7 @@ def fastmode(
     Today's scenario is of one batch, and keeps its chips, cut as serves the batch fastest where
     ranks are open. Other models are those of the same family, or those that are named.
     """
-    outcome = solve(best_cut(today))
+    outcome = solve(today)
     if not outcome.fits:
         needed, max_batch = outcome.min_chips[0], outcome.placement.max_batch
         count, model, chip = outcome.placement.layout.chips, today.model.id, today.hardware.id

@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from fastcalc.core.best_cut import best_cut
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, solve
 from fastcalc.errors import InputError
 from fastcalc.search.fastmode.lighter_passes import DRAFTED_BY, PUBLISHED_BY
@@ -131,7 +130,7 @@ def _point(scenario: Scenario, today: Outcome, end: Outcome) -> Outcome | None:
         layouts.insert(0, sharding(today.placement.layout))
     for layout in [scenario.sharding] if scenario.sharding.names_ranks else layouts:
         with suppress(InputError):  # a layout that this model or chip cannot have
-            outcome = solve(best_cut(replace(scenario, sharding=layout)))
+            outcome = solve(replace(scenario, sharding=layout))
             if outcome.fits:
                 return outcome
     return None

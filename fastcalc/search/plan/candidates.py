@@ -9,9 +9,7 @@ from fastcalc.catalogue.formats import number_format, weight_formats
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.core.chip.formats_run import formats_run, narrower_caches
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
-from fastcalc.core.placement.layout import Layout
-from fastcalc.core.placement.placement import Site
-from fastcalc.core.placement.practice import MOST_STAGES, run_by_people
+from fastcalc.core.chosen_layouts import layouts_on_offer
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.request_class import RequestClass
 from fastcalc.core.scenario import Scenario, default_cache
@@ -90,32 +88,8 @@ def candidates(
         longest = requests.traffic(scenario.traffic).longest
     grid = Grid(scenario, (), requests, BATCHES)
     site = replace(grid.site, reserved_tokens=longest)
-    listed = layouts_of(site)
-    every = tuple(dict.fromkeys([*listed, *site.default_layouts]))
-    placed = np.broadcast_to(site.place_all(every, axes=1).max_batch, (len(every), 1))
-    max_batch = dict(zip(every, placed[:, 0].tolist(), strict=True))
-    holding = [layout for layout in listed if max_batch[layout] >= 1]
-    smallest = next((layout for layout in site.default_layouts if max_batch[layout] >= 1), None)
-    if smallest and smallest not in listed:  # however many stages it takes
-        holding.append(smallest)
+    holding = layouts_on_offer(site)
     if not holding:
         return None
-    largest = max(max_batch[layout] for layout in holding)
+    largest = np.max(site.place_all(holding, axes=1).max_batch)
     return grid.part(layouts=tuple(holding), batches=BATCHES[largest >= BATCHES])
-
-
-def layouts_of(site: Site) -> list[Layout]:
-    """Return the layouts that people run, from few chips to many, up to the whole link domain.
-
-    Of chips that pipeline whole layers, those that the placement takes by default. No copies of all
-    weights.
-    """
-    if site.machine.is_spatial:
-        return list(site.default_layouts)
-    joined = site.chips_joined
-    widths = {joined, *(2**power for power in range(joined.bit_length()))}
-    counts = {width * pp for width in widths for pp in range(1, MOST_STAGES + 1)}
-    layouts = run_by_people(site, *sorted(counts))
-    return sorted(
-        layouts, key=lambda layout: (layout.chips, layout.tp, layout.pp, layout.ep, layout.dp)
-    )

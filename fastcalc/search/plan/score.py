@@ -104,12 +104,10 @@ def _sized(
 
 def _fits(grid: Grid, points: EvaluatedPoints) -> Bools:
     """Return which layouts hold which batches, that their engine decodes at once."""
-    limit = float(grid.site.machine.software.max_sequences)
-    dp = np.array([layout.dp for layout in grid.layouts])[:, np.newaxis]
-    is_held = np.broadcast_to(points.estimate.is_certain, grid.shape)[0]
+    is_held = np.broadcast_to(grid.batches <= points.placement.max_batch, grid.shape)[0]
     # A server queues before it serves less for a host's memory.
     is_over = np.broadcast_to(overflows(points.estimate), grid.shape)[0]
-    return np.asarray(is_held & (grid.batches <= limit * dp) & ~is_over)
+    return np.asarray(is_held & ~is_over)
 
 
 UNITS: dict[Objective, Callable[[Scenario], float | None]] = {

@@ -46,7 +46,7 @@ def figure_of(outcome: Outcome, figure: str) -> Floats:
     """Return one figure of an outcome, at every batch; others are not computed."""
     estimate = outcome.estimate
     if figure == "largest_batch":
-        return np.full(estimate.fits.shape, float(outcome.placement.max_batch) or np.nan)
+        return np.full(estimate.fits.shape, float(outcome.max_batch) or np.nan)
     figures: dict[str, Callable[[], Floats]] = {
         "speed": lambda: estimate.speed,
         "total": lambda: estimate.served,

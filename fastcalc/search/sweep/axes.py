@@ -12,7 +12,7 @@ from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.core.chip.formats_run import four_bits
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
-from fastcalc.core.chosen_layouts import layouts_of
+from fastcalc.core.chosen_layouts import open_layouts
 from fastcalc.core.placement.layout import LayoutError
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario, Sharding, site_of
@@ -146,21 +146,14 @@ def grids(axes: Axes) -> tuple[list[Grid], Counter[str]]:
             site, layouts = site_of(runnable, 0.0), []
             for sharding in shardings:
                 try:
-                    layout = (
-                        sharding.layout(site, 1, runnable.traffic) if sharding.names_ranks else None
-                    )
+                    layout = sharding.layout(site) if sharding.names_ranks else None
                     if layout is None and sharding.chips is not None:
-                        layouts_of(site, sharding.chips)
+                        open_layouts(site, sharding.chips)
                 except LayoutError as error:
                     left_out[error.rule] += len(requests) * len(batches)
                     continue
                 if layout is None:
-                    # Ranks that ask nothing of this chip leave one deployment for all batches.
-                    is_kept = axes.ranks != Ranks() and sharding.chips is None
-                    smallest_batch = float(batches.min()) if is_kept else None
-                    chosen_grids.append(
-                        Grid(runnable, (), requests, batches, sharding.chips, smallest_batch)
-                    )
+                    chosen_grids.append(Grid(runnable, (), requests, batches, sharding.chips))
                 else:
                     layouts.append(layout)
             if layouts:

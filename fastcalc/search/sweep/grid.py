@@ -6,13 +6,13 @@ computed once, and a block is small enough for its arrays to stay in the cache.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from math import floor, inf
 from typing import Any
 
 import numpy as np
 
-from fastcalc.core.chosen_layouts import chosen_layouts, layouts_of
+from fastcalc.core.chosen_layouts import chosen_layouts, fewest_chips, open_layouts
 from fastcalc.core.estimate import Estimate, evaluate
 from fastcalc.core.overflow import batch_without_host, overflow_note, overflows
 from fastcalc.core.placement.layout import Layout, Layouts
@@ -25,7 +25,7 @@ from fastcalc.records.evaluated_points import CodedColumn, EvaluatedPoints, plac
 from fastcalc.search.sweep.request_lists import OpenRequests, Requests
 
 BLOCK = 65_536  # points: half a megabyte an array, which the caches of a core can hold
-_MOST = 2.0**22  # beyond any batch; keys of two thousand million kinds stay exact
+_OPEN = 16  # layouts that chips usually have
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +33,9 @@ class Grid:
     """Every layout with every kind of request and every batch, of one deployment.
 
     scenario : what is deployed; its batches and sharding do not count
-    layouts : none for the smallest by default that holds each batch, or the one that serves it most
+    layouts : none for the one that each batch takes of the chips, or of the fewest that hold it
     batches : sequences decoded together; maybe with a row of its own for each layout [1]
-    chips : chips of which the layout that serves most is taken at each batch [1]
-    smallest : batch whose smallest layout all others keep, as in a comparison; None where each
-        batch has its own [1]
+    chips : chips whose layout is left open; None for the fewest that hold each batch [1]
     """
 
     scenario: Scenario
@@ -45,7 +43,6 @@ class Grid:
     requests: Requests | OpenRequests
     batches: Floats
     chips: int | None = None
-    smallest: float | None = None
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -69,8 +66,9 @@ class Grid:
     def blocks(self, size: int = BLOCK) -> Iterator["Grid"]:
         """Yield the grid in parts of at most so many points, in order."""
         kinds, layouts, batches = self.shape
-        if self.chips is not None:  # every layout of theirs is evaluated
-            size = max(size // len(layouts_of(self.site, self.chips)), 1)
+        if not self.layouts:  # every layout of as many chips is evaluated
+            count = _OPEN if self.chips is None else len(open_layouts(self.site, self.chips))
+            size = max(size // count, 1)
         width = min(batches, size)
         high = max(min(layouts, size // width), 1)
         deep = max(min(kinds, size // (width * high)), 1)
@@ -88,23 +86,15 @@ def solved(grid: Grid) -> EvaluatedPoints:
     """Evaluate every point of a grid or a block of it at once, to the same bits as one by one."""
     scenario = grid.scenario
     traffic = grid.requests[:].traffic(scenario.traffic)
-    site = replace(grid.site, reserved_tokens=traffic.reserved_each.ravel())
-    smallest = cache(lambda: smallest_layouts(site, grid.batches))
-
-    def by_default() -> Ints:
-        if grid.smallest is None:
-            return smallest()[0][:, np.newaxis]
-        return smallest_layouts(site, np.array([grid.smallest]))[0][:, np.newaxis]
-
-    if grid.chips is not None:
-        every_kind = replace(site, reserved_tokens=traffic.reserved_each)
-        chip_layouts, chosen = chosen_layouts(every_kind, grid.chips, grid.batches, traffic)
-        listed = tuple(chip_layouts)
-        positions = chosen[:, np.newaxis]
+    site = replace(grid.site, reserved_tokens=traffic.reserved_each)
+    if grid.layouts:
+        listed = list(grid.layouts)
+        positions: Ints = np.arange(len(listed))[:, np.newaxis]
+        layouts, max_batch = Layouts.of(listed, axes=1), None
     else:
-        listed = grid.layouts or (*site.default_layouts, site.counted(Layout()))
-        positions = np.arange(len(listed))[:, np.newaxis] if grid.layouts else by_default()
-    layouts = Layouts.of(listed, axes=1) if grid.layouts else Layouts.of(listed).at(positions)
+        chosen = chosen_layouts(site, grid.chips, grid.batches, traffic)
+        listed, positions = chosen.layouts, chosen.positions[:, np.newaxis]
+        layouts, max_batch = Layouts.of(listed).at(positions), chosen.max_batch[:, np.newaxis]
     placement = Placements(site.machine, site.work, layouts, traffic.reserved_each)
     estimate = evaluate(placement, batch=grid.batches, traffic=traffic)
     price = scenario.pricing.per_chip_hour(scenario.hardware)
@@ -113,8 +103,10 @@ def solved(grid: Grid) -> EvaluatedPoints:
         estimate=estimate,
         usd_per_hour=None if price is None else price * layouts.chips,
         min_chips=lambda: np.fmin(
-            smallest()[1][:, np.newaxis], np.where(estimate.fits, layouts.chips, np.nan)
+            fewest_chips(site, grid.batches)[:, np.newaxis],
+            np.where(placement.max_batch >= grid.batches, layouts.chips, np.nan),
         ),
+        max_batch=placement.max_batch if max_batch is None else max_batch,
         locations=lambda: places(estimate, positions, listed, site),
         warnings=lambda: _and_of_layouts(
             _and_of_edges(_warnings(scenario, site, estimate), scenario, estimate),
@@ -122,24 +114,6 @@ def solved(grid: Grid) -> EvaluatedPoints:
             [layout_notes(site, layout, Sharding(grid.chips)) for layout in listed],
         ),
     )
-
-
-def smallest_layouts(site: Site, batches: Floats) -> tuple[Ints, Floats]:
-    """Return which default layout holds each batch of each kind of request with the fewest chips.
-
-    Positions, one beyond the last where none does, and chips, nan where none does: kinds x batches.
-    The site's reserved tokens are an element for each kind.
-    """
-    count, kinds = len(site.default_layouts), np.size(site.reserved_tokens)
-    max_batch = np.broadcast_to(site.most_by_default, (count, kinds))
-    holds_up_to = np.minimum(np.maximum.accumulate(max_batch, axis=0), _MOST - 1.0)
-    # One sorted list of all kinds, each in a range of its own, so that one search serves all.
-    ranges = np.arange(kinds) * _MOST
-    keys = ranges[:, np.newaxis] + batches
-    insertions = np.searchsorted((holds_up_to + ranges).T.ravel(), keys)
-    positions = np.minimum(insertions - count * np.arange(kinds)[:, np.newaxis], count)
-    chips = np.array([*(layout.chips for layout in site.default_layouts), np.nan])
-    return positions, chips[positions]
 
 
 def solve_grid(grid: Grid, columns: Sequence[Column[EvaluatedPoints]] = COLUMNS) -> Columns:
@@ -153,7 +127,7 @@ def _warnings(scenario: Scenario, site: Site, estimate: Estimate) -> CodedColumn
     It depends on one chip or more, in the link domain or beyond, on one sequence or more, and on
     the engine's limit.
     """
-    limit, layout = float(site.machine.software.max_sequences), estimate.placement.layout
+    limit, layout = float(site.machine.max_sequences), estimate.placement.layout
     is_beyond = estimate.batch / layout.dp > limit
     beyond = floor(limit) + 1 if limit < inf else 1
     kinds = []
