@@ -186,12 +186,20 @@ class Location:
         return tuple(None if np.isnan(chips) else int(chips) for chips in fewest.tolist())
 
     @cached_property
-    def max_batch(self) -> int:
-        """Sequences that its chips hold for certain, in their best layout if ranks are open. [1]"""
+    def roomiest(self) -> Placement:
+        """The layout of its chips that holds most: its own if ranks are given, or if none more."""
         if self.scenario.sharding.names_ranks or not self.placement.edge_batch:
-            return int(self.placement.max_batch)
+            return self.placement
         layouts = open_layouts(self.site, self.placement.layout.chips)
-        return int(np.max(self.site.place_all(layouts).max_batch))
+        largest = np.broadcast_to(self.site.place_all(layouts).max_batch, (len(layouts),))
+        if largest.max() <= self.placement.max_batch:
+            return self.placement
+        return self.site.place(layouts[int(largest.argmax())])
+
+    @property
+    def max_batch(self) -> int:
+        """Sequences that its chips hold for certain, in the layout that holds most. [1]"""
+        return int(self.roomiest.max_batch)
 
     @property
     def usd_per_hour(self) -> float | None:

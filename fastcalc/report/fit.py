@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
 
+import numpy as np
+
 from fastcalc.core.scenario import Location
 from fastcalc.core.verdict import VERDICTS
 from fastcalc.report import record_tables
@@ -46,8 +48,11 @@ _FIRST = (
     words("of each|chip", itemgetter(5)),
     words("|filled with", itemgetter(6)),
 )
-_KEY = f"key: the largest batch that these chips hold, prompt and output reserved; {KEY}"
-_KEY_OF_NEEDS = "; needs N: N chips in a usual layout hold it"
+_KEY = (
+    "key: largest batch: the most that these chips hold in any usual layout, prompt and output "
+    f"reserved, within the engine's limit; {KEY}"
+)
+_KEY_OF_NEEDS = "; needs N: it takes N chips in a usual layout"
 _KEY_OF_EDGE = "; a..b: a for certain, b if the engine keeps as little as it may"
 
 
@@ -110,7 +115,9 @@ def _verdict(members: Sequence[Location]) -> str:
     fitting, edge, unfit = by_verdict.values()
     clauses = []
     if fitting:
-        max_batches = listed([f"{location.max_batch:,}" for location in fitting])
+        max_batches = listed(
+            [f"{location.max_batch:,}{_other_layout(location)}" for location in fitting]
+        )
         clauses.append(f"fits on {_chips_of(fitting)}; the largest batch there is {max_batches}")
     if edge:
         engines = listed([*dict.fromkeys(location.scenario.engine.id for location in edge)])
@@ -124,9 +131,16 @@ def _verdict(members: Sequence[Location]) -> str:
     return f"At batch {batch:,} {model} {'; it '.join(clauses)}."
 
 
+def _other_layout(location: Location) -> str:
+    """Layout that holds the largest batch, in brackets, where it is not that of the row."""
+    layout = location.roomiest.layout
+    return f" ({layout})" if layout != location.placement.layout else ""
+
+
 def _at_most(location: Location) -> int:
-    """Return the sequences that fit if the engine keeps as little as it may. [1]"""
-    return int(location.placement.edge_batch)
+    """Sequences that fit if the engine reserves as little as it may. [1]"""
+    held = location.roomiest
+    return int(np.minimum(held.edge_batch, held.engine_batch))
 
 
 def _certain(edge: Sequence[Location]) -> str:

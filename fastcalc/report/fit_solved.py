@@ -23,19 +23,24 @@ _SHORT = 2
 
 
 def _answer(key: str) -> TableColumn:
-    """Return a column of what was solved for: at the edge only where that is more."""
+    """Column of what was solved for; of a tight fit only where that is more."""
 
     def cell(record: Record) -> str:
         value = record[key]
         is_more = key == "solution" or value != record["solution"]
         return f"{value:,}" if value and is_more else "-"
 
-    heading = {"solution": ("for", "certain"), "solution_at_edge": ("at the", "edge")}[key]
+    heading = {"solution": ("for", "certain"), "solution_at_edge": ("", "tight")}[key]
     return TableColumn(key, "count", heading=heading, format=cell)
 
 
 def _length(record: Record) -> str:
     return f"{record['prompt_tokens'] + record['output_tokens']:,}"
+
+
+def _layout(record: Record) -> str:
+    ranks = ((name, record[name]) for name in ("tp", "pp", "dp", "ep"))
+    return " ".join(f"{name} {count}" for name, count in ranks if count > 1) or "-"
 
 
 _CHIPS, *_FORMATS = (
@@ -44,6 +49,7 @@ _CHIPS, *_FORMATS = (
         heading=("", "chips"),
         format=lambda record: f"{record['chips']:,} x {record['hardware']}",
     ),
+    TableColumn("layout", "text", heading=("", "layout"), format=_layout),
     *pick("weight_format kv_format"),
 )
 _ASKED = {
@@ -70,12 +76,13 @@ def columns(unknown: Unknown, *, wide: bool = False) -> list[TableColumn]:
 
 
 _KEYS = {
-    "context": "tokens of a sequence, prompt and output, that each user may have",
-    "users": "sequences at once, prompt and output reserved",
+    "context": "tokens per sequence, prompt and output, for that many concurrent users",
+    "users": "concurrent sequences of all replicas together, prompt and output reserved",
 }
 _KEY = (
-    "; for certain: however much the engine keeps for itself; at the edge: if it keeps as little "
-    "as it may; limited by: chips, the context of the model, or a limit of the engine"
+    "; for certain: even if the engine reserves its maximum; tight: only if it reserves its "
+    "minimum; limited by: memory, the context of the model, or a limit of the engine; layout: "
+    "the usual one of these chips that holds most"
 )
 
 
@@ -109,10 +116,11 @@ def start_note(location: Location) -> str | None:
     engine, size = location.scenario.engine, cache_size(location.placement)
     if "vllm" not in (engine.id, engine.extends) or size is None or not size.tokens:
         return None
-    too_long = size.concurrency < 1.0
+    too_long, replicas = size.concurrency < 1.0, location.placement.layout.dp
     hint = f"; it is expected to start with {option('max_model_len')} {size.tokens}" * too_long
+    each = f"each of {replicas} replicas of {engine.id}" if replicas > 1 else engine.id
     return (
-        f"{location.scenario.hardware.id}: {engine.id} should print at start-up 'GPU KV cache "
+        f"{location.scenario.hardware.id}: {each} should print at start-up 'GPU KV cache "
         f"size: {size.tokens:,} tokens' and 'Maximum concurrency for {size.length:,} tokens per "
         f"request: {size.concurrency:.2f}x'{hint}"
     )
@@ -125,9 +133,9 @@ def _limit_note(solution: Solution) -> str | None:
     machine, engine = solution.location.placement.machine, solution.location.scenario.engine.id
     if solution.unknown == "context" and solution.certain:
         return f"{engine} takes {machine.memory.longest:,.0f} tokens, by {option('max_model_len')}"
-    limit = float(machine.software.max_sequences)
+    limit = float(machine.max_sequences)
     return (
-        f"{engine} takes {limit:,.0f} sequences a replica at once, and lets others wait; "
+        f"{engine} runs at most {limit:,.0f} sequences per replica and queues the rest; "
         f"{option('max_num_seqs')} changes that"
     )
 
@@ -145,18 +153,19 @@ def _sentence(solutions: Sequence[Solution]) -> str:
         is_plural = unknown == "context" and batches != [1]
         if any(solution.edge for solution in solutions):
             verb = "fit" if is_plural else "fits"
-            return f"{subject} {verb} on {chips} only at the edge of memory."
+            return f"{subject} {verb} on {chips} only tightly: if the engine reserves its minimum."
         return f"{subject} {'do' if is_plural else 'does'} not fit on {chips}."
     formats = {_formats(solution) for solution in solutions}
     amounts = [
-        f"{solution.certain:,} on {_chips(solution)}" + _formats(solution) * (len(formats) > 1)
+        f"{solution.certain:,} on {_chips(solution)}{_replicas(solution)}"
+        + _formats(solution) * (len(formats) > 1)
         for solution in holding
     ]
     if len(holding) > _LISTED:
         order = sorted(range(len(holding)), key=lambda at: holding[at].certain)
         amounts = [f"from {amounts[order[0]]} to {amounts[order[-1]]}"]
     if unknown == "users":
-        return f"Users of {model} with {tokens} each: {listed(amounts)}."
+        return f"Concurrent users of {model} with {tokens} each: {listed(amounts)}."
     subject = f"one user of {model}" if batches == [1] else f"each of {users}"
     return f"Tokens that {subject} may have: {listed(amounts)}."
 
@@ -164,6 +173,14 @@ def _sentence(solutions: Sequence[Solution]) -> str:
 def _formats(solution: Solution) -> str:
     work = solution.location.placement.work
     return f" ({work.weight_format}, KV cache {work.kv_format})"
+
+
+def _replicas(solution: Solution) -> str:
+    """Replicas that share the users, in brackets, where there are several."""
+    layout = solution.location.placement.layout
+    if layout.dp == 1 or solution.unknown == "context":
+        return ""
+    return f" ({layout}: {layout.dp} replicas of {solution.certain // layout.dp:,})"
 
 
 def _chips(solution: Solution) -> str:

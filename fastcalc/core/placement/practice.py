@@ -11,7 +11,8 @@ layout is computed where a user names it.
 - Ranks inside a node come before stages: a fast link makes sums cheap, and stages add throughput
   alone (vLLM, "Parallelism and scaling": tensor parallel inside a node, pipeline parallel across).
   Over PCIe, where sums are dear, stages inside one node are run, too.
-- Beyond one host of eight chips whole hosts are taken, as they are rented and wired by the host.
+- Stages fill hosts as they are sold, of one to four, six or eight chips; beyond one host of eight
+  whole hosts are taken, as they are rented and wired by the host.
 - There are up to `MOST_STAGES` stages: measured deployments have up to eight.
 
 Chips that pipeline whole layers have one layout for each number of them.
@@ -27,6 +28,9 @@ from fastcalc.core.chip.machine import Machine
 from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.layout import HOST_CHIPS, Layout
 from fastcalc.core.placement.legal import LegalLayouts
+
+HOST_SIZES = (1, 2, 3, 4, 6, HOST_CHIPS)
+"""Chips of the hosts that are sold."""
 
 MOST_STAGES = 16
 """Pipeline stages of the deepest deployment that is offered."""
@@ -101,8 +105,8 @@ def is_run(legal: LegalLayouts, layout: Layout) -> bool:
         return False
     if layout.pp == 1:
         return True
-    is_in_hosts = layout.chips < HOST_CHIPS or layout.chips % HOST_CHIPS == 0
-    is_inside = legal.is_pcie and layout.ranks <= legal.domain
+    is_in_hosts = layout.chips in HOST_SIZES or layout.chips % HOST_CHIPS == 0
+    is_inside = legal.is_pcie and layout.ranks <= legal.domain and is_in_hosts
     is_beyond = width > HOST_CHIPS * legal.machine.ranks
     return is_inside or (width == _widest(legal) and (is_in_hosts or is_beyond))
 
