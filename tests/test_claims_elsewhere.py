@@ -122,7 +122,7 @@ def test_deepseek_at_an_agents_context(judged):
     assert judged["11"].check.elsewhere({"context": 65536.0}) == pytest.approx(
         [ratio], rel=WIDE_CUT
     )
-    assert 2 < ratio < 10, "dear, and no order of magnitude"
+    assert 2 < ratio < 30, "within the premises of the claim"
 
 
 def test_many_users_of_long_prompts_leave_memory_the_limit(judged):

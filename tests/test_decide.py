@@ -494,7 +494,9 @@ def test_speed_and_price_of_a_model_come_from_the_evaluator(decided, capsys, mon
 
 
 def test_several_batches_are_several_options_and_those_that_do_not_fit_are_named(fastcalc):
-    ran = fastcalc("llama-3.1-70b", "--on", "h100-sxm", "--batch", "1,2,256", "--format", "csv")
+    ran = fastcalc(
+        "llama-3.1-70b", "--on", "h100-sxm", "--batch", "1,2,256", "--chips", "4", "--format", "csv"
+    )
     names = [row["option"] for row in csv.DictReader(io.StringIO(ran.out))]
     assert names == ["llama-3.1-70b/1", "llama-3.1-70b/2"]
     assert "batch 256 of llama-3.1-70b does not fit h100-sxm as placed: left out" in ran.err

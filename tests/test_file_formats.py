@@ -16,7 +16,7 @@ def share(capsys, monkeypatch):
     return lambda *args: run_once(*args, capsys=capsys, monkeypatch=monkeypatch)
 
 
-COMPARE = "compare llama-3.1-8b --on h100-sxm --batch 1,100000"
+COMPARE = "compare llama-3.1-8b --on h100-sxm --chips 1 --batch 1,100000"
 
 
 @pytest.fixture
@@ -178,7 +178,7 @@ COMMANDS_OF_RECORDS = (
     "list engines",
     "diff h100-sxm h200-sxm",
     "diff llama-3.1-8b deepseek-r1",
-    "sweep llama-3.1-8b --on h100-sxm --batch 1,100000",
+    "sweep llama-3.1-8b --on h100-sxm --chips 1 --batch 1,100000",
 )
 
 

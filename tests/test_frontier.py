@@ -42,7 +42,10 @@ def test_records_are_those_of_compare(fastcalc):
     assert len(rows) > 3
     for row in rows:
         args = ("gpt-oss-120b", "--on", row["hardware"], "--batch", row["batch"], *ranks(row))
-        assert records(fastcalc("compare", *args, "--format", "json")) == [row]
+        (record,) = records(fastcalc("compare", *args, "--format", "json"))
+        # Of named ranks the largest batch is that of their layout.
+        assert record.pop("max_batch") <= row.pop("max_batch")
+        assert record == row
 
 
 def test_no_record_is_dominated(fastcalc):

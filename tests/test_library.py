@@ -128,8 +128,8 @@ def test_a_deployment_has_the_numbers_of_compare():
 
 
 def test_columns_are_arrays_with_nan_where_nothing_fits():
-    table = fc.compare("llama-3.1-8b", on="h100-sxm", batch=[1, 100_000])
-    swept = fc.sweep("llama-3.1-8b", on="h100-sxm", batch=[1, 100_000])
+    table = fc.compare("llama-3.1-8b", on="h100-sxm", batch=[1, 100_000], chips=1)
+    swept = fc.sweep("llama-3.1-8b", on="h100-sxm", batch=[1, 100_000], chips=1)
     for one in (table, swept):
         assert np.isfinite(one["tokens_per_s_per_user"]).tolist() == [True, False]
         assert one["limiter"][1] == "capacity"
@@ -291,7 +291,7 @@ def test_a_notebook_gets_the_headline_and_the_key_of_the_page():
     page, html = " ".join(str(table).split()), table._repr_html_()
     headline = html.partition("<caption>")[2].partition("</caption>")[0]
     assert page.startswith(headline)
-    assert "<p>key: the largest batch that these chips hold" in html
+    assert "<p>key: largest batch: the most that these chips hold" in html
 
 
 def test_a_notebook_gets_no_million_rows():
@@ -432,8 +432,8 @@ def test_none_for_what_is_needed_is_refused():
 
 
 def test_truths_and_counts_are_no_floats():
-    compared = fc.compare("llama-3.1-8b", on="h100-sxm", batch=[1, 100_000])
-    swept = fc.sweep("llama-3.1-8b", on="h100-sxm", batch=[1, 100_000])
+    compared = fc.compare("llama-3.1-8b", on="h100-sxm", batch=[1, 100_000], chips=1)
+    swept = fc.sweep("llama-3.1-8b", on="h100-sxm", batch=[1, 100_000], chips=1)
     for table in (compared, swept):
         assert table["fits"].dtype == bool
         assert table["fits"].tolist() == [True, False]
@@ -449,7 +449,7 @@ def test_nothing_goes_to_a_stream(tmp_path, capfd):
     answers = [
         listed,
         fc.fit("deepseek-r1", on="h100-sxm", chips=8),
-        fc.sweep("llama-3.1-8b", on="h100-sxm", batch=[1, 100_000]),
+        fc.sweep("llama-3.1-8b", on="h100-sxm", batch=[1, 100_000], chips=1),
         fc.compare("llama-3.1-8b", on="h100-sxm,a10", place="weights=HBM3"),
     ]
     assert answers[3].notes[0].endswith("it is left out")
@@ -462,7 +462,7 @@ def test_nothing_goes_to_a_stream(tmp_path, capfd):
 def test_a_caption_says_what_lives_on_how_many_chips():
     """80 GiB, of which a tenth is kept free: 77.3 GB of a chip are usable."""
     open_ranks = str(fc.fit("llama-3.1-70b", on="h100-sxm", chips=4))
-    assert "chosen, as it serves most; " in open_ranks
+    assert "the layout with the highest throughput; " in open_ranks
     assert " on 4 chips of 70.7 GB usable" in " ".join(open_ranks.split())
     wafer = " ".join(str(fc.fit("llama-3.1-8b", on="wse-3", chips=1)).split())
     assert "as asked; " in wafer

@@ -18,7 +18,7 @@ from fastcalc.report.charts.drawing import COLOURS, DARK
 from fastcalc.report.page.inline_svg import figures
 from tests.helpers import ROOT, Ran, contrast, loaded, outcome, run, words
 
-ASKED = ("llama-3.1-8b", "--on", "h100-sxm,gb200,wse-3", "--batch", "1,8,4096")
+ASKED = ("llama-3.1-8b", "--on", "h100-sxm,gb200,wse-3", "--chips", "1", "--batch", "1,8,4096")
 CSS = (ROOT / "fastcalc" / "report" / "page" / "report.css").read_text()
 VOID = {"meta", "input", "br", "link"}
 

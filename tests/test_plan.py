@@ -694,7 +694,7 @@ def test_formats_are_those_the_chip_is_made_for():
 @pytest.mark.parametrize("model", ["llama-3.1-70b", "deepseek-r1"])
 def test_layouts_are_legal(chip, model):
     site = Grid(scenario(chip, model), (), Requests(*np.ones((3, 1))), np.ones(1)).site
-    found = usual_layouts(site)
+    found = list(usual_layouts(site))
     assert len(set(found)) == len(found)
     assert [site.check(layout) for layout in found] == found
 

@@ -7,7 +7,6 @@ from fastcalc.core.placement.layout import Layout, LayoutError
 from fastcalc.core.scenario import Sharding
 from tests import made_up
 from tests.helpers import outcome
-from tests.test_placement import ANY
 from tests.test_step import part, passes
 
 WIDE = made_up.minimal(hidden_size=1000)
@@ -121,11 +120,11 @@ def test_tokens_cross_a_link_to_experts_of_other_chips(replicas, visits):
 
 def test_chips_asked_for_are_filled_with_ranks():
     site = made_up.site(WIDE, on=TWO)
-    filled = Sharding(chips=8, tp=2).layout(site, 1, ANY)
+    filled = Sharding(chips=8, tp=2).layout(site)
     assert (filled.tp, filled.dp, filled.chips) == (2, 8, 8)
-    assert Sharding(chips=8, tp=16).layout(site, 1, ANY).chips == 8
+    assert Sharding(chips=8, tp=16).layout(site).chips == 8
     with pytest.raises(LayoutError, match="chips 8, of 2 ranks each, is not tp x pp x dp"):
-        Sharding(chips=8, tp=3).layout(site, 1, ANY)
+        Sharding(chips=8, tp=3).layout(site)
 
 
 def test_no_default_leaves_a_rank_of_a_chip_idle():

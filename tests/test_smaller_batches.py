@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fastcalc.core.best_cut import best_cut
+from fastcalc.core.estimate import evaluate
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.scenario import Scenario, Sharding, solve
 from fastcalc.core.smaller_batch import speeds
@@ -98,16 +98,17 @@ def test_ends_are_whole_numbers_as_every_start_has_them(floor, cost):
     assert grid[last] <= most
 
 
-def test_the_best_cut_is_the_fastest_of_all():
+def test_the_layout_taken_has_the_highest_throughput_of_all():
+    """With prompts included, of those that hold the batch."""
     one = scenario(decode_layer_floor="10 us")
     for batch in (1, 16, 200):
         asked = replace(one, batches=(batch,), sharding=Sharding(chips=CHIPS))
         best = max(
-            float(speeds(placed, one.traffic, batch)[0])
+            float(evaluate(placed, batch=float(batch), traffic=one.traffic).served[0])
             for placed in every_cut(Space(one))
             if placed.max_batch >= batch
         )
-        assert float(solve(best_cut(asked)).estimate.speed[0]) == pytest.approx(best, rel=1e-12)
+        assert float(solve(asked).estimate.served[0]) == pytest.approx(best, rel=1e-12)
 
 
 def test_a_floor_is_paid_once_a_step():

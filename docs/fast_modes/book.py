@@ -8,7 +8,6 @@ from typing import Any, cast
 from fastcalc.catalogue.kinds import Kind
 from fastcalc.catalogue.schema.claims import Input
 from fastcalc.catalogue.store import AnyEntry, Catalogue
-from fastcalc.core.best_cut import best_cut
 from fastcalc.core.pricing import PriceBasis, Pricing
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, engine_for, solve
 from fastcalc.core.traffic import Traffic
@@ -136,12 +135,10 @@ class Book:
         return self._alone[key]
 
     def cut(self, model: str, on: str, chips: int, batch: int, basis: PriceBasis) -> Outcome:
-        """Return a model on the cut of some chips that serves a batch fastest."""
+        """Return a model on some chips, in the layout that serves a batch with most throughput."""
         key = (model, on, chips, batch)
         if key not in self._cut:
-            self._cut[key] = best_cut(
-                self.scenario(model, on, chips=chips, batch=batch, context=SHORT)
-            )
+            self._cut[key] = self.scenario(model, on, chips=chips, batch=batch, context=SHORT)
         return solve(replace(self._cut[key], pricing=Pricing(basis)))
 
     @cached_property

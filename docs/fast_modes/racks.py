@@ -20,7 +20,6 @@ from book import (
     table,
 )
 
-from fastcalc.core.best_cut import best_cut
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.ratios import independent_ratio
 from fastcalc.core.scenario import Scenario, solve
@@ -228,7 +227,7 @@ def is_enough(found: Sequence[Mode]) -> bool:
 
 def first_screen(book: Book, alone: Sequence[Mode], helped: Sequence[Mode]) -> Words:
     """Say whether fewer users alone explain the fast mode of Opus on the rack, and when."""
-    lone = [solve(best_cut(rack)).estimate.ranged_speed for rack in served(book, MAIN, 0)]
+    lone = [solve(rack).estimate.ranged_speed for rack in served(book, MAIN, 0)]
     speeds = [float(one.expected[0]) for one in lone]
     low, high = min(float(one.low[0]) for one in lone), max(float(one.high[0]) for one in lone)
     single = f"{number(low, 2)} to {number(high, 2)}"
@@ -262,7 +261,7 @@ def drafts_alone(book: Book) -> Words:
     """
     users, fewer, multiples, ends = [], [], [], []
     for rack in served(book, MAIN, 0):
-        today = solve(start_at_speed(rack, SLOW) or best_cut(rack))
+        today = solve(start_at_speed(rack, SLOW) or rack)
         drafted = speculation(Base(today, FAST, book.catalogue, [])).outcome
         if drafted is None:
             continue

@@ -26,7 +26,6 @@ from book import (
     users,
 )
 
-from fastcalc.core.best_cut import best_cut
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Outcome, solve
 from fastcalc.evidence.claims.judge import MEANING
@@ -217,7 +216,7 @@ def _reached(book: Book, shape: str, sold: SoldStart | None) -> list[str]:
 def rivals(book: Book) -> Words:
     """Return every trick that keeps the model, from a rack at the slow speed to the fast one."""
     rack = book.scenario("deepseek-r1", "gb200", chips=RACK, context=LONG)
-    today = start_at_speed(rack, SLOW) or best_cut(rack)
+    today = start_at_speed(rack, SLOW) or rack
     now = solve(today)
     answer = fastmode(today, FAST, book.catalogue, [])
     kinds = {kind: [one for one in answer.options if one.trick == kind] for kind in TRICKS}
@@ -281,7 +280,7 @@ def curve(book: Book) -> Words:
 
 def fifteen(book: Book) -> Words:
     """Return what fifteen times the speed of one served model is the product of."""
-    today = best_cut(book.scenario("glm-4.7", "h100-sxm", batch=16))
+    today = book.scenario("glm-4.7", "h100-sxm", batch=16)
     speedup = float(book.filled("20", "expected"))
     answer = fastmode(today, speedup * first(solve(today)), book.catalogue)
     found = factors_of(answer, answer.cheapest)

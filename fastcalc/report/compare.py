@@ -130,7 +130,7 @@ def why(location: Location) -> str:
     if not location.is_default_layout:
         is_asked = location.scenario.sharding.names_ranks
         is_alone = is_asked or len(open_layouts(location.site, chips)) == 1
-        how = "as asked" if is_alone else "chosen, as it serves most"
+        how = "as asked" if is_alone else "the layout with the highest throughput"
         chip_count = f"{chips} chips" if chips > 1 else "a chip"
         return f"{how}; {size(needed)} on {chip_count} of {size(usable)} usable"
     if place.machine.place and chips > 1:

@@ -196,7 +196,7 @@ class ChipCount(Request):
     """Deployment."""
 
     chips: Annotated[
-        int | None, flag("N", "Chips; the fewest that hold the smallest batch unless given.")
+        int | None, flag("N", "Chips; the fewest that hold each batch unless given.")
     ] = None
 
 

@@ -26,16 +26,40 @@ def speed(outcomes: Sequence[Outcome]) -> Chart:
     by_panel: dict[str, list[Series]] = {}
     for title, place, name, outcome in drawn_of(outcomes):
         fits, batch = outcome.estimate.fits, outcome.estimate.batch
-        tips = [f"{name}, batch {size:,.0f}" for size in batch[fits]]
+        tips = [f"{_counted(outcome, name)}, batch {size:,.0f}" for size in batch[fits]]
         series = ranged(name, place, batch[fits], speeds_of(outcome, fits), tips)
         by_panel.setdefault(title, []).extend(series)
+    curves = _joined(by_panel)
     chart = of_speeds(
-        title_of(outcomes, "Speed of each user"), by_panel, BATCH, 2, notes_of(outcomes)
+        title_of(outcomes, "Speed of each user"), curves, BATCH, 2, notes_of(outcomes)
     )
     return replace(chart, finding=_sentence(outcomes, 0), grounds=grounds_of(outcomes))
 
 
 BATCH = "batch (sequences decoded together)"
+
+
+def _counted(outcome: Outcome, name: str) -> str:
+    return f"{outcome.placement.layout.chips:,} x {name}"
+
+
+def _joined(by_panel: Mapping[str, Sequence[Series]]) -> dict[str, list[Series]]:
+    """Curves with one series of each name and style, whatever chips and layout each batch takes."""
+    return {title: list(_of_one_name(lines)) for title, lines in by_panel.items()}
+
+
+def _of_one_name(lines: Sequence[Series]) -> Iterator[Series]:
+    groups: dict[tuple[str, Style], list[Series]] = {}
+    for line in lines:
+        groups.setdefault((line.name, line.style), []).append(line)
+    for every in groups.values():
+        tips = [tip for line in every for tip in line.tips]
+        x, y = (np.concatenate([getattr(line, name) for line in every]) for name in ("x", "y"))
+        ends = [
+            None if end is None else np.concatenate([getattr(line, name) for line in every])
+            for name, end in (("low", every[0].low), ("high", every[0].high))
+        ]
+        yield replace(every[0], x=x, y=y, low=ends[0], high=ends[1], tips=tips)
 
 
 def _sentence(outcomes: Sequence[Outcome], place: int) -> str:
@@ -97,10 +121,8 @@ def ranged(
         f"{tip}: {number(rate)} tokens/s, bound {number(limit)}"
         for tip, rate, limit in zip(tips, middle, bound, strict=True)
     ]
-    wide = widened(x)
-    line = np.broadcast_to(bound, wide.shape)
     return (
-        Series(f"bound of {unmarked(name)}", wide, line, place, "bound"),
+        Series(f"bound of {unmarked(name)}", x, bound, place, "bound"),
         Series(name, x, middle, place, "line", low, high, speed_tips),
     )
 
@@ -113,6 +135,7 @@ def of_speeds(
     notes: Sequence[str],
 ) -> Chart:
     """Return a chart of speeds over what has a logarithm to a base, with bounds not far above."""
+    by_panel = {name: list(map(_as_drawn, lines)) for name, lines in by_panel.items()}
     series = [line for lines in by_panel.values() for line in lines]
     top = max(
         float(np.max(edge)) for line in series if line.style == "line" for edge in line.heights
@@ -140,6 +163,14 @@ _FAR = 10.0
 """How many times the fastest a bound may be and be drawn: beyond it, all else would be flat. [1]"""
 
 
+def _as_drawn(line: Series) -> Series:
+    """Return a series, the bound of a single point as a short line."""
+    if line.style != "bound" or line.x.size > 1:
+        return line
+    x = widened(line.x)
+    return replace(line, x=x, y=np.broadcast_to(line.y, x.shape))
+
+
 def widened(batch: Floats) -> Floats:
     """Return batches, and a little on both sides of a single one, to draw a line or a column."""
     return batch if batch.size > 1 else np.array([batch[0] / 1.2, batch[0] * 1.2])
@@ -154,7 +185,7 @@ def price(outcomes: Sequence[Outcome]) -> Chart:
         fits, batch = outcome.estimate.fits, outcome.estimate.batch
         usd = outcome.usd[1][fits]
         tips = [
-            f"{name}, batch {size:,.0f}, ${dollars(cost)}/Mtok"
+            f"{_counted(outcome, name)}, batch {size:,.0f}, ${dollars(cost)}/Mtok"
             for size, cost in zip(batch[fits], usd, strict=True)
         ]
         series = ranged(name, place, usd, speeds_of(outcome, fits), tips)
@@ -167,7 +198,7 @@ def price(outcomes: Sequence[Outcome]) -> Chart:
     unpriced = [*chips.keys() - {outcome.scenario.hardware.id for outcome in outcomes}]
     unpriced = [f"not drawn: {listed(sorted(unpriced))}, without a price"] * bool(unpriced)
     notes = [_chips_of(outcomes), *_left_out(outcomes), *unpriced, *of_prices(outcomes)]
-    chart = of_speeds(subject, by_panel, PRICE, 10, notes)
+    chart = of_speeds(subject, _joined(by_panel), PRICE, 10, notes)
     return replace(chart, finding=_sentence(outcomes, 1), grounds=grounds_of(outcomes))
 
 
@@ -187,11 +218,14 @@ def roofline(outcomes: Sequence[Outcome]) -> Chart:
     by_panel: dict[str, list[Series]] = {}
     for title, place, name, outcome in drawn_of(outcomes):
         by_panel.setdefault(title, []).extend(_passes(place, name, outcome))
+    by_panel = _joined(by_panel)
     passes = [line for lines in by_panel.values() for line in lines]
     across = axes(passes, "arithmetic intensity, FLOP for each byte read", "")[0]
     chips: dict[str, str] = {}
     ridges: list[float] = []
     for title, place, name, outcome in drawn_of(outcomes):
+        if name in chips:  # on other chips or in another layout, each with the same bound
+            continue
         work, count = outcome.estimate.bound_pass.work, outcome.placement.layout.chips
         moved, peak = (float(np.max(rate)) / count for rate in (work.bandwidth, work.flop_rate))
         chips[name] = f"{unmarked(name)} {prefixed(moved, 'B/s')} and {prefixed(peak, 'FLOP/s')}"

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.placement.practice import is_run
+from fastcalc.core.chosen_layouts import layouts_on_offer
 from fastcalc.core.scenario import Outcome, Scenario, locate, solve
 from fastcalc.core.smaller_batch import ROUNDING, largest_reaching, speeds
 from fastcalc.errors import InputError
@@ -120,10 +120,7 @@ def start_at_speed(scenario: Scenario, speed: float) -> Scenario | None:
     location, chips = locate(replace(scenario, batches=(1,))), scenario.sharding.chips
     layouts = [location.placement.layout]
     if chips is None and not scenario.sharding.names_ranks:
-        small_enough = (
-            layout for layout in location.site.default_layouts if layout.chips <= MOST_CHIPS
-        )
-        layouts += [layout for layout in small_enough if is_run(location.site, layout)]
+        layouts += [cut for cut in layouts_on_offer(location.site) if cut.chips <= MOST_CHIPS]
         layouts.sort(key=lambda layout: layout.chips)
     elif not scenario.sharding.names_ranks:
         layouts = space.cuts(chips or 1) or layouts
