@@ -1,7 +1,9 @@
 """Which rules of a check count: flags, settings, a baseline; and what is corrected."""
 
 import json
+import os
 import re
+import sys
 from xml.etree import ElementTree
 
 import jsonschema
@@ -10,7 +12,7 @@ import pytest
 from fastcalc import __version__
 from fastcalc.lint.rule import RULES
 from tests.helpers import ROOT, run_once
-from tests.rule_examples import h100
+from tests.rule_examples import h100, llama
 
 SARIF = json.loads((ROOT / "tests" / "schemas" / "sarif-2.1.0.json").read_text())
 """The schema of OASIS, SARIF 2.1.0 errata 01, without its descriptions."""
@@ -129,6 +131,68 @@ def test_what_is_known_does_not_count_though_its_line_moves(check, tmp_path):
     for text in ("", "[]", '{"faults": 3}', '{"faults": [{"rule": 1}]}', "\0"):
         (tmp_path / "known.json").write_text(text)
         assert check("--baseline", "known.json").code == 2
+
+
+def test_a_baseline_of_the_settings_matches_from_any_folder(check, tmp_path, monkeypatch, capsys):
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "chip.yaml").write_text(DOUBTFUL)
+    assert check("below", "--strict", "--format", "json", "-o", "ci.json", text=DOUBTFUL).code == 1
+    (tmp_path / ".fastcalc.toml").write_text('baseline = "ci.json"\n')
+    (tmp_path / "below" / "new.yaml").write_text(DOUBTFUL)
+
+    def run(*paths):
+        return run_once("check", "--strict", *paths, capsys=capsys, monkeypatch=monkeypatch)
+
+    for folder, names in {
+        "": ("below/chip.yaml", str(tmp_path / "below" / "chip.yaml"), "./below/../chip.yaml"),
+        "below": ("chip.yaml", "../chip.yaml", "../below/chip.yaml"),
+    }.items():
+        monkeypatch.chdir(tmp_path / folder)
+        assert [run(name).code for name in names] == [0] * len(names)
+    assert run("new.yaml").code == 1  # the same fault of another file is none that was known
+
+
+UNREADABLE = [
+    (("^id: .*", "id: [")),  # no YAML
+    (("^vendor:", "vendr:")),
+    (("^vendor: .*\n", "")),
+    (("3.35 TB/s, source", "3.35 TB, source")),
+    (("^kind: gpu", "kind: gpuu")),
+    (("^extends: .*|^vendor: .*", "vendor: NVIDIA\nextends: nothing")),
+]
+
+
+@pytest.mark.parametrize("change", UNREADABLE)
+def test_no_baseline_excuses_a_file_that_does_not_load(check, change):
+    broken = edited(change)
+    assert check("--format", "json", "-o", "known.json", text=broken).code == 1
+    ran = check("--baseline", "known.json")
+    assert (ran.code, "known before" in ran.out) == (1, False)
+
+
+def test_nothing_excuses_what_a_models_schema_refuses(check, tmp_path):
+    """Heads that kv_heads do not divide, whose rule is one of models, are refused by every command."""
+    text = llama(("kv_heads: 8", "kv_heads: 5"), ("^id: .*", "id: chip"), ("^aliases: .*\n", ""))[1]
+    text += "\nexcused: {MD001: it is so in our fork of it}\n"
+    known = check("--format", "json", "-o", "known.json", text=text)
+    assert known.code == 1
+    for flags in (("--baseline", "known.json"), ("--ignore", "MD,PV,HW")):
+        assert "MD001" in check(*flags).out
+    assert check("--ignore", "MD001").code == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pipes in folders")
+def test_a_baseline_that_is_no_file_is_a_sentence(check, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    with (tmp_path / "large").open("wb") as stream:
+        stream.truncate(1 << 40)  # a file with a hole, which takes no room
+    words = {"pipe": "a pipe or a device", "zero": "a pipe or a device", "folder": "a folder"}
+    for name, word in (words | {"large": "larger than"}).items():
+        (tmp_path / ".fastcalc.toml").write_text(f'baseline = "{name}"\n')
+        ran = check(text=DOUBTFUL)
+        assert (ran.code, word in ran.err) == (2, True), ran.err
 
 
 def test_what_a_message_knows_is_corrected(check, tmp_path):

@@ -26,7 +26,7 @@ def as_function(name: str, kind: type[Request], *, has_flags: bool) -> Callable[
         if typed.get("plugins", ()) is None:
             from fastcalc.requests.settings import settings_of  # help reads no settings
 
-            typed["plugins"] = settings_of(Path.cwd()).get("plugins")
+            typed["plugins"] = settings_of(Path.cwd()).values.get("plugins")
         request: Any = kind(**typed)
         for value in (typed[field] for field in typed if field != "out"):
             for typed_value in value if isinstance(value, list) else [value]:

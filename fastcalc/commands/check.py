@@ -34,9 +34,10 @@ def run(request: CheckFiles) -> int:
     if request.yes and not request.fix:
         raise InputError(f"{option('yes')} corrects files with {option('fix')}; give that, too")
     settings = settings_of(Path.cwd())
-    unset = {name: value for name, value in settings.items() if not getattr(request, name)}
+    folder = Path.cwd() if request.baseline else settings.folder
+    unset = {name: value for name, value in settings.values.items() if not getattr(request, name)}
     request = replace(request, **unset)
-    policy = policy_of(request)
+    policy = policy_of(request, folder)
     report = _checked(request, policy)
     if request.fix:
         files = corrected(report.faults)
@@ -66,8 +67,11 @@ def _checked(request: CheckFiles, policy: Policy) -> Report:
     )
 
 
-def policy_of(request: CheckFiles) -> Policy:
-    """Return what is asked for and what counts."""
+def policy_of(request: CheckFiles, folder: Path) -> Policy:
+    """Return what is asked for and what counts.
+
+    folder : which paths of the baseline are relative to
+    """
     select = readers.names_if_any(request.select, option("select"))
     ignore = readers.names_if_any(request.ignore, option("ignore"))
     policy = Policy(
@@ -76,7 +80,9 @@ def policy_of(request: CheckFiles) -> Policy:
         select=rules_named(select or (), option("select")),
         ignore=rules_named(ignore or (), option("ignore")),
     )
-    return replace(policy, baseline=baseline_of(request.baseline)) if request.baseline else policy
+    if request.baseline is None:
+        return policy
+    return replace(policy, baseline=baseline_of(request.baseline, folder))
 
 
 def _explained(name: str, format: str) -> str:  # noqa: A002

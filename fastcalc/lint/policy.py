@@ -1,6 +1,7 @@
 """What a check asks for and what counts: rules, sources, warnings, and faults known already."""
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +22,8 @@ class Policy:
 
     require_sources, fail_on_warnings : ask every number for a source; let warnings count
     select, ignore : rules, or what their ids begin with, that count alone or not at all
-    baseline : faults known already, and how many of each, by `signature` [1]
+    baseline : faults known already, and how many of each, by `signature` [1]; never of a file that
+        does not load
     """
 
     require_sources: bool = False
@@ -48,18 +50,19 @@ class Policy:
         baseline = self.baseline.copy()
         parts: tuple[list[Fault], list[Fault]] = [], []
         for fault in faults:
-            is_known = baseline[signature(fault)] > 0
-            baseline[signature(fault)] -= is_known
+            known = signature(fault.rule, Path.cwd() / fault.file, fault.message)
+            is_known = baseline[known] > 0 and not RULES[fault.rule].prevents_loading
+            baseline[known] -= is_known
             parts[is_known].append(fault)
         return parts
 
 
-_MOST_BYTES = 200_000_000
+_MOST_BYTES = 20_000_000
 
 
-def signature(fault: Fault) -> tuple[str, str, str]:
-    """Return what a fault is known again by, wherever its line has moved."""
-    return fault.rule, Path(fault.file).as_posix(), fault.message
+def signature(rule: str, file: Path, message: str) -> tuple[str, str, str]:
+    """Return what a fault is known again by, wherever its line moved and whoever names its file."""
+    return rule, os.path.realpath(file), message
 
 
 def _is_fatal(rule: str) -> bool:
@@ -87,18 +90,25 @@ def rules_named(names: Sequence[str], flag: str) -> tuple[str, ...]:
     return prefixes
 
 
-def baseline_of(path: Path) -> Counter[tuple[str, str, str]]:
-    """Return the faults of a file that ``fastcalc check --format json`` wrote."""
+def baseline_of(path: Path, folder: Path) -> Counter[tuple[str, str, str]]:
+    """Return the faults of a file that ``fastcalc check --format json`` wrote.
+
+    folder : where that command ran, which paths in the file are relative to
+    """
     try:
-        document = json.loads(read_bytes(path, _MOST_BYTES))
-        faults = document["faults"]
+        written = read_bytes(path, _MOST_BYTES + 1)
+        if len(written) > _MOST_BYTES:
+            raise InputError(f"{path}: larger than {_MOST_BYTES // 1_000_000} MB; {_renewed(path)}")
+        faults = json.loads(written)["faults"]
         return Counter(
-            (str(fault["rule"]), str(fault["file"]), str(fault["message"])) for fault in faults
+            signature(str(fault["rule"]), folder / str(fault["file"]), str(fault["message"]))
+            for fault in faults
         )
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {(error.strerror or '').lower()}") from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InputError(
-            f"{path}: is no list of faults; write one with "
-            f"'fastcalc check {option('format', 'json')} {option('out', path.name)}'"
-        ) from error
+        raise InputError(f"{path}: is no list of faults; {_renewed(path)}") from error
+
+
+def _renewed(path: Path) -> str:
+    return f"write one with 'fastcalc check {option('format', 'json')} {option('out', path.name)}'"

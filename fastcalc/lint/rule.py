@@ -65,7 +65,12 @@ class Rule:
     @property
     def excusable(self) -> bool:
         """Whether a file may say why it is right all the same: structure and units never are."""
-        return self.id[:2] not in ("ST", "UN")
+        return self.id[:2] not in ("ST", "UN") and not self.prevents_loading
+
+    @property
+    def prevents_loading(self) -> bool:
+        """Whether a file with such a fault does not load: reading it finds the fault."""
+        return self.finds is None
 
 
 RULES: dict[str, Rule] = {}  # modules of `rules` fill it when they are imported

@@ -1,11 +1,14 @@
 """Settings of a repository: `.fastcalc.toml`, or a table of pyproject.toml."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fastcalc.catalogue.inputs import read_bytes
 from fastcalc.catalogue.names import nearest
 from fastcalc.errors import InputError, placed
+from fastcalc.mentions import option
 from fastcalc.requests.given import from_python
 from fastcalc.written import shown
 
@@ -18,8 +21,19 @@ _KEYS = (*_OF_CHECK, "plugins")
 """The flags that a repository may set for itself."""
 
 
-def settings_of(folder: Path) -> dict[str, Any]:
-    """Return the settings that count in a folder, by the fields that they stand in for.
+@dataclass(frozen=True)
+class Settings:
+    """Settings of a repository, by the fields that they stand in for, and the folder they are of.
+
+    The paths of a baseline are relative to that folder, whichever folder a command runs in.
+    """
+
+    folder: Path
+    values: Mapping[str, Any]
+
+
+def settings_of(folder: Path) -> Settings:
+    """Return the settings that count in a folder.
 
     The nearest file counts: `.fastcalc.toml`, or the table ``[tool.fastcalc]`` of pyproject.toml,
     there or in a folder above.
@@ -30,8 +44,8 @@ def settings_of(folder: Path) -> dict[str, Any]:
         for name in (OWN_FILE, _SHARED_FILE):
             table = _table(home / name)
             if table is not None:
-                return _validated(table, home / name)
-    return {}
+                return Settings(home, _validated(table, home / name))
+    return Settings(folder, {})
 
 
 def _table(path: Path) -> dict[str, Any] | None:
@@ -66,5 +80,16 @@ def _validated(table: dict[str, Any], path: Path) -> dict[str, Any]:
         written = {key.replace("-", "_"): value for key, value in table.items() if value != []}
         settings = {name: from_python(CheckFiles, name, value) for name, value in written.items()}
     if "baseline" in settings:
-        settings["baseline"] = path.parent / settings["baseline"]
+        settings["baseline"] = _regular(path, path.parent / settings["baseline"])
     return settings
+
+
+def _regular(settings: Path, baseline: Path) -> Path:
+    """Return the path of a baseline, or raise InputError where reading it might never end."""
+    if baseline.exists() and not baseline.is_file():
+        kind = "a folder" if baseline.is_dir() else "a pipe or a device"
+        raise InputError(
+            f"{settings}: baseline {shown(baseline.name)} is {kind}; name a file that "
+            f"'fastcalc check {option('format', 'json')} {option('out', 'known.json')}' wrote"
+        )
+    return baseline
