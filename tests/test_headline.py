@@ -255,7 +255,7 @@ def test_fewer_chips_than_are_called_needed_may_do(fastcalc):
     request = ["compare", "llama-3.1-70b", "--on", "h100-sxm"]
     text = words(fastcalc(*request, "--batch", "8,256").out)
     assert "needs 8" in text
-    assert "needs N: fits on N in a usual layout" in text
+    assert "needs N: the batch takes N chips" in text
     five = json.loads(fastcalc(*request, "--batch", 256, "--chips", 5, "--format", "json").out)
     assert five["records"][0]["fits"]
     assert "the next usual layout has 16" in words(

@@ -28,9 +28,10 @@ _COLUMNS = (
     ),
 )
 _KEY = (
-    "key: tok/s a user is decode alone, with its 80 % range and the bound, which no software "
-    "exceeds; $/Mtok is of output, prompts priced apart; needs N: fits on N in a usual layout"
+    "key: tok/s per user: decode speed of one stream, with its 80 % range and the bound, which no "
+    "software exceeds; $/Mtok: per million output tokens, prompts priced apart"
 )
+_KEY_OF_NEEDS = "; needs N: the batch takes N chips"
 
 
 def parts(
@@ -48,7 +49,8 @@ def parts(
     tables = record_tables.tables(_COLUMNS, rows, screen.width)
     for group, table in zip(models, tables, strict=True):
         page += [*[""][: len(page)], sentences(group), "", heading(group), table]
-    key = record_tables.with_mark(_KEY, *tables)
+    needs = any(cells["limiter"].startswith("needs") for group in rows for cells in group)
+    key = record_tables.with_mark(_KEY + _KEY_OF_NEEDS * needs, *tables)
     return [*page, screen.under_table(key, *notes, next_command)]
 
 
