@@ -238,13 +238,14 @@ def test_show_model_holds_what_scripts_ask_for(fastcalc):
 
 def test_lists_and_comparisons_flag_what_is_not_a_read_fact(fastcalc):
     listed = words(fastcalc("list", "models").out)
-    assert "hypothetical: dense-20b, frontier-1t, frontier-5t, spark-120b" in listed
+    assert "hypothetical: dense-20b, dense-40b, frontier-1t, frontier-5t, spark-120b" in listed
     assert "confidence memory: command-r-plus" in listed
     compared = fastcalc("compare", "command-r-plus", "--on", "h200-sxm", "--batch", "1").out
     assert "the shape of command-r-plus is of confidence 'memory'" in words(compared)
     rows = json.loads(fastcalc("list", "models", "--format", "json").out)["records"]
     assert {row["id"] for row in rows if row["hypothetical"]} == {
         "dense-20b",
+        "dense-40b",
         "frontier-1t",
         "frontier-5t",
         "spark-120b",

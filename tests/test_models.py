@@ -300,13 +300,18 @@ def test_every_model_with_measurements_has_an_entry(catalogue):
 
 def test_what_is_not_a_fact_says_so(catalogue):
     assumed = {name for name in NAMES if catalogue.model(name).hypothetical}
-    assert assumed == {"frontier-1t", "frontier-5t", "spark-120b", "dense-20b"}
+    assert assumed == {"frontier-1t", "frontier-5t", "spark-120b", "dense-20b", "dense-40b"}
     for name in NAMES:
         model = catalogue.model(name)
         assert model.hypothetical or model.confidence is not None
         if model.confidence in ("low", "memory"):
             assert re.search("assum|class defaults|No copy", " ".join(model.notes)), name
-    for name, billions in (("frontier-1t", 1000), ("spark-120b", 117), ("dense-20b", 20)):
+    for name, billions in (
+        ("frontier-1t", 1000),
+        ("spark-120b", 117),
+        ("dense-20b", 20),
+        ("dense-40b", 40),
+    ):
         total = workload(catalogue.model(name)).total_parameters
         assert total == pytest.approx(billions * 1e9, rel=0.02)
 

@@ -1,20 +1,22 @@
 """Where models fit: a sentence, and a table of what fills each memory."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 
 import numpy as np
 
+from fastcalc.core.assumed_share import share_assumed
 from fastcalc.core.scenario import Location
 from fastcalc.core.verdict import VERDICTS
+from fastcalc.mentions import option
 from fastcalc.report import record_tables
 from fastcalc.report.compare import why
 from fastcalc.report.console import Part, Screen, TextTable
 from fastcalc.report.fit_records import COLUMNS, fit_records
 from fastcalc.report.headings import TableColumn, pick
 from fastcalc.report.memories import KEY, LETTERS, bar, filled, kept_note
-from fastcalc.report.numbers_as_text import counted, listed, number, parameters, size
+from fastcalc.report.numbers_as_text import WORDS, counted, listed, number, parameters, size
 from fastcalc.report.record_tables import numbers, words
 
 _VERDICT = {"fits": "yes", "edge": "at the edge"}
@@ -137,6 +139,28 @@ def _other_layout(location: Location) -> str:
     return f" ({layout})" if layout != location.placement.layout else ""
 
 
+def _assumed(members: Sequence[Location]) -> Iterator[str]:
+    """Say of which chips the number turns on a usable share of memory that is assumed."""
+    batch = min(location.scenario.batches[0] for location in members)
+    for location in members:
+        turns = share_assumed(location) if location.scenario.batches[0] == batch else None
+        if turns is not None:
+            chip, percent = location.scenario.hardware.id, 100 * turns.share
+            counts = [
+                f"at {100 * other.share:.0f} % or {side} it fits on {_count(other.chips)}"
+                for other, side in ((turns.fewer, "more"), (turns.more, "less"))
+                if other is not None
+            ]
+            yield (
+                f"That {percent:.0f} % of the memory of {chip} is usable is an assumption: "
+                f"{', '.join(counts)} ({option('gpu_memory_utilization')})."
+            )
+
+
+def _count(chips: int) -> str:
+    return WORDS.get(chips, f"{chips:,}") if chips else "none"
+
+
 def _at_most(location: Location) -> int:
     """Sequences that fit if the engine reserves as little as it may. [1]"""
     held = location.roomiest
@@ -171,7 +195,7 @@ def parts(locations: Sequence[Location], next_command: str, screen: Screen) -> l
     groups = [list(group) for _, group in groupby(locations, _what)]
     for members in groups:
         of = f"{' '.join(_what(members[0]))} on " if len(groups) > 1 else ""
-        page += [*[""][: len(page)], _verdict(members), ""]
+        page += [*[""][: len(page)], " ".join([_verdict(members), *_assumed(members)]), ""]
         page += [_heading(members[0]), _table(members, screen.width)]
         if screen.wide or screen.notes:
             page += ["", record_tables.table(_SHOWN, fit_records(members), screen.width)]

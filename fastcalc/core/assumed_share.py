@@ -1,0 +1,72 @@
+"""Numbers of chips that turn on a share of memory which an engine's file only assumes."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from fastcalc.catalogue.schema import Parameters
+from fastcalc.catalogue.schema.quantities import Quantity
+from fastcalc.core.scenario import Location, locate
+
+ASSUMED = "assumption"
+"""Source of a number that nobody publishes, in files of engines."""
+
+_SHARE = "memory_fraction"
+_EITHER_WAY = 0.1
+"""How far such a share may be from the truth: code and activations take a fifth, or nothing. [1]"""
+
+
+class OtherCount(NamedTuple):
+    """Another number of chips, and the usable shares of memory at which it would be that.
+
+    chips : of the deployment, 0 where none hold the batch [1]
+    share : the least at which fewer chips do, or the largest at which more are needed [1]
+    """
+
+    chips: int
+    share: float
+
+
+class ShareAssumed(NamedTuple):
+    """A usable share that is assumed, and what other shares near it make of the chips."""
+
+    share: float
+    fewer: OtherCount | None
+    more: OtherCount | None
+
+
+def share_assumed(location: Location) -> ShareAssumed | None:
+    """Return how the chips of a location turn on a usable share; None where they do not.
+
+    Shares are tried in whole per cent, within a tenth of the assumed one.
+    """
+    scenario = location.scenario
+    parameters = scenario.engine.on(*scenario.hardware.groups)
+    usable: Quantity | None = getattr(parameters, _SHARE)
+    if usable is None or usable.source != ASSUMED:
+        return None
+    percent, reach = round(100 * usable.si), round(100 * _EITHER_WAY)
+    fewer = _turn(location, percent, min(percent + reach, 100))
+    more = _turn(location, percent, percent - reach)
+    return ShareAssumed(usable.si, fewer, more) if fewer or more else None
+
+
+def _turn(location: Location, same: int, other: int) -> OtherCount | None:
+    """Return the share nearest to one in per cent at which chips are as many as at neither."""
+    chips = _chips_at(location, same)
+    if _chips_at(location, other) == chips:
+        return None
+    while abs(other - same) > 1:
+        middle = (same + other) // 2
+        if _chips_at(location, middle) == chips:
+            same = middle
+        else:
+            other = middle
+    return OtherCount(_chips_at(location, other), other / 100)
+
+
+def _chips_at(location: Location, percent: int) -> int:
+    """Return the chips that hold the smallest batch at a usable share, 0 where none do. [1]"""
+    scenario = location.scenario
+    limits = Parameters.model_validate({_SHARE: percent / 100})
+    placed = locate(replace(scenario, engine=scenario.engine.limited(limits)))
+    return placed.placement.layout.chips if placed.fits else 0
