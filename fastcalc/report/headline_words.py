@@ -72,7 +72,8 @@ def left_out(stated: Headline) -> str:
         return ""
     unnamed = len(chips) - _MOST_NAMED
     chips[_MOST_NAMED:] = [f"some on {unnamed:,} more"] * (unnamed > 0)
-    return f"May cost less, on more chips: batch {', '.join(chips)}."
+    lead = "May cost less, on more chips" if stated.fastest else "On more chips"
+    return f"{lead}: batch {', '.join(chips)}."
 
 
 def leaders(outcomes: Sequence[Outcome]) -> tuple[str, str]:
