@@ -13,6 +13,7 @@ _BREAKS = re.compile(r"\s*[\n\t]\s*")
 _FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\n\t]")  # noqa: RUF001  (sheets read the wide ones, too)
 _NUMBERS = re.compile(r"[+-]?[0-9][0-9.,]*([eE][+-]?[0-9]+)?")
 _TO_QUOTE = frozenset(',"\r\n')
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
 _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 """Controls, marks that reorder or take no room, halves of letters, and separators of lines."""
 _NO_LETTER = 0xFFFE
@@ -62,6 +63,29 @@ def shown(value: object, limit: int = 60) -> str:
     """
     fit = visible(str(value)[: limit + 1]).replace("\n", "\\n").replace("\t", "\\t")
     return fit if len(fit) <= limit else fit[: limit - 3] + "..."
+
+
+A_NAME = "a name is on one line, without tabs and other controls"
+"""What a sentence on a name says that is none."""
+
+
+def control_in(text: str) -> str | None:
+    r"""Name the first letter of a text that no name has: a line end, a tab, another control.
+
+    >>> control_in("a\tb"), control_in("a b")
+    ('U+0009', None)
+    """
+    match = _CONTROLS.search(text)
+    return f"U+{ord(match[0]):04X}" if match else None
+
+
+def without_controls(text: str) -> str:
+    r"""Put a blank for each run of line ends, tabs and other controls, so that a name may hold it.
+
+    >>> without_controls("a\r\nb")
+    'a b'
+    """
+    return _CONTROLS.sub(" ", text).strip()
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str, cutoff: float = 0.5) -> str:

@@ -1,11 +1,16 @@
 """Scripts and printed commands take any name as a name: a shell runs nothing that stands in one."""
 
 import ast
+import csv
 import re
 import shlex
 import shutil
 import subprocess
+from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import product
+from operator import getitem
 from random import Random
 from types import SimpleNamespace
 
@@ -20,12 +25,13 @@ from fastcalc.commands import output
 from fastcalc.commands import plan as plan_command
 from fastcalc.evidence.engine_files import rewritten
 from fastcalc.evidence.parameters import family_of
+from fastcalc.evidence.points import read_points
 from fastcalc.mentions import as_arguments, as_flags
 from fastcalc.quoting import shell_line, shell_words, yaml_text
 from fastcalc.report.commands import Typed
 from fastcalc.report.plan import commands_of
 from fastcalc.report.servers.script import ENGINES, script, server_of
-from fastcalc.written import line
+from fastcalc.written import without_controls
 from tests.helpers import ROOT, loaded, run
 from tests.strategies import scaled
 
@@ -223,9 +229,73 @@ def test_an_engine_is_fitted_on_a_file_of_any_name(tmp_path, fastcalc):
         assert fastcalc("check", target).code == 0
         entry = loaded(target.read_text())
         assert entry["own_deployments"]
-        assert line(name) in entry["fitted_on"]
+        assert without_controls(name) in entry["fitted_on"]
 
 
 @pytest.fixture
 def fastcalc(capsys, monkeypatch):
     return lambda *args: run(*args, capsys=capsys, monkeypatch=monkeypatch)
+
+
+CONTROLS = ("\n", "\t", "\x1b", "\x7f", "\x85", "\u2028")
+WHERE = {
+    "hardware": (
+        "hardware/h100-sxm.yaml",
+        ("name", "vendor", "memory.0.name", "released", "sources"),
+    ),
+    "model": ("models/llama-3.1-8b.yaml", ("name", "released", "published.label", "sources")),
+    "engine": ("engines/vllm.yaml", ("name", "date", "sources")),
+    "claims": (
+        "evidence/claims.yaml",
+        ("articles.goedecke.author", "articles", "sources", "topics"),
+    ),
+}
+"""Shipped files, and where each has a name: a mapping has one as a key."""
+
+
+@pytest.mark.parametrize("kind", WHERE)
+def test_names_in_files_hold_no_controls(tmp_path, fastcalc, kind):
+    """The fault stands where the name does, and whatever a shell or a terminal reads is refused."""
+    source, places = WHERE[kind]
+    for number, (place, control) in enumerate(product(places, CONTROLS[: scaled(2)])):
+        entry = loaded((ROOT / source).read_text())
+        *path, last = [int(step) if step.isdecimal() else step for step in place.split(".")]
+        node = reduce(getitem, path, entry)
+        if isinstance(node.get(last), dict):
+            node[last][f"a{control}: > hit"] = deepcopy(next(iter(node[last].values())))
+        else:
+            node[last] = f"a{control}: > hit"
+        file = tmp_path / f"{number}.yaml"
+        file.write_text(yaml.safe_dump(entry, sort_keys=False, allow_unicode=False))
+        command = ("claims", file) if kind == "claims" else ("check", file)
+        ran = fastcalc(*command)
+        said = next(text for text in (ran.out + ran.err).split("\n") if "control character" in text)
+        assert re.match(rf".*{number}\.yaml:\d+:\d+: ", said)
+        assert f"U+{ord(control):04X}" in said
+
+
+def test_a_class_of_traffic_holds_no_controls(tmp_path, fastcalc):
+    file = tmp_path / "t.yaml"
+    lines = ['clients:\n  - id: "a\\ntouch hit"\n    rate_fraction: 1.0\n    slo_class: batch\n']
+    lines.append("    input_distribution: 1000\n    output_distribution: 100\n")
+    file.write_text("".join(lines))
+    ran = fastcalc("plan", "llama-3-8b", "--traffic", file, "--on", "h100-sxm", "--emit", "vllm")
+    assert (ran.code, ran.out) == (2, "")
+    assert (
+        f"{file}:2:9: clients[0].id: 'a\\ntouch hit' holds the control character U+000A" in ran.err
+    )
+
+
+@pytest.mark.parametrize("column", ["id", "source", "hardware", "model", "engine", "metric"])
+def test_a_point_holds_no_controls_in_its_names(tmp_path, column):
+    with (ROOT / "docs" / "examples" / "my-runs.csv").open(newline="") as stream:
+        header, first, *_ = csv.reader(stream)
+    first[header.index(column)] = "a\x1b[2Jb"
+    file = tmp_path / "p.csv"
+    with file.open("w", newline="") as stream:
+        csv.writer(stream).writerows([header, first])
+    sentences = read_points(file).sentences()
+    assert any(
+        re.match(rf".*p\.csv:2:\d+: .*{column} .*U\+001B|.*p\.csv:2:\d+: no metric", said)
+        for said in sentences
+    ), sentences

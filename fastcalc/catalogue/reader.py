@@ -16,7 +16,7 @@ import yaml
 
 from fastcalc.catalogue.faults import MOST, Fault, in_order, refuse
 from fastcalc.catalogue.inputs import read_bytes
-from fastcalc.written import shown
+from fastcalc.written import control_in, shown
 
 MAX_BYTES = 256_000
 MAX_DEPTH = 30
@@ -261,6 +261,9 @@ class _Builder:
                 self.note(
                     event, "ST010", "merge keys (<<) are not read here; write it out", key_path
                 )
+            elif control := control_in(name):
+                why = f"'{shown(name)}' holds the control character {control}; a key is one line"
+                self.note(event, "ST014", why, key_path)
             self.document.keys[key_path] = _mark(event)
             self.key[-1] = name
             return

@@ -29,7 +29,7 @@ from fastcalc.report import calibration as report
 from fastcalc.report.console import output_width, render
 from fastcalc.requests.drawings import WriteReport
 from fastcalc.requests.measurements import Calibrate
-from fastcalc.written import line as one_line
+from fastcalc.written import without_controls
 
 _DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?", re.ASCII)
 
@@ -85,7 +85,7 @@ def _fit_own(request: Calibrate, path: Path) -> None:
     dates = [point.date for point in points if _DATE.fullmatch(point.date)]
     dates = dates or [date.today().isoformat()]
     text = own_engine(
-        rows.engine, fit, name=name, measured=Measured(one_line(path.name), max(dates))
+        rows.engine, fit, name=name, measured=Measured(without_controls(path.name), max(dates))
     )
     output.write(text, request.out)
     is_kept = request.out is not None and not output.is_stream(request.out)

@@ -19,6 +19,7 @@ from fastcalc.evidence.predict import Batch, gather
 from fastcalc.evidence.score import TOLERANCE
 from fastcalc.evidence.stacked import StackedPoints, rows_of
 from fastcalc.formulas.types import Floats
+from fastcalc.written import without_controls
 
 MOST_ROWS = 64
 """Rows of a deployment that are kept: at a factor of ten of batch and length more say no more."""
@@ -75,7 +76,11 @@ def own_rows(
         raise InputError(_nothing(file, points, left_aside))
     deployments = [
         OwnDeployment.model_validate(
-            {**dict(zip(_KEYS, key, strict=True)), "file": file.name, "rows": rows}
+            {
+                **dict(zip(_KEYS, key, strict=True)),
+                "file": without_controls(file.name),
+                "rows": rows,
+            }
         )
         for key, rows in members.items()
     ]

@@ -8,7 +8,7 @@ from math import isfinite
 
 from fastcalc.catalogue.limits import LIMITS, Limit
 from fastcalc.evidence.point import COLUMNS, COUNTS, METRICS, NUMBERS, Point, noted
-from fastcalc.written import did_you_mean, shown
+from fastcalc.written import A_NAME, control_in, did_you_mean, shown
 
 _MOST_DIGITS = 12
 _KINDS = {"value": "measured", "tokens_per_pass": "tokens a pass", "concurrency": "sequences"}
@@ -94,6 +94,12 @@ def wrong_words(row: Mapping[str, str]) -> dict[str, str]:
         if value not in LIMITS["length"]:
             out = f"notes say '{words} {value:g}', which is out of range"
             wrong["notes"] = f"{out}: {LIMITS['length']}"
+    if not "".join(row.values()).isprintable():  # which takes no time where all is well
+        wrong |= {
+            name: f"{name} holds the control character {control}; {A_NAME}"
+            for name, text in row.items()
+            if name != "notes" and (control := control_in(text))
+        }
     metric = row["metric"]
     if metric and metric not in METRICS:
         hint = did_you_mean(metric.lower(), METRICS, _NEEDED["metric"], cutoff=0.6)

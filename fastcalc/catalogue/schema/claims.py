@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from fastcalc.catalogue.limits import LIMITS
-from fastcalc.catalogue.schema.quantities import Entry, Identifier, Source, Whole
+from fastcalc.catalogue.schema.quantities import Entry, Identifier, Name, Source, Whole
 from fastcalc.catalogue.units import dimension_of, parse_quantity
 from fastcalc.errors import InputError
 
@@ -164,7 +164,7 @@ class Article(Entry):
     """Where a claim was read: as much as the article says of itself."""
 
     title: str
-    author: str | None = None
+    author: Name | None = None
     url: str | None = None
     date: str | None = None
     note: str | None = None

@@ -13,6 +13,7 @@ from fastcalc.catalogue.schema.quantities import (
     Excuses,
     FormatName,
     Identifier,
+    Name,
     Source,
 )
 
@@ -119,7 +120,7 @@ class WideningKernel(Entry):
     weights, caches : the formats that it takes
     """
 
-    kernel: str
+    kernel: Name
     architectures: list[Identifier]
     weights: list[FormatName] = []
     caches: list[CacheFormatName] = []
@@ -131,8 +132,8 @@ class Engine(Entry):
     """How well one piece of software uses hardware."""
 
     id: Identifier
-    name: str
-    date: str | None = None
+    name: Name
+    date: Name | None = None
     aliases: list[Identifier] = []
     sources: dict[str, Source] = {}
     extends: Identifier | None = None

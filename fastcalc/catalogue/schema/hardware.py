@@ -16,6 +16,7 @@ from fastcalc.catalogue.schema.quantities import (
     Excuses,
     Fraction,
     Identifier,
+    Name,
     Quantity,
     Size,
     Source,
@@ -32,7 +33,7 @@ class Memory(Entry):
     reports less than the whole: what it keeps, and what error correction takes.
     """
 
-    name: str
+    name: Name
     capacity: Size
     reported: Fraction | None = None
     bandwidth: Bandwidth
@@ -88,9 +89,9 @@ Terms = Literal["on-demand", "spot", "reserved"]
 class Offer(Entry):
     """What one cloud asks for an hour of one chip."""
 
-    provider: str
+    provider: Name
     terms: Terms = "on-demand"
-    region: str | None = None
+    region: Name | None = None
     price: DollarsPerHour
 
     @property
@@ -140,7 +141,7 @@ class Node(Entry):
     the domain, with each chip's share, and its host a memory.
     """
 
-    name: str | None = None
+    name: Name | None = None
     chips: Count | None = None
     power: Watts | None = None
     price: Price = Field(default_factory=Price)
@@ -158,14 +159,14 @@ class Hardware(Entry):
     """One accelerator as its vendor prints it: nothing fitted, nothing guessed."""
 
     id: Identifier
-    name: str
-    vendor: str
+    name: Name
+    vendor: Name
     kind: Literal["gpu", "wafer", "lpu", "rdu", "tpu", "npu", "apple", "soc", "cpu", "host"]
     market: Literal["datacenter", "workstation", "consumer"] = "datacenter"
     scope: str
     execution: Literal["sequential", "spatial"] = Field(default_factory=_usual_execution)
     architecture: Identifier | None = None
-    released: str | None = None
+    released: Name | None = None
     hypothetical: bool = False
     aliases: list[Identifier] = []
     extends: Identifier | None = None

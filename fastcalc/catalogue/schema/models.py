@@ -15,6 +15,7 @@ from fastcalc.catalogue.schema.quantities import (
     FormatName,
     Identifier,
     LayerCount,
+    Name,
     Size,
     Source,
     Whole,
@@ -208,7 +209,7 @@ class Mtp(Entry):
 class Published(Entry):
     """Counts that others publish, to check ours against."""
 
-    label: str | None = None
+    label: Name | None = None
     total: Count | None = None
     active: Count | None = None
     checkpoint: Count | None = None
@@ -254,8 +255,8 @@ class Model(Entry):
     """
 
     id: Identifier
-    name: str
-    released: str | None = None
+    name: Name
+    released: Name | None = None
     hypothetical: bool = False
     aliases: list[Identifier] = []
     extends: Identifier | None = None

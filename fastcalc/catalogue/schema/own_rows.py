@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from fastcalc.catalogue.schema.quantities import Entry, Identifier
+from fastcalc.catalogue.schema.quantities import Entry, Identifier, Name
 
 _Count = Annotated[float, Field(ge=0.0, le=1e30)]
 _Ranks = Annotated[int, Field(ge=1)] | None
@@ -26,8 +26,8 @@ class OwnRow(Entry):
     decode_share: Annotated[float, Field(ge=0.0, le=1.0)]
     slower: Annotated[float, Field(gt=0.0, le=1e60)]
     drafted: _Count = 0.0
-    point: str = ""
-    metric: str = ""
+    point: Name = ""
+    metric: Name = ""
 
 
 class OwnDeployment(Entry):
@@ -35,14 +35,14 @@ class OwnDeployment(Entry):
 
     hardware: Identifier
     model: Identifier
-    weights: str
-    kv: str
+    weights: Name
+    kv: Name
     chips: Annotated[int, Field(ge=1)]
     tp: _Ranks = None
     pp: _Ranks = None
     ep: _Ranks = None
     dp: _Ranks = None
-    file: str
+    file: Name
     rows: Annotated[list[OwnRow], Field(min_length=1, max_length=1000)]
 
     @property

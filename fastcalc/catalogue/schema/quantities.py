@@ -6,17 +6,27 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import core_schema
 
 from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.limits import LIMITS, Limit
 from fastcalc.catalogue.units import UNITS, QuantityError, parse_quantity
 from fastcalc.errors import InputError
-from fastcalc.written import shown
+from fastcalc.written import A_NAME, control_in, shown
 
 Confidence = Literal["high", "medium", "low", "memory"]
 Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=80)]
+
+
+def _on_one_line(text: str) -> str:
+    if control := control_in(text):
+        raise ValueError(f"'{shown(text)}' holds the control character {control}; {A_NAME}")
+    return text
+
+
+Name = Annotated[str, AfterValidator(_on_one_line)]
+"""What something is called, in words."""
 Whole = Annotated[int, Field(gt=0, le=int(LIMITS["dimension"].maximum), strict=True)]
 LayerCount = Annotated[int, Field(gt=0, le=int(LIMITS["layers"].maximum), strict=True)]
 WholeOrZero = Annotated[int, Field(ge=0, le=int(LIMITS["dimension"].maximum), strict=True)]

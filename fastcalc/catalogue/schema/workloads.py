@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.numerals import parse_number
-from fastcalc.catalogue.schema.quantities import Entry, Time
+from fastcalc.catalogue.schema.quantities import Entry, Name, Time
 
 _UNLIMITED = ("batch", "background", "sheddable")
 Positive = Annotated[float, Field(gt=0.0, le=1e9, strict=True, allow_inf_nan=False)]
@@ -107,7 +107,7 @@ class Arrival(Entry):
 class Client(Entry):
     """A class of requests."""
 
-    id: Annotated[str, Field(min_length=1, max_length=40)]
+    id: Annotated[Name, Field(min_length=1, max_length=40)]
     rate_fraction: Share
     input_distribution: Lengths | None = None
     output_distribution: Lengths | None = None
@@ -120,8 +120,8 @@ class Client(Entry):
     tpot: Time | None = None
     slo_class: Literal["critical", "standard", "sheddable", "batch", "background"] = "standard"
     arrival: Arrival = Arrival()
-    model: str | None = None
-    tenant_id: str | None = None
+    model: Name | None = None
+    tenant_id: Name | None = None
     streaming: bool | None = None
 
     @property
@@ -151,7 +151,7 @@ class TrafficFile(Entry):
     version: Literal["1", "2"] = "2"
     aggregate_rate: Rate | None = None
     clients: Annotated[list[Client], Field(min_length=1, max_length=12)]
-    category: str | None = None
+    category: Name | None = None
     seed: int | None = None
     num_requests: int | None = None
     horizon: int | None = None

@@ -16,7 +16,7 @@ from fastcalc.importers.huggingface.families import ALIASES, FAMILIES, ModelFami
 from fastcalc.importers.huggingface.json_file import CONFIG, JsonFile, config_path, read_json
 from fastcalc.importers.huggingface.parts import Layer
 from fastcalc.importers.huggingface.quantization import formats, quoted
-from fastcalc.written import shown
+from fastcalc.written import without_controls
 
 _INNER = ("text_config", "llm_config", "language_config")
 _OUTER = ("torch_dtype", "dtype", "quantization_config", "tie_word_embeddings")
@@ -65,8 +65,8 @@ def mapping(file: JsonFile) -> tuple[dict[str, Any], list[str]]:
     is_routed = any(layer.get("ffn", {}).get("kind") == "moe" for layer in layers)
     stored = formats(fields, has_experts=is_routed)
     kind = file.data.get("model_type")
-    kind_text = f", model_type {shown(kind, 40)}" if isinstance(kind, str) else ""
-    title = f"Hugging Face configuration {shown(file.file, 200)}{kind_text}"
+    kind_text = f", model_type {without_controls(kind)[:40]}" if isinstance(kind, str) else ""
+    title = f"Hugging Face configuration {without_controls(file.file)[:200]}{kind_text}"
     context = fields.maybe("max_position_embeddings", "n_positions", "max_sequence_length")
     entry: dict[str, Any] = {
         "sources": {"config": {"title": title}},
@@ -123,7 +123,7 @@ def label(path: Path, data: dict[str, Any]) -> str:
     for text in (stem, folder.name, *names):
         last = re.split(r"/|\\|--", text.rstrip("/\\"))[-1] if isinstance(text, str) else ""
         if slug(last):
-            return shown(last, 80)
+            return without_controls(last)[:80]
     return "imported-model"
 
 
