@@ -382,7 +382,7 @@ def test_a_user_who_looks_away_by_hand():
 def test_looking_away_flips_it_where_a_hand_says(decided, fastcalc):
     """Runs of 10 and 4 s: a user who looks away after 5 and takes 30 to come back saves 31.
 
-    By time the slow option is as good as the fast once nobody waits for either, which flips nothing.
+    By time the slow option is as good as the fast once nobody waits for either, and costs less.
     """
     options = ("slow=speed=100,price=10", "fast=speed=250,price=100")
     away = ("--look-away", "5", "--come-back", "30")
@@ -406,7 +406,8 @@ def test_looking_away_flips_it_where_a_hand_says(decided, fastcalc):
     assert looks["value"] == pytest.approx(4 + 0.09 / (72 / 3600))
     assert "the user waits for every run" in words(fastcalc(*options, "--notes").out)
     timed = decided(*options)
-    assert not [one for one in timed["break_even"] if one["parameter"] == "look-away"]
+    (looks,) = [one for one in timed["break_even"] if one["parameter"] == "look-away"]
+    assert (looks["value"], looks["winner"]) == (pytest.approx(4), "slow")
 
 
 def test_three_options_in_one_table(fastcalc, decided):
@@ -717,8 +718,49 @@ def test_next_to_a_run_that_takes_no_time_nothing_is_so_many_times_as_long(fastc
     """Who looks away at once waits for nothing: all runs take the user as long."""
     text = fastcalc("--best-of", "3", "--tokens", "16", "--look-away", "0").out
     assert text.startswith(
-        "If they are equally right, opus succeeds soonest, in 0 ms of a user's time: opus-fast as long"
+        "If they are equally right, opus, opus-fast and spark all take 0 ms of a user's time per success"
     )
+    assert "the price of spark is not known, which would decide" in words(text)
+
+
+def test_where_the_objective_ties_the_other_decides(fastcalc, decided):
+    """37,440 successes of 15.4 s are 160 hours: 200 USD by plan, and 936 at 0.025 USD each."""
+    plan, api = "sub=speed=65,plan=200", "api=speed=65,price=25"
+    for asked in ((plan, api), (api, plan)):
+        text = words(fastcalc(*asked).out)
+        assert text.startswith(
+            "If they are equally right, sub and api both take 15.4 s of a user's time per success; "
+            "sub costs $200/month, api $936. "
+        )
+        assert {row["option"]: row["wins"] for row in decided(*asked)["records"]} == {
+            "sub": True,
+            "api": False,
+        }
+    assert "api wins at" in text
+    (above,) = [one for one in decided(plan, api)["break_even"] if one["parameter"] == "sub.plan"]
+    assert (above["value"], above["winner"]) == (pytest.approx(936), "api")
+
+
+def test_where_costs_tie_time_decides_and_equals_in_both_have_no_winner(fastcalc):
+    """1,000 tokens at 5 USD a million are half a cent at any speed."""
+    asked = ("a=speed=10,price=5", "b=speed=20,price=5", "--objective", "cost")
+    assert (
+        "b and a both cost $0.0050 per success; b takes 50.0 s of a user's time per success, "
+        "a 1.67 min. "
+    ) in words(fastcalc(*asked).out)
+    same = words(fastcalc("a=speed=65,price=25", "b=speed=65,price=25", "c=speed=13,price=1").out)
+    assert (
+        "a and b both take 15.4 s of a user's time per success, and cost $936/month: "
+        "c 5.00 times as long."
+    ) in same
+
+
+def test_computed_options_that_their_ranges_do_not_tell_apart_are_level(fastcalc):
+    """Eight MI355X and eight B200 serve one user within 2 % of each other, ranges far wider."""
+    model = "model=llama-3.1-70b,chips=8,on"
+    text = words(fastcalc(f"a={model}=mi355x", f"b={model}=b200").out)
+    assert text.startswith("a and b are level within their 80 % intervals: a 10.")
+    assert "soonest" not in text
 
 
 def test_unlike_models_of_no_accuracy_win_only_if_equally_right(fastcalc, decided):

@@ -235,7 +235,7 @@ def _point(
     outcome: Outcome, place: int, numbers: dict[str, Any], *, counts_prompt: bool
 ) -> Contender:
     estimate, scenario, usd = outcome.estimate, outcome.scenario, outcome.usd
-    batch = scenario.batches[place]
+    batch, low, high = scenario.batches[place], estimate.low, estimate.high
     computed = {
         "speed": float(estimate.speed[place]),
         "price": float(usd[1][place]) if usd else math.nan,
@@ -243,7 +243,9 @@ def _point(
     if counts_prompt:
         computed["lead"] = float(estimate.ttft[place])
         computed["input_price"] = float(usd[0][place]) if usd else math.nan
-    return Contender("", computed | numbers, None, scenario.model.id, scenario.hardware.id, batch)
+    ends = None if low is None or high is None else (float(low[place]), float(high[place]))
+    where = (scenario.model.id, scenario.hardware.id, batch)
+    return Contender("", computed | numbers, None, *where, ends)
 
 
 def _check_names(contenders: list[Contender]) -> None:

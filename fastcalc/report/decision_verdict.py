@@ -1,13 +1,14 @@
 """The verdict of a decision: who wins, by how much, and what that takes as given."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from fastcalc.catalogue.stand_ins import service
+from fastcalc.core.ratios import independent_ratio, is_level
 from fastcalc.mentions import option
-from fastcalc.report.numbers_as_text import dollars, number
-from fastcalc.services.decide.choice import BreakEven, Choice, Contender
+from fastcalc.report.numbers_as_text import dollars, listed, number
+from fastcalc.services.decide.choice import BreakEven, Choice, Contender, Objective
 
 if TYPE_CHECKING:
     from fastcalc.report.decide import Row
@@ -39,9 +40,9 @@ def _model(option: Contender) -> str:
     return option.model or (offer.fast_mode_of or offer.id if offer else option.name)
 
 
-def _is_taken_as_right(decision: Choice, listed: "Sequence[Row]") -> bool:
+def _is_taken_as_right(decision: Choice, offered: "Sequence[Row]") -> bool:
     """Return whether models differ and no accuracy is given of any."""
-    plain = [row for row in listed if row.option.routes is None]
+    plain = [row for row in offered if row.option.routes is None]
     is_accuracy_known = any(
         "accuracy" in row.option.numbers or row.offered("accuracy") < 1.0 for row in plain
     )
@@ -49,16 +50,16 @@ def _is_taken_as_right(decision: Choice, listed: "Sequence[Row]") -> bool:
     return decision.objective != "window" and not is_accuracy_known and len(models) > 1
 
 
-def failures(decision: Choice, listed: "Sequence[Row]") -> list[str]:
+def failures(decision: Choice, offered: "Sequence[Row]") -> list[str]:
     """Say when failed steps are found, where any fail and a run has several."""
-    may_fail = _is_taken_as_right(decision, listed)
-    may_fail |= any(row.offered("accuracy") < 1.0 for row in listed)
-    has_steps = any(float(row.terms.steps) > 1 for row in listed)
+    may_fail = _is_taken_as_right(decision, offered)
+    may_fail |= any(row.offered("accuracy") < 1.0 for row in offered)
+    has_steps = any(float(row.terms.steps) > 1 for row in offered)
     if not may_fail or not has_steps or decision.objective == "window":
         return []
-    tries = {row.offered("retries") for row in listed if row.option.routes is None}
+    tries = {row.offered("retries") for row in offered if row.option.routes is None}
     if tries == {0.0}:
-        ends = "a user repairs the run" if listed[0].terms.repair is not None else "all is redone"
+        ends = "a user repairs the run" if offered[0].terms.repair is not None else "all is redone"
         return [
             f"Assumed: a failed step is found at the end, and {ends} (else {option('retries')})."
         ]
@@ -71,24 +72,27 @@ def failures(decision: Choice, listed: "Sequence[Row]") -> list[str]:
     ]
 
 
-def verdict(decision: Choice, listed: "Sequence[Row]", flips: Sequence[BreakEven] = ()) -> str:
+def verdict(decision: Choice, offered: "Sequence[Row]", flips: Sequence[BreakEven] = ()) -> str:
     """Return who wins and by how much, and where it turns if models are taken as equally right."""
-    sentence = _leader(decision, listed)
-    if not _is_taken_as_right(decision, listed) or sentence.startswith("No option"):
+    sentence = _leader(decision, offered)
+    if not _is_taken_as_right(decision, offered) or sentence.startswith("No option"):
         return sentence
     first = winner(decision)
     turns = [
         f" {flip.winner} wins where {first.name} is right in fewer than "
         f"{number(100.0 * flip.value)} % of steps and the others in all."
         for flip in flips
-        if first is not None and flip.parameter == f"{first.name}.accuracy" and not flip.is_above
+        if first is not None
+        and flip.parameter == f"{first.name}.accuracy"
+        and not flip.is_above
+        and number(100.0 * flip.value) != "100"
     ]
     return f"If they are equally right, {sentence}{''.join(turns)}"
 
 
-def _leader(decision: Choice, listed: "Sequence[Row]") -> str:
+def _leader(decision: Choice, offered: "Sequence[Row]") -> str:
     """Return who wins and by how much, in a sentence."""
-    worth = {row.option.name: float(decision.value(row.option)) for row in listed}
+    worth = {row.option.name: float(decision.value(row.option)) for row in offered}
     ranked = sorted(worth, key=lambda name: worth[name])
     leading = worth[ranked[0]]
     if math.isinf(leading):
@@ -97,27 +101,96 @@ def _leader(decision: Choice, listed: "Sequence[Row]") -> str:
     if decision.objective == "window":
         fit = [f"{name} {math.floor(-worth[name] + 1e-9):,}" for name in ranked]
         return f"Into the gap fit, in tokens: {', '.join(fit)}."
-    with_user = " with the user's time" * (decision.objective == "total")
-    sentence = f"{ranked[0]} costs least{with_user}, ${dollars(leading)} a success"
-    comparison = "as much"
-    if decision.objective == "time":
-        sentence = f"{ranked[0]} succeeds soonest, in {seconds(leading)} of a user's time"
-        comparison = "as long"
-    followers = []
-    for name in ranked[1:]:
+    level = _level_with_best(decision, worth, ranked[0])
+    sentence, comparison = _best(decision, ranked[0], leading)
+    if len(level) > 1:
+        sentence = _level(decision, level)
+    followers, named = [], {ranked[0], *(contender.name for contender in level)}
+    for name in (name for name in ranked if name not in named):
         # Next to what takes nothing, no number of times is as much.
-        ratio = worth[name] / leading if leading else 1.0 if worth[name] == leading else math.inf
-        factor = "" if ratio < 1.0005 else f"{number(ratio)} times "
-        against = f"{factor}{comparison}" if math.isfinite(ratio) else "cannot be compared"
-        followers.append(f"{name} {against}")
+        ratio = worth[name] / leading if leading else math.inf
+        against = f"{number(ratio)} times {comparison}"
+        followers.append(f"{name} {against if math.isfinite(ratio) else 'cannot be compared'}")
     return f"{sentence}{': ' if followers else ''}{', '.join(followers)}."
 
 
-def cached_at_full_price(listed: "Sequence[Row]") -> list[str]:
+def _best(decision: Choice, name: str, leading: float) -> tuple[str, str]:
+    """Return that an option wins, and what a larger value of another is as."""
+    if decision.objective == "time":
+        return f"{name} succeeds soonest, in {seconds(leading)} of a user's time", "as long"
+    with_user = " with the user's time" * (decision.objective == "total")
+    return f"{name} costs least{with_user}, ${dollars(leading)} a success", "as much"
+
+
+def _level_with_best(decision: Choice, worth: Mapping[str, float], best: str) -> list[Contender]:
+    """Return the best option and those that are level with it, the best by the other aim first."""
+    by_name = {option.name: option for option in decision.options}
+    level = decision.equals()
+    if worth[best]:
+        first = decision.ranged_value(by_name[best])
+        level = [
+            by_name[name]
+            for name in worth
+            if math.isfinite(worth[name])
+            and is_level(independent_ratio(over=decision.ranged_value(by_name[name]), under=first))
+        ]
+    other = _other(decision)
+    return sorted(level, key=lambda option: float(decision.value(option, objective=other)))
+
+
+def _other(decision: Choice) -> Objective:
+    return "time" if decision.objective in ("cost", "total") else "cost"
+
+
+def _level(decision: Choice, level: Sequence[Contender]) -> str:
+    """Say that options are level by the objective, and what decides between them instead."""
+    names, (amounts, unit) = [option.name for option in level], _amounts(decision, level)
+    word, verb = "both" if len(names) == 2 else "all", _VERBS[decision.objective]
+    if len(set(amounts)) == 1:
+        sentence = f"{listed(names)} {word} {verb} {amounts[0]}{unit}"
+    else:
+        each = listed([f"{name} {text}" for name, text in zip(names, amounts, strict=True)])
+        sentence = f"{listed(names)} are level within their 80 % intervals: {each}{unit}"
+    other = _other(decision)
+    unknown = [
+        option.name
+        for option in level
+        if not math.isfinite(float(decision.value(option, objective=other)))
+    ]
+    if unknown:
+        return f"{sentence}; the price of {listed(unknown)} is not known, which would decide"
+    amounts, unit = _amounts(decision, level, other)
+    if len(set(amounts)) == 1:
+        return f"{sentence}, and {_VERBS[other]} {amounts[0]}{unit}"
+    first, *more = amounts
+    rest = ", ".join(f"{name} {text}" for name, text in zip(names[1:], more, strict=True))
+    return f"{sentence}; {names[0]} {_VERBS[other]}s {first}{unit}, {rest}"
+
+
+_VERBS = {"time": "take", "cost": "cost", "total": "cost"}
+
+
+def _amounts(
+    decision: Choice, level: Sequence[Contender], objective: Objective | None = None
+) -> tuple[list[str], str]:
+    """Return what options take or cost, and of what: money of a month where months are alike."""
+    objective = objective or decision.objective
+    values = [float(decision.value(option, objective=objective)) for option in level]
+    if objective == "time":
+        return [seconds(value) for value in values], " of a user's time per success"
+    outlooks = [decision.prospect(option) for option in level]
+    months = [float(outlook.month) for outlook in outlooks]
+    if objective == "cost" != decision.objective and math.isclose(min(months), max(months)):
+        return [f"${dollars(float(outlook.month_usd))}" for outlook in outlooks], "/month"
+    unit = " per success" + " with the user's time" * (objective == "total")
+    return [f"${dollars(value)}" for value in values], unit
+
+
+def cached_at_full_price(offered: "Sequence[Row]") -> list[str]:
     """Say whose cached input costs as much as the rest, for want of a price of it."""
     names = [
         row.option.name
-        for row in listed
+        for row in offered
         if row.option.routes is None
         and row.option.model is None
         and row.terms.cached_price is None

@@ -7,7 +7,8 @@ from typing import Any, Literal
 import numpy as np
 
 from fastcalc.catalogue.limits import LIMITS, Limit
-from fastcalc.formulas.types import ArrayLike, Floats, Ints, floats
+from fastcalc.core.ratios import Ranged
+from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints, floats
 from fastcalc.services.decide.agent_run import (
     Prospect,
     Run,
@@ -104,6 +105,9 @@ _FLIPPING_OF_OPTIONS = {
     "time": ("accuracy", "speed"),
     "window": ("speed",),
 }
+_SECOND: Mapping[str, Objective] = {"time": "cost", "cost": "time", "total": "time"}
+"""What decides between options that are equal by an objective."""
+_EQUAL = 1e-9  # of their value, by which options differ that are equal
 _WHERE_GIVEN = ("ttft-ms", "plan", "quota")
 """Counted only where options give them, a first token where all do."""
 _WHOLE = ("samples", "retries")
@@ -114,6 +118,7 @@ class Contender:
     """An option: the numbers of its own, or the options between which it routes steps.
 
     Model, hardware and batch say where its speed was computed; None where the user gave it.
+    Then ``speed_ends`` are those of its 80 % interval, if it has one. [1/s]
     """
 
     name: str
@@ -122,6 +127,7 @@ class Contender:
     model: str | None = None
     hardware: str | None = None
     batch: int | None = None
+    speed_ends: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -188,20 +194,45 @@ class Choice:
         """Return what an option takes to one success."""
         return prospect(self.run(option, changes), self.terms(option, changes))
 
-    def value(self, option: Contender, changes: Mapping[str, ArrayLike] | None = None) -> Floats:
+    def value(
+        self,
+        option: Contender,
+        changes: Mapping[str, ArrayLike] | None = None,
+        objective: Objective | None = None,
+    ) -> Floats:
         """Return what is to be least of an option; infinity where it cannot be known."""
-        if self.objective == "window":
+        objective = objective or self.objective
+        if objective == "window":
             assert self.window is not None, "a window has its seconds"
             return -window_tokens(self.terms(option, changes), self.window)
         outlook = self.prospect(option, changes)
         by = {"total": outlook.total, "time": outlook.user_seconds, "cost": outlook.usd}
-        worth = by[self.objective]
+        worth = by[objective]
         return np.where(np.isnan(worth), np.inf, worth)
 
-    def values(self, changes: Mapping[str, ArrayLike] | None = None) -> Floats:
+    def ranged_value(self, option: Contender, objective: Objective | None = None) -> Ranged:
+        """Return the value at both ends of the speed, which costs as much less as it is faster.
+
+        Numbers that a user gives have no range.
+        """
+        speed, price = f"{option.name}.speed", f"{option.name}.price"
+        terms = self.terms(option)
+        ends = [
+            self.value(option, {speed: end, price: terms.price * terms.speed / end}, objective)
+            for end in option.speed_ends or ()
+        ]
+        middle = self.value(option, objective=objective)
+        slow, fast = ends or (middle, middle)
+        return Ranged(middle, fast, slow)
+
+    def values(
+        self,
+        changes: Mapping[str, ArrayLike] | None = None,
+        objective: Objective | None = None,
+    ) -> Floats:
         """Return the value of each option at changed numbers, which broadcast; options first."""
         with np.errstate(invalid="ignore"):
-            per_option = [self.value(option, changes) for option in self.options]
+            per_option = [self.value(option, changes, objective) for option in self.options]
         return np.stack(np.broadcast_arrays(*per_option))
 
     def winners(
@@ -209,14 +240,31 @@ class Choice:
     ) -> Ints:
         """Return the place of the winner; -1 where none ever succeeds.
 
-        Of equals it is the favoured one, or else the first.
+        Of equals it is the best by the other objective; of equals in both the favoured one, or else
+        the first.
         """
         values = self.values(changes)
-        places, lowest = np.argmin(values, axis=0), np.min(values, axis=0)
+        lowest = np.min(values, axis=0)
+        is_best = _is_least(values)
+        if self.objective in _SECOND and np.any(np.sum(is_best, axis=0) > 1):
+            second = self.values(changes, _SECOND[self.objective])
+            is_best &= _is_least(np.where(is_best, second, np.inf))
+        places = np.argmax(is_best, axis=0)
         if favoured is not None:
-            is_equal = values[favoured] <= lowest + 1e-9 * np.abs(lowest)
-            places = np.where(is_equal, favoured, places)
+            places = np.where(is_best[favoured], favoured, places)
         return np.where(np.isfinite(lowest), places, -1)
+
+    @property
+    def decided_by(self) -> Objective:
+        """The objective, or where it is equal for the best options what decides between them."""
+        if self.objective not in _SECOND or np.sum(_is_least(self.values())) < 2:
+            return self.objective
+        return _SECOND[self.objective]
+
+    def equals(self) -> list[Contender]:
+        """Return the options that are best by the objective, all of the same value."""
+        is_best = _is_least(self.values())
+        return [option for option, best in zip(self.options, is_best, strict=True) if best]
 
     def flips(self) -> list[BreakEven]:
         """Return where the verdict flips, of each number alone: the nearest value on both sides."""
@@ -249,7 +297,9 @@ class Choice:
                 continue
             terms = self.terms(option)
             optional_keys = [key for key in _WHERE_GIVEN if PARAMETERS[key].field in option.numbers]
-            for key in (*_FLIPPING_OF_OPTIONS[self.objective], *optional_keys):
+            usual = (self.objective, self.decided_by)
+            flipping = dict.fromkeys(key for name in usual for key in _FLIPPING_OF_OPTIONS[name])
+            for key in (*flipping, *optional_keys):
                 value = float(getattr(terms, PARAMETERS[key].field)) / PARAMETERS[key].scale
                 if np.isfinite(value):
                     numbers[f"{option.name}.{key}"] = value
@@ -274,6 +324,13 @@ class Choice:
             first = int(np.argmax(self._along(name, values, winner) != winner))
             same, changed = values[first - 1], values[first]
         return float(changed)
+
+
+def _is_least(values: Floats) -> Bools:
+    """Return which options, along the first axis, are the least, or as good as equal to it."""
+    lowest = np.min(values, axis=0)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(values <= lowest + _EQUAL * np.abs(lowest))
 
 
 @dataclass(frozen=True)
