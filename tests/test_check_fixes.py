@@ -13,7 +13,7 @@ from fastcalc.catalogue.faults import Fault
 from fastcalc.lint.fixes import corrected, diff
 from fastcalc.lint.run import check
 from tests.helpers import loaded, run
-from tests.rule_examples import h100
+from tests.rule_examples import h100, llama
 from tests.strategies import scaled
 
 CHIP = h100(("^id: .*", "id: chip"), ("^aliases: .*\n", ""))[1]
@@ -123,6 +123,8 @@ def test_files_are_written_as_they_were_but_for_the_key(
         ("vendor: NVIDIA", "vendr: [NVIDIA]", "did you mean 'vendor'"),
         ("fp16:", "fp15:", "fp15"),
         ("kind: gpu", "kind: gpuu", "known: "),
+        ("989.5 TFLOP/s", "989.5 TFLOP", "did you mean 'TFLOP"),
+        ("{value: 3.35 TB/s", '{value: "3.35\\x20TBs"', "did you mean 'TB/s'"),  # as it is written
         ("vendor: NVIDIA", "vendor: NVIDIA\nprize: 3", "'price' is given, too"),
     ],
 )
@@ -134,6 +136,31 @@ def test_what_may_mean_something_else_is_left_to_a_person(
     assert sentence in fastcalc("check", file).out
     ran = fastcalc("check", "--fix", file)
     assert (ran.out, "no fault can be corrected" in ran.err) == ("", True)
+
+
+@pytest.mark.parametrize(
+    ("written", "right"), [("FP8", "fp8"), ("Q4-K-M", "q4_k_m"), ("fp9", None)]
+)
+def test_a_format_in_another_spelling_is_corrected(tmp_path, fastcalc, written, right):
+    text = llama(("^id: .*", "id: llama"), ("^aliases: .*\n", ""))[1]
+    file = tmp_path / "llama.yaml"
+    file.write_text(text.replace("weight_format: bf16", f"weight_format: {written}"))
+    before = file.read_text()
+    assert before != text
+    fastcalc("check", "--fix", "--yes", file)
+    after = before.replace(f" {written}\n", f" {right}\n") if right else before
+    assert file.read_text() == after
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_a_last_line_without_an_end_stays_without(tmp_path, monkeypatch, fastcalc, ends):
+    monkeypatch.chdir(tmp_path)
+    text = CHIP.replace("vendor: NVIDIA\n", "") + "vndor: NVIDIA"
+    Path("chip.yaml").write_bytes(text.replace("\n", ends).encode())
+    printed = fastcalc("check", "--fix", "chip.yaml").out.encode()
+    subprocess.run(["patch", "--quiet", "chip.yaml"], input=printed, check=True)
+    right = text.replace("vndor", "vendor").replace("\n", ends)
+    assert Path("chip.yaml").read_bytes() == right.encode()
 
 
 @pytest.mark.parametrize(
