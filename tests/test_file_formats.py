@@ -7,6 +7,7 @@ import json
 import pytest
 
 from fastcalc.report.dictionary import COMMANDS
+from fastcalc.report.sheets import to_parquet, to_xlsx
 from tests.helpers import run_once
 
 
@@ -195,6 +196,16 @@ def rows_of(file, records):
         book = pytest.importorskip("openpyxl").load_workbook(file)
         return list(book["records"].iter_rows(values_only=True))[1:]
     return pytest.importorskip("pyarrow.parquet").read_table(file).to_pylist()
+
+
+def test_parquet_keeps_hidden_letters_which_a_sheet_shows():
+    parquet, openpyxl = map(pytest.importorskip, ("pyarrow.parquet", "openpyxl"))
+    pytest.importorskip("xlsxwriter")
+    records = [{"model": "soft\xadhyphen\u200d", "placement": "a\udc80"}]
+    (kept,) = parquet.read_table(io.BytesIO(to_parquet(records, records[0], {}))).to_pylist()
+    assert kept == {"model": "soft\xadhyphen\u200d", "placement": "a?"}
+    book = openpyxl.load_workbook(io.BytesIO(to_xlsx(records, records[0], {})))
+    assert book["records"]["A2"].value == r"soft\u00adhyphen\u200d"
 
 
 @pytest.mark.parametrize("ending", ["csv", "json", "md", "xlsx", "parquet"])

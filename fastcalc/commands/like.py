@@ -13,6 +13,7 @@ from fastcalc.core.scenario import Scenario, Sharding
 from fastcalc.errors import InputError
 from fastcalc.importers.setup import LAYOUT
 from fastcalc.mentions import flag, option
+from fastcalc.quoting import shell_line, shell_word
 from fastcalc.requests import readers
 from fastcalc.requests.fields import Request
 from fastcalc.requests.readers import as_text
@@ -145,7 +146,8 @@ def _for(request: Request, sentence: str, path: Path) -> str:
 
 def without_ranks(sentence: str, path: Path) -> str:
     """Return what a file lacks where nothing states a layout: an engine with its rows does."""
-    calibrating = f"fastcalc calibrate {path} {flag('hardware')} CHIP {flag('tp')} N {flag('out')}"
+    calibrating = shell_line(["fastcalc", "calibrate", str(path), flag("hardware"), "CHIP"])
+    calibrating += f" {flag('tp')} N {flag('out')}"
     return sentence.replace(
         f"give {option('chips')} or {option('tp')}",
         f"keep it in an engine, {calibrating} our-engine.yaml, and give "
@@ -166,5 +168,7 @@ def _differs(measured: OwnDeployment, compared: Sequence[Scenario]) -> str:
         return f"of another model ({measured.model})"
     weights = {scenario.work.weight_format for scenario in compared}
     if measured.weights not in weights:
-        return f"of {measured.weights} weights: add {option('weights', measured.weights)}"
-    return f"of a {measured.kv} cache: add {option('kv', measured.kv)}"
+        return (
+            f"of {measured.weights} weights: add {option('weights', shell_word(measured.weights))}"
+        )
+    return f"of a {measured.kv} cache: add {option('kv', shell_word(measured.kv))}"

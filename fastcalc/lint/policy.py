@@ -13,6 +13,7 @@ from fastcalc.catalogue.inputs import read_bytes
 from fastcalc.errors import InputError
 from fastcalc.lint.rule import RULES
 from fastcalc.mentions import option
+from fastcalc.quoting import shell_word
 from fastcalc.written import shown
 
 
@@ -111,4 +112,5 @@ def baseline_of(path: Path, folder: Path) -> Counter[tuple[str, str, str]]:
 
 
 def _renewed(path: Path) -> str:
-    return f"write one with 'fastcalc check {option('format', 'json')} {option('out', path.name)}'"
+    written = option("out", shell_word(path.name))
+    return f"write one with 'fastcalc check {option('format', 'json')} {written}'"

@@ -109,9 +109,9 @@ def to_parquet(records: list[Record], keys: Iterable[str], premises: Record) -> 
         values = [record[key] for record in records]
         type_ = type_of(key, values)
         if type_ is str:
-            values = [None if cell is None else _text(cell) for cell in values]
+            values = [None if cell is None else _data(cell) for cell in values]
         elif type_ is list:
-            values = [cell and [_text(part) for part in cell] for cell in values]
+            values = [cell and [_data(part) for part in cell] for cell in values]
         columns.append(pyarrow.array(values, types[type_]))
         fields.append((key, types[type_]))
     schema = pyarrow.schema(fields, {"fastcalc": to_json(premises)})
@@ -121,8 +121,17 @@ def to_parquet(records: list[Record], keys: Iterable[str], premises: Record) -> 
 
 
 def _text(value: Any) -> str:
-    """Return words, or several of them, as one text."""
-    return visible("; ".join(map(str, value if isinstance(value, list) else [value])))
+    """Return words, or several of them, as the text of a cell that a sheet shows."""
+    return visible(_joined(value))
+
+
+def _data(value: Any) -> str:
+    """Return words, or several of them, to the letter; of a path in no UTF-8 as nearly as can be."""
+    return _joined(value).encode(errors="replace").decode()
+
+
+def _joined(value: Any) -> str:
+    return "; ".join(map(str, value if isinstance(value, list) else [value]))
 
 
 def _missing(extra: str, package: str) -> InputError:

@@ -225,7 +225,7 @@ def _repository(name: object) -> object:
     )
 
 
-REPOSITORY = re.compile(r"[\w.-]{1,60}/[\w.-]{1,96}", re.ASCII)
+REPOSITORY = re.compile(r"\w[\w.-]{0,59}/\w[\w.-]{0,95}", re.ASCII)
 """An owner and a name on Hugging Face."""
 
 RepositoryName = Annotated[str, BeforeValidator(_repository)]
