@@ -126,7 +126,7 @@ def _text(value: Any) -> str:
 
 
 def _data(value: Any) -> str:
-    """Return words, or several of them, to the letter; of a path in no UTF-8 as nearly as can be."""
+    """Return words, or several of them, to the letter; bytes that are no UTF-8 are marks."""
     return _joined(value).encode(errors="replace").decode()
 
 
