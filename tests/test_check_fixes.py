@@ -1,5 +1,6 @@
 """What `check --fix` corrects, and that nothing else of a file changes: not a byte."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -150,6 +151,20 @@ def test_a_format_in_another_spelling_is_corrected(tmp_path, fastcalc, written, 
     fastcalc("check", "--fix", "--yes", file)
     after = before.replace(f" {written}\n", f" {right}\n") if right else before
     assert file.read_text() == after
+
+
+def test_files_that_cannot_be_corrected_are_left(tmp_path, monkeypatch, fastcalc):
+    """A pipe is empty once it was read; of several files none is written where one is locked."""
+    os.mkfifo(tmp_path / "pipe")
+    assert "is a pipe" in fastcalc("check", "--fix", "--yes", tmp_path / "pipe").err
+    text = CHIP.replace("vendor:", "vndor:", 1)
+    files = [tmp_path / "chip.yaml", tmp_path / "other.yaml"]
+    for file in files:
+        file.write_text(text)
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK or path != files[1])
+    ran = fastcalc("check", "--fix", "--yes", *files)
+    assert (ran.code, "other.yaml may not be written" in ran.err) == (2, True)
+    assert [file.read_text() for file in files] == [text, text]
 
 
 @pytest.mark.parametrize("ends", ["\n", "\r\n"])

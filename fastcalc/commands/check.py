@@ -1,12 +1,14 @@
 """``fastcalc check``: faults of files, what the rules mean, and what is known to be right."""
 
+import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from fastcalc.commands import output
 from fastcalc.commands.loading import folders_of
 from fastcalc.errors import InputError
-from fastcalc.lint.fixes import corrected, diff
+from fastcalc.lint.fixes import CorrectedFile, corrected, diff
 from fastcalc.lint.policy import Policy, baseline_of, rules_named
 from fastcalc.lint.rule import RULES
 from fastcalc.lint.run import Report, check
@@ -33,6 +35,9 @@ def run(request: CheckFiles) -> int:
         return 0
     if request.yes and not request.fix:
         raise InputError(f"{option('yes')} corrects files with {option('fix')}; give that, too")
+    pipes = [path for path in request.paths or () if request.fix and path.is_fifo()]
+    if pipes:
+        raise InputError(f"{pipes[0]} is a pipe; {option('fix')} corrects files")
     settings = settings_of(Path.cwd())
     folder = Path.cwd() if request.baseline else settings.folder
     unset = {name: value for name, value in settings.values.items() if not getattr(request, name)}
@@ -47,15 +52,24 @@ def run(request: CheckFiles) -> int:
             can_be = f"{many(count, 'fault')} can be corrected; {option('yes')} does it"
             output.warn([can_be if count else "no fault can be corrected"])
             return 0 if report.is_clean else 1
-        for file in files:
-            output.write_data(file.after, file.path, rewrite=True)
-        output.warn([f"{many(len(files), 'file')} corrected"])
+        _correct(files)
         report = _checked(request, policy)
     writer = _WRITERS.get(request.written_as)
     is_coloured = request.out is None and console.wants_colour()
     text = writer(report) if writer else faults.as_text(report, colour=is_coloured)
     output.write(as_flags(text), request.out)
     return 0 if report.is_clean else 1
+
+
+def _correct(files: Sequence[CorrectedFile]) -> None:
+    """Write files as they are to be, all of them or none."""
+    locked = [file.path for file in files if not os.access(file.path, os.W_OK)]
+    if locked:
+        printed = f"'fastcalc check {flag('fix')}' prints what to change"
+        raise InputError(f"{locked[0]} may not be written; {printed}")
+    for file in files:
+        output.write_data(file.after, file.path, rewrite=True)
+    output.warn([f"{many(len(files), 'file')} corrected"])
 
 
 def _checked(request: CheckFiles, policy: Policy) -> Report:
