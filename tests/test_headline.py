@@ -403,7 +403,7 @@ PUBLISHED = {model: "mxfp4" if model == "gpt-oss-120b" else "bf16" for model in 
 """Formats of weights in which models are published; all of their caches are of 16 bits."""
 TAKEN = (
     r"([\w,]+)\?? chips?(?: in (a|[\d,]+) nodes?)?"
-    r"(?:, ([\d,.]+) kW)?(?:, \$([\d,.]+)\?? a month)?"
+    r"(?:, ([\d,.]+) kW)?(?:, \$[\d,.]+/Mtok)?(?:, \$([\d,.]+)\?? a month)?"
 )
 PLANNED = re.compile(rf"([\w.-]+) {TAKEN} for ([\w.-]+), prompts of (.*)")
 NEXT = re.compile(
@@ -456,6 +456,10 @@ def check_plan(text, document, objective, prices):
     assert second.group(1) == row["hardware"]
     check_taken(*second.group(2, 3, 4, 5), row, objective)
     assert second.group(6) == number(row["cost"] / best["cost"])
+    scaled = {**row, COST: row["cost"]}, {**best, COST: best["cost"]}
+    is_level = holds_one(*scaled, "cost") or abs(math.log(row["cost"] / best["cost"])) < 0.0015
+    assert is_level == (", level by their 80 % intervals" in text)
+    assert is_level == (f"; level with {row['hardware']} (" in text)
     is_changed = is_narrower(row) and not is_narrower(best)
     assert is_changed == (", in fewer bits: " in second.group())
     if objective != "usd" or is_changed:
@@ -493,6 +497,15 @@ def test_a_plan_is_the_least_of_all_that_keep_the_answers(seed, fastcalc):
     _, _, would = why.partition("it would with ")
     for flag, value in re.findall(r"(--(?:tpot|ttft|max-chips)) ([\d.]+m?s?)", would):
         assert fastcalc(*request, flag, value).code == 0, (flag, value)
+
+
+@pytest.mark.usefixtures("without_regret")
+def test_a_plan_whose_next_chip_is_level_says_so_where_it_leads(fastcalc):
+    """64 H100 and 32 B200 cost within 2 % a month, with speeds that are 30 % unsure."""
+    request = ("--on", "h100-sxm,h200-sxm,b200", "--tpot", "40ms", "--rate", "40/s")
+    text = words(fastcalc("plan", "llama-3.1-70b", *request, columns=400).out)
+    assert re.search(r"^h100-sxm 64 chips .*; level with b200 \(32 chips in 4 nodes, \$", text)
+    assert "times the $, level by their 80 % intervals" in text
 
 
 POINT = r"([\w.-]+) on ([\d,]+) ([\w.-]+), ([\d.,]+) tokens/s for (?:its|each of) ([\w,]+) users?"
