@@ -121,7 +121,7 @@ def swaps(data: Data, numbers: list[WrittenNumber], *, traces: bool) -> Iterator
         ("peak.bf16", "peak.fp8"),
         ("peak.fp8", "peak.fp4"),
         ("power.chip", "power.all_in"),
-        ("price.cloud", "price.purchase"),
+        ("price.offers[0].price", "price.purchase"),
         ("peak.bf16", "vector"),
     )
     for left, right in pairs:

@@ -156,7 +156,7 @@ EXAMPLES: dict[str, Callable[[], tuple[str, str | bytes]]] = {
     "PV004": lambda: h100((r"(value: 26000 USD, source: street), confidence: low", r"\1")),
     "PV005": lambda: h100((r'date: "2026-05"', 'date: "5/2026"')),
     "PV006": lambda: h100((r'accessed: "2026-11-21"', 'accessed: "2062-11-21"')),
-    "PV007": lambda: h100((r' date: "2026-05",', "")),
+    "PV007": lambda: h100((r' *date: "2026-05"\n', "")),
     "PV008": lambda: h100((r'date: "2026-05"', 'date: "2023-05"')),
     "PV009": lambda: h100((r"value: 3.35 TB/s", "value: 3.53 TB/s")),
     "PV010": lambda: h100((r"value: 989.5 TFLOP/s", "value: 1979 TFLOP/s")),

@@ -23,8 +23,8 @@ EDGES = [
     ("HW063", CHIP, "value: 814 mm2", "value: {} mm2", (61, 3599), (59, 3601)),
     # 700 W on 0.02 to 1.6 W a mm2: 437.5 to 35,000 mm2.
     ("HW065", CHIP, "value: 814 mm2", "value: {} mm2", (438, 34_990), (437, 35_010)),
-    # A rent of 0.8015 to 10 USD/h pays it back in 1,700 to 55,000 hours.
-    ("HW067", CHIP, "value: 26000 USD", "value: {} USD", (17_001, 44_082), (16_999, 44_083)),
+    # A rent of 0.8015 to 10 USD/h pays it back in 1,500 to 55,000 hours.
+    ("HW067", CHIP, "value: 26000 USD", "value: {} USD", (15_001, 44_082), (14_999, 44_083)),
     # 85.9 GB of HBM at 40 to 700 USD each.
     ("HW068", CHIP, "value: 26000 USD", "value: {} USD", (3436, 60_129), (3435, 60_130)),
     ("HW069", CHIP, 'released: "2022"', "released: {}", (2012, 2028), (2011, 2029)),
@@ -33,10 +33,10 @@ EDGES = [
     ("HW028", CHIP, 'released: "2022"', "released: {}", (2022,), (2021,)),
     # Verda's own 2.29 USD/h on demand, whatever others ask.
     ("HW070", CHIP, "value: 0.8015 USD/h", "value: {} USD/h", (2.29, 0.01), (2.30,)),
-    # Others ask 2.29, 2.95, 2.95 and 3.99 on demand: 4.5 times 2.95, the median, are 13.275.
+    # Others ask 2.29, 2.95 and 3.99 on demand: 4.5 times 2.95, the median, are 13.275.
     ("HW071", CHIP, "value: 10.00 USD/h", "value: {} USD/h", (13.27,), (13.28,)),
-    # Spot at 1.5 times the 2.95 that all five ask.
-    ("HW071", CHIP, "value: 1.25 USD/h", "value: {} USD/h", (4.42,), (4.43,)),
+    # Spot at 1.5 times 3.47, the median of 2.29, 2.95, 3.99 and 10 on demand.
+    ("HW071", CHIP, "value: 1.25 USD/h", "value: {} USD/h", (5.20,), (5.21,)),
     # 0.2 to 3.6 USD/h for each TB/s, of which it has 3.35.
     ("HW072", CHIP, "value: 2.95 USD/h", "value: {} USD/h", (0.68, 12.05), (0.66, 12.07)),
     # Eight cores of a Trainium2, each alone.

@@ -17,7 +17,7 @@ from fastcalc.search.plan.cheapest_plans import decide
 from fastcalc.search.plan.turning import turns
 from tests.helpers import run_once, words
 
-PLAN = ("plan", "llama-3.3-70b", "--on", "mi355x,b200", "--prompt", 1000, "--output", 500,
+PLAN = ("plan", "llama-3.3-70b", "--on", "mi355x,b200", "--price", "mi355x=2.95", "--price", "b200=6.03", "--prompt", 1000, "--output", 500,
         "--ttft", "1s", "--tpot", "30ms", "--rate", "5/s", "--load", 1, "--by", "chip")  # fmt: skip
 
 

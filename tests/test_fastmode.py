@@ -147,8 +147,11 @@ def test_every_row_is_the_row_that_compare_prints(fastcalc):
             assert row["cannot"]
             continue
         (again,) = records(fastcalc(*shlex.split(row["compare"])[1:], "--format", "json"))
-        unsure = [key for key in row["undetermined"] if key in again]  # ratios are its own
-        assert again == {key: row[key] for key in again} | {"undetermined": unsure}
+        marks = {  # ratios are its own
+            name: [key for key in row[name] if key in again]
+            for name in ("undetermined", "low_confidence")
+        }
+        assert again == {key: row[key] for key in again} | marks
         if row["cost_multiple"] is not None:
             ratio = row["usd_per_mtok_output"] / today["usd_per_mtok_output"]
             assert row["cost_multiple"] == float(f"{ratio:.12g}")
@@ -257,11 +260,13 @@ def test_records_hold_the_trick_then_the_keys_of_compare(fastcalc):
     assert keys[: len(FIRST_KEYS)] == FIRST_KEYS
     assert all(list(row) == keys for row in rows)
     (compared,) = records(fastcalc("compare", *TODAY, "--format", "json"))
-    assert [key for key in keys[9:-5] if key != "compare"] == list(compared)
-    assert keys[-5:] == [
+    ratios = [
         *("speedup_low", "speedup_high", "changes_answers"),
         *("cost_multiple_low", "cost_multiple_high"),
     ]
+    at = keys.index(ratios[0])  # before the keys of prices, which came later
+    assert keys[at : at + len(ratios)] == ratios
+    assert [key for key in keys[9:] if key not in (*ratios, "compare")] == list(compared)
     for row in rows:
         if row["cannot"]:
             assert row["tokens_per_s_per_user"] is row["usd_per_mtok_output"] is None
@@ -538,10 +543,12 @@ def test_the_headline_gives_these_chips_first_and_names_both_prices(fastcalc):
     begun = words(fastcalc("fastmode", *asked).out).partition(" The first is ")[0]
     same, other = begun.split("; on another machine ")
     assert "(2.00x): on h200-sxm speculation (4 drafts) for " in same
-    assert re.search(r"by cloud prices of [0-9.]+ over 3\.50 \$ a chip-hour\.$", other)
-    given = ("--price", "mi355x=7", "--price", "h200-sxm=3.5")
+    priced = "Price per chip-hour: h200-sxm $3.50 (on-demand, Nebius eu-north1, 2026, medium"
+    assert priced in other
+    assert " and b200 $5.50 (on-demand, Nebius us-central1, 2026, medium confidence)" in other
+    given = ("--price", "b200=5", "--price", "h200-sxm=3.5")
     paid = words(fastcalc("fastmode", *asked, *given).out).partition(" The first is ")[0]
-    assert re.search(r"by cloud prices of [0-9.]+ over 3\.50 \$", paid)
+    assert "Price per chip-hour: h200-sxm $3.50 (given) and b200 $5.00 (given)." in paid
 
 
 def test_the_smaller_model_shown_is_the_largest_that_reaches(fastcalc):

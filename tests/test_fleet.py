@@ -658,7 +658,7 @@ def test_what_keeps_owned_chips_from_a_price_is_named(fastcalc):
     assert ran.out.startswith("1 apple-m4-max  carries ")
     given = fastcalc("plan", "gpt-oss-20b", "--own", "apple-m4-max=1", "--price", "apple-m4-max=0")
     assert (
-        "costs $0 a month, $0/Mtok in and out; $ a chip-hour: apple-m4-max 0.00 (given)"
+        "costs $0 a month, $0/Mtok in and out; $ per chip-hour: apple-m4-max 0.00 (given)"
         in words(given.out)
     )
 

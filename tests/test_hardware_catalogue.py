@@ -7,7 +7,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.catalogue.units import parse_quantity
 from fastcalc.commands.loading import chips_of
 from fastcalc.core.chip.tier import OWN_MEMORY
-from tests.helpers import every, run
+from tests.helpers import every, run, words
 from tests.test_catalogue import quantities
 
 NAMES = Catalogue().names("hardware")
@@ -346,10 +346,14 @@ def test_fp16_on_geforce_is_accumulated_in_16_bits_as_llama_cpp_does(catalogue):
 
 # Datacenter chips that a cloud rents out by the hour for dollars, and lists on demand.
 RENTED = """
-a10 a100-pcie-80gb a100-sxm-40gb a100-sxm-80gb a40 b200 b300 gaudi-3 gb200 gb300 gh200-96gb h100-nvl
+a10 a100-pcie-80gb a100-sxm-40gb a100-sxm-80gb a40 b200 b300 gaudi-3 gb200 gb300 gh200-96gb
 h100-pcie h100-sxm h200-sxm inferentia-2 l4 l40s mi300x mi325x mi355x rtx-pro-6000-server t4 tpu-v5e
 tpu-v5p tpu-v6e trainium-1 trainium-2
 """.split()
+
+
+# No source lists them on demand.
+SURVEYED = {"l4", "mi325x"}
 
 
 @every("name", RENTED)
@@ -357,7 +361,7 @@ def test_what_clouds_rent_out_has_a_dated_price_on_demand(catalogue, name):
     price = catalogue.hardware(name).price
     assert price.rent.si > 0
     assert price.rent.date
-    assert price.cloud or price.offer.terms == "on-demand"
+    assert price.offer.terms == ("survey" if name in SURVEYED else "on-demand")
 
 
 def test_the_offer_in_the_middle_is_what_an_hour_costs():
@@ -376,11 +380,10 @@ def test_the_offer_in_the_middle_is_what_an_hour_costs():
 
 def test_the_note_names_who_asks_the_price(capsys, monkeypatch):
     flags = ("compare", "llama-3.1-8b", "--on", "h100-pcie", "--batch", "1")
-    assert (
-        "h100-pcie 3.29 (Lambda, 2026)" in run(*flags, capsys=capsys, monkeypatch=monkeypatch).out
-    )
+    text = words(run(*flags, capsys=capsys, monkeypatch=monkeypatch).out)
+    assert "h100-pcie $3.29 (on-demand, Lambda us-east-1, 2026, medium confidence)" in text
     given = run(*flags, "--price", "h100-pcie=2", capsys=capsys, monkeypatch=monkeypatch).out
-    assert "h100-pcie 2.00 (given)" in given
+    assert "h100-pcie $2.00 (given)" in given
 
 
 @every("name", NAMES)

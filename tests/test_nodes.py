@@ -94,12 +94,13 @@ def test_terms_are_those_of_an_offer_and_of_no_other():
     chips = Catalogue()
     reserved, spot = Pricing(offer="reserved"), Pricing(offer="spot")
     assert reserved.per_chip_hour(chips.hardware("h100-sxm")) == 2.72
-    assert reserved.provider(chips.hardware("h100-sxm")) == "Hyperstack"
+    assert reserved.quote(chips.hardware("h100-sxm")).provider == "Hyperstack"
     assert spot.per_chip_hour(chips.hardware("h100-sxm")) == 0.8015  # of two the cheaper
     assert spot.per_chip_hour(chips.hardware("mi300x")) is None
-    # A rent that no single cloud asks is one on demand.
+    # A survey has it at 1.99; Azure and Oracle list it at 6 on demand.
     on_demand = Pricing(offer="on-demand").per_chip_hour(chips.hardware("mi300x"))
-    assert on_demand == Pricing().per_chip_hour(chips.hardware("mi300x"))
+    assert on_demand == Pricing().per_chip_hour(chips.hardware("mi300x")) == 6.0
+    assert Pricing(offer="survey").per_chip_hour(chips.hardware("mi300x")) == 1.99
 
 
 def test_ways_to_pay_stand_side_by_side(fastcalc):

@@ -126,7 +126,7 @@ def test_it_says_what_the_command_line_says_and_how_it_is_made(page, fastcalc):
     for source in chip["sources"].values():
         assert source["title"] in text
         assert source["accessed"] in text
-    assert chip["price"]["cloud"]["date"] in text
+    assert chip["price"]["offers"][0]["price"]["date"] in text
     assert "dense weights" in text
 
 

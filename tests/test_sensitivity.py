@@ -291,7 +291,7 @@ def test_every_number_of_a_file_is_found_and_can_be_replaced():
     chip, model = entries.hardware("wse-3"), entries.model("llama-3.1-8b")
     paths = {number.path: number for number in entry_numbers(chip)}
     assert paths["memory.SRAM.bandwidth"].value == 21e15
-    assert paths["price.cloud"].kind == "hourly price"
+    assert paths["price.offers[0].price"].kind == "hourly price"
     faster = with_value(chip, paths["memory.SRAM.bandwidth"].place, 42e15)
     assert faster.memory[0].bandwidth.si == 42e15
     layers = next(number for number in entry_numbers(model) if number.path == "blocks[0].count")

@@ -188,7 +188,7 @@ def test_parquet_holds_the_same(capsys, monkeypatch, tmp_path):
     table = parquet.read_table(path)
     assert table.column_names == list(told[0])
     for row, record in zip(table.to_pylist(), told, strict=True):
-        for key in ("warnings", "undetermined"):
+        for key in ("warnings", "undetermined", "low_confidence"):
             record[key] = "; ".join(record[key])
         for key, value in record.items():
             is_number = isinstance(value, float)

@@ -58,7 +58,7 @@ def test_tables_mark_the_ttft_of_a_wafer_and_say_why(command, capsys, monkeypatc
     assert (KEY in words(ran.out)) == ("markdown" not in command)
 
 
-KEY = "?: undetermined - "  # and the notes, which say why
+KEY = "?: undetermined, or an uncertain price - "
 WSE = ("llama-3.1-70b", "--on", "wse-3")
 SN40L = ("llama-3.1-8b", "--on", "sn40l", "--price", "sn40l=3")
 

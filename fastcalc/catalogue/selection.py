@@ -48,6 +48,21 @@ def single_names(entries: Catalogue, names: Sequence[ChipName]) -> dict[str, Chi
     }
 
 
+def named(entries: Catalogue, names: Sequence[ChipName]) -> set[str]:
+    """Return the ids of chips that are named, alone or by a pattern: not those of a group."""
+    chosen = (name for name in names if not _leaves_out(name))
+    return {
+        chip.id
+        for name in chosen
+        if _is_single(entries, name) or _is_pattern(str(name))
+        for chip in _selected_by(entries, name)
+    }
+
+
+def _is_pattern(word: str) -> bool:
+    return "*" in word or "?" in word
+
+
 def _leaves_out(name: ChipName) -> bool:
     return isinstance(name, str) and name.startswith("-") and len(name) > 1
 
@@ -63,7 +78,7 @@ def _selected_by(entries: Catalogue, name: ChipName) -> list[Hardware]:
     if not isinstance(name, str) or _is_single(entries, name):
         return [entries.hardware(name)]
     word = name.lower()
-    if "*" in word or "?" in word:
+    if _is_pattern(word):
         ids = fnmatch.filter(entries.names("hardware"), word)
         chips = [chip for chip in map(entries.hardware, ids) if chip.kind != "host"]
         if not chips:

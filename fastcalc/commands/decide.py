@@ -82,6 +82,7 @@ def run(request: Decide) -> CommandAnswer:
             "objective": decision.objective,
             "break_even": report.flip_records(decision),
             **({"options": report.records(decision)} if drawn else {}),
+            "assumptions": report.assumptions(decision),
         },
         [*uncounted, *warned],
         charts={"decide": later("charts.of_choices.services", decision)},

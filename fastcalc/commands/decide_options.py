@@ -245,7 +245,7 @@ def _point(
         computed["input_price"] = float(usd[0][place]) if usd else math.nan
     ends = None if low is None or high is None else (float(low[place]), float(high[place]))
     where = (scenario.model.id, scenario.hardware.id, batch)
-    return Contender("", computed | numbers, None, *where, ends)
+    return Contender("", computed | numbers, None, *where, ends, scenario)
 
 
 def _check_names(contenders: list[Contender]) -> None:

@@ -12,7 +12,7 @@ from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware, Model, Parameters
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS, STARTED_WITH
 from fastcalc.catalogue.schema.hardware import Terms
-from fastcalc.catalogue.selection import selected, single_names
+from fastcalc.catalogue.selection import named, selected, single_names
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.commands.like import like
 from fastcalc.core.chip.host import memory_choice
@@ -234,6 +234,23 @@ def pricing_of(chips: list[Hardware], request: Prices, *, utilization: float) ->
             )
         usd_per_hour[ids[0]] = value
     return replace(basis_of(request), utilization=share, user_prices=usd_per_hour)
+
+
+def without_marketplaces(
+    entries: Catalogue, on: "ChipsGiven", chips: list[Hardware], pricing: Pricing, notes: list[str]
+) -> list[Hardware]:
+    """Return the chips but for those of a group that only marketplaces rent, with a note."""
+    chosen = named(entries, readers.names(on, option("on")))
+    left_out = [
+        chip.id for chip in chips if chip.id not in chosen and pricing.quote(chip).is_marketplace
+    ]
+    if not left_out or len(left_out) == len(chips):
+        return chips
+    notes.append(
+        f"left out, since only marketplaces of single owners rent them: {', '.join(left_out)}; "
+        f"name them with {option('on')}, or give {option('offer', 'marketplace')}"
+    )
+    return [chip for chip in chips if chip.id not in left_out]
 
 
 def catalogue(request: OwnFolders) -> Catalogue:

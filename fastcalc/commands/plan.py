@@ -260,12 +260,14 @@ def scenarios_of(
     prompts_on, flag = request.prompts_on, option("prompts_on")
     taking = [] if prompts_on is None else selected(entries, readers.names(prompts_on, flag))
     chips = loading.chips_of(entries, request.on, memory, notes, taking)
+    pricing = loading.pricing_of([*chips, *taking], request, utilization=1.0)
+    if request.objective == "usd":
+        chips = loading.without_marketplaces(entries, request.on, chips, pricing, notes)
     if request.emit is not None:
         chips = _run_by(request, request.emit, chips, notes)
     engine = request.engine or (request.emit and ENGINES[request.emit])
     engines = loading.engines_of(entries, chips, engine)
     entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
-    pricing = loading.pricing_of([*chips, *taking], request, utilization=1.0)
     choices = _formats(request, chips, notes)
     speculated = speculations(request.speculate)
     own = like(request, request.like, entries, engines) if request.like is not None else None

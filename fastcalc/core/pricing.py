@@ -1,4 +1,4 @@
-"""What an hour of a chip costs: a cloud's dated price, or ownership over some years."""
+"""Price of a chip-hour: a dated rent on known terms, or ownership over some years."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -20,13 +20,77 @@ USD_PER_KWH = 0.08
 
 
 @dataclass(frozen=True)
+class Quote:
+    """The price of a chip-hour and its provenance.
+
+    usd_per_hour : price; None if unknown [USD/h]
+    terms : those of an offer; ``given`` by the user, ``ownership``, or ``unstated`` by the file;
+        None without a price
+    origin : the catalogue number that it comes from; None for a user's own
+    offer : the offer that it is; None where it is none
+    price_of : the entry that states it, where the chip's file extends another; else None
+    is_asked : whether its terms were asked for
+    """
+
+    usd_per_hour: float | None
+    terms: str | None = None
+    origin: Quantity | None = None
+    offer: Offer | None = None
+    price_of: str | None = None
+    is_asked: bool = False
+
+    @property
+    def date(self) -> str | None:
+        """Day, month or year of the price."""
+        return self.origin.date if self.origin else None
+
+    @property
+    def confidence(self) -> str | None:
+        """How sure its source is; None where the file does not say."""
+        return self.origin.confidence if self.origin else None
+
+    @property
+    def provider(self) -> str | None:
+        """The cloud whose offer it is."""
+        return self.offer.provider if self.offer else None
+
+    @property
+    def region(self) -> str | None:
+        """The region of the offer."""
+        return self.offer.region if self.offer else None
+
+    @property
+    def commitment_months(self) -> int | None:
+        """Length of the commitment of a reserved offer. [months]"""
+        return self.offer.commitment_months if self.offer else None
+
+    @property
+    def is_substitute(self) -> bool:
+        """Whether it stands in for an on-demand price that the chip's file has not."""
+        return self.offer is not None and self.terms != "on-demand" and not self.is_asked
+
+    @property
+    def is_marketplace(self) -> bool:
+        """Whether a marketplace's price stands in for a cloud's."""
+        return self.terms == "marketplace" and self.is_substitute
+
+    @property
+    def is_uncertain(self) -> bool:
+        """Whether it is of low confidence, another chip's, or no on-demand price by default."""
+        is_low = self.confidence in ("low", "memory")
+        has_price = self.usd_per_hour is not None
+        return has_price and (is_low or self.is_substitute or self.price_of is not None)
+
+
+@dataclass(frozen=True)
 class Pricing:
     """How an hour of a chip is priced.
 
-    basis : ``cloud``: the dated rent, on demand; ``tco``: purchase over some years, and power
+    basis : ``cloud``: the dated rent; ``tco``: purchase over some years, and power
     utilization : share of the hours paid for in which the machine serves [1]
     user_prices : a user's own prices by hardware id [USD/h]
-    offer : terms on which clouds rent it; None for the rent that the file takes
+    offer : terms of the rent, and no others; None for on-demand where the chip has such an offer,
+        else the next of ``DEFAULT_TERMS``
     years, usd_per_kwh : over which an owned chip is written off [1], price of electricity [USD]
     """
 
@@ -44,16 +108,38 @@ class Pricing:
 
     def per_chip_hour(self, hardware: Hardware) -> float | None:
         """Return the price of an hour of one chip; None if unknown. [USD/h]"""
+        return self.quote(hardware).usd_per_hour
+
+    def quote(self, hardware: Hardware) -> Quote:
+        """Return the price of an hour of one chip and where it comes from."""
         if hardware.id in self.user_prices:
-            return self.user_prices[hardware.id]
-        price, watts = self.origin(hardware), site_power(hardware)
-        if price is not None and self.basis == "cloud":
-            return price.si
-        if price is None or watts is None:
+            return Quote(self.user_prices[hardware.id], "given")
+        price, price_of = hardware.chip_price, self._stated_by(hardware)
+        if self.basis == "tco":
+            usd = self._ownership(hardware)
+            terms = None if usd is None else "ownership"
+            return Quote(usd, terms, price.purchase, price_of=price_of)
+        offer = price.offered(self.offer) if self.offer else price.offer
+        if offer:
+            is_asked = self.offer is not None
+            return Quote(offer.price.si, offer.terms, offer.price, offer, price_of, is_asked)
+        if price.cloud and not self.offer:
+            return Quote(price.cloud.si, "unstated", price.cloud, price_of=price_of)
+        return Quote(None)
+
+    def _stated_by(self, hardware: Hardware) -> str | None:
+        """Return the entry from which a chip's file takes the price; None where it is its own."""
+        price = hardware.node.price if hardware.node else None
+        is_of_node = price and (price.purchase if self.basis == "tco" else price.rent)
+        return hardware.inherited.get("node" if is_of_node else "price")
+
+    def _ownership(self, hardware: Hardware) -> float | None:
+        purchase, watts = hardware.chip_price.purchase, site_power(hardware)
+        if purchase is None or watts is None:
             return None
         return float(
             ownership_per_hour(
-                purchase=price.si,
+                purchase=purchase.si,
                 years=self.years,
                 power=watts,
                 site_factor=1.0,
@@ -63,25 +149,4 @@ class Pricing:
 
     def includes_power(self, hardware: Hardware) -> bool:
         """Whether the price of a chip has its electricity in it."""
-        is_owned = self.basis == "tco" and hardware.id not in self.user_prices
-        return is_owned and self.per_chip_hour(hardware) is not None
-
-    def origin(self, hardware: Hardware) -> Quantity | None:
-        """Return the catalogue number that the price rests on; None for a user's own."""
-        if hardware.id in self.user_prices:
-            return None
-        if self.basis == "tco":
-            return hardware.chip_price.purchase
-        if offer := self._offer(hardware):
-            return offer.price
-        return hardware.chip_price.cloud if self.offer in (None, "on-demand") else None
-
-    def provider(self, hardware: Hardware) -> str | None:
-        """Return the cloud whose offer the price is; None where it is no single cloud's."""
-        is_rent = self.basis == "cloud" and hardware.id not in self.user_prices
-        offer = self._offer(hardware) if is_rent else None
-        return offer.provider if offer else None
-
-    def _offer(self, hardware: Hardware) -> Offer | None:
-        price = hardware.chip_price
-        return price.offered(self.offer) if self.offer else price.offer
+        return self.quote(hardware).terms == "ownership"

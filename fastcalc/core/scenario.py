@@ -32,7 +32,7 @@ from fastcalc.core.placement.legal import domain_notes
 from fastcalc.core.placement.placement import Placement, Site
 from fastcalc.core.placement.practice import practice_notes
 from fastcalc.core.placement.split import Split, memories_used
-from fastcalc.core.pricing import Pricing
+from fastcalc.core.pricing import Pricing, Quote
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic import Traffic
 from fastcalc.core.undetermined import batching_notes, undetermined_notes
@@ -123,6 +123,11 @@ class Scenario:
         """The model in its formats."""
         kv = self.kv or default_cache(self.model, self.engine, self.weights)
         return workload(self.model, self.weights, kv)
+
+    @cached_property
+    def quote(self) -> Quote:
+        """The price of a chip-hour and its provenance."""
+        return self.pricing.quote(self.hardware)
 
 
 def default_cache(model: Model, engine: Engine, weights: str | None) -> str:
@@ -358,9 +363,11 @@ def _warnings(outcome: Location) -> Iterable[str]:
             yield f"the link to the host is limited to the {chip_link.text} of {hardware.id}'s own"
     yield from engine_notes(hardware, engine, is_borrowed=scenario.engine_is_borrowed)
     if outcome.usd_per_hour is None:
+        terms = dict.fromkeys(offer.terms for offer in hardware.chip_price.offers)
+        others = f" (only {', '.join(terms)})" if terms and scenario.pricing.offer else ""
         yield (
-            f"{hardware.id} has no {scenario.pricing.name} price, so $ are empty; give one with "
-            f"{option('price', f'{hardware.id}=USD')}"
+            f"{hardware.id} has no {scenario.pricing.name} price{others}, so $ are empty; give one "
+            f"with {option('price', f'{hardware.id}=USD')}"
         )
     if scenario.ignores_ranks:
         yield (

@@ -259,12 +259,45 @@ LATER: tuple[Column[EvaluatedPoints], ...] = (
         "fit_verdict",
     ),
 )
-"""At the end of every record."""
+"""After those of the contract."""
 
-COLUMNS = (*FIRST, *LATER)
+PRICES: tuple[Column[Any], ...] = (
+    Column("usd_per_chip_hour", "USD/h", "price of a chip-hour", "scenario.quote.usd_per_hour"),
+    Column(
+        "price_terms",
+        "text",
+        "on-demand, reserved, spot, marketplace, survey, estimate, given, ownership or unstated",
+        "scenario.quote.terms",
+    ),
+    Column(
+        "price_commitment_months",
+        "months",
+        "length of the commitment of a reserved price, where stated",
+        "scenario.quote.commitment_months",
+    ),
+    Column("price_provider", "text", "cloud whose price it is", "scenario.quote.provider"),
+    Column("price_region", "text", "region of that cloud", "scenario.quote.region"),
+    Column("price_date", "text", "date of the price", "scenario.quote.date"),
+    Column(
+        "price_confidence",
+        "text",
+        "how sure its source is: high, medium, low or memory; null where the file does not say",
+        "scenario.quote.confidence",
+    ),
+    Column(
+        "low_confidence",
+        "list",
+        "keys of amounts by an uncertain price: of low confidence, inherited or substituted",
+        lambda points: CodedColumn(np.int64(0), (points.low_confidence,)),
+    ),
+)
+"""Of the price of a chip-hour and its provenance, at the end of every record."""
+
+COLUMNS = (*FIRST, *LATER, *PRICES)
 """Of ``compare``, ``frontier`` and ``sweep``, in the order of the contract."""
 
 NEEDS_FIT = frozenset(column.key for column in COLUMNS if column.needs_fit)
+WORDS = frozenset(column.key for column in COLUMNS if column.unit in ("text", "list"))
 WHOLE = frozenset(column.key for column in COLUMNS if column.unit == "count")
 
 

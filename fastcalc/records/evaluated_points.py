@@ -33,6 +33,13 @@ class CodedColumn:
     words: tuple[Any, ...]
 
 
+PRICED = (
+    *("usd_per_mtok_input", "usd_per_mtok_output", "usd_per_mtok_total"),
+    *("usd_per_hour", "usd_per_chip_hour"),
+)
+"""Keys of amounts that rest on the price of a chip-hour."""
+
+
 @dataclass(frozen=True, eq=False)
 class EvaluatedPoints:
     """An estimate, and what records say of it besides.
@@ -63,6 +70,11 @@ class EvaluatedPoints:
     def undetermined(self) -> list[str]:
         """Keys that nothing published determines."""
         return list(undetermined_keys(self.placement.machine))
+
+    @property
+    def low_confidence(self) -> list[str]:
+        """Keys of amounts that rest on an uncertain price of a chip-hour."""
+        return list(PRICED) if self.scenario.quote.is_uncertain else []
 
     @property
     def layout(self) -> Layout | Layouts:

@@ -9,11 +9,11 @@ from fastcalc.core.reuse import SharedPrefixes
 from fastcalc.mentions import option
 from fastcalc.records.columns import Column, values
 from fastcalc.report import record_tables
-from fastcalc.report.compare import basis_of, priced
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.fit_records import PlacedBatch
 from fastcalc.report.headings import TableColumn, pick
 from fastcalc.report.numbers_as_text import counted, dollars, number, size
+from fastcalc.report.prices import prices_of
 from fastcalc.report.records import Record, plainly
 from fastcalc.search.caches import BEHIND, CachedDeployment, CachedTier, break_even
 
@@ -260,6 +260,5 @@ def _notes(answer: CacheAnswer, rate: float | None) -> list[str]:
         _ASSUMED
         if isinstance(place.reuse, SharedPrefixes)
         else _REPLAYED.format(place.reuse.block),
-        f"prices, {basis_of(scenario.pricing)}, $ a chip-hour: "
-        f"{priced(scenario.pricing, scenario.hardware, in_short=True)}",
+        prices_of(scenario.pricing, [scenario.hardware], in_short=True),
     ]

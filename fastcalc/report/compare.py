@@ -4,12 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.chosen_layouts import open_layouts
 from fastcalc.core.defaults_used import power_notes
 from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.placement.layout import Layout
-from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Location, Outcome
 from fastcalc.core.speed_range import range_note
 from fastcalc.mentions import option
@@ -19,6 +17,7 @@ from fastcalc.report.headings import pick
 from fastcalc.report.headline_words import sentences
 from fastcalc.report.memories import kept_note, lives
 from fastcalc.report.numbers_as_text import dollars, number, parameters, size
+from fastcalc.report.prices import cheapest, other_prices, price_line, prices
 from fastcalc.report.records import compare_records, drafter, models_of
 
 COLUMNS = pick(
@@ -60,7 +59,7 @@ def notes(outcomes: Sequence[Outcome]) -> tuple[list[str], list[str]]:
     ]
     unplaced = [*hosted, *dict.fromkeys(map(no_place, outcomes))]
     hosted = [note for note in unplaced if note is not None]
-    short_notes = [prices(outcomes, in_short=True), *hosted, *drafted, *warnings]
+    short_notes = [*other_prices(outcomes, cheapest(outcomes)), *hosted, *drafted, *warnings]
     all_notes = [prices(outcomes), *hosted, *drafted, *warnings, *_notes(outcomes)]
     return short_notes, list(dict.fromkeys(all_notes))
 
@@ -85,7 +84,8 @@ def parts(
     pairs = zip(outcomes, tables, strict=True)
     for _, group in groupby(pairs, key=lambda pair: pair[0].scenario.model.id):
         members = list(group)
-        page += [sentences([outcome for outcome, _ in members]), "", heading(members[0][0])]
+        alike = [outcome for outcome, _ in members]
+        page += [sentences(alike), *price_line(cheapest(alike)), "", heading(alike[0])]
         for outcome, table in members:
             price = outcome.usd_per_hour
             cost = f"; ${dollars(price)}/h" if price is not None else ""
@@ -222,39 +222,3 @@ def _prefix(outcome: Outcome) -> Iterator[str]:
         f"{scenario.memory.prefix_tier} in {number(prefix.loading * 1e3)} ms, and computed again "
         f"in {number(prefix.computing * 1e3)} ms; {sooner}"
     )
-
-
-def prices(outcomes: Sequence[Outcome], *, in_short: bool = False) -> str:
-    """Return the prices that outcomes rest on, with their dates, in one sentence."""
-    pricing = outcomes[0].scenario.pricing
-    chips = {outcome.scenario.hardware.id: outcome.scenario.hardware for outcome in outcomes}
-    listed = ", ".join(priced(pricing, chip, in_short=in_short) for chip in chips.values())
-    sentence = f"prices, {basis_of(pricing)}, $ a chip-hour: {listed}"
-    if in_short and pricing.utilization == 1.0:
-        return sentence
-    return f"{sentence}; in use {pricing.utilization * 100:g} % of the hours paid for"
-
-
-def basis_of(pricing: Pricing) -> str:
-    """Say what prices are of, in a phrase."""
-    if pricing.basis == "cloud":
-        return f"cloud, {pricing.offer}" if pricing.offer else "cloud"
-    return (
-        f"ownership (purchase and power, no host) over {pricing.years:g} years at "
-        f"{pricing.usd_per_kwh:g} $/kWh"
-    )
-
-
-def priced(pricing: Pricing, chip: Hardware, *, in_short: bool) -> str:
-    """Return the price of a chip-hour, its date and whether it is of low confidence, and why."""
-    price, origin = pricing.per_chip_hour(chip), pricing.origin(chip)
-    if price is None:
-        return f"{chip.id} unknown"
-    if origin is None:
-        return f"{chip.id} {price:,.2f} (given)"
-    words = [pricing.provider(chip), origin.date]
-    if origin.confidence == "low":
-        note = f": {origin.note.split(';')[0]}" if origin.note else ""
-        words.append("low" if in_short else f"low confidence{note}")
-    when = ", ".join(word for word in words if word)
-    return f"{chip.id} {price:,.2f}" + (f" ({when})" if when else "")

@@ -41,6 +41,12 @@ class Title:
     sentence: str
 
 
+class Remark(str):
+    """A sentence under a heading, set as plain text."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class TextTable:
     """Columns of text: headings of as many lines each, cells, those aligned left, and the gap."""
@@ -167,7 +173,7 @@ def worded(part: Part, wording: Wording) -> Part:
         return Notes([wording(line) for line in part.lines], next_command)
     if isinstance(part, Listing):
         return Listing([wording(line) for line in part.lines])
-    return wording(part)
+    return type(part)(wording(part))
 
 
 def _lines(part: Part, width: int) -> Iterator[Line]:
@@ -191,7 +197,7 @@ def _lines(part: Part, width: int) -> Iterator[Line]:
             yield from ([(line, "")] for line in _wrap(bound, width, bullet="  ", hang=4))
     else:
         for line in _wrap(part, width) or [""]:
-            yield [(line, "bold")]
+            yield [(line, "" if isinstance(part, Remark) else "bold")]
 
 
 def word_list(

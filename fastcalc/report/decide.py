@@ -1,11 +1,12 @@
 """A decision: the verdict in a sentence, the options as a table and records, and what flips it."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
 
+from fastcalc.core.scenario import Scenario
 from fastcalc.formulas.agents import amdahl, time_to_success
 from fastcalc.formulas.types import floats
 from fastcalc.mentions import option
@@ -21,8 +22,9 @@ from fastcalc.report.decision_verdict import (
 )
 from fastcalc.report.headings import TableColumn
 from fastcalc.report.numbers_as_text import dollars, number
-from fastcalc.report.record_tables import numbers, words
-from fastcalc.report.records import Record, plainly
+from fastcalc.report.prices import price_line
+from fastcalc.report.record_tables import key_of_mark, marked, numbers, words
+from fastcalc.report.records import Record, plainly, price_records
 from fastcalc.services.decide.agent_run import (
     Prospect,
     Terms,
@@ -62,6 +64,13 @@ class Row:
     def letter(self) -> str:
         """Its letter on a map."""
         return decision_map.letter(list(self.decision.options).index(self.option))
+
+    @property
+    def is_uncertain(self) -> bool:
+        """Whether its price, or that of one that it routes to, is of an uncertain chip-hour."""
+        names = {self.option.name, *(self.option.routes or ())}
+        options = (option for option in self.decision.options if option.name in names)
+        return any(scenario.quote.is_uncertain for scenario in _scenarios(options))
 
     @property
     def limits(self) -> Iterator[str]:
@@ -147,6 +156,12 @@ def _offered(key: str, unit: str, meaning: str, field: str, scale: float = 1.0) 
     return Column(key, unit, meaning, lambda row: row.offered(field) * scale)
 
 
+_AMOUNTS = (
+    *("usd_per_mtok_output", "run_usd", "usd_to_success", "total_usd_to_success"),
+    "usd_a_month",
+)
+"""Keys of amounts that rest on the price of a token."""
+
 COLUMNS: tuple[Column[Row], ...] = (
     Column("option", "text", "name of the option", "option.name"),
     Column("model", "text", "its model; null where a speed was given", "option.model"),
@@ -195,12 +210,27 @@ COLUMNS: tuple[Column[Row], ...] = (
         "of a plan; null without a quota",
         lambda row: float(included(row.terms)),
     ),
+    Column(
+        "low_confidence",
+        "list",
+        "keys of amounts by an uncertain price: of low confidence, inherited or substituted",
+        lambda row: list(_AMOUNTS) if row.is_uncertain else [],
+    ),
 )
 
 
 def _or(word: str, written: Callable[[float], str], value: float) -> str:
     """Return a value as it is written, or a word where it is infinite."""
     return word if math.isinf(value) else written(value)
+
+
+def _amount(heading: str, value: Callable[[Row], float], drop_priority: int = 0) -> TableColumn:
+    """Return a column of dollars, marked where the price of a chip-hour is uncertain."""
+
+    def cell(row: Row) -> str:
+        return marked(_or("never", dollars, value(row)), is_unsure=row.is_uncertain)
+
+    return numbers(heading, cell, drop_priority)
 
 
 _LETTER = words("", lambda row: row.letter)
@@ -210,18 +240,18 @@ _TABLE = (
     _LETTER,
     _OPTION,
     _SPEED,
-    numbers("$/Mtok|output", lambda row: dollars(row.offered("price")), 3),
+    _amount("$/Mtok|output", lambda row: row.offered("price"), 3),
     numbers("accuracy|a step", lambda row: number(row.offered("accuracy")), 2),
     numbers("run|succeeds", lambda row: f"{number(float(row.prospect.run.success) * 100)} %"),
     numbers("one|run", lambda row: seconds(float(row.prospect.run.seconds)), 1),
     numbers("to one|success", lambda row: seconds(float(row.prospect.seconds))),
-    numbers("$ to one|success", lambda row: _or("never", dollars, float(row.prospect.usd))),
+    _amount("$ to one|success", lambda row: float(row.prospect.usd)),
 )
 _USER = numbers("of the|user", lambda row: seconds(float(row.prospect.user_seconds)))
-_TOTAL = numbers("$ with|user", lambda row: _or("never", dollars, float(row.prospect.total)))
+_TOTAL = _amount("$ with|user", lambda row: float(row.prospect.total))
 _MONTH = (
     numbers("successes|a month", lambda row: number(float(row.prospect.month))),
-    numbers("$ a|month", lambda row: dollars(float(row.prospect.month_usd)), 4),
+    _amount("$ a|month", lambda row: float(row.prospect.month_usd), 4),
 )
 _GAP = (
     _LETTER,
@@ -257,7 +287,13 @@ def parts(
     # Of two speeds, one that rises to the other and one that falls to it are equally near.
     flips = sorted(decision.flips(), key=lambda flip: round(flip.distance, 9))
     sentences = " ".join([verdict(decision, listed, flips), *failures(decision, listed)])
-    page: list[Part] = [sentences, "", _heading(decision), table]
+    page: list[Part] = [
+        sentences,
+        *price_line(_scenarios(decision.options)),
+        "",
+        _heading(decision),
+        table,
+    ]
     if drawn is not None:
         page += [decision_map.title(drawn), decision_map.table(drawn)]
     shown = flips if screen.notes else flips[:_MOST_FLIPS]
@@ -267,8 +303,23 @@ def parts(
     left = len(notes) - len(shown_notes)
     counted = ((hidden, "break-evens"), (left, "notes"))
     hint = " and ".join(f"{count} more {noun}" for count, noun in counted if count)
-    shown_notes = [*flip_notes, *shown_notes, *([f"{hint} with {option('notes')}"] if hint else [])]
+    shown_notes = [
+        *key_of_mark(table),
+        *flip_notes,
+        *shown_notes,
+        *([f"{hint} with {option('notes')}"] if hint else []),
+    ]
     return [*page, Notes(shown_notes, next_command)]
+
+
+def _scenarios(contenders: Iterable[Contender | None]) -> list[Scenario]:
+    """Return the scenarios of options whose price was computed from chips."""
+    return [option.scenario for option in contenders if option and option.scenario]
+
+
+def assumptions(decision: Choice) -> Record:
+    """Return what the records rest on: the prices of the chips of options that are models."""
+    return {"prices": price_records(_scenarios(decision.options))}
 
 
 def _heading(decision: Choice) -> str:

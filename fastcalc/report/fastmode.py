@@ -46,7 +46,8 @@ def rows(
     (today,), table_rows = compare_records([answer.today]), []
     start = Option("today", "", answer.today)
     for option in (start, *options):
-        point: Record = {**dict.fromkeys(records.KEYS), "warnings": [], "undetermined": []}
+        point: Record = {**dict.fromkeys(records.KEYS), "warnings": []}
+        point |= {"undetermined": [], "low_confidence": []}
         if option.outcome is not None:
             point = compare_records([option.outcome])[0]
         trial = Trial(
@@ -61,7 +62,8 @@ def rows(
         )
         record = {**plainly(values(_BEFORE, trial)), **point, **values(_AFTER, trial)}
         record |= plainly(values((*_RANGE, *_LAST), trial))
-        record["undetermined"] = point["undetermined"] + _unsure_ratios(point, today)
+        for marks in ("undetermined", "low_confidence"):
+            record[marks] = point[marks] + _unsure_ratios(point, today, marks)
         table_rows.append({key: record[key] for key in KEYS})
     return table_rows
 
@@ -73,9 +75,12 @@ def _ratio(above: Record, below: Record, key: str) -> float | None:
     return float(above[key] / below[key])
 
 
-def _unsure_ratios(point: Record, today: Record) -> list[str]:
-    """Return the keys of ratios that rest on what nothing published determines, on either side."""
-    unsure = {*point["undetermined"], *today["undetermined"]} if point["model"] else set()
+def _unsure_ratios(point: Record, today: Record, marks: str) -> list[str]:
+    """Return the keys of ratios that rest on a marked number on either side.
+
+    marks : the key that lists them
+    """
+    unsure = {*point[marks], *today[marks]} if point["model"] else set()
     return [ratio for ratio, key in _RATIOS if key in unsure]
 
 
@@ -201,6 +206,7 @@ COLUMNS: tuple[Column[Any], ...] = (
     *columns.LATER,
     *_RANGE,
     *_LAST,
+    *columns.PRICES,
 )
 KEYS = tuple(column.key for column in COLUMNS)
 

@@ -7,16 +7,14 @@ from math import isnan
 import numpy as np
 
 from fastcalc.core.chip.formats_run import format_notes
-from fastcalc.core.ratios import Ranged
 from fastcalc.core.scenario import Outcome
-from fastcalc.formulas.types import floats
 from fastcalc.mentions import option
 from fastcalc.report import compare, factors, record_tables
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.fastmode import COLUMNS, MOST_SHOWN, factors_of, no_option_reaches, rows
 from fastcalc.report.headings import TableColumn, pick
-from fastcalc.report.headline_words import interval
 from fastcalc.report.numbers_as_text import counted, dollars, many, number, parameters
+from fastcalc.report.prices import other_prices, price_line, prices
 from fastcalc.report.records import Record
 from fastcalc.search.fastmode import Answer, Option
 from fastcalc.search.fastmode.lighter_passes import PUBLISHED
@@ -122,24 +120,28 @@ def parts(
         if option.trick not in first and not option.is_ruled_out
     )
     short_notes = [f"cannot: {', '.join(missed)}; {option('wide')} says why"] if missed else []
-    short_notes += [compare.prices(outcomes, in_short=True)]
+    named = [answer.today, *(way.outcome for way in leading if way and way.outcome)]
+    scenarios = [outcome.scenario for outcome in named]
+    short_notes += other_prices(outcomes, scenarios)
     warnings = dict.fromkeys(line for outcome in outcomes for line in outcome.warnings)
     short_notes += [*warnings, *_start(answer)]
     all_notes = notes(answer, options, left)
+    priced = price_line(scenarios)
     if screen.wide:
         table = record_tables.table(TABLE, rows(answer, options), screen.width, {"how": 0})
         waterfall = factors_of(answer, answer.cheapest)
         factor_parts = factors.parts(waterfall, screen.width) if waterfall else []
         key = record_tables.with_mark(_KEY, table)
         under = screen.under_table(key, short_notes, all_notes, next_command)
-        return [compare.heading(answer.today), "", _sentence(answer), table, *factor_parts, under]
+        head = [compare.heading(answer.today), "", _sentence(answer), *priced]
+        return [*head, table, *factor_parts, under]
     columns = [replace(o, heading=("", "how"), format="") if o.key == "how" else o for o in TABLE]
     cells = [{**record, "how": _marked(record)} for record in rows(answer, shown)]
     cells[0]["how"] = f"limited by {cells[0]['limiter']}"
     table = record_tables.table(columns, cells, screen.width, {"how": 0})
     key = record_tables.with_mark(_KEY, table)
     under = screen.under_table(key, short_notes, all_notes, next_command)
-    return [_sentence(answer), *_first_way(answer), "", table, under]
+    return [_sentence(answer), *priced, *_first_way(answer), "", table, under]
 
 
 _ANSWERS_REST_ON = ("model", "weight_format", "kv_format")
@@ -237,26 +239,18 @@ def _first_way(answer: Answer) -> list[str]:
 
 
 def _way(answer: Answer, option: Option) -> str:
-    """Return a trick, what it changes, its users where they are fewer or more, and its cost.
-
-    With the cost stand its range and the prices that it rests on.
-    """
+    """Return a trick, what it changes, its users where they are fewer or more, and its cost."""
     _, record = rows(answer, [option])
     how = f" ({option.change})" if option.change else ""
     if (batch := record["batch"]) != answer.today.scenario.batches[0]:
         how += " for one user" if batch == 1 else f" for {batch:,} users"
-    cost, pricing = record["cost_multiple"], answer.today.scenario.pricing
+    cost = record["cost_multiple"]
     if cost is None or option.outcome is None:
         return f"{_called(record)}{how}, which has no price"
     phrase = f"{_called(record)}{how} at {dollars(cost)} times the cost"
     low, high = record["cost_multiple_low"], record["cost_multiple_high"]
-    phrase += "" if low is None else f" ({interval(Ranged(*map(floats, (cost, low, high))))})"
-    chips = option.outcome.scenario.hardware, answer.today.scenario.hardware
-    if chips[0].id == chips[1].id:
-        return phrase
-    basis = f"{pricing.name} prices" if pricing.basis == "cloud" else "costs of ownership"
-    hours = " over ".join(dollars(pricing.per_chip_hour(chip)) for chip in chips)
-    return f"{phrase}, by {basis} of {hours} $ a chip-hour"
+    phrase += "" if low is None else f" ({number(low, 2)} to {number(high, 2)})"
+    return phrase
 
 
 def notes(answer: Answer, options: Sequence[Option], left: dict[str, int]) -> list[str]:
@@ -274,7 +268,7 @@ def notes(answer: Answer, options: Sequence[Option], left: dict[str, int]) -> li
         _shapes(answer),
         "fewer bits and smaller models (*) change the answers, drafts do not; what that is worth "
         "is not computed",
-        compare.prices(drawn),
+        prices(drawn),
         *dict.fromkeys(note for outcome in drawn for note in _formats(outcome)),
         *dict.fromkeys(warning for outcome in drawn for warning in outcome.warnings),
     ]

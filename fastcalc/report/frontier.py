@@ -3,19 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby, pairwise
-from typing import NamedTuple
 
 import numpy as np
 
 from fastcalc.core.own_formats import is_narrowed
-from fastcalc.core.ratios import independent_ratio, is_level
 from fastcalc.core.scenario import Outcome
 from fastcalc.mentions import option
 from fastcalc.report import compare, overview, record_tables
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.headings import TableColumn, pick
-from fastcalc.report.headline import TableRow
 from fastcalc.report.numbers_as_text import counted, dollars, listed, number
+from fastcalc.report.prices import other_prices, price_line, prices
 from fastcalc.report.records import Record, compare_records
 from fastcalc.search import FrontierPoint, edge
 
@@ -104,13 +102,14 @@ def parts(
     warnings = dict.fromkeys(line for outcome in drawn for line in outcome.warnings)
     has_more = len(shown) < len(points)
     count_note = [f"{len(shown)} of {len(points):,} points; {option('wide')} has all"] * has_more
-    short_notes = [*count_note, compare.prices(drawn, in_short=True), *refused, *warnings]
-    all_notes = [_TRIED, compare.prices(drawn), *refused, *warnings]
+    ends = [point.outcome.scenario for point in (points[0], points[-1])]
+    short_notes = [*count_note, *other_prices(drawn, ends), *refused, *warnings]
+    all_notes = [_TRIED, prices(drawn), *refused, *warnings]
     table = record_tables.table(columns(records, wide=screen.wide), records, screen.width)
     key = _KEY + _CHANGED * any(record["is_narrowed"] for record in records)
     key = record_tables.with_mark(key, table)
     under = screen.under_table(key, short_notes, all_notes, next_command)
-    return [verdict(points), "", overview.heading(drawn), table, under]
+    return [verdict(points), *price_line(ends), "", overview.heading(drawn), table, under]
 
 
 def verdict(points: Sequence[FrontierPoint]) -> str:
@@ -118,60 +117,26 @@ def verdict(points: Sequence[FrontierPoint]) -> str:
     slow, fast = points[0], points[-1]
     gives = "gives" if slow.outcome.placement.layout.chips == 1 else "give"
     model = slow.outcome.scenario.model.asked_name
-    sentence = f"{model}: {_named(slow)} {gives} each user {_offer(slow)} per million output tokens"
+    sentence = f"{model}: {_named(slow)} {gives} each user {_offer(slow)} a million output tokens"
     if len(points) == 1:
         return f"{sentence}, and nothing tried is faster or cheaper."
     sentence += f", {_named(fast)} {_offer(fast)}"
-    runs = _runs(points)
-    if len(runs) == 1 and len(runs[0].chips) == 1:
-        return f"{sentence}."
-    if len(runs) == 1:
-        return f"{sentence}; between them {listed(runs[0].chips)} are level in price."
-    if len(runs) > _MOST_RUNS:
-        chips = dict.fromkeys(chip for run in runs for chip in run.chips)
-        return f"{sentence}; between them {listed([*chips])} take turns."
-    reach = [
-        f"{_level(before)} to {number(edge(before.points, after.points))}"
-        for before, after in pairwise(runs)
+    runs = [
+        (chip, list(chip_points))
+        for chip, chip_points in groupby(points, lambda point: point.outcome.scenario.hardware.id)
     ]
-    return f"{sentence}; cheapest is {', '.join(reach)} tokens/s, {_level(runs[-1])} beyond."
+    if len(runs) == 1:
+        return f"{sentence}."
+    if len(runs) > _MOST_RUNS:
+        return f"{sentence}; between them {listed(list(dict(runs)))} take turns."
+    reach = [
+        f"{chip} to {number(edge(before, after))}" for (chip, before), (_, after) in pairwise(runs)
+    ]
+    return f"{sentence}; cheapest is {', '.join(reach)} tokens/s, {runs[-1][0]} beyond."
 
 
 _MOST_RUNS = 5
 """Chips in turn that a sentence names."""
-
-
-class _Run(NamedTuple):
-    """Chips in turn on the frontier, none of which is clearly cheaper than the next."""
-
-    chips: list[str]
-    points: list[FrontierPoint]
-
-
-def _runs(points: Sequence[FrontierPoint]) -> list[_Run]:
-    """Return the chips in turn; those are one run that offer a higher speed at a level price."""
-    runs: list[_Run] = []
-    for chip, group in groupby(points, lambda point: point.outcome.scenario.hardware.id):
-        members = list(group)
-        if runs and (chip in runs[-1].chips or _are_level(runs[-1].points[0], members[0])):
-            runs[-1].chips.extend([chip] * (chip not in runs[-1].chips))
-            runs[-1].points.extend(members)
-        else:
-            runs.append(_Run([chip], members))
-    return runs
-
-
-def _are_level(slow: FrontierPoint, fast: FrontierPoint) -> bool:
-    cheap, dear = (
-        TableRow(record, point.outcome).cost
-        for point in (slow, fast)
-        for record in frontier_records([point])
-    )
-    return bool(is_level(independent_ratio(over=dear, under=cheap)))
-
-
-def _level(run: _Run) -> str:
-    return run.chips[0] if len(run.chips) == 1 else f"{listed(run.chips, 'or')} (level in price)"
 
 
 def _named(point: FrontierPoint) -> str:

@@ -12,6 +12,7 @@ from fastcalc.report.console import Part, Screen
 from fastcalc.report.headings import pick
 from fastcalc.report.headline_words import sentences
 from fastcalc.report.numbers_as_text import dollars, number, parameters, size
+from fastcalc.report.prices import cheapest, price_line
 from fastcalc.report.records import compare_records
 
 _SHOWN = pick(
@@ -48,7 +49,8 @@ def parts(
     rows = [[cells for outcome in group for cells in _rows(outcome)] for group in models]
     tables = record_tables.tables(_COLUMNS, rows, screen.width)
     for group, table in zip(models, tables, strict=True):
-        page += [*[""][: len(page)], sentences(group), "", heading(group), table]
+        page += [*[""][: len(page)], sentences(group), *price_line(cheapest(group)), ""]
+        page += [heading(group), table]
     needs = any(cells["limiter"].startswith("needs") for group in rows for cells in group)
     key = record_tables.with_mark(_KEY + _KEY_OF_NEEDS * needs, *tables)
     return [*page, screen.under_table(key, *notes, next_command)]

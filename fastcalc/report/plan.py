@@ -13,8 +13,9 @@ from fastcalc.report.plan_columns import KEYS, PLAN_COLUMNS
 from fastcalc.report.plan_refusal import relaxed
 from fastcalc.report.plan_regret import regret_record
 from fastcalc.report.plan_turns import turn_records
-from fastcalc.report.ranked_plan import RankedPlan, undetermined
+from fastcalc.report.ranked_plan import RankedPlan, low_confidence, undetermined
 from fastcalc.report.records import Record, grounds, plain, plainly
+from fastcalc.search.plan.break_even import runner_up_prices
 from fastcalc.search.plan.decision import FEWER_BITS, REASONS, Decision, Plan
 from fastcalc.search.plan.random_load import random_load
 from fastcalc.search.plan.service import Service
@@ -47,6 +48,7 @@ def unrounded(
         point = RankedPlan(rank, plan, service, command, owned, taking)
         (replica,) = records.unrounded([plan.replica])
         replica["undetermined"] = undetermined(plan, service)
+        replica["low_confidence"] = low_confidence(plan, service)
         record = replica | values(PLAN_COLUMNS, point)
         rows.append({key: record[key] for key in KEYS})
     return rows
@@ -69,12 +71,13 @@ def details(verdict: Verdict, typed: Typed) -> Record:
     decision = verdict.decision
     service = decision.service
     unknown = sorted(decision.unknown)
+    above, below = runner_up_prices(decision)
     loads = (random_load(plan, service) for plan in decision.plans[:1])
     return {
         "candidates": decision.candidates,
         "lost": {REASONS[name]: count for name, count in decision.reasons.items() if count},
         "runner_up": _first(decision.runner_up, service, typed),
-        "runner_up_wins_above_usd_per_chip_hour": plain(runner_up_price(decision)),
+        "runner_up_wins_above_usd_per_chip_hour": plain(above),
         "cheapest_near_miss": _missed(decision.near, service, typed),
         "best_of_each_chip": plan_records(decision.of_each_chip, service, typed),
         "best_in_own_formats": _first(decision.in_own_formats, service, typed),
@@ -89,6 +92,7 @@ def details(verdict: Verdict, typed: Typed) -> Record:
         "percentiles": next(map(percentiles_of, loads), None),
         "regret": regret_record(verdict),
         "turns": turn_records(verdict),
+        "runner_up_wins_below_usd_per_chip_hour": plain(below),
     }
 
 
@@ -101,28 +105,13 @@ def assumptions(decision: Decision) -> Record:
         "output_tokens": plain(service.output),
         "context_tokens": plain(service.prompt + service.output / 2),
         "requests_per_s": plain(service.rate),
-        **(grounds([plan.scenario for plan in plans]) if plans else {}),
+        **(grounds([scenario for plan in plans for scenario in plan.scenarios]) if plans else {}),
         "rates": _RATES,
         "utilization": plain(service.utilization),
         "notes": list(notes(service)),
         "prefix_hit": plain(service.prefix_hit),
         "confidence": plain(NormalDist().cdf(service.deviations) * 100.0),
     }
-
-
-def runner_up_price(decision: Decision) -> float | None:
-    """Return the price of the best's chip above which the next leads, if known. [USD/h]
-
-    In fewer bits than were asked for it never does, and what leads a fleet carries the most.
-    """
-    second, service = decision.runner_up, decision.service
-    if second is None or service.objective != "usd" or service.is_fleet:
-        return None
-    cheapest = decision.plans[0]
-    if decision.may_lead(cheapest) and not decision.may_lead(second):
-        return None
-    price = cheapest.scenario.pricing.per_chip_hour(cheapest.scenario.hardware)
-    return None if price is None else price * second.cost / cheapest.cost
 
 
 def _first(plan: Plan | None, service: Service, typed: Typed) -> Record | None:

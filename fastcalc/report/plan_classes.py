@@ -21,6 +21,7 @@ from fastcalc.report.plan_api import api_notes, cheaper_api
 from fastcalc.report.plan_columns import KEYS as PLAN_KEYS
 from fastcalc.report.plan_fleet import carry, in_all, owning, owning_all
 from fastcalc.report.plan_refusal import limit_as_option, over_budget, refusal
+from fastcalc.report.prices import price_line
 from fastcalc.report.records import Record, plain, plainly
 from fastcalc.report.servers.script import script
 from fastcalc.search.plan.class_fleet import ClassFleet, ClassShare
@@ -201,10 +202,11 @@ class Answer:
         )
         key += (f"; {_OVER}: over its limit" if over else "") + plan_table.CHANGED * any(marks)
         command = self.unrounded[0]["command"]
+        priced = price_line(scenario for pool in self.pools for scenario in pool.plan.scenarios)
 
         def page(count: int) -> list[Part]:
             under = screen.under_table(key, short[:count], every, command)
-            return [self._title(), "", pool_table, "", class_table, under]
+            return [self._title(), *priced, "", pool_table, "", class_table, under]
 
         return on_one_screen(page, screen)
 
@@ -279,7 +281,6 @@ class Answer:
             plans = [pool.plan for pool in share.sharing.pools]
             if share.owned is None and plans:
                 yield from (note for plan in plans for note in plan_notes.idle(plan))
-                yield from plan_notes.prices_of(plans, in_short=True)
             elif share.owned is not None and plans:
                 owned, left = share.owned, share.owned.chips - share.chips
                 if left:

@@ -255,6 +255,24 @@ COLUMNS: tuple[Column[Any], ...] = (
         "prints one replica of that chip, whose ttft_ms is that of a prompt",
         "prefill_command",
     ),
+    *pick(
+        "usd_per_chip_hour price_terms price_commitment_months price_provider price_region "
+        "price_date price_confidence low_confidence"
+    ),
+    Column(
+        "prefill_usd_per_chip_hour",
+        "USD/h",
+        "price of a chip-hour of that chip",
+        lambda point: (
+            point.plan.prefill_scenario and point.plan.prefill_scenario.quote.usd_per_hour
+        ),
+    ),
+    Column(
+        "prefill_price_terms",
+        "text",
+        "terms of that price, as price_terms",
+        lambda point: point.plan.prefill_scenario and point.plan.prefill_scenario.quote.terms,
+    ),
 )
 PLAN_COLUMNS = [column for column in COLUMNS if column.key not in records.KEYS]
 """The others are those of ``compare`` for one replica."""

@@ -16,6 +16,7 @@ from fastcalc.report.headings import TableColumn
 from fastcalc.report.numbers_as_text import counted, dollars, listed, number
 from fastcalc.report.plan_api import api_notes, cheaper_api
 from fastcalc.report.plan_refusal import limit_as_option, over_budget, refusal
+from fastcalc.report.prices import price_line
 from fastcalc.report.ranked_plan import RankedPlan, tpot_range
 from fastcalc.report.records import Record, plain, plainly
 from fastcalc.search.plan.decision import FEWER_BITS, Plan
@@ -24,7 +25,7 @@ from fastcalc.search.plan.owned import Fleet
 from fastcalc.search.plan.service import Service
 from fastcalc.search.plan.verdict import Verdict
 
-_ALTERNATIVES, _RENTED, _OTHERS = 2, 1, 4
+_ALTERNATIVES, _RENTED, _OTHERS = 1, 1, 2
 """Further plans of chips that are owned, rented plans where some are, and other chips to rent."""
 
 
@@ -130,6 +131,9 @@ def parts(fleet: FleetPlan, top: int, phrase: str, typed: Typed, screen: Screen)
         *_next_nodes(fleet),
         *_bills(fleet),
         *(note for share in fleet.shares for note in _notes(share)),
+        *plan_notes.other_prices_of_plans(
+            [chosen for _, chosen, share in labelled if share.owned is None]
+        ),
     ]
     every_note = [*short_notes, *plan.notes(fleet.service)]
     for share in fleet.shares:
@@ -138,10 +142,14 @@ def parts(fleet: FleetPlan, top: int, phrase: str, typed: Typed, screen: Screen)
     every_note += [line for chosen in shown for line in chosen.replica.warnings]
     command = compare_command(shown[0].scenario, typed)
 
+    priced = price_line(
+        scenario for share in fleet.shares if share.plan for scenario in share.plan.scenarios
+    )
+
     def page(count: int) -> list[Part]:
         notes = list(dict.fromkeys(every_note))
         under = screen.under_table(key, short_notes[:count], notes, command)
-        return [_title(fleet, phrase), "", table, under]
+        return [_title(fleet, phrase), *priced, "", table, under]
 
     return on_one_screen(page, screen)
 
@@ -277,7 +285,6 @@ def _notes(share: Share) -> Iterator[str]:
         yield f"{_chips_of(share)} carry nothing: {_refusal(share)}"
         return
     if owned is None:
-        yield from plan_notes.prices_of([chosen], in_short=True)
         if share.decision.service.power < inf:
             yield from power_notes(chosen.scenario.hardware)
         return
@@ -324,7 +331,7 @@ def owning(chosen: Plan, chips: int, tokens: float) -> str:
         )
     usd = per_hour * chips
     month = dollars(usd * HOURS_PER_MONTH)
-    basis = ": ".join(plan_notes.prices_of([chosen], in_short=True)).removeprefix("prices, ")
+    basis = ": ".join(plan_notes.prices_of_plans([chosen], in_short=True)).removeprefix("prices, ")
     a_million = f", ${dollars(usd / 3600.0 / tokens * 1e6)}/Mtok in and out" if tokens else ""
     all_chips = f"all {chips:,} {chip.id}" if chips > 1 else f"the {chip.id}"
     return f"owning {all_chips} costs ${month} a month{a_million}; {basis}"

@@ -2,30 +2,32 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any
 
 from fastcalc.catalogue.schema.hardware import Terms
 from fastcalc.core.defaults_used import power_notes
 from fastcalc.core.load import SHARES
 from fastcalc.core.own_formats import own_formats
-from fastcalc.core.ratios import Ranged, independent_ratio, is_level
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.mentions import option
-from fastcalc.report.compare import basis_of, priced
 from fastcalc.report.numbers_as_text import dollars, many, number, size
 from fastcalc.report.percentiles import in_words
-from fastcalc.report.plan import runner_up_price
 from fastcalc.report.plan_api import api_notes
 from fastcalc.report.plan_refusal import FIELDS, MOST_NAMED, unknown_chips
 from fastcalc.report.plan_regret import regret_notes
 from fastcalc.report.plan_turns import turn_notes
-from fastcalc.report.ranked_plan import RankedPlan, tpot_range, undetermined
+from fastcalc.report.prices import prices_of
+from fastcalc.report.ranked_plan import RankedPlan, low_confidence, tpot_range, undetermined
 from fastcalc.report.record_tables import marked
 from fastcalc.report.rounding import rounded_down, rounded_up
+from fastcalc.search.plan.break_even import runner_up_prices
 from fastcalc.search.plan.decision import REASONS, Decision, Plan
 from fastcalc.search.plan.random_load import random_load
 from fastcalc.search.plan.service import NEAR, Service
 from fastcalc.search.plan.verdict import Verdict
+
+_RENTED: tuple[Terms, ...] = ("on-demand", "spot", "reserved", "marketplace")
+"""Terms on which chips can be rented; the others say what a rent is like."""
 
 _UNITS = {"usd": "$", "watts": "W", "chips": "chips"}
 _FULL = 0.9
@@ -48,7 +50,7 @@ def first_notes(verdict: Verdict, shown: Sequence[Plan]) -> list[str]:
         *slow_end(chosen, service),
         *_busy(chosen, service),
         *idle(chosen),
-        *prices_of(shown, in_short=True),
+        *other_prices_of_plans(shown),
         *_powers(shown, service),
         *dict.fromkeys(chosen.replica.warnings),
         *(unknown if len(decision.unknown) > MOST_NAMED else ()),
@@ -83,16 +85,30 @@ def by_the_chip(shown: Sequence[Plan], service: Service) -> Iterator[str]:
 def _next_chip(decision: Decision) -> Iterator[str]:
     chosen, second = decision.plans[0], decision.runner_up
     if second is not None:
-        chip, price = chosen.scenario.hardware.id, runner_up_price(decision)
         bits = ", in fewer bits" * (decision.may_lead(chosen) and not decision.may_lead(second))
         bill = chips_and_price(second, decision.service)
         line = f"next chip: {second.scenario.hardware.id}, {bill}{bits}: "
-        usd = price and number(rounded_up(price))
-        turning_point = f"; it wins where {chip} costs more than ${usd} a chip-hour" if usd else ""
-        yield line + times_the_cost(decision, second) + turning_point
+        yield line + times_the_cost(decision, second)
 
 
-def prices_of(shown: Sequence[Plan], *, in_short: bool = False) -> Iterator[str]:
+def break_even(decision: Decision) -> str:
+    """Say at which price of its chip, or of its own, the next chip costs as much; else empty."""
+    above, below = runner_up_prices(decision)
+    if decision.runner_up is None or above is None:
+        return ""
+    chip, other = (plan.scenario.hardware.id for plan in (decision.plans[0], decision.runner_up))
+    own = f" or {other} less than ${number(rounded_down(below))}" if below else ""
+    return f"{other} wins if {chip} costs more than ${number(rounded_up(above))}{own}"
+
+
+def other_prices_of_plans(shown: Sequence[Plan]) -> Iterator[str]:
+    """Yield the prices of other chips than those of the first plan, which stand under it."""
+    above = {scenario.hardware.id for plan in shown[:1] for scenario in plan.scenarios}
+    others = [plan for plan in shown if plan.scenario.hardware.id not in above]
+    yield from prices_of_plans(others, in_short=True) if others else ()
+
+
+def prices_of_plans(shown: Sequence[Plan], *, in_short: bool = False) -> Iterator[str]:
     """Yield what an hour of each chip is taken to cost, and of when."""
     pricing = shown[0].scenario.pricing
     scenarios = (
@@ -104,21 +120,13 @@ def prices_of(shown: Sequence[Plan], *, in_short: bool = False) -> Iterator[str]
     chips = {scenario.hardware.id: scenario.hardware for scenario in scenarios}.values()
     priced_chips = [chip for chip in chips if pricing.per_chip_hour(chip) is not None]
     if priced_chips:
-        # Of the first, why the confidence is low.
-        listed = (
-            priced(pricing, chip, in_short=in_short or place > 0)
-            for place, chip in enumerate(priced_chips)
-        )
-        is_given = all(chip.id in pricing.user_prices for chip in priced_chips)
-        about = f"prices{'' if is_given else f', {basis_of(pricing)}'}, $ a chip-hour"
-        about += "" if in_short else ", date and low confidence"
-        yield f"{about}: {', '.join(listed)}"
+        yield prices_of(pricing, priced_chips, in_short=in_short)
 
 
 def ways_to_pay(chosen: Plan) -> Iterator[str]:
     """Say what a plan's chips cost in each way that has a price, and when reserving pays."""
     pricing, chip = chosen.scenario.pricing, chosen.scenario.hardware
-    rented = {terms: replace(pricing, basis="cloud", offer=terms) for terms in get_args(Terms)}
+    rented = {terms: replace(pricing, basis="cloud", offer=terms) for terms in _RENTED}
     is_whole = chip.node is not None and chip.node.price.purchase is not None
     owned = "owned" if is_whole else "owned without host"
     ways = rented | {owned: replace(pricing, basis="tco", offer=None)}
@@ -163,7 +171,7 @@ def reported(decision: Decision, shown: Sequence[Plan]) -> Iterator[str]:
     chosen, service = decision.plans[0], decision.service
     yield from against_api(chosen, service)
     yield from _next_chip(decision)
-    yield from prices_of(shown)
+    yield from prices_of_plans(shown)
     yield from ways_to_pay(chosen)
     yield from _powers(shown, service)
     yield from at_random(chosen, service)
@@ -206,22 +214,7 @@ def times_the_cost(decision: Decision, plan: Plan) -> str:
     """
     if decision.service.is_fleet:
         return f"carries {number(plan.requests)} requests/s"
-    times = f"{number(plan.cost / decision.plans[0].cost)} times the {_unit(decision.service)}"
-    return times + ", level by their 80 % intervals" * is_level_with_best(decision, plan)
-
-
-def is_level_with_best(decision: Decision, plan: Plan) -> bool:
-    """Whether the ranges of speeds leave open which of a plan and the best takes less.
-
-    As many chips are needed as each is slower, as far as the speed of a user goes.
-    """
-    cheapest, other = (_ranged_cost(one) for one in (decision.plans[0], plan))
-    return bool(is_level(independent_ratio(over=other, under=cheapest))[0])
-
-
-def _ranged_cost(plan: Plan) -> Ranged:
-    speed, low, high = plan.replica.estimate.ranged_speed
-    return Ranged(plan.cost * speed / speed, plan.cost * speed / high, plan.cost * speed / low)
+    return f"{number(plan.cost / decision.plans[0].cost)} times the {_unit(decision.service)}"
 
 
 def in_fewer_bits(taken: Iterable[tuple[Decision, Plan]]) -> str:
@@ -300,9 +293,12 @@ def chips_and_price(plan: Plan, service: Service) -> str:
         chips += f", {number(watts / 1e3)} kW"
     if plan.usd_per_month is None:
         return chips
-    month = f"${marked(dollars(plan.usd_per_month), is_unsure=is_unsure)} a month"
+    is_dubious = bool(low_confidence(plan, service))
+    usd = marked(dollars(plan.usd_per_month), is_unsure=is_unsure or is_dubious)
+    month = f"${usd} a month"
     if service.objective == "usd" and service.rate is None and not service.is_fleet:
-        return f"{chips}, ${dollars(plan.cost)}/Mtok, {month}"  # which is what it is ranked by
+        token = marked(dollars(plan.cost), is_unsure=is_dubious)  # which is what it is ranked by
+        return f"{chips}, ${token}/Mtok, {month}"
     return f"{chips}, {month}"
 
 

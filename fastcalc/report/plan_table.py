@@ -15,17 +15,18 @@ from fastcalc.report.plan import notes, prompts_command, unrounded
 from fastcalc.report.plan_api import cheaper_api
 from fastcalc.report.plan_columns import COLUMNS, WEAK
 from fastcalc.report.plan_notes import (
+    break_even,
     chips_and_price,
     crossing_note,
     cut,
     first_notes,
     in_fewer_bits,
-    is_level_with_best,
     reported,
     times_the_cost,
 )
 from fastcalc.report.plan_regret import regret_notes
 from fastcalc.report.plan_turns import turn_notes
+from fastcalc.report.prices import price_line
 from fastcalc.report.ranked_plan import tpot_range
 from fastcalc.report.records import Record
 from fastcalc.search.plan.decision import FEWER_BITS, Decision, Plan
@@ -72,7 +73,7 @@ _COLUMNS = pick(
     ),
 )
 
-_FIRST, _OTHERS = 3, 4
+_FIRST, _OTHERS = 2, 2
 """Plans, and other chips, that a first screen has room for."""
 
 _KEY = (
@@ -127,9 +128,11 @@ def parts(verdict: Verdict, top: int, request: str, typed: Typed, screen: Screen
     key += IN_NODES * any(plan.node_chips > 1 for plan in shown)
     key = with_marks(key + CHANGED * (not all(map(decision.may_lead, shown))), table)
 
+    priced = price_line(chosen.scenarios, break_even(decision))
+
     def page(count: int) -> list[Part]:
         under = screen.under_table(key, short_notes[:count], all_notes, command)
-        return [_title(decision, request), "", table, under]
+        return [_title(decision, request), *priced, "", table, under]
 
     return on_one_screen(page, screen)
 
@@ -144,10 +147,6 @@ def _title(decision: Decision, request: str) -> Title:
     chosen = decision.plans[0]
     answer = f"{chips_and_price(chosen, decision.service)} for {request}"
     answer += in_fewer_bits([(decision, chosen)])
-    second = decision.runner_up
-    if second is not None and not decision.service.is_fleet:
-        name = f"{second.scenario.hardware.id} ({chips_and_price(second, decision.service)})"
-        answer += f"; level with {name}" * is_level_with_best(decision, second)
     if decision.service.rate is not None:
         answer += cheaper_api(decision.service, decision.service.rate, chosen.usd_per_month)
     if decision.expected is not None:

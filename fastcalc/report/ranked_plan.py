@@ -8,6 +8,7 @@ from fastcalc.core.estimate import site_power
 from fastcalc.core.scenario import solve
 from fastcalc.core.undetermined import undetermined_keys
 from fastcalc.formulas.money import HOURS_PER_MONTH, break_even_rate
+from fastcalc.records.evaluated_points import PRICED
 from fastcalc.search.plan.decision import Plan
 from fastcalc.search.plan.service import Service
 
@@ -150,6 +151,20 @@ def undetermined(plan: Plan, service: Service) -> list[str]:
         affected.append("cost")
     return affected
 
+
+def low_confidence(plan: Plan, service: Service) -> list[str]:
+    """Keys of a plan's amounts that rest on an uncertain price of a chip-hour."""
+    if not any(scenario.quote.is_uncertain for scenario in plan.scenarios):
+        return []
+    own = PRICED if plan.scenario.quote.is_uncertain else ()
+    return [*own, *_AMOUNTS, *["cost"] * (service.objective == "usd" and not service.is_fleet)]
+
+
+_AMOUNTS = (
+    *("service_usd_per_hour", "usd_per_month", "service_usd_per_mtok_total"),
+    *("api_break_even_tokens_per_month", "api_break_even_utilization"),
+)
+"""Keys of amounts that rest on the prices of all chips of a plan."""
 
 _OF_ALL_REPLICAS = (
     "replicas",

@@ -17,11 +17,11 @@ OPTIONAL = 8
 """Rank from which a column is left out rather than the table set tight."""
 
 UNDETERMINED = "?"
-"""After a number that nothing published determines; the note of its chip says why."""
+"""After a number that nothing published determines, or whose price is uncertain."""
 
 _MARKED = re.compile(r"\dx?\?")
-MARK_MEANS = f"{UNDETERMINED}: undetermined"
-"""What the key of a table says of it; a note of its chip says why."""
+MARK_MEANS = f"{UNDETERMINED}: undetermined, or an uncertain price"
+"""What the key of a table says of it; the notes of its chip and its price say why."""
 
 FORMATS: dict[str, Callable[[Any], str]] = {
     "text": str,
@@ -66,8 +66,10 @@ def row(columns: Iterable[TableColumn], record: Any) -> dict[str, str]:
 
 def _cell(column: TableColumn, record: Any) -> str:
     text = _plain_cell(column, record)
-    unsure = record.get("undetermined") if isinstance(record, Mapping) else None
-    return marked(text, is_unsure=column.key in (unsure or ()))
+    is_unsure = isinstance(record, Mapping) and any(
+        column.key in (record.get(key) or ()) for key in ("undetermined", "low_confidence")
+    )
+    return marked(text, is_unsure=is_unsure)
 
 
 def marked(text: str, *, is_unsure: bool) -> str:

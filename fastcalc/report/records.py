@@ -84,26 +84,37 @@ def assumptions(outcomes: Sequence[Outcome]) -> Record:
     }
 
 
+def price_records(scenarios: Iterable[Scenario]) -> Record:
+    """Return the price of a chip-hour of each chip, with its provenance."""
+    prices = Record()
+    for scenario in scenarios:
+        quote, hardware, pricing = scenario.quote, scenario.hardware, scenario.pricing
+        prices[hardware.id] = {
+            "usd_per_chip_hour": plain(quote.usd_per_hour),
+            "basis": "given" if hardware.id in pricing.user_prices else pricing.basis,
+            "date": quote.date,
+            "confidence": quote.confidence,
+            "note": quote.origin.note if quote.origin else None,
+            "provider": quote.provider,
+            "offer": pricing.offer,
+            "terms": quote.terms,
+            "commitment_months": quote.commitment_months,
+            "region": quote.region,
+            "price_of": quote.price_of,
+            "is_uncertain": quote.is_uncertain,
+        }
+    return prices
+
+
 def grounds(scenarios: Sequence[Scenario]) -> Record:
     """Return what records rest on whatever the traffic: prices and engines."""
-    pricing, prices = scenarios[0].pricing, {}
-    for hardware in {scenario.hardware.id: scenario.hardware for scenario in scenarios}.values():
-        origin = pricing.origin(hardware)
-        prices[hardware.id] = {
-            "usd_per_chip_hour": plain(pricing.per_chip_hour(hardware)),
-            "basis": "given" if hardware.id in pricing.user_prices else pricing.basis,
-            "date": origin.date if origin else None,
-            "confidence": origin.confidence if origin else None,
-            "note": origin.note if origin else None,
-            "provider": pricing.provider(hardware),
-            "offer": pricing.offer,
-        }
+    pricing = scenarios[0].pricing
     return {
         "rates": "tokens_per_s_* and usd_per_mtok_output are decode alone, usd_per_mtok_input is "
         "prefill; usd_per_mtok_total, joules_per_token and served_tokens_per_s_total hold both",
         "range": "low to high holds four in five measurements, of sources that no fit has seen",
         "utilization": pricing.utilization,
-        "prices": prices,
+        "prices": price_records(scenarios),
         "ownership": {
             "years": plain(pricing.years),
             "usd_per_kwh": plain(pricing.usd_per_kwh),

@@ -7,11 +7,12 @@ from math import isfinite
 from typing import Any
 
 from fastcalc.core.scenario import Outcome
-from fastcalc.report import compare, overview, record_tables
+from fastcalc.report import overview, record_tables
 from fastcalc.report.console import Part, Screen, TextTable
 from fastcalc.report.headings import TableColumn
 from fastcalc.report.moved_numbers import KEYS, MovedNumber, rank
 from fastcalc.report.numbers_as_text import capital, counted, listed, number, of_kind
+from fastcalc.report.prices import price_line, prices
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.search.sensitivity.targets import Goal
 
@@ -104,14 +105,15 @@ def parts(
         if goals:
             opening, shown = _reaching(batch_rows, goals[place]), _by_distance(shown)
         head = [overview.heading([batch_rows[0].outcome])] if not page else [""]
-        page += [opening, *[""][: not page], *head, _table(columns, shown, screen)]
+        opening_parts = [opening, *price_line([batch_rows[0].outcome.scenario])]
+        page += [*opening_parts, *[""][: not page], *head, _table(columns, shown, screen)]
     warnings = dict.fromkeys(line for outcome in outcomes for line in outcome.warnings)
     is_default = any(row.effect.lever.number.is_default and _is_shown(row) for row in rows)
     key = _TARGET_KEY if goals else _KEY
     key = f"{key}; *: left out of the file, a median stands in" if is_default else key
     unmoved = [f"move nothing here: {', '.join(idle)}"] if idle else []
-    short_notes = [compare.prices(outcomes, in_short=True), *warnings]
-    all_notes = [*unmoved, compare.prices(outcomes), *warnings]
+    short_notes = list(warnings)
+    all_notes = [*unmoved, prices(outcomes), *warnings]
     return [*page, screen.under_table(key, short_notes, all_notes, next_command)]
 
 

@@ -250,7 +250,11 @@ class PriceBasisOnly(Request):
     price_basis: Annotated[str, flag("cloud|tco", "Cloud price, or cost of ownership.")] = "cloud"
     offer: Annotated[
         str | None,
-        flag("on-demand|spot|reserved", "Terms of the cloud; a typical rent unless given."),
+        flag(
+            "on-demand|reserved|spot|marketplace|survey|estimate",
+            "Kind of price, and no other; unless given on-demand, else a survey's, an analyst's, a "
+            "marketplace's.",
+        ),
     ] = None
     years: Annotated[
         float | None, flag("N", "Years over which owned chips are written off: 4.")

@@ -81,27 +81,48 @@ class Power(Entry):
     all_in: Watts | None = None
 
 
-Terms = Literal["on-demand", "spot", "reserved"]
-"""How a cloud rents: by the hour, by the hour until it wants the chip back, or for a year or more.
+Terms = Literal["on-demand", "reserved", "spot", "marketplace", "survey", "estimate"]
+"""What a price of an hour is. A cloud's: by the hour, for a commitment, or until it wants the chip
+back; a marketplace's, of single owners; a survey's, whose terms are mixed; an analyst's estimate.
 """
+
+DEFAULT_TERMS: tuple[Terms, ...] = ("on-demand", "survey", "estimate", "marketplace")
+"""The terms of which a chip is priced where none are named: the first that its file has."""
 
 
 class Offer(Entry):
-    """What one cloud asks for an hour of one chip."""
+    """The price of an hour of one chip, from whom and on which terms."""
 
-    provider: Name
+    provider: Name | None = None
     terms: Terms = "on-demand"
+    commitment_months: Annotated[int, Field(gt=0, le=120, strict=True)] | None = None
     region: Name | None = None
     price: DollarsPerHour
 
     @property
     def name(self) -> str:
         """Who asks it, where and on which terms."""
-        return ", ".join(part for part in (self.provider, self.region, self.terms) if part)
+        return ", ".join(part for part in (self.provider, self.region, self.kind) if part)
+
+    @property
+    def kind(self) -> str:
+        """Its terms, with the length of a commitment where that is stated."""
+        months = self.commitment_months
+        return f"{self.terms} for {months} months" if months else self.terms
+
+    @model_validator(mode="after")
+    def _only_reserved_is_committed(self) -> "Offer":
+        if self.commitment_months and self.terms != "reserved":
+            raise ValueError("commitment_months belongs to offers with terms: reserved")
+        return self
 
 
 class Price(Entry):
-    """What an hour costs, at large and from single clouds, and what the chip costs to buy."""
+    """Prices of an hour on different terms, and the price of buying the chip.
+
+    ``cloud`` is a rent whose terms the file does not state: it goes before all offers, but never
+    counts as one on terms that are asked for.
+    """
 
     cloud: DollarsPerHour | None = None
     offers: list[Offer] = []
@@ -109,8 +130,10 @@ class Price(Entry):
 
     @property
     def offer(self) -> Offer | None:
-        """The on-demand offer in the middle, where the file has no rent of its own."""
-        return None if self.cloud else self.offered("on-demand")
+        """The offer that prices the chip where no terms are named and no ``cloud`` is stated."""
+        if self.cloud:
+            return None
+        return next(filter(None, map(self.offered, DEFAULT_TERMS)), None)
 
     def offered(self, terms: Terms) -> Offer | None:
         """Return the offer in the middle on some terms, of two the cheaper."""
@@ -120,7 +143,7 @@ class Price(Entry):
 
     @property
     def rent(self) -> Quantity | None:
-        """What an hour is taken to cost: the file's own figure, or the offer in the middle."""
+        """Price of an hour where no terms are named."""
         return self.cloud or (self.offer.price if self.offer else None)
 
     def divided(self, chips: int) -> "Price":

@@ -105,7 +105,7 @@ def price_of_its_kind(sheet: Sheet, _: Setting) -> Findings:
 def rent_against_purchase(sheet: Sheet, _: Setting) -> Findings:
     """Rent against purchase.
 
-    Rent pays a chip back in ten weeks to six years; otherwise one of the two is wrong.
+    Rent pays a chip back in nine weeks to six years; otherwise one of the two is wrong.
     Seen: A rack's three million next to one GPU's rent.
     Instead: Write both of one chip.
     """
@@ -114,9 +114,9 @@ def rent_against_purchase(sheet: Sheet, _: Setting) -> Findings:
         if rent.dimension != "hourly price" or rent.path[0] == "node":
             continue
         hours = price.si / rent.si if price and rent.si else 0
-        if price and hours and not 1700 <= hours <= 55_000:
+        if price and hours and not 1500 <= hours <= 55_000:
             has = f"{price.text} is {hours:,.0f} hours of {rent.text}"
-            yield price, f"{has}; chips are paid back in 1,700 to 55,000: both of one chip?"
+            yield price, f"{has}; chips are paid back in 1,500 to 55,000: both of one chip?"
 
 
 @rule("HW068")
@@ -216,7 +216,7 @@ def rent_against_bandwidth(sheet: Sheet, _: Setting) -> Findings:
     low, high = band("rent_per_bandwidth", tier.family)
     for price, _provider, terms in _rents(sheet):
         rent_per_tb = price.si / (tier.bandwidth.si / 1e12)
-        if terms == "on-demand" and not low <= rent_per_tb <= high:
+        if terms in ("on-demand", "survey") and not low <= rent_per_tb <= high:
             message = (
                 f"{price.text} is {ratio(rent_per_tb)} USD/h for each TB/s of {tier.bandwidth.text}"
             )

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from fastcalc.core.scenario import Scenario
 from fastcalc.report.charts.highlight import FEW
-from fastcalc.report.compare import basis_of, priced
 from fastcalc.report.numbers_as_text import listed
+from fastcalc.report.prices import basis_of, priced
 
 
 def grounds(scenarios: Sequence[Scenario], *, is_priced: bool = True) -> str:
@@ -20,12 +20,12 @@ def grounds(scenarios: Sequence[Scenario], *, is_priced: bool = True) -> str:
         return rests_on[0]
     if 0 < len(chips) <= FEW:
         shown = ", ".join(priced(pricing, chip, in_short=True) for chip in chips)
-        rests_on.insert(0, f"Prices, {basis_of(pricing)}, $ a chip-hour: {shown}.")
+        rests_on.insert(0, f"Prices, {basis_of(pricing)}, $ per chip-hour: {shown}.")
     elif chips:
-        origins = [origin for chip in chips if (origin := pricing.origin(chip))]
-        dates = sorted(origin.date for origin in origins if origin.date) or ["undated"]
+        quotes = [pricing.quote(chip) for chip in chips]
+        dates = sorted(quote.date for quote in quotes if quote.date) or ["undated"]
         when = " to ".join(dict.fromkeys((dates[0], dates[-1])))
-        low = sum(origin.confidence == "low" for origin in origins)
+        low = sum(quote.confidence == "low" for quote in quotes)
         unsure = f", {low} of {len(chips)} of low confidence" if low else ""
         rests_on.insert(0, f"Prices: {basis_of(pricing)}, {when}{unsure}.")
     return " ".join(rests_on)

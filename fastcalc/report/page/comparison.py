@@ -16,6 +16,7 @@ from fastcalc.report.headline import headline
 from fastcalc.report.headline_words import sentences
 from fastcalc.report.numbers_as_text import capital, number
 from fastcalc.report.page.filled_page import FILTER, Page, as_html, drawn, filled, listed
+from fastcalc.report.prices import basis_of, cheapest, price_line, provenance
 from fastcalc.report.records import Record, compare_records
 
 MOST_ROWS = 400
@@ -75,7 +76,7 @@ def document(outcomes: Sequence[Outcome], command: str) -> str:
 def _verdict(outcomes: Sequence[Outcome]) -> Iterator[str]:
     for _, group in groupby(outcomes, lambda outcome: outcome.scenario.model.id):
         members = list(group)
-        yield sentences(members)
+        yield " ".join([sentences(members), *price_line(cheapest(members))])
         fastest = headline(members).fastest
         if fastest is None:
             continue
@@ -154,17 +155,18 @@ def _explained(outcomes: Sequence[Outcome]) -> Iterator[str]:
 def _premises(outcomes: Sequence[Outcome]) -> Iterator[str]:
     pricing = outcomes[0].scenario.pricing
     yield (
-        f"<p>Prices are {escape(compare.basis_of(pricing))}, in use "
+        f"<p>Prices are {escape(basis_of(pricing))}, in use "
         f"{100 * pricing.utilization:g} % of the hours paid for.</p>"
     )
     rows = []
     chips = {outcome.scenario.hardware.id: outcome.scenario.hardware for outcome in outcomes}
     for chip in chips.values():
-        origin = pricing.origin(chip)
-        cells: list[Any] = [chip.id, record_tables.FORMATS["USD"](pricing.per_chip_hour(chip))]
-        since = f"{origin.date or ''} {origin.confidence or ''}".strip() if origin else "given"
-        rows.append([str(cell or "") for cell in (*cells, since, origin and origin.note)])
-    heads = [(heading,) for heading in ("chip", "$ an hour", "date, confidence", "note")]
+        quote = pricing.quote(chip)
+        usd = record_tables.FORMATS["USD"](quote.usd_per_hour)
+        cells: list[Any] = [chip.id, record_tables.marked(usd, is_unsure=quote.is_uncertain)]
+        cells += [provenance(quote, pricing), quote.origin and quote.origin.note]
+        rows.append([str(cell or "") for cell in cells])
+    heads = [(name,) for name in ("chip", "$ per chip-hour", "terms, date, confidence", "note")]
     yield from as_html([TextTable(heads, rows)])
 
 

@@ -95,9 +95,14 @@ class Base:
 
     @cached_property
     def rivals(self) -> list[Hardware]:
-        """Datacenter chips with a price that run layer after layer, today's left out."""
-        pricing, today = self.scenario.pricing, self.scenario.hardware.id
-        priced = (chip for chip in self.chips if pricing.per_chip_hour(chip) is not None)
+        """Datacenter chips that clouds rent and that run layer after layer, today's left out."""
+        today = self.scenario.hardware.id
+        quotes = ((chip, self.scenario.pricing.quote(chip)) for chip in self.chips)
+        priced = (
+            chip
+            for chip, quote in quotes
+            if quote.usd_per_hour is not None and not quote.is_marketplace
+        )
         return [chip for chip in priced if chip.id != today and class_of(chip) in DATACENTER]
 
     def on(self, hardware: Hardware) -> Scenario:

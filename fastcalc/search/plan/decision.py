@@ -127,6 +127,11 @@ class Plan:
         return self.values["chips"] - running
 
     @property
+    def scenarios(self) -> list[Scenario]:
+        """The scenario of decode, and that of prefill where it runs on other chips."""
+        return [self.scenario, *([self.prefill_scenario] if self.prefill_scenario else [])]
+
+    @property
     def usd_per_hour(self) -> float | None:
         """Price of all chips for an hour. [USD/h]"""
         return self.of_all_chips(lambda scenario: scenario.pricing.per_chip_hour(scenario.hardware))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from fastcalc.search.plan.break_even import break_even_price, share_of_cost
 from fastcalc.search.plan.candidates import candidates
 from fastcalc.search.plan.cheapest_plans import decide
 from fastcalc.search.plan.decision import Decision
@@ -63,10 +64,13 @@ def turns(decision: Decision, grids: Sequence[Grid]) -> list[Turn]:
     for chip, plan in chips.items():
         other_costs = {name: cost for name, cost in costs.items() if name != chip}
         nearest = min(other_costs, key=other_costs.__getitem__)
-        price = plan.scenario.pricing.per_chip_hour(plan.scenario.hardware)
-        if not price:
+        rival = chips.get(nearest)
+        at = break_even_price(
+            plan, chip, costs[nearest][0], rival.cost * share_of_cost(rival, chip) if rival else 0.0
+        )
+        if at is None:
             continue
-        leads, at = _leader(costs), price * other_costs[nearest][0] / plan.cost
+        leads = _leader(costs)
         turning_points.append(
             Turn("price", at, leads == chip, nearest if leads == chip else chip, chip)
         )

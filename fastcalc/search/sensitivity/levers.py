@@ -55,7 +55,7 @@ def with_layout(outcome: Outcome) -> Scenario:
 def levers(scenario: Scenario) -> list[Lever]:
     """Return every number of a scenario's files that holds for its chip, and its defaults."""
     chip, model, host = scenario.hardware, scenario.model, scenario.memory.host
-    listed = [Lever("hardware", chip.id, number) for number in entry_numbers(chip)]
+    listed = [Lever("hardware", chip.id, number) for number in _of_chip(scenario)]
     listed += [Lever("hardware", chip.id, number) for number in default_numbers(chip)]
     if host is not None and host.id != WRITTEN:
         listed += [Lever("host", host.id, number) for number in entry_numbers(host)]
@@ -63,6 +63,22 @@ def levers(scenario: Scenario) -> list[Lever]:
     listed += [Lever("engine", scenario.engine.id, number) for number in engine_numbers]
     listed += [Lever("model", model.id, number) for number in entry_numbers(model)]
     return [lever for lever in listed if lever.number.path not in _UNMOVED]
+
+
+def _of_chip(scenario: Scenario) -> Iterator[EntryNumber]:
+    """Yield the numbers of a chip; of its offers the one that prices it, as a rent of its own.
+
+    Of several offers the one in the middle counts, and another is in the middle when it moves.
+    """
+    offer = scenario.quote.offer
+    is_replaced = offer is not None and offer in scenario.hardware.price.offers
+    is_replaced = is_replaced and scenario.pricing.offer is None
+    for number in entry_numbers(scenario.hardware):
+        is_offer = number.path.startswith("price.offers[")
+        if not (is_replaced and is_offer):
+            yield number
+    if offer is not None and is_replaced:
+        yield EntryNumber(("price", "cloud"), "price.cloud", offer.price.si, "hourly price")
 
 
 def _of_engine(engine: Engine, chip: Hardware) -> Iterator[EntryNumber]:

@@ -6,7 +6,7 @@ from typing import Any, BinaryIO, Protocol, TextIO
 import numpy as np
 
 from fastcalc.errors import InputError
-from fastcalc.records.columns import NEEDS_FIT, WHOLE, Columns
+from fastcalc.records.columns import NEEDS_FIT, WHOLE, WORDS, Columns
 from fastcalc.records.evaluated_points import CodedColumn
 from fastcalc.written import csv_cell, csv_line, to_json, visible
 
@@ -95,13 +95,16 @@ class ParquetSink:
 
     def _array(self, key: str, column: Any, shape: tuple[int, ...], does_not_fit: Any) -> Any:
         arrow, missing = self.arrow, does_not_fit if key in NEEDS_FIT else None
+        if isinstance(column, str) or (column is None and key in WORDS):
+            column = CodedColumn(np.int32(0), (column,))
         if column is None:
             return arrow.nulls(int(np.prod(shape)), arrow.float64())
-        if isinstance(column, str):
-            column = CodedColumn(np.int32(0), (column,))
         if isinstance(column, CodedColumn):
             codes = np.broadcast_to(column.codes, shape).ravel().astype(np.int32)
             words = ["; ".join(word) if isinstance(word, list) else word for word in column.words]
+            nothing = np.array([word is None for word in words])[codes]
+            missing = nothing if missing is None else missing | nothing
+            words = [word or "" for word in words]
             return arrow.DictionaryArray.from_arrays(
                 arrow.array(codes, mask=missing), arrow.array(words, arrow.string())
             )
@@ -112,6 +115,8 @@ class ParquetSink:
         missing = nothing if missing is None else missing | nothing
         if key in WHOLE:
             values = np.where(nothing, 0, values).astype(np.int64)
+        else:
+            values = values.astype(float)
         return arrow.array(values, mask=missing)
 
 

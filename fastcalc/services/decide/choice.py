@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from fastcalc.services.decide.agent_run import (
     run_of,
     window_tokens,
 )
+
+if TYPE_CHECKING:
+    from fastcalc.core.scenario import Scenario
 
 Objective = Literal["total", "time", "cost", "window"]
 Numbers = Mapping[str, Any]
@@ -117,8 +120,9 @@ _WHOLE = ("samples", "retries")
 class Contender:
     """An option: the numbers of its own, or the options between which it routes steps.
 
-    Model, hardware and batch say where its speed was computed; None where the user gave it.
-    Then ``speed_ends`` are those of its 80 % interval, if it has one. [1/s]
+    Model, hardware and batch say where its speed was computed, and the scenario where its price
+    was; None where the user gave it. Then ``speed_ends`` are those of its 80 % interval, if it has
+    one. [1/s]
     """
 
     name: str
@@ -128,6 +132,7 @@ class Contender:
     hardware: str | None = None
     batch: int | None = None
     speed_ends: tuple[float, float] | None = None
+    scenario: "Scenario | None" = None
 
 
 @dataclass(frozen=True)
