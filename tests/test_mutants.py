@@ -1,10 +1,18 @@
 """Mutants are what was meant, and what tests say of them is told truly."""
 
 import textwrap
+from types import SimpleNamespace
 
 import pytest
 
-from benchmarks.mutants.__main__ import EQUIVALENT, SURVIVORS, Kept, reasons_in
+from benchmarks.mutants.__main__ import (
+    EQUIVALENT,
+    SURVIVORS,
+    Kept,
+    _chosen,
+    all_mutants,
+    reasons_in,
+)
 from benchmarks.mutants.covering import Covering
 from benchmarks.mutants.generated import Mutant, mutants_of, sample
 from benchmarks.mutants.page import page
@@ -85,6 +93,24 @@ def test_the_sample_is_of_a_seed_and_stays_where_other_code_moves():
     left = [mutant for mutant in mutants if mutant.file != first[0].file]
     keys = [mutant.key for mutant in first if mutant.file != first[0].file]
     assert [mutant.key for mutant in sample(left, 20, 1, ROOT)][: len(keys)] == keys
+
+
+def test_whatever_computes_is_sampled():
+    """All packages but those that print and parse: readers of results, requests, commands, too."""
+    packages = {path.parent.name for path in (ROOT / "fastcalc").glob("*/__init__.py")}
+    sampled = {mutant.file.split("/")[1] for mutant in all_mutants()}
+    assert packages - sampled == {"cli", "library", "records", "report", "explain"}
+
+
+def test_a_sample_may_be_of_some_files():
+    mutants = [one for file in FILES for one in mutants_of(ROOT, file)]
+    options = SimpleNamespace(only=["waiting.py", "no file"], size=None, seed=1)
+    named = [one for one in mutants if one.file == FILES[0]]
+    assert _chosen(mutants, options) == named
+    options.size = 7
+    assert _chosen(mutants, options) == sample(named, 7, 1, ROOT)
+    options.only = None
+    assert _chosen(mutants, options) == sample(mutants, 7, 1, ROOT)
 
 
 def test_names_of_mutants_are_given_once():

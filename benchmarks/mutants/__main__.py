@@ -25,7 +25,10 @@ from benchmarks.mutants.generated import Mutant, mutants_of, sample
 from benchmarks.mutants.page import AIM, page, score
 from benchmarks.mutants.running import ROOT, NoVerdictError, Verdict, copied, verdict_on
 
-ROOMS = ("core", "formulas", "search", "evidence", "catalogue", "lint")
+ROOMS = (
+    "core", "formulas", "search", "evidence", "importers", "catalogue", "lint", "services",
+    "requests", "commands",
+)  # fmt: skip
 EQUIVALENT, SURVIVORS = (
     Path(__file__).with_name(name) for name in ("equivalent.yaml", "survivors.yaml")
 )
@@ -33,7 +36,7 @@ SIZE, SEED = 200, 1
 
 
 def all_mutants() -> list[Mutant]:
-    """Return every mutant of the rooms that compute something."""
+    """Return every mutant of the packages that compute something or decide what is computed."""
     files = [file for room in ROOMS for file in sorted((ROOT / "fastcalc" / room).rglob("*.py"))]
     return [mutant for file in files for mutant in mutants_of(ROOT, str(file.relative_to(ROOT)))]
 
@@ -125,16 +128,25 @@ def verdicts_on(
 
 def _options() -> Any:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.mutants", description=__doc__)
-    parser.add_argument("--size", type=int, default=SIZE, metavar="N", help="of the sample")
+    size = f"of the sample; {SIZE}, or all that --only names"
+    parser.add_argument("--size", type=int, metavar="N", help=size)
     parser.add_argument("--seed", type=int, default=SEED, metavar="N", help="of the sample")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="at a time")
-    parser.add_argument("--only", default="", metavar="TEXT", help="mutants named so, all of them")
+    parser.add_argument("--only", nargs="+", metavar="TEXT", help="mutants with any of these texts")
     parser.add_argument(
         "--tests", nargs="+", metavar="FILE", help="rather than those that execute the lines"
     )
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="goes on with an earlier run")
     parser.add_argument("--page", type=Path, metavar="FILE", help="write score and survivors there")
     return parser.parse_args()
+
+
+def _chosen(mutants: list[Mutant], options: Any) -> list[Mutant]:
+    """Return the sample, or all mutants that ``--only`` names, unless a size is asked for, too."""
+    if not options.only:
+        return sample(mutants, options.size or SIZE, options.seed, ROOT)
+    named = [mutant for mutant in mutants if any(text in mutant.key for text in options.only)]
+    return sample(named, options.size, options.seed, ROOT) if options.size else named
 
 
 def _tests(mutants: Iterable[Mutant], options: Any, folder: Path) -> dict[Mutant, dict[str, float]]:
@@ -150,9 +162,7 @@ def main() -> int:
     reasons, mutants = reasons_in(EQUIVALENT), all_mutants()
     for key in reasons.keys() - {mutant.key for mutant in mutants}:
         print(f"listed as equivalent, but not in the code: {key}", file=sys.stderr)
-    chosen = sample(mutants, options.size, options.seed, ROOT)
-    if options.only:
-        chosen = [mutant for mutant in mutants if options.only in mutant.key]
+    chosen = _chosen(mutants, options)
     tried = [mutant for mutant in chosen if mutant.key not in reasons]
     with tempfile.TemporaryDirectory(prefix="mutants-") as scratch:
         folder = options.keep or Path(scratch)
