@@ -307,7 +307,10 @@ def test_a_sweep_in_a_terminal_is_a_table_of_what_differs(fastcalc, monkeypatch)
     assert lines[-1] == "the first 200 of 600 points; -o sweep.csv writes every key"
     assert len([line for line in lines if line.startswith("h100-sxm")]) == 200
     assert max(map(len, lines)) <= 100
-    few = fastcalc(*sweep[:5], "1,2", *sweep[6:]).out
+    monkeypatch.setattr("fastcalc.commands.sweep.is_terminal", lambda: False)
+    assert fastcalc(*sweep, "--format", "table").out.splitlines() == lines
+    assert fastcalc(*sweep).out.startswith("hardware,model,engine,")
+    few = fastcalc(*sweep[:5], "1,2", *sweep[6:], "--format", "table").out
     assert "prompt_tokens" in few
     assert "output_tokens" not in few
 

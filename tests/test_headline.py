@@ -317,6 +317,20 @@ def check_offer(match, row):
     assert match.group(6) == dollars(row["usd_per_mtok_output"])
 
 
+def check_runs(text, rows):
+    """Chips stand together where the next offers a higher speed at a level price, and only there."""
+    runs = []
+    for row in rows:
+        if runs and (row["hardware"] in runs[-1][1] or holds_one(row, runs[-1][0], "cost")):
+            runs[-1][1].setdefault(row["hardware"])
+        else:
+            runs.append((row, {row["hardware"]: None}))
+    for _, chips in runs:
+        *most, last = chips
+        together = f"{', '.join(most)} or {last} (level in price)" if most else last
+        assert together in text
+
+
 @pytest.mark.parametrize("seed", range(math.ceil(REQUESTS / 2)))
 def test_a_frontier_runs_from_the_cheapest_to_the_fastest(seed, fastcalc):
     """And between them the chip named is the cheapest of all that are as fast, at every point."""
@@ -334,10 +348,15 @@ def test_a_frontier_runs_from_the_cheapest_to_the_fastest(seed, fastcalc):
     check_offer(slow, min(rows, key=lambda row: row["usd_per_mtok_output"]))
     for match in fast:
         check_offer(match, max(rows, key=lambda row: row["tokens_per_s_per_user"]))
-    named = re.search(r"cheapest is (.*), ([\w.-]+) beyond", sentence)
+    named = re.search(
+        r"cheapest is (.* tokens/s), ((?:[\w.-]+ or )?[\w.-]+(?: \(.*\))?) beyond", sentence
+    )
     if named is None:
         return
-    steps = [step.removesuffix(" tokens/s").split(" to ") for step in named.group(1).split(", ")]
+    check_runs(f"{named.group(1)}, {named.group(2)}", rows)
+    reach = named.group(1).replace(" (level in price)", "")
+    steps = [step.removesuffix(" tokens/s").rsplit(" to ", 1) for step in reach.split(", ")]
+    steps = [(re.split(", | or ", chips.replace(";", ",")), edge) for chips, edge in steps]
     edges = [float(speed.replace(",", "")) for _, speed in steps]
     for row in rows:
         speed = ends(row)[0]
@@ -345,8 +364,9 @@ def test_a_frontier_runs_from_the_cheapest_to_the_fastest(seed, fastcalc):
             continue  # edges are printed with three digits
         fast_enough = [each for each in rows if ends(each)[0] >= speed]
         cheapest = min(fast_enough, key=lambda each: each["usd_per_mtok_output"])["hardware"]
-        below = (chip for (chip, _), edge in zip(steps, edges, strict=True) if speed < edge)
-        assert cheapest == next(below, named.group(2))
+        below = (chips for (chips, _), edge in zip(steps, edges, strict=True) if speed < edge)
+        last = re.split(", | or ", named.group(2).replace(" (level in price)", ""))
+        assert cheapest in next(below, last)
 
 
 @pytest.mark.parametrize("seed", range(math.ceil(REQUESTS / 2)))
@@ -384,7 +404,7 @@ PUBLISHED = {model: "mxfp4" if model == "gpt-oss-120b" else "bf16" for model in 
 """Formats of weights in which models are published; all of their caches are of 16 bits."""
 TAKEN = (
     r"([\w,]+)\?? chips?(?: in (a|[\d,]+) nodes?)?"
-    r"(?:, ([\d,.]+) kW)?(?:, \$([\d,.]+)\?? a month)?"
+    r"(?:, ([\d,.]+) kW)?(?:, \$[\d,.]+/Mtok)?(?:, \$([\d,.]+)\?? a month)?"
 )
 PLANNED = re.compile(rf"([\w.-]+) {TAKEN} for ([\w.-]+), prompts of (.*)")
 NEXT = re.compile(
@@ -440,6 +460,10 @@ def check_plan(text, document, objective, prices):
     assert second.group(1) == row["hardware"]
     check_taken(*second.group(2, 3, 4, 5), row, objective)
     assert second.group(6) == number(row["cost"] / best["cost"])
+    scaled = {**row, COST: row["cost"]}, {**best, COST: best["cost"]}
+    is_level = holds_one(*scaled, "cost") or abs(math.log(row["cost"] / best["cost"])) < 0.0015
+    assert is_level == (", level by their 80 % intervals" in text)
+    assert is_level == (f"; level with {row['hardware']} (" in text)
     wins = WINS.search(text)
     is_changed = is_narrower(row) and not is_narrower(best)
     assert is_changed == (", in fewer bits: " in second.group())
@@ -482,6 +506,15 @@ def test_a_plan_is_the_least_of_all_that_keep_the_answers(seed, fastcalc):
         assert fastcalc(*request, flag, value).code == 0, (flag, value)
 
 
+@pytest.mark.usefixtures("without_regret")
+def test_a_plan_whose_next_chip_is_level_says_so_where_it_leads(fastcalc):
+    """64 H100 and 32 B200 cost within 2 % a month, with speeds that are 30 % unsure."""
+    request = ("--on", "h100-sxm,h200-sxm,b200", "--tpot", "40ms", "--rate", "40/s")
+    text = words(fastcalc("plan", "llama-3.1-70b", *request, columns=400).out)
+    assert re.search(r"^h100-sxm 64 chips .*; level with b200 \(32 chips in 4 nodes, \$", text)
+    assert "times the $, level by their 80 % intervals" in text
+
+
 POINT = r"([\w.-]+) on ([\d,]+) ([\w.-]+), ([\d.,]+) tokens/s for (?:its|each of) ([\w,]+) users?"
 FAST = re.compile(
     rf"{POINT}, to ([\d.,]+) \(([\d.,]+)x\): (?:"
@@ -493,7 +526,7 @@ FAST = re.compile(
 WAY = re.compile(
     r"on (?P<where>another machine|[\w.-]+) (?P<trick>[a-zA-Z ]+?)(?: \((?P<change>[^()]*)\))?"
     r"(?: for (?P<users>[\d,]+ users|one user))?"
-    r"(?: at (?P<cost>[\d.,]+) times the cost(?: \((?P<low>[\d.,]+) to (?P<high>[\d.,]+)\))?"
+    r"(?: at (?P<cost>[\d.,]+) times the cost(?: \((?P<low>[\d.,]+) to (?P<high>[\d.,]+)(?P<level>: level)?\))?"
     r"(?:, by (?:cloud prices|costs of ownership) of [\d.,]+ over [\d.,]+ \$ a chip-hour)?"
     r"|(?P<free>, which has no price))"
 )
@@ -567,7 +600,12 @@ def check_lead(said, kept, today):
     (now, now_low, now_high), (then, then_low, then_high) = ends(today), ends(lead)
     slower = ratio(now, then, now_low, then_high, now_high, then_low)
     scaled_up = [None if end is None else end * times / slower[0] for end in slower]
-    assert (said["low"], said["high"]) == printed(scaled_up)[1:]
+    if None in scaled_up:
+        assert said["low"] is None
+        return lead
+    told = [float(said[end].replace(",", "")) for end in ("low", "high")]
+    assert told == pytest.approx(scaled_up[1:], rel=0.051)
+    assert (said["level"] is not None) == (scaled_up[1] <= 1.0 <= scaled_up[2])
     return lead
 
 

@@ -291,6 +291,7 @@ def test_a_notebook_gets_the_headline_and_the_key_of_the_page():
     page, html = " ".join(str(table).split()), table._repr_html_()
     headline = html.partition("<caption>")[2].partition("</caption>")[0]
     assert page.startswith(headline)
+    assert " ".join(table.headline.split()) == headline
     assert "<p>key: largest batch: the most that these chips hold" in html
 
 

@@ -41,6 +41,7 @@ from fastcalc.search.sweep.blocks import solve_all
 from fastcalc.search.sweep.files import FORMATS, CSVSink, JSONSink, ParquetSink, Sink
 from fastcalc.search.sweep.grid import Grid
 
+_TABLE = "table"
 TERMINAL_ROWS = 200
 """Of a sweep that is written to no file: millions would run past."""
 
@@ -52,15 +53,15 @@ VARIED_KEYS = "engine tp pp ep dp weight_format kv_format prompt_tokens output_t
 
 def run(request: Sweep) -> None:
     """Evaluate every combination and write it."""
-    file, kind = request.out, readers.kind_of(request.format, request.out, FORMATS)
+    file, kind = request.out, _kind_of(request)
     notes: list[str] = []
     swept = combinations(request, notes)
     output.warn(notes)
     total, left_out = swept.points, swept.left_out
-    foresee(total, len(swept.grids), kind, file, is_meant=request.anyway)
-    if file is None and request.format is None and is_terminal():
-        _show(swept)
+    if kind == _TABLE:  # of a few points, whatever there are
+        _show(swept, file)
         return
+    foresee(total, len(swept.grids), kind, file, is_meant=request.anyway)
     with _sink(kind, file) as sink:
         unfit = fill(sink, swept, lambda points_done: _progress(points_done, total))
     lines = [f"{unfit:,} with fits false, for want of memory"] if unfit else []
@@ -68,6 +69,14 @@ def run(request: Sweep) -> None:
         count = many(sum(left_out.values()), "combination")
         lines.append(f"{count} left out: {_reasons(left_out)}")
     output.warn(["; ".join([many(total, "point"), *lines])] if lines else [])
+
+
+def _kind_of(request: Sweep) -> str:
+    """Return the format to write: a table if asked for, or on a terminal where nothing is."""
+    is_shown = request.out is None and request.format is None and is_terminal()
+    if is_shown or request.format == _TABLE:
+        return _TABLE
+    return readers.kind_of(request.format, request.out, (*FORMATS, _TABLE))
 
 
 def save(request: Sweep, file: Path) -> None:
@@ -211,8 +220,8 @@ def _axes(request: Sweep, notes: list[str]) -> Axes:
     )
 
 
-def _show(swept: Combinations) -> None:
-    """Write the first points as a table: a terminal has no room for every key of every point."""
+def _show(swept: Combinations, file: Path | None) -> None:
+    """Write the first points as a table: a screen has no room for every key of every point."""
     text, points = StringIO(), 0
     sink = JSONSink(text, {})
     for grid, columns in solve_all(swept.grids):
@@ -231,7 +240,7 @@ def _show(swept: Combinations) -> None:
     count = f"the first {len(rows):,} of {swept.points:,} points" if is_cut else ""
     where = f"{count or many(len(rows), 'point')}; {option('out', 'sweep.csv')} writes every key"
     shown = table([*pick(POINT_KEYS), *varied, *pick(ANSWER_KEYS)], rows, width)
-    output.write(render([shown, "", where], width), None)
+    output.write(render([shown, "", where], width), file)
 
 
 def _heading(key: str) -> tuple[str, str]:

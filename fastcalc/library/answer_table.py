@@ -89,6 +89,11 @@ class Table(Sequence[Record]):
         wordings = dict.fromkeys(map(as_arguments, sentences))
         return [note for note in wordings if not note.startswith("key: ")]
 
+    @property
+    def headline(self) -> str:
+        """The sentence that the page opens with, or why there is no answer."""
+        return self._headline_and_key()[0]
+
     @cached_property
     def keys(self) -> tuple[str, ...]:
         """Keys of the records, in order."""

@@ -7,12 +7,15 @@ from math import isnan
 import numpy as np
 
 from fastcalc.core.chip.formats_run import format_notes
+from fastcalc.core.ratios import Ranged
 from fastcalc.core.scenario import Outcome
+from fastcalc.formulas.types import floats
 from fastcalc.mentions import option
 from fastcalc.report import compare, factors, record_tables
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.fastmode import COLUMNS, MOST_SHOWN, factors_of, no_option_reaches, rows
 from fastcalc.report.headings import TableColumn, pick
+from fastcalc.report.headline_words import interval
 from fastcalc.report.numbers_as_text import counted, dollars, many, number, parameters
 from fastcalc.report.prices import other_prices, price_line, prices
 from fastcalc.report.records import Record
@@ -249,7 +252,7 @@ def _way(answer: Answer, option: Option) -> str:
         return f"{_called(record)}{how}, which has no price"
     phrase = f"{_called(record)}{how} at {dollars(cost)} times the cost"
     low, high = record["cost_multiple_low"], record["cost_multiple_high"]
-    phrase += "" if low is None else f" ({number(low, 2)} to {number(high, 2)})"
+    phrase += "" if low is None else f" ({interval(Ranged(*map(floats, (cost, low, high))))})"
     return phrase
 
 

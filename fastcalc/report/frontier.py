@@ -3,15 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from fastcalc.core.own_formats import is_narrowed
+from fastcalc.core.ratios import independent_ratio, is_level
 from fastcalc.core.scenario import Outcome
 from fastcalc.mentions import option
 from fastcalc.report import compare, overview, record_tables
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.headings import TableColumn, pick
+from fastcalc.report.headline import TableRow
 from fastcalc.report.numbers_as_text import counted, dollars, listed, number
 from fastcalc.report.prices import other_prices, price_line, prices
 from fastcalc.report.records import Record, compare_records
@@ -117,26 +120,60 @@ def verdict(points: Sequence[FrontierPoint]) -> str:
     slow, fast = points[0], points[-1]
     gives = "gives" if slow.outcome.placement.layout.chips == 1 else "give"
     model = slow.outcome.scenario.model.asked_name
-    sentence = f"{model}: {_named(slow)} {gives} each user {_offer(slow)} a million output tokens"
+    sentence = f"{model}: {_named(slow)} {gives} each user {_offer(slow)} per million output tokens"
     if len(points) == 1:
         return f"{sentence}, and nothing tried is faster or cheaper."
     sentence += f", {_named(fast)} {_offer(fast)}"
-    runs = [
-        (chip, list(chip_points))
-        for chip, chip_points in groupby(points, lambda point: point.outcome.scenario.hardware.id)
-    ]
-    if len(runs) == 1:
+    runs = _runs(points)
+    if len(runs) == 1 and len(runs[0].chips) == 1:
         return f"{sentence}."
+    if len(runs) == 1:
+        return f"{sentence}; between them {listed(runs[0].chips)} are level in price."
     if len(runs) > _MOST_RUNS:
-        return f"{sentence}; between them {listed(list(dict(runs)))} take turns."
+        chips = dict.fromkeys(chip for run in runs for chip in run.chips)
+        return f"{sentence}; between them {listed([*chips])} take turns."
     reach = [
-        f"{chip} to {number(edge(before, after))}" for (chip, before), (_, after) in pairwise(runs)
+        f"{_level(before)} to {number(edge(before.points, after.points))}"
+        for before, after in pairwise(runs)
     ]
-    return f"{sentence}; cheapest is {', '.join(reach)} tokens/s, {runs[-1][0]} beyond."
+    return f"{sentence}; cheapest is {', '.join(reach)} tokens/s, {_level(runs[-1])} beyond."
 
 
 _MOST_RUNS = 5
 """Chips in turn that a sentence names."""
+
+
+class _Run(NamedTuple):
+    """Chips in turn on the frontier, none of which is clearly cheaper than the next."""
+
+    chips: list[str]
+    points: list[FrontierPoint]
+
+
+def _runs(points: Sequence[FrontierPoint]) -> list[_Run]:
+    """Return the chips in turn; those are one run that offer a higher speed at a level price."""
+    runs: list[_Run] = []
+    for chip, group in groupby(points, lambda point: point.outcome.scenario.hardware.id):
+        members = list(group)
+        if runs and (chip in runs[-1].chips or _are_level(runs[-1].points[0], members[0])):
+            runs[-1].chips.extend([chip] * (chip not in runs[-1].chips))
+            runs[-1].points.extend(members)
+        else:
+            runs.append(_Run([chip], members))
+    return runs
+
+
+def _are_level(slow: FrontierPoint, fast: FrontierPoint) -> bool:
+    cheap, dear = (
+        TableRow(record, point.outcome).cost
+        for point in (slow, fast)
+        for record in frontier_records([point])
+    )
+    return bool(is_level(independent_ratio(over=dear, under=cheap)))
+
+
+def _level(run: _Run) -> str:
+    return run.chips[0] if len(run.chips) == 1 else f"{listed(run.chips, 'or')} (level in price)"
 
 
 def _named(point: FrontierPoint) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from math import isnan, lcm
 
-from fastcalc.core.ratios import Ranged
+from fastcalc.core.ratios import Ranged, is_level
 from fastcalc.core.scenario import Outcome
 from fastcalc.mentions import option
 from fastcalc.report.headline import Comparison, Headline, Statement, TableRow, headline
@@ -100,9 +100,19 @@ def times(ratio: Ranged, unit: str = "times") -> str:
     >>> times(Ranged(19.04, 11.2, 32.9), "times as much"), times(Ranged(1.2, nan, nan))
     ('19 times as much (11 to 33)', '1.2 times (range undetermined)')
     """
-    expected, low, high = map(float, ratio)
-    within = "range undetermined" if isnan(low) else f"{_near_one(low)} to {_near_one(high)}"
-    return f"{number(expected, 2)} {unit} ({within})"
+    return f"{number(float(ratio.expected), 2)} {unit} ({interval(ratio)})"
+
+
+def interval(ratio: Ranged) -> str:
+    """Return the 80 % interval of a ratio, and whether it tells nothing apart.
+
+    >>> interval(Ranged(0.57, 0.324, 1.02)), interval(Ranged(1.5, 1.04, 2.3))
+    ('0.32 to 1.02: level', '1.04 to 2.3')
+    """
+    low, high = map(float, ratio[1:])
+    if isnan(low):
+        return "range undetermined"
+    return f"{_near_one(low)} to {_near_one(high)}{': level' * bool(is_level(ratio))}"
 
 
 def _near_one(value: float) -> str:

@@ -8,6 +8,7 @@ from fastcalc.catalogue.schema.hardware import Terms
 from fastcalc.core.defaults_used import power_notes
 from fastcalc.core.load import SHARES
 from fastcalc.core.own_formats import own_formats
+from fastcalc.core.ratios import Ranged, independent_ratio, is_level
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.mentions import option
 from fastcalc.report.numbers_as_text import dollars, many, number, size
@@ -214,7 +215,22 @@ def times_the_cost(decision: Decision, plan: Plan) -> str:
     """
     if decision.service.is_fleet:
         return f"carries {number(plan.requests)} requests/s"
-    return f"{number(plan.cost / decision.plans[0].cost)} times the {_unit(decision.service)}"
+    times = f"{number(plan.cost / decision.plans[0].cost)} times the {_unit(decision.service)}"
+    return times + ", level by their 80 % intervals" * is_level_with_best(decision, plan)
+
+
+def is_level_with_best(decision: Decision, plan: Plan) -> bool:
+    """Whether the ranges of speeds leave open which of a plan and the best takes less.
+
+    As many chips are needed as each is slower, as far as the speed of a user goes.
+    """
+    cheapest, other = (_ranged_cost(one) for one in (decision.plans[0], plan))
+    return bool(is_level(independent_ratio(over=other, under=cheapest))[0])
+
+
+def _ranged_cost(plan: Plan) -> Ranged:
+    speed, low, high = plan.replica.estimate.ranged_speed
+    return Ranged(plan.cost * speed / speed, plan.cost * speed / high, plan.cost * speed / low)
 
 
 def in_fewer_bits(taken: Iterable[tuple[Decision, Plan]]) -> str:

@@ -21,6 +21,7 @@ from fastcalc.report.plan_notes import (
     cut,
     first_notes,
     in_fewer_bits,
+    is_level_with_best,
     reported,
     times_the_cost,
 )
@@ -147,6 +148,10 @@ def _title(decision: Decision, request: str) -> Title:
     chosen = decision.plans[0]
     answer = f"{chips_and_price(chosen, decision.service)} for {request}"
     answer += in_fewer_bits([(decision, chosen)])
+    second = decision.runner_up
+    if second is not None and not decision.service.is_fleet:
+        name = f"{second.scenario.hardware.id} ({chips_and_price(second, decision.service)})"
+        answer += f"; level with {name}" * is_level_with_best(decision, second)
     if decision.service.rate is not None:
         answer += cheaper_api(decision.service, decision.service.rate, chosen.usd_per_month)
     if decision.expected is not None:

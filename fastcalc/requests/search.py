@@ -56,7 +56,8 @@ class OutputOfPoints(groups.OutputFile):
     """Output."""
 
     format: Annotated[
-        str | None, flag("csv|json|parquet", f"By the ending of {option('out')} if left.")
+        str | None,
+        flag("table|csv|json|parquet", f"By the ending of {option('out')}; table on a terminal."),
     ] = None
     anyway: Annotated[bool, flag(None, "Even beyond 10 minutes or what is free on the disk.")] = (
         False
