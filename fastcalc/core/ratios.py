@@ -35,7 +35,8 @@ def independent_ratio(*, over: Ranged, under: Ranged) -> Ranged:
 def is_level(ratio: Ranged) -> Bools:
     """Whether a ratio names no winner: its 80 % interval holds 1, or both print the same number.
 
-    Without an interval, as of hardware bounds, only the same number is level.
+    An end that prints as 1.00 is 1. Without an interval, as of hardware bounds, only the same
+    number is level.
 
     >>> import numpy as np
     >>> [
@@ -45,9 +46,12 @@ def is_level(ratio: Ranged) -> Bools:
     [True, False, False, True]
     """
     expected, low, high = map(np.asarray, ratio)
-    holds_one = (low <= 1.0) & (high >= 1.0)
+    holds_one = (low < _ONE) & (high > 1.0 / _ONE)
     return np.asarray(holds_one | (np.abs(np.log(expected)) < _SAME))
 
+
+_ONE = 1.005
+"""From which in three digits a number is more than 1. [1]"""
 
 _SAME = 0.0015
 """Logarithm of a ratio below which two numbers of three digits may print the same. [1]"""

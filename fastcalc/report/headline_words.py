@@ -31,8 +31,8 @@ def speed(stated: Headline) -> str:
     counts = {row.chips for row in (*fastest.leaders[:_MOST_NAMED], *_others(fastest))}
     hint = ""
     if len(counts) > 1 and not stated.is_sized:
-        hint = f" Equal numbers of chips: {option('chips', f'{_equal_count(counts)}')}."
-    return f"{_fastest(fastest)}.{hint}"
+        hint = f" ({option('chips', f'{_equal_count(counts)}')}: equal numbers of chips)"
+    return f"{_fastest(fastest)}{hint}."
 
 
 def _equal_count(counts: Iterable[int]) -> int:
@@ -97,7 +97,8 @@ def _in_short(statement: Statement | None) -> str:
 def times(ratio: Ranged, unit: str = "times") -> str:
     """Return a ratio of two predictions with its 80 % interval.
 
-    >>> times(Ranged(19.04, 11.2, 32.9), "times as much"), times(Ranged(1.2, nan, nan))
+    >>> none = float("nan")
+    >>> times(Ranged(19.04, 11.2, 32.9), "times as much"), times(Ranged(1.2, none, none))
     ('19 times as much (11 to 33)', '1.2 times (range undetermined)')
     """
     return f"{number(float(ratio.expected), 2)} {unit} ({interval(ratio)})"
