@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
+from math import ceil
 
 import numpy as np
 import pytest
@@ -18,9 +19,11 @@ from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.report.chart import parts
 from fastcalc.report.console import render
+from fastcalc.search.sensitivity.answers import BatchFigure, MovedFigure
+from fastcalc.search.sensitivity.crossing import nearest
 from fastcalc.search.sensitivity.effects import effects
 from fastcalc.search.sensitivity.levers import levers, with_layout
-from fastcalc.search.sensitivity.targets import Target, goal
+from fastcalc.search.sensitivity.targets import Target, _better, _good_end, goals
 from tests import strategies
 from tests.helpers import outcome, run_once, words
 from tests.test_each_number import multiplied
@@ -97,7 +100,7 @@ def test_elasticities_are_difference_quotients(solved):
 def test_what_a_number_alone_would_have_to_be_is_the_first_of_a_scan(solved, faster):
     scenario = with_layout(solved)
     now = float(solve(scenario).estimate.speed[0])
-    reached = goal(solved, 0, Target("speed", now * faster))
+    reached = goals(solved, Target("speed", now * faster))[0]
     for answer in reached.alone:
         lever = answer.lever
         if lever.is_choice or lever.number.is_default:
@@ -121,7 +124,7 @@ def test_what_a_number_alone_would_have_to_be_is_the_first_of_a_scan(solved, fas
 def test_no_two_numbers_change_less_than_the_pair():
     """Every pair of what moves the speed, each a little less than the factor of the pair better."""
     solved = outcome("llama-3.1-8b", "h100-sxm")
-    reached = goal(solved, 0, Target("speed", 400.0))
+    reached = goals(solved, Target("speed", 400.0))[0]
     least = {lever.number.path for lever in reached.pair.levers}
     assert least == {"memory.HBM3.bandwidth", "parameters.decode_layer_floor"}
     raised = {"memory.HBM3.bandwidth": 1, "peak.bf16": 1, "cores": 1}
@@ -297,3 +300,49 @@ def test_every_number_of_a_file_is_found_and_can_be_replaced():
     layers = next(number for number in entry_numbers(model) if number.path == "blocks[0].count")
     assert (layers.value, layers.kind) == (32, "layers")
     assert with_value(model, layers.place, 16).blocks[0].count == 16
+
+
+def test_more_batches_than_anyone_reads_are_refused(fastcalc):
+    ran = fastcalc("sensitivity", "llama-3.1-8b", "--on", "h100-sxm", "--batch", "1..100+1")
+    assert (ran.code, ran.out) == (2, "")
+    assert "--batch names 100 batches" in ran.err
+
+
+@pytest.mark.parametrize("now", [1e-6, 3.0, 1e9])
+@pytest.mark.parametrize("needed", [1.5, 1e3, 1e12])
+def test_a_value_is_found_in_few_steps(now, needed):
+    """A time of 1 s and a work over a rate: by hand the rate is work / (time wanted - 1)."""
+    asked = []
+
+    def surplus(rate):
+        asked.append(rate)
+        return 1.0 - (1.0 + now * needed / rate) / 2.0  # two seconds are wanted
+
+    assert nearest(surplus, 1e30, now) == pytest.approx(now * needed, rel=2e-6)
+    assert surplus(nearest(surplus, 1e30, now)) >= 0.0
+    assert len(asked) < 20
+
+
+@pytest.mark.parametrize("at", [2.5, 700.0])
+def test_a_step_is_found_as_well(at):
+    """A whole number, or a latency: what jumps has no chord to follow."""
+    assert nearest(lambda v: 1.0 if v >= at else -5.0, 1e6, 1.0) == pytest.approx(at, rel=2e-6)
+    assert nearest(lambda v: 1.0 if v <= at else -5.0, 1e-6, 1e6) == pytest.approx(at, rel=2e-6)
+    assert nearest(lambda v: v - at, 1e6, 1.0, is_whole=True) == ceil(at)
+
+
+def test_the_least_pair_is_that_of_all_pairs(catalogue):
+    """Every pair tried one by one, on a chip that misses a target of twice its speed."""
+    solved = outcome("llama-3.1-8b", "h100-sxm", engine="vllm")
+    target = Target("speed", 2.0 * float(solved.estimate.speed[0]))
+    figures = BatchFigure(MovedFigure(with_layout(solved), "speed"), 0)
+    found = goals(solved, target)[0].pair
+    ends = {
+        lever: end
+        for lever in levers(figures.scenario)
+        if not lever.is_choice and (end := _good_end(figures, lever, target)) is not None
+    }
+    assert found is not None
+    for pair in combinations(ends, 2):
+        moved = {lever: _better(lever, ends[lever], found.factor * 0.999) for lever in pair}
+        assert not target.reached(figures.at(moved))

@@ -15,8 +15,13 @@ from fastcalc.requests.evaluation import Compare
 from fastcalc.requests.readers import as_text
 from fastcalc.requests.search import Sensitivity
 from fastcalc.requests.targets import target
+from fastcalc.search.sensitivity.answers import MovedFigure
 from fastcalc.search.sensitivity.effects import effects
-from fastcalc.search.sensitivity.targets import Goal, goal
+from fastcalc.search.sensitivity.levers import with_layout
+from fastcalc.search.sensitivity.targets import Goal
+from fastcalc.search.sensitivity.targets import goals as goals_of
+
+_MOST_BATCHES = 12
 
 
 def run(request: Sensitivity) -> CommandAnswer:
@@ -36,9 +41,10 @@ def run(request: Sensitivity) -> CommandAnswer:
     rows: list[moved_numbers.MovedNumber] = []
     goals: list[Goal] = []
     for outcome in outcomes:
-        places = [place for place, fits in enumerate(outcome.estimate.fits) if fits]
-        reached = {place: goal(outcome, place, aim) for place in places} if aim else {}
-        rows += moved_numbers.rows_of(outcome, effects(outcome), reached)
+        speeds = MovedFigure(with_layout(outcome), "speed")
+        shared = speeds if aim and aim.figure == speeds.figure else None
+        reached = goals_of(outcome, aim, shared) if aim else {}
+        rows += moved_numbers.rows_of(outcome, effects(outcome, speeds), reached)
         goals += reached.values()
 
     def page(screen: Screen) -> list[Part]:
@@ -86,4 +92,11 @@ def _outcomes(request: Sensitivity, notes: list[str]) -> list[Outcome]:
             "one"
         )
     comparison = Compare.sharing(request, models=[request.model])
-    return [solve(scenario) for scenario in scenarios(comparison, notes)]
+    asked = scenarios(comparison, notes)
+    batches = max(len(scenario.batches) for scenario in asked)
+    if batches > _MOST_BATCHES:
+        raise InputError(
+            f"{option('batch')} names {batches:,} batches, and every number is moved at each of "
+            f"them: name {_MOST_BATCHES} at most, such as 1..1024x2"
+        )
+    return [solve(scenario) for scenario in asked]

@@ -1,7 +1,7 @@
 """What a scenario answers: the figures that a number may move, at every batch."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 
 import numpy as np
@@ -34,7 +34,7 @@ class Answers:
         return Answers(*(getattr(self, figure) / getattr(base, figure) for figure in FIGURES))
 
 
-FIGURES = tuple(field.name for field in fields(Answers))
+FIGURES = tuple(each.name for each in fields(Answers))
 
 
 def answers_of(outcome: Outcome) -> Answers:
@@ -69,11 +69,46 @@ def moved_answers(scenario: Scenario, lever: Lever, value: float) -> Answers | N
         return None
 
 
-def moved_figure(scenario: Scenario, moves: dict[Lever, float], figure: str) -> Floats:
-    """Return one figure with other values of some numbers; nan if no file can hold them."""
-    try:
-        for lever, value in moves.items():
-            scenario = lever.moved(scenario, value)
-        return figure_of(solve(scenario), figure)
-    except InputError:
-        return np.full(len(scenario.batches), np.nan)
+@dataclass(frozen=True, eq=False)
+class MovedFigure:
+    """One figure of a scenario, at other values of its numbers; each is computed once."""
+
+    scenario: Scenario
+    figure: str
+    known: dict[frozenset[tuple[Lever, float]], Floats] = field(default_factory=dict)
+
+    def at(self, moves: Mapping[Lever, float]) -> Floats:
+        """Return the figure at every batch; nan if no file can hold the values."""
+        moved = frozenset(
+            (lever, value) for lever, value in moves.items() if value != lever.number.value
+        )
+        if moved not in self.known:
+            self.known[moved] = self._computed(dict(moved))
+        return self.known[moved]
+
+    def _computed(self, moves: Mapping[Lever, float]) -> Floats:
+        scenario = self.scenario
+        try:
+            for lever, value in moves.items():
+                scenario = lever.moved(scenario, value)
+            return figure_of(solve(scenario), self.figure)
+        except InputError:
+            return np.full(len(scenario.batches), np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class BatchFigure:
+    """A figure of one of a scenario's batches."""
+
+    of_all: MovedFigure
+    place: int
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario with this batch alone."""
+        every = self.of_all.scenario
+        return replace(every, batches=(every.batches[self.place],))
+
+    def at(self, moves: Mapping[Lever, float]) -> float:
+        """Return the figure at this batch; nan if no file can hold the values."""
+        return float(self.of_all.at(moves)[self.place])

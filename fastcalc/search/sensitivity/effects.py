@@ -1,8 +1,8 @@
 """What a little more of each number buys, where more buys nothing, and the most that it can buy."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from math import ceil, exp, floor, isfinite, log, nan
+from math import exp, inf, log, nan
 
 import numpy as np
 
@@ -11,10 +11,11 @@ from fastcalc.formulas.types import Floats
 from fastcalc.search.sensitivity.answers import (
     FIGURES,
     Answers,
+    MovedFigure,
     answers_of,
     moved_answers,
-    moved_figure,
 )
+from fastcalc.search.sensitivity.crossing import nearest
 from fastcalc.search.sensitivity.levers import Lever, levers, with_layout
 
 MORE = 1.1
@@ -70,18 +71,22 @@ class Effect:
         return is_moved or bool(np.isfinite(self.enough).any())
 
 
-def effects(outcome: Outcome) -> list[Effect]:
+def effects(outcome: Outcome, speeds: MovedFigure | None = None) -> list[Effect]:
     """Return what each number of an outcome's files does on the layout that it has.
 
     Those that a file with any other value would be refused for are left out.
+
+    speeds : of that layout, where somebody else asks for them as well
     """
-    scenario = with_layout(outcome)
+    speeds = speeds or MovedFigure(with_layout(outcome), "speed")
+    scenario = speeds.scenario
     base = answers_of(solve(scenario))
-    measured = (_effect(scenario, base, lever) for lever in levers(scenario))
+    measured = (_effect(speeds, base, lever) for lever in levers(scenario))
     return [effect for effect in measured if effect is not None]
 
 
-def _effect(scenario: Scenario, base: Answers, lever: Lever) -> Effect | None:
+def _effect(speeds: MovedFigure, base: Answers, lever: Lever) -> Effect | None:
+    scenario = speeds.scenario
     raised, lowered = (_step(scenario, base, lever, factor) for factor in (MORE, 1.0 / MORE))
     over_step = _nothing(scenario)
     if raised.value is not None:
@@ -91,7 +96,7 @@ def _effect(scenario: Scenario, base: Answers, lever: Lever) -> Effect | None:
         effect = Effect(lever, over_step, raised, lowered, void, void)
         return None if raised.value is None else effect
     slope = replace(_local_slope(scenario, base, lever), largest_batch=over_step.largest_batch)
-    reach, enough = _ends(scenario, base.speed, lever)
+    reach, enough = _ends(speeds, base.speed, lever)
     return Effect(lever, slope, raised, lowered, reach, enough)
 
 
@@ -145,9 +150,9 @@ def ends_of(lever: Lever) -> tuple[float, float]:
     return (0.0 if limit.zero else limit.minimum), limit.maximum
 
 
-def _ends(scenario: Scenario, speed: Floats, lever: Lever) -> tuple[Floats, Floats]:
+def _ends(moved: MovedFigure, speed: Floats, lever: Lever) -> tuple[Floats, Floats]:
     """Return the most that a number can make of the speed, and the value from which on it has."""
-    speeds = [moved_figure(scenario, {lever: end}, "speed") for end in ends_of(lever)]
+    speeds = [moved.at({lever: end}) for end in ends_of(lever)]
     low, high = (np.where(np.isnan(end), 0.0, end) for end in speeds)
     is_raised = high >= low
     fastest = np.maximum(np.maximum(low, high), speed)
@@ -156,53 +161,18 @@ def _ends(scenario: Scenario, speed: Floats, lever: Lever) -> tuple[Floats, Floa
         limits = ends_of(lever) if is_raised[place] else ends_of(lever)[::-1]
         slowest = (low if is_raised[place] else high)[place]
         if not lever.is_choice and slowest < NEARLY * fastest[place]:
-            enough[place] = _enough(scenario, lever, place, limits, NEARLY * fastest[place])
+            enough[place] = _enough(moved, lever, place, limits, NEARLY * fastest[place])
     return fastest / speed, enough
 
 
 def _enough(
-    scenario: Scenario, lever: Lever, place: int, limits: tuple[float, float], speed: float
+    moved: MovedFigure, lever: Lever, place: int, limits: tuple[float, float], speed: float
 ) -> float:
     """Return the value nearest to the first limit that reaches a speed at a batch."""
 
-    def reaches(value: float) -> bool:
-        return bool(moved_figure(scenario, {lever: value}, "speed")[place] >= speed)
+    def surplus(value: float) -> float:
+        at_value = moved.at({lever: value})[place]
+        return float(1.0 - speed / at_value) if at_value > 0.0 else -inf
 
     is_whole = lever.number.limit.is_whole
-    return nearest(reaches, limits[1], limits[0], is_whole=is_whole, within=1e-4)
-
-
-def nearest(
-    reaches: Callable[[float], bool],
-    good: float,
-    bad: float,
-    *,
-    is_whole: bool = False,
-    within: float = 1e-6,
-) -> float:
-    """Return the value nearest to a bad one that still reaches what a good one does, in logarithms.
-
-    Beyond the smallest positive value is 0.
-
-    within : ratio to which it is found, less 1 [1]
-
-    Examples
-    --------
-    >>> round(nearest(lambda value: value >= 7.0, 100.0, 1.0), 4)
-    7.0
-    >>> nearest(lambda value: value >= 7.2, 100.0, 1.0, is_whole=True)
-    8.0
-    """
-    low, high = (log(max(value, _SMALLEST)) for value in (bad, good))
-    if good == 0.0 and not reaches(_SMALLEST):
-        return 0.0
-    while abs(high - low) > within:
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if reaches(exp(middle)) else (middle, high)
-    if not is_whole:
-        return exp(high)
-    rounded = float(ceil(exp(high) - 1e-6) if good > bad else floor(exp(high) + 1e-6))
-    return rounded if isfinite(rounded) else nan
-
-
-_SMALLEST = 1e-12
+    return nearest(surplus, limits[1], limits[0], is_whole=is_whole)

@@ -1,0 +1,62 @@
+"""Where a figure reaches a value, between one number that is good and one that is not."""
+
+from collections.abc import Callable
+from math import ceil, exp, floor, isfinite, log, nan
+
+_SMALLEST = 1e-12
+_WITHIN = 1e-6
+"""Logarithm to which a value is found. [1]"""
+_CHORDS = 2
+"""Chords in a row that may leave more than half of what is between the ends. [1]"""
+
+
+def nearest(
+    surplus: Callable[[float], float], good: float, bad: float, *, is_whole: bool = False
+) -> float:
+    """Return the value nearest to a bad one that still reaches what a good one does, in logarithms.
+
+    Beyond the smallest positive value is 0. Times fall as a rate rises and rise with a latency, so
+    chords are drawn over 1 / value, or over the value; where they gain little, the rest is halved.
+
+    surplus : share of the time left over, or of the money: from 0 where a value reaches it [1]
+
+    Examples
+    --------
+    >>> round(nearest(lambda value: 1.0 - 7.0 / value, 100.0, 1.0), 4)
+    7.0
+    >>> nearest(lambda value: 1.0 - 7.2 / value, 100.0, 1.0, is_whole=True)
+    8.0
+    """
+    if good == 0.0 and surplus(_SMALLEST) < 0.0:
+        return 0.0
+    low, high = (log(max(value, _SMALLEST)) for value in (bad, good))
+    below, above = surplus(max(bad, _SMALLEST)), surplus(max(good, _SMALLEST))
+    chords, wide = 0, abs(high - low)
+    while abs(high - low) > _WITHIN:
+        if abs(high - low) <= wide / 2.0:
+            chords, wide = 0, abs(high - low)
+        is_chord = chords < _CHORDS and isfinite(above - below)
+        middle = _chord(low, high, below, above) if is_chord else (low + high) / 2.0
+        chords = chords + 1 if is_chord else 0
+        reached = surplus(exp(middle))
+        if reached >= 0.0:
+            high, above = middle, reached
+        else:
+            low, below = middle, reached
+    if not is_whole:
+        return exp(high)
+    rounded = float(ceil(exp(high) - 1e-6) if good > bad else floor(exp(high) + 1e-6))
+    if not isfinite(rounded):
+        return nan
+    nearer = rounded - 1.0 if good > bad else rounded + 1.0
+    return nearer if surplus(nearer) >= 0.0 else rounded
+
+
+def _chord(low: float, high: float, below: float, above: float) -> float:
+    """Return where the chord between two ends is 0, a little off the ends themselves."""
+    sign = -1.0 if high > low else 1.0
+    share = above / (above - below) if above > below else 0.5
+    at_low, at_high = exp(sign * (low - high)), 1.0  # over that of the good end
+    zero = high + sign * log(at_high + share * (at_low - at_high))
+    first, last = sorted((low, high))
+    return min(max(zero, first + 0.9 * _WITHIN), last - 0.9 * _WITHIN)
