@@ -68,7 +68,7 @@ def questions() -> list[list[Option]]:
     best = defaultdict[tuple[object, ...], dict[str, Option]](dict)
     for batch in gather(believed, Deployments(catalogue))[0]:
         chip, chips = batch.deployment.hardware, batch.placement.layout.chips
-        price = chip.price.cloud if chip.price else None
+        price = chip.price.rent if chip.price else None
         for prediction in left_out.applied(predictions_of(rows_of([batch]))):
             point, low = prediction.point, prediction.low
             if prediction.phase != "served" or price is None or low is None or point.is_time:

@@ -57,7 +57,8 @@ nobody has published it, or nobody has entered it. Every number with its source:
 CHIPS = """## {count} chips
 
 Rates are dense, links are one direction of one chip, with the number of chips in a domain; power is
-of one chip; a price is what a cloud asks for a chip-hour, with the date of its source.
+of one chip; a price is that of a chip-hour, with the date and the terms of its source: on-demand
+where a cloud lists it so, and `?` where it is not or its source is of low confidence.
 """
 ACCURACY = """# Accuracy
 
@@ -157,7 +158,7 @@ def catalogue() -> str:
             CHIPS.format(count=len(chips)),
             to_markdown(
                 ["chip", "memory", "bandwidth", "16 bit", "8 bit", "4 bit", "link", "domain",
-                 "power", "$/h", "of"],
+                 "power", "$/h", "of", "terms"],
                 map(_unbroken, map(_chip, chips)),
             ),
             _gaps(chips.records),
@@ -194,8 +195,9 @@ def _chip(one: Any) -> list[str]:
         _or_gap(one["scale_up_bandwidth_bytes_per_s"], "B/s"),
         GAP if domain is None else f"{domain:,}",
         _or_gap(one["power_chip_w"], "W"),
-        GAP if price is None else f"{price:.2f}",
+        GAP if price is None else f"{price:.2f}{'?' * one['price_is_uncertain']}",
         one["price_cloud_date"] or GAP,
+        one["price_terms"] or GAP,
     ]
 
 

@@ -90,7 +90,7 @@ def _ratio(
 def _rent(book: Book, chip: str) -> str:
     """Return the two prices of a chip with the date of its rent."""
     entry = book.catalogue.hardware(chip)
-    rent, bought = entry.price.cloud, entry.price.purchase
+    rent, bought = entry.price.rent, entry.price.purchase
     assert rent is not None, f"{chip} has a rent"
     assert bought is not None, f"{chip} has a purchase price"
     return f"{chip} {dollars(rent.si)} $/h ({rent.date}) or {bought.si:,.0f} $ to buy"

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +36,7 @@ from fastcalc.report.break_evens import digits
 from fastcalc.report.chart import plot
 from fastcalc.report.charts.drawing import Panel, Series, axes
 from fastcalc.report.fastmode import factors_of
+from fastcalc.report.frontier import name_of, runs_of
 from fastcalc.report.numbers_as_text import dollars, listed, number
 from fastcalc.report.record_tables import heading
 from fastcalc.search import frontier
@@ -106,16 +107,13 @@ def picture(book: Book) -> Words:
 
 def cheapest_by_speed(points: Sequence[FrontierPoint]) -> str:
     """Say up to which speed each chip is the cheapest, as ``fastcalc frontier`` does."""
-    runs = [
-        (chip, list(each))
-        for chip, each in groupby(points, key=lambda one: one.outcome.scenario.hardware.id)
-    ]
+    runs = runs_of(points)
     turns = [
-        f"{chip} up to {number(edge(before, after))} tokens/s"
-        for (chip, before), (_, after) in pairwise(runs)
+        f"{name_of(before)} up to {number(edge(before.points, after.points))} tokens/s"
+        for before, after in pairwise(runs)
     ]
-    (last, fastest) = runs[-1]
-    return ", ".join([*turns, f"{last} up to {number(fastest[-1].speed)} tokens/s"])
+    last = f"{name_of(runs[-1])} up to {number(runs[-1].points[-1].speed)} tokens/s"
+    return ", ".join([*turns, last])
 
 
 def smaller_batch(book: Book) -> Words:

@@ -9,13 +9,14 @@ from fastcalc.catalogue.schema import Engine, Hardware, Memory, Model, Quantity
 from fastcalc.catalogue.schema.hardware import RateFormat
 from fastcalc.core.chip.machine_class import ENGINES
 from fastcalc.core.model.workload import Workload, checkpoint_parameters, workload
+from fastcalc.core.pricing import Pricing
 from fastcalc.formulas.roofline import critical_batch
 from fastcalc.mentions import command, flag
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, TextTable, Title
 from fastcalc.report.headings import TableColumn
 from fastcalc.report.numbers_as_text import number, parameters, prefixed, size
-from fastcalc.report.record_tables import numbers, words
+from fastcalc.report.record_tables import marked, numbers, words
 from fastcalc.report.records import Record, plain, plainly
 
 _PREFILL_TOKENS = 1000.0
@@ -89,11 +90,21 @@ def hardware_record(chip: Hardware) -> Record:
                 **{name: getattr(offer, name) for name in ("provider", "terms", "region")},
                 "usd_per_h": plain(offer.price.si),
                 "date": offer.price.date,
+                "commitment_months": offer.commitment_months,
+                "confidence": offer.price.confidence,
             }
             for offer in chip.price.offers
         ],
         "ranks": _at(chip, "ranks"),
+        "price_terms": Pricing().quote(chip).terms,
+        "price_is_uncertain": Pricing().quote(chip).is_uncertain,
     }
+
+
+def _rent(chip: Hardware) -> str:
+    """The price of a chip-hour where no terms are named, marked where it is uncertain."""
+    quote = Pricing().quote(chip)
+    return marked(number(quote.usd_per_hour), is_unsure=quote.is_uncertain)
 
 
 def model_record(model: Model, weights: str | None = None, kv: str | None = None) -> Record:
@@ -170,7 +181,7 @@ LISTED: dict[str, tuple[TableColumn, ...]] = {
             ),
             8,
         ),
-        numbers("$/h", lambda chip: number(_at(chip, "price.rent"))),
+        numbers("$/h", _rent),
     ),
     "models": (
         words("id", lambda work: work.model.id),
@@ -205,7 +216,8 @@ def list_parts(entries: Sequence[Any], kind: str, width: int, next_command: str)
     # Twenty-four characters of words that may wrap are enough to plan with.
     table = record_tables.table(*listed(kind, entries), width, {"fitted on": 24})
     count = f"{len(entries)} {kind if len(entries) > 1 or kind == 'hardware' else kind[:-1]}"
-    return [table, "", count, Notes(cautions(entries), next_command)]
+    remarks = [*record_tables.key_of_mark(table), *cautions(entries)]
+    return [table, "", count, Notes(remarks, next_command)]
 
 
 def cautions(entries: Iterable[Any]) -> list[str]:

@@ -124,7 +124,7 @@ def verdict(points: Sequence[FrontierPoint]) -> str:
     if len(points) == 1:
         return f"{sentence}, and nothing tried is faster or cheaper."
     sentence += f", {_named(fast)} {_offer(fast)}"
-    runs = _runs(points)
+    runs = runs_of(points)
     if len(runs) == 1 and len(runs[0].chips) == 1:
         return f"{sentence}."
     if len(runs) == 1:
@@ -133,10 +133,10 @@ def verdict(points: Sequence[FrontierPoint]) -> str:
         chips = dict.fromkeys(chip for run in runs for chip in run.chips)
         return f"{sentence}; between them {listed([*chips])} take turns."
     reach = [
-        f"{_level(before)} to {number(edge(before.points, after.points))}"
+        f"{name_of(before)} to {number(edge(before.points, after.points))}"
         for before, after in pairwise(runs)
     ]
-    return f"{sentence}; cheapest is {', '.join(reach)} tokens/s, {_level(runs[-1])} beyond."
+    return f"{sentence}; cheapest is {', '.join(reach)} tokens/s, {name_of(runs[-1])} beyond."
 
 
 _MOST_RUNS = 5
@@ -150,7 +150,7 @@ class _Run(NamedTuple):
     points: list[FrontierPoint]
 
 
-def _runs(points: Sequence[FrontierPoint]) -> list[_Run]:
+def runs_of(points: Sequence[FrontierPoint]) -> list[_Run]:
     """Return the chips in turn; those are one run that offer a higher speed at a level price."""
     runs: list[_Run] = []
     for chip, group in groupby(points, lambda point: point.outcome.scenario.hardware.id):
@@ -172,7 +172,8 @@ def _are_level(slow: FrontierPoint, fast: FrontierPoint) -> bool:
     return bool(is_level(independent_ratio(over=dear, under=cheap)))
 
 
-def _level(run: _Run) -> str:
+def name_of(run: _Run) -> str:
+    """Name the chips of a run, several as level in price."""
     return run.chips[0] if len(run.chips) == 1 else f"{listed(run.chips, 'or')} (level in price)"
 
 

@@ -290,8 +290,8 @@ class FindPlans(
 
     Over chips, formats, layouts, batches, prompts inside or apart; and why the others lose. With
     chips that you own, what they carry, and what to rent on top; without a rate, the most that
-    chips, a budget or a power carry. Exits with 1 if there is none, and says which limit to relax
-    to what.
+    chips, a budget or a power carry. Chips that only marketplaces of single owners rent are left
+    out unless they are named. Exits with 1 if there is none, and says which limit to relax to what.
     """
 
     examples = (
