@@ -14,7 +14,9 @@ from fastcalc.evidence.diagnosis.diagnose import diagnose
 from fastcalc.evidence.diagnosis.terms import COMPUTE, HOST, LINKS, TERMS
 from fastcalc.evidence.point import COLUMNS
 from fastcalc.formulas.naming_causes import disagreement, log_likelihood, log_mean, posterior
-from fastcalc.report.diagnosis_page import chart
+from fastcalc.report.console import Screen, render
+from fastcalc.report.diagnosis import verdict
+from fastcalc.report.diagnosis_page import _unnamed, chart
 from fastcalc.written import csv_cell
 from tests.helpers import every, run
 
@@ -204,3 +206,54 @@ def test_the_library_and_the_command_line_say_the_same(tmp_path, capsys, monkeyp
     )
     cause = document["records"][0]
     assert 0.85 * cause["slower_low"] < eager / usual < 1.15 * cause["slower_high"]
+
+
+@every("case", [SMALL, LARGE])
+def test_what_to_measure_next_was_not_measured(case):
+    """Whatever is slower: no row that is given, nor another rate of its run, is asked for again."""
+    for fault in FAULTS.values():
+        points = measured(case, fault)
+        further = diagnose(points, ENTRIES).further
+        if further is None:
+            continue
+        asked = further.point
+        for given in points:
+            is_of_prompts = given.metric == "ttft_s"
+            assert (is_of_prompts, given.concurrency, given.prompt, given.tp) != (
+                asked.metric == "ttft_s",
+                asked.concurrency,
+                asked.prompt,
+                asked.tp,
+            )
+
+
+def test_what_is_named_is_not_called_unnamed():
+    """Lower clocks slow products and reads; of bandwidth, what is left is that it is alone."""
+    noise = np.exp(0.05 * np.random.default_rng(0).normal(size=len(LARGE.points)))
+    diagnosis = diagnose(measured(LARGE, FAULTS["power cap"], noise), ENTRIES)
+    assert "compute and memory" in verdict(diagnosis)
+    assert "memory bandwidth alone" in _unnamed(diagnosis)
+    other = diagnose(measured(LARGE, FAULTS["eager"]), ENTRIES)
+    assert "memory bandwidth " in _unnamed(other)
+    assert "alone" not in _unnamed(other)
+
+
+def test_times_have_a_unit(tmp_path):
+    """Half a second to the first token, by the file: 500 ms, next to its name."""
+    first = replace(SMALL.points[4], value=0.5)
+    assert first.metric == "ttft_s"
+    path = file_of([*measured(SMALL)[:4], first], tmp_path)
+    text = render(fastcalc.diagnose(path)._answer.parts(Screen(100)), 100)
+    line = next(line for line in text.splitlines() if line.startswith("TTFT ms at 1 "))
+    assert line.split()[4] == "500"
+    assert "TPOT ms at 1 " in text
+
+
+def test_all_that_a_log_leaves_out_is_asked_for_at_once(tmp_path):
+    path = tmp_path / "server.log"
+    path.write_text(
+        "non-default args: {'model': 'x/nothing-7b-int4'}\nGPU KV cache size: 100 tokens\n"
+    )
+    with pytest.raises(InputError) as refused:
+        fastcalc.diagnose(log=path)
+    assert all(f"give {name}" in str(refused.value) for name in ("model", "hardware", "weights"))

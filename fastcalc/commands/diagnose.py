@@ -23,7 +23,7 @@ from fastcalc.evidence.diagnosis.start_log import StartLog
 from fastcalc.evidence.point import Point
 from fastcalc.importers.any_file import is_foreign
 from fastcalc.importers.naming import checkpoint_format, model_id
-from fastcalc.importers.setup import no_model
+from fastcalc.importers.setup import no_model, unclear_format
 from fastcalc.importers.start_log import read_start
 from fastcalc.mentions import flag, option
 from fastcalc.report import diagnosis as report
@@ -124,10 +124,15 @@ def _of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> CommandAn
     assert request.log is not None
     called = log.settings.get("model", "")
     model = str(request.model) if request.model else model_id(called, catalogue)
-    if model is None:
-        raise InputError(f"{request.log}: {no_model(called)}")
-    if request.hardware is None:
-        raise InputError(f"{request.log} does not name the chip: give {option('hardware')}")
+    stored = request.weights or checkpoint_format(called)
+    missing = [
+        None if model else no_model(called),
+        None if request.hardware else f"it does not name the chip: give {option('hardware')}",
+        unclear_format(called) if stored is None else None,
+    ]
+    if any(missing):
+        raise InputError(f"{request.log}: {'; '.join(filter(None, missing))}")
+    assert model is not None
     chip = catalogue.hardware(str(request.hardware))
     name = request.engine or log.program
     if chip.kind != "gpu" and request.engine is None:
@@ -138,7 +143,7 @@ def _of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> CommandAn
         engine=catalogue.engine(name),
         batches=(1,),
         traffic=_traffic(None, None),
-        weights=request.weights or checkpoint_format(called) or None,
+        weights=stored or None,
         kv=request.kv,
         sharding=Sharding(*(getattr(request, rank) for rank in ("chips", "tp", "pp", "ep", "dp"))),
     )

@@ -14,7 +14,7 @@ from fastcalc.catalogue.names import nearest
 from fastcalc.evidence.point import Point
 from fastcalc.importers.json_records import Record
 from fastcalc.importers.naming import Options, checkpoint_format
-from fastcalc.importers.setup import asked, columns, layout, no_model
+from fastcalc.importers.setup import asked, columns, layout, no_model, unclear_format
 from fastcalc.mentions import option
 from fastcalc.written import shown
 
@@ -280,17 +280,13 @@ def _setup(run: ServedRun, options: Options) -> dict[str, Any]:
         if chip
         else "the file does not name the hardware"
     )
-    unclear = (
-        f"the number format of '{shown(called)}' is not clear from its name: give "
-        f"{option('weights')}"
-    )
     asked(
         None if hardware else f"{no_chip}: give {option('hardware')}",
         None
         if machine
         else f"the file does not say on how many chips: give {option('chips')} or {option('tp')}",
         None if model else no_model(called),
-        unclear if stored is None else None,
+        unclear_format(called) if stored is None else None,
     )
     words = {"hardware": hardware, "model": model, "engine": stated.get("engine", "")}
     return columns(machine, **words, weights=stored or "", kv=stated.get("kv", ""))

@@ -90,6 +90,13 @@ def ranks_in(catalogue: "Catalogue") -> Callable[[str], int | None]:
     return ranks_of
 
 
+def unclear_format(called: str) -> str:
+    """Return the sentence for a model whose name leaves its number format open."""
+    return f"the number format of '{shown(called)}' is not clear from its name: give " + option(
+        "weights"
+    )
+
+
 def no_model(called: str) -> str:
     """Return the sentence for a model that a file does not name, or names like none known."""
     if called:

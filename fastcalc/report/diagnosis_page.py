@@ -10,6 +10,7 @@ from fastcalc.evidence.diagnosis.diagnose import Diagnosis
 from fastcalc.evidence.diagnosis.next_point import NextPoint
 from fastcalc.evidence.diagnosis.start import GIB, MOST_CAUSES, Start
 from fastcalc.evidence.diagnosis.terms import RUNNING, TERMS
+from fastcalc.evidence.point import Point
 from fastcalc.evidence.score import Prediction
 from fastcalc.mentions import option
 from fastcalc.report import record_tables
@@ -99,15 +100,17 @@ def _unnamed(diagnosis: Diagnosis) -> str:
     unseen = dict.fromkeys(TERMS, "not tested")
     if diagnosis.has_room:
         unseen[RUNNING] = "as logged"
+    within = diagnosis.terms_within_named
     terms = [
-        f"{f.term.name} {f'{100 * f.probability:.0f} %' if f.is_tested else unseen[f.term]}"
+        f"{f.term.name}{' alone' * (f.term in within)} "
+        f"{f'{100 * f.probability:.0f} %' if f.is_tested else unseen[f.term]}"
         for f in diagnosis.findings
         if not f.is_named
     ]
     return f"not named: {', '.join(terms)}"
 
 
-_METRICS = {"ttft_s": "the time to the first token", "tokens_per_s_total": "tokens/s"}
+_METRICS = {"ttft_s": "TTFT", "tokens_per_s_total": "tokens/s"}
 
 
 def _measure_next(further: NextPoint) -> str:
@@ -131,8 +134,8 @@ def _picture(diagnosis: Diagnosis, width: int) -> list[Part]:
     rows = [line for place, line in enumerate(lines) if place in furthest]
     columns = (
         words("point", lambda row: _about(row[0])),
-        numbers("measured", lambda row: number(row[0].point.value)),
-        numbers("predicted", lambda row: number(by_default(row[0].point, row[1]))),
+        numbers("measured", lambda row: number(_SCALE[row[0].point.is_time] * row[0].point.value)),
+        numbers("predicted", lambda row: number(_predicted(row[0].point, row[1]))),
         numbers("before|o", lambda row: f"{number(row[1], 2)}x"),
         numbers("after|*", lambda row: f"{number(row[2], 2)}x"),
         words(
@@ -146,13 +149,25 @@ def _picture(diagnosis: Diagnosis, width: int) -> list[Part]:
     return [record_tables.table(columns[: None if is_drawn else -1], rows, width), *remainder]
 
 
-_SHORT = {"tokens_per_s_total": "tok/s", "tokens_per_s_per_user": "tok/s a user"}
+_SCALE = {True: 1e3, False: 1.0}
+"""What times are multiplied with, which are shown in ms, and rates. [1]"""
+_SHORT = {
+    "tokens_per_s_total": "tok/s",
+    "tokens_per_s_per_user": "tok/s per user",
+    "tokens_per_s_per_chip": "tok/s per chip",
+    "prefill_tokens_per_s": "prefill tok/s",
+    "ttft_s": "TTFT ms",
+    "tpot_s": "TPOT ms",
+}
+
+
+def _predicted(point: Point, times: float) -> float:
+    return _SCALE[point.is_time] * by_default(point, times)
 
 
 def _about(prediction: Prediction) -> str:
     point = prediction.point
-    name = _SHORT.get(point.metric, point.metric.removesuffix("_s").replace("_", " "))
-    return f"{name} at {point.concurrency or 'all'}"
+    return f"{_SHORT[point.metric]} at {point.concurrency or 'all'}"
 
 
 def _line(before: float, after: float) -> str:

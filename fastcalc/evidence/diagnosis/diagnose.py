@@ -69,7 +69,8 @@ class Diagnosis:
     @cached_property
     def further(self) -> NextPoint | None:
         """The point that would tell most; None where nothing is open."""
-        return next_point(self.predictions[0].point, self.deployments, self.belief)
+        measured = [prediction.point for prediction in self.predictions]
+        return next_point(measured, self.deployments, self.belief)
 
     @property
     def verdict(self) -> str:
@@ -110,6 +111,17 @@ class Diagnosis:
     def named(self) -> tuple[Term, ...]:
         """The terms that are named."""
         return tuple(finding.term for finding in self.findings if finding.is_named)
+
+    @property
+    def terms_within_named(self) -> set[Term]:
+        """Terms whose rates a part that is named slows as well: compute and memory, by clocks."""
+        named = [PARTS[finding.part][1] for finding in self.findings if finding.is_named]
+        return {
+            term
+            for term in set(TERMS).difference(self.named)
+            for part in term.parts
+            if any(part.is_within(other) for other in named)
+        }
 
     @cached_property
     def slower(self) -> Floats:

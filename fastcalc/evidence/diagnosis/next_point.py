@@ -1,6 +1,6 @@
 """The measurement that would tell most between what is still possible."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +13,8 @@ from fastcalc.evidence.point import Point
 from fastcalc.evidence.predict import gather
 from fastcalc.formulas.naming_causes import disagreement
 
-BATCHES = (1, 8, 64, 256)
+BATCHES = (1, 8, 32, 64, 128, 256, 512)
+_ALIKE = 1.1  # ratio up to which two lengths or batches are the same
 LONGER = 4  # times the prompt, which tells what is paid a prompt from what is paid a token
 TELLING = 0.05  # two causes closer than that, in logarithms, a measurement does not tell apart
 
@@ -29,12 +30,19 @@ class NextPoint:
     slower: dict[str, float]
 
 
-def next_point(point: Point, deployments: Deployments, belief: Belief) -> NextPoint | None:
-    """Return what to measure next on the deployment of a point, if anything would tell.
+def next_point(
+    measured: Sequence[Point], deployments: Deployments, belief: Belief
+) -> NextPoint | None:
+    """Return what to measure next on the deployment of some points, if anything would tell.
 
-    It is where predictions by what is still possible differ most.
+    It is where predictions by what is still possible differ most, and nothing was measured yet.
     """
-    batches, _ = gather(list(_candidates(point)), deployments)
+    candidates = [
+        candidate
+        for candidate in _candidates(measured[0])
+        if not any(_is_the_same(candidate, point) for point in measured)
+    ]
+    batches, _ = gather(candidates, deployments)
     if not batches:
         return None
     slowdowns = slowdowns_of(batches)
@@ -53,6 +61,23 @@ def next_point(point: Point, deployments: Deployments, belief: Belief) -> NextPo
     likely = np.argsort(probabilities)[::-1][:3]
     slower = {names[at]: float(np.exp(means[at][place])) for at in reversed(likely.tolist())}
     return NextPoint(slowdowns.rows.points[place], slower)
+
+
+def _is_the_same(first: Point, second: Point) -> bool:
+    """Return whether two points are of one measurement, within a tenth of each number.
+
+    A run of a benchmark has all rates and times of tokens at once.
+    """
+    of_prompts = [point.metric in ("ttft_s", "prefill_tokens_per_s") for point in (first, second)]
+    lengths = ("prompt",) if all(of_prompts) else ("prompt", "output")
+    numbers = [
+        (getattr(first, name), getattr(second, name))
+        for name in ("chips", "tp", "concurrency", *lengths)
+    ]
+    return of_prompts[0] == of_prompts[1] and all(
+        not one or not other or max(one, other) <= _ALIKE * min(one, other)
+        for one, other in numbers
+    )
 
 
 def _candidates(point: Point) -> Iterator[Point]:

@@ -39,6 +39,12 @@ class Part:
         costs = {name: getattr(software, name) * times**power for name, power in self.costs}
         return replace(software, **rates, **costs, **self._on_the_way(software, times))
 
+    def is_within(self, other: "Part") -> bool:
+        """Return whether another part slows all the rates of this one, too."""
+        rates = dict(self.rates).keys()
+        is_of_rates = bool(rates) and not (self.costs or self.towards)
+        return is_of_rates and rates <= dict(other.rates).keys()
+
     def times_shown(self, software: EngineParameters, times: float) -> float:
         """Return how many times slower the first cost on the way is, of which users know. [1]
 
