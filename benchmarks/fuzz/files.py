@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from random import Random
@@ -22,7 +23,29 @@ ENDINGS = {
     "llama-bench": ".json",
     "llama-bench-lines": ".jsonl",
     "claims": ".yaml",
+    "sglang": ".jsonl",
+    "aiperf": ".json",
+    "aiperf-requests": ".jsonl",
+    "guidellm": ".json",
+    "trtllm": ".json",
+    "trace": ".jsonl",
+    "azure": ".csv",
+    "workload": ".yaml",
+    "log": ".log",
+    "factors": ".csv",
+    "check-record": ".json",
 }
+RESULTS = {
+    "vllm": "vllm-closed.json",
+    "llama-bench": "llama-bench.json",
+    "sglang": "sglang-h200.jsonl",
+    "aiperf": "aiperf-rtx-5090.json",
+    "aiperf-requests": "aiperf-requests.jsonl",
+    "guidellm": "guidellm-xpu.json",
+    "trtllm": "trtllm-bench.json",
+}
+"""Results of benchmarks as they were published, by their kind."""
+EXAMPLES = TESTS.parent / "docs" / "examples"
 SAID = ("--hardware", "h100-sxm", "--model", "llama-3.1-8b", "--tp", "1")
 """What has to be said of a result that does not name its machine."""
 
@@ -72,12 +95,63 @@ def sound(rng: Random, kind: str) -> tuple[str, bytes]:
         head, claims = _claims()
         chosen = rng.sample(claims[1:], rng.choice((1, 2, 5)))
         return "claims", (head + "".join(chosen)).encode()
-    source = "vllm-closed.json" if kind.startswith("vllm") else "llama-bench.json"
-    results = _results(source)
+    if kind in OTHERS:
+        return kind, OTHERS[kind](rng)
+    if kind in RESULTS and kind not in ("vllm", "llama-bench"):
+        return "result", (TESTS / "measured" / RESULTS[kind]).read_bytes()
+    results = _results(RESULTS[kind.removesuffix("-lines")])
     if kind.endswith("-lines"):
         lines = [json.dumps(rng.choice(results)) for _ in range(rng.choice((1, 2, 4)))]
         return "result", ("\n".join(lines) + "\n").encode()
     return "result", json.dumps(results if kind == "llama-bench" else results[0], indent=1).encode()
+
+
+def _trace(rng: Random) -> bytes:
+    """Return a few recorded requests, some of them the same for their first blocks."""
+    apart = rng.choice((1e-15, 0.001, 1, 50, 1e4))
+    requests = [
+        {
+            "timestamp": place * apart,
+            "input_length": rng.choice((1, 512, 1000, 6000)),
+            "output_length": rng.choice((1, 100, 700)),
+        }
+        for place in range(rng.choice((1, 2, 20)))
+    ]
+    if rng.random() < 0.6:
+        for request in requests:
+            request["hash_ids"] = list(range(-(-request["input_length"] // 512)))
+    return "".join(json.dumps(request) + "\n" for request in requests).encode()
+
+
+def _azure(rng: Random) -> bytes:
+    rows = [
+        f"2023-11-16 18:15:{rng.randrange(60):02d}.6805900,{rng.randrange(1, 5000)},44"
+        for _ in range(rng.choice((1, 2, 20)))
+    ]
+    return "\n".join(["TIMESTAMP,ContextTokens,GeneratedTokens", *rows, ""]).encode()
+
+
+def _factors(rng: Random) -> bytes:
+    ids = [row.split(",")[0] for row in rng.sample(_measured()[1:], 6)]
+    rows = [f"{name},h100-sxm,{rng.uniform(1.0, 3.0):.3f}" for name in ids]
+    return "\n".join(["id,hardware,factor", *rows, ""]).encode()
+
+
+def _check_record(rng: Random) -> bytes:
+    rule = rng.choice(("HW001", "HW041", "ST003"))
+    fault = {"rule": rule, "file": "chip.yaml", "line": 3, "message": "what is wrong"}
+    return json.dumps({"schema": "fastcalc/1", "records": [fault]}).encode()
+
+
+OTHERS: dict[str, Callable[[Random], bytes]] = {
+    "trace": _trace,
+    "azure": _azure,
+    "workload": lambda _: (EXAMPLES / "my-mix.yaml").read_bytes(),
+    "log": lambda _: (EXAMPLES / "my-server.log").read_bytes(),
+    "factors": _factors,
+    "check-record": _check_record,
+}
+"""Files of which none is published, or that somebody's own program wrote."""
 
 
 def rows_of(text: str) -> list[list[str]]:

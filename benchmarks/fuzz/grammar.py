@@ -24,11 +24,23 @@ FILES_OF_COMMAND = {
     "import": ("config",),
     "claims": ("claims",),
 }
-MEASURED = ("measured", "measured", "vllm", "vllm-lines", "llama-bench", "llama-bench-lines")
+MEASURED = (
+    *("measured", "measured", "vllm", "vllm-lines", "llama-bench", "llama-bench-lines"),
+    *("sglang", "aiperf", "aiperf-requests", "guidellm", "trtllm"),
+)
+FILES_OF_FLAG = {
+    "traffic": ("trace", "azure", "workload"),
+    "log": ("log",),
+    "like": MEASURED,
+    "baseline": ("factors", "check-record"),
+}
+"""What a flag takes that is not what its command does."""
 FOLDERS = {"hardware": "hardware", "models": "model", "engines": "engine"}
 OUTS = ("out.json", "out.csv", "out.md", "out.txt", "out.yaml", "out", "é.json", "sub/x.json")
 PLACES = ("folder", "fifo", "loop", "dangling", "link", "unreadable", "empty", "endless", "socket")
 """What may stand where a file is expected."""
+AS_A_WHOLE = ("trace", "azure", "log", "factors", "check-record")
+"""Kinds of file that may be refused for all that they hold, or hold none of."""
 ENDS = ("plain",) * 6 + (
     "stdout closed",
     "stderr closed",
@@ -127,7 +139,7 @@ class Drawing:
         if is_out(param) or self.kind(param) == "FOLDER":
             return ()
         if self.kind(param) in values.PATHS:
-            return FILES_OF_COMMAND.get(self.command, MEASURED)
+            return FILES_OF_FLAG.get(param.name) or FILES_OF_COMMAND.get(self.command, MEASURED)
         return FITS.get(self.kind(param), ())
 
     def file(self, kind: str) -> str:
@@ -135,7 +147,7 @@ class Drawing:
         stem, raw = files.sound(self.rng, kind)
         name = stem + files.ENDINGS[kind]
         self.case.files[name] = raw
-        if kind.split("-")[0] in ("vllm", "llama"):
+        if kind.split("-")[0] in (*files.RESULTS, "llama"):
             self.say(*files.SAID)
         return name
 
@@ -236,6 +248,7 @@ def _one_file(drawing: Drawing) -> None:
         drawing.say("-o", rng.choice([*OUTS[:5], name]))  # its own input, at times
     case.culprit, case.meant = name, case.files[name]
     case.files[name], case.is_placed = mutations.damaged(rng, kind, case.files[name])
+    case.is_placed = case.is_placed and kind not in AS_A_WHOLE
 
 
 def _plural(kind: str) -> str:

@@ -30,6 +30,18 @@ EXTREMES = (
         "0.0",
     ),
     *("1.5", "nan", ".nan", "NaN", "inf", ".inf", "-.inf", "Infinity", "1e+300", "1.0e-300", "1e9"),
+    *(
+        "NaT",
+        "today",
+        "1.2.3",
+        ",",
+        "1,5",
+        "1_0",
+        "\uff11\uff12",
+        "9" * 5000,
+        "x" * 140_000,
+        "1e-15",
+    ),
     *("4294967296", "9223372036854775808", "010", "0x10", "1_000", "1:30", "2", "1", "1000000000"),
 )
 ODD = (
@@ -65,6 +77,8 @@ JSON_ODD: tuple[Any, ...] = (
         1e-308,
         10**30,
         10**400,
+        1e-15,
+        1e17,
         "",
         " ",
     ),
@@ -96,6 +110,7 @@ INSERTED = (
         b"\x0c",
         b"\xe2\x80\xa8",
     ),
+    *(b"9" * 5000, b"x" * 140_000, b"GPU KV cache size: , tokens ", b"Load weight end. " * 50_000),
     *(b'"', b"'", b",", b"\n", BINARY, b"x" * 100_000, b"[" * 2000, b'{"a":' * 2000),
 )
 
@@ -292,6 +307,7 @@ VALUES: dict[str, Callable[[Random, bytes], bytes]] = {
     ".jsonl": _json_values,
     ".csv": _cells,
     ".yaml": _yaml_values,
+    ".log": _scalars,
 }
 
 
