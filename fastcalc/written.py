@@ -76,7 +76,7 @@ def control_in(text: str) -> str | None:
     ('U+0009', None)
     """
     match = _CONTROLS.search(text)
-    return f"U+{ord(match[0]):04X}" if match else None
+    return f"U+{ord(match[0][0]):04X}" if match else None
 
 
 def without_controls(text: str) -> str:
