@@ -1,6 +1,8 @@
 """Files that others wrote, as they must not be: a sentence with the place, and no long wait."""
 
 import json
+import os
+import threading
 import time
 
 import pytest
@@ -10,7 +12,7 @@ from fastcalc.evidence.earlier import factors_in
 from fastcalc.importers.start_log import _LINES, read_start
 from fastcalc.importers.traces import read_trace
 from fastcalc.importers.workloads import read_workload
-from tests.helpers import every
+from tests.helpers import ROOT, every, run
 
 AZURE = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
 TIME = "2023-11-16 18:15:46"
@@ -215,3 +217,20 @@ def test_a_long_line_of_a_log_takes_time_in_proportion(words, tmp_path):
     start = time.process_time()
     read_start(path)
     assert time.process_time() - start < 1.0
+
+
+def test_a_pipe_may_be_looked_at_twice(tmp_path, capsys, monkeypatch):
+    """As `--like <(...)` has it: its kind is asked for, then its rows, then with what was missing."""
+    result = (ROOT / "tests" / "measured" / "vllm-closed.json").read_bytes()
+    pipe = tmp_path / "runs.json"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(result,), daemon=True)
+    writer.start()
+    words = ["compare", "llama-3.1-8b", "--on", "h100-sxm", "--tp", "1", "--like", str(pipe)]
+    ran = run(*words, capsys=capsys, monkeypatch=monkeypatch)
+    writer.join(5.0)
+    (tmp_path / "file.json").write_bytes(result)
+    words[-1] = str(tmp_path / "file.json")
+    as_file = run(*words, capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == as_file.code
+    assert ran.err.replace(str(pipe), "") == as_file.err.replace(words[-1], "")

@@ -1,11 +1,15 @@
 """Files that a command was given or has read: what it writes takes the place of none of them."""
 
 import os
+import stat
 from contextlib import suppress
-from io import BufferedReader
+from io import BufferedReader, BytesIO, RawIOBase
 from pathlib import Path
+from typing import cast
 
 _read: set[tuple[int, int]] = set()
+_piped: dict[tuple[int, int], bytes] = {}
+"""What pipes have held, which can be read but once."""
 
 
 def read_bytes(path: Path, limit: int) -> bytes:
@@ -19,6 +23,23 @@ def opened(path: Path) -> BufferedReader:
     stream = path.open("rb")
     _read.add(_identity(os.fstat(stream.fileno())))
     return stream
+
+
+def opened_again(path: Path, limit: int) -> BufferedReader:
+    """Return a file open to be read from its start, even if it is a pipe that was read before.
+
+    limit : bytes that a pipe may hold
+    """
+    state = os.stat(path)
+    if not stat.S_ISFIFO(state.st_mode):
+        return opened(path)
+    key = _identity(state)
+    if key not in _piped:
+        raw = read_bytes(path, limit + 1)
+        if len(raw) > limit:
+            raise ValueError(f"a pipe of more than {limit // 1_000_000} MB; give a file")
+        _piped[key] = raw
+    return BufferedReader(cast(RawIOBase, BytesIO(_piped[key])))
 
 
 def remember(path: object) -> None:
@@ -36,6 +57,7 @@ def was_read(state: os.stat_result) -> bool:
 def forget() -> None:
     """Begin a command: what an earlier one of this process has read is nothing to it."""
     _read.clear()
+    _piped.clear()
 
 
 def _identity(state: os.stat_result) -> tuple[int, int]:

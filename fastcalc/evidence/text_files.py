@@ -46,10 +46,13 @@ class Text:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[BufferedReader]:
-    """Give a file open to be read, or raise InputError if it cannot be."""
+def opened(path: Path, *, is_kept: bool = False) -> Iterator[BufferedReader]:
+    """Give a file open to be read, or raise InputError if it cannot be.
+
+    is_kept : whether it may be opened again, although it is a pipe
+    """
     try:
-        with inputs.opened(path) as stream:
+        with inputs.opened_again(path, MAX_BYTES) if is_kept else inputs.opened(path) as stream:
             yield stream
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)

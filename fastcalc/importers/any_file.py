@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def is_foreign(path: Path) -> bool:
     """Return whether a file holds results of another program, which may not name everything."""
-    with opened(path) as stream:
+    with opened(path, is_kept=True) as stream:
         return _is_foreign(_head(stream), path)
 
 
@@ -49,7 +49,7 @@ def read(
         from fastcalc.importers.folder import points_in_folder
 
         return points_in_folder(path, catalogue=catalogue, options=options or {})
-    with opened(path) as stream:
+    with opened(path, is_kept=True) as stream:
         head = _head(stream)
         if _is_foreign(head, path):
             from fastcalc.importers.foreign import foreign_in  # needs pydantic, a CSV does not
