@@ -105,6 +105,7 @@ BIG = "9" * 5000
         ("compare", "--speculate", "\uff11"),
         ("compare", "--gpu-memory-utilization", "1e-9"),
         ("sensitivity", "--target", "1,5k"),
+        ("compare", "--utilization", "nan"),
         ("sensitivity", "--target", "1e400"),
     ],
 )
@@ -128,3 +129,12 @@ def test_a_limit_of_an_engine_is_the_same_for_its_flag(command, fastcalc):
 @pytest.mark.parametrize(("typed", "usd"), [("$600,000/year", 50_000), ("1_500", 1_500)])
 def test_a_budget_may_group_its_digits(typed, usd):
     assert usd_a_month(typed) == usd
+
+
+@pytest.mark.parametrize(
+    "words", [("--batch", "nan"), ("--years", "1e400"), ("--price-basis", "1,5k"), ("--offer", "8")]
+)
+def test_what_no_option_of_a_decision_uses_is_read_as_well(words, fastcalc):
+    ran = fastcalc("decide", "a=speed=65", *words)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"fastcalc: {words[0]}")

@@ -3,10 +3,11 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+from fastcalc.catalogue.limits import LIMITS
 from fastcalc.commands import decide_options
 from fastcalc.commands.answer import CommandAnswer, later
 from fastcalc.commands.decide_options import checked
-from fastcalc.commands.loading import catalogue, chips_of
+from fastcalc.commands.loading import basis_of, catalogue, chips_of
 from fastcalc.commands.next_commands import typed
 from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.errors import InputError
@@ -14,7 +15,7 @@ from fastcalc.mentions import command, flag, option
 from fastcalc.quoting import shell_line
 from fastcalc.report import decide as report
 from fastcalc.report import decision_map as maps
-from fastcalc.requests import readers
+from fastcalc.requests import number_lists, readers
 from fastcalc.requests.fields import declared
 from fastcalc.requests.services import Decide
 from fastcalc.services.decide.choice import (
@@ -47,7 +48,10 @@ _NOT_REPEATED = ("options", "map", "notes", "out", "format")
 def run(request: Decide) -> CommandAnswer:
     """Return what each option costs, and where one beats another."""
     entries = catalogue(request)
-    readers.share(request.utilization, option("utilization"))  # whether or not a machine is rented
+    # Whether or not a machine is rented, and has a batch.
+    readers.share(request.utilization, option("utilization"))
+    basis_of(request)
+    number_lists.numbers(request.batch or "1", option("batch"), LIMITS["sequences"])
     if request.on is not None:
         chips_of(entries, request.on, OWN_MEMORY, [])  # wrong names are refused, whoever uses them
     contenders, remarks, warned = decide_options.parsed(request, entries)
