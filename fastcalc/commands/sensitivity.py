@@ -1,5 +1,6 @@
 """``fastcalc sensitivity``: what each number buys, and what it would have to be."""
 
+from fastcalc.commands import progress
 from fastcalc.commands.answer import CommandAnswer, later, no_answer
 from fastcalc.commands.loading import scenarios
 from fastcalc.commands.next_commands import follow_up
@@ -43,7 +44,9 @@ def run(request: Sensitivity) -> CommandAnswer:
     for outcome in outcomes:
         speeds = MovedFigure(with_layout(outcome), "speed")
         shared = speeds if aim and aim.figure == speeds.figure else None
+        progress.say("what each number would have to be")
         reached = goals_of(outcome, aim, shared) if aim else {}
+        progress.say("what each number buys")
         rows += moved_numbers.rows_of(outcome, effects(outcome, speeds), reached)
         goals += reached.values()
 
