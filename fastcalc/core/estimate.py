@@ -122,6 +122,12 @@ class Estimate:
         """The bound by compute alone. [1/s]"""
         return np.atleast_1d(self._kept / self.bound_pass.work.compute_time)
 
+    @property
+    def bound_serial(self) -> Floats | None:
+        """The bound of layers in regions of their own; None on other machines. [1/s]"""
+        seconds = self.passes.serial_bound
+        return None if seconds is None else np.atleast_1d(self._kept / seconds)
+
     @cached_property
     def tpot(self) -> Floats:
         """Time per output token, decode alone. [s]"""

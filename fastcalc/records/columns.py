@@ -258,6 +258,13 @@ LATER: tuple[Column[EvaluatedPoints], ...] = (
         "fits, edge where the batch does if the engine reserves less than it may, or no",
         "fit_verdict",
     ),
+    _fitting(
+        "tokens_per_s_per_user_bound_serial",
+        "tokens/s",
+        "the bound where each layer has a region of its own: layers one after another at printed "
+        "peaks; null on other machines",
+        "estimate.bound_serial",
+    ),
 )
 """After those of the contract."""
 

@@ -94,6 +94,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         "tier.hit",
         heading=("", "found"),
         format="percent",
+        is_key_figure=True,
     ),
     TableColumn(
         "prefix_loaded",

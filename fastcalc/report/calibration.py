@@ -10,6 +10,7 @@ from fastcalc.evidence.validate import Validation
 from fastcalc.mentions import flag
 from fastcalc.report import own_rows, record_tables, validation
 from fastcalc.report.console import Notes, Part
+from fastcalc.report.headings import key_figure
 from fastcalc.report.numbers_as_text import many, number
 from fastcalc.report.record_tables import numbers, words
 
@@ -18,7 +19,7 @@ _VALUES = (
     words("engine", lambda fitted: fitted[0].engine),
     words("on", lambda fitted: fitted[0].group or "all"),
     numbers("was", lambda fitted: _si(fitted[0].value)),
-    numbers("is", lambda fitted: _si(fitted[1])),
+    key_figure(numbers("is", lambda fitted: _si(fitted[1]))),
 )
 
 

@@ -48,7 +48,10 @@ def parts(chart: Chart, width: int, *, is_ascii: bool) -> list[Part]:
             f"{letter} {name}{'' if letter in drawn else ' (less than a letter)'}"
             for name, letter in letters.items()
         )
-        page += [TextTable([("memory",), ("filled",), ("with",)], rows, left=(0, 2)), ""]
+        page += [
+            TextTable([("memory",), ("filled",), ("with",)], rows, (0, 2), key_figures=(1,)),
+            "",
+        ]
         page += [legend, ""]
     return [*page, Notes(list(dict.fromkeys(chart.notes)))]
 

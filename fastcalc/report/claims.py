@@ -14,6 +14,7 @@ from fastcalc.quoting import shell_line
 from fastcalc.report import record_tables
 from fastcalc.report.break_evens import break_even, crossings, digits, spaced
 from fastcalc.report.console import Notes, Part, TextTable, render, word_list
+from fastcalc.report.headings import key_figure
 from fastcalc.report.numbers_as_text import many
 from fastcalc.report.reasons import reason
 from fastcalc.report.record_tables import numbers, words
@@ -28,7 +29,7 @@ _FEW, _MORE = 2, 6
 
 COLUMNS = (
     words("id", lambda judged: judged.claim.id),
-    words("verdict", lambda judged: judged.verdict),
+    key_figure(words("verdict", lambda judged: judged.verdict)),
     numbers("value", lambda judged: shown(judged.check) if judged.check else "-"),
     numbers("expected", lambda judged: expected_text(judged.check) if judged.check else "-"),
     words("claim", lambda judged: judged.claim.claim),

@@ -187,19 +187,26 @@ def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
         sentences = (*(lives(outcome) if near else ()), *_prefix(outcome))
         yield from (f"{chip}: {sentence}" for sentence in sentences)
         yield kept_note(outcome)
-    # Where regions make the memory term of the bound look absurd, both terms are named.
     for outcome in outcomes:
         estimate = outcome.estimate
-        if not outcome.placement.machine.is_spatial or not estimate.fits[0]:
+        if estimate.bound_serial is None or not estimate.fits[0]:
             continue
         batch = outcome.scenario.batches[0]
         yield (
-            f"{outcome.scenario.model.id} on {outcome.scenario.hardware.id}, speed of light at "
-            f"batch {batch:,}: by compute "
-            f"{number(float(estimate.bound_compute[0]))}, its memory term alone "
-            f"{number(float(estimate.bound_memory[0]))}; but a token crosses "
-            f"{outcome.placement.work.layers:.0f} layers one after another, each in its own region"
+            f"{outcome.scenario.model.id} on {outcome.scenario.hardware.id}, bound at batch "
+            f"{batch:,}: {number(float(estimate.bound_serial[0]))} where a token crosses "
+            f"{outcome.placement.work.layers:.0f} layers one after another, each in its own "
+            f"region; of all regions at once {number(float(estimate.bound_compute[0]))} by compute "
+            f"and {number(float(estimate.bound_memory[0]))} by memory"
         )
+
+
+def key_of_bound(outcomes: Iterable[Outcome]) -> str:
+    """Say in the key of a table of which chips the bound is that of layers in turn."""
+    chips = dict.fromkeys(
+        outcome.scenario.hardware.id for outcome in outcomes if outcome.placement.machine.is_spatial
+    )
+    return f"; bound of {', '.join(chips)}: layers one after another" if chips else ""
 
 
 def _prefix(outcome: Outcome) -> Iterator[str]:

@@ -1,7 +1,8 @@
-"""Sections and notes to lines of a given width, with colour where it helps.
+"""Sections and notes to lines of a given width, with emphasis where a terminal shows it.
 
 Lines are laid out as plain text first, so that what a pipe gets and what a terminal shows
-differ in nothing but colour; rich is loaded only to paint them.
+differ in nothing but emphasis; rich is loaded only to add that. There is no hue: none of the
+standard colours is readable on both dark and light backgrounds.
 """
 
 import os
@@ -18,14 +19,25 @@ from fastcalc.mentions import as_flags, option
 from fastcalc.written import Clean
 from fastcalc.written import line as one_line
 
-_THINNEST = 20
+THINNEST = 20
 """Characters of a column of words, below which they read better under the row."""
 
 _SET_IN = " " * 4
-_STYLES = {"memory": "cyan", "compute": "magenta", "link": "yellow", "latency": "blue"}
+
+BOLD, DIM, PLAIN = "bold", "dim", ""
+"""Every style that a terminal gets."""
+
+_FIRST_CLAUSE = re.compile(r".*?[;.](?= )|.*", re.DOTALL)
+"""What of a heading or headline is bold."""
+
+_DOES_NOT_FIT = re.compile(r" *(needs|recut|no place)\b")
+"""Cells that say why the key figure of their row is missing."""
 
 _BEFORE_UNIT = re.compile(r"(?<=[0-9]) (?=(?!x )[A-Za-z])")
 """The blank between a number and its unit, where no line may break."""
+
+_BEFORE_SIGN = re.compile(" (?=[%*])")
+"""The blank before a percent sign or the mark of changed answers, where no line may break."""
 
 Wording = Callable[[str], str]
 
@@ -49,12 +61,19 @@ class Remark(str):
 
 @dataclass(frozen=True)
 class TextTable:
-    """Columns of text: headings of as many lines each, cells, those aligned left, and the gap."""
+    """Columns of text.
+
+    headings : of as many lines each
+    left : columns aligned left
+    gap : blanks between columns
+    key_figures : columns of the number to read first, in bold
+    """
 
     headings: Sequence[tuple[str, ...]]
     rows: Sequence[Sequence[str]]
     left: Sequence[int] = ()
     gap: int = 2
+    key_figures: Sequence[int] = ()
 
 
 @dataclass(frozen=True)
@@ -136,10 +155,16 @@ def is_terminal() -> bool:
 
 
 def wants_colour() -> bool:
-    """Return whether standard output is a terminal whose owner did not refuse colour."""
-    if not is_terminal():
+    """Return whether standard output takes bold and dim text.
+
+    NO_COLOR turns it off, or else FORCE_COLOR on, for example in the log of a CI job; otherwise a
+    terminal takes it, unless it is a dumb one.
+    """
+    if os.environ.get("NO_COLOR"):
         return False
-    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return is_terminal() and os.environ.get("TERM") != "dumb"
 
 
 def render(
@@ -180,24 +205,36 @@ def _lines(part: Part, width: int) -> Iterator[Line]:
     if isinstance(part, Title):
         name = one_line(part.name)
         first, *further_lines = _wrap(f"{name}  {part.sentence}", width)
-        yield [(name, "bold green"), (first.removeprefix(name), "")]
-        yield from ([(line, "")] for line in further_lines)
+        yield [(name, BOLD), (first.removeprefix(name), PLAIN)]
+        yield from ([(line, PLAIN)] for line in further_lines)
     elif isinstance(part, TextTable):
         headings = [tuple(map(one_line, heading)) for heading in part.headings]
         rows = [[one_line(cell) for cell in row] for row in part.rows]
         yield from _table(replace(part, headings=headings, rows=rows), width)
     elif isinstance(part, Notes):
         for note in part.lines:
-            yield from ([(line, "dim")] for line in _wrap(note, width, bullet="- "))
+            yield from ([(line, DIM)] for line in _wrap(note, width, bullet="- "))
         if part.next_command:
-            yield [("next: ", ""), (one_line(part.next_command), "bold")]
+            yield [("next: ", PLAIN), (one_line(part.next_command), BOLD)]
     elif isinstance(part, Listing):
         for entry in part.lines:
             bound = _BEFORE_UNIT.sub("\xa0", entry)
-            yield from ([(line, "")] for line in _wrap(bound, width, bullet="  ", hang=4))
+            yield from ([(line, PLAIN)] for line in _wrap(bound, width, bullet="  ", hang=4))
+    elif isinstance(part, Remark):
+        yield from ([(line, PLAIN)] for line in _wrap(part, width) or [""])
     else:
-        for line in _wrap(part, width) or [""]:
-            yield [(line, "" if isinstance(part, Remark) else "bold")]
+        yield from _heading(part, width)
+
+
+def _heading(text: str, width: int) -> Iterator[Line]:
+    """Yield the lines of a heading or headline, its first clause in bold."""
+    clause = _FIRST_CLAUSE.match(text)
+    words_left = len(clause[0].split()) if clause else 0
+    for line in _wrap(text, width) or [""]:
+        bold_words = line.split(" ")[:words_left]
+        words_left -= len(bold_words)
+        bold = " ".join(bold_words)
+        yield [(bold, BOLD), (line.removeprefix(bold), PLAIN)]
 
 
 def word_list(
@@ -220,7 +257,7 @@ def word_list(
 
 def _wrap(text: str, width: int, bullet: str = "", hang: int = 0) -> list[str]:
     lines = textwrap.wrap(
-        one_line(text).replace(" %", "\xa0%"),
+        _BEFORE_SIGN.sub("\xa0", one_line(text)),
         width,
         initial_indent=bullet,
         subsequent_indent=" " * (len(bullet) + hang),
@@ -268,7 +305,7 @@ def _narrowed(
     for place in sorted(wrapped, key=lambda column: -natural[column]):
         texts = [*table.headings[place], *(row[place] for row in table.rows)]
         longest = max((len(word) for text in texts for word in text.split()), default=0)
-        if natural[place] - over >= max(_THINNEST, longest):
+        if natural[place] - over >= max(THINNEST, longest):
             return [*natural[:place], natural[place] - over, *natural[place + 1 :]]
     return None
 
@@ -294,6 +331,7 @@ def _columns(table: TextTable, places: Sequence[int]) -> TextTable:
         [[row[place] for place in places] for row in table.rows],
         [number for number, place in enumerate(places) if place in table.left],
         table.gap,
+        [number for number, place in enumerate(places) if place in table.key_figures],
     )
 
 
@@ -305,11 +343,11 @@ def _with_words_below(table: TextTable, width: int) -> Iterator[Line]:
     lines = list(_table(narrower, width))
     yield from lines[:count]
     for text in _wrap(" ".join(table.headings[last]).strip(), width, bullet=_SET_IN):
-        yield [(text, "dim")]
+        yield [(text, DIM)]
     for row, line in zip(table.rows, lines[count:], strict=True):
         yield line
         words = "" if row[last] == "-" else row[last]
-        yield from ([(text, "")] for text in _wrap(words, width, bullet=_SET_IN))
+        yield from ([(text, PLAIN)] for text in _wrap(words, width, bullet=_SET_IN))
 
 
 def _aligned(table: TextTable, widths: Sequence[int], gap: int) -> Iterator[Line]:
@@ -323,7 +361,7 @@ def _aligned(table: TextTable, widths: Sequence[int], gap: int) -> Iterator[Line
         ]
 
     for head in _heads(table):
-        yield [(between.join(aligned(head)).rstrip(), "dim")]
+        yield [(between.join(aligned(head)).rstrip(), DIM)]
     for row in table.rows:
         cells = [
             _wrap(cell, space) if len(cell) > space else [cell]
@@ -332,9 +370,8 @@ def _aligned(table: TextTable, widths: Sequence[int], gap: int) -> Iterator[Line
         first, *further_lines = (aligned(part) for part in zip_longest(*cells, fillvalue=""))
         line: Line = []
         for place, cell in enumerate(first):
-            line += [(between, "")] if place else []
-            style = "bold" if place == 1 else _STYLES.get(cell.strip(), "")
-            is_unfit = cell.strip().startswith(("needs", "recut", "no place"))
-            line.append((cell, "red" if is_unfit else style))
+            line += [(between, PLAIN)] if place else []
+            is_read_first = place in table.key_figures or _DOES_NOT_FIT.match(cell)
+            line.append((cell, BOLD if is_read_first else PLAIN))
         yield line
-        yield from ([(between.join(part), "")] for part in further_lines)
+        yield from ([(between.join(part), PLAIN)] for part in further_lines)

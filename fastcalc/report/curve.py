@@ -15,7 +15,7 @@ from fastcalc.report import record_tables, records
 from fastcalc.report.chart import plot
 from fastcalc.report.charts.drawing import Panel, Series, axes
 from fastcalc.report.console import Notes, Part, Title
-from fastcalc.report.headings import TableColumn
+from fastcalc.report.headings import TableColumn, key_figure
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.record_tables import numbers
 from fastcalc.report.records import Record, plainly
@@ -188,7 +188,8 @@ def table(study: Study, cost: float) -> list[TableColumn]:
         )
         shown_engines.add(engine)
     needed = floors_needed(study, cost)
-    columns.append(numbers(f"floor for|{cost:g}x, ms", lambda at: number(needed[at])))
+    floor = numbers(f"floor for|{cost:g}x, ms", lambda at: number(needed[at]))
+    columns.append(key_figure(floor))
     # Keys are headings elsewhere; here two columns may have the same.
     return [replace(column, key=f"{place}") for place, column in enumerate(columns)]
 

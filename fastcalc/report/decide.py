@@ -20,7 +20,7 @@ from fastcalc.report.decision_verdict import (
     verdict,
     winner,
 )
-from fastcalc.report.headings import TableColumn
+from fastcalc.report.headings import TableColumn, key_figure
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.report.prices import price_line
 from fastcalc.report.record_tables import key_of_mark, marked, numbers, words
@@ -236,6 +236,9 @@ def _amount(heading: str, value: Callable[[Row], float], drop_priority: int = 0)
 _LETTER = words("", lambda row: row.letter)
 _OPTION = words("option", lambda row: row.option.name)
 _SPEED = numbers("tok/s", lambda row: number(row.offered("speed")))
+_SECONDS = numbers("to one|success", lambda row: seconds(float(row.prospect.seconds)))
+_USD = _amount("$ to one|success", lambda row: float(row.prospect.usd))
+_FITTING = numbers("tokens|that fit", lambda row: f"{math.floor(row.window_tokens + 1e-9):,}")
 _TABLE = (
     _LETTER,
     _OPTION,
@@ -244,8 +247,8 @@ _TABLE = (
     numbers("accuracy|a step", lambda row: number(row.offered("accuracy")), 2),
     numbers("run|succeeds", lambda row: f"{number(float(row.prospect.run.success) * 100)} %"),
     numbers("one|run", lambda row: seconds(float(row.prospect.run.seconds)), 1),
-    numbers("to one|success", lambda row: seconds(float(row.prospect.seconds))),
-    _amount("$ to one|success", lambda row: float(row.prospect.usd)),
+    _SECONDS,
+    _USD,
 )
 _USER = numbers("of the|user", lambda row: seconds(float(row.prospect.user_seconds)))
 _TOTAL = _amount("$ with|user", lambda row: float(row.prospect.total))
@@ -259,13 +262,20 @@ _GAP = (
     _SPEED,
     numbers("first|token", lambda row: seconds(float(row.terms.lead))),
     numbers("round|trip", lambda row: seconds(float(row.terms.round_trip)), 1),
-    numbers("tokens|that fit", lambda row: f"{math.floor(row.window_tokens + 1e-9):,}"),
+    _FITTING,
     numbers("tok/s for|all tokens", lambda row: _or("none does", number, row.window_speed)),
 )
+_KEY_FIGURES = {"time": _SECONDS, "cost": _USD, "total": _TOTAL, "window": _FITTING}
+"""The column that decides, by the objective."""
 
 
 def columns(decision: Choice) -> Sequence[TableColumn]:
     """Return the columns of a table of options, or of what fits a gap."""
+    key = _KEY_FIGURES[decision.objective]
+    return [key_figure(column) if column is key else column for column in _columns(decision)]
+
+
+def _columns(decision: Choice) -> Sequence[TableColumn]:
     if decision.objective == "window":
         return _GAP
     first = decision.terms(decision.options[0])

@@ -18,6 +18,7 @@ from fastcalc.report.charts.drawing import Chart
 from fastcalc.report.charts.of_measurements import before_and_after
 from fastcalc.report.console import Listing, Notes, Part, Screen, on_one_screen
 from fastcalc.report.diagnosis import Answer, by_default, sentence, verdict
+from fastcalc.report.headings import key_figure
 from fastcalc.report.numbers_as_text import listed, number
 from fastcalc.report.record_tables import numbers, words
 
@@ -136,7 +137,7 @@ def _picture(diagnosis: Diagnosis, width: int) -> list[Part]:
         words("point", lambda row: _about(row[0])),
         numbers("measured", lambda row: number(_SCALE[row[0].point.is_time] * row[0].point.value)),
         numbers("predicted", lambda row: number(_predicted(row[0].point, row[1]))),
-        numbers("before|o", lambda row: f"{number(row[1], 2)}x"),
+        key_figure(numbers("before|o", lambda row: f"{number(row[1], 2)}x")),
         numbers("after|*", lambda row: f"{number(row[2], 2)}x"),
         words(
             f"measured time over predicted|0.5x     1x{'8x':>{_WIDTH - 11}}",

@@ -95,7 +95,7 @@ def diff_parts(left: AnyEntry, right: AnyEntry) -> list[Part]:
         rows.append((row["field"], *shown))
     heads = [("",), (left.id,), (right.id,), ("ratio",)]
     return [
-        TextTable(heads, rows, left=(0,)),
+        TextTable(heads, rows, left=(0,), key_figures=(3,)),
         "",
         Notes([f"ratio: {right.id} over {left.id}; = where they are the same"]),
     ]

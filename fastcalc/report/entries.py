@@ -14,7 +14,7 @@ from fastcalc.formulas.roofline import critical_batch
 from fastcalc.mentions import command, flag
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, TextTable, Title
-from fastcalc.report.headings import TableColumn
+from fastcalc.report.headings import TableColumn, key_figure
 from fastcalc.report.numbers_as_text import number, parameters, prefixed, size
 from fastcalc.report.record_tables import marked, numbers, words
 from fastcalc.report.records import Record, plain, plainly
@@ -167,7 +167,7 @@ def _kinds(engine: Engine) -> list[str]:
 
 LISTED: dict[str, tuple[TableColumn, ...]] = {
     "hardware": (
-        words("id", lambda chip: chip.id),
+        key_figure(words("id", lambda chip: chip.id)),
         words("name", lambda chip: chip.name, 9),
         numbers("memory", lambda chip: size(_fastest(chip).capacity.si)),
         numbers("bandwidth", lambda chip: prefixed(_fastest(chip).bandwidth.si, "B/s", digits=4)),
@@ -184,7 +184,7 @@ LISTED: dict[str, tuple[TableColumn, ...]] = {
         numbers("$/h", _rent),
     ),
     "models": (
-        words("id", lambda work: work.model.id),
+        key_figure(words("id", lambda work: work.model.id)),
         words("name", lambda work: work.model.name, 9),
         numbers("total", lambda work: parameters(work.total_parameters)),
         numbers("active", lambda work: parameters(work.active_parameters)),
@@ -197,7 +197,7 @@ LISTED: dict[str, tuple[TableColumn, ...]] = {
         ),
     ),
     "engines": (
-        words("id", lambda engine: engine.id),
+        key_figure(words("id", lambda engine: engine.id)),
         words("name", lambda engine: engine.name, 9),
         words("default for", lambda engine: ", ".join(_kinds(engine)) or "-"),
         words("fitted on", lambda engine: " ".join(engine.fitted_on.split()).split(";")[0]),
@@ -257,7 +257,7 @@ def hardware_parts(chip: Hardware) -> list[Part]:
             remark_words.append(f"confidence {value.confidence}")
         if any(remark_words):
             remarks.append(f"{path}: {'; '.join(word for word in remark_words if word)}")
-    table = TextTable(heads, rows, left=(0, 1, 2, 3))
+    table = TextTable(heads, rows, left=(0, 1, 2, 3), key_figures=(1,))
     page: list[Part] = [Title(chip.id, about), "", table, *_left_out(chip)]
     return page + _grounds(chip, [*remarks, *chip.notes])
 
@@ -270,7 +270,9 @@ def _left_out(chip: Hardware) -> list[Part]:
     notes = notes if rows else []
     lacks = [said for path, said in _LACKS.items() if _at(chip, path) is None]
     notes += ["; ".join(lacks)] if lacks and chip.kind != "host" else []
-    table = TextTable([("left out",), ("taken",), ("which is the",)], rows, left=(0, 1, 2))
+    table = TextTable(
+        [("left out",), ("taken",), ("which is the",)], rows, (0, 1, 2), key_figures=(1,)
+    )
     tables: list[Part] = ["", table] if rows else []
     return [*tables, Notes(notes)] if notes else tables
 
@@ -293,7 +295,7 @@ def engine_parts(engine: Engine) -> list[Part]:
     ]
     if rows:
         heads = [("parameter",), ("value",), ("source",), ("meaning",)]
-        page += ["", TextTable(heads, rows, left=(0, 1, 2, 3))]
+        page += ["", TextTable(heads, rows, left=(0, 1, 2, 3), key_figures=(1,))]
     extra = [
         f"architectures.{architecture}.{name}: {value.text} ({value.note or value.source})"
         for architecture, overrides in engine.architectures.items()
@@ -350,7 +352,7 @@ def _counts(work: Workload) -> TextTable:
     if published.checkpoint:
         count = f"{published.checkpoint.si:,.0f}"
         rows.append(("checkpoint", count, f"parameters; label {published.label or '-'}"))
-    return TextTable([("count",), ("value",), ("of",)], rows, left=(0, 2))
+    return TextTable([("count",), ("value",), ("of",)], rows, left=(0, 2), key_figures=(1,))
 
 
 def _named(fields: dict[str, Any]) -> str:

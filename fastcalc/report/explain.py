@@ -98,7 +98,7 @@ def _pass_parts(row: Explanation, forward_pass: Explained) -> Iterable[console.P
     yield f"{setup}: {forward_pass.name} of {' and '.join(contents)}"
     total_row = ["together", "", "", "", "", _seconds(forward_pass.seconds), "100 %"]
     rows = [*(_table_row(forward_pass, part) for part in forward_pass.parts), total_row]
-    yield console.TextTable(_HEADINGS, rows, left=(0,))
+    yield console.TextTable(_HEADINGS, rows, left=(0,), key_figures=(5,))
     if forward_pass.idle:
         yield console.Notes([f"no time in: {', '.join(forward_pass.idle)}"])
     if forward_pass.rates:

@@ -28,6 +28,7 @@ COLUMNS: tuple[TableColumn, ...] = (
         "speedup",
         heading=("", "speed"),
         format=lambda record: f"{number(record['speedup'])}x",
+        is_key_figure=True,
     ),
     TableColumn(
         "cost_multiple",

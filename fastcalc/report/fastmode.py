@@ -119,6 +119,7 @@ _BEFORE: tuple[Column[Trial], ...] = (
         lambda trial: _ratio(trial.point, trial.today, "usd_per_mtok_output"),
         ("", "cost"),
         format=cost_multiple_cell,
+        is_key_figure=True,
     ),
     Column(
         "cost_multiple_total",

@@ -12,7 +12,7 @@ from fastcalc.core.scenario import Outcome
 from fastcalc.formulas.types import floats
 from fastcalc.mentions import option
 from fastcalc.report import compare, factors, record_tables
-from fastcalc.report.console import Part, Screen
+from fastcalc.report.console import THINNEST, Part, Remark, Screen, on_one_screen
 from fastcalc.report.fastmode import COLUMNS, MOST_SHOWN, factors_of, no_option_reaches, rows
 from fastcalc.report.headings import TableColumn, pick
 from fastcalc.report.headline_words import interval
@@ -52,11 +52,11 @@ TABLE = pick(
     "tokens_per_s_per_user_bound usd_per_mtok_output cost_multiple how",
     [
         *COLUMNS,
-        *(replace(column, heading=("tok/s", "a user")) for column in pick("tokens_per_s_per_user")),
+        # All rows have the speed that was asked for: what differs is the cost.
+        *(replace(column, is_key_figure=False) for column in pick("tokens_per_s_per_user")),
         TableColumn("trick", heading=("", "trick"), format=_called),
         TableColumn("how", heading=("how; what limits it next,", "or why it cannot"), format=_how),
     ],
-    keep="usd_per_mtok_output",
 )
 
 
@@ -141,10 +141,14 @@ def parts(
     columns = [replace(o, heading=("", "how"), format="") if o.key == "how" else o for o in TABLE]
     cells = [{**record, "how": _marked(record)} for record in rows(answer, shown)]
     cells[0]["how"] = f"limited by {cells[0]['limiter']}"
-    table = record_tables.table(columns, cells, screen.width, {"how": 0})
+    table = record_tables.table(columns, cells, screen.width, {"how": THINNEST})
     key = record_tables.with_mark(_KEY, table)
-    under = screen.under_table(key, short_notes, all_notes, next_command)
-    return [_sentence(answer), *priced, *_first_way(answer), "", table, under]
+
+    def page(count: int) -> list[Part]:
+        under = screen.under_table(key, short_notes[:count], all_notes, next_command)
+        return [_sentence(answer), *priced, *_first_way(answer), "", table, under]
+
+    return on_one_screen(page, screen)
 
 
 _ANSWERS_REST_ON = ("model", "weight_format", "kv_format")
@@ -212,7 +216,7 @@ def _ways(answer: Answer) -> list[str]:
     return [first, f"on another machine {_way(answer, on_other_chips)}"]
 
 
-def _first_way(answer: Answer) -> list[str]:
+def _first_way(answer: Answer) -> list[Part]:
     """Return what the way that the sentence names first multiplies up to, and how it comes about.
 
     A pass of it, and what all of its users get, on which the cost of a token depends.
@@ -234,11 +238,12 @@ def _first_way(answer: Answer) -> list[str]:
         ]
     pass_today, all_today, pass_then, all_then = texts
     today, then = ([record[key] for key in _ANSWERS_REST_ON] for record in records)
-    return [
+    explained = (
         f"{subject} is {factors.product(factors_of(answer, way))}. "
         f"{'It keeps the answers as they are. ' * (today == then)}"
         f"A pass takes {pass_then}, and serves {all_then}; today {pass_today}, {all_today}."
-    ]
+    )
+    return [Remark(explained)]
 
 
 def _way(answer: Answer, option: Option) -> str:

@@ -15,7 +15,8 @@ from fastcalc.report.numbers_as_text import many
 from fastcalc.written import Clean, json_text, line, visible
 
 SCHEMA = "fastcalc-check/1"
-_STYLES = {"error": "31", "warning": "33", "note": "36", "excused": "2"}
+_STYLES = {"error": "1", "warning": "0", "note": "2", "excused": "2"}
+"""Bold, plain and dim, for the words say the rest: no hue is readable on every background."""
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 _NAMED = 5
 """Skipped files that the summary names. [1]"""

@@ -14,7 +14,7 @@ from fastcalc.report import record_tables
 from fastcalc.report.compare import why
 from fastcalc.report.console import Part, Screen, TextTable
 from fastcalc.report.fit_records import COLUMNS, fit_records
-from fastcalc.report.headings import TableColumn, pick
+from fastcalc.report.headings import TableColumn, key_figure, pick
 from fastcalc.report.memories import KEY, LETTERS, bar, filled, kept_note
 from fastcalc.report.numbers_as_text import WORDS, counted, listed, number, parameters, size
 from fastcalc.report.record_tables import numbers, words
@@ -42,7 +42,7 @@ _SHOWN = pick(
 MARKDOWN = (*pick("model"), *_SHOWN)
 
 _FIRST = (
-    words("|chips", itemgetter(0)),
+    key_figure(words("|chips", itemgetter(0))),
     words("|lives in", itemgetter(1)),
     numbers("|batch", itemgetter(2)),
     numbers("largest|batch", itemgetter(3)),

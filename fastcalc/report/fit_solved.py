@@ -31,7 +31,8 @@ def _answer(key: str) -> TableColumn:
         return f"{value:,}" if value and is_more else "-"
 
     heading = {"solution": ("for", "certain"), "solution_at_edge": ("", "tight")}[key]
-    return TableColumn(key, "count", heading=heading, format=cell)
+    is_certain = key == "solution"
+    return TableColumn(key, "count", heading=heading, format=cell, is_key_figure=is_certain)
 
 
 def _length(record: Record) -> str:

@@ -109,7 +109,11 @@ def parts(
     short_notes = [*count_note, *other_prices(drawn, ends), *refused, *warnings]
     all_notes = [_TRIED, prices(drawn), *refused, *warnings]
     table = record_tables.table(columns(records, wide=screen.wide), records, screen.width)
-    key = _KEY + _CHANGED * any(record["is_narrowed"] for record in records)
+    key = (
+        _KEY
+        + compare.key_of_bound(drawn)
+        + _CHANGED * any(record["is_narrowed"] for record in records)
+    )
     key = record_tables.with_mark(key, table)
     under = screen.under_table(key, short_notes, all_notes, next_command)
     return [verdict(points), *price_line(ends), "", overview.heading(drawn), table, under]

@@ -19,6 +19,7 @@ class TableColumn(Column[Any]):
     drop_priority : how readily it makes room in a narrow table; the largest leaves first, 0 never
     format : how a table writes it, where its unit does not say: the name of a format, or what
         makes a cell of a record
+    is_key_figure : whether it is the number to read first, which a terminal shows in bold
     """
 
     unit: str = "text"
@@ -27,14 +28,16 @@ class TableColumn(Column[Any]):
     heading: tuple[str, str] = ("", "")
     drop_priority: int = 0
     format: str | Callable[[Any], str] = ""
+    is_key_figure: bool = False
 
 
 class Heading(NamedTuple):
     """What a table adds to a column of records, as `TableColumn` says."""
 
-    lines: tuple[str, str] = ("", "")
+    heading: tuple[str, str] = ("", "")
     drop_priority: int = 0
     format: str = ""
+    is_key_figure: bool = False
 
 
 HEADINGS = {
@@ -50,7 +53,7 @@ HEADINGS = {
     "weights_gb": Heading(("weights", "GB")),
     "kv_gb": Heading(("KV cache", "GB")),
     "memory_used_fraction": Heading(("memory", "used"), 1, "percent"),
-    "tokens_per_s_per_user": Heading(("tok/s", "per user")),
+    "tokens_per_s_per_user": Heading(("tok/s", "per user"), is_key_figure=True),
     "tokens_per_s_per_user_low": Heading(("80 %", "range"), 1, "range"),
     "tokens_per_s_per_user_bound": Heading(("", "bound"), 3),
     "tokens_per_s_total": Heading(("tok/s", "total"), 4),
@@ -76,12 +79,13 @@ def of_a_table(column: Column[Any]) -> TableColumn:
     """Return a column with its heading."""
     if isinstance(column, TableColumn):
         return column
-    return TableColumn(**vars(column), **_added(column.key))
+    added = HEADINGS.get(column.key, Heading())
+    return TableColumn(**vars(column), **added._asdict())
 
 
-def _added(key: str) -> dict[str, Any]:
-    lines, drop_priority, format_name = HEADINGS.get(key, Heading())
-    return {"heading": lines, "drop_priority": drop_priority, "format": format_name}
+def key_figure(column: TableColumn) -> TableColumn:
+    """Return a column as the number to read first, in bold on a terminal."""
+    return replace(column, is_key_figure=True)
 
 
 def pick(keys: str, columns: Sequence[Column[Any]] = (), *, keep: str = "") -> list[TableColumn]:

@@ -11,6 +11,7 @@ from fastcalc.mentions import option
 from fastcalc.records.columns import Column, values
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, Screen
+from fastcalc.report.headings import key_figure
 from fastcalc.report.numbers_as_text import number, stable
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plain, plainly
@@ -67,7 +68,7 @@ def _samples(region: Region) -> str:
 
 TABLE = (
     words("what the fast tier does", lambda region: " + ".join(region.tricks)),
-    words("enough", lambda region: "yes" if region.is_found else "no"),
+    key_figure(words("enough", lambda region: "yes" if region.is_found else "no")),
     numbers("samples", _samples),
     *(numbers(heading, partial(_band, name)) for name, heading in _RATIOS.items()),
     numbers("users|slow tier", partial(_band, "batch"), 2),
@@ -212,7 +213,7 @@ def _sides(inverse: Inverse, width: int) -> Part:
         words("number", lambda side: f"{side.label}{f', {side.unit}' if side.unit else ''}"),
         numbers("box", lambda side: ends(side, (side.low, side.high))),
         numbers("region", lambda side: ends(side, region.ends(side.name))),
-        numbers("10..90 %", lambda side: ends(side, region.band(side.name))),
+        key_figure(numbers("10..90 %", lambda side: ends(side, region.band(side.name)))),
     )
     return record_tables.table(columns, BOX, width)
 

@@ -8,6 +8,7 @@ from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.core.scenario import Outcome
 from fastcalc.report import record_tables
+from fastcalc.report.compare import key_of_bound
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.headings import pick
 from fastcalc.report.headline_words import sentences
@@ -52,7 +53,8 @@ def parts(
         page += [*[""][: len(page)], sentences(group), *price_line(cheapest(group)), ""]
         page += [heading(group), table]
     needs = any(cells["limiter"].startswith("needs") for group in rows for cells in group)
-    key = record_tables.with_mark(_KEY + _KEY_OF_NEEDS * needs, *tables)
+    key = _KEY + key_of_bound(outcomes) + _KEY_OF_NEEDS * needs
+    key = record_tables.with_mark(key, *tables)
     return [*page, screen.under_table(key, *notes, next_command)]
 
 

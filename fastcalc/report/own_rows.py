@@ -13,6 +13,7 @@ from fastcalc.report import record_tables
 from fastcalc.report.charts.drawing import Chart
 from fastcalc.report.charts.of_measurements import before_and_after
 from fastcalc.report.console import Notes, Part
+from fastcalc.report.headings import key_figure
 from fastcalc.report.numbers_as_text import many
 from fastcalc.report.record_tables import numbers, words
 
@@ -107,14 +108,14 @@ _ROWS = (
     numbers("batch", lambda score: f"{score.row.batch:,.0f}"),
     numbers("context", lambda score: f"{score.row.context:,.0f}"),
     numbers("before", lambda score: f"{score.before:.2f}"),
-    numbers("now", lambda score: "-" if score.now is None else f"{score.now:.2f}"),
+    key_figure(numbers("now", lambda score: "-" if score.now is None else f"{score.now:.2f}")),
     words("[half measured twice]", lambda score: score.strip),
 )
 _BELIEFS = (
     words("", lambda belief: belief.kind),
     numbers("rows", lambda belief: str(len(belief.scores))),
     numbers("off by", lambda belief: belief.error("before")),
-    numbers("now", lambda belief: belief.error("now")),
+    key_figure(numbers("now", lambda belief: belief.error("now"))),
     numbers("times the speed", lambda belief: belief.speed),
     numbers("times the range", lambda belief: belief.range),
 )

@@ -257,7 +257,7 @@ COLUMNS: tuple[Column[Any], ...] = (
     ),
     *pick(
         "usd_per_chip_hour price_terms price_commitment_months price_provider price_region "
-        "price_date price_confidence low_confidence"
+        "price_date price_confidence low_confidence tokens_per_s_per_user_bound_serial"
     ),
     Column(
         "prefill_usd_per_chip_hour",

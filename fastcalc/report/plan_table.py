@@ -9,7 +9,7 @@ from fastcalc.mentions import option
 from fastcalc.report import record_tables
 from fastcalc.report.commands import Typed, compare_command
 from fastcalc.report.console import Part, Screen, TextTable, Title, on_one_screen
-from fastcalc.report.headings import TableColumn, pick
+from fastcalc.report.headings import TableColumn, key_figure, pick
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.plan import notes, prompts_command, unrounded
 from fastcalc.report.plan_api import cheaper_api
@@ -68,7 +68,8 @@ _COLUMNS = pick(
             drop_priority=7,
             format=lambda record: number(
                 record["service_tpot_ms"]
-                * (record["tokens_per_s_per_user"] / record["tokens_per_s_per_user_bound"])
+                * record["tokens_per_s_per_user"]
+                / (record[record_tables.SERIAL_BOUND] or record[record_tables.BOUND])
             ),
         ),
     ),
@@ -225,4 +226,8 @@ def columns(service: Service, *, wide: bool = False) -> list[TableColumn]:
     if service.share is not None:
         heading = (f"TTFT p{service.share * 100:g}", "ms")
         by_key["service_ttft_ms"] = replace(by_key["service_ttft_ms"], heading=heading)
+    answer = "watts" if service.objective == "watts" and is_sized else "usd_per_month"
+    if by_key["replicas"].key == "cost":
+        answer = "replicas"
+    by_key[answer] = key_figure(by_key[answer])
     return list(by_key.values())

@@ -23,6 +23,9 @@ _MARKED = re.compile(r"\dx?\?")
 MARK_MEANS = f"{UNDETERMINED}: undetermined, or an uncertain price"
 """What the key of a table says of it; the notes of its chip and its price say why."""
 
+BOUND = "tokens_per_s_per_user_bound"
+SERIAL_BOUND = f"{BOUND}_serial"
+
 FORMATS: dict[str, Callable[[Any], str]] = {
     "text": str,
     "limiter": str,
@@ -91,7 +94,7 @@ def with_mark(key: str, *tables: TextTable) -> str:
 def _plain_cell(column: TableColumn, record: Any) -> str:
     if callable(column.format):
         return column.format(record)
-    value = record[column.key]
+    value = value_of(column, record)
     if column.format == "range":
         return ends(record, column.key)
     if column.format == "limiter" and not record["fits"]:
@@ -101,6 +104,17 @@ def _plain_cell(column: TableColumn, record: Any) -> str:
         return f"{'recut' if min_chips <= record['chips'] else 'needs'} {min_chips:,}"
     kind = column.format or column.unit.partition("/")[0]  # dollars a million tokens, an hour
     return "-" if value is None else FORMATS.get(kind, number)(value)
+
+
+def value_of(column: TableColumn, record: Mapping[str, Any]) -> Any:
+    """Return the value that a table shows: of a bound, that of layers in turn where there is one.
+
+    Where each layer has a region of its own, memory and compute of all regions at once bound
+    nothing that a single token can reach.
+    """
+    value = record[column.key]
+    serial = record.get(SERIAL_BOUND) if column.key == BOUND else None
+    return value if serial is None else serial
 
 
 def ends(record: dict[str, Any], low: str, digits: int = 3) -> str:
@@ -144,7 +158,8 @@ def tables(
     left = [place for place, column in enumerate(shown) if column.unit in ("text", "yes or no")]
     heads = list(zip(*lines, strict=True))
     cells = ([[row[column.key] for column in shown] for row in group] for group in groups)
-    return [TextTable(heads, group_cells, left, gap) for group_cells in cells]
+    bold = [place for place, column in enumerate(shown) if column.is_key_figure]
+    return [TextTable(heads, group_cells, left, gap, bold) for group_cells in cells]
 
 
 def _claimed(column: TableColumn, rows: Iterable[Row], claims: Mapping[str, int]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Any
 from fastcalc.core.scenario import Outcome
 from fastcalc.report import overview, record_tables
 from fastcalc.report.console import Part, Screen, TextTable
-from fastcalc.report.headings import TableColumn
+from fastcalc.report.headings import TableColumn, key_figure
 from fastcalc.report.moved_numbers import KEYS, MovedNumber, rank
 from fastcalc.report.numbers_as_text import capital, counted, listed, number, of_kind
 from fastcalc.report.prices import price_line, prices
@@ -36,7 +36,7 @@ def _at_most(row: MovedNumber) -> str:
 _COLUMNS: tuple[TableColumn, ...] = (
     words("|number", lambda row: row.path + " *" * row.effect.lever.number.is_default),
     numbers("|now", lambda row: row.text(row.effect.lever.number.value)),
-    numbers("+10 %:|tok/s", partial(_percent, figure="speed")),
+    key_figure(numbers("+10 %:|tok/s", partial(_percent, figure="speed"))),
     numbers("tok/s|served", partial(_percent, figure="total"), 3),
     numbers("|TTFT", partial(_percent, figure="ttft"), 2),
     numbers("$/Mtok|output", partial(_percent, figure="usd"), 4),
@@ -46,7 +46,7 @@ _COLUMNS: tuple[TableColumn, ...] = (
 )
 _TARGETS: tuple[TableColumn, ...] = (
     *_COLUMNS[:2],
-    numbers("would have|to be", lambda row: row.text(row.alone.value)),
+    key_figure(numbers("would have|to be", lambda row: row.text(row.alone.value))),
     numbers("|times", lambda row: "-" if row.alone.factor is None else _times(row.alone.factor)),
     numbers("with the best|value", lambda row: "" if row.alone.value else _reached(row)),
 )

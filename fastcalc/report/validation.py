@@ -13,6 +13,7 @@ from fastcalc.mentions import option
 from fastcalc.report import record_tables
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.envelope import envelope
+from fastcalc.report.headings import key_figure
 from fastcalc.report.numbers_as_text import listed, many, number
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plainly
@@ -34,7 +35,7 @@ SCORES = (
     words("", lambda group: group.name.removeprefix("part:")),
     numbers("points", lambda group: f"{group.count:,}"),
     numbers("sources", lambda group: str(group.sources)),
-    numbers("median|factor", lambda group: f"{group.median_factor:.2f}"),
+    key_figure(numbers("median|factor", lambda group: f"{group.median_factor:.2f}")),
     numbers("90 %|within", lambda group: f"{group.p90_factor:.2f}"),
     numbers("bias", lambda group: f"{group.bias:.2f}"),
     numbers("in 80 %|range", lambda group: f"{100 * group.coverage:.0f} %"),
@@ -49,9 +50,11 @@ _WORST = (
     words("metric", lambda prediction: prediction.point.metric),
     numbers("measured", lambda prediction: number(prediction.point.value)),
     numbers("expected", lambda prediction: number(prediction.expected)),
-    numbers(
-        "factor",
-        lambda prediction: f"{prediction.factor:.2f}{' above its bound' * prediction.beats_bound}",
+    key_figure(
+        numbers(
+            "factor",
+            lambda worst: f"{worst.factor:.2f}{' above its bound' * worst.beats_bound}",
+        )
     ),
 )
 

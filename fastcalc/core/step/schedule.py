@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+from fastcalc.core.chip.machine import EngineParameters
 from fastcalc.core.chip.tier import PlaceFor
 from fastcalc.core.own_rows import OwnEffect, own_effect
 from fastcalc.core.placement.best_split import best_split
@@ -234,6 +235,19 @@ class Schedule:
     def decode_bound(self) -> Bound:
         """The bound of the pass between two tokens."""
         return self.bound()
+
+    @cached_property
+    def serial_bound(self) -> Array | None:
+        """Time between two tokens at printed peaks of layers one after another. [s]
+
+        Where each layer has a region of its own; None elsewhere.
+        """
+        machine = self.machine
+        if not machine.is_spatial:
+            return None
+        work = replace(self._decoding.work, split=self.split)
+        at_peaks = spatial_pass(work, machine.chip, EngineParameters()).seconds
+        return np.maximum(at_peaks, self.decode_bound.seconds)
 
     @cached_property
     def own(self) -> list[OwnEffect]:

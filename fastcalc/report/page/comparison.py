@@ -15,7 +15,7 @@ from fastcalc.report.headings import TableColumn, of_a_table, pick
 from fastcalc.report.headline import headline
 from fastcalc.report.headline_words import sentences
 from fastcalc.report.numbers_as_text import capital, number
-from fastcalc.report.page.filled_page import FILTER, Page, as_html, drawn, filled, listed
+from fastcalc.report.page.filled_page import FILTER, Page, as_html, drawn, filled, listed, under
 from fastcalc.report.prices import basis_of, cheapest, price_line, provenance
 from fastcalc.report.records import Record, compare_records
 
@@ -29,13 +29,19 @@ _FIRST = pick(
 )
 """Columns that are there at first; the others are chosen."""
 
-_PRICE = "usd_per_mtok_output"
-"""What stays in sight on a narrow screen."""
+_KINDS = {
+    "tokens_per_s_per_user": "key-figure",
+    "tokens_per_s_per_user_low": "range",
+    "usd_per_mtok_output": "price",
+}
+"""Of columns that a screen sets off: prices stay in sight on a narrow one, which shows the range
+below its number."""
+(_RANGE,) = pick("tokens_per_s_per_user_low")
 
 _CHARTS = (of_outcomes.speed, of_outcomes.price, of_outcomes.roofline, of_steps.step)
 _READING = (
     "<p class='quiet'>tok/s per user is decode alone, with its 80 % range; the bound is what no "
-    "software exceeds; $/Mtok is of output, prompts priced apart. "
+    "software exceeds{bound}; $/Mtok is of output, prompts priced apart. "
     "<span class='hint'>Columns has all others.</span></p>"
 )
 
@@ -62,7 +68,7 @@ def document(outcomes: Sequence[Outcome], command: str) -> str:
             verdict,
             compare.heading(outcomes[0]),
             {
-                "Table": _table(records) + _READING,
+                "Table": _table(records) + _READING.format(bound=compare.key_of_bound(outcomes)),
                 "Charts": drawn(charts, verdict),
                 "Step by step": "".join(_explained(outcomes)),
                 "Premises": "".join(_premises(outcomes)) + listed(compare.notes(outcomes)[1][1:]),
@@ -81,9 +87,8 @@ def _verdict(outcomes: Sequence[Outcome]) -> Iterator[str]:
         if fastest is None:
             continue
         row = fastest.leaders[0]
-        low, high, bound = (
-            number(row.record[f"tokens_per_s_per_user_{end}"]) for end in ("low", "high", "bound")
-        )
+        low, high = (number(row.record[f"tokens_per_s_per_user_{end}"]) for end in ("low", "high"))
+        bound = number(row.record[record_tables.SERIAL_BOUND] or row.record[record_tables.BOUND])
         has_range = row.record["tokens_per_s_per_user_low"] is not None
         ranged = f", 80 % interval {low} to {high}" if has_range else ""
         yield (
@@ -106,10 +111,11 @@ def _table(records: Sequence[Record]) -> str:
     for place, column in enumerate(columns):
         away = "" if column in shown else " hidden"
         unit = "" if column.unit in ("text", "count", "yes or no", "list") else f", {column.unit}"
-        price = " class='price'" if column.key == _PRICE else ""
+        kind = _class_of(column)
+        below = under(record_tables.heading(_RANGE)) if column.is_key_figure else ""
         about = escape(f"{column.meaning}{unit}", quote=True)
         head.append(
-            f'<th scope="col"{away}{price}><button title="{about}">'
+            f'<th scope="col"{away}{kind}{below}><button title="{about}">'
             f"{escape(_name(column))}</button></th>"
         )
         tick = "" if away else " checked"
@@ -126,6 +132,13 @@ def _table(records: Sequence[Record]) -> str:
     )
 
 
+def _class_of(column: TableColumn) -> str:
+    """Return the attribute that aligns a column and sets it off."""
+    kinds = ["n"] * (column.unit not in ("text", "list", "yes or no"))
+    kinds += [_KINDS[column.key]] if column.key in _KINDS else []
+    return f' class="{" ".join(kinds)}"' if kinds else ""
+
+
 def _cells(record: Record, columns: Sequence[TableColumn], shown: int) -> Iterator[str]:
     """Yield the cells of a row, each with its value in full; those beyond some are not shown."""
     for place, column in enumerate(columns):
@@ -135,9 +148,12 @@ def _cells(record: Record, columns: Sequence[TableColumn], shown: int) -> Iterat
         text = full
         if not isinstance(value, list):
             text = record_tables.row([column], record)[column.key]
-        kind = "" if column.unit in ("text", "list", "yes or no") else " class='n'"
-        kind = " class='n price'" if column.key == _PRICE else kind
-        yield f'<td{kind}{away} data-v="{escape(full, quote=True)}">{escape(text)}</td>'
+        attributes = _class_of(column)
+        if column.is_key_figure:
+            attributes += under(record_tables.row([_RANGE], record)[_RANGE.key])
+        in_order = record_tables.value_of(column, record)
+        attributes += f' data-s="{in_order}"' if in_order != value else ""
+        yield f'<td{attributes}{away} data-v="{escape(full, quote=True)}">{escape(text)}</td>'
 
 
 def _explained(outcomes: Sequence[Outcome]) -> Iterator[str]:

@@ -23,6 +23,8 @@ _FOLDER = Path(__file__).parent
 _ADDRESS = re.compile(r"https?://[^\s<>\"]*[^\s<>\".,;:)]")
 _LEADING_NUMBER = re.compile(r"[<>=~$ ]*([+-]?[0-9][0-9,]*(?:\.[0-9]+)?)")
 _LONG_CELL = 30
+RANGE = "80 % range"
+"""Heading of the column of ranges, each of the number in the column before it."""
 """Letters from which a cell wraps."""
 _PICTURE = 6
 """Lines of text from which they are a plot."""
@@ -158,15 +160,26 @@ def table(part: TextTable) -> str:
     for place, cells in enumerate(columns):
         if max(map(len, cells), default=0) >= _DRAWN and all(map(_LETTERS.fullmatch, cells)):
             kinds[place], headings[place] = "drawn", part.headings[place][-1]
+    for place in part.key_figures:
+        kinds[place] += " key-figure"
+    ranged = {place - 1 for place, heading in enumerate(headings) if heading == RANGE}
+    for place in ranged:
+        kinds[place + 1] += " range"
     order = [*range(len(headings))]
     if len(order) > 2 and sum(len(cell) > _LONG_CELL for cell in columns[-1]) > len(part.rows) / 2:
         order.insert(1, order.pop())  # words come before numbers
     heads = "".join(
-        f'<th scope="col" class="{kinds[place]}"><button>{escape(headings[place])}</button></th>'
+        f'<th scope="col" class="{kinds[place]}"{under(RANGE * (place in ranged))}>'
+        f"<button>{escape(headings[place])}</button></th>"
         for place in order
     )
     rows = "".join(
-        f"<tr>{''.join(_cell(row[place], kinds[place]) for place in order)}</tr>"
+        "<tr>"
+        + "".join(
+            _cell(row[place], kinds[place], row[place + 1] if place in ranged else "")
+            for place in order
+        )
+        + "</tr>"
         for row in part.rows
     )
     return (
@@ -175,13 +188,22 @@ def table(part: TextTable) -> str:
     )
 
 
-def _cell(text: str, kind: str) -> str:
-    """Return a cell with what it sorts by: its number where it begins with one."""
+def under(text: str) -> str:
+    """Return the attribute of what a narrow screen shows below a cell, such as its range."""
+    return f' data-under="{escape(text.strip(), quote=True)}"' if text.strip(" -") else ""
+
+
+def _cell(text: str, kind: str, ends: str) -> str:
+    """Return a cell with what it sorts by: its number where it begins with one.
+
+    ends : of its range, which a narrow screen shows below it
+    """
     text = text if kind == "drawn" else text.strip()
     number = _LEADING_NUMBER.match(text)
     value = number[1].replace(",", "") if number else text.strip(" -")
     long = " long" if len(text) > _LONG_CELL and kind != "drawn" else ""
-    return f'<td class="{kind}{long}" data-v="{escape(value, quote=True)}">{escape(text)}</td>'
+    values = f'data-v="{escape(value, quote=True)}"{under(ends)}'
+    return f'<td class="{kind}{long}" {values}>{escape(text)}</td>'
 
 
 def listed(lines: Iterable[str]) -> str:

@@ -2,7 +2,8 @@
 (() => {
   const rows = [...document.querySelectorAll("section:has(#filter) .rows tbody tr")];
 
-  const value = (row, place) => row.cells[place].dataset.v;
+  // What is shown in place of the value of the record is what is sorted by.
+  const value = (row, place) => row.cells[place].dataset.s ?? row.cells[place].dataset.v;
   function sort(table, heads, place) {
     const head = heads[place], down = head.getAttribute("aria-sort") === "ascending";
     heads.forEach((one) => one.removeAttribute("aria-sort"));
