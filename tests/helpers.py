@@ -232,7 +232,8 @@ def run_once(*args: Any, **fixtures: Any) -> Ran:
     What one process of a test run did, others read; what it answered, it writes in each format.
     """
     fixtures["monkeypatch"].setattr(lazy_commands, "answer_to", answer_once)
-    asked = (patched, os.environ.get("COLUMNS", ""), *map(str, args))
+    shown = (os.environ.get(name, "") for name in ("COLUMNS", "FORCE_COLOR"))
+    asked = (patched, *shown, *map(str, args))
     if "-o" in asked or any(FILE.search(word) for word in asked):
         return run(*args, **fixtures)
     kept = runs / f"{sha256(repr(asked).encode()).hexdigest()}.json"

@@ -215,7 +215,42 @@ def test_prices_stay_in_sight_on_a_narrow_screen(page):
     assert ".rows .price{position:sticky;right:0;" in narrow
     rows = re.findall(r"(?s)<tr>(.*?)</tr>", page.split("<table id='rows'")[1].split("</table>")[0])
     assert len(rows) == 10
-    assert all(len(re.findall("class='[n ]*price'", row)) == 1 for row in rows)
+    assert all(len(re.findall('class="[n ]*price"', row)) == 1 for row in rows)
+
+
+def test_a_narrow_screen_shows_the_range_below_its_number(page):
+    """Its own column would be below the price, which stays in sight."""
+    narrow = CSS.partition("max-width:600px){")[2].partition("\n}")[0]
+    assert ".rows .range{display:none}" in narrow
+    assert ".rows [data-under]::after{content:attr(data-under)" in narrow
+    rows = re.findall(r"(?s)<tr>(.*?)</tr>", page.split("<table id='rows'")[1].split("</table>")[0])
+    below = [re.search(r'data-under="([^"]+)"', row) for row in rows]
+    ends = [re.search(r'class="n range"[^>]*>([^<]*)<', row)[1] for row in rows[1:]]
+    assert below[0][1] == "80 % range"
+    assert [found[1] if found else "-" for found in below[1:]] == ends
+    assert any(".." in text for text in ends)
+
+
+@pytest.mark.parametrize("asked", ["plan", "frontier --max-chips 1"])
+def test_so_do_other_answers(fastcalc, tmp_path, asked):
+    name, *flags = asked.split()
+    assert fastcalc(name, "llama-3.1-8b", "--on", "h100-sxm", *flags, "-o", "a.html").code == 0
+    row = (tmp_path / "a.html").read_text().split("<tbody>")[1].split("</tr>")[0]
+    below = re.search(r'data-under="([^"]+)"', row)[1]
+    assert below == re.search(r'class="n range"[^>]*>([^<]*)<', row)[1]
+
+
+def test_a_wafers_bound_sorts_as_it_is_shown(fastcalc, tmp_path):
+    """The record keeps the bound of all regions at once; the cell has that of layers in turn."""
+    assert (
+        fastcalc("report", "llama-3.1-8b", "--on", "wse-3", "--batch", "1", "-o", "b.html").code
+        == 0
+    )
+    page = (tmp_path / "b.html").read_text()
+    shown = re.search(r'data-s="([\d.]+)" data-v="([\d.]+)">([\d,]+)<', page)
+    serial, parallel, text = (float(group.replace(",", "")) for group in shown.groups())
+    assert text == round(serial) < parallel
+    assert f"hardware bound {shown[3]};" in page
 
 
 def test_no_is_an_answer_too(fastcalc, tmp_path):

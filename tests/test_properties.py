@@ -60,6 +60,11 @@ def test_an_estimate_is_in_order(chip, model, engine, traffic):
     assert np.all(estimate.speed <= estimate.high)
     assert np.all(estimate.high <= estimate.bound)
     assert np.all(np.isfinite(estimate.bound))
+    if chip.execution == "spatial":
+        assert np.all(estimate.speed <= estimate.bound_serial * (1 + TINY))
+        assert np.all(estimate.bound_serial <= estimate.bound * (1 + TINY))
+    else:
+        assert estimate.bound_serial is None
     assert np.all(estimate.low > 0)
     assert np.all(np.diff(estimate.speed) <= TINY * estimate.speed[:-1])
     assert np.all(np.diff(estimate.bound) <= TINY * estimate.bound[:-1])

@@ -12,7 +12,7 @@ from fastcalc.core.scenario import Outcome
 from fastcalc.formulas.types import floats
 from fastcalc.mentions import option
 from fastcalc.report import compare, factors, record_tables
-from fastcalc.report.console import THINNEST, Part, Remark, Screen, on_one_screen
+from fastcalc.report.console import THINNEST, Part, Remark, Screen
 from fastcalc.report.fastmode import COLUMNS, MOST_SHOWN, factors_of, no_option_reaches, rows
 from fastcalc.report.headings import TableColumn, pick
 from fastcalc.report.headline_words import interval
@@ -143,12 +143,8 @@ def parts(
     cells[0]["how"] = f"limited by {cells[0]['limiter']}"
     table = record_tables.table(columns, cells, screen.width, {"how": THINNEST})
     key = record_tables.with_mark(_KEY, table)
-
-    def page(count: int) -> list[Part]:
-        under = screen.under_table(key, short_notes[:count], all_notes, next_command)
-        return [_sentence(answer), *priced, *_first_way(answer), "", table, under]
-
-    return on_one_screen(page, screen)
+    under = screen.under_table(key, short_notes, all_notes, next_command)
+    return [_sentence(answer), *priced, *_first_way(answer), "", table, under]
 
 
 _ANSWERS_REST_ON = ("model", "weight_format", "kv_format")

@@ -108,6 +108,27 @@ def test_prices_stay_in_sight_on_a_narrow_screen(open_at):
         assert 0 < name < left < right <= 390
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_range_is_not_below_the_price_on_a_narrow_screen(open_at, scheme):
+    browser = open_at(390, scheme)
+    right, left, below, column = browser.execute_script(
+        """const speed = document.querySelector("#rows td.key-figure");
+        const price = document.querySelector("#rows td.price").getBoundingClientRect();
+        const after = getComputedStyle(speed, "::after");
+        return [speed.getBoundingClientRect().right, price.left, after.content,
+          getComputedStyle(document.querySelector("#rows td.range")).display];"""
+    )
+    assert right <= left
+    assert ".." in below
+    assert column == "none"
+    browser = open_at(1280, scheme)
+    assert browser.execute_script(
+        """const [speed, range] = ["key-figure", "range"].map((name) =>
+          document.querySelector(`#rows td.${name}`));
+        return getComputedStyle(speed, "::after").content === "none" && range.clientWidth > 0;"""
+    )
+
+
 @pytest.mark.parametrize("asked", ["plan", "fastmode --smaller none", "frontier --max-chips 2"])
 def test_other_answers_fit_a_phone(open_at, tmp_path, capsys, monkeypatch, asked):
     name, *flags = asked.split()
@@ -233,7 +254,7 @@ def test_points_say_what_they_are_to_the_mouse_and_to_the_keyboard(open_at):
     browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", chart)
     assert not tip.is_displayed()
     webdriver.ActionChains(browser).move_to_element(mark).perform()
-    assert tip.text.startswith("h100-sxm, batch 1:")
+    assert tip.text.startswith("1 x h100-sxm, batch 1:")
     size = tip.rect
     assert size["x"] >= 0
     assert size["x"] + size["width"] <= 1280
