@@ -70,7 +70,8 @@ def people_run(site, chips):
     def is_run(layout):
         one = replace(layout, dp=layout.dp // copies(layout, has_experts=has_experts))
         is_whole = one.width > 8 or one.chips < 8 or one.chips % 8 == 0  # hosts of eight
-        is_stage = one.pp == 1 or (one.width == max(inside) and is_whole)
+        in_a_host = max(width for width in inside if width <= 8 * site.machine.ranks)
+        is_stage = one.pp == 1 or (one.width in (max(inside), in_a_host) and is_whole)
         is_stage = is_stage or (is_pcie and one.chips <= domain)
         is_default = smallest is not None and one == smallest.layout
         return is_default or (within(site, one) and is_stage and one.pp <= 16)

@@ -2,10 +2,15 @@
 
 import random
 
-from fastcalc.core.placement.layout import Layout
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.placement.layout import Layout, LayoutError
 from fastcalc.core.placement.practice import copies_run_by_people
 from fastcalc.core.scenario import Sharding
 from tests.helpers import outcome, run
+from tests.strategies import examples
 from tests.test_overflow import records
 
 UNUSUAL = "is legal, but unusual"
@@ -52,11 +57,11 @@ def test_chips_that_no_usual_layout_fits_have_a_legal_one_and_a_note():
 def test_a_sweep_says_of_each_point_what_a_comparison_says(capsys, monkeypatch):
     """An unusual layout at one batch alone, and padded heads: notes that depend on the layout."""
     long = ("llama-3.1-70b", "--on", "h100-sxm", "--prompt", "20000", "--output", "1000")
-    for given in (
+    for asked in (
         (*long, "--chips", "6", "--weights", "bf16"),
         ("llama-2-13b", "--on", "inferentia-2", "--tp", "24"),
     ):
-        words = (*given, "--batch", "1,32", "--format", "json")
+        words = (*asked, "--batch", "1,32", "--format", "json")
         swept, compared = (
             records(run(name, *words, capsys=capsys, monkeypatch=monkeypatch))
             for name in ("sweep", "compare")
@@ -76,3 +81,38 @@ def test_a_legal_layout_that_is_named_is_computed_whether_people_run_it_or_not()
         assert layout == Layout(tp=tp, pp=pp, dp=dp)
         assert not is_noted(solved)
         unusual += layout not in set(copies_run_by_people(solved.site, layout.chips))
+
+
+DOMAINS = [("h100-sxm", 8), ("b200", 8), ("mi350x", 8), ("apple-m4-max", 4), ("gb200", 72)]
+
+
+@examples(40)
+@given(
+    st.sampled_from(DOMAINS),
+    st.sampled_from(["deepseek-r1", "llama-3.1-405b", "kimi-k2.5", "llama-3.1-70b", "llama-3-8b"]),
+    st.sampled_from([None, 2, 8, 16, 32]),
+    st.sampled_from([1, 8, 64, 256]),
+    st.integers(2, 9),
+)
+def test_a_larger_domain_never_lowers_throughput(chip, model, chips, batch, times):
+    """The layouts of the smaller one remain, at the same rate of links."""
+    name, domain = chip
+    hardware = Catalogue().hardware(name)
+    up = hardware.links.scale_up
+    assert up.domain.si == domain
+    joined = up.model_copy(
+        update={"domain": up.domain.model_copy(update={"si": domain * float(times)})}
+    )
+    links = hardware.links.model_copy(update={"scale_up": joined})
+    larger = hardware.model_copy(update={"links": links})
+    try:
+        before = outcome(model, hardware, batch=(batch,), sharding=Sharding(chips=chips))
+    except LayoutError:
+        return
+    after = outcome(model, larger, batch=(batch,), sharding=Sharding(chips=chips))
+    if not before.estimate.fits[0]:
+        return
+    assert after.estimate.fits[0]
+    assert after.placement.layout.chips <= before.placement.layout.chips
+    if after.placement.layout.chips == before.placement.layout.chips:
+        assert after.estimate.served[0] >= before.estimate.served[0] * (1 - 1e-9)

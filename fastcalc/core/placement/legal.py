@@ -29,6 +29,10 @@ EXPERT_TENSOR_CHIPS = 8
 MOST_CHIPS = 16_384
 """Chips beyond which no placement that cuts layers is looked for."""
 
+LARGEST_MESH = {"xgmi": 8, "thunderbolt": 4}
+"""Most chips that are sold or cabled with a link between every two, by kind of link: seven links of
+AMD Instinct, three cables of a Mac (their files in ``hardware/``)."""
+
 
 @once
 def link_domain(hardware: Hardware) -> int:
@@ -37,14 +41,27 @@ def link_domain(hardware: Hardware) -> int:
     return floor(link.domain.si) if link and link.domain else 1
 
 
+def mesh_chips(hardware: Hardware) -> int | None:
+    """Chips with a link between every two of them; None where links meet in a switch or a host. [1]
+
+    A domain beyond `LARGEST_MESH` is taken to keep these links inside each group of so many, and to
+    join the groups through a switch.
+    """
+    up = hardware.links.scale_up
+    largest = LARGEST_MESH.get(up.kind) if up and up.kind else None
+    return largest and min(link_domain(hardware), largest)
+
+
 def domain_notes(hardware: Hardware) -> list[str]:
     """Return what a reader must know where the domain of links between pairs is a what-if."""
     up, typed = hardware.links.scale_up, "links.scale_up.domain="
-    if up is None or up.kind != "xgmi" or not any(typed in key for key in hardware.what_if):
+    largest = LARGEST_MESH.get(up.kind) if up and up.kind else None
+    if largest is None or not any(typed in key for key in hardware.what_if):
         return []
     return [
-        f"each peer of {hardware.id} has a part of its links: in a larger domain a group has fewer "
-        "of them, and may be slower"
+        f"{hardware.id} divides its links among its peers: in a larger domain, up to {largest} "
+        f"chips, a group has fewer of them and may be slower; beyond {largest}, groups of "
+        f"{largest} are assumed to meet in a switch"
     ]
 
 

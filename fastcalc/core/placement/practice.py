@@ -10,6 +10,7 @@ layout is computed where a user names it.
   whole rack of 72 copies of some experts make them even.
 - Ranks inside a node come before stages: a fast link makes sums cheap, and stages add throughput
   alone (vLLM, "Parallelism and scaling": tensor parallel inside a node, pipeline parallel across).
+  Where the link joins several hosts, stages are as wide as all of them or as one.
   Over PCIe, where sums are dear, stages inside one node are run, too.
 - Stages fill hosts as they are sold, of one to four, six or eight chips; beyond one host of eight
   whole hosts are taken, as they are rented and wired by the host.
@@ -72,12 +73,12 @@ def _layouts_by_chips(hardware: Hardware, model: Model) -> _LayoutsByChips:  # n
 
 
 def _run_of(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
-    groups, widest = legal.doubled_groups, _widest(legal)
+    groups, widths = legal.doubled_groups, _stage_widths(legal.machine, legal.work)
     ranks, is_pcie = chips * legal.machine.ranks, legal.is_pcie
     for pp in range(1, min(MOST_STAGES, ranks, legal.most_stages) + 1):
         width, left = divmod(ranks, pp)
         is_narrow = is_power_of_two(width) and (pp == 1 or is_pcie)
-        if left or not (is_narrow or width == widest):
+        if left or not (is_narrow or width in widths):
             continue  # as `is_run` would say of each group
         for tp in groups:
             for ep in dict.fromkeys((1, width)):
@@ -108,7 +109,8 @@ def is_run(legal: LegalLayouts, layout: Layout) -> bool:
     is_in_hosts = layout.chips in HOST_SIZES or layout.chips % HOST_CHIPS == 0
     is_inside = legal.is_pcie and layout.ranks <= legal.domain and is_in_hosts
     is_beyond = width > HOST_CHIPS * legal.machine.ranks
-    return is_inside or (width == _widest(legal) and (is_in_hosts or is_beyond))
+    is_full = width in _stage_widths(legal.machine, legal.work)
+    return is_inside or (is_full and (is_in_hosts or is_beyond))
 
 
 def is_power_of_two(ranks: int) -> bool:
@@ -117,19 +119,23 @@ def is_power_of_two(ranks: int) -> bool:
 
 
 @lru_cache(maxsize=512)
-def _widest_of(machine: Machine, work: Workload) -> int:
+def _stage_widths(machine: Machine, work: Workload) -> tuple[int, ...]:
+    """Most ranks that people run in one link domain, and in one host of it. [1]"""
     legal = LegalLayouts(machine, work)
-    domain, experts, groups = legal.domain, int(work.experts), legal.doubled_groups
-    if experts >= domain and not is_power_of_two(domain):
-        return domain
-    powers = [1 << power for power in range(domain.bit_length())]
-    even = [ranks for ranks in powers if experts and experts % ranks == 0]
-    return max([*groups, *even])
+    experts, groups = int(work.experts), legal.doubled_groups
+    widths = []
+    for ranks in (legal.domain, min(legal.domain, HOST_CHIPS * machine.ranks)):
+        powers = [1 << power for power in range(ranks.bit_length())]
+        even = [width for width in powers if experts and experts % width == 0]
+        is_rack = experts >= ranks and not is_power_of_two(ranks)
+        dense = [group for group in groups if group <= ranks]
+        widths.append(ranks if is_rack else max([*dense, *even]))
+    return tuple(widths)
 
 
 def _widest(legal: LegalLayouts) -> int:
-    """Return the most ranks that people run in one link domain. [1]"""
-    return _widest_of(legal.machine, legal.work)
+    """Most ranks that people run in one link domain. [1]"""
+    return _stage_widths(legal.machine, legal.work)[0]
 
 
 def copies_run_by_people(legal: LegalLayouts, chips: int) -> Iterator[Layout]:

@@ -15,7 +15,7 @@ from fastcalc.core.model.kinds import Kinds
 from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.fullest_chip import once_a_layout, stage_share
 from fastcalc.core.placement.layout import HOST_CHIPS, AnyLayout
-from fastcalc.core.placement.legal import link_domain
+from fastcalc.core.placement.legal import link_domain, mesh_chips
 from fastcalc.core.placement.placement import AnyPlacement
 from fastcalc.core.placement.split import Split
 from fastcalc.core.step.component import is_nothing
@@ -320,12 +320,11 @@ def _pipeline(machine: Machine, work: Workload, layout: AnyLayout) -> Pipeline:
 
 def _link_share(machine: Machine, chips: ArrayLike) -> Array:
     """Return what a chip of a group gets of its link, to the same bits for one layout or many."""
-    up = machine.hardware.links.scale_up
-    kind = up.kind if up else None
+    up, mesh = machine.hardware.links.scale_up, mesh_chips(machine.hardware)
     share = shared_link(
         ranks=np.atleast_1d(chips),
-        domain=link_domain(machine.hardware),
-        is_mesh=kind in ("xgmi", "thunderbolt"),
-        is_host=kind == "pcie",
+        domain=mesh or link_domain(machine.hardware),
+        is_mesh=mesh is not None,
+        is_host=up is not None and up.kind == "pcie",
     )
     return share.reshape(np.shape(chips))[()]
