@@ -399,3 +399,23 @@ def test_idle_time_that_a_wait_asks_for_is_paid():
     found = scored(grid(), ttft=0.5, share=0.99)[0]
     assert 0.0 < found.busy[0] < 1.0
     assert found.cost[0] == pytest.approx(0.13 * 0.001 / 2000 * 1e6 / found.busy[0], rel=NEARLY)
+
+
+@pytest.mark.parametrize(
+    ("limits", "is_tried"),
+    [
+        ({}, True),
+        ({"max_chips": 2}, True),
+        ({"max_chips": 1}, False),
+        # A month of 730 hours at 3.60 USD/h, and 2,170 W of a chip with host and cooling.
+        ({"budget": 2 * 3.6 * 730}, True),
+        ({"budget": 2 * 3.6 * 730 - 1}, False),
+        ({"power": 2 * 2170.0}, True),
+        ({"power": 2 * 2170.0 - 1}, False),
+    ],
+)
+def test_prefill_on_other_chips_takes_two(limits, is_tried):
+    found = scored(grid(batches=(1, 100)), **({"rate": 1.0} | limits))
+    apart = [part for part in found if part.pools]
+    assert bool(apart) is is_tried
+    assert all(2 in part.values["chips"] for part in apart)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchmarks.queueing import LOADS, TRAFFIC, Kind, pass_seconds, ratios, simulate
-from fastcalc.core.load import MOST_BUSY, SHARES, Percentiles, Spread
+from fastcalc.core.load import MOST_BUSY, SHARES, Percentiles, RandomLoad, Spread
 from fastcalc.core.waits import PromptQueue, Waits, mixture_quantiles
 from fastcalc.report.percentiles import in_words
 from tests import made_up
@@ -132,3 +132,19 @@ def test_a_first_token_that_a_table_has_is_told_again_where_it_is_late(limit, re
     spread = Spread(0.1, (0.1, 0.2, 0.3, 0.4))
     load = SimpleNamespace(is_known=True, percentiles=lambda: Percentiles(spread, spread, spread))
     assert remark in in_words(load, "a10", limit=limit)
+
+
+@every(
+    "queued,prompts,utilization,is_known",
+    [
+        (0.0, 0.0, 0.0, True),
+        # Each of the three limits by itself, as the guide states them: 1 %, 80 % and 85 %.
+        (0.01, 0.8, 0.85, True),
+        (0.0101, 0.0, 0.0, False),
+        (0.0, 0.801, 0.0, False),
+        (0.0, 0.0, 0.851, False),
+    ],
+)
+def test_percentiles_are_said_up_to_each_limit(queued, prompts, utilization, is_known):
+    load = SimpleNamespace(queued=queued, prompt_share=prompts, utilization=utilization)
+    assert RandomLoad.is_known.fget(load) is is_known
