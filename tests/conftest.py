@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 if sys.dont_write_bytecode:  # else every worker compiles all tests, and every command the program
     sys.dont_write_bytecode, os.environ["PYTHONDONTWRITEBYTECODE"] = False, ""
+os.environ.pop("FORCE_COLOR", None)  # which a CI job may set, and puts bold text into a pipe
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: threads wait by spinning
 os.environ.setdefault("SOURCE_DATE_EPOCH", str(int(time.time())))  # one day for a run past midnight
 import pytest

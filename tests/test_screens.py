@@ -9,10 +9,11 @@ import sys
 import numpy as np
 import pytest
 
+from fastcalc.cli.app import START
 from fastcalc.core.estimate import evaluate
 from fastcalc.core.traffic import Traffic
 from fastcalc.report import console
-from fastcalc.report.console import Remark, TextTable, render
+from fastcalc.report.console import Remark, TextTable, Title, render
 from fastcalc.report.headings import key_figure
 from fastcalc.report.record_tables import tables, words
 from tests import made_up
@@ -32,6 +33,7 @@ SCREENS = {
     "sensitivity llama-3.1-8b --on h100-sxm": "+10 %: tok/s",
     "decide sub=speed=65,plan=200 api=speed=65,price=25": "to one success",
     "infer --speeds 65,170 --prices 25,150 --points 20000": "enough",
+    "sweep llama-3.1-8b --on h100-sxm,h200-sxm --batch 1,8 --format table": "tok/s per user",
     "show h200-sxm": "value",
     "list engines": "id",
 }
@@ -124,6 +126,31 @@ def test_of_a_headline_the_first_clause_is_bold():
         [("are cheaper. More to read.", "0")],
         [("A remark.", "0")],
     ]
+
+
+def test_of_a_title_the_name_and_the_answer_are_bold():
+    title = Title(
+        "b200",
+        "24 chips, $96,360 a month for a model at 20 requests/s",
+        "24 chips, $96,360 a month",
+    )
+    shown = render([title], 24, colour=True).splitlines()
+    assert [pieces(line) for line in shown] == [
+        [("b200  24 chips, $96,360", "1")],
+        [("a month", "1"), (" for a model at", "0")],
+        [("20 requests/s", "0")],
+    ]
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_the_bill_of_a_plan_is_bold_in_its_headline(screen, columns):
+    asked = next(asked for asked in SCREENS if asked.startswith("plan"))
+    bold = "".join(text for text, style in pieces(screen(columns, asked)[0]) if style == "1")
+    assert re.fullmatch(r"b200  24 chips in 3 nodes, \$[\d,]+ a month", bold)
+
+
+def test_what_is_typed_first_fits_80_columns():
+    assert all(len(line) <= 80 for line in START.splitlines())
 
 
 @pytest.mark.parametrize("verdict", ["needs 16", "no place"])

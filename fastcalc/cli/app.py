@@ -11,12 +11,12 @@ from fastcalc.cli.lazy_commands import Commands, SectionedCommand, as_function
 from fastcalc.commands import COMMANDS, output, request_of
 
 START = """\
-How fast, at what price and on how many chips a language model runs, and why. To begin:
-  fastcalc compare llama-3.1-70b --on h100-sxm,mi355x            speed and price by batch
-  fastcalc fit deepseek-r1 --on b200,wse-3                       chips that hold it, and users
-  fastcalc plan llama-3.1-70b --ttft 1s --tpot 25ms --rate 20/s  the cheapest servers for a load
-  fastcalc fastmode glm-4.7 --on h200-sxm --speedup 2            what a faster mode costs
-All commands: fastcalc --help. Models and chips: fastcalc list models, fastcalc list hardware.
+How fast, at what price and on how many chips a language model runs, and why:
+  fastcalc compare llama-3.1-70b --on h100-sxm,mi355x  speed and price by batch
+  fastcalc fit deepseek-r1 --on b200,wse-3             chips that hold it, users
+  fastcalc plan llama-3.1-70b --tpot 25ms --rate 20/s  the cheapest servers
+  fastcalc fastmode glm-4.7 --on h200-sxm --speedup 2  what a faster mode costs
+All commands: fastcalc --help. What there is: fastcalc list models, or hardware.
 """
 """What the bare name of the program answers."""
 

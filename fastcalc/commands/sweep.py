@@ -26,7 +26,7 @@ from fastcalc.mentions import as_flags, option, written
 from fastcalc.records.columns import Columns
 from fastcalc.records.evaluated_points import CodedColumn
 from fastcalc.report import records
-from fastcalc.report.console import Wording, is_terminal, output_width, render
+from fastcalc.report.console import Remark, Wording, is_terminal, output_width, render, wants_colour
 from fastcalc.report.envelope import envelope
 from fastcalc.report.headings import TableColumn, pick
 from fastcalc.report.numbers_as_text import many
@@ -240,7 +240,8 @@ def _show(swept: Combinations, file: Path | None) -> None:
     count = f"the first {len(rows):,} of {swept.points:,} points" if is_cut else ""
     where = f"{count or many(len(rows), 'point')}; {option('out', 'sweep.csv')} writes every key"
     shown = table([*pick(POINT_KEYS), *varied, *pick(ANSWER_KEYS)], rows, width)
-    output.write(render([shown, "", where], width), file)
+    colour = file is None and wants_colour()
+    output.write(render([shown, "", Remark(where)], width, colour=colour), file)
 
 
 def _heading(key: str) -> tuple[str, str]:

@@ -47,10 +47,14 @@ Line = list[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Title:
-    """A name, and a sentence about it that may run over lines."""
+    """A name, and a sentence about it that may run over lines.
+
+    answer : the words that the sentence begins with, in bold as the name
+    """
 
     name: str
     sentence: str
+    answer: str = ""
 
 
 class Remark(str):
@@ -190,7 +194,7 @@ def render(
 def worded(part: Part, wording: Wording) -> Part:
     """Return a part with what its sentences mention of options and commands written out."""
     if isinstance(part, Title):
-        return replace(part, sentence=wording(part.sentence))
+        return replace(part, sentence=wording(part.sentence), answer=wording(part.answer))
     if isinstance(part, TextTable):
         return replace(part, rows=[[wording(cell) for cell in row] for row in part.rows])
     if isinstance(part, Notes):
@@ -204,9 +208,7 @@ def worded(part: Part, wording: Wording) -> Part:
 def _lines(part: Part, width: int) -> Iterator[Line]:
     if isinstance(part, Title):
         name = one_line(part.name)
-        first, *further_lines = _wrap(f"{name}  {part.sentence}", width)
-        yield [(name, BOLD), (first.removeprefix(name), PLAIN)]
-        yield from ([(line, PLAIN)] for line in further_lines)
+        yield from _led_by(f"{name}  {part.answer}", f"{name}  {part.sentence}", width)
     elif isinstance(part, TextTable):
         headings = [tuple(map(one_line, heading)) for heading in part.headings]
         rows = [[one_line(cell) for cell in row] for row in part.rows]
@@ -223,18 +225,19 @@ def _lines(part: Part, width: int) -> Iterator[Line]:
     elif isinstance(part, Remark):
         yield from ([(line, PLAIN)] for line in _wrap(part, width) or [""])
     else:
-        yield from _heading(part, width)
+        clause = _FIRST_CLAUSE.match(part)
+        yield from _led_by(clause[0] if clause else "", part, width)
 
 
-def _heading(text: str, width: int) -> Iterator[Line]:
-    """Yield the lines of a heading or headline, its first clause in bold."""
-    clause = _FIRST_CLAUSE.match(text)
-    words_left = len(clause[0].split()) if clause else 0
+def _led_by(lead: str, text: str, width: int) -> Iterator[Line]:
+    """Yield the lines of a text, the words that it begins with in bold."""
+    left = sum(not sign.isspace() for sign in one_line(lead))
     for line in _wrap(text, width) or [""]:
-        bold_words = line.split(" ")[:words_left]
-        words_left -= len(bold_words)
-        bold = " ".join(bold_words)
-        yield [(bold, BOLD), (line.removeprefix(bold), PLAIN)]
+        end = 0
+        while left and end < len(line):
+            left -= not line[end].isspace()
+            end += 1
+        yield [(line[:end], BOLD), (line[end:], PLAIN)]
 
 
 def word_list(

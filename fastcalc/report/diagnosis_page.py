@@ -16,7 +16,7 @@ from fastcalc.mentions import option
 from fastcalc.report import record_tables
 from fastcalc.report.charts.drawing import Chart
 from fastcalc.report.charts.of_measurements import before_and_after
-from fastcalc.report.console import Listing, Notes, Part, Screen, on_one_screen
+from fastcalc.report.console import Listing, Notes, Part, Remark, Screen, on_one_screen
 from fastcalc.report.diagnosis import Answer, by_default, sentence, verdict
 from fastcalc.report.headings import key_figure
 from fastcalc.report.numbers_as_text import listed, number
@@ -56,18 +56,18 @@ def _page(
     return [*page, Notes([*more, *notes], next_command)]
 
 
-def _given(answer: Answer) -> Iterator[str]:
+def _given(answer: Answer) -> Iterator[Remark]:
     """Yield a line on the points, and on the log."""
     if answer.diagnosis:
         predictions = answer.diagnosis.predictions
         first, count = predictions[0], len(predictions)
         chips = sorted({p.point.chips or p.point.tp or 1 for p in predictions})
-        yield (
+        yield Remark(
             f"{answer.file}: {count} point{'s' * (count > 1)} of {first.point.model} on "
             f"{' and '.join(map(str, chips))} {first.point.hardware}, engine {first.engine_used}"
         )
     if answer.start:
-        yield f"{answer.log_file}: {_logged(answer.start)}"
+        yield Remark(f"{answer.log_file}: {_logged(answer.start)}")
 
 
 def _logged(start: Start) -> str:

@@ -85,6 +85,11 @@ def parts(inverse: Inverse, points: int, screen: Screen) -> list[Part]:
         region for region in inverse.regions if len(region.tricks) <= _SHOWN or region in minimal
     ]
     listed = inverse.regions if screen.wide else main_regions
+    sides = (
+        f"{side.label} {number(side.low * side.factor, 2)}..{number(side.high * side.factor, 2)}"
+        f"{f' {side.unit}' if side.unit else ''}"
+        for side in BOX
+    )
     notes = [
         "key: ranges hold 10 to 90 % of the consistent services; where a trick is not named, the "
         "tiers are alike in it; users fewer 15 means a fifteenth of the batch; markup is price "
@@ -92,6 +97,7 @@ def parts(inverse: Inverse, points: int, screen: Screen) -> list[Part]:
         *_kinds(inverse, listed),
         *_rough(listed),
         *_deciding(inverse),
+        f"box: {'; '.join(sides)}",
         f"each number may be off by {inverse.tolerance * 100:g} %; {points:,} points of the box, "
         f"seed {SEED}, digits as far as samples agree; shares of a box are by volume, in equal "
         "ratios where ends differ as much",
@@ -100,18 +106,12 @@ def parts(inverse: Inverse, points: int, screen: Screen) -> list[Part]:
         "prefill is left out: no prompt is computed, and prices of input are not used",
     ]
     table = record_tables.table(TABLE, listed, screen.width)
-    sides = (
-        f"{side.label} {number(side.low * side.factor, 2)}..{number(side.high * side.factor, 2)}"
-        f"{f' {side.unit}' if side.unit else ''}"
-        for side in BOX
-    )
     slow, fast = (
         f"{speed:g} tokens/s at ${price:g}"
         for speed, price in zip(inverse.published.speeds, inverse.published.prices, strict=True)
     )
     heading = f"One model, two tiers: {slow}, {fast} a million tokens out"
-    box = Notes([f"box: {'; '.join(sides)}"])
-    result: list[Part] = [_verdict(inverse, points), "", box, "", heading, table]
+    result: list[Part] = [_verdict(inverse, points), "", heading, table]
     if screen.wide and inverse.whole.is_found:
         result += ["", "What each number may be, with every trick at hand"]
         result += [_sides(inverse, screen.width)]

@@ -262,15 +262,17 @@ class Answer:
         pools = next((pools for pools in rented if pools), ())
         chips = " + ".join(dict.fromkeys(pool.plan.scenario.hardware.id for pool in pools))
         if not owned and fleet.carries_all and rate is not None:
-            return Title(chips, f"{_phrase(pools)} for {models}, {mix}")
+            return Title(chips, f"{_phrase(pools)} for {models}, {mix}", _phrase(pools))
         if not owned:
-            return Title(chips, f"{_phrase(pools)}, carry {mix}, for {models}")
+            answer = f"{_phrase(pools)}, carry {mix}"
+            return Title(chips, f"{answer}, for {models}", answer)
         name = listed([f"{kind.chips:,} {kind.hardware.id}" for kind, _ in owned])
         if pools:
             alone = number(sum(requests for _, requests in owned))
             top = f"with {chips} on top, {_phrase(pools)}{in_all(fleet)}"
             mix = f"{alone} requests/s; {top}, {mix}"
-        return Title(name, f"{carry(fleet)} {mix}, for {models}")
+        answer = f"{carry(fleet)} {mix}"
+        return Title(name, f"{answer}, for {models}", answer)
 
     def _bills(self) -> Iterator[str]:
         """Say what an API charges for the same, and what chips cost that serve or are left."""

@@ -172,11 +172,12 @@ def _title(fleet: FleetPlan, phrase: str) -> Title:
         service, chip = fleet.shares[-1].decision.service, chosen.scenario.hardware.id
         bill = plan_notes.chips_and_price(chosen, service)
         if not owned:
-            return Title(chip, f"{bill}, carry {load}, for {phrase}")
+            return Title(chip, f"{bill}, carry {load}, for {phrase}", bill)
         requests = sum(share.requests for share in owned)
         bill += in_all(fleet)
         load = f"{number(requests)} requests/s; with {chip} on top, {bill}, {load}"
-    return Title(_owned_chips(fleet), f"{carry(fleet)} {load}, for {phrase}")
+    answer = f"{carry(fleet)} {load}"
+    return Title(_owned_chips(fleet), f"{answer}, for {phrase}", answer)
 
 
 def in_all(fleet: Fleet[Any]) -> str:

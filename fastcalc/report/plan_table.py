@@ -147,7 +147,8 @@ def _own_formats_note(decision: Decision, plan: Plan) -> str:
 
 def _title(decision: Decision, request: str) -> Title:
     chosen = decision.plans[0]
-    answer = f"{chips_and_price(chosen, decision.service)} for {request}"
+    bill = chips_and_price(chosen, decision.service)
+    answer = f"{bill} for {request}"
     answer += in_fewer_bits([(decision, chosen)])
     second = decision.runner_up
     if second is not None and not decision.service.is_fleet:
@@ -157,9 +158,9 @@ def _title(decision: Decision, request: str) -> Title:
         answer += cheaper_api(decision.service, decision.service.rate, chosen.usd_per_month)
     if decision.expected is not None:
         cheapest = decision.expected.plans[0]
-        bill = chips_and_price(cheapest, decision.service)
-        answer += f"; by expected speeds {cheapest.scenario.hardware.id}, {bill}"
-    return Title(chosen.scenario.hardware.id, answer)
+        cheapest_bill = chips_and_price(cheapest, decision.service)
+        answer += f"; by expected speeds {cheapest.scenario.hardware.id}, {cheapest_bill}"
+    return Title(chosen.scenario.hardware.id, answer, bill)
 
 
 _KEPT_LONGER = {"weight_format": 0, "kv_format": 1}

@@ -11,7 +11,7 @@ from fastcalc.evidence.score import Group, Prediction
 from fastcalc.evidence.validate import Shipped, Validation
 from fastcalc.mentions import option
 from fastcalc.report import record_tables
-from fastcalc.report.console import Part, Screen
+from fastcalc.report.console import Part, Remark, Screen
 from fastcalc.report.envelope import envelope
 from fastcalc.report.headings import key_figure
 from fastcalc.report.numbers_as_text import listed, many, number
@@ -140,7 +140,7 @@ def parts(
         f"{total.bound_beaten} above the bound."
     ]
     weak = _weak(validation, FEW_SOURCES if aside else 0)
-    page += [f"Weak: {weak}."] if weak else []
+    page += [Remark(f"Weak: {weak}.")] if weak else []
     shown_notes = all_notes if aside is None else all_notes[:3]
     if aside is None:
         shown_notes = [_furthest(validation), *shown_notes]
