@@ -260,3 +260,219 @@ def test_classes_of_two_models_are_named_and_share_no_replicas(tmp_path, fixture
     assert under.count("llama-3.1-8b") == 1  # of the two rows of pools
     assert "all classes on the same replicas" not in shown
     assert "\nPrice per chip-hour: h100-sxm $2.95 (on-demand, Nebius eu-north1, 2026, " in shown
+
+
+def lines_of(*requests):
+    """Return requests as lines of JSON, of 5 and 3 tokens unless they say."""
+    return "\n".join(
+        json.dumps({"input_length": 5, "output_length": 3} | request) for request in requests
+    )
+
+
+def test_requests_out_of_order_keep_their_own_lengths_and_blocks(tmp_path):
+    """Arrivals of 3, 1, 2 and 1 s, with two, none, three and one block of 512 tokens."""
+    read = read_trace(
+        trace(
+            tmp_path,
+            lines_of(
+                {"timestamp": 3000, "input_length": 1024, "output_length": 9, "hash_ids": [7, 8]},
+                {"timestamp": 1000, "input_length": 100, "output_length": 6},
+                {"timestamp": 2000, "input_length": 1025, "output_length": 8, "hash_ids": [4, 5, 6]},
+                {"timestamp": 1000, "input_length": 1, "output_length": 7, "hash_ids": [3]},
+            ),
+        )
+    )  # fmt: skip
+    assert read.arrival.tolist() == [0.0, 0.0, 1.0, 2.0]
+    assert read.prompt.tolist() == [100, 1, 1025, 1024]
+    assert read.output.tolist() == [6, 7, 8, 9]
+    assert (read.blocks.tolist(), read.ends.tolist()) == ([3, 4, 5, 6, 7, 8], [0, 1, 4, 6])
+    assert (read.block, read.rate) == (512, 1.5)
+
+
+@every(
+    "arrivals,rate",
+    [
+        ([0], None),
+        ([5, 5], None),
+        ([0, 500], 2.0),
+        ([5000, 4000], 1.0),
+        ([1000, 1000, 2000], 2.0),
+        ([0, 1000, 2000, 3000, 4000], 1.0),
+    ],
+)
+def test_a_rate_is_of_the_requests_after_the_first(tmp_path, arrivals, rate):
+    lines = lines_of(*({"timestamp": stamp} for stamp in arrivals))
+    assert read_trace(trace(tmp_path, lines)).rate == rate
+
+
+@every(
+    "prompts,block",
+    [
+        # Blocks of each prompt, rounded up: 40 tokens are three of 16, two of 32, one of 64.
+        ({40: 3}, 16),
+        ({40: 2}, 32),
+        ({65: 2, 64: 1}, 64),
+        ({513: 2}, 512),
+        ({512: 1}, 512),
+        ({1025: 2}, 1024),
+        ({40: 3, 100: 0}, 16),
+        ({40: 3, 100: 1}, None),
+        ({40: 4}, None),
+        ({40: 0}, None),
+    ],
+)
+def test_the_size_of_a_block_is_what_makes_as_many_of_each_prompt(tmp_path, prompts, block):
+    lines = lines_of(
+        *(
+            {"input_length": prompt, "hash_ids": list(range(count))}
+            for prompt, count in prompts.items()
+        )
+    )
+    assert read_trace(trace(tmp_path, lines)).block == block
+
+
+@every(
+    "requests,arrivals",
+    [
+        # A turn comes so long after the one before it in its session, which others do not move.
+        (
+            [
+                {"session_id": 1, "timestamp": 1000},
+                {"session_id": "1", "timestamp": 4000},
+                {"session_id": 1, "delay": 500},
+                {"session_id": "1", "delay": 250},
+                {"session_id": 1, "delay": 1000},
+                {"session_id": 1, "timestamp": 6000, "delay": 9000},
+            ],
+            [0.0, 0.5, 1.5, 3.0, 3.25, 5.0],
+        ),
+        # Without either, or before any turn, nothing says when; one such is enough.
+        ([{"session_id": 1, "delay": 500}], []),
+        ([{"timestamp": 0}, {}], []),
+        ([{}, {"timestamp": 0}], []),
+        ([{"timestamp": 0}, {"delay": 5}], []),
+        ([{"session_id": [1], "timestamp": 0}, {"session_id": [1], "delay": 5}], []),
+        ([{"session_id": 1, "timestamp": 0}, {"session_id": 1}], []),
+    ],
+)
+def test_when_requests_arrive(tmp_path, requests, arrivals):
+    assert read_trace(trace(tmp_path, lines_of(*requests))).arrival.tolist() == arrivals
+
+
+@every(
+    "request,lengths",
+    [
+        ({}, (5, 3)),
+        ({"input_length": 7.0, "output_length": 2.0}, (7, 2)),
+        # What is empty is a token, as every model begins with one.
+        ({"input_length": 0, "output_length": 0.0}, (1, 1)),
+        ({"input_length": 1, "output_length": 1}, (1, 1)),
+        ({"input_length": 1_000_000_000}, (1_000_000_000, 3)),
+    ],
+)
+def test_lengths_are_whole_tokens(tmp_path, request, lengths):
+    read = read_trace(trace(tmp_path, lines_of(request)))
+    assert (read.prompt[0], read.output[0]) == lengths
+
+
+@every(
+    "request,sentence",
+    [
+        ({"input_length": 5.5}, ":1:2: input_length is not a whole number of tokens up to"),
+        ({"input_length": -1}, ":1:2: input_length is not a whole number of tokens up to"),
+        ({"input_length": True}, ":1:2: input_length is not a whole number of tokens"),
+        ({"output_length": 1_000_000_001}, ":1:21: output_length is not a whole number of tokens"),
+        ({"timestamp": True}, ": timestamp is not a number of milliseconds"),
+        ({"timestamp": 1e18}, ": timestamp is not a number of milliseconds"),
+        ({"timestamp": -1e18}, ": timestamp is not a number of milliseconds"),
+        ({"timestamp": 0, "hash_ids": [1.5]}, ": hash_ids is not a list of whole numbers"),
+        ({"timestamp": 0, "hash_ids": [2**63]}, ": hash_ids is not a list of whole numbers"),
+    ],
+)
+def test_a_field_of_a_request_that_is_none_has_its_place(tmp_path, request, sentence):
+    path = trace(tmp_path, lines_of(request))
+    with pytest.raises(InputError) as refused:
+        read_trace(path)
+    assert str(refused.value).startswith(str(path))
+    assert sentence in str(refused.value)
+
+
+def test_a_turn_of_no_delay_comes_at_once_and_a_wrong_one_is_refused(tmp_path):
+    first = {"session_id": 1, "timestamp": 1000}
+    read = read_trace(trace(tmp_path, lines_of(first, {"session_id": 1, "delay": 0})))
+    assert read.arrival.tolist() == [0.0, 0.0]
+    with pytest.raises(InputError, match=r":2:.*: delay is not a number of milliseconds"):
+        read_trace(trace(tmp_path, lines_of(first, {"session_id": 1, "delay": "soon"})))
+
+
+def test_lines_of_azure_are_put_in_order_with_their_lengths(tmp_path):
+    """Times with and without a zone; no token is one; spaces and empty lines say nothing."""
+    read = read_trace(
+        trace(
+            tmp_path,
+            "TIMESTAMP , ContextTokens,GeneratedTokens\n"
+            "2024-05-10 00:00:02.500000+00:00,30,3\n"
+            "2024-05-10 00:00:00,0,0\n\n"
+            "2024-05-10 00:00:02.000000+00:00, 20,2\n",
+            "azure.CSV",
+        )
+    )
+    assert read.arrival.tolist() == [0.0, 2.0, 2.5]
+    assert (read.prompt.tolist(), read.output.tolist()) == ([1, 20, 30], [1, 2, 3])
+    assert read.rate == 0.8
+
+
+@every("row", ["x,1,2", "2024-05-10 00:00:00,-1,2", "2024-05-10 00:00:00,1,-2",
+               "2024-05-10 00:00:00,1.5,2", "2024-05-10 00:00:00,1,0.5", "2024-05-10 00:00:00,1",
+               "2024-05-10 00:00:00,1000000001,2", "2024-05-10 00:00:00,1,1000000001"])  # fmt: skip
+def test_a_line_of_azure_that_is_none_has_its_line(tmp_path, row):
+    good = "2024-05-10 00:00:00,1000000000,1"
+    path = trace(tmp_path, f"TIMESTAMP,ContextTokens,GeneratedTokens\n{good}\n{row}\n", "a.csv")
+    with pytest.raises(InputError, match=r"a\.csv:3:1: .* is not a time and two whole numbers"):
+        read_trace(path)
+
+
+@every(
+    "distribution,mean,shortest,longest",
+    [
+        # Values and weights by hand.
+        ("{type: constant, params: {value: 7}}", 7, 7, 7),
+        ("{type: empirical, params: {'10': 0.75, '50': 0.25}}", 20, 10, 50),
+        ("{type: gaussian, params: {mean: 500, std_dev: 0}}", 500, 500, 500),
+        ("{type: lognormal, params: {mean: 500, std_dev: 0.0}}", 500, 500, 500),
+        # All that is shorter is as long as the least, all that is longer as the most.
+        ("{type: gaussian, params: {mean: 500, std_dev: 50, min: 500, max: 500}}", 500, 500, 500),
+        ("{type: exponential, params: {mean: 500, min: 500, max: 500}}", 500, 500, 500),
+    ],
+)
+def test_lengths_of_a_distribution_by_hand(tmp_path, distribution, mean, shortest, longest):
+    client = CHAT.replace("output_distribution: 300", f"output_distribution: {distribution}")
+    (chat,) = read_workload(workload(tmp_path, client)).classes
+    assert chat.output == pytest.approx(mean)
+    assert (chat.lengths.output.min(), chat.lengths.output.max()) == (shortest, longest)
+
+
+def test_the_shortest_length_is_a_token_and_the_longest_what_is_stated(tmp_path):
+    for params, shortest, longest in (
+        ("mean: 3, std_dev: 50, max: 8", 1, 8),
+        ("mean: 5, std_dev: 50, min: 0.25, max: 8", 1, 8),
+        ("mean: 5, std_dev: 50, min: 2, max: 8", 2, 8),
+    ):
+        kind = f"{{type: gaussian, params: {{{params}}}}}"
+        client = CHAT.replace("output_distribution: 300", f"output_distribution: {kind}")
+        (chat,) = read_workload(workload(tmp_path, client)).classes
+        assert (chat.lengths.output.min(), chat.lengths.output.max()) == (shortest, longest)
+
+
+def test_classes_have_their_shares_limits_models_and_arrivals(tmp_path):
+    """Shares of 0.25 and 0.75; a limit of its own comes before that of all."""
+    first = CHAT.replace("1.0,", "0.25,").replace("1s}", "2s, prefix_hit: 0.5}")
+    second = "{id: batch, rate_fraction: 0.75, input_distribution: 2000, output_distribution: 40, tpot: 50ms, model: small, arrival: {process: gamma, cv: 3}}"
+    asked = read_workload(workload(tmp_path, first, second), ttft=9.0, tpot=0.1)
+    one, other = asked.classes
+    assert (one.share, one.ttft, one.tpot, one.prefix_hit) == (0.25, 2.0, 0.1, 0.5)
+    assert (other.share, other.ttft, other.tpot, other.prefix_hit) == (0.75, 9.0, 0.05, 0.0)
+    assert (other.prompt, other.output) == (2000, 40)
+    assert (asked.models, asked.rate, asked.reuse) == ({"batch": "small"}, 20, None)
+    assert one.variation == 1.0
+    assert other.variation == 3.0
