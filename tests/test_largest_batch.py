@@ -120,3 +120,16 @@ def test_no_point_of_a_frontier_is_beyond_what_its_chips_hold():
             assert row["chips"] >= alone["min_chips"], where
             count += 1
     assert count > CASES / 2
+
+
+def test_copies_that_share_a_memory_of_the_host_hold_less_each():
+    """Counts that no layout has are passed over: eight cards of a host do not do, nor do nine."""
+    words = {"on": "rtx-4090", "host": "epyc-9005-12ch", "batch": 2000}
+    row = one(fc.compare("deepseek-r1", **words))
+    assert row["fit_verdict"] == "fits"
+    for chips in range(1, row["chips"]):
+        try:
+            fewer = one(fc.compare("deepseek-r1", chips=chips, **words))
+        except InputError:
+            continue
+        assert fewer["max_batch"] < 2000 or not is_usual(fewer), chips

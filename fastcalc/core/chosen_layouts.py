@@ -178,10 +178,11 @@ def _beside_shared_memory(site: Site, fewest: Floats, batches: Floats) -> Floats
     is_open = np.isfinite(fewest)
     while is_open.any():
         for count in np.unique(fewest[is_open]).tolist():
-            layouts = open_layouts(site, int(count))
-            held = site.place_all(layouts, axes=1).max_batch
-            most = np.broadcast_to(floats(held), (*fewest.shape[:-1], len(layouts), 1))
-            is_short = is_open & (fewest == count) & (most.max(axis=-2) < batches)
+            is_short = is_open & (fewest == count)
+            if layouts := practised_layouts(site, int(count)):
+                held = site.place_all(layouts, axes=1).max_batch
+                most = np.broadcast_to(floats(held), (*fewest.shape[:-1], len(layouts), 1))
+                is_short &= most.max(axis=-2) < batches
             is_open &= (fewest != count) | is_short
             fewest = np.where(is_short, fewest + 1.0, fewest)
         is_open &= fewest <= MOST_CHIPS
