@@ -16,7 +16,7 @@ from fastcalc.formulas.types import Floats
 GRID = np.geomspace(0.07, float(PRICED[-1]), 40)
 """Logarithms of how many times slower a term may be; less than a fourteenth is no difference."""
 
-FAULT_SCALE = 2.0  # mean of that logarithm, exponential: half of the faults are below 2 times
+FAULT_SCALE = 2.0  # mean of that logarithm, exponential: half of the faults are below 4 times
 SHARED_SPREAD = 0.06  # a deployment differs by so much from what was fitted, all points alike
 PART_SPREAD = 0.06  # and by so much in each term
 NOISES = (0.05, 0.1, 0.2)  # what repeats of one point differ by, in logarithms
