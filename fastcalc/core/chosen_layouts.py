@@ -126,10 +126,17 @@ def _chosen_of(site: Site, chips: int, batches: Floats, traffic: Traffic) -> Cho
     if len(layouts) == 1:
         return Chosen(layouts, np.zeros(limits[..., 0, :].shape, dtype=np.intp), limits[..., 0, :])
     holds = limits >= batches
-    rate = -1.0 / np.maximum(limits, 0.5)
-    if holds.any():
-        served = evaluate(placements, batch=batches, traffic=traffic).served
-        rate = np.where(holds, served, rate)
+    rate = np.array(np.broadcast_to(-1.0 / np.maximum(limits, 0.5), holds.shape))
+    is_tried = np.atleast_1d(
+        holds.any(axis=(*range(holds.ndim - 2), -1))
+    )  # the others hold no batch
+    if is_tried.sum() == 1:
+        rate[..., is_tried, :] = np.where(holds, 1.0, rate)[..., is_tried, :]
+    elif is_tried.any():
+        tried = [layout for layout, fits in zip(layouts, is_tried, strict=True) if fits]
+        estimate = evaluate(site.place_all(tried, axes=1), batch=batches, traffic=traffic)
+        part = rate[..., is_tried, :]
+        rate[..., is_tried, :] = np.where(holds[..., is_tried, :], estimate.served, part)
     return Chosen(layouts, rate.argmax(axis=-2), limits.max(axis=-2))
 
 
