@@ -37,7 +37,10 @@ def chip(**changes: Any) -> Hardware:
 
 
 def minimal(**changes: Any) -> Model:
-    """A model of totals alone: nothing but matrices that every token passes."""
+    """A model of totals alone: nothing but matrices that every token passes.
+
+    Tokens are one number wide, so that messages take no time unless a test makes them wider.
+    """
     return Model.model_validate(
         {
             "id": "made-up-model",
@@ -46,6 +49,7 @@ def minimal(**changes: Any) -> Model:
             "total_parameters": 500_000,
             "layers": 10,
             "kv_bytes_per_token": 1,
+            "hidden_size": 1,
             **changes,
         }
     )
@@ -89,7 +93,7 @@ def clocked(**changes: Any) -> Hardware:
 
 
 def clocked_wafer() -> Hardware:
-    """The same with a region for each layer: max(10, b) + 0.01 c ms, and 0.1 ms a wafer."""
+    """The same with a region for each layer: max(10, b) + 0.01 c ms, and 0.1 ms for each of several wafers."""
     return clocked(kind="wafer", execution="spatial")
 
 

@@ -263,7 +263,15 @@ PUBLISHED = [
     ("batch_ratio", {"cost_ratio": 2, "speed_ratio": 1.5}, 3, 0),
     # DeepSeek-R1 on 8 B200 with 3 drafts (TensorRT-LLM): 253 over 111 tokens/s.
     ("drafted_speedup", {"tokens": 2.82, "drafts": 3, "draft_cost": 0.079}, 253 / 111, 0.01),
-    # Llama-3.1-8B over 32 layers of 15 us and one wafer: 2,062; 36 layers and two wafers: 1,818.
+    ("ring_hops", {"chips": 1}, 0, 0),
+    ("ring_hops", {"chips": 4}, 4, 0),
+    # Llama-3.1-8B over 32 layers of 15 us on one wafer: 2,083; 36 layers and two wafers: 1,818.
+    (
+        "regional_speed",
+        {"tokens": 1, "layers": 32, "layer_time": 15e-6, "chips": 1, "hop": 5e-6},
+        1 / 480e-6,
+        1e-6,
+    ),
     (
         "regional_speed",
         {"tokens": 1, "layers": 36, "layer_time": 15e-6, "chips": 2, "hop": 5e-6},

@@ -118,10 +118,10 @@ DECODE = [
     ({"batch": 100, "speculation": TWO_OF_THREE}, 7.6),
     # The same with 50 sequences a replica: (11.5 + 2 x 1.05) / 2.
     ({"batch": 100, "dp": 2, "speculation": TWO_OF_THREE}, 6.8),
-    # Ten regions of 1 ms and one wafer to enter.
-    ({"batch": 4, **WAFER}, 10.1),
+    # Ten regions of 1 ms on one wafer, which no token leaves.
+    ({"batch": 4, **WAFER}, 10.0),
     # Twenty-five streams queue for ten regions.
-    ({"batch": 25, **WAFER}, 25.1),
+    ({"batch": 25, **WAFER}, 25.0),
     # Two wafers to cross.
     ({"batch": 25, "pp": 2, **WAFER}, 25.2),
 ]
@@ -168,10 +168,10 @@ FIRST_TOKEN = [
     ({"batch": 100, "speculation": TWO_OF_THREE}, 5 + 7.6 + 20 + 2.97 + 10),
     # Alone nothing is verified before the first token.
     ({"speculation": TWO_OF_THREE}, 35.0),
-    # The ten regions, one wafer, and the prompt's 10.
-    (WAFER, 5 + 10.1 + 10),
-    # Half of 25.1, and a sweep of the 24 others.
-    ({"batch": 25, **WAFER}, 5 + 12.55 + 24.1 + 10),
+    # The ten regions, and the prompt's 10.
+    (WAFER, 5 + 10 + 10),
+    # Half of 25, and a sweep of the 24 others.
+    ({"batch": 25, **WAFER}, 5 + 12.5 + 24 + 10),
     # Two wafers multiply a prompt twice as fast.
     ({"batch": 25, "pp": 2, **WAFER}, 5 + 12.6 + 24.2 + 5),
 ]
@@ -235,7 +235,7 @@ SERVED = [
     # 500 passes of 13 with drafts of 2.2, and 100 prompts.
     ({"batch": 100, "speculation": TWO_OF_THREE}, 500 * 15.2 + 100 * 20),
     # Twenty-five streams; a lump of 1,000 adds 10 to a sweep.
-    ({"batch": 25, **WAFER}, 25_100 + 25 * 10),
+    ({"batch": 25, **WAFER}, 25_000 + 25 * 10),
 ]
 
 
@@ -319,7 +319,7 @@ IN_TRAFFIC = [
     ({"batch": 100, "prompt": 2500}, 11 + 0.2475 * 20),
     # 500 passes of 15.2 for 1,000 tokens, and 99 lumps.
     ({"batch": 100, "speculation": TWO_OF_THREE}, 7.6 + 1.98),
-    ({"batch": 25, **WAFER}, 25.1 + 0.024 * 10),
+    ({"batch": 25, **WAFER}, 25.0 + 0.024 * 10),
     # Only prompts of the same pass come between: a replica of 50 has 49 others in 1,000 steps.
     ({"batch": 100, "dp": 2}, 10.5 + 0.049 * 20),
     # A micro-batch of 50.

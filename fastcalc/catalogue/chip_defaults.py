@@ -58,6 +58,7 @@ MEDIANS = {
     "memory.link": Medians(
         "link to its memory", "bandwidth", {"host": "63 GB/s", "disk": "7.45 GB/s"}
     ),
+    "links.host": Medians("link to a host", "bandwidth", {"pcie": "32 GB/s"}),
     "memory.shared_by": Medians("chips that share its memory", "amount", {"host": 2, "disk": 2}),
     "power.all_in": Medians("power with host and site", "factor", {"gpu": 2.17, "all": 2.17}),
 }
@@ -92,7 +93,17 @@ class Default(NamedTuple):
         return f"median of {_MANY.get(self.kind, f'chips of kind {self.kind}')} that state it"
 
 
-_MANY = {"all": "all chips", "gpu": "GPUs", "tpu": "TPUs", "wafer": "wafers", "host": "hosts"}
+HOST_LINK = Default("links.scale_up.bandwidth", "links.host", "pcie")
+"""What a chip whose file states no link at all has to its host, so that it reads none for free."""
+
+_MANY = {
+    "all": "all chips",
+    "gpu": "GPUs",
+    "tpu": "TPUs",
+    "wafer": "wafers",
+    "host": "hosts",
+    "pcie": "chips on PCIe",
+}
 _OF_LINKS = ("domain", "latency")
 _OF_MEMORIES = ("link", "shared_by")
 _WHOLE_BOXES = ("wafer", "apple")  # kinds whose printed power is that of the whole box
@@ -106,7 +117,13 @@ def defaults_of(hardware: Hardware) -> tuple[Default, ...]:
 
 @once
 def completed(hardware: Hardware) -> Hardware:
-    """Return a chip with a default for each number that its file leaves out."""
+    """Return a chip with a default for each number that its file leaves out.
+
+    What engines reach for each core is of cores like a GPU's. Of kinds of chip that have others,
+    and whose files state none, it limits nothing, whether a file counts its cores or not.
+    """
+    if hardware.cores is not None and hardware.kind not in MEDIANS["cores"].by_kind:
+        hardware = hardware.model_copy(update={"cores": None})
     defaults = {default.path: default for default in defaults_of(hardware)}
     if not defaults:
         return hardware

@@ -2,8 +2,9 @@
 
 from math import inf
 
-from fastcalc.catalogue.chip_defaults import MEDIANS, Default, defaults_of
+from fastcalc.catalogue.chip_defaults import HOST_LINK, MEDIANS, Default, defaults_of
 from fastcalc.catalogue.schema import Hardware
+from fastcalc.core.chip.machine import link_to_host
 from fastcalc.core.placement.legal import link_domain
 from fastcalc.core.placement.placement import Placement
 from fastcalc.core.pricing import Pricing
@@ -21,10 +22,19 @@ def default_notes(
         for default in defaults_of(entry)
         if _moves(default, placement)
     ]
+    if host and hardware.links.fastest is None and link_to_host(hardware, host):
+        taken = HOST_LINK.quantity.text
+        notes.append(
+            f"{hardware.id} states no link, so its link to the host is at most {taken}, the "
+            f"{HOST_LINK.basis}; give another with links.scale_up in a file that extends it"
+        )
     if pricing.includes_power(hardware):
         notes += power_notes(hardware)
     if placement.machine.hardware.cores is None and _limits_cores(placement):
-        notes.append(f"{hardware.id} states no cores: no limit per core is applied")
+        notes.append(
+            f"{hardware.id}: no limit per core is applied, as that of "
+            f"{placement.machine.engine.id} is for cores of GPUs, not of kind {hardware.kind}"
+        )
     return notes
 
 

@@ -51,8 +51,16 @@ def model_notes(placement: Placement) -> Iterator[str]:
         yield f"the shape of {model.id} is of confidence '{model.confidence}'"
     if model.is_minimal:
         yield f"{model.id} publishes no heads: FLOPs of attention are left out"
+        if model.vocabulary is None and placement.kept.sampling:
+            yield (
+                f"{model.id} publishes no vocabulary: {work.vocabulary:,} taken for the memory of "
+                "logits, the median of models"
+            )
         if model.hidden_size is None and placement.layout.chips > 1:
-            yield f"{model.id} publishes no hidden size: bytes on the links are left out"
+            yield (
+                f"{model.id} publishes no hidden size: {work.sent_width:,.0f} taken for what chips "
+                "send each other, as wide as the median of models is for its parameters a layer"
+            )
         if work.experts and model.experts is None:
             yield f"{model.id} publishes no experts: all active parameters are taken as routed"
 

@@ -43,11 +43,11 @@ def memory_equations(placement: Placement) -> tuple[Equation, ...]:
 def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
     """Yield what the engine keeps: activations, runtime, and the range of all of it."""
     machine, memory, reserve = placement.machine, placement.kept, placement.machine.reserve
-    model = placement.work.model
+    work = placement.work
     rows = start_rows(machine.software, largest_memory(machine.hardware))
     sequences, tokens = number(rows.sequences), number(rows.tokens)
-    vocabulary = numbers.counted(model.vocabulary or 0, "vocabulary")
-    hidden = numbers.counted(model.hidden_size or 0, "hidden width")
+    vocabulary = numbers.counted(work.vocabulary, "vocabulary")
+    hidden = numbers.counted(work.sent_width, "hidden width")
     copies, of_chunk = numbers.setting("sampler_copies"), numbers.setting("chunk_logits")
     logits = copies * sequences + of_chunk * tokens
     buffers = numbers.setting("layer_buffers")

@@ -78,10 +78,26 @@ def spatial_step(*, layers: ArrayLike, layer_time: ArrayLike, streams: ArrayLike
 
     More streams than layers queue. Source: "Introducing Cerebras Inference," cerebras.ai, 2024.
 
-    >>> round(1 / (float(spatial_step(layers=32, layer_time=17e-6, streams=1)) + 5e-6))
-    1821
+    >>> round(1 / float(spatial_step(layers=32, layer_time=17e-6, streams=1)))
+    1838
     """
     return np.maximum(floats(layers), streams) * layer_time
+
+
+def ring_hops(*, chips: ArrayLike) -> Array:
+    r"""Return the hops of a token through all chips and back to the first: none on one chip. [1]
+
+    .. math:: n = W \text{ if } W > 1, \text{ else } 0
+
+    chips : chips that layers are pipelined over, :math:`W` [1]
+
+    Source: a sampled token is the input of the first layer again.
+
+    >>> ring_hops(chips=[1, 2, 5]).tolist()
+    [0.0, 2.0, 5.0]
+    """
+    count = floats(chips)
+    return where(count > 1.0, count, 0.0)
 
 
 def regional_speed(
@@ -89,12 +105,12 @@ def regional_speed(
 ) -> Array:
     r"""Return the speed of one stream that crosses layers in regions of several chips. [1/s]
 
-    .. math:: v = \frac{E}{L \tau + W h}
+    .. math:: v = \frac{E}{L \tau + [W > 1] \, W h}
 
     tokens : tokens that a pass yields, :math:`E` [1]
     layers : layers, :math:`L` [1]
     layer_time : one token in one layer's region, :math:`\tau` [s]
-    chips : chips that are crossed, :math:`W` [1]
+    chips : chips that are crossed, :math:`W`; one pays no hop [1]
     hop : from a chip to the next, :math:`h` [s]
 
     Source: WaferLLM, arXiv:2502.04563 (a pass over a wafer is a sum over layers).
@@ -102,5 +118,5 @@ def regional_speed(
     >>> round(float(regional_speed(tokens=1, layers=36, layer_time=15e-6, chips=2, hop=5e-6)))
     1818
     """
-    crossing = floats(layers) * layer_time + floats(chips) * hop
+    crossing = floats(layers) * layer_time + ring_hops(chips=chips) * hop
     return floats(tokens) / crossing

@@ -8,12 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fastcalc.catalogue.chip_defaults import completed
+from fastcalc.catalogue.chip_defaults import HOST_LINK, completed
 from fastcalc.catalogue.formats import NumberFormat
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware, Parameters
 from fastcalc.catalogue.schema.engine_parameters import DeclaredParameters
+from fastcalc.catalogue.schema.quantities import Quantity
 from fastcalc.core.chip.formats_run import widened_by
+from fastcalc.core.chip.host import WRITTEN
 from fastcalc.core.chip.rates import WorkingRate, fastest_rate, working_rate
 from fastcalc.core.chip.reserve import NOTHING, Reserve, reserve_of
 from fastcalc.core.chip.tier import MemoryChoice, Tier, own_tiers
@@ -230,7 +232,7 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
         chip=_chip(hardware, engine, formats, read_first(tiers).bandwidth),
         software=software,
         peaks=Kinds(*(fastest_rate(hardware, stored) for stored in formats)),
-        reserve=reserve_of(engine, software, work.model, largest_memory(hardware)),
+        reserve=reserve_of(engine, software, work, largest_memory(hardware)),
     )
 
 
@@ -259,8 +261,9 @@ def tiers_of(
     chip_tiers = own_tiers(hardware)
     if memory.host is None and not memory.place:
         return chip_tiers
-    host, tiers, way = memory.host, list(chip_tiers), hardware.links.fastest
+    host, tiers = memory.host, list(chip_tiers)
     if host is not None:
+        way = link_to_host(hardware, host)
         rates = Kinds(*(working_rate(host, stored).peak for stored in formats))
         for shared in own_tiers(host):
             tier = replace(shared, link=min(shared.link, way.si if way else inf))
@@ -278,6 +281,13 @@ def tiers_of(
             )
         tiers = [tier for place, tier in enumerate(tiers) if place in used_places]
     return tuple(tiers)
+
+
+def link_to_host(hardware: Hardware, host: Hardware) -> Quantity | None:
+    """What limits a chip's link to a host on the chip's side; None where a flag states the link."""
+    if hardware.links.fastest is None and host.id == WRITTEN:
+        return None
+    return hardware.links.fastest or HOST_LINK.quantity
 
 
 def tier_position(

@@ -10,6 +10,7 @@ import numpy as np
 from fastcalc.catalogue.schema import DenseFFN, Engine, Model
 from fastcalc.catalogue.schema.engine_parameters import DeclaredParameters
 from fastcalc.core.chip.tier import Tier
+from fastcalc.core.model.workload import Workload
 from fastcalc.formulas.reserve import activation_peak, logits_memory, stream_memory
 from fastcalc.formulas.types import ArrayLike
 
@@ -88,13 +89,13 @@ def start_rows(software: DeclaredParameters[ArrayLike], tier: Tier) -> StartRows
 
 
 def reserve_of(
-    engine: Engine, software: DeclaredParameters[ArrayLike], model: Model, tier: Tier
+    engine: Engine, software: DeclaredParameters[ArrayLike], work: Workload, tier: Tier
 ) -> Reserve:
     """Return what an engine reserves for a model.
 
     tier : the memory of the chip that it is of
     """
-    hidden, vocabulary = model.hidden_size or 0, model.vocabulary or 0
+    model, hidden, vocabulary = work.model, work.sent_width, work.vocabulary
     sequences, tokens = start_rows(software, tier)
     buffers = software.layer_buffers
     stated = (engine.ranges or {}).get("reserve")

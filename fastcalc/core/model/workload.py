@@ -28,6 +28,14 @@ _STATE_BYTES = 4.0
 _16_BIT = 2.0
 
 
+WIDTH_RATIO = 0.274
+"""Hidden width over the square root of the active parameters of a layer: the median of the
+catalogue's models that publish their shape, of which four fifths lie between 0.23 and 0.32. [1]"""
+
+VOCABULARY = 151_936
+"""The median vocabulary of the catalogue's models, for one that publishes none. [1]"""
+
+
 @dataclass(frozen=True, eq=False)
 class Workload:
     """A model in its formats, as sums.
@@ -63,6 +71,19 @@ class Workload:
     state_elements: float
     largest_layer_bytes: float
     layer_kinds: tuple[tuple[float, "Workload"], ...] = ()
+
+    @property
+    def sent_width(self) -> float:
+        """Numbers of a token that chips send each other: a default where nobody publishes it. [1]
+
+        The bound takes none for granted (`hidden`).
+        """
+        return self.hidden or WIDTH_RATIO * (self.active_parameters / self.layers) ** 0.5
+
+    @property
+    def vocabulary(self) -> int:
+        """Tokens that logits are of: a default where nobody publishes them. [1]"""
+        return self.model.vocabulary or VOCABULARY
 
     @cached_property
     def last_norm(self) -> Weights:

@@ -161,7 +161,7 @@ class PassWork:
         and routers of the head alone [FLOP]
     weights : weights on a chip that take a width below 16 bits, as numbers [1]
     depth, latent_layers : layers one after another, and those with latent attention [1]
-    hidden : width of a token between layers, 0 where it is not published [1]
+    hidden : width of a token between layers, a default where it is not published [1]
     routing : its routed experts
     tp, exchange, pipeline : the ranks that send each other messages
     sequences, verified : sequences decoded on the replica, and tokens of each [1]
@@ -269,7 +269,7 @@ def _of_layout(machine: Machine, work: Workload, layout: AnyLayout) -> PassWork:
         weights=on_chip(dense, head, experts),
         depth=work.depth,
         latent_layers=work.latent_layers,
-        hidden=work.hidden or 0.0,
+        hidden=work.sent_width,
         routing=Routing(
             layers=work.expert_layers,
             experts=work.experts or 1.0,

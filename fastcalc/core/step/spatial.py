@@ -13,7 +13,7 @@ from fastcalc.core.step.chip_work import touched_experts
 from fastcalc.core.step.component import Component, Step
 from fastcalc.core.step.host_use import LEAST, tier_rates
 from fastcalc.core.step.pass_work import ACTIVATION_BYTES, PassWork
-from fastcalc.formulas.pipeline import spatial_step
+from fastcalc.formulas.pipeline import ring_hops, spatial_step
 from fastcalc.formulas.roofline import time_of
 from fastcalc.formulas.types import Array, ArrayLike, floats, where
 
@@ -36,7 +36,8 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
         tiers, owners = work.split.tiers, work.split.chips
         costs = spatial_costs(work, tiers, owners, chip, software)
         outside_seconds = costs.seconds(work.split)
-    chips, hop_bytes = work.pipeline.stages * 1.0, np.asarray(work.hidden) * ACTIVATION_BYTES
+    hops = ring_hops(chips=work.pipeline.stages)
+    hop_bytes = np.asarray(work.hidden) * ACTIVATION_BYTES
     return Step.of(
         _sweeps(work, inside, chip, software),
         # The rate at which it is read, whatever the memories; of nothing it is no division by zero.
@@ -46,9 +47,9 @@ def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step
         *_prompt(work, chip, software),
         Component(
             "hops",
-            sent=chips * hop_bytes * work.verified,
+            sent=hops * hop_bytes * work.verified,
             link=chip.link_out * np.asarray(software.link_fraction),
-            count=chips,
+            count=hops,
             seconds_each=chip.hop,
         ),
     )

@@ -157,7 +157,7 @@ TESTS: dict[str, Registered] = {
     ),
     "layer-time": Registered(
         lambda speed, tokens, layers, chips, hop: (
-            (floats(tokens) / speed - floats(chips) * hop) / layers
+            (floats(tokens) / speed - pipeline.ring_hops(chips=chips) * hop) / layers
         ),
         "({tokens} / {speed} - {chips} x {hop}) / {layers}",
     ),
