@@ -69,14 +69,17 @@ def people_run(site, chips):
 
     def is_run(layout):
         one = replace(layout, dp=layout.dp // copies(layout, has_experts=has_experts))
-        is_whole = one.width > 8 or one.chips < 8 or one.chips % 8 == 0  # hosts of eight
+        is_host = one.chips in (1, 2, 3, 4, 6) or one.chips % 8 == 0
+        is_whole = one.width > 8 or is_host
         in_a_host = max(width for width in inside if width <= 8 * site.machine.ranks)
         is_stage = one.pp == 1 or (one.width in (max(inside), in_a_host) and is_whole)
-        is_stage = is_stage or (is_pcie and one.chips <= domain)
-        is_default = smallest is not None and one == smallest.layout
-        return is_default or (within(site, one) and is_stage and one.pp <= 16)
+        is_stage = is_stage or (is_pcie and one.chips <= domain and is_host)
+        return within(site, one) and is_stage and one.pp <= 16
 
-    return [layout for layout in legal if is_run(layout)]
+    run = [layout for layout in legal if is_run(layout)]
+    is_held = any(site.place(layout).max_batch >= 1 for layout in run)
+    alone = [layout for layout in legal if smallest is not None and layout == smallest.layout]
+    return run if is_held else alone
 
 
 def copies(layout, *, has_experts):

@@ -228,7 +228,7 @@ def test_no_start_is_one_sentence_and_a_no(fastcalc):
         (("--batch", "4", "--from-speed", "65"), "--batch and --from-speed both say"),
         (("--speedup", "2", "--to-speed", "65"), "--speedup and --to-speed both say"),
         (("--speedup", "0"), "--speedup 0 is not a number from 1e-12"),
-        (("--speedup", "nan"), "--speedup nan is not a number from 1e-12"),
+        (("--speedup", "nan"), "--speedup 'nan' is not a number"),
         (("--to-speed", "-3"), "--to-speed -3 is not"),
         (("--batch", "1,2"), "names several batches"),
         (("--batch", "many"), "batch 'many' is not a whole number"),

@@ -4,7 +4,6 @@ import json
 import math
 import os
 import random
-import re
 
 import numpy as np
 import pytest
@@ -291,7 +290,6 @@ def test_the_command_prints_the_box_the_region_and_what_would_decide(infer):
     assert text.startswith("To explain the fast tier, ")
     assert "box: active parameters, 8 bits each 10..400 B" in text
     assert "One model, two tiers: 65 tokens/s at $25, 170 tokens/s at $150" in text
-    assert "to say what would decide between these takes more points: --points" in text
     assert "smaller batch + higher markup" in text
     document = json.loads(infer("--format", "json").out)
     assert [one["tricks"] for one in document["records"]] == [" + ".join(c) for c in COMBINATIONS]
@@ -378,7 +376,7 @@ def test_an_explanation_at_the_edge_of_the_box_says_so(infer):
     """Drafts at six times the price take 6 x 2 to 3 times the markup: within a box that ends at 50.
 
     Three tokens at most for each of before, at least 170/65/1.15^2 = 2: 12 to 18 times, and 1.15^4
-    either way. And another machine alone has to be nearly four times as large: at the edge.
+    either way.
     """
     ran = infer("--points", str(1 << 19), "--format", "json")
     by_tricks = {one["tricks"]: one for one in json.loads(ran.out)["records"]}
@@ -386,16 +384,9 @@ def test_an_explanation_at_the_edge_of_the_box_says_so(infer):
     least, most = drafts["markup_ratio_least"], drafts["markup_ratio_most"]
     assert 12 / 1.15**4 <= least <= most <= 18 * 1.15**4
     assert (drafts["at_edge"], drafts["is_thin"]) == ("", False)
-    machine = by_tricks["other machine"]
-    assert machine["at_edge"] == "chips_ratio"
-    assert machine["chips_ratio_low"] > 4**0.75
-    assert machine["changed_chip"] == 1.0
     for one in by_tricks.values():
         assert one["is_thin"] == (one["points"] < 100)
     text = words(infer("--points", str(1 << 19)).out)
-    assert "other machine (at the edge of what was tried, in " in text
-    assert re.search(r"chips more [0-9.]+ ?\.\.[0-9.]+ of at most 4.0", text)
-    assert re.search(r"another kind of chip in all services of other machine[,;]", text)
     assert text.count("prefill") == 1
     for gone in ("margin", "profit"):
         assert gone not in text

@@ -16,7 +16,7 @@ PAGES = [
     "compare llama-3.1-8b deepseek-r1 --on h200-sxm,wse-3 --batch 1,100000 --explain",
     "fit kimi-k2 --on h100-sxm,wse-3 --batch 1,100000",
     "plan llama-3.1-8b --on h100-sxm,mi355x,rtx-pro-6000-server --speculate 0.8x3 --price rtx-pro-6000-server=2",
-    "plan deepseek-r1 --on mi355x,h200-sxm --rate 20000000/s",
+    "plan deepseek-r1 --on mi355x,h200-sxm --rate 900000/s",
     "fastmode llama-3.1-8b --all",
     "frontier llama-3.1-8b --max-chips 4",
     "decide llama-3.1-70b llama-3.1-8b --on h100-sxm,wse-3 --steps 20 --accuracy 0.9",
