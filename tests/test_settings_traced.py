@@ -200,7 +200,6 @@ CHANGES_OF = {
     ("caches", "model"): "llama-3.1-70b",
     ("caches", "max_model_len"): 130_000,
     ("decide", "objective"): "cost",
-    ("infer", "offer"): "on-demand",
     ("infer", "on"): "h200-sxm",
     ("diagnose", "path"): RESULTS,
 }
@@ -235,7 +234,7 @@ IDLE = {
     "plan": "place_for max_model_len",
     "decide": "budget objective on gpu_memory_utilization max_model_len max_num_seqs "
     "max_num_batched_tokens",
-    "infer": "models_dir engines_dir",
+    "infer": "offer models_dir engines_dir",
     "validate": "model tp pp dp models_dir",
     "list": "models_dir engines_dir",
     "diff": "models_dir engines_dir",
@@ -288,16 +287,15 @@ UNTRACED = {
         LIMITS: "gpu_memory_utilization max_num_seqs max_num_batched_tokens",
         PLACES: "host_use place prefix_tier",
         FILES: "like set hardware_dir models_dir engines_dir",
-        SERVICE: "ttft tpot min_speed api grid max_chips by prompts_on",
+        SERVICE: "ttft tpot min_speed api grid max_chips by",
     },
     "decide": {
         NOTHING: "prompt cached retries best_of judge serial check_seconds repair_seconds sessions "
-        "look_away come_back hour hours weights kv engine chips price_basis offer years "
-        "electricity utilization set hardware_dir models_dir engines_dir",
+        "look_away come_back hour hours weights kv engine chips "
+        "utilization set hardware_dir models_dir engines_dir",
     },
     "infer": {
-        NOTHING: "speeds prices on tolerance price price_basis offer years electricity set "
-        "hardware_dir",
+        NOTHING: "speeds prices on tolerance price price_basis years electricity set hardware_dir",
     },
     "validate": {NOTHING: "path engine weights kv set hardware_dir engines_dir"},
     "diagnose": {NOTHING: "path engine log set hardware_dir models_dir engines_dir"},

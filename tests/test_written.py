@@ -49,7 +49,7 @@ def bad(tmp_path_factory):
     chip["memory"][0]["name"] = NAME
     for source in chip["sources"].values():
         source["title"] = BAD
-    chip["price"]["cloud"]["note"] = BAD
+    chip["price"]["offers"][0]["price"]["note"] = BAD
     (folder / "hardware").mkdir()
     written("hardware/chip.yaml", chip)
     model = shipped("models/llama-3.1-8b.yaml")
