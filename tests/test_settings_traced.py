@@ -200,6 +200,7 @@ CHANGES_OF = {
     ("caches", "model"): "llama-3.1-70b",
     ("caches", "max_model_len"): 130_000,
     ("decide", "objective"): "cost",
+    ("infer", "offer"): "on-demand",
     ("infer", "on"): "h200-sxm",
     ("diagnose", "path"): RESULTS,
 }
