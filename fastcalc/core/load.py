@@ -230,7 +230,7 @@ class RandomLoad:
     def _marginal(self) -> Floats:
         """Time that a short prompt adds to a pass which has another in it. [s]"""
         chunk, computed = self.passes.machine.software.prompt_chunk, self.mix.kinds.computed
-        longer = np.clip(chunk / computed, 1.0, 2.0)
+        longer = np.clip(np.nextafter(chunk / computed, 1.0), 1.0, 2.0)  # no more than a chunk
         added = np.ravel(self._first(longer).seconds(FIRST)) - self._prompt_seconds
         return np.asarray(np.maximum(added / np.maximum(longer - 1.0, 1e-9), 0.0) * self._is_short)
 
