@@ -7,6 +7,7 @@ docs/examples/my-trace.jsonl is the first 500 requests of the trace of conversat
 import json
 import random
 from collections import OrderedDict
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from fastcalc import caches
 from fastcalc.core.reuse import Reuse
 from fastcalc.importers.traces import read_trace
 from fastcalc.importers.workloads import read_workload
+from fastcalc.search.caches import CachedDeployment, CachedTier, break_even, gain
 from tests.helpers import ROOT, run
 
 MOONCAKE = ROOT / "docs" / "examples" / "my-trace.jsonl"
@@ -224,3 +226,88 @@ def test_what_says_nothing_of_caches_is_refused(folder, capsys, monkeypatch):
         assert (refused.code, sentence in refused.err) == (2, True), refused.err
     too_many = asked("--batch", "9", "--chips", "1", capsys=capsys, monkeypatch=monkeypatch)
     assert (too_many.code, "9 requests of 1,034 tokens" in too_many.err) == (1, True)
+
+
+class Deployment(CachedDeployment):
+    """One whose numbers are given: a gigabyte of its own, a megabyte a token, 8,000 tokens again."""
+
+    own_size, bytes_per_token, _own_hit = 1e9, 1e6, 0.25
+
+
+def deployment(own=1e9, tokens=8000.0, *, host=None):
+    placement = SimpleNamespace(layout=SimpleNamespace(chips=4))
+    made = object.__new__(type("Made", (Deployment,), {"own_size": own}))
+    reuse = SimpleNamespace(tokens=tokens, hit=lambda held: min(held / 10_000.0, 0.8))
+    for name, value in {
+        "location": SimpleNamespace(placement=placement, memories="HBM"),
+        "scenario": SimpleNamespace(memory=SimpleNamespace(host=host)),
+        "reuse": reuse,
+        "_tier": lambda *described: described,
+    }.items():
+        object.__setattr__(made, name, value)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("own", "tokens", "sizes"),
+    [
+        # 1 and 3 of each power of ten between the chips' own and all that comes again, none of them
+        # within 1.4 times of either; and that which finds it all.
+        (1e9, 8000, [3e9, 8e9]),
+        (1e9, 40_000, [3e9, 1e10, 4e10]),
+        (2.2e9, 40_000, [1e10, 4e10]),
+        (2.1e9, 42_100, [3e9, 1e10, 3e10, 4.21e10]),
+        (2.1e9, 41_900, [3e9, 1e10, 4.19e10]),
+        (5e10, 8000, [8e9]),
+        (1e3, 8000, [1e9, 3e9, 8e9]),
+        (2e9, 0, [0.0]),
+    ],
+)
+def test_sizes_to_try_are_round_and_apart(own, tokens, sizes):
+    assert deployment(own, float(tokens)).sizes() == pytest.approx(sizes)
+
+
+def test_tiers_are_no_cache_the_chips_own_and_what_is_behind_them():
+    """A tenth of what is held in thousands of tokens is found; what more than a quarter is loaded."""
+    none, own, small, large = deployment().tiers([8e9, 2e9])
+    assert none == (None, 0.0, 0.0, 0.0)
+    assert own == ("HBM", 1e9, 0.25, 0.0)
+    # A memory that holds less than the chips do finds no less.
+    assert small == ("tier", 2e9, 0.25, 0.0)
+    assert large == ("tier", 8e9, 0.8, pytest.approx(0.55))
+
+
+def tier(requests, *, size=8e9, loaded=0.5, served=500.0, loading=0.0):
+    """A tier whose chips carry five requests of 100 tokens a second, with a first token in 2 s."""
+    traffic = SimpleNamespace(output=100.0)
+    estimate = SimpleNamespace(served=np.array([served]), traffic=traffic, ttft=np.array([2.0]))
+    return CachedTier("t", size, 1.0, 0.5, loaded, estimate, loading, requests)
+
+
+def test_a_tier_is_limited_by_its_link_where_the_chips_would_carry_more():
+    assert not tier(5.0).is_limited_by_link
+    assert tier(4.9).is_limited_by_link
+
+
+def test_what_is_loaded_comes_before_the_first_token():
+    assert tier(5.0, loading=0.5).ttft == 2.5
+    assert tier(5.0, loading=float("nan")).ttft == 2.0  # over a link that is not known
+
+
+@pytest.mark.parametrize(
+    ("requests", "changes", "usd", "price"),
+    [
+        # A tenth more of chips at 4 USD/h are 0.4 USD/h, over 8 GB and for 730 hours.
+        (5.5, {}, 4.0, 730 * 0.4 / 8),
+        (10.0, {"size": 1e9}, 4.0, 730 * 4.0),
+        (5.0, {}, 4.0, None),
+        (4.0, {}, 4.0, None),
+        (5.5, {"loaded": 0.0}, 4.0, None),
+        (5.5, {}, None, None),
+    ],
+)
+def test_a_tier_pays_below_what_its_requests_save(requests, changes, usd, price):
+    in_chips = tier(5.0)
+    assert gain(tier(requests, **changes), in_chips) == requests / 5.0
+    found = break_even(tier(requests, **changes), in_chips, usd)
+    assert found == (None if price is None else pytest.approx(price))
