@@ -164,6 +164,7 @@ def test_what_all_of_a_rate_would_take_of_the_means_it_lacks():
         (7, 7.5, 7.0),
         (0, inf, None),
         (0, 4.0, None),
+        (0, 1.0, None),
     ],
 )
 def test_the_most_that_means_carry_is_in_whole_replicas(chips, beyond, most):

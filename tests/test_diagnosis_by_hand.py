@@ -16,7 +16,7 @@ from fastcalc.evidence.diagnosis.belief import GRID, Belief, Hypothesis, believe
 from fastcalc.evidence.diagnosis.diagnose import Diagnosis, _few_enough
 from fastcalc.evidence.diagnosis.next_point import _candidates, _is_the_same
 from fastcalc.evidence.diagnosis.slowdowns import PRICED, Slowdowns
-from fastcalc.evidence.diagnosis.start import Start, cache_format, limits_of
+from fastcalc.evidence.diagnosis.start import Cause, Start, cache_format, limits_of
 from fastcalc.evidence.diagnosis.start_log import StartLog
 from fastcalc.evidence.diagnosis.terms import (
     BANDWIDTH,
@@ -24,6 +24,7 @@ from fastcalc.evidence.diagnosis.terms import (
     HOST,
     LAUNCHES,
     LINKS,
+    OLD_RELEASE,
     PARTS,
     RUNNING,
     TERMS,
@@ -193,6 +194,8 @@ def test_terms_are_equally_likely_and_parts_within_them():
     # 1/2, 1/2 and 1; 1/2, 1/2 and 1/4.
     by_hand = [0.5, 0.0875, 0.0875, 0.175, 0.06, 0.06, 0.03]
     assert beliefs._prior(hypotheses) == pytest.approx(by_hand)
+    # Without the pair of the host alone, single ones are as likely.
+    assert beliefs._prior(hypotheses[:-2])[1:4] == pytest.approx(by_hand[1:4])
 
 
 def test_parts_of_a_step_add_up_and_waiting_multiplies():
@@ -594,3 +597,31 @@ def test_a_cache_has_the_format_of_its_bytes(bytes_of_token, cache):
     assert cache_format(log, start().scenario) == cache
     assert cache_format(replace(log, tokens=None), start().scenario) is None
     assert cache_format(replace(log, available=None), start().scenario) is None
+
+
+def test_what_eager_mode_costs_is_at_batch_one():
+    """Ten layers of 1 ms, 0.01 ms of products, and 0.15 ms of launches for the sequence."""
+    scenario = Scenario(
+        hardware=made_up.clocked(),
+        model=made_up.minimal(),
+        engine=made_up.CLOCK,
+        batches=(7,),
+        traffic=Traffic(1000.0, 1000.0, 1500.0),
+    )
+    found = Start(StartLog("vllm", settings={"eager": "True"}), scenario)
+    (cause,) = found._of_settings()
+    assert cause.times == pytest.approx((10.01 + 0.15) / 10.01, rel=1e-4)
+    assert cause.term is HOST
+    assert "1.0 times as long at batch 1 by enforce_eager" in cause.sentence
+    assert found.causes == []  # by less than a twentieth
+
+
+@every("times,kept", [(1.04, False), (1.05, False), (1.06, True), (9.0, True)])
+def test_causes_differ_by_a_twentieth_and_the_largest_is_first(times, kept):
+    found = start()
+    causes = [Cause(HOST, "a", "a", times), Cause(HOST, "b", "b", 2.0)]
+    old = Cause(HOST, "c", OLD_RELEASE, 1.0)  # that is named however little it costs
+    found.__dict__["_of_settings"] = lambda: iter([old, causes[0]])
+    found.__dict__["_of_memory"] = lambda: iter(causes[1:])
+    expected = sorted([*causes[not kept :], old], key=lambda cause: -cause.times)
+    assert found.causes == expected

@@ -14,7 +14,7 @@ from fastcalc.errors import InputError
 from fastcalc.importers.huggingface import import_model, parts, patterns, yaml_text
 from fastcalc.importers.huggingface.config import Fields
 from fastcalc.importers.huggingface.families import FAMILIES
-from fastcalc.importers.huggingface.json_file import JsonFile, config_path, missing_file
+from fastcalc.importers.huggingface.json_file import JsonFile, config_path, missing_file, read_json
 from fastcalc.importers.huggingface.model import mapping
 from fastcalc.importers.huggingface.quantization import Formats, formats, quoted
 from tests.helpers import ROOT, every
@@ -605,6 +605,12 @@ def test_how_weights_are_stored(config, weights, experts):
     assert (stored.weights, stored.experts, stored.cache) == (weights, experts, "bf16")
 
 
+def test_attention_left_alone_in_one_layer_is_enough_where_nobody_counts_them():
+    config = grouped_as(INT4, ignore=["model.layers.0.self_attn"])
+    bare = Fields({"quantization_config": config}, JsonFile("x/config.json", {}))
+    assert formats(bare, has_experts=True).experts == "gptq-int4-g128"
+
+
 @every(
     "config,remark",
     [
@@ -736,6 +742,20 @@ def test_a_name_of_the_hub_says_how_to_fetch(name, is_hub):
         folder = name.split("/")[1]
         assert f"huggingface-cli download {name} config.json --local-dir {folder}'" in sentence
         assert sentence.endswith(f"then name the folder: ./{folder}")
+
+
+def test_a_path_that_cannot_be_read_says_why(tmp_path):
+    for path, why in ((tmp_path / "none.json", "no such file"), (tmp_path / "a\0b", "null")):
+        with pytest.raises(InputError, match=f"cannot be read: .*{why}"):
+            read_json(path)
+
+
+def test_what_is_no_text_has_its_line(tmp_path):
+    path = tmp_path / "config.json"
+    for raw, line in ((b"\xff", 1), (b'{\n\n"a": "\xff"}', 3)):
+        path.write_bytes(raw)
+        with pytest.raises(InputError, match=f"config.json:{line}:1: not UTF-8 text"):
+            read_json(path)
 
 
 def test_a_folder_means_its_configuration(tmp_path):

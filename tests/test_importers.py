@@ -5,13 +5,15 @@ another default differs.
 """
 
 import copy
+import json
 from dataclasses import fields, replace
 from math import inf
 
 import pytest
 
 from fastcalc.catalogue.limits import LIMITS
-from fastcalc.evidence.point import Point
+from fastcalc.errors import InputError
+from fastcalc.evidence.point import COLUMNS, Point
 from fastcalc.evidence.text_files import Text
 from fastcalc.importers import (
     aiperf,
@@ -22,6 +24,8 @@ from fastcalc.importers import (
     tensorrt_llm,
     vllm,
 )
+from fastcalc.importers import folder as folders
+from fastcalc.importers.folder import points_in_folder
 from fastcalc.importers.json_records import NoNumberError, Record, records
 from fastcalc.importers.naming import NameLookup, Options
 from fastcalc.importers.served_run import Arrivals, ServedRun, Times, points_of, times_of
@@ -482,6 +486,8 @@ def test_lists_of_requests_stand_for_summaries_that_are_missing():
     assert the_run(vllm, VLLM | LISTS) == the_run(vllm, VLLM)
     for name, value in (("itls", [[0.1]]), ("ttfts", [0.1]), ("output_lens", [])):
         assert the_run(vllm, bare | {name: value}).ttft == Times()
+    empty = {name: [] for name in LISTS}
+    assert the_run(vllm, bare | empty | {"p99_ttft_ms": 9.0}).ttft == Times(upper={99: 0.009})
 
 
 # sglang.bench_serving
@@ -1350,3 +1356,82 @@ def test_what_is_no_number_says_where():
 def test_json_that_nests_too_deeply_is_said():
     _, (fault,) = records(Text("a.json", '{"a":' * 100_000))
     assert "nested too deeply" in fault.message
+
+
+NEEDED = [
+    (vllm, VLLM, ("duration", "completed", "total_input_tokens")),
+    (sglang, SGLANG, ("duration", "completed", "total_input_tokens")),
+    (tensorrt_llm, TRTLLM, ("engine", "world_info", "request_info", "performance")),
+    (guidellm, GUIDELLM, ("metadata", "benchmarks")),
+    (aiperf, AIPERF, ("request_latency", "output_sequence_length", "request_count")),
+    (inference_perf, STAGE, ("load_summary", "successes", "failures")),
+    (llama_bench, LLAMA, ("avg_ts", "n_prompt", "n_gen")),
+]
+
+
+@every("writer,record,needed", NEEDED)
+def test_a_record_without_one_of_its_keys_is_another_programs(writer, record, needed):
+    assert writer.is_result(Record(1, {key: record[key] for key in (*needed, *record)}))
+    for key in needed:
+        assert not writer.is_result(Record(1, {k: v for k, v in record.items() if k != key}))
+
+
+def test_each_program_is_told_from_the_others():
+    """SGLang's lines hold all that vLLM's do, and are asked first."""
+    for writer, record, _ in NEEDED:
+        others = [other for other, *_ in NEEDED if other.is_result(Record(1, record))]
+        assert others == ([vllm, sglang] if writer is sglang else [writer])
+
+
+# Folders
+
+
+def folder_of(tmp_path, **files):
+    for name, record in files.items():
+        (tmp_path / f"{name}.json").write_text(
+            record if isinstance(record, str) else json.dumps(record)
+        )
+    return tmp_path
+
+
+@every("most,is_read", [(3, True), (2, True), (1, False)])
+def test_a_folder_of_too_many_files_is_refused(catalogue, tmp_path, monkeypatch, most, is_read):
+    monkeypatch.setattr(folders, "MOST_FILES", most)
+    folder = folder_of(tmp_path, a=TRTLLM, b=VLLM)
+    if is_read:
+        found = points_in_folder(folder, catalogue=catalogue, options=ON)
+        assert len(found.points) == 6
+    else:
+        with pytest.raises(InputError, match="holds more than 1 files of results"):
+            points_in_folder(folder, catalogue=catalogue, options=ON)
+
+
+def test_a_table_of_points_lies_next_to_results(catalogue, tmp_path):
+    """With its own columns it is read as it is; with others' it is left aside."""
+    (tmp_path / "others.csv").write_text("metric,value\nx,1\n")
+    row = {"id": "a", "source": "us", "date": "2026-11", "hardware": "h100-sxm", "chips": "1",
+           "model": "llama-3.1-8b", "engine": "vllm", "weights": "bf16", "kv": "bf16", "tp": "1",
+           "concurrency": "1", "prompt": "1000", "output": "500", "metric": "tpot_s",
+           "value": "0.02", "notes": "kind=decode_batch1"}  # fmt: skip
+    text = "\n".join(",".join(row.get(key, "") if at else key for key in COLUMNS) for at in (0, 1))
+    (tmp_path / "points.csv").write_text("\ufeff" + text + "\n")
+    found = points_in_folder(folder_of(tmp_path, a=VLLM), catalogue=catalogue, options=ON)
+    assert [point.id for point in found.points][:1] == ["a"]
+    assert len(found.points) == 4
+    # Next to what is complete, a file that leaves something unsaid is left out by its name.
+    found = points_in_folder(tmp_path, catalogue=catalogue, options={})
+    assert [point.id for point in found.points] == ["a"]
+    (skip,) = found.skipped
+    assert skip.reason.startswith("a.json: no model of the catalogue is 'a/b'")
+
+
+def test_faults_of_a_folder_are_those_of_its_files(catalogue, tmp_path):
+    folder_of(tmp_path, a=VLLM, b='{"duration": ')
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / ".hidden" / "c.json").write_text("{")
+    (tmp_path / "d.txt").write_text("{")
+    found = points_in_folder(tmp_path, catalogue=catalogue, options=ON)
+    assert len(found.points) == 3
+    (fault,) = found.faults
+    assert (fault.line, fault.column) == (1, 14)
+    assert fault.file.endswith("b.json")

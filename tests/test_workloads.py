@@ -289,6 +289,12 @@ def test_requests_out_of_order_keep_their_own_lengths_and_blocks(tmp_path):
     assert (read.block, read.rate) == (512, 1.5)
 
 
+def test_lines_without_text_are_passed_over(tmp_path):
+    lines = lines_of({"timestamp": 0}, {"timestamp": 1000}, {"timestamp": 3000}).split("\n")
+    text = "\ufeff" + "\n\n  \n".join(lines) + "\n\n"
+    assert read_trace(trace(tmp_path, text)).arrival.tolist() == [0.0, 1.0, 3.0]
+
+
 @every(
     "arrivals,rate",
     [
@@ -312,6 +318,9 @@ def test_a_rate_is_of_the_requests_after_the_first(tmp_path, arrivals, rate):
         ({40: 3}, 16),
         ({40: 2}, 32),
         ({65: 2, 64: 1}, 64),
+        ({129: 2}, 128),
+        ({257: 2}, 256),
+        ({33: 2}, 32),
         ({513: 2}, 512),
         ({512: 1}, 512),
         ({1025: 2}, 1024),
