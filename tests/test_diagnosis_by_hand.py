@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.chip.reserve import start_rows
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.traffic import Traffic
 from fastcalc.evidence.diagnosis import belief as beliefs
@@ -16,7 +17,7 @@ from fastcalc.evidence.diagnosis.belief import GRID, Belief, Hypothesis, believe
 from fastcalc.evidence.diagnosis.diagnose import Diagnosis, _few_enough
 from fastcalc.evidence.diagnosis.next_point import _candidates, _is_the_same
 from fastcalc.evidence.diagnosis.slowdowns import PRICED, Slowdowns
-from fastcalc.evidence.diagnosis.start import Cause, Start, cache_format, limits_of
+from fastcalc.evidence.diagnosis.start import Cause, Start, _default, cache_format, limits_of
 from fastcalc.evidence.diagnosis.start_log import StartLog
 from fastcalc.evidence.diagnosis.terms import (
     BANDWIDTH,
@@ -625,3 +626,71 @@ def test_causes_differ_by_a_twentieth_and_the_largest_is_first(times, kept):
     found.__dict__["_of_memory"] = lambda: iter(causes[1:])
     expected = sorted([*causes[not kept :], old], key=lambda cause: -cause.times)
     assert found.causes == expected
+
+
+def test_what_is_left_to_the_engine():
+    """vLLM's share of memory, and SGLang's less what it keeps; the rows of a start."""
+    for program in ("vllm", "sglang"):
+        placement = start(program=program).placement
+        kept = float(placement.reserved) / placement.machine.tier.capacity
+        share = float(placement.machine.software.memory_fraction)
+        assert kept > 0.01
+        expected = share - (kept if program == "sglang" else 0.0)
+        assert _default(placement, "gpu_memory_utilization", program) == pytest.approx(expected)
+        rows = start_rows(placement.machine.software, placement.machine.tier)
+        assert _default(placement, "max_num_seqs", program) == rows.sequences
+        assert _default(placement, "max_num_batched_tokens", program) == rows.tokens
+
+
+@every(
+    "settings,sentence,times",
+    [
+        # Half of the card less weights and reserve, against 0.9 of it.
+        ({"gpu_memory_utilization": "0.5"}, "by gpu_memory_utilization 0.5 instead of 0.9", None),
+        # 100 GiB hold 100 x 2^30 / 131,072 tokens, 409.6 requests of 2,000; vLLM runs 256 or 1,024.
+        ({"max_num_seqs": "32"}, "32 requests run at once by max_num_seqs, of 410 with room", 12.8),
+        ({"max_num_seqs": "400"}, "400 requests run at once by max_num_seqs, of 410", 1.024),
+        ({"max_num_seqs": "900"}, "900 requests run at once by max_num_seqs, of 410", 1.0),
+    ],
+)
+def test_what_a_setting_costs_is_over_its_default(settings, sentence, times):
+    found = start(settings=settings)
+    causes = {cause.sentence: cause for cause in found._of_settings()}
+    (cause,) = (cause for said, cause in causes.items() if sentence in said)
+    assert cause.term is RUNNING
+    if times is None:
+        whole = found.placement.machine.tier.capacity
+        now, default = (
+            float(p.available) for p in (found.placement, found._without(list(settings)))
+        )
+        assert default - now == pytest.approx(0.4 * whole, rel=0.02)
+        assert cause.times == pytest.approx(default / now, rel=1e-3)
+        assert cause.setting == "gpu_memory_utilization 0.9"
+    else:
+        assert cause.times == pytest.approx(times, rel=2e-3)
+
+
+def test_a_cache_of_more_bits_than_the_default_holds_fewer_tokens():
+    found = start()
+    wider = replace(found, scenario=replace(found.scenario, kv="fp32"))
+    wider.__dict__["room"] = found.room
+    assert [cause.sentence for cause in found._of_settings()] == []
+    (cause,) = wider._of_settings()
+    assert cause.sentence == "a cache of fp32 holds 2.0 times fewer tokens than bf16"
+    assert (cause.times, cause.setting) == (pytest.approx(2.0, rel=1e-3), "kv_cache_dtype bf16")
+
+
+def test_memory_and_tokens_of_a_start_have_a_range():
+    """What is left of the card, less as much again of the reserve as its range says."""
+    found = replace(start())
+    placement, reserve = found.placement, found.placement.machine.reserve
+    available, reserved = float(placement.available), float(placement.reserved)
+    low, middle, high = found.room
+    assert middle == available
+    assert low == pytest.approx(available - (reserve.above - 1.0) * reserved)
+    assert high == pytest.approx(available + (1.0 - 1.0 / reserve.below) * reserved)
+    assert low < middle < high
+    assert found.tokens == pytest.approx(tuple(size / 131_072 for size in found.room), rel=1e-3)
+    assert replace(found, log=StartLog("vllm", tokens=1000)).held == pytest.approx(
+        131_072_000, rel=1e-3
+    )

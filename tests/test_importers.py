@@ -26,6 +26,7 @@ from fastcalc.importers import (
 )
 from fastcalc.importers import folder as folders
 from fastcalc.importers.folder import points_in_folder
+from fastcalc.importers.foreign import foreign_in
 from fastcalc.importers.json_records import NoNumberError, Record, records
 from fastcalc.importers.naming import NameLookup, Options
 from fastcalc.importers.served_run import Arrivals, ServedRun, Times, points_of, times_of
@@ -1435,3 +1436,85 @@ def test_faults_of_a_folder_are_those_of_its_files(catalogue, tmp_path):
     (fault,) = found.faults
     assert (fault.line, fault.column) == (1, 14)
     assert fault.file.endswith("b.json")
+
+
+# What the user says of a file
+
+
+@every(
+    "stated,options,left,contradicted",
+    [
+        ({}, {"hardware": "h100-sxm", "tp": "2"}, {"hardware", "tp"}, {}),
+        # What the file says itself is no longer asked, and said if it differs.
+        ({"hardware": "h100-sxm"}, {"hardware": "H100"}, {"hardware"}, {}),
+        ({"hardware": "h200-sxm"}, {"hardware": "h100"}, set(), {"hardware": "h200-sxm"}),
+        ({"weights": "fp8"}, {"weights": "FP8"}, {"weights"}, {}),
+        ({"weights": "fp8"}, {"weights": "bf16"}, set(), {"weights": "fp8"}),
+        # A layout is the file's or the user's, as a whole; the rest is still completed.
+        ({"tp": "2"}, {"pp": "2", "kv": "fp8"}, {"kv"}, {}),
+        ({"tp": "2"}, {"tp": "2"}, set(), {}),
+        ({"tp": "2"}, {"tp": "4"}, set(), {"tp": "2"}),
+        ({"tp": ""}, {"pp": "2"}, {"pp"}, {}),
+        # An entry of the user's own takes the place of a name.
+        ({"hardware": "h200-sxm"}, {"hardware": "./my-chip.yaml"}, {"hardware"}, {}),
+    ],
+)
+def test_what_the_user_says_completes_a_file(catalogue, stated, options, left, contradicted):
+    said = Options(options, NameLookup(catalogue))
+    assert said.left_by(stated).keys() == left
+    assert (said.used, said.contradicted) == (left, contradicted)
+
+
+@every(
+    "named,options,message",
+    [
+        ("tp 2", {"tp": "4"}, "the file says tp 2: leave out"),
+        ("tp 2", {"tp": "2"}, None),
+    ],
+)
+def test_an_option_that_only_contradicts_is_a_fault(catalogue, named, options, message):
+    text = Text("a.json", json.dumps(VLLM | {"model_id": "Qwen/Qwen3-8B"}))
+    for fills_gaps in (False, True):
+        found = foreign_in(text, catalogue=catalogue, options=options, fills_gaps=fills_gaps)
+        assert len(found.points) == 3
+        expected = 1 if message and not fills_gaps else 0
+        assert [message in fault.message for fault in found.faults] == [True] * expected
+
+
+def test_ids_are_numbered_after_the_names_of_files(catalogue, tmp_path):
+    (tmp_path / "b c").mkdir()
+    lines = "\n".join(json.dumps(record) for record in (VLLM, VLLM | {"completed": 0}))
+    (tmp_path / "b c" / "run (1).jsonl").write_text(lines)
+    found = points_in_folder(tmp_path, catalogue=catalogue, options=ON)
+    assert [point.id for point in found.points] == [f"b-c-run-1-00{n}" for n in (1, 2, 3)]
+    assert [(skip.id, skip.line) for skip in found.skipped] == [("b-c-run-1-004", 2)]
+
+
+@every(
+    "text,options,sentence",
+    [
+        ("[]", {}, "a.json:1:1: the list is empty: no test was run"),
+        ('{"a": 1, "b": 2, "c": 3, "d": 4, "e": 5}', {}, "its keys begin with a, b, c, d"),
+        ("{}", {}, "its keys begin with none"),
+    ],
+)
+def test_a_file_that_is_no_result_says_what_it_holds(catalogue, text, options, sentence):
+    (fault,) = foreign_in(Text("a.json", text), catalogue=catalogue, options=options).faults
+    assert str(fault).endswith(sentence)
+
+
+def test_requests_of_aiperf_are_one_run_unless_their_folder_sums_them_up(catalogue, tmp_path):
+    lines = "\n".join(json.dumps(request(start, start + 2.0)) for start in (0.0, 1.0))
+    (tmp_path / "profile_export.jsonl").write_text(lines)
+    found = points_in_folder(tmp_path, catalogue=catalogue, options=ON)
+    assert {point.concurrency for point in found.points} == {1}
+    assert ["sums up" in skip.reason for skip in found.skipped] == [False]
+    folder_of(tmp_path, profile_export_aiperf=AIPERF)
+    found = points_in_folder(tmp_path, catalogue=catalogue, options=ON)
+    assert {point.concurrency for point in found.points} == {16}
+    (skip,) = found.skipped
+    assert "in its folder sums up" in skip.reason
+    alone = foreign_in(
+        Text(str(tmp_path / "profile_export.jsonl"), lines), catalogue=catalogue, options=ON
+    )
+    assert len(alone.points) == 2
