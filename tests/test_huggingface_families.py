@@ -474,6 +474,7 @@ HEADS = {"num_attention_heads": 8, "hidden_size": 512}
          {"kind": "gqa", "heads": 4, "kv_heads": 1, "head_dim": 96}),
         ({}, {"bias": True}, {"kind": "mha", "heads": 8, "head_dim": 64, "qkv_bias": True, "output_bias": True}),
         ({}, {"bias": False, "sinks": True}, {"kind": "mha", "heads": 8, "head_dim": 64, "sinks": True}),
+        ({}, {"heads": 4, "kv_heads": 4}, {"kind": "mha", "heads": 4, "head_dim": 128}),
         ({}, {"window": 128}, {"kind": "mha", "heads": 8, "head_dim": 64, "window": 128}),
         # A window that no sequence is longer than is none.
         ({"max_position_embeddings": 129}, {"window": 128}, {"kind": "mha", "heads": 8, "head_dim": 64, "window": 128}),
@@ -494,6 +495,14 @@ def test_heads(data, keys, part):
 def test_heads_that_cannot_be(data, sentence):
     with pytest.raises(InputError, match=sentence):
         parts.grouped(fields(**HEADS | data))
+
+
+@every("value", [True, "x", 0, -1.0, inf, float("nan"), [1], None])
+def test_a_number_is_positive(value):
+    with pytest.raises(InputError, match=r"a should be a positive number|a is missing"):
+        fields(a=value).number("a")
+    assert fields(a=2).number("a") == 2.0
+    assert fields(a=0.5).number("a") == 0.5
 
 
 def test_experts_are_no_more_than_there_are():
