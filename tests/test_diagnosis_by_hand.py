@@ -271,7 +271,7 @@ def a_belief(probabilities, *, rows=None, uniform=False):
         Hypothesis((READ,), 0.0, weights[1]),
         Hypothesis((STEP, READ), 0.0, np.outer(spike(10), spike(20))),
     ]
-    points = slowdowns([0.0], rows=rows, STEP=[1.0], READ=[1.0])
+    points = slowdowns([0.0], rows=rows, STEP=[1.0], READ=[0.5])
     return Belief(points, hypotheses, np.array(probabilities))
 
 
@@ -345,7 +345,7 @@ def test_what_is_named_slows_points_by_its_own_hypotheses_alone():
     found = diagnosis([0.2, 0.8, 0.0, 0.0])
     assert found.slower[:, 0] == pytest.approx([math.exp(GRID[3])] * 3, rel=0.06)
     both = diagnosis([0.1, 0.0, 0.0, 0.9])
-    sum_of_both = math.exp(GRID[10]) + math.exp(GRID[20]) - 1.0
+    sum_of_both = math.exp(GRID[10]) + math.exp(0.5 * GRID[20]) - 1.0
     assert both.slower[1, 0] == pytest.approx(sum_of_both, rel=0.06)
     assert diagnosis([0.9, 0.1, 0.0, 0.0]).slower.tolist() == [[1.0]] * 3
 

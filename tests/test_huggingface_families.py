@@ -340,6 +340,25 @@ def test_what_a_flag_adds_is_counted_by_hand(name, changes, flag, formula):
     assert parameters(config | flag) - parameters(config) == eval(formula, {}, numbers)
 
 
+@every(
+    "name,number",
+    [
+        ("llama-3.1-8b", None),
+        # The bias of a head; two norms around the experts of each layer; a scale for each layer.
+        ("phi-3.5-moe", 32_064),
+        ("muse-spark-816b-a42b", 2 * 4096 * 62),
+        ("gemma-4-26b-a4b", 30),
+        # Norms of 3,584 in 92 layers, two vectors of 7,168 before each part and before the head.
+        ("kimi-k3", 92 * 3584 + 2 * (2 * 93 + 1) * 7168),
+        # Four streams of 4,096: what merges each with each, their biases and a scale.
+        ("deepseek-v4-flash", 4 * 4 * 4096 + 4 + 1),
+    ],
+)
+def test_other_parameters_are_counted_by_hand(name, number):
+    data = fixture(name)
+    assert entry_of(data).get("other_parameters") == number
+
+
 # Which layer is of which kind, by hand
 
 

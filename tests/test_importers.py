@@ -241,6 +241,15 @@ def test_what_is_no_measurement_is_left_out(catalogue, changes, points, reasons)
         assert part in sentence
 
 
+def test_a_slow_run_has_an_output_rate(catalogue):
+    points, _ = values_of(catalogue, rate=0.5, tpot=Times(0.5), ttft=Times(0.25), request=Times())
+    assert {metric: value for metric, (_, value) in points.items()} == {
+        "tpot_s": 0.5,
+        "ttft_s": 0.25,
+        "tokens_per_s_total": 0.5,
+    }
+
+
 @every(
     "output,tpot,request,ttft,value",
     [
@@ -1310,6 +1319,7 @@ def test_a_number_of_a_record_is_one():
         ('[{"a": 1},\n {"a": 2}]', [1, 2], None),
         ('\n\n[\n{"a": 1}\n,\n{"a": 2}\n]\n', [4, 6], None),
         ('{"a": 1}{"a": 2}', [1, 1], None),
+        ('[{"a": 1},{"a": 2}]', [1, 1], None),
         ("[]", [], None),
         ('{"a": 1}\n{"a"\n', [1], (3, 1)),
         ('{"a": 1}\n 7', [1], (2, 2)),
