@@ -901,7 +901,14 @@ def test_edges_of_aiperf(path, value, field, read):
         assert flat(run)[field] == read
 
 
-@every("load", [{"rate": 0.0}, {"rate": -1.0}, {"concurrency": 0}, {"concurrency": -1}, {}])
+@every(
+    "load",
+    [
+        *({name: value} for name in ("rate", "request_rate") for value in (0.0, -1.0)),
+        *({"concurrency": value} for value in (0, -1)),
+        {},
+    ],
+)
 def test_a_load_of_nothing_is_none(load):
     run = the_run(aiperf, changed(AIPERF, LOAD, load))
     assert run.endswith("how requests came: neither a concurrency nor a rate")
