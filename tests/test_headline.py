@@ -163,7 +163,7 @@ def test_a_headline_compares_like_with_like(seed):
     """Nothing but rows of the table, ratios at one batch, and no winner of what is level."""
     outcomes, records = compared(random.Random(seed))
     stated, rows = headline(outcomes), [row for row in records if row["fits"]]
-    text = sentences(outcomes)
+    text = sentences(headline(outcomes))
     if not rows:
         assert text.startswith("No chip here holds")
         return

@@ -13,7 +13,6 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from fastcalc.catalogue.formats import is_same_format
 from fastcalc.catalogue.reader import Path_
 from fastcalc.catalogue.schema.quantities import Quantity
 from fastcalc.catalogue.units import is_same_unit
@@ -29,16 +28,25 @@ def key_meant(key: str, known: Iterable[str]) -> str | None:
     >>> key_meant("vndor", ["vendor", "name"]), key_meant("fp1", ["fp16", "fp8"])
     ('vendor', None)
     """
-    alike = [name for name in known if _letters(name) == _letters(key)]
-    near = alike or [name for name in known if _is_one_slip(_letters(key), _letters(name))]
+    alike = [name for name in known if _is_same_name(key, name)]
+    near = alike or [name for name in known if is_one_slip(_letters(key), _letters(name))]
     return near[0] if len(near) == 1 else None
 
 
-def _letters(key: str) -> str:
-    return re.sub(r"[\s_.-]", "", key).lower()
+def _is_same_name(name: str, known: str) -> bool:
+    """Whether a key or a format is a known one in another spelling.
+
+    >>> _is_same_name("Q4-K-M", "q4_k_m"), _is_same_name("fp9", "fp8")
+    (True, False)
+    """
+    return _letters(name) == _letters(known)
 
 
-def _is_one_slip(word: str, known: str) -> bool:
+def _letters(name: str) -> str:
+    return re.sub(r"[\s_.-]", "", name).lower()
+
+
+def is_one_slip(word: str, known: str) -> bool:
     """Whether a letter is missing, too many, another or swapped, and no digit differs."""
     if len(word) < _SHORTEST or re.sub(r"\D", "", word) != re.sub(r"\D", "", known):
         return False
@@ -58,7 +66,7 @@ def value_meant(value: object, sentence: str) -> str | None:
     match = _MEANT.search(sentence)
     if match is None or not isinstance(value, str) or value.count(match[1]) != 1:
         return None
-    is_same = is_same_unit if match[2] == "unit" else is_same_format
+    is_same = is_same_unit if match[2] == "unit" else _is_same_name
     return value.replace(match[1], match[3]) if is_same(match[1], match[3]) else None
 
 

@@ -6,7 +6,6 @@ Formats specification 1.0), NVFP4 with one per 16 (NVIDIA, "Introducing NVFP4"),
 16-bit scale per 32. The mixtures that carry a size in their name hold the average of a file.
 """
 
-import re
 from dataclasses import dataclass
 
 from fastcalc.errors import InputError
@@ -75,16 +74,6 @@ FORMATS = {
         *(NumberFormat(f"exl2-{bits}bpw", bits, whole_file=True) for bits in (2.5, 3.0, 4.0, 5.0)),
     )
 }
-
-
-def is_same_format(name: str, known: str) -> bool:
-    """Whether a name is a known format in another spelling.
-
-    >>> is_same_format("Q4-K-M", "q4_k_m"), is_same_format("fp9", "fp8")
-    (True, False)
-    """
-    letters, known_letters = (re.sub(r"[\s_.-]", "", text).lower() for text in (name, known))
-    return letters == known_letters
 
 
 EXPERTS = "-experts-"  # joins two formats: ``mxfp4-experts-q8_0``

@@ -5,6 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
+from fastcalc.catalogue.corrections import is_one_slip
 from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.reader import Document
 from fastcalc.catalogue.schema import Engine, Hardware, Model
@@ -78,19 +79,12 @@ def _meant(key: str) -> str:
 
 
 def _is_slip(written: str, name: str) -> bool:
-    """Return whether a letter is missing, added, wrong, or has changed places with its neighbour.
+    """Return whether a key is one slip away from that of an entry.
 
     Short words, and singulars, are too often words of other programs.
     """
-    if len(name) < _LEAST_LETTERS or abs(len(written) - len(name)) > 1:
-        return False
-    if written.removesuffix("s") == name.removesuffix("s"):
-        return False
-    pairs = enumerate(zip(written, name, strict=False))
-    start = next((at for at, (one, other) in pairs if one != other), min(len(written), len(name)))
-    rest, meant = written[start:], name[start:]
-    is_swapped = rest[:2] == meant[1::-1] and rest[2:] == meant[2:]
-    return rest[1:] in (meant, meant[1:]) or rest == meant[1:] or is_swapped
+    is_singular = written.removesuffix("s") == name.removesuffix("s")
+    return len(name) >= _LEAST_LETTERS and not is_singular and is_one_slip(written, name)
 
 
 _LEAST_LETTERS = 5

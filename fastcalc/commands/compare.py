@@ -48,7 +48,7 @@ def run(request: Compare) -> CommandAnswer:
         next_command = _next(request, outcomes)
         if screen.wide or request.explain:
             return compare.parts(outcomes, steps, next_command, screen.width)
-        first = overview.parts(outcomes, compare.notes(outcomes), next_command, screen)
+        first = overview.parts(outcomes, next_command, screen)
         return [*_like(outcomes, screen.width), *first] if request.like else first
 
     # Else there is nothing to draw.

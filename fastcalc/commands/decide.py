@@ -15,6 +15,7 @@ from fastcalc.mentions import command, flag, option
 from fastcalc.quoting import shell_line
 from fastcalc.report import decide as report
 from fastcalc.report import decision_map as maps
+from fastcalc.report import decision_rows
 from fastcalc.requests import number_lists, readers
 from fastcalc.requests.fields import declared
 from fastcalc.requests.services import Decide
@@ -59,12 +60,7 @@ def run(request: Decide) -> CommandAnswer:
         contender.numbers.get("prompt") for contender in contenders
     )
     listed, uncounted = _levelled(contenders, counts_input=counts_input)
-    window = None
-    if request.window_ms is not None:
-        window = (
-            readers.number(request.window_ms, option("window_ms"), PARAMETERS["hour"].limit, 10)
-            / 1e3
-        )
+    window = _window(request)
     decision = Choice(listed, _shared(request), _objective(request, window), window)
     drawn = None if request.map is None else winner_map(decision, *_axes(request.map, decision))
     sure = [
@@ -80,17 +76,25 @@ def run(request: Decide) -> CommandAnswer:
     next_command = _next(request, decision)
     return CommandAnswer(
         lambda screen: report.parts(decision, drawn, notes, next_command, screen),
-        lambda: maps.records(decision, drawn) if drawn else report.records(decision),
-        lambda: (report.columns(decision), report.rows(decision)),
+        lambda: maps.records(decision, drawn) if drawn else decision_rows.records(decision),
+        lambda: (report.columns(decision), decision_rows.rows(decision)),
         lambda: {
             "objective": decision.objective,
             "break_even": report.flip_records(decision),
-            **({"options": report.records(decision)} if drawn else {}),
+            **({"options": decision_rows.records(decision)} if drawn else {}),
             "assumptions": report.assumptions(decision),
         },
         [*uncounted, *warned],
         charts={"decide": later("charts.of_choices.services", decision)},
     )
+
+
+def _window(request: Decide) -> float | None:
+    """Return the gap that an answer has to fit, or None. [s]"""
+    if request.window_ms is None:
+        return None
+    limit = PARAMETERS["hour"].limit
+    return readers.number(request.window_ms, option("window_ms"), limit, 10) / 1e3
 
 
 def _shared(request: Decide) -> dict[str, Any]:

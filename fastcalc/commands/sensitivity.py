@@ -35,9 +35,7 @@ def run(request: Sensitivity) -> CommandAnswer:
         reasons = reasons or [line for outcome in outcomes for line in _too_large(outcome)]
         return no_answer(reasons, moved_numbers.RECORD_KEYS, report.of_table([])[0], notes=notes)
     if aim and aim.figure == "usd" and any(outcome.usd is None for outcome in outcomes):
-        chip, basis = outcomes[0].scenario.hardware.id, outcomes[0].scenario.pricing.name
-        how = f"give one with {option('price', f'{chip}=USD')}"
-        raise InputError(f"{option('target', request.target)}: {chip} has no {basis} price; {how}")
+        raise InputError(_unpriced(request, outcomes[0]))
     notes += dict.fromkeys(line for outcome in outcomes for line in _too_large(outcome))
     rows: list[moved_numbers.MovedNumber] = []
     goals: list[Goal] = []
@@ -55,9 +53,7 @@ def run(request: Sensitivity) -> CommandAnswer:
         next_command = follow_up(request, Plot, "plot", "tornado", *models)
         return report.parts(outcomes, rows, goals, next_command, screen)
 
-    values = [answer.value for solved in goals for answer in solved.alone]
-    pairs = [solved.pair for solved in goals]
-    is_reached = aim is None or any(value is not None for value in [*values, *pairs])
+    is_reached = aim is None or any(goal.is_reached for goal in goals)
     return CommandAnswer(
         page,
         lambda: moved_numbers.sensitivity_records(rows),
@@ -72,6 +68,13 @@ def run(request: Sensitivity) -> CommandAnswer:
         charts={"tornado": later("charts.of_numbers.tornado", rows)},
         code=0 if is_reached else 1,
     )
+
+
+def _unpriced(request: Sensitivity, outcome: Outcome) -> str:
+    """Say that a price cannot be reached, as there is none, and how to give one."""
+    chip, basis = outcome.scenario.hardware.id, outcome.scenario.pricing.name
+    how = f"give one with {option('price', f'{chip}=USD')}"
+    return f"{option('target', request.target)}: {chip} has no {basis} price; {how}"
 
 
 def _too_large(outcome: Outcome) -> list[str]:

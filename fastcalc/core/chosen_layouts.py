@@ -104,6 +104,12 @@ def chosen_layouts(site: Site, chips: int | None, batches: Floats, traffic: Traf
     return Chosen(layouts, positions, max_batch)
 
 
+def layout_of(site: Site, chips: int | None, batch: int, traffic: Traffic) -> Layout:
+    """Layout that one batch takes, as `chosen_layouts` has it."""
+    chosen = chosen_layouts(site, chips, np.array([float(batch)]), traffic)
+    return chosen.layouts[int(chosen.positions[0])]
+
+
 def _points(
     site: Site, is_here: Ints, count: int, batches: Floats, traffic: Traffic
 ) -> tuple[Site, int, Floats, Traffic]:
@@ -123,16 +129,10 @@ def _chosen_of(site: Site, chips: int, batches: Floats, traffic: Traffic) -> Cho
         placements.max_batch,
         np.broadcast_shapes(np.shape(placements.max_batch), np.shape(batches), (len(layouts), 1)),
     )
-    if len(layouts) == 1:
-        return Chosen(layouts, np.zeros(limits[..., 0, :].shape, dtype=np.intp), limits[..., 0, :])
     holds = limits >= batches
-    rate = np.array(np.broadcast_to(-1.0 / np.maximum(limits, 0.5), holds.shape))
-    is_tried = np.atleast_1d(
-        holds.any(axis=(*range(holds.ndim - 2), -1))
-    )  # the others hold no batch
-    if is_tried.sum() == 1:
-        rate[..., is_tried, :] = np.where(holds, 1.0, rate)[..., is_tried, :]
-    elif is_tried.any():
+    rate = -1.0 / np.maximum(limits, 0.5)  # of those that hold no batch, the one that holds most
+    is_tried = np.atleast_1d(holds.any(axis=(*range(holds.ndim - 2), -1)))
+    if is_tried.sum() > 1:
         tried = [layout for layout, fits in zip(layouts, is_tried, strict=True) if fits]
         estimate = evaluate(site.place_all(tried, axes=1), batch=batches, traffic=traffic)
         part = rate[..., is_tried, :]

@@ -14,7 +14,12 @@ from fastcalc.core.chip.host import WRITTEN
 from fastcalc.core.chip.machine import machine
 from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
-from fastcalc.core.chosen_layouts import chosen_layouts, fewest_chips, open_layouts
+from fastcalc.core.chosen_layouts import (
+    chosen_layouts,
+    fewest_chips,
+    layout_of,
+    open_layouts,
+)
 from fastcalc.core.defaults_used import default_notes
 from fastcalc.core.entry_notes import (
     engine_notes,
@@ -274,9 +279,7 @@ def _located(scenario: Scenario, site: Site) -> Location:
     if sharding.names_ranks:
         layout = sharding.layout(site)
     else:
-        batch = np.array([float(min(scenario.batches))])
-        chosen = chosen_layouts(site, sharding.chips, batch, scenario.traffic)
-        layout = chosen.layouts[int(chosen.positions[0])]
+        layout = layout_of(site, sharding.chips, min(scenario.batches), scenario.traffic)
     is_default = not sharding.names_ranks and sharding.chips is None
     return Location(scenario, site, site.place(layout), is_default)
 

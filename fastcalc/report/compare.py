@@ -14,10 +14,11 @@ from fastcalc.mentions import option
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, Title
 from fastcalc.report.headings import pick
+from fastcalc.report.headline import headline
 from fastcalc.report.headline_words import sentences
 from fastcalc.report.memories import kept_note, lives
 from fastcalc.report.numbers_as_text import dollars, number, parameters, size
-from fastcalc.report.prices import cheapest, other_prices, price_line, prices
+from fastcalc.report.prices import price_line, prices
 from fastcalc.report.records import compare_records, drafter, models_of
 
 COLUMNS = pick(
@@ -59,8 +60,8 @@ def notes(outcomes: Sequence[Outcome]) -> tuple[list[str], list[str]]:
     ]
     unplaced = [*hosted, *dict.fromkeys(map(no_place, outcomes))]
     hosted = [note for note in unplaced if note is not None]
-    short_notes = [*other_prices(outcomes, cheapest(outcomes)), *hosted, *drafted, *warnings]
-    all_notes = [prices(outcomes), *hosted, *drafted, *warnings, *_notes(outcomes)]
+    short_notes = [*hosted, *drafted, *warnings]
+    all_notes = [prices(outcomes), *short_notes, *_notes(outcomes)]
     return short_notes, list(dict.fromkeys(all_notes))
 
 
@@ -85,7 +86,8 @@ def parts(
     for _, group in groupby(pairs, key=lambda pair: pair[0].scenario.model.id):
         members = list(group)
         alike = [outcome for outcome, _ in members]
-        page += [sentences(alike), *price_line(cheapest(alike)), "", heading(alike[0])]
+        stated = headline(alike)
+        page += [sentences(stated), *price_line(stated.priced), "", heading(alike[0])]
         for outcome, table in members:
             price = outcome.usd_per_hour
             cost = f"; ${dollars(price)}/h" if price is not None else ""

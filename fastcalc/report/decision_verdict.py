@@ -11,7 +11,7 @@ from fastcalc.report.numbers_as_text import dollars, listed, number
 from fastcalc.services.decide.choice import BreakEven, Choice, Contender, Objective
 
 if TYPE_CHECKING:
-    from fastcalc.report.decide import Row
+    from fastcalc.report.decision_rows import Row
 
 
 def winner(decision: Choice) -> Contender | None:

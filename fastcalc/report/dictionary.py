@@ -9,7 +9,7 @@ from fastcalc.records.columns import COLUMNS, Column
 from fastcalc.report import (
     caches,
     curve,
-    decide,
+    decision_rows,
     diagnosis,
     fastmode,
     fit_records,
@@ -26,7 +26,7 @@ COMMANDS: dict[str, tuple[Column[Any], ...]] = {
     "fastmode": fastmode.COLUMNS,
     f"fastmode {flag('curve')}": curve.COLUMNS,
     "sensitivity": moved_numbers.COLUMNS,
-    "decide": decide.COLUMNS,
+    "decide": decision_rows.COLUMNS,
     "infer": infer.COLUMNS,
     "diagnose": diagnosis.COLUMNS,
 }

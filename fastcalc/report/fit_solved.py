@@ -39,18 +39,17 @@ def _length(record: Record) -> str:
     return f"{record['prompt_tokens'] + record['output_tokens']:,}"
 
 
-def _layout(record: Record) -> str:
-    ranks = ((name, record[name]) for name in ("tp", "pp", "dp", "ep"))
-    return " ".join(f"{name} {count}" for name, count in ranks if count > 1) or "-"
-
-
 _CHIPS, *_FORMATS = (
     TableColumn(
         "chips",
         heading=("", "chips"),
         format=lambda record: f"{record['chips']:,} x {record['hardware']}",
     ),
-    TableColumn("layout", "text", heading=("", "layout"), format=_layout),
+    TableColumn(
+        "layout",
+        heading=("", "layout"),
+        format=lambda record: record_tables.layout(record) or "-",
+    ),
     *pick("weight_format kv_format"),
 )
 _ASKED = {

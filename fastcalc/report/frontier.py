@@ -31,14 +31,7 @@ def _marked(record: Record) -> str:
 
 
 _OWN = [
-    TableColumn(
-        "layout",
-        heading=("", "layout"),
-        drop_priority=1,
-        format=lambda record: " ".join(
-            f"{name} {record[name]}" for name in ("tp", "pp", "dp", "ep") if record[name] > 1
-        ),
-    ),
+    TableColumn("layout", heading=("", "layout"), drop_priority=1, format=record_tables.layout),
     TableColumn("formats", heading=("", "formats"), format=_marked),
 ]
 _COLUMNS = pick(

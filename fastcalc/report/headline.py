@@ -11,12 +11,15 @@ from math import nan
 from typing import Literal, NamedTuple
 
 from fastcalc.core.ratios import Ranged, independent_ratio, is_level
-from fastcalc.core.scenario import Outcome
+from fastcalc.core.scenario import Outcome, Scenario
 from fastcalc.formulas.types import floats
 from fastcalc.report.numbers_as_text import counted, number
 from fastcalc.report.records import Record, compare_records
 
 Figure = Literal["speed", "cost"]
+
+_MOST_PRICED = 4
+"""Chips at most whose prices stand under a headline."""
 
 
 class TableRow(NamedTuple):
@@ -133,6 +136,13 @@ class Headline:
     left_out: tuple[tuple[str, tuple[int, ...]], ...]
     has_rivals: bool
     is_sized: bool
+
+    @property
+    def priced(self) -> list[Scenario]:
+        """Scenarios whose prices stand under it: the cheapest, or else the fastest."""
+        statement = self.cheapest or self.fastest
+        rows = statement.leaders[:_MOST_PRICED] if statement else ()
+        return [row.outcome.scenario for row in rows]
 
 
 def headline(outcomes: Sequence[Outcome]) -> Headline:

@@ -15,9 +15,8 @@ _MOST_NAMED = 4
 _LEVEL = {"speed": "Level in speed", "cost": "Level in price"}
 
 
-def sentences(outcomes: Sequence[Outcome]) -> str:
-    """Return the headline of the rows of one model."""
-    stated = headline(outcomes)
+def sentences(stated: Headline) -> str:
+    """Put the headline of a comparison of one model into sentences."""
     return " ".join(filter(None, (speed(stated), cost(stated), left_out(stated))))
 
 
@@ -227,11 +226,6 @@ def _alone(row: TableRow) -> str:
 
 def _by_prices_of(rows: Iterable[TableRow]) -> str:
     """Return whose price it is where a chip's file takes it from the one that it extends."""
-    scenarios = [row.outcome.scenario for row in rows if row.price is not None]
-    parents = dict.fromkeys(
-        scenario.hardware.inherited["price"]
-        for scenario in scenarios
-        if "price" in scenario.hardware.inherited
-        and scenario.hardware.id not in scenario.pricing.user_prices
-    )
+    quotes = [row.outcome.scenario.quote for row in rows if row.price is not None]
+    parents = dict.fromkeys(quote.price_of for quote in quotes if quote.price_of)
     return f", by the price of {listed(list(parents))}" if parents else ""

@@ -6,14 +6,15 @@ from itertools import groupby
 
 from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.core.chip.tier import OWN_MEMORY
-from fastcalc.core.scenario import Outcome
+from fastcalc.core.scenario import Outcome, Scenario
 from fastcalc.report import record_tables
-from fastcalc.report.compare import key_of_bound
+from fastcalc.report.compare import key_of_bound, notes
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.headings import pick
+from fastcalc.report.headline import headline
 from fastcalc.report.headline_words import sentences
 from fastcalc.report.numbers_as_text import dollars, number, parameters, size
-from fastcalc.report.prices import cheapest, price_line
+from fastcalc.report.prices import other_prices, price_line
 from fastcalc.report.records import compare_records
 
 _SHOWN = pick(
@@ -36,26 +37,26 @@ _KEY = (
 _KEY_OF_NEEDS = "; needs N: the batch takes N chips"
 
 
-def parts(
-    outcomes: Sequence[Outcome],
-    notes: tuple[Sequence[str], Sequence[str]],
-    next_command: str,
-    screen: Screen,
-) -> list[Part]:
+def parts(outcomes: Sequence[Outcome], next_command: str, screen: Screen) -> list[Part]:
     """Return a sentence that answers, a table for each model, few or all notes, what is next."""
     page: list[Part] = []
+    priced: list[Scenario] = []
     models = [
         list(group) for _, group in groupby(outcomes, lambda outcome: outcome.scenario.model.id)
     ]
     rows = [[cells for outcome in group for cells in _rows(outcome)] for group in models]
     tables = record_tables.tables(_COLUMNS, rows, screen.width)
     for group, table in zip(models, tables, strict=True):
-        page += [*[""][: len(page)], sentences(group), *price_line(cheapest(group)), ""]
+        stated = headline(group)
+        page += [*[""][: len(page)], sentences(stated), *price_line(stated.priced), ""]
         page += [heading(group), table]
+        priced += stated.priced
     needs = any(cells["limiter"].startswith("needs") for group in rows for cells in group)
     key = _KEY + key_of_bound(outcomes) + _KEY_OF_NEEDS * needs
     key = record_tables.with_mark(key, *tables)
-    return [*page, screen.under_table(key, *notes, next_command)]
+    few, all_notes = notes(outcomes)
+    few = [*other_prices(outcomes, priced), *few]
+    return [*page, screen.under_table(key, few, all_notes, next_command)]
 
 
 def heading(outcomes: Sequence[Outcome]) -> str:

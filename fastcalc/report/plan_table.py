@@ -107,10 +107,7 @@ def parts(verdict: Verdict, top: int, request: str, typed: Typed, screen: Screen
     shown = [*plans, *fewer, *own_plans, *other_chips[: None if screen.wide else _OTHERS]]
     labels = [*(f"{place}" for place in range(1, len(plans) + 1)), *["fewer bits"] * len(fewer)]
     labels += [*["own formats"] * len(own_plans), *["other chip"] * len(shown)]
-    labels = [
-        label if decision.may_lead(plan) else f"{label} *"
-        for label, plan in zip(labels, shown, strict=False)
-    ]
+    labels = [label + _star(decision, plan) for label, plan in zip(labels, shown, strict=False)]
     columns = with_formats(_kept(decision, shown, wide=screen.wide), labels)
     rows = [
         record_tables.row(columns, record) | {"|plan": label}
@@ -137,6 +134,10 @@ def parts(verdict: Verdict, top: int, request: str, typed: Typed, screen: Screen
         return [_title(decision, request), *priced, "", table, under]
 
     return on_one_screen(page, screen)
+
+
+def _star(decision: Decision, plan: Plan) -> str:
+    return "" if decision.may_lead(plan) else " *"
 
 
 def _own_formats_note(decision: Decision, plan: Plan) -> str:

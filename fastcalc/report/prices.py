@@ -6,12 +6,8 @@ from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.pricing import Pricing, Quote
 from fastcalc.core.scenario import Outcome, Scenario
 from fastcalc.report.console import Remark
-from fastcalc.report.headline import headline
 from fastcalc.report.numbers_as_text import listed
 from fastcalc.report.record_tables import marked
-
-_MOST = 4
-"""Chips at most whose prices stand under a headline."""
 
 _TERMS = {
     "on-demand": "on-demand",
@@ -51,13 +47,6 @@ def price_line(scenarios: Iterable[Scenario], break_even: str = "") -> list[Rema
     if not quoted:
         return []
     return [Remark(f"Price per chip-hour: {listed(quoted)}{break_even and f'; {break_even}'}.")]
-
-
-def cheapest(outcomes: Sequence[Outcome]) -> list[Scenario]:
-    """Return what the headline of one model names as cheapest, or else as fastest."""
-    stated = headline(outcomes)
-    statement = stated.cheapest or stated.fastest
-    return [row.outcome.scenario for row in statement.leaders[:_MOST]] if statement else []
 
 
 def provenance(quote: Quote, pricing: Pricing) -> str:

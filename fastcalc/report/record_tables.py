@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from fastcalc.core.placement.layout import Layout
 from fastcalc.report.console import TextTable
 from fastcalc.report.headings import TableColumn
 from fastcalc.report.numbers_as_text import dollars, number
@@ -48,6 +49,11 @@ def _of_a_table(
 
 words, numbers = partial(_of_a_table, "text"), partial(_of_a_table, "count")
 """Columns that no record has: a heading, a bar between its lines, and what makes a cell."""
+
+
+def layout(record: Mapping[str, Any]) -> str:
+    """Return the ranks above one of a record, in words."""
+    return str(Layout(**{name: record[name] for name in ("tp", "pp", "ep", "dp")}))
 
 
 def of_keys(keys: Iterable[str]) -> list[TableColumn]:

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from fastcalc.catalogue.limits import LIMITS
-from fastcalc.core.chosen_layouts import chosen_layouts, open_layouts
+from fastcalc.core.chosen_layouts import layout_of, open_layouts
 from fastcalc.core.placement.layout import Layout, Layouts
 from fastcalc.core.placement.placement import Placements, Site
 from fastcalc.core.scenario import Location, Scenario, site_of
@@ -160,7 +160,5 @@ def _placed(scenario: Scenario, location: Location) -> Location:
     """A scenario on the chips of a location, in its layout if ranks are given."""
     site, layout = site_of(scenario, scenario.traffic.reserved), location.placement.layout
     if not scenario.sharding.names_ranks:
-        batch = np.array([float(min(scenario.batches))])
-        chosen = chosen_layouts(site, layout.chips, batch, scenario.traffic)
-        layout = chosen.layouts[int(chosen.positions[0])]
+        layout = layout_of(site, layout.chips, min(scenario.batches), scenario.traffic)
     return Location(scenario, site, site.place(layout), location.is_default_layout)

@@ -8,7 +8,7 @@ import numpy as np
 from fastcalc.report.charts.drawing import GREY, MOST, Chart, Panel, Series, axes
 from fastcalc.report.charts.grounds import grounds
 from fastcalc.report.commands import Typed
-from fastcalc.report.decide import records as decide_records
+from fastcalc.report.decision_rows import records as decide_records
 from fastcalc.report.fastmode import rows
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.report.plan import plan_records

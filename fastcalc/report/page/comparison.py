@@ -16,7 +16,7 @@ from fastcalc.report.headline import headline
 from fastcalc.report.headline_words import sentences
 from fastcalc.report.numbers_as_text import capital, number
 from fastcalc.report.page.filled_page import FILTER, Page, as_html, drawn, filled, listed, under
-from fastcalc.report.prices import basis_of, cheapest, price_line, provenance
+from fastcalc.report.prices import basis_of, price_line, provenance
 from fastcalc.report.records import Record, compare_records
 
 MOST_ROWS = 400
@@ -82,11 +82,11 @@ def document(outcomes: Sequence[Outcome], command: str) -> str:
 def _verdict(outcomes: Sequence[Outcome]) -> Iterator[str]:
     for _, group in groupby(outcomes, lambda outcome: outcome.scenario.model.id):
         members = list(group)
-        yield " ".join([sentences(members), *price_line(cheapest(members))])
-        fastest = headline(members).fastest
-        if fastest is None:
+        stated = headline(members)
+        yield " ".join([sentences(stated), *price_line(stated.priced)])
+        if stated.fastest is None:
             continue
-        row = fastest.leaders[0]
+        row = stated.fastest.leaders[0]
         low, high = (number(row.record[f"tokens_per_s_per_user_{end}"]) for end in ("low", "high"))
         bound = number(row.record[record_tables.SERIAL_BOUND] or row.record[record_tables.BOUND])
         has_range = row.record["tokens_per_s_per_user_low"] is not None

@@ -23,9 +23,9 @@ _FOLDER = Path(__file__).parent
 _ADDRESS = re.compile(r"https?://[^\s<>\"]*[^\s<>\".,;:)]")
 _LEADING_NUMBER = re.compile(r"[<>=~$ ]*([+-]?[0-9][0-9,]*(?:\.[0-9]+)?)")
 _LONG_CELL = 30
+"""Letters from which a cell wraps."""
 RANGE = "80 % range"
 """Heading of the column of ranges, each of the number in the column before it."""
-"""Letters from which a cell wraps."""
 _PICTURE = 6
 """Lines of text from which they are a plot."""
 _DRAWN, _LETTERS = 8, re.compile(r"[A-Z.|+*o -]*")

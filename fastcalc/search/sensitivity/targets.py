@@ -84,6 +84,11 @@ class Goal:
     alone: Sequence[NeededValue]
     pair: Pair | None
 
+    @property
+    def is_reached(self) -> bool:
+        """Whether a number alone, or two, reach it."""
+        return self.pair is not None or any(answer.value is not None for answer in self.alone)
+
 
 def goals(outcome: Outcome, target: Target, figures: MovedFigure | None = None) -> dict[int, Goal]:
     """Return what each number would have to be for each batch that fits to reach a target.
