@@ -24,6 +24,8 @@ H100 = "h100-sxm $2.95 (on-demand, Nebius eu-north1, 2026, medium confidence)"
 
 @pytest.fixture
 def fastcalc(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+
     def ran(*args, **keys):
         return run_once(*args, capsys=capsys, monkeypatch=monkeypatch, **keys)
 

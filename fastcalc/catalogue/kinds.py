@@ -34,7 +34,7 @@ def kind_of(document: Document, preferred: Kind | None = None) -> Kind | None:
     likely = [kind for kind, count in counts.items() if count == top_count]
     if top_count and (len(likely) == 1 or preferred in likely):
         return preferred if preferred in likely else likely[0]
-    folder = Path(os.path.realpath(document.file)).parent.name
+    folder = _folder(document)
     if not top_count or folder in likely:
         return next((kind for kind in likely if kind == folder), None)
     parent = f"{shown(document.at('extends'))}.yaml"
@@ -45,7 +45,7 @@ def share_of_keys(document: Document) -> float:
     """Share of a document's keys that an entry has, as far as it could be read. [1]
 
     What holds no keys, such as a file of comments alone, has none of ours; one that could not be
-    read is ours until it can.
+    read is ours until it can, as far as its first letters or its folder let one think so.
     """
     keys = _keys(document)
     if keys:
@@ -53,8 +53,14 @@ def share_of_keys(document: Document) -> float:
         return len(keys & (_SHARED if kind is None else SCHEMAS[kind].model_fields.keys())) / len(
             document.data
         )
-    is_read = isinstance(document.data, (dict, list)) or document.has_no_mapping
-    return 0.0 if is_read else 1.0
+    if document.has_no_mapping:
+        return 0.0
+    is_in_ours = not document.is_whole and _folder(document) in SCHEMAS
+    return 0.0 if isinstance(document.data, (dict, list)) and not is_in_ours else 1.0
+
+
+def _folder(document: Document) -> str:
+    return Path(os.path.realpath(document.file)).parent.name
 
 
 def is_of_another_program(document: Document) -> bool:

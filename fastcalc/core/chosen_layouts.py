@@ -95,7 +95,7 @@ def chosen_layouts(site: Site, chips: int | None, batches: Floats, traffic: Traf
     layouts, positions = [site.counted(Layout())], np.zeros(counts.shape, dtype=np.intp)
     alone = floats(site.place_all(layouts, axes=1).max_batch)[..., 0]
     max_batch = np.broadcast_to(alone, counts.shape).copy()
-    for count in np.unique(counts[np.isfinite(counts)]).tolist():
+    for count in _different(counts[np.isfinite(counts)]):
         is_here = counts == count
         part = _chosen_of(*_points(site, is_here, int(count), batches, traffic))
         positions[is_here] = part.positions.ravel() + len(layouts)
@@ -172,10 +172,15 @@ def _held_by_chips(site: Site, layouts: Sequence[Layout]) -> Iterator[tuple[int,
     shape = (*np.shape(site.reserved_tokens)[:1], len(layouts), 1)
     most = np.broadcast_to(floats(most), shape)
     chips = np.array([layout.chips for layout in layouts])
-    for count in np.unique(chips).tolist():
+    for count in _different(chips):
         held = most[..., chips == count, :].max(axis=-2)
         if held.any():
             yield count, held
+
+
+def _different(counts: Floats | Ints) -> list[int]:
+    # numpy.unique imports masked arrays, which takes longer than a small answer.
+    return sorted({int(count) for count in counts.tolist()})
 
 
 def _beside_shared_memory(site: Site, fewest: Floats, batches: Floats) -> Floats:
@@ -184,7 +189,7 @@ def _beside_shared_memory(site: Site, fewest: Floats, batches: Floats) -> Floats
         return fewest
     is_open = np.isfinite(fewest)
     while is_open.any():
-        for count in np.unique(fewest[is_open]).tolist():
+        for count in _different(fewest[is_open]):
             is_short = is_open & (fewest == count)
             if layouts := practised_layouts(site, int(count)):
                 held = site.place_all(layouts, axes=1).max_batch

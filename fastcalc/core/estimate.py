@@ -75,17 +75,17 @@ class Estimate:
 
     @property
     def fits(self) -> Bools:
-        """Whether memory holds them, for certain or at the edge of it."""
-        return self.batch <= self.placement.edge_batch
+        """Whether the engine takes them and memory holds them, for certain or at the edge of it."""
+        return self.batch <= self.placement.edge_max_batch
 
     @property
     def is_certain(self) -> Bools:
-        """Whether memory holds them however much the engine reserves."""
-        return self.batch <= self.placement.certain_batch
+        """Whether it does however much the engine reserves."""
+        return self.batch <= self.placement.max_batch
 
     @property
     def is_at_edge(self) -> Bools:
-        """Whether memory holds them only if the engine reserves less than it may."""
+        """Whether it does only if the engine reserves less than it may."""
         return self.fits & ~self.is_certain
 
     @property

@@ -177,7 +177,7 @@ class Location:
     @property
     def fits(self) -> bool:
         """True where the smallest batch fits, for certain or at the edge of memory."""
-        return bool(self.placement.edge_batch >= min(self.scenario.batches))
+        return bool(self.placement.edge_max_batch >= min(self.scenario.batches))
 
     @property
     def verdict(self) -> str:

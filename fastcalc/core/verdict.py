@@ -1,4 +1,7 @@
-"""Whether memory holds a batch: for certain, at the edge of what an engine reserves, or not."""
+"""Whether chips hold a batch: for certain, at the edge of what an engine reserves, or not.
+
+What an engine does not take at once they do not hold: it would wait.
+"""
 
 import numpy as np
 
@@ -11,8 +14,8 @@ VERDICTS = ("fits", "edge", "no")
 
 def verdicts(placement: AnyPlacement, batch: ArrayLike) -> Ints:
     """Return the verdict on each batch, as a position of `VERDICTS`."""
-    certain, edge = placement.certain_batch, placement.edge_batch
-    above = (np.asarray(batch > np.asarray(limit)) for limit in (certain, edge))
+    limits = (placement.max_batch, placement.edge_max_batch)
+    above = (np.asarray(batch > np.asarray(limit)) for limit in limits)
     return np.asarray(np.add(*above, dtype=np.int8))
 
 

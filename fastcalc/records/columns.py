@@ -71,7 +71,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "accepted in a decode pass",
         "traffic.speculation.tokens_per_pass",
     ),
-    Column("fits", "yes or no", "whether memory holds the batch, also at the edge", "fits"),
+    Column("fits", "yes or no", "whether memory, also at its edge, and engine hold it", "fits"),
     Column("placement", "text", "where the model lives", lambda points: points.locations()),
     Column(
         "min_chips",

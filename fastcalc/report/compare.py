@@ -4,13 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from fastcalc.core.chosen_layouts import open_layouts
 from fastcalc.core.defaults_used import power_notes
 from fastcalc.core.estimate import SITE_FACTOR
-from fastcalc.core.placement.layout import Layout
-from fastcalc.core.scenario import Location, Outcome
+from fastcalc.core.scenario import Outcome
 from fastcalc.core.speed_range import range_note
-from fastcalc.mentions import option
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, Title
 from fastcalc.report.headings import pick
@@ -20,6 +17,7 @@ from fastcalc.report.memories import kept_note, lives
 from fastcalc.report.numbers_as_text import dollars, number, parameters, size
 from fastcalc.report.prices import price_line, prices
 from fastcalc.report.records import compare_records, drafter, models_of
+from fastcalc.report.why_so_many import why
 
 COLUMNS = pick(
     "batch tokens_per_s_per_user tokens_per_s_per_user_low tokens_per_s_per_user_bound "
@@ -34,11 +32,12 @@ MARKDOWN = (
     *COLUMNS,
 )
 
-_VERDICTS = {
-    "needs": "needs N: the batch does not fit these chips; N in a usual layout hold it",
-    "recut": "recut N: the batch does not fit chips cut so; N of them would hold it, cut otherwise",
-    "no": "no place: no layout of these chips holds the batch",
+_MEANINGS = {
+    "needs": "needs N: the batch takes N chips",
+    "fits on": "fits on N: the batch fits on N chips, not on these in their layout",
+    "no place": "no place: no layout of these chips holds the batch",
 }
+"""What a cell says that begins so, where a batch does not fit."""
 
 
 def notes(outcomes: Sequence[Outcome]) -> tuple[list[str], list[str]]:
@@ -94,10 +93,18 @@ def parts(
             where = f"{outcome.where}: {why(outcome)}; holds batch {outcome.max_batch:,}{cost}"
             page += ["", Title(outcome.scenario.hardware.id, where), table]
         page.append("")
-    limits = {cells["limiter"].split(" ")[0] for cell_rows in rows for cells in cell_rows}
-    meanings = [meaning for verdict, meaning in _VERDICTS.items() if verdict in limits]
-    mark = record_tables.key_of_mark(*tables)
-    return [*page, *more_parts, Notes([*mark, *notes(outcomes)[1], *meanings], next_command)]
+    keys = [*record_tables.key_of_mark(*tables), *notes(outcomes)[1], *meanings(rows)]
+    return [*page, *more_parts, Notes(keys, next_command)]
+
+
+def meanings(rows: Iterable[Iterable[record_tables.Row]]) -> list[str]:
+    """Return what the cells of batches that do not fit say."""
+    cells = [row["limiter"] for group in rows for row in group]
+    return [
+        meaning
+        for word, meaning in _MEANINGS.items()
+        if any(cell.startswith(word) for cell in cells)
+    ]
 
 
 def heading(outcome: Outcome) -> str:
@@ -112,57 +119,6 @@ def heading(outcome: Outcome) -> str:
         f"{work.weight_format} {size(work.weight_bytes)}, KV cache {work.kv_format} "
         f"{size(work.cache_bytes_per_token)} a token; prompt {traffic.prompt:,.0f}, output "
         f"{traffic.output:,.0f}, mean context {traffic.context:,.0f} tokens"
-    )
-
-
-def why(location: Location) -> str:
-    """Say why a model takes so many chips, in a phrase."""
-    place, batch = location.placement, min(location.scenario.batches)
-    chips = place.layout.chips
-    usable = float(sum(place.usable))
-    needed = location.site.bytes_needed(batch)
-    if location.verdict == "edge":
-        return _at_the_edge(location)
-    if not location.fits:
-        site = location.site
-        if not site.is_joined(Layout(pp=site.domain + 1)):
-            joined = "one chip" if site.chips_joined == 1 else f"{site.chips_joined} chips"
-            return f"{size(needed)} do not fit {joined}, and no link is stated to join more"
-        return f"{size(needed)} do not fit ({size(usable)} usable a chip)"
-    if not location.is_default_layout:
-        is_asked = location.scenario.sharding.names_ranks
-        is_alone = is_asked or len(open_layouts(location.site, chips)) == 1
-        how = "as asked" if is_alone else "the layout with the highest throughput"
-        chip_count = f"{chips} chips" if chips > 1 else "a chip"
-        return f"{how}; {size(needed)} on {chip_count} of {size(usable)} usable"
-    if place.machine.place and chips > 1:
-        return f"{size(needed)}, of which {option('place')} says what lives where, need {chips}"
-    if chips == 1:
-        return f"{size(needed)} fit in {size(usable)} usable"
-    capacity, by_layers = location.site.chips_needed(batch)
-    if by_layers is not None and capacity is not None and by_layers > capacity:
-        return f"whole layers need {by_layers}, capacity alone {capacity}"
-    if capacity is not None and capacity == chips:
-        return f"{size(needed)} at {size(usable)} usable a chip need {chips}"
-    return (
-        f"{size(needed)} at {size(usable)} usable a chip need {capacity}; the next usual layout "
-        f"has {chips}"
-    )
-
-
-def _at_the_edge(location: Location) -> str:
-    """Say why a batch may fit or not, in a phrase: what is needed, and what may be left for it."""
-    place, engine = location.placement, location.scenario.engine
-    reserve, sequences = place.machine.reserve, place.sequences(min(location.scenario.batches))
-    needed = place.weights_per_chip + sequences * place.cache_per_chip
-    smallest, largest = (
-        size(float(sum(place.usable_beside(reserved))))
-        for reserved in (reserve.above, 1.0 / reserve.below)
-    )
-    chip = "the chip" if place.layout.chips == 1 else "each chip"
-    return (
-        f"at the edge: {size(float(needed))} are to live on {chip}, of which {engine.id} leaves "
-        f"{smallest} to {largest}, by what it keeps for itself"
     )
 
 

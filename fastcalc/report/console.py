@@ -30,7 +30,7 @@ BOLD, DIM, PLAIN = "bold", "dim", ""
 _FIRST_CLAUSE = re.compile(r".*?[;.](?= )|.*", re.DOTALL)
 """What of a heading or headline is bold."""
 
-_DOES_NOT_FIT = re.compile(r" *(needs|recut|no place)\b")
+_DOES_NOT_FIT = re.compile(r" *(needs|fits on|no place)\b")
 """Cells that say why the key figure of their row is missing."""
 
 _BEFORE_UNIT = re.compile(r"(?<=[0-9]) (?=(?!x )[A-Za-z])")

@@ -4,20 +4,18 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 
-import numpy as np
-
 from fastcalc.core.assumed_share import share_assumed
 from fastcalc.core.scenario import Location
 from fastcalc.core.verdict import VERDICTS
 from fastcalc.mentions import option
 from fastcalc.report import record_tables
-from fastcalc.report.compare import why
 from fastcalc.report.console import Part, Screen, TextTable
 from fastcalc.report.fit_records import COLUMNS, fit_records
 from fastcalc.report.headings import TableColumn, key_figure, pick
 from fastcalc.report.memories import KEY, LETTERS, bar, filled, kept_note
 from fastcalc.report.numbers_as_text import WORDS, counted, listed, number, parameters, size
 from fastcalc.report.record_tables import numbers, words
+from fastcalc.report.why_so_many import why
 
 _VERDICT = {"fits": "yes", "edge": "at the edge"}
 
@@ -163,17 +161,15 @@ def _count(chips: int) -> str:
 
 def _at_most(location: Location) -> int:
     """Sequences that fit if the engine reserves as little as it may. [1]"""
-    held = location.roomiest
-    return int(np.minimum(held.edge_batch, held.engine_batch))
+    return int(location.roomiest.edge_max_batch)
 
 
 def _certain(edge: Sequence[Location]) -> str:
     """Return which chips hold for certain what these hold at the edge, as part of a sentence."""
-    smallest = [location.site.smallest(min(location.scenario.batches)) for location in edge]
     counts = [
-        counted(place.layout.chips, location.scenario.hardware.id)
-        for location, place in zip(edge, smallest, strict=True)
-        if place is not None
+        counted(location.min_chips[0], location.scenario.hardware.id)
+        for location in edge
+        if location.min_chips[0] is not None
     ]
     return f"; {listed(counts)} hold it for certain" if counts else ""
 

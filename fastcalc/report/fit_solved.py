@@ -13,6 +13,7 @@ from fastcalc.report.headings import TableColumn, pick
 from fastcalc.report.memories import kept_note
 from fastcalc.report.numbers_as_text import counted, listed
 from fastcalc.report.records import Record
+from fastcalc.report.why_so_many import engine_limit
 from fastcalc.search.capacity import Solution, Unknown
 
 _LISTED = 4
@@ -130,14 +131,11 @@ def _limit_note(solution: Solution) -> str | None:
     """Say which limit the engine has, where it has the last word."""
     if solution.limited_by != "engine":
         return None
-    machine, engine = solution.location.placement.machine, solution.location.scenario.engine.id
     if solution.unknown == "context" and solution.certain:
-        return f"{engine} takes {machine.memory.longest:,.0f} tokens, by {option('max_model_len')}"
-    limit = float(machine.max_sequences)
-    return (
-        f"{engine} runs at most {limit:,.0f} sequences per replica and queues the rest; "
-        f"{option('max_num_seqs')} changes that"
-    )
+        longest = solution.location.placement.machine.memory.longest
+        engine = solution.location.scenario.engine.id
+        return f"{engine} takes {longest:,.0f} tokens, by {option('max_model_len')}"
+    return engine_limit(solution.location)
 
 
 def _sentence(solutions: Sequence[Solution]) -> str:

@@ -15,7 +15,7 @@ from fastcalc.report import compare, overview, record_tables
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.headings import TableColumn, pick
 from fastcalc.report.headline import TableRow
-from fastcalc.report.numbers_as_text import counted, dollars, listed, number
+from fastcalc.report.numbers_as_text import counted, listed, number
 from fastcalc.report.prices import other_prices, price_line, prices
 from fastcalc.report.records import Record, compare_records
 from fastcalc.search import FrontierPoint, edge
@@ -183,4 +183,4 @@ def _offer(point: FrontierPoint) -> str:
     (record,) = frontier_records([point])
     low, high = (record[f"tokens_per_s_per_user_{end}"] for end in ("low", "high"))
     ranged = "" if low is None else f" ({number(low)} to {number(high)})"
-    return f"{number(point.speed)} tokens/s{ranged} at ${dollars(point.usd)}"
+    return f"{number(point.speed)} tokens/s{ranged} at {record_tables.output_price(record)}"

@@ -170,7 +170,7 @@ def headline(outcomes: Sequence[Outcome]) -> Headline:
 
 
 def _needs_more_chips(row: TableRow) -> bool:
-    return not row.record["fits"] and row.record["min_chips"] is not None
+    return not row.record["fits"] and (row.record["min_chips"] or 0) > row.chips
 
 
 def _by_chip(rows: Iterable[TableRow]) -> list[list[TableRow]]:
@@ -201,10 +201,8 @@ def _fastest(by_chip: Sequence[Sequence[TableRow]]) -> Statement:
     level: list[TableRow] = []
     others: list[TableRow] = []
     for rows in rivals:
-        shown = [*filter(None, [_at(rows, best.batch)]), _fastest_rows(rows)[-1]]
-        equals = [row for row in shown if _are_level(best, row, "speed")]
-        level += equals[:1]
-        others += [] if equals else shown[:1]
+        row = _at(rows, best.batch) or _fastest_rows(rows)[-1]
+        (level if _are_level(best, row, "speed") else others).append(row)
     rival = next((r for r in others if r.batch == best.batch and r.chips >= best.chips), None)
     comparison = Comparison("speed", best, rival) if rival and not level else None
     return Statement("speed", (best, *level), tuple(others), comparison)

@@ -7,10 +7,14 @@ from fastcalc.core.ratios import Ranged, is_level
 from fastcalc.core.scenario import Outcome
 from fastcalc.mentions import option
 from fastcalc.report.headline import Comparison, Headline, Statement, TableRow, headline
-from fastcalc.report.numbers_as_text import WORDS, dollars, listed, number
+from fastcalc.report.numbers_as_text import WORDS, listed, number
+from fastcalc.report.record_tables import output_price
 
 _MOST_NAMED = 4
 """Chips that a sentence names."""
+
+_MOST_TIMES = 8
+"""Times the chips that one needs up to which it is worth asking about as many of another."""
 
 _LEVEL = {"speed": "Level in speed", "cost": "Level in price"}
 
@@ -28,9 +32,9 @@ def speed(stated: Headline) -> str:
     if not stated.has_rivals:
         return _alone(fastest.leaders[0])
     counts = {row.chips for row in (*fastest.leaders[:_MOST_NAMED], *_others(fastest))}
-    hint = ""
-    if len(counts) > 1 and not stated.is_sized:
-        hint = f" ({option('chips', f'{_equal_count(counts)}')}: equal numbers of chips)"
+    equal, hint = _equal_count(counts), ""
+    if len(counts) > 1 and not stated.is_sized and equal <= _MOST_TIMES * min(counts):
+        hint = f" ({option('chips', f'{equal}')}: equal numbers of chips)"
     return f"{_fastest(fastest)}{hint}."
 
 
@@ -56,7 +60,7 @@ def cost(stated: Headline) -> str:
     assert stated.fastest is not None
     on = f" on {row.name}" if row.chips != stated.fastest.leaders[0].chips else ""
     return (
-        f"Cheapest at batch {row.batch:,}{on}: ${dollars(row.price)} at "
+        f"Cheapest at batch {row.batch:,}{on}: {output_price(row.record)} at "
         f"{number(float(row.speed.expected))} tokens/s per user."
     )
 
@@ -165,7 +169,7 @@ def _cheapest(statement: Statement) -> str:
     shown = [row for row in statement.others if row not in compared][: room - len(compared)]
     for row in (row for row in statement.others if row in (*compared, *shown)):
         words = _compared(comparison, row, best) if comparison and row in compared else ""
-        named.append(f"{row.name} at batch {row.batch:,}, ${dollars(row.price)}{words}")
+        named.append(f"{row.name} at batch {row.batch:,}, {output_price(row.record)}{words}")
     hidden = len(statement.others) - len(shown) - len(compared)
     return "; ".join([*named, *[f"{hidden:,} other chips cost more"] * (hidden > 0)])
 
@@ -205,7 +209,7 @@ def _amount(row: TableRow, figure: str) -> str:
 
 
 def _bare_amount(row: TableRow, figure: str) -> str:
-    return number(float(row.speed.expected)) if figure == "speed" else f"${dollars(row.price)}"
+    return number(float(row.speed.expected)) if figure == "speed" else output_price(row.record)
 
 
 def _alone(row: TableRow) -> str:
@@ -216,7 +220,7 @@ def _alone(row: TableRow) -> str:
     gives = "gives" if row.chips == 1 else "give"
     price = ""
     if row.price is not None:
-        price = f" at ${dollars(row.price)} per million output tokens{_by_prices_of([row])}"
+        price = f" at {output_price(row.record)} per million output tokens{_by_prices_of([row])}"
     return (
         f"At batch {row.batch:,}{pause} {row.name} {gives} each user "
         f"{number(float(row.speed.expected))} tokens/s ({within}){price}; "

@@ -8,7 +8,7 @@ from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.core.scenario import Outcome, Scenario
 from fastcalc.report import record_tables
-from fastcalc.report.compare import key_of_bound, notes
+from fastcalc.report.compare import key_of_bound, meanings, notes
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.headings import pick
 from fastcalc.report.headline import headline
@@ -34,7 +34,6 @@ _KEY = (
     "key: tok/s per user: decode speed of one stream, with its 80 % range and the bound, which no "
     "software exceeds; $/Mtok: per million output tokens, prompts priced apart"
 )
-_KEY_OF_NEEDS = "; needs N: the batch takes N chips"
 
 
 def parts(outcomes: Sequence[Outcome], next_command: str, screen: Screen) -> list[Part]:
@@ -51,8 +50,7 @@ def parts(outcomes: Sequence[Outcome], next_command: str, screen: Screen) -> lis
         page += [*[""][: len(page)], sentences(stated), *price_line(stated.priced), ""]
         page += [heading(group), table]
         priced += stated.priced
-    needs = any(cells["limiter"].startswith("needs") for group in rows for cells in group)
-    key = _KEY + key_of_bound(outcomes) + _KEY_OF_NEEDS * needs
+    key = "; ".join([_KEY + key_of_bound(outcomes), *meanings(rows)])
     key = record_tables.with_mark(key, *tables)
     few, all_notes = notes(outcomes)
     few = [*other_prices(outcomes, priced), *few]

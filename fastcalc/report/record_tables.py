@@ -75,10 +75,17 @@ def row(columns: Iterable[TableColumn], record: Any) -> dict[str, str]:
 
 def _cell(column: TableColumn, record: Any) -> str:
     text = _plain_cell(column, record)
-    is_unsure = isinstance(record, Mapping) and any(
-        column.key in (record.get(key) or ()) for key in ("undetermined", "low_confidence")
-    )
-    return marked(text, is_unsure=is_unsure)
+    return marked(text, is_unsure=isinstance(record, Mapping) and _is_unsure(record, column.key))
+
+
+def _is_unsure(record: Mapping[str, Any], key: str) -> bool:
+    return any(key in (record.get(marks) or ()) for marks in ("undetermined", "low_confidence"))
+
+
+def output_price(record: Mapping[str, Any]) -> str:
+    """Return what a million output tokens cost, with a mark where the price is uncertain."""
+    key = "usd_per_mtok_output"
+    return f"${marked(dollars(record[key]), is_unsure=_is_unsure(record, key))}"
 
 
 def marked(text: str, *, is_unsure: bool) -> str:
@@ -107,7 +114,7 @@ def _plain_cell(column: TableColumn, record: Any) -> str:
         min_chips = record["min_chips"]
         if min_chips is None:
             return "no place"
-        return f"{'recut' if min_chips <= record['chips'] else 'needs'} {min_chips:,}"
+        return f"{'fits on' if min_chips <= record['chips'] else 'needs'} {min_chips:,}"
     kind = column.format or column.unit.partition("/")[0]  # dollars a million tokens, an hour
     return "-" if value is None else FORMATS.get(kind, number)(value)
 

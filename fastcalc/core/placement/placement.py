@@ -112,10 +112,16 @@ class _PlacedWorkload(Generic[OneOrMore]):
     @cached_property
     def max_batch(self) -> Array | int:
         """Sequences that memory holds for certain and the engine takes, of all replicas. [1]"""
-        held, taken = self.certain_batch, self.engine_batch
-        if np.ndim(held) or np.ndim(taken):
-            return np.minimum(held, taken)
-        return int(min(held, taken))
+        return self._taken(self.certain_batch)
+
+    @cached_property
+    def edge_max_batch(self) -> Array | int:
+        """The same if the engine's reserve is at its smallest. [1]"""
+        return self._taken(self.edge_batch)
+
+    def _taken(self, held: Array | int) -> Array | int:
+        most = np.minimum(held, self.engine_batch)
+        return most if np.ndim(most) else int(most)
 
     @property
     def engine_batch(self) -> ArrayLike:
