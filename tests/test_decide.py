@@ -21,7 +21,8 @@ from fastcalc.services.decide.agent_run import (
     window_speed,
     window_tokens,
 )
-from fastcalc.services.decide.choice import PARAMETERS, Choice, Contender
+from fastcalc.services.decide.choice import Choice, Contender
+from fastcalc.services.decide.parameters import PARAMETERS
 from tests.helpers import run, words
 from tests.strategies import examples
 
@@ -720,7 +721,11 @@ def test_next_to_a_run_that_takes_no_time_nothing_is_so_many_times_as_long(fastc
     assert text.startswith(
         "If they are equally right, opus, opus-fast and spark all take 0 ms of a user's time per success"
     )
-    assert "the price of spark is not known, which would decide" in words(text)
+    # Three answers of 16 tokens at $25 a million are $0.0012, and at $150 six times as much.
+    assert (
+        "opus costs $0.0012 per success, opus-fast $0.0072; the price of spark is not known and may "
+        "be lower"
+    ) in words(text)
 
 
 def test_where_the_objective_ties_the_other_decides(fastcalc, decided):

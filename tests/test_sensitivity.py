@@ -250,6 +250,64 @@ def test_the_two_numbers_stand_alongside_the_records(faster):
     assert "400 tokens/s is out of reach" in words(str(faster))
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("kimi-k2", "--on", "wse-3", "--batch", "8"),
+        ("llama-3.1-8b", "--on", "h100-sxm", "--batch", "1"),
+        ("llama-3.1-8b", "--on", "groq-lpu", "--batch", "1"),
+    ],
+)
+@pytest.mark.parametrize("target", [(), ("--target", "900")])
+def test_it_opens_as_the_comparison_and_prices_what_has_dollars(fastcalc, asked, target):
+    """One chip, one sentence: with its range and price, and a price per hour only beside money."""
+    opening = "limits it."
+    compared = words(fastcalc("compare", *asked).out).partition(opening)[0]
+    text = words(fastcalc("sensitivity", *asked, *target).out)
+    assert text.startswith(compared + opening)
+    hourly = "Price per chip-hour:"
+    sentences = text.partition(hourly)[0] if hourly in text else text.partition("parameters,")[0]
+    assert (hourly in text) == ("$" in sentences)
+    assert (hourly in text) == ("groq-lpu" not in asked)
+
+
+def shown_numbers(answer):
+    """Return the numbers in the rows of a page."""
+    table = str(answer).partition("with the best")[2]
+    return {row["path"] for row in answer} & {line.split(" ")[0] for line in table.splitlines()}
+
+
+@pytest.mark.parametrize(
+    ("target", "moving", "idle"),
+    [
+        (
+            "5000",
+            ["parameters.decode_layer_floor", "blocks[0].count"],
+            ["price.cloud", "peak.bf16"],
+        ),
+        ("1$/Mtok", ["price.cloud", "parameters.decode_layer_floor"], ["peak.bf16", "area"]),
+    ],
+)
+def test_levers_of_a_target_are_numbers_that_move_it(target, moving, idle):
+    """A rent makes no token faster, and a peak none that waits for the latency of layers."""
+    answer = fc.sensitivity("llama-3.1-8b", on="wse-3", target=target)
+    shown = shown_numbers(answer)
+    assert set(moving) <= shown
+    assert not set(idle) & shown
+    left_out = len(answer) - len(shown)
+    assert f"{left_out} numbers that cannot " in words(str(answer))
+    assert set(idle) <= {row["path"] for row in answer}, "records have every number"
+
+
+def test_numbers_that_move_a_target_and_miss_it_are_shown(faster):
+    """No bandwidth alone reaches 400 tokens/s, but with more of it a user gets more."""
+    (bandwidth,) = (row for row in faster if row["path"] == "memory.HBM3.bandwidth")
+    assert bandwidth["target_value"] is None
+    assert "memory.HBM3.bandwidth" in shown_numbers(faster)
+    assert "peak.fp8" not in shown_numbers(faster)
+    assert " numbers that cannot raise the speed are left out" in words(str(faster))
+
+
 def test_the_tornado_draws_both_ways(faster):
     chart = faster._answer.charts["tornado"]()
     (swing,) = (swing for swing in chart.swings if swing.name == "HBM3.bandwidth")

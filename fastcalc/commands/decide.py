@@ -20,7 +20,6 @@ from fastcalc.requests import number_lists, readers
 from fastcalc.requests.fields import declared
 from fastcalc.requests.services import Decide
 from fastcalc.services.decide.choice import (
-    PARAMETERS,
     Axis,
     Choice,
     Contender,
@@ -28,6 +27,7 @@ from fastcalc.services.decide.choice import (
     axis,
     winner_map,
 )
+from fastcalc.services.decide.parameters import PARAMETERS
 from fastcalc.written import shown
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ def run(request: Decide) -> CommandAnswer:
         lambda: (report.columns(decision), decision_rows.rows(decision)),
         lambda: {
             "objective": decision.objective,
+            "decided_by": decision.decided_by,
             "break_even": report.flip_records(decision),
             **({"options": decision_rows.records(decision)} if drawn else {}),
             "assumptions": report.assumptions(decision),

@@ -15,7 +15,8 @@ from fastcalc.mentions import option
 from fastcalc.requests import readers
 from fastcalc.requests.evaluation import Compare
 from fastcalc.requests.services import Decide
-from fastcalc.services.decide.choice import OF_OPTIONS, OF_TASKS, PARAMETERS, Contender, Variable
+from fastcalc.services.decide.choice import Contender
+from fastcalc.services.decide.parameters import OF_OPTIONS, OF_TASKS, PARAMETERS, Variable
 from fastcalc.written import shown
 
 PROMPT = 1000

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fastcalc.formulas.ratios import factor_of_ratio
-from fastcalc.formulas.types import Array, Bools
+from fastcalc.formulas.types import Array, ArrayLike, Bools, floats
 
 
 class Ranged(NamedTuple):
@@ -14,6 +14,19 @@ class Ranged(NamedTuple):
     expected: Array
     low: Array
     high: Array
+
+
+def cost_range(cost: ArrayLike, speed: Ranged) -> Ranged:
+    """Cost per token over the range of a speed: the slow end of the speed is the dear end. [USD]
+
+    At 40 tokens/s, from 30 to 60, $6 is from $4 to $8:
+
+    >>> import numpy as np
+    >>> [float(usd) for usd in cost_range(6.0, Ranged(*map(np.float64, (40.0, 30.0, 60.0))))]
+    [6.0, 4.0, 8.0]
+    """
+    usd_per_s = floats(cost) * speed.expected
+    return Ranged(floats(cost), usd_per_s / speed.high, usd_per_s / speed.low)
 
 
 def independent_ratio(*, over: Ranged, under: Ranged) -> Ranged:

@@ -12,7 +12,6 @@ from fastcalc.report.decision_verdict import (
     failures,
     seconds,
     verdict,
-    winner,
 )
 from fastcalc.report.headings import TableColumn, key_figure
 from fastcalc.report.numbers_as_text import dollars, number
@@ -22,7 +21,8 @@ from fastcalc.report.records import Record, plainly, price_records
 from fastcalc.services.decide.agent_run import (
     Terms,
 )
-from fastcalc.services.decide.choice import PARAMETERS, BreakEven, Choice, WinnerMap
+from fastcalc.services.decide.choice import BreakEven, Choice, WinnerMap
+from fastcalc.services.decide.parameters import PARAMETERS
 
 _MOST_FLIPS = 4
 """Break-evens that a first screen has room for."""
@@ -174,11 +174,13 @@ def _flip_words(flips: Sequence[BreakEven]) -> str:
 
 
 def _side(flip: BreakEven) -> str:
-    """Return from where on or up to where another option wins."""
+    """Return from where on or up to where another option wins, or that it does at 0 alone."""
     parameter = PARAMETERS[flip.parameter.rpartition(".")[2]]
     if parameter.is_count:
         text = f"{flip.value:,.0f} {parameter.unit}".rstrip()
         return f"from {text} on" if flip.is_above else f"up to {text}"
+    if not flip.value and not flip.is_above:
+        return f"of 0 {parameter.unit}".rstrip()
     side = "above" if flip.is_above else "below"
     return f"{side} {number(flip.value)} {parameter.unit}".rstrip()
 
@@ -225,7 +227,10 @@ def notes(decision: Choice) -> list[str]:
         where = ", ".join(
             f"{option.name} {option.batch:,} on {option.hardware}" for option in computed
         )
-        lines.append(f"speeds and prices of models are expected values; users at a time: {where}")
-    winning_option = winner(decision)
-    lines += [line for row in listed if row.option is winning_option and (line := row.tool_limit)]
+        other = {"time": "cost", "cost": "time", "total": "the user's time"}[decision.objective]
+        lines.append(
+            "speeds and prices of models are expected values, and where 80 % intervals leave open "
+            f"which option is best, {other} decides; users at a time: {where}"
+        )
+    lines += [line for row in listed if row.option is decision.winner and (line := row.tool_limit)]
     return [*lines, *(line for row in listed for line in row.limits)]

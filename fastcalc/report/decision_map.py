@@ -5,7 +5,8 @@ from string import ascii_uppercase
 from fastcalc.report.console import TextTable
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.records import Record, plainly
-from fastcalc.services.decide.choice import PARAMETERS, Choice, WinnerMap
+from fastcalc.services.decide.choice import Choice, WinnerMap
+from fastcalc.services.decide.parameters import PARAMETERS
 
 _VALUES = {"total": "usd", "cost": "usd", "time": "s", "window": "minus_tokens"}
 

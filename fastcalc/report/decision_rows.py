@@ -11,7 +11,6 @@ from fastcalc.formulas.agents import amdahl, time_to_success
 from fastcalc.formulas.types import floats
 from fastcalc.records.columns import Column, values
 from fastcalc.report import decision_map
-from fastcalc.report.decision_verdict import winner
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.records import Record, plainly
 from fastcalc.services.decide.agent_run import (
@@ -190,7 +189,12 @@ COLUMNS: tuple[Column[Row], ...] = (
     _of("busy_sessions", "number", "from which on speed is idle", "prospect.busy_sessions"),
     _of("successes_a_month", "number", "in its hours and dollars", "prospect.month"),
     _of("usd_a_month", "USD/month", "of tokens and plan", "prospect.month_usd"),
-    Column("wins", "yes or no", "whether it wins", lambda row: winner(row.decision) is row.option),
+    Column(
+        "wins",
+        "yes or no",
+        "best by the objective, or of options level by it, best by the other figure",
+        lambda row: row.decision.winner is row.option,
+    ),
     Column("window_ms", "ms", "the gap that is asked about", lambda row: row.gap * 1e3),
     Column("window_tokens", "number", "tokens that fit it", "window_tokens"),
     Column("tokens_per_s_needed", "tokens/s", "for all tokens to fit", "window_speed"),

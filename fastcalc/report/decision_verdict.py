@@ -1,23 +1,16 @@
 """The verdict of a decision: who wins, by how much, and what that takes as given."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fastcalc.catalogue.stand_ins import service
-from fastcalc.core.ratios import independent_ratio, is_level
 from fastcalc.mentions import option
 from fastcalc.report.numbers_as_text import dollars, listed, number
 from fastcalc.services.decide.choice import BreakEven, Choice, Contender, Objective
 
 if TYPE_CHECKING:
     from fastcalc.report.decision_rows import Row
-
-
-def winner(decision: Choice) -> Contender | None:
-    """Return the option that wins; None where none ever succeeds, or nothing is known."""
-    place = int(decision.winners())
-    return decision.options[place] if place >= 0 else None
 
 
 def seconds(value: float) -> str:
@@ -77,7 +70,7 @@ def verdict(decision: Choice, offered: "Sequence[Row]", flips: Sequence[BreakEve
     sentence = _leader(decision, offered)
     if not _is_taken_as_right(decision, offered) or sentence.startswith("No option"):
         return sentence
-    first = winner(decision)
+    first = decision.winner
     turns = [
         f" {flip.winner} wins where {first.name} is right in fewer than "
         f"{number(100.0 * flip.value)} % of steps and the others in all."
@@ -94,18 +87,17 @@ def _leader(decision: Choice, offered: "Sequence[Row]") -> str:
     """Return who wins and by how much, in a sentence."""
     worth = {row.option.name: float(decision.value(row.option)) for row in offered}
     ranked = sorted(worth, key=lambda name: worth[name])
-    leading = worth[ranked[0]]
-    if math.isinf(leading):
+    leading, first = worth[ranked[0]], decision.winner
+    if first is None:
         has_price = "" if decision.objective == "time" else "has both a price and a run that "
         return f"No option {has_price}ever succeeds."
     if decision.objective == "window":
         fit = [f"{name} {math.floor(-worth[name] + 1e-9):,}" for name in ranked]
         return f"Into the gap fit, in tokens: {', '.join(fit)}."
-    level = _level_with_best(decision, worth, ranked[0])
-    sentence, comparison = _best(decision, ranked[0], leading)
-    if len(level) > 1:
-        sentence = _level(decision, level)
-    followers, named = [], {ranked[0], *(contender.name for contender in level)}
+    sentence, comparison = _best(decision, first.name, leading)
+    if len(decision.level) > 1:
+        sentence = _level(decision)
+    followers, named = [], {contender.name for contender in decision.level}
     for name in (name for name in ranked if name not in named):
         # Next to what takes nothing, no number of times is as much.
         ratio = worth[name] / leading if leading else math.inf
@@ -122,28 +114,9 @@ def _best(decision: Choice, name: str, leading: float) -> tuple[str, str]:
     return f"{name} costs least{with_user}, ${dollars(leading)} a success", "as much"
 
 
-def _level_with_best(decision: Choice, worth: Mapping[str, float], best: str) -> list[Contender]:
-    """Return the best option and those that are level with it, the best by the other aim first."""
-    by_name = {option.name: option for option in decision.options}
-    level = decision.equals()
-    if worth[best]:
-        first = decision.ranged_value(by_name[best])
-        level = [
-            by_name[name]
-            for name in worth
-            if math.isfinite(worth[name])
-            and is_level(independent_ratio(over=decision.ranged_value(by_name[name]), under=first))
-        ]
-    other = _other(decision)
-    return sorted(level, key=lambda option: float(decision.value(option, objective=other)))
-
-
-def _other(decision: Choice) -> Objective:
-    return "time" if decision.objective in ("cost", "total") else "cost"
-
-
-def _level(decision: Choice, level: Sequence[Contender]) -> str:
+def _level(decision: Choice) -> str:
     """Say that options are level by the objective, and what decides between them instead."""
+    level = decision.level
     names, (amounts, unit) = [option.name for option in level], _amounts(decision, level)
     word, verb = "both" if len(names) == 2 else "all", _VERBS[decision.objective]
     if len(set(amounts)) == 1:
@@ -151,20 +124,26 @@ def _level(decision: Choice, level: Sequence[Contender]) -> str:
     else:
         each = listed([f"{name} {text}" for name, text in zip(names, amounts, strict=True)])
         sentence = f"{listed(names)} are level within their 80 % intervals: {each}{unit}"
-    other = _other(decision)
-    unknown = [
-        option.name
-        for option in level
-        if not math.isfinite(float(decision.value(option, objective=other)))
+    return sentence + _deciding(decision)
+
+
+def _deciding(decision: Choice) -> str:
+    """Say by which figure the first of the level options wins, and whose is not known."""
+    other = decision.decided_by
+    known = [
+        option
+        for option in decision.level
+        if math.isfinite(float(decision.value(option, objective=other)))
     ]
-    if unknown:
-        return f"{sentence}; the price of {listed(unknown)} is not known, which would decide"
-    amounts, unit = _amounts(decision, level, other)
-    if len(set(amounts)) == 1:
-        return f"{sentence}, and {_VERBS[other]} {amounts[0]}{unit}"
-    first, *more = amounts
-    rest = ", ".join(f"{name} {text}" for name, text in zip(names[1:], more, strict=True))
-    return f"{sentence}; {names[0]} {_VERBS[other]}s {first}{unit}, {rest}"
+    unknown = listed([option.name for option in decision.level if option not in known])
+    if not known:
+        return f"; the price of {unknown} is not known, which would decide"
+    (first, *more), unit = _amounts(decision, known, other)
+    if not unknown and {first} == {first, *more}:
+        return f", and {_VERBS[other]} {first}{unit}"
+    followers = [f"{option.name} {text}" for option, text in zip(known[1:], more, strict=True)]
+    sentence = f"; {', '.join([f'{known[0].name} {_VERBS[other]}s {first}{unit}', *followers])}"
+    return sentence + f"; the price of {unknown} is not known and may be lower" * bool(unknown)
 
 
 _VERBS = {"time": "take", "cost": "cost", "total": "cost"}

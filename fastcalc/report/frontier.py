@@ -8,13 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from fastcalc.core.own_formats import is_narrowed
-from fastcalc.core.ratios import independent_ratio, is_level
+from fastcalc.core.ratios import Ranged, cost_range, independent_ratio, is_level
 from fastcalc.core.scenario import Outcome
 from fastcalc.mentions import option
 from fastcalc.report import compare, overview, record_tables
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.headings import TableColumn, pick
-from fastcalc.report.headline import TableRow
 from fastcalc.report.numbers_as_text import counted, listed, number
 from fastcalc.report.prices import other_prices, price_line, prices
 from fastcalc.report.records import Record, compare_records
@@ -161,12 +160,12 @@ def runs_of(points: Sequence[FrontierPoint]) -> list[_Run]:
 
 
 def _are_level(slow: FrontierPoint, fast: FrontierPoint) -> bool:
-    cheap, dear = (
-        TableRow(record, point.outcome).cost
-        for point in (slow, fast)
-        for record in frontier_records([point])
-    )
-    return bool(is_level(independent_ratio(over=dear, under=cheap)))
+    return bool(is_level(independent_ratio(over=_ranged_cost(fast), under=_ranged_cost(slow))))
+
+
+def _ranged_cost(point: FrontierPoint) -> Ranged:
+    speed = (end[point.index] for end in point.outcome.estimate.ranged_speed)
+    return cost_range(point.usd, Ranged(*speed))
 
 
 def name_of(run: _Run) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import nan
 from typing import Literal, NamedTuple
 
-from fastcalc.core.ratios import Ranged, independent_ratio, is_level
+from fastcalc.core.ratios import Ranged, cost_range, independent_ratio, is_level
 from fastcalc.core.scenario import Outcome, Scenario
 from fastcalc.formulas.types import floats
 from fastcalc.report.numbers_as_text import counted, number
@@ -63,9 +63,7 @@ class TableRow(NamedTuple):
     @property
     def cost(self) -> Ranged:
         """Price per million output tokens: the slow end of the speed is the dear end. [USD]"""
-        expected, low, high = self.speed
-        usd = floats(nan if self.price is None else self.price)
-        return Ranged(usd, usd * expected / high, usd * expected / low)
+        return cost_range(nan if self.price is None else self.price, self.speed)
 
     def figure(self, figure: Figure) -> Ranged:
         """Return the speed, or the cost."""

@@ -30,7 +30,7 @@ def speed(stated: Headline) -> str:
     if fastest is None:
         return f"No chip here holds {stated.model} at batch {stated.smallest_batch:,}."
     if not stated.has_rivals:
-        return _alone(fastest.leaders[0])
+        return alone(fastest.leaders[0])
     counts = {row.chips for row in (*fastest.leaders[:_MOST_NAMED], *_others(fastest))}
     equal, hint = _equal_count(counts), ""
     if len(counts) > 1 and not stated.is_sized and equal <= _MOST_TIMES * min(counts):
@@ -212,7 +212,7 @@ def _bare_amount(row: TableRow, figure: str) -> str:
     return number(float(row.speed.expected)) if figure == "speed" else output_price(row.record)
 
 
-def _alone(row: TableRow) -> str:
+def alone(row: TableRow) -> str:
     """Say what each user gets of the only chip, at what price, and what limits it."""
     low, high = map(float, row.speed[1:])
     within = "range undetermined" if isnan(low) else f"{number(low)} to {number(high)}"

@@ -63,6 +63,13 @@ class MovedNumber:
         buys_batch = abs(self.slope("largest_batch")) > 0.0
         return self.reach < 1.0 / NEARLY and isfinite(self.enough) and not buys_batch
 
+    @property
+    def moves(self) -> bool:
+        """Whether it moves the figure of the target at this batch; without a target, any figure."""
+        if self.alone is None:
+            return self.effect.moves
+        return self.alone.moves or abs(self.slope(self.alone.figure)) > 0.0
+
     def change(self, figure: str) -> float:
         """Return the share by which ten per cent more of it changes a figure. [1]"""
         return float(getattr(self.effect.raised.change, figure)[self.place]) - 1.0

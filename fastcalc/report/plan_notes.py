@@ -8,7 +8,7 @@ from fastcalc.catalogue.schema.hardware import Terms
 from fastcalc.core.defaults_used import power_notes
 from fastcalc.core.load import SHARES
 from fastcalc.core.own_formats import own_formats
-from fastcalc.core.ratios import Ranged, independent_ratio, is_level
+from fastcalc.core.ratios import Ranged, cost_range, independent_ratio, is_level
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.mentions import option
 from fastcalc.report.numbers_as_text import dollars, many, number, size
@@ -229,8 +229,7 @@ def is_level_with_best(decision: Decision, plan: Plan) -> bool:
 
 
 def _ranged_cost(plan: Plan) -> Ranged:
-    speed, low, high = plan.replica.estimate.ranged_speed
-    return Ranged(plan.cost * speed / speed, plan.cost * speed / high, plan.cost * speed / low)
+    return cost_range(plan.cost, plan.replica.estimate.ranged_speed)
 
 
 def in_fewer_bits(taken: Iterable[tuple[Decision, Plan]]) -> str:

@@ -10,8 +10,10 @@ from fastcalc.core.scenario import Outcome
 from fastcalc.report import overview, record_tables
 from fastcalc.report.console import Part, Screen, TextTable
 from fastcalc.report.headings import TableColumn, key_figure
+from fastcalc.report.headline import TableRow
+from fastcalc.report.headline_words import alone
 from fastcalc.report.moved_numbers import KEYS, MovedNumber, rank
-from fastcalc.report.numbers_as_text import capital, counted, listed, number, of_kind
+from fastcalc.report.numbers_as_text import capital, listed, many, number, of_kind
 from fastcalc.report.prices import price_line, prices
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.search.sensitivity.targets import Goal
@@ -76,13 +78,7 @@ def _reached(row: MovedNumber) -> str:
 def of_table(rows: Sequence[MovedNumber]) -> tuple[Sequence[TableColumn], Sequence[MovedNumber]]:
     """Return the columns and rows of a table in Markdown: numbers that move a figure."""
     has_target = any(row.alone for row in rows)
-    return (_TARGETS if has_target else _COLUMNS), [row for row in rows if _is_shown(row)]
-
-
-def _is_shown(row: MovedNumber) -> bool:
-    if row.alone is None:
-        return row.effect.moves
-    return row.alone.value is not None or row.effect.moves
+    return (_TARGETS if has_target else _COLUMNS), [row for row in rows if row.moves]
 
 
 def parts(
@@ -94,13 +90,11 @@ def parts(
 ) -> list[Part]:
     """Return for each batch what decides, in sentences, and a table; then notes."""
     page: list[Part] = []
-    idle: dict[str, None] = {}
     by_batch: dict[tuple[int, int], list[MovedNumber]] = {}
     for row in rows:
         by_batch.setdefault((id(row.outcome), row.place), []).append(row)
     for place, batch_rows in enumerate(by_batch.values()):
         columns, shown = of_table(batch_rows)
-        idle |= dict.fromkeys(row.path for row in batch_rows if not row.effect.moves)
         opening = sentence(batch_rows)
         if goals:
             opening, shown = _reaching(batch_rows, goals[place]), _by_distance(shown)
@@ -108,13 +102,32 @@ def parts(
         opening_parts = [opening, *price_line([batch_rows[0].outcome.scenario])]
         page += [*opening_parts, *[""][: not page], *head, _table(columns, shown, screen)]
     warnings = dict.fromkeys(line for outcome in outcomes for line in outcome.warnings)
-    is_default = any(row.effect.lever.number.is_default and _is_shown(row) for row in rows)
+    is_default = any(row.effect.lever.number.is_default and row.moves for row in rows)
     key = _TARGET_KEY if goals else _KEY
     key = f"{key}; *: left out of the file, a median stands in" if is_default else key
-    unmoved = [f"move nothing here: {', '.join(idle)}"] if idle else []
-    short_notes = list(warnings)
-    all_notes = [*unmoved, prices(outcomes), *warnings]
+    count, names = _unmoved(rows, goals)
+    short_notes = [*warnings, *count]
+    all_notes = [*names, prices(outcomes), *warnings]
     return [*page, screen.under_table(key, short_notes, all_notes, next_command)]
+
+
+def _unmoved(rows: Sequence[MovedNumber], goals: Sequence[Goal]) -> tuple[list[str], list[str]]:
+    """Say how many numbers cannot help to reach a target at any batch, and which move nothing."""
+    moving = {row.path for row in rows if row.moves}
+    idle = list(dict.fromkeys(row.path for row in rows if row.path not in moving))
+    if not idle:
+        return [], []
+    if not goals:
+        return [], [f"move nothing here: {', '.join(idle)}"]
+    cannot = f"cannot {_IMPROVE[goals[0].target.figure]}"
+    return (
+        [f"{many(len(idle), 'number')} that {cannot} are left out"],
+        [f"left out, as they {cannot}: {', '.join(idle)}"],
+    )
+
+
+_IMPROVE = {"speed": "raise the speed", "ttft": "shorten TTFT", "usd": "lower the price"}
+"""What it is to come nearer to a target of a figure."""
 
 
 def _table(
@@ -166,14 +179,8 @@ _WORTH = 0.05
 
 
 def today(row: MovedNumber) -> str:
-    """Say how fast it is without any change, and what limits it."""
-    point = row.point
-    gives = "gives" if point["chips"] == 1 else "give"
-    chips = counted(point["chips"], point["hardware"])
-    return (
-        f"At batch {point['batch']:,} {chips} {gives} each user "
-        f"{number(point['tokens_per_s_per_user'])} tokens/s; {point['limiter']} limits it."
-    )
+    """Say how fast it is without any change, at what price, and what limits it."""
+    return alone(TableRow(row.point, row.outcome))
 
 
 def _reaching(rows: Sequence[MovedNumber], goal: Goal) -> str:

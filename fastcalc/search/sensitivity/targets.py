@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import exp, inf, log
+from math import exp, inf, isclose, isfinite, log
 
 import numpy as np
 
@@ -45,13 +45,20 @@ class NeededValue:
 
     figure : what is to reach the target
     value : that reaches the target, nearest to what it is; None where none does
-    extreme : the figure with the best value that a file may hold [SI]
+    extreme, today : the figure with the best value that a file may hold, and as it is [SI]
     """
 
     lever: Lever
     figure: str
     value: float | None
     extreme: float
+    today: float
+
+    @property
+    def moves(self) -> bool:
+        """Whether the figure with the best value differs from today's by more than rounding."""
+        is_same = isclose(self.extreme, self.today, rel_tol=_ROUNDING)
+        return isfinite(self.extreme) and not is_same
 
     @property
     def factor(self) -> float | None:
@@ -118,18 +125,19 @@ def _alone(figures: BatchFigure, lever: Lever, target: Target) -> NeededValue:
         return figures.at({lever: value})
 
     now = lever.number.value
-    if target.reached(figure(now)):
-        return NeededValue(lever, target.figure, now, figure(now))
+    today = figure(now)
+    if target.reached(today):
+        return NeededValue(lever, target.figure, now, today, today)
     if lever.is_choice:
         return _chosen(lever, target, figure)
     low, high = ends_of(lever)
     at_low, at_high = figure(low), figure(high)
     end, extreme = (high, at_high) if target.better(at_high, at_low) else (low, at_low)
     if not target.reached(extreme):
-        return NeededValue(lever, target.figure, None, extreme)
+        return NeededValue(lever, target.figure, None, extreme, today)
     is_whole = lever.number.limit.is_whole
     value = nearest(lambda value: target.surplus(figure(value)), end, now, is_whole=is_whole)
-    return NeededValue(lever, target.figure, value, extreme)
+    return NeededValue(lever, target.figure, value, extreme, today)
 
 
 def _chosen(lever: Lever, target: Target, figure: Callable[[float], float]) -> NeededValue:
@@ -139,9 +147,10 @@ def _chosen(lever: Lever, target: Target, figure: Callable[[float], float]) -> N
     there and the last is taken.
     """
     now, limit = lever.number.value, lever.number.limit
-    extreme, reaching = figure(now), list[float]()
+    today = extreme = figure(now)
+    reaching = list[float]()
     for factor in (2.0, 0.5):
-        before, at_before, falls = now, figure(now), 0
+        before, at_before, falls = now, today, 0
         for _ in range(_DOUBLINGS):
             value = round(before * factor) if limit.is_whole else before * factor
             if value == before or value not in limit or falls == _FALLS:
@@ -155,7 +164,7 @@ def _chosen(lever: Lever, target: Target, figure: Callable[[float], float]) -> N
             falls = falls + 1 if is_fall else 0
             before, at_before = value, answer
     nearest_value = min(reaching, key=lambda value: abs(log(value / now)), default=None)
-    return NeededValue(lever, target.figure, nearest_value, extreme)
+    return NeededValue(lever, target.figure, nearest_value, extreme, today)
 
 
 def _between(
@@ -241,6 +250,8 @@ _NEARER = 1e-6
 """Share by which the factor of another pair must be less. [1]"""
 _FURTHEST = exp(30.0)
 """A factor beyond which nothing is looked for. [1]"""
+_ROUNDING = 1e-9
+"""Share of a figure below which a number does not move it: digits of a float. [1]"""
 _LEAST = 1e-15
 """What a figure that misses a target by the last digit of a float misses it by. [1]"""
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from fastcalc.catalogue.limits import LIMITS, Limit
-from fastcalc.core.ratios import Ranged
+from fastcalc.core.ratios import Ranged, cost_range, independent_ratio, is_level
 from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints, floats
 from fastcalc.services.decide.agent_run import (
     Prospect,
@@ -18,6 +18,7 @@ from fastcalc.services.decide.agent_run import (
     run_of,
     window_tokens,
 )
+from fastcalc.services.decide.parameters import PARAMETERS
 
 if TYPE_CHECKING:
     from fastcalc.core.scenario import Scenario
@@ -25,81 +26,11 @@ if TYPE_CHECKING:
 Objective = Literal["total", "time", "cost", "window"]
 Numbers = Mapping[str, Any]
 """Fields of `Terms` with their values."""
+Changes = Mapping[str, ArrayLike]
+"""Changed values of parameters, by their names."""
 
-_REFINEMENTS, _PARTS = 7, 64
-"""A break-even is narrowed so often, to one of so many parts."""
-
-
-@dataclass(frozen=True)
-class Variable:
-    """A number that an option, a flag or an axis of a map may give.
-
-    field : of `Terms`; ``share`` of an option that routes steps
-    limit : what it may be
-    noun, unit : what it is called, and what stands after its value
-    scale : what its unit is of the field's
-    zero : whether it may be 0
-    """
-
-    field: str
-    limit: Limit
-    noun: str
-    unit: str = ""
-    scale: float = 1.0
-    zero: bool = False
-
-    @property
-    def is_count(self) -> bool:
-        """Whether only whole numbers make sense."""
-        return self.limit.is_whole
-
-    @property
-    def least(self) -> float:
-        """The smallest value that is searched."""
-        return 0.0 if self.zero else max(self.limit.minimum, 1e-6)
-
-    def grid(self, points: int) -> Floats:
-        """Return values over all that is searched, dense where numbers are usual."""
-        if self.limit.maximum == 1.0:
-            return np.linspace(self.least, 1.0, points)
-        first = max(self.limit.minimum, 1e-4)
-        values = np.geomspace(first, min(self.limit.maximum, 1e7), points)
-        return np.concatenate([[0.0], values]) if self.zero else values
-
-
-_SECONDS, _DOLLARS, _SHARE = LIMITS["duration"], LIMITS["dollars"], LIMITS["share"]
-_MTOK = "$ a million tokens"
-OF_OPTIONS = {
-    "speed": Variable("speed", LIMITS["speed"], "speed", "tokens/s"),
-    "accuracy": Variable("accuracy", _SHARE, "accuracy", zero=True),
-    "price": Variable("price", _DOLLARS, "price", f"{_MTOK} out", zero=True),
-    "input-price": Variable("input_price", _DOLLARS, "price", f"{_MTOK} in", zero=True),
-    "cached-price": Variable("cached_price", _DOLLARS, "price", f"{_MTOK} cached", zero=True),
-    "plan": Variable("plan", _DOLLARS, "plan", "$ a month", zero=True),
-    "quota": Variable("quota", LIMITS["amount"], "quota", "tokens", zero=True),
-    "quota-hours": Variable("quota_hours", LIMITS["duration"], "quota's period", "h"),
-    "ttft-ms": Variable("lead", _SECONDS, "time to first token", "ms", 1e-3, zero=True),
-}
-OF_TASKS = {
-    "steps": Variable("steps", LIMITS["sequences"], "steps", "a run"),
-    "tokens": Variable("tokens", LIMITS["tokens"], "tokens", "a step"),
-    "prompt": Variable("prompt", LIMITS["tokens"], "prompt", "tokens", zero=True),
-    "cached": Variable("cached", _SHARE, "cached share", zero=True),
-    "tools": Variable("tools", _SECONDS, "tools", "s a step", zero=True),
-    "round-trip-ms": Variable("round_trip", _SECONDS, "round trip", "ms", 1e-3, zero=True),
-    "retries": Variable("retries", LIMITS["tries"], "retries", "a step", zero=True),
-    "best-of": Variable("samples", LIMITS["tries"], "answers", "a step"),
-    "check": Variable("check", _SECONDS, "check", "s a run", zero=True),
-    "repair": Variable("repair", _SECONDS, "repair", "s a failed run", zero=True),
-    "sessions": Variable("sessions", LIMITS["tries"], "sessions", "side by side"),
-    "look-away": Variable("look_away", _SECONDS, "looking away", "s of a run", zero=True),
-    "come-back": Variable("come_back", _SECONDS, "coming back", "s", zero=True),
-    "hour": Variable("hour", _DOLLARS, "user's hour", "$", zero=True),
-    "hours": Variable("hours", _DOLLARS, "hours", "a month"),
-    "budget": Variable("budget", _DOLLARS, "budget", "$ a month"),
-}
-PARAMETERS = OF_OPTIONS | OF_TASKS | {"share": Variable("share", _SHARE, "share", zero=True)}
-"""By the names that users write."""
+_REFINEMENTS, _PARTS = 5, 64
+"""A break-even is narrowed so often, to one of so many parts: beyond what rounding moves."""
 
 _FLIPPING = ("tools", "check", "repair", "steps", "sessions", "hour", "look-away", "come-back")
 _FLIPPING_OF_OPTIONS = {
@@ -109,7 +40,7 @@ _FLIPPING_OF_OPTIONS = {
     "window": ("speed",),
 }
 _SECOND: Mapping[str, Objective] = {"time": "cost", "cost": "time", "total": "time"}
-"""What decides between options that are equal by an objective."""
+"""What decides between options that are level by an objective."""
 _EQUAL = 1e-9  # of their value, by which options differ that are equal
 _WHERE_GIVEN = ("ttft-ms", "plan", "quota")
 """Counted only where options give them, a first token where all do."""
@@ -162,7 +93,8 @@ class Choice:
 
     The objective is the least of ``total`` (tokens, plan and the user's time, in USD), ``time``
     (of the user for one success), ``cost`` (tokens and plan), or the most tokens in a ``window``
-    of so many seconds.
+    of so many seconds. Options whose 80 % ranges leave open which is best by the objective are
+    level, and the other figure decides: cost where time is level, time where cost is.
     """
 
     options: Sequence[Contender]
@@ -170,7 +102,28 @@ class Choice:
     objective: Objective = "time"
     window: float | None = None
 
-    def terms(self, option: Contender, changes: Mapping[str, ArrayLike] | None = None) -> Terms:
+    @cached_property
+    def winner(self) -> Contender | None:
+        """The option that wins; None where none ever succeeds, or no price is known."""
+        index = int(self.winners())
+        return self.options[index] if index >= 0 else None
+
+    @cached_property
+    def level(self) -> list[Contender]:
+        """Options level by the objective, the winner first, then by the figure that decides."""
+        is_level = self._level(self.ranged_values())
+        level = [option for option, best in zip(self.options, is_level, strict=True) if best]
+        other = _SECOND.get(self.objective, self.objective)
+        worth = {option.name: float(self.value(option, objective=other)) for option in level}
+        return sorted(level, key=lambda option: (option is not self.winner, worth[option.name]))
+
+    @property
+    def decided_by(self) -> Objective:
+        """The objective, or where options are level by it what decides between them."""
+        is_tie = len(self.level) > 1
+        return _SECOND.get(self.objective, self.objective) if is_tie else self.objective
+
+    def terms(self, option: Contender, changes: Changes | None = None) -> Terms:
         """Return what an option offers: changed numbers, by their names, its own, or the shared."""
         shared: dict[str, Any] = {}
         specific: dict[str, Any] = {}
@@ -184,7 +137,7 @@ class Choice:
         fields.pop("share", None)
         return Terms(**fields)
 
-    def run(self, option: Contender, changes: Mapping[str, ArrayLike] | None = None) -> Run:
+    def run(self, option: Contender, changes: Changes | None = None) -> Run:
         """Return one run of an option."""
         if option.routes is None:
             return run_of(self.terms(option, changes))
@@ -193,46 +146,60 @@ class Choice:
         name = f"{option.name}.share"
         return routed(to, remaining, (changes or {}).get(name, option.numbers["share"]))
 
-    def prospect(
-        self, option: Contender, changes: Mapping[str, ArrayLike] | None = None
-    ) -> Prospect:
+    def prospect(self, option: Contender, changes: Changes | None = None) -> Prospect:
         """Return what an option takes to one success."""
         return prospect(self.run(option, changes), self.terms(option, changes))
 
     def value(
         self,
         option: Contender,
-        changes: Mapping[str, ArrayLike] | None = None,
+        changes: Changes | None = None,
         objective: Objective | None = None,
     ) -> Floats:
-        """Return what is to be least of an option; infinity where it cannot be known."""
+        """Return what is to be least of an option; infinity where it cannot be known.
+
+        Of a gap that one call has to fit, no route between options is an answer.
+        """
         objective = objective or self.objective
         if objective == "window":
             assert self.window is not None, "a window has its seconds"
+            if option.routes is not None:
+                return floats(np.inf)
             return -window_tokens(self.terms(option, changes), self.window)
         outlook = self.prospect(option, changes)
         by = {"total": outlook.total, "time": outlook.user_seconds, "cost": outlook.usd}
         worth = by[objective]
         return np.where(np.isnan(worth), np.inf, worth)
 
-    def ranged_value(self, option: Contender, objective: Objective | None = None) -> Ranged:
-        """Return the value at both ends of the speed, which costs as much less as it is faster.
+    def ranged_value(
+        self,
+        option: Contender,
+        changes: Changes | None = None,
+        objective: Objective | None = None,
+    ) -> Ranged:
+        """Return the value over the 80 % ranges of the computed speeds that an option rests on.
 
-        Numbers that a user gives have no range.
+        A speed keeps its range, relative to what is expected, where it is changed; the price of a
+        token is as much less as the speed is more. Numbers that a user gives have no range.
         """
-        speed, price = f"{option.name}.speed", f"{option.name}.price"
-        terms = self.terms(option)
-        ends = [
-            self.value(option, {speed: end, price: terms.price * terms.speed / end}, objective)
-            for end in option.speed_ends or ()
-        ]
-        middle = self.value(option, objective=objective)
-        slow, fast = ends or (middle, middle)
-        return Ranged(middle, fast, slow)
+        expected = self.value(option, changes, objective)
+        slow, fast = dict(changes or {}), dict(changes or {})
+        for part in self.options:
+            if part.speed_ends is None or part.name not in (option.name, *(option.routes or ())):
+                continue
+            terms = self.terms(part, changes)
+            scale = floats(terms.speed) / part.numbers["speed"]
+            speed = Ranged(floats(terms.speed), *(scale * end for end in part.speed_ends))
+            price = cost_range(terms.price, speed)
+            slow |= {f"{part.name}.speed": speed.low, f"{part.name}.price": price.high}
+            fast |= {f"{part.name}.speed": speed.high, f"{part.name}.price": price.low}
+        if len(slow) == len(changes or {}):
+            return Ranged(expected, expected, expected)
+        return Ranged(expected, *(self.value(option, at, objective) for at in (fast, slow)))
 
     def values(
         self,
-        changes: Mapping[str, ArrayLike] | None = None,
+        changes: Changes | None = None,
         objective: Objective | None = None,
     ) -> Floats:
         """Return the value of each option at changed numbers, which broadcast; options first."""
@@ -240,57 +207,66 @@ class Choice:
             per_option = [self.value(option, changes, objective) for option in self.options]
         return np.stack(np.broadcast_arrays(*per_option))
 
-    def winners(
-        self, changes: Mapping[str, ArrayLike] | None = None, favoured: int | None = None
-    ) -> Ints:
-        """Return the place of the winner; -1 where none ever succeeds.
+    def ranged_values(self, changes: Changes | None = None) -> Ranged:
+        """Return the value of each option and its range, which broadcast; options first."""
+        with np.errstate(invalid="ignore"):
+            ranged = [self.ranged_value(option, changes) for option in self.options]
+        ends = np.broadcast_arrays(*(end for each in ranged for end in each))
+        return Ranged(*(np.stack(ends[end::3]) for end in range(3)))
 
-        Of equals it is the best by the other objective; of equals in both the favoured one, or else
-        the first.
+    def _level(self, ranged: Ranged) -> Bools:
+        """Whether each option is level with the best by the objective; options first.
+
+        It is where the 80 % interval of their ratio holds 1, and of values without a range, which
+        no speed moves, where both are the same. Nothing else decides which fits a gap best.
         """
-        values = self.values(changes)
-        lowest = np.min(values, axis=0)
-        is_best = _is_least(values)
+        is_same = _is_least(ranged.expected)
+        if self.objective not in _SECOND:
+            return is_same
+        best = np.argmin(ranged.expected, axis=0)[np.newaxis]
+        under = Ranged(*(np.take_along_axis(end, best, axis=0) for end in ranged))
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            ratio = independent_ratio(over=ranged, under=under)
+            return is_same | ((ratio.low < ratio.high) & is_level(ratio))
+
+    def winners(self, changes: Changes | None = None) -> Ints:
+        """Return the index of the winner; -1 where none ever succeeds.
+
+        Of options that are level it is the best by the other figure; of equals in both the one that
+        wins without changes, or else the first.
+        """
+        ranged = self.ranged_values(changes)
+        is_best = self._level(ranged)
         if self.objective in _SECOND and np.any(np.sum(is_best, axis=0) > 1):
             second = self.values(changes, _SECOND[self.objective])
-            is_best &= _is_least(np.where(is_best, second, np.inf))
-        places = np.argmax(is_best, axis=0)
-        if favoured is not None:
-            places = np.where(is_best[favoured], favoured, places)
-        return np.where(np.isfinite(lowest), places, -1)
-
-    @property
-    def decided_by(self) -> Objective:
-        """The objective, or where it is equal for the best options what decides between them."""
-        if self.objective not in _SECOND or np.sum(_is_least(self.values())) < 2:
-            return self.objective
-        return _SECOND[self.objective]
-
-    def equals(self) -> list[Contender]:
-        """Return the options that are best by the objective, all of the same value."""
-        is_best = _is_least(self.values())
-        return [option for option, best in zip(self.options, is_best, strict=True) if best]
+            is_best = is_best & _is_least(np.where(is_best, second, np.inf))
+        indices = np.argmax(is_best, axis=0)
+        if changes and self.winner is not None:
+            today = list(self.options).index(self.winner)
+            indices = np.where(is_best[today], today, indices)
+        return np.where(np.any(np.isfinite(ranged.expected), axis=0), indices, -1)
 
     def flips(self) -> list[BreakEven]:
         """Return where the verdict flips, of each number alone: the nearest value on both sides."""
         break_evens = []
-        stands = int(self.winners())
         for name, now in self.numbers().items():
             parameter = PARAMETERS[name.rpartition(".")[2]]
             usual = parameter.grid(2000)
             at_most = min(now, usual[-1]) if np.isinf(now) else now
             grid = np.unique(np.append(usual, at_most))
-            winners, start = self._along(name, grid, stands), int(np.searchsorted(grid, at_most))
+            winners, start = self._along(name, grid), int(np.searchsorted(grid, at_most))
             for step in (1, -1):
                 places = range(start, len(grid) if step > 0 else -1, step)
                 turn = next((place for place in places if winners[place] != winners[start]), None)
-                if turn is None or winners[turn] < 0:
+                if turn is None:
                     continue
-                at = self._between(name, grid[turn - step], grid[turn], int(winners[start]))
-                if parameter.is_count:
-                    at = float(np.ceil(at) if step > 0 else np.floor(at))
-                winner = self.options[int(winners[turn])].name
-                break_evens.append(BreakEven(name, now, at, winner, step > 0))
+                same, changed = self._between(name, grid[turn - step], grid[turn])
+                winner = int(self.winners({name: changed}))
+                if winner >= 0:
+                    # Right above 0 any value is enough, but for a count, which has a next one.
+                    value = changed if same or parameter.is_count else 0.0
+                    named = self.options[winner].name
+                    break_evens.append(BreakEven(name, now, value, named, step > 0))
         return break_evens
 
     def numbers(self) -> dict[str, float]:
@@ -317,18 +293,23 @@ class Choice:
                 numbers[key] = float(value)
         return numbers
 
-    def _along(self, name: str, values: Floats, favoured: int) -> Ints:
-        """Return who wins along a parameter; who wins now, unless another is better."""
-        incumbent = favoured if favoured >= 0 else None
-        return np.broadcast_to(self.winners({name: values}, incumbent), values.shape)
+    def _along(self, name: str, values: Floats) -> Ints:
+        """Return who wins along a parameter."""
+        return np.broadcast_to(self.winners({name: values}), values.shape)
 
-    def _between(self, name: str, same: float, changed: float, winner: int) -> float:
-        """Return the value at which a winner stops winning, between one where it does and not."""
+    def _between(self, name: str, same: float, changed: float) -> tuple[float, float]:
+        """Return the last value at which a winner still wins and the first at which it does not.
+
+        same, changed : a value of the parameter where it does, and one where it does not
+        """
+        is_count = PARAMETERS[name.rpartition(".")[2]].is_count
         for _ in range(_REFINEMENTS):
             values = np.linspace(same, changed, _PARTS + 1)
-            first = int(np.argmax(self._along(name, values, winner) != winner))
-            same, changed = values[first - 1], values[first]
-        return float(changed)
+            values = np.round(values) if is_count else values
+            winners = self._along(name, values)
+            first = int(np.argmax(winners != winners[0]))
+            same, changed = float(values[first - 1]), float(values[first])
+        return same, changed
 
 
 def _is_least(values: Floats) -> Bools:

@@ -1,0 +1,82 @@
+"""Parameters of a decision that an option, a flag or an axis of a map may give, with limits."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fastcalc.catalogue.limits import LIMITS, Limit
+from fastcalc.formulas.types import Floats
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A number that an option, a flag or an axis of a map may give.
+
+    field : of `Terms`; ``share`` of an option that routes steps
+    limit : what it may be
+    noun, unit : what it is called, and what stands after its value
+    scale : what its unit is of the field's
+    zero : whether it may be 0
+    """
+
+    field: str
+    limit: Limit
+    noun: str
+    unit: str = ""
+    scale: float = 1.0
+    zero: bool = False
+
+    @property
+    def is_count(self) -> bool:
+        """Whether only whole numbers make sense."""
+        return self.limit.is_whole
+
+    @property
+    def least(self) -> float:
+        """The smallest value that is searched."""
+        return 0.0 if self.zero else max(self.limit.minimum, 1e-6)
+
+    def grid(self, points: int) -> Floats:
+        """Return values over all that is searched, dense where numbers are usual."""
+        if self.limit.maximum == 1.0:
+            return np.linspace(self.least, 1.0, points)
+        first = max(self.limit.minimum, 1e-4)
+        values = np.geomspace(first, min(self.limit.maximum, 1e7), points)
+        if self.is_count:
+            values = np.unique(np.round(values))
+        return np.concatenate([[0.0], values]) if self.zero else values
+
+
+_SECONDS, _DOLLARS, _SHARE = LIMITS["duration"], LIMITS["dollars"], LIMITS["share"]
+_MTOK = "$ a million tokens"
+OF_OPTIONS = {
+    "speed": Variable("speed", LIMITS["speed"], "speed", "tokens/s"),
+    "accuracy": Variable("accuracy", _SHARE, "accuracy", zero=True),
+    "price": Variable("price", _DOLLARS, "price", f"{_MTOK} out", zero=True),
+    "input-price": Variable("input_price", _DOLLARS, "price", f"{_MTOK} in", zero=True),
+    "cached-price": Variable("cached_price", _DOLLARS, "price", f"{_MTOK} cached", zero=True),
+    "plan": Variable("plan", _DOLLARS, "plan", "$ a month", zero=True),
+    "quota": Variable("quota", LIMITS["amount"], "quota", "tokens", zero=True),
+    "quota-hours": Variable("quota_hours", LIMITS["duration"], "quota's period", "h"),
+    "ttft-ms": Variable("lead", _SECONDS, "time to first token", "ms", 1e-3, zero=True),
+}
+OF_TASKS = {
+    "steps": Variable("steps", LIMITS["sequences"], "steps", "a run"),
+    "tokens": Variable("tokens", LIMITS["tokens"], "tokens", "a step"),
+    "prompt": Variable("prompt", LIMITS["tokens"], "prompt", "tokens", zero=True),
+    "cached": Variable("cached", _SHARE, "cached share", zero=True),
+    "tools": Variable("tools", _SECONDS, "tools", "s a step", zero=True),
+    "round-trip-ms": Variable("round_trip", _SECONDS, "round trip", "ms", 1e-3, zero=True),
+    "retries": Variable("retries", LIMITS["tries"], "retries", "a step", zero=True),
+    "best-of": Variable("samples", LIMITS["tries"], "answers", "a step"),
+    "check": Variable("check", _SECONDS, "check", "s a run", zero=True),
+    "repair": Variable("repair", _SECONDS, "repair", "s a failed run", zero=True),
+    "sessions": Variable("sessions", LIMITS["tries"], "sessions", "side by side"),
+    "look-away": Variable("look_away", _SECONDS, "looking away", "s of a run", zero=True),
+    "come-back": Variable("come_back", _SECONDS, "coming back", "s", zero=True),
+    "hour": Variable("hour", _DOLLARS, "user's hour", "$", zero=True),
+    "hours": Variable("hours", _DOLLARS, "hours", "a month"),
+    "budget": Variable("budget", _DOLLARS, "budget", "$ a month"),
+}
+PARAMETERS = OF_OPTIONS | OF_TASKS | {"share": Variable("share", _SHARE, "share", zero=True)}
+"""By the names that users write."""
