@@ -452,6 +452,16 @@ def test_skipped_files_are_named_those_like_an_entry_first(fastcalc, tmp_path):
     assert json.loads(fastcalc("check", tmp_path, "--format", "json").out)["skipped"] == names
 
 
+@pytest.mark.parametrize(("folder", "rule"), [("hardware", "ST004"), ("templates", None)])
+def test_what_cannot_be_read_counts_as_ours_in_a_folder_of_ours(tmp_path, folder, rule):
+    """A template of another program is no YAML either, and nothing in it says whose it is."""
+    (tmp_path / folder).mkdir()
+    (tmp_path / folder / "x.yaml").write_text("{: web\n")
+    report = check([tmp_path], strict=True, today=TODAY)
+    assert [fault.rule for fault in report.faults] == ([rule] if rule else [])
+    assert len(report.skipped) == (rule is None)
+
+
 def test_a_configuration_is_reported_to_be_imported():
     report = check([ROOT / "tests" / "configs" / "gpt-oss-20b.json"])
     assert [fault.rule for fault in report.faults] == ["ST021"]

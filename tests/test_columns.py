@@ -128,6 +128,15 @@ def test_json_says_what_wrote_it_and_on_which_day(command, capsys, monkeypatch):
     assert run(*words, capsys=capsys, monkeypatch=monkeypatch).out == first
 
 
+@pytest.mark.parametrize("epoch", ["99999999999999999999", "\N{SUPERSCRIPT TWO}", "soon", "1.5"])
+def test_a_day_that_is_none_is_refused(epoch, capsys, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
+    ran = run("list", "engines", "--format", "json", capsys=capsys, monkeypatch=monkeypatch)
+    assert (ran.code, ran.out) == (2, "")
+    assert "SOURCE_DATE_EPOCH: " in ran.err
+    assert "is not a time in seconds since 1970" in ran.err
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_json_keeps_to_the_schema_and_csv_to_its_order(command, fastcalc):
     document = json.loads(fastcalc(*COMMANDS[command], "--format", "json").out)

@@ -11,7 +11,8 @@ from fastcalc.written import shown
 def today() -> date:
     """Return the date that an answer bears: that of ``SOURCE_DATE_EPOCH`` where it is set.
 
-    Raises InputError if that is no time. Source: reproducible-builds.org/specs/source-date-epoch, which matplotlib follows, too.
+    Raises InputError if that is no time. Source: reproducible-builds.org/specs/source-date-epoch,
+    which matplotlib follows, too.
     """
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     if not epoch:
