@@ -164,6 +164,7 @@ _KEY = (
 def _title(fleet: FleetPlan, phrase: str) -> Title:
     taken = [(share.decision, share.plan) for share in fleet.shares if share.plan]
     phrase += plan_notes.in_fewer_bits(taken)
+    phrase += "".join(plan_notes.level_runner_up(decision) for decision, _ in taken)
     phrase += cheaper_api(fleet.service, fleet.requests, fleet.usd_per_month)
     owned = [share for share in fleet.shares if share.owned]
     rented = [share.plan for share in fleet.shares if share.owned is None and share.plan]

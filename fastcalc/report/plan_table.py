@@ -21,7 +21,7 @@ from fastcalc.report.plan_notes import (
     cut,
     first_notes,
     in_fewer_bits,
-    is_level_with_best,
+    level_runner_up,
     reported,
     times_the_cost,
 )
@@ -151,10 +151,7 @@ def _title(decision: Decision, request: str) -> Title:
     bill = chips_and_price(chosen, decision.service)
     answer = f"{bill} for {request}"
     answer += in_fewer_bits([(decision, chosen)])
-    second = decision.runner_up
-    if second is not None and not decision.service.is_fleet:
-        name = f"{second.scenario.hardware.id} ({chips_and_price(second, decision.service)})"
-        answer += f"; level with {name}" * is_level_with_best(decision, second)
+    answer += level_runner_up(decision)
     if decision.service.rate is not None:
         answer += cheaper_api(decision.service, decision.service.rate, chosen.usd_per_month)
     if decision.expected is not None:
