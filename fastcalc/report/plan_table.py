@@ -156,8 +156,9 @@ def _title(decision: Decision, request: str) -> Title:
         answer += cheaper_api(decision.service, decision.service.rate, chosen.usd_per_month)
     if decision.expected is not None:
         cheapest = decision.expected.plans[0]
-        cheapest_bill = chips_and_price(cheapest, decision.service)
-        answer += f"; by expected speeds {cheapest.scenario.hardware.id}, {cheapest_bill}"
+        expected = cheapest.scenario.hardware.id, chips_and_price(cheapest, decision.service)
+        differs = expected != (chosen.scenario.hardware.id, bill)
+        answer += f"; by expected speeds {', '.join(expected)}" * differs
     return Title(chosen.scenario.hardware.id, answer, bill)
 
 
