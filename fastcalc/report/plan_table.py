@@ -108,10 +108,11 @@ def parts(verdict: Verdict, top: int, request: str, typed: Typed, screen: Screen
     labels = [*(f"{place}" for place in range(1, len(plans) + 1)), *["fewer bits"] * len(fewer)]
     labels += [*["own formats"] * len(own_plans), *["other chip"] * len(shown)]
     labels = [label + _star(decision, plan) for label, plan in zip(labels, shown, strict=False)]
-    columns = with_formats(_kept(decision, shown, wide=screen.wide), labels)
+    records = unrounded(shown, decision.service, typed)
+    columns = with_formats(_kept(decision, shown, wide=screen.wide), labels, records)
     rows = [
         record_tables.row(columns, record) | {"|plan": label}
-        for label, record in zip(labels, unrounded(shown, decision.service, typed), strict=False)
+        for label, record in zip(labels, records, strict=False)
     ]
     (table,) = record_tables.tables(columns, [rows], screen.width)
     all_notes = [*reported(decision, listed), *turn_notes(verdict), *regret_notes(verdict)]
@@ -166,9 +167,15 @@ _KEPT_LONGER = {"weight_format": 0, "kv_format": 1}
 """Priorities by which formats leave a narrow table whose rows have fewer bits."""
 
 
-def with_formats(columns: Sequence[TableColumn], labels: Sequence[str]) -> list[TableColumn]:
-    """Return columns that keep the formats in a narrow table where labels mark fewer bits."""
+def with_formats(
+    columns: Sequence[TableColumn], labels: Sequence[str], records: Sequence[Record]
+) -> list[TableColumn]:
+    """Return columns that keep a format in a narrow table where its rows differ in it.
+
+    Formats that all rows share stay longer where labels mark fewer bits.
+    """
     kept_longer = _KEPT_LONGER if any(label.endswith("*") for label in labels) else {}
+    kept_longer |= {key: 0 for key in _KEPT_LONGER if len({record[key] for record in records}) > 1}
     return [
         replace(column, drop_priority=kept_longer.get(column.key, column.drop_priority))
         for column in columns
@@ -224,7 +231,7 @@ def columns(service: Service, *, wide: bool = False) -> list[TableColumn]:
             format=lambda record: number(record["cost"]),
         )
     if service.share is not None:
-        heading = (f"TTFT p{service.share * 100:g}", "ms")
+        heading = ("TTFT", f"p{service.share * 100:g} ms")
         by_key["service_ttft_ms"] = replace(by_key["service_ttft_ms"], heading=heading)
     answer = "watts" if service.objective == "watts" and is_sized else "usd_per_month"
     if by_key["replicas"].key == "cost":
