@@ -64,6 +64,15 @@ def test_how_sure_a_plan_is_stands_in_its_first_sentence(fastcalc):
     assert "--confidence is of requests that are alike" in refused.err
 
 
+def test_expected_speeds_are_named_only_where_they_rent_something_else(fastcalc):
+    node = ("plan", "llama-3.1-8b", "--on", "h100-sxm", "--rate", "5/s", "--confidence", 90)
+    document = json.loads(fastcalc(*node, "--format", "json").out)
+    assert document["records"][0]["chips_expected"] == document["records"][0]["chips_total"]
+    assert "by expected speeds" not in words(fastcalc(*node).out).partition(" - key")[0]
+    singly = words(fastcalc(*node, "--rate", "30/s", "--by", "chip").out)
+    assert "90 % sure; by expected speeds h100-sxm, " in singly
+
+
 def test_what_turns_a_verdict_needs_two_that_are_rented_for_a_rate(fastcalc):
     refused = fastcalc("plan", "llama-3.1-8b", "--own", "h100-sxm=8", "--sensitivity")
     assert refused.code == 2

@@ -570,6 +570,31 @@ def test_a_plan_whose_next_chip_is_level_says_so_where_it_leads(fastcalc):
     assert "times the $, level by their 80 % intervals" in text
 
 
+@pytest.mark.parametrize(
+    ("request_of_fleet", "is_level"),
+    [
+        ("glm-4.7 --on h200-sxm,b200,mi325x --budget 40000/month", True),
+        ("llama-3.1-8b --on l40s,h100-sxm --budget 20k/month", False),
+        ("llama-3.1-70b --on h100-sxm,b200 --power 40kW", False),
+        ("llama-3.1-70b --on h100-sxm,b200 --own l40s=8 --budget 40k/month", True),
+        ("llama-3.1-70b --on mi325x,b200 --own l40s=8 --rate 20/s", True),
+    ],
+)
+def test_a_fleet_names_the_next_chip_where_it_is_level(request_of_fleet, is_level, fastcalc):
+    """In requests/s within the ranges of both speeds; at a rate, which both carry, in cost."""
+    asked = ("plan", *request_of_fleet.split())
+    share = json.loads(fastcalc(*asked, "--format", "json").out)["shares"][-1]
+    pair = share["runner_up"], share["best_of_each_chip"][0]
+    key = "cost" if "--rate" in asked else "service_requests_per_s_most"
+    power = 1 if "--rate" in asked else -1
+    scaled = [row | {COST: row[key] ** power} for row in pair]
+    assert holds_one(*scaled, "cost") == is_level
+    text = words(fastcalc(*asked, "--notes", columns=400).out)
+    first, _, _ = text.partition(" Price per ")
+    assert is_level == (f"; level with {pair[0]['hardware']} (" in first)
+    assert is_level == (", level by their 80 % intervals" in text)
+
+
 POINT = r"([\w.-]+) on ([\d,]+) ([\w.-]+), ([\d.,]+) tokens/s for (?:its|each of) ([\w,]+) users?"
 FAST = re.compile(
     rf"{POINT}, to ([\d.,]+) \(([\d.,]+)x\): (?:"

@@ -635,25 +635,6 @@ def test_a_chip_without_a_price_says_how_to_give_one(capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "asked",
-    [
-        ("--on", "h100-sxm", "--tpot", "20ms", "--max-chips", "4", "--rate", "5/s"),
-        ("--on", "h100-sxm", "--min-speed", "200", "--max-chips", "64"),
-        ("--on", "h100-sxm", "--ttft", "20ms"),
-    ],
-)
-def test_what_it_says_to_relax_helps(asked, capsys, monkeypatch):
-    ran = run("plan", "deepseek-r1", *asked, capsys=capsys, monkeypatch=monkeypatch)
-    assert ran.code == 1
-    assert ran.out == ""
-    first = ran.err.strip().partition("it would with ")[2].split(", or ")[0]
-    again = run(
-        "plan", "deepseek-r1", *asked, *first.split(), capsys=capsys, monkeypatch=monkeypatch
-    )
-    assert again.code == 0, (ran.err, again.err)
-
-
-@pytest.mark.parametrize(
     ("flags", "sentence"),
     [
         (("--ttft", "1"), "--ttft '1' is not a time with its unit"),

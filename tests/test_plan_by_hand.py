@@ -16,6 +16,7 @@ from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.traffic import Traffic
 from fastcalc.search.plan.cheapest_plans import decide
+from fastcalc.search.plan.pools import undominated_pools
 from fastcalc.search.plan.queues import Queues, Slots, needed
 from fastcalc.search.plan.score import score
 from fastcalc.search.plan.service import Service
@@ -232,13 +233,13 @@ def test_prompts_apart_wait_for_their_caches(layout, seconds, sent, received):
     """Both ends are of one layout: its prompt alone, then its cache over the slower link."""
     one = grid(layout, batches=(1, 100), chip=ROOMY, model=CACHED)
     (apart,) = [part for part in scored(one, rate=3.0) if part.pools]
-    for pool, is_its in apart.by_pool():
+    for pool, places in apart.by_pool(np.arange(len(apart.batch))):
         assert pool.sending == pytest.approx(sent)
         alone = 0.035 + (layout.pp - 1) * 0.0001
         assert pool.seconds == pytest.approx(alone, rel=NEARLY)
         assert pool.replicas == math.ceil(3 * sent)
         assert pool.chips == pool.replicas * layout.chips
-        last = np.flatnonzero(is_its)[-1]
+        last = places[-1]
         assert apart.seconds[last] == pytest.approx(seconds)
         assert apart.replicas[last] == math.ceil(3 * seconds)
         chips = layout.chips * (math.ceil(3 * seconds) + pool.replicas)
@@ -420,3 +421,20 @@ def test_prefill_on_other_chips_takes_two(limits, is_tried):
     apart = [part for part in found if part.pools]
     assert bool(apart) is is_tried
     assert all(2 in part.values["chips"] for part in apart)
+
+
+@pytest.mark.parametrize(
+    ("burdens", "kept"),
+    [
+        ([[4, 2, 8], [1, 3, 9]], "ab"),
+        ([[4, 4, 2, 2], [1, 1, 1, 1]], "c"),
+        ([[4, 2], [1, 1], [8, 9]], "ab"),
+        ([[4, 2], [1, 1], [9, 9], [-9, -9]], "b"),
+        ([[4, 2], [1, 1], [8, 9], [-8, -9]], "ab"),
+        ([[], []], ""),
+    ],
+)
+def test_a_prefill_pool_that_another_matches_in_everything_is_left_out(burdens, kept):
+    """Of equal ones the first stays; what counts against both ways has to be equal."""
+    pools = "abcd"[: len(burdens[0])]
+    assert "".join(undominated_pools(pools, *burdens)) == kept

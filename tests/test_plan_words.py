@@ -639,3 +639,21 @@ def test_the_first_screen_of_a_plan(fastcalc):
     every = list(fastcalc("plan", *asked, "--notes").out.splitlines())
     promised = next(line for line in lines if "notes with --notes" in line).split()[1]
     assert sum(line.startswith("- ") for line in every) - 1 == int(promised)  # and the key
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "glm-4.7 --on rtx-pro-6000-server,mi325x,h100-sxm --budget 20000/month",
+        "llama-3.1-8b --on h100-sxm,l40s --kv bf16,fp8 --rate 20/s",
+    ],
+)
+@pytest.mark.parametrize("columns", [80, 100])
+def test_a_format_in_which_rows_differ_stays_in_a_narrow_table(fastcalc, asked, columns):
+    """Rows of the same chips, weights and layout are otherwise alike but for what they carry."""
+    text = fastcalc("plan", *asked.split(), columns=columns).out
+    table = text.split("\n\n")[1].split("\n- key")[0].splitlines()
+    assert table[0].split().count("KV") == 1
+    cache = table[1].index("cache")
+    shown = [row[cache:].split()[0] for row in table[2:]]
+    assert set(shown) == {"bf16", "fp8"}

@@ -18,7 +18,7 @@ from fastcalc.errors import InputError
 from fastcalc.report.servers import sglang, trtllm, vllm
 from fastcalc.report.servers.script import lines_of
 from fastcalc.report.servers.server import Server
-from tests.helpers import run_once
+from tests.helpers import ROOT, run_once
 
 FLAGS = {
     program: set(
@@ -216,6 +216,28 @@ def test_weights_that_no_repository_has_are_a_folder_to_name():
     script = table.details["servers"]
     assert "vllm serve ./deepseek-r1-nvfp4" in script
     assert "# ./deepseek-r1-nvfp4: a folder or repository with weights in nvfp4" in script
+
+
+@pytest.mark.parametrize("program", STARTS)
+@pytest.mark.parametrize(
+    ("file", "folder"),
+    [("m$(touch pwned).yaml", "./m$(touch pwned)"), ("of mine/m-1.5.yml", "./m-1.5")],
+)
+def test_weights_of_a_model_file_are_a_folder_of_its_stem(
+    program, file, folder, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    model = tmp_path / file
+    model.parent.mkdir(exist_ok=True)
+    model.write_text((ROOT / "models" / "llama-3.1-8b.yaml").read_text())
+    for name in {file, f"./{file}"}:
+        asked = {"on": "l40s", "rate": "1/s", "emit": program}
+        for weights, ending in ((None, ""), ("fp8", "-fp8")):
+            (words,) = commands(str(fastcalc.plan(name, weights=weights, **asked)))
+            assert f"{folder}{ending}" in words
+    measured = fastcalc.plan(file, on="l40s,h100-sxm", rate="20/s", weights="fp8")
+    bench = shlex.split(measured.details["regret"]["measurements"][0]["command"])
+    assert bench[bench.index("--model") + 1] == f"{folder}-fp8"
 
 
 def test_numbers_of_slow_chips_are_not_called_expected():

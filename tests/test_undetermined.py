@@ -70,7 +70,7 @@ SN40L = ("llama-3.1-8b", "--on", "sn40l", "--price", "sn40l=3")
         # Of requests at random the TTFT is another, and as unsure.
         (
             ("plan", *WSE, "--rate", "5/s"),
-            r" 4\? chips, \$[\d,]+\? a month .* TTFT p99 .* \d+\.\d\? 1\.\d\d\? .* [\d,]+\? - key",
+            r" 4\? chips, \$[\d,]+\? a month .* p99 ms .* \d+\.\d\? 1\.\d\d\? .* [\d,]+\? - key",
         ),
         (("plan", *WSE), r" \d\.\d+\? pp"),
         (("frontier", *WSE), r" 0\.\d+\? "),

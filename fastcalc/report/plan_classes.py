@@ -235,7 +235,7 @@ class Answer:
             )
         if len(self._models) > 1:
             columns.append(record_tables.words("|model", lambda record: record["model"]))
-        columns += plan_table.with_formats(shown, marks)
+        columns += plan_table.with_formats(shown, marks, self.unrounded)
         rows = [
             record_tables.row(columns, record | dict.fromkeys(_TTFT))
             if record["rank"] in in_class_table

@@ -150,7 +150,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         "1/s",
         "requests that all replicas carry: the rate, or the most they can where none is asked for",
         "requests",
-        ("requests", "/s"),
+        ("", "req/s"),
     ),
     Column(
         "service_requests_per_s_most",

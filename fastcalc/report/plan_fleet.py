@@ -1,7 +1,7 @@
 """A fleet as a table: what owned chips carry, what is rented on top, what is left."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -11,7 +11,7 @@ from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.mentions import option
 from fastcalc.report import plan, plan_notes, plan_table, record_tables
 from fastcalc.report.commands import Typed, compare_command
-from fastcalc.report.console import Part, Screen, Title, on_one_screen
+from fastcalc.report.console import Part, Screen, TextTable, Title, on_one_screen
 from fastcalc.report.headings import TableColumn
 from fastcalc.report.numbers_as_text import counted, dollars, listed, number
 from fastcalc.report.plan_api import api_notes, cheaper_api
@@ -113,17 +113,8 @@ def _refusal(share: Share) -> str:
 def parts(fleet: FleetPlan, top: int, phrase: str, typed: Typed, screen: Screen) -> list[Part]:
     """Return the answer in a sentence, a table of the shares, a key and notes."""
     labelled = [row for share in fleet.shares for row in _rows_of(fleet, share, top, screen)]
-    shown = [chosen for _, chosen, _ in labelled]
-    labels = [label for label, *_ in labelled]
-    fitting = plan_table.with_formats(_columns(fleet, shown, screen), labels)
-    columns = [record_tables.words("|plan", lambda _: ""), *fitting]
-    rows = [
-        record_tables.row(columns, record) | {"|plan": label}
-        for label, chosen, share in labelled
-        for record in plan.unrounded([chosen], share.decision.service, typed)
-    ]
-    (table,) = record_tables.tables(columns, [rows], screen.width)
-    changed = plan_table.CHANGED if any("*" in label for label in labels) else ""
+    shown, table = [chosen for _, chosen, _ in labelled], _table(fleet, labelled, typed, screen)
+    changed = plan_table.CHANGED if any("*" in label for label, *_ in labelled) else ""
     nodes = plan_table.IN_NODES if any(chosen.node_chips > 1 for chosen in shown) else ""
     key = plan_table.with_marks(_KEY + nodes + changed, table)
     short_notes = [
@@ -156,7 +147,7 @@ def parts(fleet: FleetPlan, top: int, phrase: str, typed: Typed, screen: Screen)
 
 _KEY = (
     "key: replicas x each decode, prompts inside or on chips of their own; "
-    "requests/s: the most that the chips carry within the limits, or what they are to; TPOT of "
+    "req/s: the most that the chips carry within the limits, or what they are to; TPOT of "
     "full batches with others' prompts between"
 )
 
@@ -164,6 +155,7 @@ _KEY = (
 def _title(fleet: FleetPlan, phrase: str) -> Title:
     taken = [(share.decision, share.plan) for share in fleet.shares if share.plan]
     phrase += plan_notes.in_fewer_bits(taken)
+    phrase += "".join(plan_notes.level_runner_up(decision) for decision, _ in taken)
     phrase += cheaper_api(fleet.service, fleet.requests, fleet.usd_per_month)
     owned = [share for share in fleet.shares if share.owned]
     rented = [share.plan for share in fleet.shares if share.owned is None and share.plan]
@@ -239,7 +231,27 @@ def _rows_of(
             yield "other chip" + " *" * (not decision.may_lead(chosen)), chosen, share
 
 
-def _columns(fleet: FleetPlan, shown: list[Plan], screen: Screen) -> list[TableColumn]:
+def _table(
+    fleet: FleetPlan, labelled: Sequence[tuple[str, Plan, Share]], typed: Typed, screen: Screen
+) -> TextTable:
+    """Return the table of the plans of a fleet, each with its label."""
+    labels, shown, _ = zip(*labelled, strict=True)
+    records_shown = [
+        record
+        for _, chosen, share in labelled
+        for record in plan.unrounded([chosen], share.decision.service, typed)
+    ]
+    fitting = plan_table.with_formats(_columns(fleet, shown, screen), labels, records_shown)
+    columns = [record_tables.words("|plan", lambda _: ""), *fitting]
+    rows = [
+        record_tables.row(columns, record) | {"|plan": label}
+        for label, record in zip(labels, records_shown, strict=True)
+    ]
+    (table,) = record_tables.tables(columns, [rows], screen.width)
+    return table
+
+
+def _columns(fleet: FleetPlan, shown: Sequence[Plan], screen: Screen) -> list[TableColumn]:
     service = replace(fleet.service, is_fleet=True)
     hidden = set()
     if not any(chosen.scenario.traffic.speculation.drafted for chosen in shown):

@@ -213,16 +213,26 @@ def times_the_cost(decision: Decision, plan: Plan) -> str:
 
     Of a fleet, which is to carry the most, what the plan carries.
     """
-    if decision.service.is_fleet:
-        return f"carries {number(plan.requests)} requests/s"
     times = f"{number(plan.cost / decision.plans[0].cost)} times the {_unit(decision.service)}"
-    return times + ", level by their 80 % intervals" * is_level_with_best(decision, plan)
+    if decision.service.is_fleet:
+        times = f"carries {number(plan.requests)} requests/s"
+    return times + ", level by their 80 % intervals" * _is_level_with_best(decision, plan)
 
 
-def is_level_with_best(decision: Decision, plan: Plan) -> bool:
+def level_runner_up(decision: Decision) -> str:
+    """Name the runner-up in a phrase where 80 % intervals of speed leave open which is best."""
+    second = decision.runner_up
+    if second is None or not _is_level_with_best(decision, second):
+        return ""
+    bill = chips_and_price(second, decision.service)
+    return f"; level with {second.scenario.hardware.id} ({bill})"
+
+
+def _is_level_with_best(decision: Decision, plan: Plan) -> bool:
     """Whether the ranges of speeds leave open which of a plan and the best takes less.
 
-    As many chips are needed as each is slower, as far as the speed of a user goes.
+    As many chips are needed as each is slower, as far as the speed of a user goes; the throughput
+    of a fleet is as much lower.
     """
     cheapest, other = (_ranged_cost(one) for one in (decision.plans[0], plan))
     return bool(is_level(independent_ratio(over=other, under=cheapest))[0])

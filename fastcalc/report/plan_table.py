@@ -21,7 +21,7 @@ from fastcalc.report.plan_notes import (
     cut,
     first_notes,
     in_fewer_bits,
-    is_level_with_best,
+    level_runner_up,
     reported,
     times_the_cost,
 )
@@ -108,10 +108,11 @@ def parts(verdict: Verdict, top: int, request: str, typed: Typed, screen: Screen
     labels = [*(f"{place}" for place in range(1, len(plans) + 1)), *["fewer bits"] * len(fewer)]
     labels += [*["own formats"] * len(own_plans), *["other chip"] * len(shown)]
     labels = [label + _star(decision, plan) for label, plan in zip(labels, shown, strict=False)]
-    columns = with_formats(_kept(decision, shown, wide=screen.wide), labels)
+    records = unrounded(shown, decision.service, typed)
+    columns = with_formats(_kept(decision, shown, wide=screen.wide), labels, records)
     rows = [
         record_tables.row(columns, record) | {"|plan": label}
-        for label, record in zip(labels, unrounded(shown, decision.service, typed), strict=False)
+        for label, record in zip(labels, records, strict=False)
     ]
     (table,) = record_tables.tables(columns, [rows], screen.width)
     all_notes = [*reported(decision, listed), *turn_notes(verdict), *regret_notes(verdict)]
@@ -151,16 +152,14 @@ def _title(decision: Decision, request: str) -> Title:
     bill = chips_and_price(chosen, decision.service)
     answer = f"{bill} for {request}"
     answer += in_fewer_bits([(decision, chosen)])
-    second = decision.runner_up
-    if second is not None and not decision.service.is_fleet:
-        name = f"{second.scenario.hardware.id} ({chips_and_price(second, decision.service)})"
-        answer += f"; level with {name}" * is_level_with_best(decision, second)
+    answer += level_runner_up(decision)
     if decision.service.rate is not None:
         answer += cheaper_api(decision.service, decision.service.rate, chosen.usd_per_month)
     if decision.expected is not None:
         cheapest = decision.expected.plans[0]
-        cheapest_bill = chips_and_price(cheapest, decision.service)
-        answer += f"; by expected speeds {cheapest.scenario.hardware.id}, {cheapest_bill}"
+        expected = cheapest.scenario.hardware.id, chips_and_price(cheapest, decision.service)
+        differs = expected != (chosen.scenario.hardware.id, bill)
+        answer += f"; by expected speeds {', '.join(expected)}" * differs
     return Title(chosen.scenario.hardware.id, answer, bill)
 
 
@@ -168,9 +167,15 @@ _KEPT_LONGER = {"weight_format": 0, "kv_format": 1}
 """Priorities by which formats leave a narrow table whose rows have fewer bits."""
 
 
-def with_formats(columns: Sequence[TableColumn], labels: Sequence[str]) -> list[TableColumn]:
-    """Return columns that keep the formats in a narrow table where labels mark fewer bits."""
+def with_formats(
+    columns: Sequence[TableColumn], labels: Sequence[str], records: Sequence[Record]
+) -> list[TableColumn]:
+    """Return columns that keep a format in a narrow table where its rows differ in it.
+
+    Formats that all rows share stay longer where labels mark fewer bits.
+    """
     kept_longer = _KEPT_LONGER if any(label.endswith("*") for label in labels) else {}
+    kept_longer |= {key: 0 for key in _KEPT_LONGER if len({record[key] for record in records}) > 1}
     return [
         replace(column, drop_priority=kept_longer.get(column.key, column.drop_priority))
         for column in columns
@@ -226,7 +231,7 @@ def columns(service: Service, *, wide: bool = False) -> list[TableColumn]:
             format=lambda record: number(record["cost"]),
         )
     if service.share is not None:
-        heading = (f"TTFT p{service.share * 100:g}", "ms")
+        heading = ("TTFT", f"p{service.share * 100:g} ms")
         by_key["service_ttft_ms"] = replace(by_key["service_ttft_ms"], heading=heading)
     answer = "watts" if service.objective == "watts" and is_sized else "usd_per_month"
     if by_key["replicas"].key == "cost":

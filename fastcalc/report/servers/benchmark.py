@@ -1,6 +1,8 @@
 """The command that measures a server of a plan, with vLLM's own benchmark."""
 
 from fastcalc.quoting import shell_line
+from fastcalc.report.servers import vllm
+from fastcalc.report.servers.checkpoint import checkpoint_of
 from fastcalc.search.plan.decision import Plan
 from fastcalc.search.plan.regret import BATCHES
 
@@ -10,9 +12,10 @@ def bench_command(plan: Plan, name: str) -> str:
 
     name : of the model, as the user typed it
     """
-    traffic, batch = plan.scenario.traffic, int(plan.batch)
-    model = plan.scenario.model.repositories.get(name.lower(), name)
-    words = ["vllm", "bench", "serve", "--model", model, "--dataset-name", "random"]
+    scenario, batch = plan.scenario, int(plan.batch)
+    traffic = scenario.traffic
+    served, _ = checkpoint_of(vllm.LOADED_AS, scenario.model, scenario.weights, name)
+    words = ["vllm", "bench", "serve", "--model", served, "--dataset-name", "random"]
     words += ["--random-input-len", f"{float(traffic.prompt):.0f}"]
     words += ["--random-output-len", f"{float(traffic.output):.0f}", "--ignore-eos"]
     words += ["--max-concurrency", str(batch), "--num-prompts", str(BATCHES * batch)]

@@ -5,9 +5,7 @@ from math import ceil
 from types import ModuleType
 
 from fastcalc import __version__
-from fastcalc.catalogue.formats import number_format
-from fastcalc.catalogue.schema import Hardware, Model
-from fastcalc.catalogue.schema.models import REPOSITORY
+from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.chip.reserve import start_rows
 from fastcalc.core.scenario import Scenario, solve
 from fastcalc.errors import InputError
@@ -17,6 +15,7 @@ from fastcalc.report.numbers_as_text import many, number
 from fastcalc.report.plan_notes import chips_and_price, cut
 from fastcalc.report.ranked_plan import tpot_range
 from fastcalc.report.servers import sglang, trtllm, vllm
+from fastcalc.report.servers.checkpoint import checkpoint_of
 from fastcalc.report.servers.server import HEAD, RANK, Role, Server
 from fastcalc.search.plan.decision import Plan
 from fastcalc.search.plan.service import Service
@@ -192,7 +191,8 @@ def server_of(program: str, plan: Plan, role: Role, name: str) -> Server:
     machine = (plan.replica if scenario is plan.scenario else solve(scenario)).placement.machine
     layout = plan.prefill_layout if role == "prefill" else plan.layout
     assert layout is not None
-    checkpoint, quantized_to = checkpoint_of(program, scenario.model, scenario.weights, name)
+    loaded_as = _STARTS[program].LOADED_AS
+    checkpoint, quantized_to = checkpoint_of(loaded_as, scenario.model, scenario.weights, name)
     _, chunk = start_rows(machine.software, machine.tiers[0])
     drafts = int(scenario.traffic.speculation.drafted) if scenario.model.mtp else 0
     return Server(
@@ -213,26 +213,3 @@ def server_of(program: str, plan: Plan, role: Role, name: str) -> Server:
 def scenario_of(plan: Plan, role: Role) -> Scenario:
     """Return what a server of a plan runs on."""
     return (role == "prefill" and plan.prefill_scenario) or plan.scenario
-
-
-def checkpoint_of(
-    program: str, model: Model, weights: str | None, name: str
-) -> tuple[str, str | None]:
-    """Return what a server loads, and the format that the engine brings it to, if any.
-
-    A folder is named where no repository is known of the model, or of these weights.
-
-    weights : format of the weights; None for the model's own
-    name : of the model, as the user typed it
-    """
-    repository = model.repositories.get(name.lower())
-    model_format = model.expert_format or model.weight_format
-    if weights in (None, model_format):
-        return repository or f"./{name}", None
-    published = model.also_published.get(weights)
-    if published is not None and name.lower() == model.id and REPOSITORY.fullmatch(published.text):
-        return published.text, None
-    is_wide = number_format(model.weight_format).bits == 16 and model_format == model.weight_format
-    if repository and is_wide and weights in _STARTS[program].LOADED_AS:
-        return repository, weights
-    return f"./{name}-{weights}", None

@@ -158,8 +158,8 @@ def with_next_node(fleet: FleetPlan) -> dict[str, float]:
 
 def carried_by(grids: Grids, service: Service, chips: float, *, shown: int = 5) -> Decision:
     """Return the deployments of so many chips that carry the most requests."""
-    fixed_chips = replace(service, rate=None, is_fleet=True, max_chips=chips)
-    return decide(grids, fixed_chips, shown=shown)
+    fixed_chips = replace(service, rate=None, max_chips=chips)
+    return decide(grids, fixed_chips.sized_to_limits, shown=shown)
 
 
 def fleet_plan(
@@ -176,12 +176,9 @@ def fleet_plan(
 
     def rent(left: Service) -> Share:
         grids = rented() if callable(rented) else rented
-        if left.rate is None:
-            decision = carried_by(grids, left, left.max_chips, shown=shown)
-            requests = decision.plans[0].requests if decision.plans else 0.0
-        else:
-            decision = decide(grids, left, shown=shown)
-            requests = left.rate if decision.plans else 0.0
+        decision, requests = decide(grids, left.sized_to_limits, shown=shown), 0.0
+        if decision.plans:
+            requests = decision.plans[0].requests if left.rate is None else left.rate
         for name in decision.relaxed.keys() & {"budget", "power"}:  # which owned chips take, too
             decision.relaxed[name] += getattr(service, name) - getattr(left, name)
         return Share(decision, requests)

@@ -160,6 +160,18 @@ def every_pool(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Po
     ]
 
 
+def undominated_pools(pools: Sequence[Pool], *burdens: Sequence[float] | Floats) -> list[Pool]:
+    """Prefill pools on the Pareto front of some burdens; of equal ones the first.
+
+    burdens : chips, times and whatever else counts against a pool, each with a value for each pool
+    """
+    columns = np.array(burdens)
+    is_no_more = np.all(columns[:, :, np.newaxis] <= columns[:, np.newaxis], axis=0)
+    is_equal = is_no_more & is_no_more.T
+    is_beaten = np.any(is_no_more & ~np.tril(is_equal), axis=0)
+    return [pool for pool, beaten in zip(pools, is_beaten, strict=True) if not beaten]
+
+
 def _worth_sizing(places: Ints, chips: Floats, first: Floats, limit: float) -> Ints:
     """Return which of some pools to try: see `pools_of`.
 

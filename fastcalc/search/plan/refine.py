@@ -113,7 +113,7 @@ def gaps_of(scored: Sequence[Scored]) -> Gaps:
             gaps_found.append(
                 (group.cost[at], group.layout[at], *sides, np.full(len(at), bool(group.pools)))
             )
-    pools = [pool for group in scored for pool, _ in group.by_pool()]
+    pools = [pool for group in scored for pool in group.every_pool]
     gaps = Gaps(grid, pools, *(np.concatenate(parts) for parts in zip(*gaps_found, strict=True)))
     return gaps._of(np.nonzero(gaps.high - gaps.low > 1.0)[0])
 

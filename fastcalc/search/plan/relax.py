@@ -6,11 +6,17 @@ from math import inf
 
 import numpy as np
 
+from fastcalc.core.placement.layout import Layouts
 from fastcalc.core.scenario import Scenario
-from fastcalc.formulas.types import Ints
 from fastcalc.search.plan.candidates import candidates
 from fastcalc.search.plan.cheapest_plans import decide
-from fastcalc.search.plan.pools import Pool, can_be_apart, every_pool
+from fastcalc.search.plan.pools import (
+    Pool,
+    can_be_apart,
+    every_pool,
+    stages_in_nodes,
+    undominated_pools,
+)
 from fastcalc.search.plan.refine import between, with_largest
 from fastcalc.search.plan.score import has_cost, score
 from fastcalc.search.plan.scored import Scored
@@ -28,14 +34,28 @@ def least_relaxed(grids: Sequence[Grid], service: Service) -> dict[str, float]:
     scored = []
     for grid in map(with_largest, grids):
         if has_cost(grid.scenario, service):
-            prompt_pools: Sequence[Pool] = ()
-            if can_be_apart(grid, service):
-                points = solved(grid)
-                points = replace(points, estimate=points.estimate.slowed(service.deviations))
-                prompt_pools = every_pool(grid, service, points)
-            scored += score(grid, service, [None, *prompt_pools])
-    relaxed = {name: _least(scored, service, name) for name in service.limits}
+            scored += score(grid, service, [None, *_prefill_pools(grid, service)])
+    limited = [name for name, limit in service.limits.items() if limit < inf]
+    relaxed = {name: _least(scored, service, name) for name in limited}
     return {name: value for name, value in relaxed.items() if value < inf}
+
+
+def _prefill_pools(grid: Grid, service: Service) -> list[Pool]:
+    """Prefill pools for disaggregated prefill that may relax a limit the least."""
+    if not can_be_apart(grid, service):
+        return []
+    points = solved(grid)
+    points = replace(points, estimate=points.estimate.slowed(service.deviations))
+    if not (pools := every_pool(grid, service, points)):
+        return []
+    layouts = Layouts.of([pool.layout for pool in pools])
+    node_chips = service.node_chips(grid.scenario.hardware)
+    stages, widths = stages_in_nodes(node_chips, layouts.chips, layouts.pp)
+    chips = stages * widths * [pool.replicas for pool in pools]
+    names = ("seconds", "waits", "sending")
+    times = ([getattr(pool, name) for pool in pools] for name in names)
+    # Stages of unlike widths fill nodes differently: those are not compared.
+    return undominated_pools(pools, chips, *times, widths, -widths)
 
 
 def _least(scored: Sequence[Scored], service: Service, name: str) -> float:
@@ -59,11 +79,9 @@ def _narrowed(group: Scored, service: Service, name: str, below: float) -> list[
     for key, limit in service.limits.items():
         may_be &= (key == name) | (lowest[key] <= limit)
     narrowed: list[Scored] = []
-    for pool, is_of_pool in group.by_pool():
-        low: Ints = np.flatnonzero(may_be & is_of_pool)
-        if len(low):
-            sides = group.batch[low], group.batch[after[low]]
-            narrowed += score(between(group.grid, group.layout[low], *sides), service, [pool])
+    for pool, low in group.by_pool(np.flatnonzero(may_be)):
+        sides = group.batch[low], group.batch[after[low]]
+        narrowed += score(between(group.grid, group.layout[low], *sides), service, [pool])
     return narrowed
 
 

@@ -25,7 +25,7 @@ def least_relaxed_of_fleet(fleet: FleetPlan, rented: Grids) -> dict[str, float]:
     service = fleet.service
     if fleet.carries_all:  # and owned chips alone cost more than the budget
         return {"budget": fleet.used("budget")}
-    relaxed = least_relaxed(rented, fleet.left) if fleet.rents else {}
+    relaxed = least_relaxed(rented, fleet.left.sized_to_limits) if fleet.rents else {}
     for name in service.means.keys() & relaxed.keys():
         relaxed[name] += fleet.used(name)  # by owned chips, as no others are taken
     for name in ("ttft", "tpot", "power"):  # which limit owned chips, too
@@ -38,7 +38,7 @@ def least_relaxed_of_fleet(fleet: FleetPlan, rented: Grids) -> dict[str, float]:
 def _least(name: str, loose: float, fleet: FleetPlan, rented: Grids) -> float:
     """Return the least value of a limit at which the fleet is enough; infinity for none.
 
-    loose : at which it is, if it is at any
+    loose : tried first; without any limit follows, as owned chips may use up what it leaves
     """
     service, owned = fleet.service, fleet.owned
     low, high, value = getattr(service, name), inf, loose
@@ -49,10 +49,10 @@ def _least(name: str, loose: float, fleet: FleetPlan, rented: Grids) -> float:
             high, value = value, min(sqrt(low * value), fleet.used(name))
             if (last := fleet.shares[-1]).owned is None:
                 rented = of_chips_in(last.decision, rented)  # no others do with less
-        elif value == loose:
+        elif value == _NO_LIMIT:
             return inf
         else:
-            low, value = value, sqrt(value * high)
+            low, value = value, sqrt(value * high) if high < inf else _NO_LIMIT
     return high
 
 

@@ -105,7 +105,7 @@ class Scored:
     @property
     def _ways(self) -> int:
         """How prompts may be taken in: by each pool, or inside. [1]"""
-        return max(len(self.pools), 1)
+        return len(self.every_pool)
 
     @cached_property
     def layout(self) -> Ints:
@@ -125,12 +125,19 @@ class Scored:
 
     def pool(self, place: int) -> Pool | None:
         """Return what takes in the prompts of a deployment, where that is apart."""
-        return self.pools[place // len(self.replica.batch)] if self.pools else None
+        return self.every_pool[place // len(self.replica.batch)]
 
-    def by_pool(self) -> Iterator[tuple[Pool | None, Bools]]:
-        """Yield each pool, and which deployments are its."""
-        for at, pool in enumerate(self.pools or [None]):
-            yield pool, self.row // len(self.grid.layouts) == at
+    @property
+    def every_pool(self) -> Sequence[Pool | None]:
+        """The prefill pools; None alone where prefill is colocated with decode."""
+        return self.pools or [None]
+
+    def by_pool(self, places: Ints) -> Iterator[tuple[Pool | None, Ints]]:
+        """Yield each prefill pool that some deployments have, and the places of these, in order."""
+        pools = places // max(len(self.replica.batch), 1)
+        for at in np.unique(pools):
+            among = places[pools == at]
+            yield self.pool(among[0]), among
 
     @property
     def replicas(self) -> Floats:

@@ -117,6 +117,11 @@ class Service:
         return replace(self, **fields)
 
     @property
+    def sized_to_limits(self) -> "Service":
+        """The same service; without a rate, its replicas fill the limits, in whole nodes."""
+        return self if self.rate is not None else replace(self, is_fleet=True)
+
+    @property
     def means(self) -> dict[str, float]:
         """What is limited of all replicas together."""
         return {name: limit for name, limit in self.limits.items() if name not in ("ttft", "tpot")}

@@ -6,7 +6,13 @@ from dataclasses import replace
 import numpy as np
 
 from fastcalc.search.plan.fleet import Packing
-from fastcalc.search.plan.pools import Pool, can_be_apart, can_decode_alone, every_pool
+from fastcalc.search.plan.pools import (
+    Pool,
+    can_be_apart,
+    can_decode_alone,
+    every_pool,
+    undominated_pools,
+)
 from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.grid import Grid, solved
 
@@ -22,15 +28,14 @@ def unlike_pools(grid: Grid, service: Service) -> list[Pool]:
         return []
     points = solved(alone)
     points = replace(points, estimate=points.estimate.slowed(service.deviations))
-    worth: dict[tuple[float, ...], Pool] = {}
+    pools: list[Pool] = []
     for pool in every_pool(alone, service, points):
         sizes = np.array([float(pool.layout.chips)]), np.array([float(pool.layout.pp)])
         packing = Packing.of(service.node_chips(grid.scenario.hardware), *sizes, None)
         (chips,) = packing.chips(np.array([pool.replicas]), 0.0).tolist()
-        burden = (chips, pool.seconds, pool.sending)
-        if not any(np.all(np.less_equal(burden_of_other, burden)) for burden_of_other in worth):
-            worth[burden] = replace(pool, chips=chips, scenario=grid.scenario)
-    return list(worth.values())
+        pools.append(replace(pool, chips=chips, scenario=grid.scenario))
+    names = ("chips", "seconds", "sending")
+    return undominated_pools(pools, *([getattr(pool, name) for pool in pools] for name in names))
 
 
 def take_for(pools: Sequence[Pool], grid: Grid, service: Service) -> bool:

@@ -1,0 +1,53 @@
+"""What a refused plan suggests, typed as it is printed, gives a plan."""
+
+import re
+from functools import partial
+
+import pytest
+
+from tests.helpers import run_once
+
+ASKED = {
+    "DeepSeek-R1 at a rate": "deepseek-r1 --on h100-sxm --tpot 20ms --max-chips 4 --rate 5/s",
+    "one replica": "deepseek-r1 --on h100-sxm --min-speed 200 --max-chips 64",
+    "TTFT": "deepseek-r1 --on h100-sxm --ttft 20ms",
+    "price of two chips of a node": "glm-4.7 --on mi325x --budget 3290/month",
+    "a bit more": "glm-4.7 --on mi325x,h200-sxm --budget 3600/month",
+    "chips of a node": "glm-4.7 --on mi325x,h200-sxm --budget 13500/month --max-chips 4",
+    "budget, TTFT": "deepseek-r1 --on h200-sxm,b200 --budget 30k/month --prompt 8000 --ttft 200ms",
+    "power": "llama-3.1-70b --on mi325x,h100-sxm --power 10kW --tpot 12ms",
+    "TPOT": "llama-3.1-70b --on mi325x,h100-sxm --budget 14k/month --tpot 8ms",
+    "slow chips": "llama-3.1-70b --on mi325x --budget 14k/month --tpot 8ms --confidence 90",
+    "budget at a rate": "llama-3.1-70b --on l40s,h100-sxm --budget 20k/month --rate 50/s",
+    "chips at a rate": "llama-3.1-70b --on l40s,h100-sxm --max-chips 6 --rate 50/s",
+    "owned": "llama-3.1-70b --on h100-sxm --own l40s=8 --max-chips 3 --rate 2/s",
+    "idle for want of power": "llama-3.1-70b --on h100-sxm --own mi325x=8 --power 10kW --rate 90/s",
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_what_it_says_to_relax_helps(name, capsys, monkeypatch):
+    """Each option alone."""
+    plan = partial(run_once, "plan", capsys=capsys, monkeypatch=monkeypatch)
+    model, *words = ASKED[name].split()
+    asked = dict(zip(words[::2], words[1::2], strict=True))
+    refused = plan(model, *words)
+    assert refused.code == 1
+    assert refused.out == ""
+    sentences = re.findall(r"it would(?: do)? with (.*?)(?:;|$)", refused.err, re.MULTILINE)
+    suggested = [option for sentence in sentences for option in sentence.split(", or ")]
+    assert suggested, refused.err
+    for option in suggested:
+        flag, value = option.split()
+        relaxed = asked | {flag: value}
+        ran = plan(model, *(word for pair in relaxed.items() for word in pair))
+        assert ran.code == 0, (option, ran.err)
+
+
+def test_a_budget_is_relaxed_to_the_price_of_a_node(capsys, monkeypatch):
+    """Eight mi325x at 2.25 USD are 13,140 a month, though two would hold the model."""
+    plan = partial(run_once, "plan", "glm-4.7", "--on", "mi325x", "--budget", "3290/month")
+    refused = plan(capsys=capsys, monkeypatch=monkeypatch)
+    assert refused.err.strip() == "fastcalc: note: it would do with --budget 13200/month"
+    singly = plan("--by", "chip", capsys=capsys, monkeypatch=monkeypatch)
+    assert singly.code == 0
