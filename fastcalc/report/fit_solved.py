@@ -82,9 +82,9 @@ _KEYS = {
 }
 _KEY = (
     "; for certain: even if the engine reserves its maximum; tight: only if it reserves its "
-    "minimum; limited by: memory, the context of the model, or a limit of the engine; layout: "
-    "the usual one of these chips that holds most"
+    "minimum; limited by: memory, the context of the model, or a limit of the engine"
 )
+_KEY_OF_LAYOUT = "; layout: the usual one of these chips that holds most"
 
 
 def markdown(unknown: Unknown) -> list[TableColumn]:
@@ -107,7 +107,8 @@ def parts(solutions: Sequence[Solution], next_command: str, screen: Screen) -> l
     lines = [note for note in (*limits, *map(start_note, locations)) if note is not None]
     short_notes = lines if len(lines) <= _SHORT else []
     all_notes = [*lines, *(kept_note(location) for location in locations)]
-    key = f"key: {_KEYS[unknown]}{_KEY}"
+    is_open = not all(location.scenario.sharding.names_ranks for location in locations)
+    key = f"key: {_KEYS[unknown]}{_KEY}{_KEY_OF_LAYOUT * is_open}"
     distinct = list(dict.fromkeys(all_notes))
     return [*page, screen.under_table(key, short_notes, distinct, next_command)]
 
