@@ -4,7 +4,7 @@ import json
 from operator import mul
 
 import fastcalc as fc
-from fastcalc.commands.people import People, settled
+from fastcalc.commands.people import People, solve_closed_loop
 from tests.helpers import every
 from tests.helpers import run_once as run
 
@@ -56,7 +56,7 @@ def test_owned_chips_carry_people_who_think():
 def test_a_plan_that_does_not_settle_is_the_cautious_one():
     """Each plan is faster than the one before, and 100 people who think for 10 s make 10 a second."""
     people, times = People(100, 1.0, 10.0, 1.0, 1.0), iter(range(10, 0, -1))
-    assert settled(people, lambda rate: rate, lambda _: next(times)) == 10.0
+    assert solve_closed_loop(people, lambda rate: rate, lambda _: next(times)) == 10.0
 
 
 @every(

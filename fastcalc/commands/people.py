@@ -2,19 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.errors import InputError
+from fastcalc.formulas.solving import Planned, solve_fixed_point
 from fastcalc.formulas.users import requests_of_active, requests_of_thinkers
 from fastcalc.mentions import option
 from fastcalc.requests import readers
 from fastcalc.requests.search import Askers
 
-_ROUNDS = 5  # searches until the time of a request is that of the plan; two are the rule
 _AS_LONG = 1.0 - 1e-9
-
-Planned = TypeVar("Planned")
 
 
 @dataclass(frozen=True)
@@ -90,29 +87,22 @@ def _seconds(think: str) -> float:
     return readers.quantity(think, option("think"), "time", LIMITS["duration"], "30s")
 
 
-def settled(
+def solve_closed_loop(
     people: People,
     plan_at: Callable[[float], Planned],
     request_seconds: Callable[[Planned], float | None],
 ) -> Planned:
-    """Return a plan for the requests that people make of it, who think after each answer.
+    """Plan for the request rate of users who think after each answer.
 
-    It is planned for no fewer than they make: a plan whose requests take longer than was taken
-    gets fewer. Where none settles, it is the one for answers that take no time.
+    A plan on which requests take longer than assumed gets fewer requests, so the rate is never
+    below what the users make. Without a fixed point it is the plan for answers that take no time.
 
     plan_at : plans for a rate [1/s]
     request_seconds : time of a request on a plan; None where there is none [s]
     """
     cautious = plan_at(people.rate(0.0))
-    seconds = request_seconds(cautious)
     if people.think is None:
         return cautious
-    for _ in range(_ROUNDS):
-        if seconds is None:
-            break
-        planned = plan_at(people.rate(seconds))
-        longer = request_seconds(planned)
-        if longer is not None and longer >= seconds * _AS_LONG:
-            return planned
-        seconds = longer
-    return cautious
+    return solve_fixed_point(
+        lambda seconds: plan_at(people.rate(seconds)), request_seconds, cautious, near=_AS_LONG
+    )

@@ -13,7 +13,7 @@ from fastcalc.catalogue.selection import selected
 from fastcalc.commands import loading, next_commands
 from fastcalc.commands.answer import CommandAnswer, later
 from fastcalc.commands.like import like
-from fastcalc.commands.people import people_of, settled
+from fastcalc.commands.people import people_of, solve_closed_loop
 from fastcalc.core.chip.formats_run import four_bits
 from fastcalc.core.load import ROOM_FOR_CHANCE
 from fastcalc.core.scenario import Scenario, check_context
@@ -62,7 +62,9 @@ def run(request: FindPlans) -> CommandAnswer:
         at_rate = replace(service, rate=rate)
         return decide_surely(grids, at_rate, shown=request.top, taking=taking)
 
-    decision = settled(people, decide_at, _first_seconds) if people else decide_at(service.rate)
+    decision = (
+        solve_closed_loop(people, decide_at, _first_seconds) if people else decide_at(service.rate)
+    )
     service, typed = decision.service, typed_of(request)
     verdict = Verdict(
         decision, () if taking else grids, as_text(request.model), request.sensitivity

@@ -9,7 +9,7 @@ from pathlib import Path
 from fastcalc.catalogue.schema import Model
 from fastcalc.commands import loading
 from fastcalc.commands.answer import CommandAnswer, no_answer
-from fastcalc.commands.people import people_of, settled
+from fastcalc.commands.people import people_of, solve_closed_loop
 from fastcalc.commands.plan import is_of_fleet, scenarios_of, service_of, typed_of
 from fastcalc.commands.plan_fleet import chip_prices, owned_as_typed, owned_counts, refuse_people
 from fastcalc.core.pricing import Pricing
@@ -17,6 +17,7 @@ from fastcalc.core.request_class import RequestClass
 from fastcalc.core.reuse import Reuse
 from fastcalc.core.scenario import Scenario, check_context
 from fastcalc.errors import InputError
+from fastcalc.formulas.solving import solve_fixed_point
 from fastcalc.importers.workloads import AskedTraffic, read_workload
 from fastcalc.mentions import option
 from fastcalc.report import plan_classes as class_report
@@ -44,7 +45,7 @@ def run(request: FindPlans) -> CommandAnswer:
         deployments = _Deployments(replace(request, price=price), service, notes, traffic)
         if people is not None:
             refuse_people(request)
-            sharing = settled(
+            sharing = solve_closed_loop(
                 people, lambda rate: deployments.search.carried(service, rate), _request_seconds
             )
             return ClassFleet(service, (), (ClassShare(sharing),))
@@ -75,32 +76,25 @@ def run(request: FindPlans) -> CommandAnswer:
     )
 
 
-_ROUNDS = 6
-"""Hit rates that are tried at most: each is what the plan for the one before finds. [1]"""
-
-
 def _with_caches(
     recorded: AskedTraffic, carried_by: Callable[[AskedTraffic], ClassFleet]
 ) -> tuple[AskedTraffic, ClassFleet]:
-    """Return the traffic with what the caches of its plan find, and that plan.
+    """Traffic with the prefix hit rate that the caches of its plan reach, and that plan.
 
     A plan for a hit rate leaves memory that finds some share of the trace. From what a plan
     without hits leaves it goes down, until a plan finds no less than it was made for.
     """
-    fleet = carried_by(recorded)
-    if not isinstance(recorded.reuse, Reuse):
-        return recorded, fleet
-    share = _found_by(fleet, recorded)
-    for _ in range(_ROUNDS):
-        if not share:
-            break
+
+    def planned_for(share: float) -> tuple[AskedTraffic, ClassFleet]:
         traffic = recorded.with_found(share)
-        planned = carried_by(traffic)
-        hits = _found_by(planned, recorded)
-        if hits >= share:
-            return traffic, planned
-        share = hits
-    return recorded, fleet
+        return traffic, carried_by(traffic)
+
+    without_hits = recorded, carried_by(recorded)
+    if not isinstance(recorded.reuse, Reuse):
+        return without_hits
+    return solve_fixed_point(
+        planned_for, lambda planned: _found_by(planned[1], recorded), without_hits
+    )
 
 
 def _found_by(fleet: ClassFleet, traffic: AskedTraffic) -> float:

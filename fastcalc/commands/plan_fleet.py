@@ -6,7 +6,7 @@ from functools import cache, partial
 from fastcalc.catalogue.selection import selected
 from fastcalc.commands import loading, plan
 from fastcalc.commands.answer import CommandAnswer, no_answer
-from fastcalc.commands.people import people_of, settled
+from fastcalc.commands.people import people_of, solve_closed_loop
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.report import commands, plan_columns, plan_fleet, plan_table
@@ -36,7 +36,9 @@ def run(request: FindPlans) -> CommandAnswer:
     def fleet_at(rate: float | None) -> FleetPlan:
         return fleet_plan(owned, rented, replace(service, rate=rate), shown=request.top)
 
-    fleet = settled(people, fleet_at, _request_seconds) if people else fleet_at(service.rate)
+    fleet = (
+        solve_closed_loop(people, fleet_at, _request_seconds) if people else fleet_at(service.rate)
+    )
     typed, phrase = plan.typed_of(request), plan.phrase(request, fleet.service)
     if not fleet.is_enough:
         return _refused(request, fleet, rented(), typed, notes)

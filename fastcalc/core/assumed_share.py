@@ -6,6 +6,7 @@ from typing import NamedTuple
 from fastcalc.catalogue.schema import Parameters
 from fastcalc.catalogue.schema.quantities import Quantity
 from fastcalc.core.scenario import Location, locate
+from fastcalc.formulas.solving import bisect_integers
 
 ASSUMED = "assumption"
 """Source of a number that nobody publishes, in files of engines."""
@@ -55,12 +56,7 @@ def _turn(location: Location, same: int, other: int) -> OtherCount | None:
     chips = _chips_at(location, same)
     if _chips_at(location, other) == chips:
         return None
-    while abs(other - same) > 1:
-        middle = (same + other) // 2
-        if _chips_at(location, middle) == chips:
-            same = middle
-        else:
-            other = middle
+    _, other = bisect_integers(lambda percent: _chips_at(location, percent) == chips, same, other)
     return OtherCount(_chips_at(location, other), other / 100)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from fastcalc.core.placement.placement import AnyPlacement, Placement
 from fastcalc.core.step.schedule import Schedule, fits_near
 from fastcalc.core.traffic import Traffic
+from fastcalc.formulas.solving import largest_reaching
 from fastcalc.formulas.types import ArrayLike, Floats
 
 Batches: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
@@ -16,9 +17,6 @@ Batches: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
 ROUNDING = 1e-12
 """A speed that is met but for this share is met."""
-
-_TRIED, _PARTS = 2048, 16
-"""Batches tried at once, as so many take little longer than one; parts that a gap is cut into."""
 
 Speeds: TypeAlias = Callable[[Floats], Floats]
 """The tokens a second of each user at some batches."""
@@ -57,29 +55,6 @@ def _floats(batch: ArrayLike) -> Floats:
 
 def _speeds(seconds: ArrayLike, traffic: Traffic) -> Floats:
     return np.asarray(traffic.speculation.tokens_per_pass / seconds, dtype=np.float64)
-
-
-def largest_reaching(speeds_at: Speeds, goals: Floats, low: ArrayLike, high: ArrayLike) -> Batches:
-    """Return the largest batch that reaches each of some speeds; 0 for none. [1]
-
-    A larger batch is never faster on the same chips.
-
-    speeds_at : speeds at batches, with an axis before the shape that all others broadcast to
-    goals : tokens a second that every user is to get [1/s]
-    low, high : batches that reach them, or 0, and larger ones that do not [1]
-    """
-    reached, missed, _ = np.broadcast_arrays(low, high, goals)
-    while (gap := missed - reached).max() > 1:
-        parts = min(_PARTS, int(gap.max()), max(_TRIED // gap.size, 2))
-        shares = np.arange(1, parts).reshape(-1, *(1,) * gap.ndim)
-        batches = reached + gap * shares // parts
-        is_fast = (speeds_at(np.maximum(batches, 1.0)) >= goals) | (batches == reached)
-        reaching = np.logical_and.accumulate(is_fast).sum(axis=0)[np.newaxis]
-        ends = np.concatenate([reached[np.newaxis], batches, missed[np.newaxis]])
-        reached, missed = (
-            np.take_along_axis(ends, reaching + offset, axis=0)[0] for offset in (0, 1)
-        )
-    return reached.astype(np.int64)
 
 
 def largest_batches(placement: Placement, traffic: Traffic, speed: ArrayLike) -> Batches:

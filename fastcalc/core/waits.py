@@ -7,12 +7,11 @@ from functools import cached_property
 import numpy as np
 
 from fastcalc.formulas.load import gamma_share, prompt_wait
+from fastcalc.formulas.solving import bisect
 from fastcalc.formulas.types import Floats, floats
 
 _POINTS = 4096  # of a time axis
 _MEANS = 40.0  # of waits that it holds
-_HALVINGS = 60
-_ROUNDS = 20
 _BUSIEST = 0.95
 
 
@@ -84,15 +83,12 @@ class Waits:
     def quantile(self, part: float, shares: Floats, offsets: Floats) -> float:
         """Return the time that a part of requests does not exceed, with times of their own. [s]"""
 
-        def share(value: float) -> float:
+        def share(value: Floats) -> float:
             waited = np.interp(value - offsets, self._times, self._up_to, left=0.0, right=1.0)
             return float(shares @ waited)
 
-        low, high = 0.0, float(offsets.max()) + _POINTS * self.spacing
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2.0
-            low, high = (middle, high) if share(middle) < part else (low, middle)
-        return high
+        longest = float(offsets.max()) + _POINTS * self.spacing
+        return float(bisect(lambda value: share(value) < part, 0.0, longest)[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,14 +147,12 @@ class _ShortPrompts:
     def of(cls, rate: float, alone: float, added: float, step: float) -> "_ShortPrompts":
         if not rate:
             return cls(step, step, 0.0, 0.0, 0.0)
-        mixed = alone
-        for _ in range(_ROUNDS):
-            mixed = alone + min(rate * added, _BUSIEST) * mixed * 0.5
+        fed_back = min(rate * added, _BUSIEST)
+        mixed = alone / (1.0 - fed_back / 2.0)
         after_step, after_mixed = -np.expm1(-rate * step), -np.expm1(-rate * mixed)
         passes = float(after_step / (1.0 - after_mixed + after_step))
         mean = passes * mixed + (1.0 - passes) * step
         met = (passes * mixed**2 + (1.0 - passes) * step**2) / mean
-        fed_back = min(rate * added, _BUSIEST)
         between = passes * (1.0 - passes) * (mixed - step) ** 2
         varied = added**2 * rate * mean / (1.0 - fed_back**2) + between
         variance = added**2 * rate * met + fed_back**2 * varied
@@ -209,11 +203,10 @@ def mixture_quantiles(
     top = float(np.max(means + 50.0 * np.sqrt(variances)))
 
     def quantile(part: float) -> float:
-        low, high = 0.0, top
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2.0
-            below = gamma_share(value=middle, mean=means, variance=variances)
-            low, high = (middle, high) if float(shares @ below) < part else (low, middle)
-        return high
+        def is_below(value: Floats) -> bool:
+            below = gamma_share(value=value, mean=means, variance=variances)
+            return float(shares @ below) < part
+
+        return float(bisect(is_below, 0.0, top)[1])
 
     return tuple(quantile(part) for part in parts)

@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 
 from fastcalc.formulas.money import HOURS_PER_MONTH
+from fastcalc.formulas.solving import bisect
 from fastcalc.formulas.types import Array, ArrayLike, Floats, Ints, floats
 
 _STRETCH = 2**18
@@ -141,13 +142,12 @@ def characteristic_time(*, rates: Floats, sizes: Floats, passing: float, capacit
     ...     capacity=5.0)), 6)
     6.931472
     """
-    low, high = -700.0, 700.0
-    for _ in range(64):  # halved until nothing is left between
-        middle = (low + high) / 2.0
-        time = np.exp(middle)
-        filled = sizes @ -np.expm1(-rates * time) + passing * time
-        low, high = (middle, high) if filled < capacity else (low, middle)
-    return floats(float(np.exp(low)))
+
+    def has_room(exponent: ArrayLike) -> bool:
+        time = np.exp(exponent)
+        return bool(sizes @ -np.expm1(-rates * time) + passing * time < capacity)
+
+    return floats(float(np.exp(bisect(has_room, -700.0, 700.0, halvings=64)[0])))
 
 
 def tier_break_even(*, usd_per_hour: ArrayLike, gain: ArrayLike, size: ArrayLike) -> Array:

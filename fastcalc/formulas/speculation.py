@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from fastcalc.formulas.types import Array, ArrayLike, floats
-
-_HALVINGS = 60  # of an interval of length 1, down to what a float can tell apart
+from fastcalc.formulas.solving import bisect
+from fastcalc.formulas.types import Array, ArrayLike, Bools, floats
 
 
 def tokens_per_pass(*, acceptance: ArrayLike, drafted: ArrayLike) -> Array:
@@ -42,13 +41,14 @@ def acceptance_needed(*, yielded: ArrayLike, drafted: ArrayLike) -> Array:
     [0.5, nan]
     """
     tokens, ends = np.broadcast_arrays(floats(yielded), floats(drafted) + 1.0)
-    low, high = np.zeros(tokens.shape), np.ones(tokens.shape)
-    for _ in range(_HALVINGS):
-        rejected = (low + high) / 2.0
+
+    def is_kept(rejected: Array) -> Bools:
         # All rejected is the limit that one token halves towards: minus infinity, and one token.
         with np.errstate(divide="ignore"):
             yields = -np.expm1(ends * np.log1p(-rejected)) / rejected
-        low, high = np.where(yields < tokens, (low, rejected), (rejected, high))
+        return np.asarray(yields >= tokens)
+
+    low, _ = bisect(is_kept, np.zeros(tokens.shape), np.ones(tokens.shape))
     accepted = np.where(tokens <= 1.0, 0.0, 1.0 - low)
     return np.where(tokens <= ends, accepted, np.nan)
 

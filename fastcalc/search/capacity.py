@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
 
 import numpy as np
@@ -12,6 +12,7 @@ from fastcalc.core.chosen_layouts import layout_of, open_layouts
 from fastcalc.core.placement.layout import Layout, Layouts
 from fastcalc.core.placement.placement import Placements, Site
 from fastcalc.core.scenario import Location, Scenario, site_of
+from fastcalc.formulas.solving import largest_reaching
 from fastcalc.formulas.types import Array, Floats, floats
 
 Unknown = Literal["context", "users"]
@@ -81,18 +82,13 @@ class Capacity:
     def context(self, users: Array, reserves: float) -> Floats:
         """Return the longest sequences that so many users may have, 0 where none. [1]
 
-        The more tokens a sequence has the fewer fit, so that halving finds the last that do.
+        The more tokens a sequence has the fewer fit.
 
         users : of the whole deployment [1]
         reserves : the engine's reserve by what is expected of it [1]
         """
-        sequences = floats(users)
-        low, high = np.zeros(sequences.shape), np.full(sequences.shape, self.longest + 1.0)
-        while (high - low > 1.0).any():
-            middle = np.floor((low + high) / 2.0)
-            holds = self.users(middle, reserves) >= sequences
-            low, high = np.where(holds, middle, low), np.where(holds, high, middle)
-        return low
+        users_at = partial(self.users, reserves=reserves)
+        return floats(largest_reaching(users_at, floats(users), 0, int(self.longest) + 1))
 
     def solved(self, unknown: Unknown) -> tuple[int, int]:
         """Return what is held for certain, and if the engine keeps as little as it may. [1]

@@ -9,7 +9,8 @@ from fastcalc.core.placement.placement import Placement
 from fastcalc.core.scenario import Outcome
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic import Traffic
-from fastcalc.formulas.types import ArrayLike, Floats
+from fastcalc.formulas.solving import first_changed
+from fastcalc.formulas.types import ArrayLike, Bools, Floats
 
 _TRIED = 512  # lengths tried at once
 
@@ -31,17 +32,14 @@ def prefix_cache(outcome: Outcome) -> PrefixCache:
     """Return what the cached part of a prompt costs, loaded from its memory and computed."""
     traffic, placement = outcome.scenario.traffic, outcome.placement
     loading, computing = (float(seconds[0]) for seconds in _costs(placement, traffic, 1.0))
-    low, high = 2, outcome.scenario.model.max_context or 2**20
-    while high - low > 1:
-        lengths = np.unique(np.round(np.geomspace(low, high, _TRIED)))
+
+    def wins(lengths: Floats) -> Bools:
         load, compute = _costs(placement, traffic, lengths / traffic.prompt)
-        wins = load < compute
-        if not wins.any():
-            return PrefixCache(loading, computing, None)
-        first = int(wins.argmax())
-        high = int(lengths[first])
-        low = int(lengths[first - 1]) if first else high
-    return PrefixCache(loading, computing, high)
+        return load < compute
+
+    longest = outcome.scenario.model.max_context or 2**20
+    ends = first_changed(wins, 2, longest, points=_TRIED, spaced=np.geomspace)
+    return PrefixCache(loading, computing, int(ends[1]) if ends else None)
 
 
 def _costs(placement: Placement, traffic: Traffic, scale: ArrayLike) -> tuple[Floats, Floats]:

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache, partial
 from itertools import pairwise, product
 from typing import Any, Literal
 
 import numpy as np
 
 from fastcalc.catalogue.schema.claims import Input
+from fastcalc.formulas.solving import bisect, bisect_integers
+from fastcalc.formulas.types import ArrayLike
 
 Outcome = Literal["holds", "varies", "fails"]
 """Whether all numbers are as expected, some, or none."""
@@ -93,18 +96,19 @@ def _flips(
     space = np.geomspace if low > 0.0 and high / low >= _WIDE else np.linspace
     values = space(low, high, _LOOKS)
     values = np.unique(np.round(values)) if is_count else values
-    looks = [(at, answer({name: at})) for at in values.tolist()]
-    for (left, before), (right, after) in pairwise(looks):
-        narrow = 1.0 if is_count else (right - left) * 2.0**-_HALVINGS
-        while before != after:
-            above, met = right, after
-            while above - left > narrow:
-                middle = (left + above) / 2.0
-                middle = float(int(middle)) if is_count else middle
-                at_middle = answer({name: middle})
-                if at_middle == before:
-                    left = middle
-                else:
-                    above, met = middle, at_middle
-            yield above, before, met
-            left, before = above, met
+
+    @cache
+    def answer_at(value: float) -> Outcome:
+        return answer({name: value})
+
+    def is_as(before: Outcome, value: ArrayLike) -> bool:
+        return answer_at(float(value)) == before
+
+    for left, right in pairwise(values.tolist()):
+        while (before := answer_at(left)) != answer_at(right):
+            same = partial(is_as, before)
+            if is_count:
+                left = float(bisect_integers(same, int(left), int(right))[1])
+            else:
+                left = float(bisect(same, left, right, halvings=_HALVINGS)[1])
+            yield left, before, answer_at(left)

@@ -22,14 +22,15 @@ from fastcalc.core.model.workload import Workload, workload
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.legal import EXPERT_TENSOR_CHIPS
 from fastcalc.core.placement.placement import Placement
-from fastcalc.core.smaller_batch import Batches, cost_multiples, largest_reaching
+from fastcalc.core.smaller_batch import Batches, cost_multiples
 from fastcalc.core.step.pass_work import AttentionWork, PassInput, PassWork, count_pass
 from fastcalc.core.step.textbook import TextbookStep, sending_seconds, textbook_step
 from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.evidence.claims.finding import Finding, FindingRows, finding
 from fastcalc.formulas.memory import largest_batch
-from fastcalc.formulas.types import Array, ArrayLike, Floats
+from fastcalc.formulas.solving import first_changed, largest_reaching
+from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats
 
 PRICE = 6.0
 """What fast mode costs over standard, in all articles."""
@@ -238,16 +239,14 @@ def cost_table(
 
 def _floor_for(case: Case, software: EngineParameters, slow: float, fast: float) -> float:
     """Return the floor from which a token costs `PRICE` times as much; nan where any does. [s]"""
-    low, high = 0.0, 1.0 / fast / case.work.layers
-    for _ in range(2):
-        floors = np.linspace(low, high, _FLOORS + 1)
+
+    def is_as_expensive(floors: Floats) -> Bools:
         with_floors = replace(software, decode_layer_floor=floors)
-        multiples = case.batches(with_floors, slow, fast)[2]
-        first = int(np.argmax(multiples >= PRICE))  # at the last, the fast speed is out of reach
-        if first == 0:
-            return float("nan")
-        low, high = floors[first - 1 : first + 1]
-    return float(high)
+        return np.asarray(case.batches(with_floors, slow, fast)[2] >= PRICE)
+
+    beyond = 1.0 / fast / case.work.layers  # where the fast speed is out of reach
+    ends = first_changed(is_as_expensive, 0.0, beyond, points=_FLOORS + 1, rounds=2)
+    return ends[1] if ends and ends[1] else float("nan")
 
 
 def saving_by_flops(

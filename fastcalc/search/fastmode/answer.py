@@ -9,8 +9,9 @@ import numpy as np
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chosen_layouts import layouts_on_offer
 from fastcalc.core.scenario import Outcome, Scenario, locate, solve
-from fastcalc.core.smaller_batch import ROUNDING, largest_reaching, speeds
+from fastcalc.core.smaller_batch import ROUNDING, speeds
 from fastcalc.errors import InputError
+from fastcalc.formulas.solving import largest_reaching
 from fastcalc.formulas.types import Floats
 from fastcalc.mentions import option
 from fastcalc.search import Space

@@ -14,9 +14,10 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.machine import parameters_on
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.scenario import Scenario, engine_for
-from fastcalc.core.smaller_batch import Batches, largest_reaching, speeds
+from fastcalc.core.smaller_batch import Batches, speeds
 from fastcalc.core.step.schedule import Schedule
-from fastcalc.formulas.types import Floats
+from fastcalc.formulas.solving import first_changed, largest_reaching
+from fastcalc.formulas.types import Bools, Floats
 from fastcalc.search import Space
 from fastcalc.search.fastmode.start import readable
 
@@ -67,15 +68,17 @@ class Curve:
 
     def _turn(self, missed: int, paid: int, cost: float) -> int:
         """Return the first start on the way from one that costs more to one that does not."""
-        while abs(paid - missed) > 1:
-            starts = np.unique(np.linspace(missed, paid, _TRIED).round()).astype(np.int64)
-            between = curve(self.space.scenario, self.chips, starts, self.speedup)
+        way = 1 if paid > missed else -1
+
+        def is_paid(starts: Floats) -> Bools:
+            rising = starts[::way].astype(np.int64)
+            between = curve(self.space.scenario, self.chips, rising, self.speedup)
             assert between is not None, "the chips hold what is between"
-            way = 1 if paid > missed else -1
-            starts, is_paid = starts[::way], (between.multiple <= cost)[::way]
-            first = int(np.argmax(is_paid))
-            missed, paid = int(starts[first - 1]), int(starts[first])
-        return paid
+            return np.asarray((between.multiple <= cost)[::way])
+
+        ends = first_changed(is_paid, missed, paid, points=_TRIED)
+        assert ends is not None, "the second end costs no more"
+        return int(ends[1])
 
 
 def curve(scenario: Scenario, chips: int, starts: Batches, speedup: float) -> Curve | None:

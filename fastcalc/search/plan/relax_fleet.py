@@ -3,6 +3,7 @@
 from dataclasses import replace
 from math import inf, sqrt
 
+from fastcalc.formulas.solving import bisect_integers
 from fastcalc.search.plan.decision import Decision
 from fastcalc.search.plan.fleet_plan import (
     FleetPlan,
@@ -73,10 +74,8 @@ def fewest_owned(fleet: FleetPlan, rented: Grids) -> dict[str, int]:
         low, high, unit = 0, 1, kind.unit(fleet.service)
         while not is_enough(high) and high * unit < kind.chips * _MOST_TIMES:
             low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if is_enough(middle) else (middle, high)
         if is_enough(high):
+            high, _ = bisect_integers(is_enough, high, low)
             fewest[kind.hardware.id] = kind.chips + high * unit
     return fewest
 

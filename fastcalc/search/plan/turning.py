@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
+from fastcalc.formulas.solving import bisect, geometric_mean
 from fastcalc.search.plan.break_even import break_even_price, share_of_cost
 from fastcalc.search.plan.candidates import candidates
 from fastcalc.search.plan.cheapest_plans import decide
@@ -116,18 +118,18 @@ def _nearest(
     leader: Callable[[float], str], first: str, factors: Sequence[float]
 ) -> tuple[float, str] | None:
     """Return the factor from which another leads than the first, and which; None if none does."""
-    before = 1.0
+    before, leading = 1.0, cache(leader)
     for after in factors:
-        leads = leader(after)
-        if leads != first:
-            for _ in range(_HALVINGS):
-                middle = (before * after) ** 0.5
-                between = leader(middle)
-                if between == first:
-                    before = middle
-                else:
-                    after, leads = middle, between
-            return (after, leads) if leads else None
+        if leading(after) != first:
+            _, turn = bisect(
+                lambda factor: leading(float(factor)) == first,
+                before,
+                after,
+                halvings=_HALVINGS,
+                middle=geometric_mean,
+            )
+            leads = leading(float(turn))
+            return (float(turn), leads) if leads else None
         before = after
     return None
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from fastcalc.core.ratios import Ranged, cost_range, independent_ratio, is_level
+from fastcalc.formulas.solving import first_changed
 from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints, floats
 from fastcalc.services.decide.agent_run import (
     Prospect,
@@ -303,13 +304,14 @@ class Choice:
         same, changed : a value of the parameter where it does, and one where it does not
         """
         is_count = PARAMETERS[name.rpartition(".")[2]].is_count
-        for _ in range(_REFINEMENTS):
-            values = np.linspace(same, changed, _PARTS + 1)
-            values = np.round(values) if is_count else values
+
+        def has_changed(values: Floats) -> Bools:
             winners = self._along(name, values)
-            first = int(np.argmax(winners != winners[0]))
-            same, changed = float(values[first - 1]), float(values[first])
-        return same, changed
+            return np.asarray(winners != winners[0])
+
+        rounds = None if is_count else _REFINEMENTS
+        ends = first_changed(has_changed, same, changed, points=_PARTS + 1, rounds=rounds)
+        return ends or (same, changed)
 
 
 def _is_least(values: Floats) -> Bools:

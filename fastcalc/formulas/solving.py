@@ -1,0 +1,148 @@
+"""Search for numbers: bisection, sections of a grid, and fixed points of plans."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats, floats, where
+
+Planned = TypeVar("Planned")
+
+_HALVINGS = 60  # down to what floats of one scale can tell apart
+_ROUNDS = 6  # of a fixed point; two are the rule
+_TRIED, _PARTS = 2048, 16
+"""Values tried at once, as so many take little longer than one; parts that a gap is cut into."""
+
+
+def mean(first: ArrayLike, second: ArrayLike) -> Array:
+    """Arithmetic mean of two numbers."""
+    return (floats(first) + second) / 2.0
+
+
+def geometric_mean(first: ArrayLike, second: ArrayLike) -> Array:
+    """Geometric mean of two positive numbers."""
+    return (floats(first) * second) ** 0.5
+
+
+def bisect(
+    holds: Callable[[Array], ArrayLike | Bools],
+    yes: ArrayLike,
+    no: ArrayLike,
+    *,
+    halvings: int = _HALVINGS,
+    middle: Callable[[ArrayLike, ArrayLike], Array] = mean,
+) -> tuple[Array, Array]:
+    """Narrow an interval between numbers, or arrays, around the point where a condition changes.
+
+    yes, no : ends at which the condition holds and does not hold
+
+    >>> [round(float(end), 9) for end in bisect(lambda x: x * x < 2.0, 0.0, 2.0)]
+    [1.414213562, 1.414213562]
+    """
+    low, high = floats(yes), floats(no)
+    for _ in range(halvings):
+        between = middle(low, high)
+        is_met = holds(between)
+        low, high = where(is_met, between, low), where(is_met, high, between)
+    return low, high
+
+
+def bisect_integers(holds: Callable[[int], bool], yes: int, no: int) -> tuple[int, int]:
+    """Neighbouring integers of which the first meets a condition and the second does not.
+
+    >>> bisect_integers(lambda count: count * count < 50, 0, 100)
+    (7, 8)
+    """
+    while abs(no - yes) > 1:
+        middle = (yes + no) // 2
+        yes, no = (middle, no) if holds(middle) else (yes, middle)
+    return yes, no
+
+
+def first_changed(
+    has_changed: Callable[[Floats], Bools],
+    same: float,
+    changed: float,
+    *,
+    points: int,
+    rounds: int | None = None,
+    spaced: Callable[[float, float, int], Floats] = np.linspace,
+) -> tuple[float, float] | None:
+    """Last value before a condition holds and the first at which it does, many tried at once.
+
+    Both are the first end if it holds there already; None if it holds nowhere.
+
+    points, rounds : values tried in a round; rounds, or None for integers told apart to the last
+    spaced : values between two ends
+
+    >>> first_changed(lambda values: values > 34.5, 1.0, 1000.0, points=8)
+    (34.0, 35.0)
+    """
+    while rounds is None or rounds > 0:
+        values = spaced(same, changed, points)
+        values = np.round(values) if rounds is None else values
+        is_changed = has_changed(values)
+        if not is_changed.any():
+            return None
+        first = int(np.argmax(is_changed))
+        same, changed = float(values[max(first - 1, 0)]), float(values[first])
+        if rounds is None and abs(changed - same) <= 1.0:
+            break
+        rounds = None if rounds is None else rounds - 1
+    return same, changed
+
+
+def largest_reaching(
+    values_at: Callable[[Floats], Floats], goals: Floats, low: ArrayLike, high: ArrayLike
+) -> npt.NDArray[np.int64]:
+    """Largest integers at which values that never rise still reach goals; 0 for none. [1]
+
+    values_at : values at integers of 1 or more, with an axis before the shape that all others
+        broadcast to
+    low, high : integers that reach the goals, or 0, and larger ones that do not [1]
+
+    >>> largest_reaching(lambda batch: 100.0 / batch, np.array([9.0, 50.0, 200.0]), 0, 99).tolist()
+    [11, 2, 0]
+    """
+    reached, missed, _ = np.broadcast_arrays(low, high, goals)
+    while (gap := missed - reached).max() > 1:
+        parts = min(_PARTS, int(gap.max()), max(_TRIED // gap.size, 2))
+        shares = np.arange(1, parts).reshape(-1, *(1,) * gap.ndim)
+        tried = reached + gap * shares // parts
+        is_met = (values_at(np.maximum(tried, 1.0)) >= goals) | (tried == reached)
+        reaching = np.logical_and.accumulate(is_met).sum(axis=0)[np.newaxis]
+        ends = np.concatenate([reached[np.newaxis], tried, missed[np.newaxis]])
+        reached, missed = (
+            np.take_along_axis(ends, reaching + offset, axis=0)[0] for offset in (0, 1)
+        )
+    return reached.astype(np.int64)
+
+
+def solve_fixed_point(
+    planned_for: Callable[[float], Planned],
+    effect_of: Callable[[Planned], float | None],
+    cautious: Planned,
+    *,
+    near: float = 1.0,
+) -> Planned:
+    """A plan whose own effect is at least what it was planned for, starting from a cautious plan.
+
+    Each round plans for the effect of the plan before. The cautious plan itself where it has no
+    effect or none is settled on.
+
+    near : share of an effect at which it counts as reached [1]
+
+    >>> solve_fixed_point(lambda effect: effect / 2.0 + 1.0, lambda plan: plan, 0.5)
+    1.25
+    """
+    effect = effect_of(cautious)
+    for _ in range(_ROUNDS):
+        if not effect:
+            break
+        planned, assumed = planned_for(effect), effect
+        effect = effect_of(planned)
+        if effect is not None and effect >= assumed * near:
+            return planned
+    return cautious

@@ -1,0 +1,55 @@
+"""Searches for numbers: against square roots, geometric series and trying every value."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fastcalc.formulas.solving import (
+    bisect,
+    bisect_integers,
+    first_changed,
+    geometric_mean,
+    largest_reaching,
+    solve_fixed_point,
+)
+
+
+def test_bisection_of_an_array_finds_each_root():
+    goals = np.array([2.0, 3.0, 49.0])
+    low, high = bisect(lambda x: x * x < goals, np.zeros(3), np.full(3, 64.0))
+    np.testing.assert_allclose(low, np.sqrt(goals), rtol=1e-14)
+    np.testing.assert_allclose(high, np.sqrt(goals), rtol=1e-14)
+
+
+def test_bisection_in_equal_ratios_halves_the_logarithm():
+    """From 1 to 16, three halvings around 3: 4, 2, 2.83 in turn."""
+    low, high = bisect(lambda x: x < 3.0, 1.0, 16.0, halvings=3, middle=geometric_mean)
+    np.testing.assert_allclose([low, high], [8.0**0.5, 4.0], rtol=1e-14)
+
+
+@given(st.integers(1, 10**6), st.integers(2, 700))
+def test_integers_downwards_and_at_many_values_at_once_agree(turn, points):
+    """The last below a value and the first from it, whichever end is the larger."""
+    assert bisect_integers(lambda count: count < turn, 0, 10**6) == (turn - 1, turn)
+    assert bisect_integers(lambda count: count >= turn, 10**6, 0) == (turn, turn - 1)
+    ends = first_changed(lambda values: values >= turn, 0.0, 1e6, points=points + 1)
+    assert ends == (turn - 1, turn)
+    ends = first_changed(lambda values: values < turn, 1e6, 0.0, points=points + 1)
+    assert ends == (turn, turn - 1)
+
+
+def test_a_condition_that_holds_nowhere_or_at_once_changes_nowhere():
+    assert first_changed(lambda values: values > 9.0, 1.0, 9.0, points=5) is None
+    assert first_changed(lambda values: values > 0.0, 1.0, 9.0, points=5) == (1.0, 1.0)
+
+
+@given(st.lists(st.floats(0.5, 3000.0), min_size=1, max_size=5))
+def test_the_largest_integer_that_reaches_a_goal_is_that_of_trying_all(goals):
+    found = largest_reaching(lambda count: 1000.0 / count, np.array(goals), 0, 4000)
+    tried = 1000.0 / np.arange(1, 4000)
+    assert found.tolist() == [int(np.sum(tried >= goal)) for goal in goals]
+
+
+def test_a_plan_without_effect_is_kept():
+    assert solve_fixed_point(lambda _: "other", lambda _: 0.0, "cautious") == "cautious"
+    assert solve_fixed_point(lambda _: "other", lambda _: None, "cautious") == "cautious"
