@@ -11,19 +11,20 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fastcalc.catalogue.kinds import Kind
-from fastcalc.catalogue.schema import Engine, Hardware
+from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
 from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.chip.host import memory_choice
 from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.core.scenario import Scenario, Sharding, locate, solve
+from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
 from tests import strategies
 from tests.helpers import outcome
 from tests.test_properties import traffics
 
 TINY = 1e-9
-# But for the low end: of a part that the speed does not rest on it says how little is known.
-MORE = ("speed", "high", "bound", "bound_memory", "bound_compute", "served", "total")
+MORE = ("speed", "low", "high", "bound", "bound_memory", "bound_compute", "served", "total")
 LESS = ("tpot", "ttft", "request")
 Path = tuple[str | int, ...]
 
@@ -245,3 +246,77 @@ def test_the_bound_fills_the_tier_first_that_is_read_through_soonest():
         found.append(light.work.memory_time[0])
         assert light.work.memory_time[0] == pytest.approx((light.work.bytes[0] - 2e9) / 10e12)
     assert found[0] == found[1]
+
+
+@st.composite
+def catalogue_scenarios(draw: st.DrawFn, *, with_host: bool = False) -> Scenario:
+    """A stated deployment of the catalogue under the engine of its class, maybe with a host."""
+    chip = draw(st.sampled_from([chip for chip in shipped("hardware") if chip.kind != "host"]))
+    assume(not with_host or chip.execution == "sequential")
+    ranks = (1,) if chip.execution == "spatial" else (1, 2, 4, 8)
+    host = draw(st.sampled_from(HOSTS)) if with_host else None
+    scenario = Scenario(
+        hardware=chip,
+        model=draw(st.sampled_from(shipped("models"))),
+        engine=Catalogue().engine(engine_of_class(chip)[0]),
+        batches=(draw(st.sampled_from([1, 2, 8, 32, 200])),),
+        traffic=draw(st.sampled_from([Traffic(1000, 1000, 1500), Traffic(8000, 500, 8250)])),
+        weights=draw(st.sampled_from([None, "bf16", "fp8", "q4_k_m", "int4"])),
+        memory=replace(memory_choice(Catalogue(), host), place_for="decode"),
+        sharding=Sharding(tp=draw(st.sampled_from(ranks)), pp=1, dp=draw(st.sampled_from(ranks))),
+    )
+    try:
+        assume(locate(scenario).fits)
+    except InputError:
+        assume(False)
+    return scenario
+
+
+HOSTS = ["ddr5-2ch", "epyc-9005-12ch", "grace-480gb"]
+ENDS = ("low", "speed", "high", "bound")
+
+
+@strategies.examples(15)
+@given(catalogue_scenarios(with_host=True), st.floats(1.05, 5.0))
+def test_no_number_of_a_chip_with_a_host_lowers_an_end_of_a_range(scenario, factor):
+    """Decoding alone, which bytes are placed for: what frees a model of its host widens nothing."""
+    before = solve(scenario).estimate
+    for path in printed(scenario.hardware)[0]:
+        faster = multiplied(scenario.hardware, path, factor)
+        after = solve(replace(scenario, hardware=faster)).estimate
+        for end in ENDS:
+            if getattr(before, end) is not None:
+                assert getattr(after, end)[0] >= getattr(before, end)[0] * (1 - TINY), (path, end)
+
+
+def larger(model: Model, size: str, times: float) -> Model | None:
+    """A model with more of something in every layer; None where it has none of that."""
+    if size == "vocabulary":
+        return model.model_copy(update={"vocabulary": int(model.vocabulary * times)})
+    if not model.blocks:
+        return None
+    blocks = []
+    for block in model.blocks:
+        if size == "layers":
+            blocks.append(block.model_copy(update={"count": int(block.count * times) + 1}))
+            continue
+        width = block.ffn and block.ffn.model_copy(update={"width": int(block.ffn.width * times)})
+        blocks.append(block.model_copy(update={"ffn": width}))
+    return model.model_copy(update={"blocks": blocks})
+
+
+@strategies.examples(15)
+@given(
+    catalogue_scenarios(),
+    st.sampled_from(["layers", "width", "vocabulary"]),
+    st.sampled_from([1.25, 2.0, 3.0]),
+)
+def test_a_larger_model_raises_no_end_of_a_range(scenario, size, times):
+    model = larger(scenario.model, size, times)
+    assume(model is not None)
+    larger_one = replace(scenario, model=model)
+    assume(locate(larger_one).fits)
+    before, after = (solve(one).estimate for one in (scenario, larger_one))
+    for end in ENDS:
+        if getattr(before, end) is not None:
+            assert getattr(after, end)[0] <= getattr(before, end)[0] * (1 + TINY), end

@@ -18,15 +18,23 @@ from tests.helpers import outcome
 from tests.test_measured import point
 
 KINDS = {"vllm": {phase: ["datacenter"] for phase in ("decode", "prefill", "served")}}
-E3 = math.e**3  # of a bound so many times as fast, ranges are the root of 1 + 3 = twice as wide
 
 
-def missed(by, source="aa", *, phase="decode", machine="datacenter", slowdown=1.0):
+def missed(by, source="aa", *, bound=99.0, phase="decode", machine="datacenter", fitted=0.0):
     """A speed of 100 tokens/s, expected so much too fast in the logarithm."""
     measured = point(id=f"{source}-001", metric="tokens_per_s_per_user", value=100.0)
     expected = 100.0 * math.exp(by)
     return Prediction(
-        measured, "vllm", machine, phase, False, expected, None, None, slowdown * expected
+        measured,
+        "vllm",
+        machine,
+        phase,
+        False,
+        expected,
+        None,
+        None,
+        bound * expected,
+        fitted_share=fitted,
     )
 
 
@@ -60,8 +68,8 @@ def test_a_source_weighs_as_the_root_of_its_points():
     assert learned([*many, *few, *PROMPTS_AND_TRAFFIC], KINDS).decode == 0.422
 
 
-def test_errors_far_below_the_bound_need_less_width_at_it():
-    decoded = one_each("decode", [0.6] * 5, slowdown=E3)
+def test_errors_of_fitted_time_need_half_the_width_without_it():
+    decoded = one_each("decode", [0.6] * 5, fitted=1.0)
     assert learned([*decoded, *PROMPTS_AND_TRAFFIC], KINDS).decode == pytest.approx(0.3)
 
 
@@ -132,13 +140,13 @@ WIDTHS = RangeWidths(decode=0.2, prefill=0.4, served=0.1, unseen=2.0, new=3.0, b
 
 
 def test_a_range_is_as_wide_both_ways_and_ends_at_the_bound():
-    prediction = ranged(missed(0.0, slowdown=E3), WIDTHS, unseen=False)
+    prediction = ranged(missed(0.0, fitted=1.0), WIDTHS, unseen=False)
     assert (prediction.low, prediction.high) == pytest.approx(
         (100 / math.exp(0.4), 100 * math.exp(0.4))
     )
-    wide = ranged(missed(0.0, slowdown=E3), WIDTHS, unseen=True)
+    wide = ranged(missed(0.0, fitted=1.0), WIDTHS, unseen=True)
     assert wide.low == pytest.approx(100 / math.exp(0.8))
-    near = ranged(missed(0.0, slowdown=1.1), WIDTHS, unseen=False)
+    near = ranged(missed(0.0, bound=1.1), WIDTHS, unseen=False)
     assert near.high == pytest.approx(110.0)
 
 
@@ -155,8 +163,10 @@ def test_compare_takes_the_width_of_its_kind_of_chip_or_what_is_stated():
         (engine(fitted_kinds={"decode": ["apple"], "served": ["datacenter"]}), 2.0),
     ):
         found = outcome("llama-3.1-8b", "h100-sxm", engine=under, batch=(8,)).estimate
-        slowdown = float(found.bound[0] / found.speed[0])
-        half = 0.2 * multiple * math.sqrt(1 + math.log(slowdown))
+        parts = {part.name: part for part in found.step.components}
+        printed = sum(float(parts[name].work_time[0]) for name in ("dense weights", "attention"))
+        head = float(parts["head and norms"].seconds[0])
+        half = 0.2 * multiple * (2 - printed / (float(found.step.seconds[0]) - head))
         assert float(found.low[0]) == pytest.approx(found.speed[0] / math.exp(half))
     found = outcome("llama-3.1-8b", "h100-sxm", engine=engine(ranges=stated), batch=(8,)).estimate
     assert float(found.speed[0] / found.low[0]) == pytest.approx(3.0)

@@ -69,29 +69,38 @@ def weaknesses(engine: Engine, hardware: Hardware, model: Model) -> Iterator[str
         )
 
 
+def fitted_share(*, printed: ArrayLike, fitted: ArrayLike) -> Floats:
+    """Return the share of the time in layers that is fitted; all of none. [1]
+
+    printed, fitted : time in components of either basis [s]
+    """
+    total = floats(printed) + fitted
+    none = np.clip(floats(printed) / np.where(total > 0.0, total, 1.0), 0.0, 1.0)
+    return floats(1.0 - none)
+
+
 def speed_range(
     placement: AnyPlacement,
     phase: Phase = "decode",
     *,
-    slowdown: ArrayLike,
+    fitted_share: ArrayLike,
     is_offloaded: bool,
     is_young: ArrayLike,
 ) -> tuple[Floats, Floats] | None:
     """Return by which factors 80 % of speeds lie below and above at most; None for the bound.
 
     phase : what the speed is of
-    slowdown : the bound over the expected speed, an element for each [1]
+    fitted_share : share of the time that is fitted, an element for each [1]
     is_offloaded : whether any of the model is on a host
     is_young : whether the model is new, an element for each or one for all
     """
     engine = placement.machine.engine
-    if stated := engine.stated_range("offload" if is_offloaded else phase):
-        return floats(stated.below), floats(stated.above)
-    if engine.range_widths is None:
-        return None
-    widths = engine.range_widths
+    stated, widths = engine.stated_range("offload" if is_offloaded else phase), engine.range_widths
+    if widths is None or (stated and not is_offloaded):
+        return (floats(stated.below), floats(stated.above)) if stated else None
     width = widths.of(phase) * np.where(is_young, widths.new, 1.0)
     if not is_fitted_kind(engine, placement.machine.hardware, phase):
         width *= widths.unseen
-    reach = np.exp(half_width(at_bound=width, slowdown=slowdown))
-    return reach, reach
+    reach = np.exp(half_width(streaming=width, fitted_share=fitted_share))
+    # No part that frees a model of its host may lower the low end, so it is no higher with one.
+    return (np.maximum(stated.below, reach), floats(stated.above)) if stated else (reach, reach)

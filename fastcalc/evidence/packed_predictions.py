@@ -10,7 +10,7 @@ import numpy as np
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.score import Prediction
 
-_NUMBERS = ("expected", "low", "high", "bound", "typical")
+_NUMBERS = ("expected", "low", "high", "bound", "typical", "fitted_share")
 _WORDS = ("engine_used", "machine", "phase", "has_experts", "assumed", "is_young")
 
 

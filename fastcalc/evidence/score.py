@@ -36,6 +36,7 @@ class Prediction:
     low, high : None for a bound alone
     assumed : what of the layout was not stated, and the waves that a static batch runs in
     typical : speed on the middle one of the layouts that were left open, over that expected [1]
+    fitted_share : share of the expected time that is fitted [1]
     is_young : whether the model was new when it was measured
     """
 
@@ -50,13 +51,8 @@ class Prediction:
     bound: float
     assumed: str | None = None
     typical: float = 1.0
+    fitted_share: float = 1.0
     is_young: bool = False
-
-    @property
-    def slowdown(self) -> float:
-        """The bound over the expected speed. [1]"""
-        ratio = self.bound / self.expected
-        return 1.0 / ratio if self.point.is_time else ratio
 
     def within(self, below: float, above: float) -> "Prediction":
         """Return it with a range about the expected speed and the middle layout's."""
@@ -135,7 +131,7 @@ def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[P
     expected = np.maximum(_as_measured(rows) if seconds is None else seconds, rows.bound)
     is_time = np.array([point.is_time for point in rows.points], dtype=bool)
     values = np.where(is_time, expected, rows.tokens / expected).tolist()
-    slowdowns = expected / rows.bound
+    shares = rows.fitted_share
     bounds = np.where(is_time, rows.bound, rows.tokens / rows.bound).tolist()
     typical = rows.typical.tolist()
     predictions: list[Prediction] = []
@@ -144,20 +140,27 @@ def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[P
         is_offloaded, hardware = batch.points[0].is_offloaded, batch.deployment.hardware
         machine = "offload" if is_offloaded else class_of(hardware)
         about = batch.deployment.engine.id, machine, phase, has_experts
-        slowdown = slowdowns[len(predictions) :][: len(batch.points)]
+        share = shares[len(predictions) :][: len(batch.points)]
         young = np.array([is_new(batch.deployment.model, p.date) for p in batch.points])
         reach = speed_range(
-            batch.placement, phase, slowdown=slowdown, is_offloaded=is_offloaded, is_young=young
+            batch.placement, phase, fitted_share=share, is_offloaded=is_offloaded, is_young=young
         )
         narrowed = batch.recipe.timeline.narrowed
-        edges = (
-            np.broadcast_arrays(*(edge**narrowed for edge in reach), slowdown)[:2] if reach else ()
-        )
+        edges = np.broadcast_arrays(*(edge**narrowed for edge in reach), share)[:2] if reach else ()
         for place, (point, assumed) in enumerate(zip(batch.points, batch.assumptions, strict=True)):
             index = len(predictions)
             value, bound, middle = values[index], bounds[index], typical[index]
             prediction = Prediction(
-                point, *about, value, None, None, bound, assumed, middle, bool(young[place])
+                point,
+                *about,
+                value,
+                None,
+                None,
+                bound,
+                assumed,
+                middle,
+                fitted_share=share.item(place),
+                is_young=bool(young[place]),
             )
             predictions.append(
                 prediction.within(*(edge.item(place) for edge in edges)) if edges else prediction

@@ -31,9 +31,9 @@ def is_unseen(prediction: Prediction, kinds: FittedKinds) -> bool:
 
 def ranged(prediction: Prediction, widths: RangeWidths, *, unseen: bool) -> Prediction:
     """Return a prediction in the range that widths give it."""
-    at_bound = widths.of(prediction.phase) * (widths.unseen if unseen else 1.0)
-    at_bound *= widths.new if prediction.is_young else 1.0
-    reach = exp(half_width(at_bound=at_bound, slowdown=prediction.slowdown))
+    streaming = widths.of(prediction.phase) * (widths.unseen if unseen else 1.0)
+    streaming *= widths.new if prediction.is_young else 1.0
+    reach = exp(half_width(streaming=streaming, fitted_share=prediction.fitted_share))
     return prediction.within(reach, reach)
 
 
@@ -47,7 +47,7 @@ def learned(predictions: Sequence[Prediction], kinds: FittedKinds) -> RangeWidth
     phases = np.array([prediction.phase for prediction in predictions])
     unseen = np.array([is_unseen(prediction, kinds) for prediction in predictions], dtype=bool)
     young = np.array([prediction.is_young for prediction in predictions], dtype=bool)
-    needed = np.array([_needed_at_bound(prediction) for prediction in predictions])
+    needed = np.array([_needed(prediction) for prediction in predictions])
     widths: dict[Phase, float] = {}
     multiples = np.zeros(len(predictions))
     for phase in get_args(Phase):
@@ -73,11 +73,11 @@ def _multiple(multiples: Floats, sources: Array, chosen: Bools) -> float:
     return max(_quantile(multiples[chosen], sources[chosen]), 1.0) if chosen.any() else 1.0
 
 
-def _needed_at_bound(prediction: Prediction) -> float:
-    """Return the width at its bound of the narrowest range that holds a point. [1]"""
+def _needed(prediction: Prediction) -> float:
+    """Return the width without fitted time of the narrowest range that holds a point. [1]"""
     too_fast, typical = log(prediction.bias), log(prediction.typical)
     needed = max(too_fast - max(-typical, 0.0), -too_fast - max(typical, 0.0), 0.0)
-    return needed / float(half_width(at_bound=1.0, slowdown=prediction.slowdown))
+    return needed / float(half_width(streaming=1.0, fitted_share=prediction.fitted_share))
 
 
 def _quantile(numbers: Floats, sources: Array) -> float:

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fastcalc.core.chip.machine import Chip, EngineParameters
+from fastcalc.core.speed_range import fitted_share
+from fastcalc.core.step.component import Step
 from fastcalc.core.step.pass_work import PassWork
 from fastcalc.core.step.spatial import spatial_pass
 from fastcalc.core.step.step import expected_step
@@ -34,9 +36,12 @@ class Pile:
 
     def seconds(self, software: EngineParameters) -> Floats:
         """Return the time of each pass, all its repetitions together. [s]"""
+        return np.asarray(self.step(software).seconds * self.times, dtype=float)
+
+    def step(self, software: EngineParameters) -> Step:
+        """Return one of each pass."""
         one_pass = spatial_pass if self.is_spatial else expected_step
-        seconds = one_pass(self.work, self.chip, software).seconds
-        return np.asarray(seconds * self.times, dtype=float)
+        return one_pass(self.work, self.chip, software)
 
 
 @dataclass(frozen=True)
@@ -77,6 +82,18 @@ class StackedPoints:
             spent = pile.seconds(parameters)
             total = total + np.bincount(pile.point, spent, minlength=len(self.points))
         return total
+
+    @property
+    def fitted_share(self) -> Floats:
+        """Share of each point's time in layers, and for its requests, that is fitted. [1]"""
+        printed, fitted = np.zeros(len(self.points)), self.overhead
+        for pile in self.piles:
+            step, size = pile.step(pile.software), len(self.points)
+            for_each = (step.printed_seconds, step.fitted_seconds)
+            spent = [np.broadcast_to(part * pile.times, pile.point.shape) for part in for_each]
+            printed = printed + np.bincount(pile.point, spent[0], minlength=size)
+            fitted = fitted + np.bincount(pile.point, spent[1], minlength=size)
+        return fitted_share(printed=printed, fitted=fitted)
 
 
 def rows_of(batches: Sequence[Batch]) -> StackedPoints:

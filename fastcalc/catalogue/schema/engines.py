@@ -24,7 +24,7 @@ Phase = Literal["decode", "prefill", "served"]
 
 
 class RangeWidths(Entry):
-    """80 % ranges as learned: half-widths in the logarithm, of what is expected at its bound.
+    """80 % ranges as learned: half-widths in the logarithm, where no time is fitted.
 
     unseen : how many times as wide where nobody measured the engine on that kind of chip
     new : how many times as wide of a model that came out in the last months
@@ -38,7 +38,7 @@ class RangeWidths(Entry):
     basis: str
 
     def of(self, phase: Phase) -> float:
-        """Return the half-width of a phase at the bound. [1]"""
+        """Return the half-width of a phase where no time is fitted. [1]"""
         return {"decode": self.decode, "prefill": self.prefill, "served": self.served}[phase]
 
 

@@ -64,6 +64,7 @@ def chip_work(
         tokens = work.sequences * work.verified
         head = Component(
             "head and norms",
+            basis="beside",
             bytes=work.bytes.head,
             bandwidth=rates.bandwidth,
             flops=np.maximum(tokens, rates.least_rows * (tokens > 0.0)) * work.flops.head,
@@ -72,6 +73,7 @@ def chip_work(
         # Caches are read once for all tokens of a sequence.
         attention = Component(
             "attention",
+            basis="printed",
             bytes=work.sequences * work.bytes.kv,
             bandwidth=rates.bandwidth,
             flops=tokens * work.flops.kv,
@@ -105,6 +107,7 @@ def _dense(work: PassWork, rates: Reached) -> Component:
     prompt_flops = prompt * (work.prompt_flops.dense + work.prompt_flops.head)
     return Component(
         "dense weights",
+        basis="printed",
         bytes=work.bytes.dense,
         bandwidth=rates.bandwidth,
         flops=rows * work.flops.dense + prompt_flops,
@@ -166,5 +169,6 @@ def _prompts(work: PassWork, rates: Reached, uneven: ArrayLike) -> Kinds[Compone
             flops=work.expert_prompt * work.prompt_flops.experts * uneven,
             flop_rate=rates.prompt.experts,
         )
-    kv = Component(kv.name, flops=work.prompt * work.prompt_flops.kv, flop_rate=rates.prompt.kv)
+    flops = work.prompt * work.prompt_flops.kv
+    kv = Component(kv.name, flops=flops, flop_rate=rates.prompt.kv, basis="printed")
     return _NO_PROMPTS._replace(experts=experts, kv=kv)

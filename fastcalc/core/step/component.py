@@ -5,6 +5,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import inf
+from typing import Literal
 
 import numpy as np
 
@@ -17,6 +18,11 @@ PRODUCTS, GROUPED_PRODUCTS = 3.0, 1.0
 
 LIMITERS = ("memory", "compute", "link", "latency")
 
+Basis = Literal["printed", "fitted", "beside"]
+"""What a component's time rests on: rates near those of a data sheet, what an engine was fitted to,
+or other components, as of the wait for a stage; those that are not of layers are ``beside``, too.
+"""
+
 
 @dataclass(eq=False)
 class Component:
@@ -28,6 +34,8 @@ class Component:
     sent, link : what crosses links [byte] and how fast [byte/s]
     count, seconds_each : launches, messages or hops one after another [1], and what each takes [s]
     norm : how its memory and compute time overlap: 1 for not at all, infinity for wholly [1]
+    basis : what its time rests on
+    by_basis : its time that is printed and that is fitted, where it holds both [s]
     """
 
     name: str
@@ -40,6 +48,8 @@ class Component:
     count: ArrayLike = 0.0
     seconds_each: ArrayLike = 0.0
     norm: float = PRODUCTS
+    basis: Basis = "fitted"
+    by_basis: tuple[ArrayLike, ArrayLike] | None = None
 
     def __post_init__(self) -> None:
         """Work out its times: of bytes and FLOPs alone and together, on links, latency, all. [s]"""
@@ -56,6 +66,20 @@ class Component:
             self.work_time = overlapped_time(memory=memory, compute=compute, norm=self.norm)
         self.seconds = total_of((self.work_time, self.link_time, self.latency))
 
+    @property
+    def printed(self) -> ArrayLike:
+        """Time at rates near those of a data sheet. [s]"""
+        if self.by_basis is not None:
+            return self.by_basis[0]
+        return self.work_time if self.basis == "printed" else 0.0
+
+    @property
+    def fitted(self) -> ArrayLike:
+        """Time that an engine was fitted to. [s]"""
+        if self.by_basis is not None:
+            return self.by_basis[1]
+        return self.seconds if self.basis == "fitted" else 0.0
+
     def part(self, share: ArrayLike) -> "Component":
         """Return a share of it, where it is bytes and FLOPs alone. [1]"""
         if is_nothing(self.seconds) or (isinstance(share, float) and share == 1.0):
@@ -69,7 +93,7 @@ class Component:
         """Return a share of it, whatever it is, as one time. [1]"""
         if is_nothing(self.seconds) or (isinstance(share, float) and share == 1.0):
             return self
-        return Component(self.name, count=share, seconds_each=self.seconds)
+        return Component(self.name, count=share, seconds_each=self.seconds, basis=self.basis)
 
     def by_limiter(self) -> tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]:
         """Return its time split into memory, compute, link and latency. [s]"""
@@ -138,6 +162,16 @@ class Step:
         """Return the step with more components after its own, whose sum is not made again."""
         total = total_of([self.seconds, *(component.seconds for component in components)])
         return Step((*self.components, *components), floats(total))
+
+    @property
+    def printed_seconds(self) -> ArrayLike:
+        """Time in reads and products of dense weights and caches of layers. [s]"""
+        return total_of(part.printed for part in self.components)
+
+    @property
+    def fitted_seconds(self) -> ArrayLike:
+        """Time in experts, links, launches and waits. [s]"""
+        return total_of(part.fitted for part in self.components)
 
     @cached_property
     def limiter(self) -> Ints:

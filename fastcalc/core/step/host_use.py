@@ -287,12 +287,14 @@ def _from(
 
     kinds = options.kinds[places[0]]
     far_shares = [sum(of_kind) for of_kind in zip(*(shares[at] for at in places), strict=True)]
-    return _lasting(
+    far = _lasting(
         FAR,
         spent(lambda kind: kind.work_time),
         (summed(far_shares, [kind.bytes for kind in kinds]), spent(lambda kind: kind.memory_time)),
         (summed(far_shares, [kind.flops for kind in kinds]), spent(lambda kind: kind.compute_time)),
     )
+    printed = spent(lambda kind: kind.printed)
+    return replace(far, by_basis=(printed, spent(lambda kind: kind.fitted)))
 
 
 def _lasting(

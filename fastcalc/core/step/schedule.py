@@ -50,6 +50,11 @@ def fits_near(placement: AnyPlacement, batch: ArrayLike) -> Bools:
     return np.asarray(placement.weights_per_chip + cache <= room)
 
 
+def _beside(name: str, seconds: Array) -> Component:
+    """Return what a pass takes beside its layers."""
+    return Component(name, count=1.0, seconds_each=seconds, basis="beside")
+
+
 class Schedule:
     """The passes of a placement for every batch.
 
@@ -272,7 +277,7 @@ class Schedule:
         if not self.own:
             return step
         measured = np.maximum(step.seconds * self._as_measured("decode"), self.decode_bound.seconds)
-        return step.then(Component(OWN, count=1.0, seconds_each=measured - step.seconds))
+        return step.then(_beside(OWN, measured - step.seconds))
 
     @cached_property
     def _expected_decode(self) -> Step:
@@ -283,7 +288,7 @@ class Schedule:
         step = self._decoding.step(self.split).then(*self._drafting)
         # The bound is a bound: rounding, or an engine of all ones, must not step over it.
         missing = np.maximum(bound.seconds - step.seconds, 0.0)
-        return step.then(Component("up to the bound", count=1.0, seconds_each=missing))
+        return step.then(_beside("up to the bound", missing))
 
     @cached_property
     def least_decode(self) -> Array:
@@ -316,7 +321,7 @@ class Schedule:
         if not self.own:
             return step
         longer = step.seconds * (self._as_measured("prompts") - 1.0)
-        return step.then(Component(OWN, count=1.0, seconds_each=longer))
+        return step.then(_beside(OWN, longer))
 
     def seconds(self, name: str) -> Array:
         """Return the expected time of a pass, or what prompts add to it. [s]"""
@@ -379,7 +384,8 @@ class Schedule:
         if self._drafts is None:
             return ()
         drafted = self.traffic.speculation.drafted
-        return (Component("drafting", count=drafted, seconds_each=self.drafted_layer(self.split)),)
+        layer = self.drafted_layer(self.split)
+        return (Component("drafting", count=drafted, seconds_each=layer, basis="beside"),)
 
     @cached_property
     def _drafted_kinds(self) -> list[OpenPass]:

@@ -311,6 +311,7 @@ def _stage_hops_and_wait(
     link = where(is_inside, chip.link, chip.link_out)
     hops = Component(
         "stage hops",
+        basis="beside",
         sent=crossings * work.tokens * work.hidden * ACTIVATION_BYTES,
         link=link * software.link_fraction,
         count=crossings,
@@ -328,4 +329,5 @@ def _stage_hops_and_wait(
         streams=work.in_flight,
         overhead=work.sequences * software.stage_overhead,
     )
-    return hops, Component(STAGE_WAIT, count=1.0, seconds_each=pipelined - unpipelined)
+    waited = pipelined - unpipelined
+    return hops, Component(STAGE_WAIT, count=1.0, seconds_each=waited, basis="beside")
