@@ -11,7 +11,7 @@ from fastcalc.catalogue.schema import Hardware
 from fastcalc.core import timeline
 from fastcalc.core.placement.placement import AnyPlacement
 from fastcalc.core.ratios import Ranged
-from fastcalc.core.speed_range import TO_LOW_END, fitted_share, is_new, speed_range
+from fastcalc.core.speed_range import TO_LOW_END, is_new, speed_range
 from fastcalc.core.step.bound import Bound
 from fastcalc.core.step.component import LIMITERS, Step
 from fastcalc.core.step.schedule import Schedule
@@ -158,20 +158,14 @@ class Estimate:
         """Tokens a second for each user, expected. [1/s]"""
         return 1.0 / self.tpot
 
-    @property
-    def _fitted_share(self) -> Floats:
-        return np.atleast_1d(
-            fitted_share(printed=self.step.printed_seconds, fitted=self.step.fitted_seconds)
-        )
-
     @cached_property
     def _range(self) -> tuple[ArrayLike, ArrayLike] | None:
-        fitted_share, machine = self._fitted_share, self.placement.machine
+        machine = self.placement.machine
         is_young = is_new(self.placement.work.model, machine.engine.date)
         near, far = (
             speed_range(
                 self.placement,
-                fitted_share=fitted_share,
+                fitted_share=self.step.fitted_share,
                 is_offloaded=is_offloaded,
                 is_young=is_young,
             )

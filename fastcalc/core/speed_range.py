@@ -69,16 +69,6 @@ def weaknesses(engine: Engine, hardware: Hardware, model: Model) -> Iterator[str
         )
 
 
-def fitted_share(*, printed: ArrayLike, fitted: ArrayLike) -> Floats:
-    """Return the share of the time in layers that is fitted; all of none. [1]
-
-    printed, fitted : time in components of either basis [s]
-    """
-    total = floats(printed) + fitted
-    none = np.clip(floats(printed) / np.where(total > 0.0, total, 1.0), 0.0, 1.0)
-    return floats(1.0 - none)
-
-
 def speed_range(
     placement: AnyPlacement,
     phase: Phase = "decode",
@@ -101,6 +91,6 @@ def speed_range(
     width = widths.of(phase) * np.where(is_young, widths.new, 1.0)
     if not is_fitted_kind(engine, placement.machine.hardware, phase):
         width *= widths.unseen
-    reach = np.exp(half_width(streaming=width, fitted_share=fitted_share))
+    reach = np.exp(half_width(least=width, fitted_share=fitted_share))
     # No part that frees a model of its host may lower the low end, so it is no higher with one.
     return (np.maximum(stated.below, reach), floats(stated.above)) if stated else (reach, reach)

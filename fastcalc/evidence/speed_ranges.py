@@ -31,9 +31,9 @@ def is_unseen(prediction: Prediction, kinds: FittedKinds) -> bool:
 
 def ranged(prediction: Prediction, widths: RangeWidths, *, unseen: bool) -> Prediction:
     """Return a prediction in the range that widths give it."""
-    streaming = widths.of(prediction.phase) * (widths.unseen if unseen else 1.0)
-    streaming *= widths.new if prediction.is_young else 1.0
-    reach = exp(half_width(streaming=streaming, fitted_share=prediction.fitted_share))
+    least = widths.of(prediction.phase) * (widths.unseen if unseen else 1.0)
+    least *= widths.new if prediction.is_young else 1.0
+    reach = exp(half_width(least=least, fitted_share=prediction.fitted_share))
     return prediction.within(reach, reach)
 
 
@@ -77,7 +77,7 @@ def _needed(prediction: Prediction) -> float:
     """Return the width without fitted time of the narrowest range that holds a point. [1]"""
     too_fast, typical = log(prediction.bias), log(prediction.typical)
     needed = max(too_fast - max(-typical, 0.0), -too_fast - max(typical, 0.0), 0.0)
-    return needed / float(half_width(streaming=1.0, fitted_share=prediction.fitted_share))
+    return needed / float(half_width(least=1.0, fitted_share=prediction.fitted_share))
 
 
 def _quantile(numbers: Floats, sources: Array) -> float:

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from fastcalc.core.chip.machine import Chip, EngineParameters
-from fastcalc.core.speed_range import fitted_share
 from fastcalc.core.step.component import Step
 from fastcalc.core.step.pass_work import PassWork
 from fastcalc.core.step.spatial import spatial_pass
@@ -85,15 +84,16 @@ class StackedPoints:
 
     @property
     def fitted_share(self) -> Floats:
-        """Share of each point's time in layers, and for its requests, that is fitted. [1]"""
+        """Share of each point's time in layers, with what its requests cost, that is fitted. [1]"""
         printed, fitted = np.zeros(len(self.points)), self.overhead
         for pile in self.piles:
-            step, size = pile.step(pile.software), len(self.points)
-            for_each = (step.printed_seconds, step.fitted_seconds)
-            spent = [np.broadcast_to(part * pile.times, pile.point.shape) for part in for_each]
-            printed = printed + np.bincount(pile.point, spent[0], minlength=size)
-            fitted = fitted + np.bincount(pile.point, spent[1], minlength=size)
-        return fitted_share(printed=printed, fitted=fitted)
+            spent = [
+                np.broadcast_to(seconds * pile.times, pile.point.shape)
+                for seconds in pile.step(pile.software).by_basis
+            ]
+            printed = printed + np.bincount(pile.point, spent[0], minlength=len(self.points))
+            fitted = fitted + np.bincount(pile.point, spent[1], minlength=len(self.points))
+        return fitted / (printed + fitted)
 
 
 def rows_of(batches: Sequence[Batch]) -> StackedPoints:

@@ -96,7 +96,7 @@ class Explanation:
 
 def plain(component: Component) -> Component:
     """Return a component of one row as plain floats."""
-    unchanged = ("name", "norm", "basis", "by_basis")
+    unchanged = ("name", "norm", "basis")
     names = (column.name for column in fields(component) if column.name not in unchanged)
     amounts: dict[str, Any] = {name: scalar(getattr(component, name)) for name in names}
     return replace(component, **amounts)

@@ -7,7 +7,15 @@ import numpy as np
 
 from fastcalc.core.chip.machine import Chip, EngineParameters, Reached, reached
 from fastcalc.core.model.kinds import Kinds
-from fastcalc.core.step.component import GROUPED_PRODUCTS, Component, idle, is_nothing, scaled
+from fastcalc.core.step.component import (
+    BESIDE,
+    GROUPED_PRODUCTS,
+    PRINTED,
+    Component,
+    idle,
+    is_nothing,
+    scaled,
+)
 from fastcalc.core.step.pass_work import PassWork
 from fastcalc.formulas.experts import distinct_experts, narrow_share
 from fastcalc.formulas.types import ArrayLike, floats, where
@@ -64,20 +72,20 @@ def chip_work(
         tokens = work.sequences * work.verified
         head = Component(
             "head and norms",
-            basis="beside",
             bytes=work.bytes.head,
             bandwidth=rates.bandwidth,
             flops=np.maximum(tokens, rates.least_rows * (tokens > 0.0)) * work.flops.head,
             flop_rate=rates.decode.head,
+            basis=BESIDE,
         )
         # Caches are read once for all tokens of a sequence.
         attention = Component(
             "attention",
-            basis="printed",
             bytes=work.sequences * work.bytes.kv,
             bandwidth=rates.bandwidth,
             flops=tokens * work.flops.kv,
             flop_rate=rates.decode.kv,
+            basis=PRINTED,
         )
     else:
         _, head, _, attention = same.kinds
@@ -107,11 +115,11 @@ def _dense(work: PassWork, rates: Reached) -> Component:
     prompt_flops = prompt * (work.prompt_flops.dense + work.prompt_flops.head)
     return Component(
         "dense weights",
-        basis="printed",
         bytes=work.bytes.dense,
         bandwidth=rates.bandwidth,
         flops=rows * work.flops.dense + prompt_flops,
         flop_rate=where(prompt > 0.0, rates.prompt.dense, rates.decode.dense),
+        basis=PRINTED,
     )
 
 
@@ -170,5 +178,5 @@ def _prompts(work: PassWork, rates: Reached, uneven: ArrayLike) -> Kinds[Compone
             flop_rate=rates.prompt.experts,
         )
     flops = work.prompt * work.prompt_flops.kv
-    kv = Component(kv.name, flops=flops, flop_rate=rates.prompt.kv, basis="printed")
+    kv = Component(kv.name, flops=flops, flop_rate=rates.prompt.kv, basis=PRINTED)
     return _NO_PROMPTS._replace(experts=experts, kv=kv)

@@ -5,23 +5,24 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import inf
-from typing import Literal
 
 import numpy as np
 
 from fastcalc.formulas.roofline import overlapped_time
-from fastcalc.formulas.types import Array, ArrayLike, Ints, floats
+from fastcalc.formulas.types import Array, ArrayLike, Floats, Ints, floats
 
 PRODUCTS, GROUPED_PRODUCTS = 3.0, 1.0
 """How memory and compute time of matrix products overlap, and of products over routed experts."""
 
+Basis = tuple[ArrayLike, ArrayLike]
+"""Shares of a time that run at rates near those of a data sheet, and that an engine was fitted to;
+of neither is what lies beside the layers, as the head and the wait for a pipeline stage. [1]"""
+
+PRINTED: Basis = (1.0, 0.0)
+FITTED: Basis = (0.0, 1.0)
+BESIDE: Basis = (0.0, 0.0)
 
 LIMITERS = ("memory", "compute", "link", "latency")
-
-Basis = Literal["printed", "fitted", "beside"]
-"""What a component's time rests on: rates near those of a data sheet, what an engine was fitted to,
-or other components, as of the wait for a stage; those that are not of layers are ``beside``, too.
-"""
 
 
 @dataclass(eq=False)
@@ -34,8 +35,7 @@ class Component:
     sent, link : what crosses links [byte] and how fast [byte/s]
     count, seconds_each : launches, messages or hops one after another [1], and what each takes [s]
     norm : how its memory and compute time overlap: 1 for not at all, infinity for wholly [1]
-    basis : what its time rests on
-    by_basis : its time that is printed and that is fitted, where it holds both [s]
+    basis : what its time rests on [1]
     """
 
     name: str
@@ -48,8 +48,7 @@ class Component:
     count: ArrayLike = 0.0
     seconds_each: ArrayLike = 0.0
     norm: float = PRODUCTS
-    basis: Basis = "fitted"
-    by_basis: tuple[ArrayLike, ArrayLike] | None = None
+    basis: Basis = FITTED
 
     def __post_init__(self) -> None:
         """Work out its times: of bytes and FLOPs alone and together, on links, latency, all. [s]"""
@@ -65,20 +64,6 @@ class Component:
         else:
             self.work_time = overlapped_time(memory=memory, compute=compute, norm=self.norm)
         self.seconds = total_of((self.work_time, self.link_time, self.latency))
-
-    @property
-    def printed(self) -> ArrayLike:
-        """Time at rates near those of a data sheet. [s]"""
-        if self.by_basis is not None:
-            return self.by_basis[0]
-        return self.work_time if self.basis == "printed" else 0.0
-
-    @property
-    def fitted(self) -> ArrayLike:
-        """Time that an engine was fitted to. [s]"""
-        if self.by_basis is not None:
-            return self.by_basis[1]
-        return self.seconds if self.basis == "fitted" else 0.0
 
     def part(self, share: ArrayLike) -> "Component":
         """Return a share of it, where it is bytes and FLOPs alone. [1]"""
@@ -128,6 +113,11 @@ def total_of(terms: Iterable[ArrayLike]) -> ArrayLike:
     return total
 
 
+def derived(name: str, seconds: ArrayLike) -> Component:
+    """Return a component whose time follows from that of others."""
+    return Component(name, count=1.0, seconds_each=seconds, basis=BESIDE)
+
+
 @lru_cache(maxsize=32)
 def idle(name: str) -> Component:
     """Return a component that has nothing to do."""
@@ -164,14 +154,17 @@ class Step:
         return Step((*self.components, *components), floats(total))
 
     @property
-    def printed_seconds(self) -> ArrayLike:
-        """Time in reads and products of dense weights and caches of layers. [s]"""
-        return total_of(part.printed for part in self.components)
+    def by_basis(self) -> tuple[ArrayLike, ArrayLike]:
+        """Time in layers at rates near those of a data sheet, and time that is fitted. [s]"""
+        times = [[scaled(part.seconds, share) for share in part.basis] for part in self.components]
+        printed, fitted = map(total_of, zip(*times, strict=True))
+        return printed, fitted
 
     @property
-    def fitted_seconds(self) -> ArrayLike:
-        """Time in experts, links, launches and waits. [s]"""
-        return total_of(part.fitted for part in self.components)
+    def fitted_share(self) -> Floats:
+        """Share of the time in layers that an engine was fitted to. [1]"""
+        printed, fitted = self.by_basis
+        return np.atleast_1d(fitted / (floats(printed) + fitted))
 
     @cached_property
     def limiter(self) -> Ints:

@@ -13,7 +13,7 @@ from fastcalc.core.chip.tier import Tier
 from fastcalc.core.model.kinds import READ, Kinds
 from fastcalc.core.placement.split import Costs, Split, summed
 from fastcalc.core.step.chip_work import ChipWork
-from fastcalc.core.step.component import Component, idle
+from fastcalc.core.step.component import Component, idle, scaled
 from fastcalc.core.step.pass_work import ACTIVATION_BYTES, PassWork
 from fastcalc.formulas.roofline import achieved_bandwidth
 from fastcalc.formulas.types import Array, ArrayLike, floats
@@ -293,8 +293,10 @@ def _from(
         (summed(far_shares, [kind.bytes for kind in kinds]), spent(lambda kind: kind.memory_time)),
         (summed(far_shares, [kind.flops for kind in kinds]), spent(lambda kind: kind.compute_time)),
     )
-    printed = spent(lambda kind: kind.printed)
-    return replace(far, by_basis=(printed, spent(lambda kind: kind.fitted)))
+    printed = spent(lambda kind: scaled(kind.seconds, kind.basis[0]))
+    fitted = spent(lambda kind: scaled(kind.seconds, kind.basis[1]))
+    total = far.seconds + LEAST
+    return replace(far, basis=(printed / total, fitted / total))
 
 
 def _lasting(

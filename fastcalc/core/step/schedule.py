@@ -18,7 +18,7 @@ from fastcalc.core.placement.best_split import best_split
 from fastcalc.core.placement.placement import AnyPlacement
 from fastcalc.core.placement.split import Split, asked_split
 from fastcalc.core.step.bound import Bound, bound_step
-from fastcalc.core.step.component import Component, Step
+from fastcalc.core.step.component import Component, Step, derived
 from fastcalc.core.step.host_use import tier_rates
 from fastcalc.core.step.open_pass import OpenPass
 from fastcalc.core.step.pass_work import (
@@ -48,11 +48,6 @@ def fits_near(placement: AnyPlacement, batch: ArrayLike) -> Bools:
     room = placement.usable[0]
     cache = placement.sequences(batch) * placement.cache_per_chip
     return np.asarray(placement.weights_per_chip + cache <= room)
-
-
-def _beside(name: str, seconds: Array) -> Component:
-    """Return what a pass takes beside its layers."""
-    return Component(name, count=1.0, seconds_each=seconds, basis="beside")
 
 
 class Schedule:
@@ -277,7 +272,7 @@ class Schedule:
         if not self.own:
             return step
         measured = np.maximum(step.seconds * self._as_measured("decode"), self.decode_bound.seconds)
-        return step.then(_beside(OWN, measured - step.seconds))
+        return step.then(derived(OWN, measured - step.seconds))
 
     @cached_property
     def _expected_decode(self) -> Step:
@@ -288,7 +283,7 @@ class Schedule:
         step = self._decoding.step(self.split).then(*self._drafting)
         # The bound is a bound: rounding, or an engine of all ones, must not step over it.
         missing = np.maximum(bound.seconds - step.seconds, 0.0)
-        return step.then(_beside("up to the bound", missing))
+        return step.then(derived("up to the bound", missing))
 
     @cached_property
     def least_decode(self) -> Array:
@@ -321,7 +316,7 @@ class Schedule:
         if not self.own:
             return step
         longer = step.seconds * (self._as_measured("prompts") - 1.0)
-        return step.then(_beside(OWN, longer))
+        return step.then(derived(OWN, longer))
 
     def seconds(self, name: str) -> Array:
         """Return the expected time of a pass, or what prompts add to it. [s]"""
@@ -384,8 +379,7 @@ class Schedule:
         if self._drafts is None:
             return ()
         drafted = self.traffic.speculation.drafted
-        layer = self.drafted_layer(self.split)
-        return (Component("drafting", count=drafted, seconds_each=layer, basis="beside"),)
+        return (derived("drafting", drafted * self.drafted_layer(self.split)),)
 
     @cached_property
     def _drafted_kinds(self) -> list[OpenPass]:

@@ -19,7 +19,15 @@ from fastcalc.core.chip.tier import Tier
 from fastcalc.core.model.kinds import IN_LAYERS
 from fastcalc.core.placement.split import Split
 from fastcalc.core.step.chip_work import ChipWork, chip_work, unpacking
-from fastcalc.core.step.component import Component, Step, idle, is_nothing, total_of
+from fastcalc.core.step.component import (
+    BESIDE,
+    Component,
+    Step,
+    derived,
+    idle,
+    is_nothing,
+    total_of,
+)
 from fastcalc.core.step.host_use import FAR, HOST, OffloadOptions, offload_options, offloaded_pass
 from fastcalc.core.step.pass_work import ACTIVATION_BYTES, PassWork
 from fastcalc.formulas.network import all_reduce_bytes, all_reduce_shots, exchange_bytes
@@ -311,13 +319,13 @@ def _stage_hops_and_wait(
     link = where(is_inside, chip.link, chip.link_out)
     hops = Component(
         "stage hops",
-        basis="beside",
         sent=crossings * work.tokens * work.hidden * ACTIVATION_BYTES,
         link=link * software.link_fraction,
         count=crossings,
         seconds_each=where(
             is_inside, np.maximum(chip.hop_inside, software.collective_latency), chip.hop
         ),
+        basis=BESIDE,
     )
     unpipelined = pass_time + hops.seconds
     pipelined = pipelined_step(
@@ -329,5 +337,4 @@ def _stage_hops_and_wait(
         streams=work.in_flight,
         overhead=work.sequences * software.stage_overhead,
     )
-    waited = pipelined - unpipelined
-    return hops, Component(STAGE_WAIT, count=1.0, seconds_each=waited, basis="beside")
+    return hops, derived(STAGE_WAIT, pipelined - unpipelined)
