@@ -37,7 +37,7 @@ PUBLISHED = [
     ("padded_share", {"columns": 360, "multiple": 256}, 512 / 360, 1e-12),
     # What two parts of a step add to it is added.
     ("combined_slowdown", {"first": 1.5, "second": 1.25}, 1.75, 1e-12),
-    # At the bound a range is as wide as stated; e^3 below it, the root of 1 + 3 times as wide.
+    # A range is as wide as stated where no time is fitted, and twice as wide where all of it is.
     ("half_width", {"least": 0.2, "fitted_share": 0.0}, 0.2, 1e-12),
     ("half_width", {"least": 0.2, "fitted_share": 1.0}, 0.4, 1e-12),
     # Matern 3/2 at half a length: (1 + 0.8660) e^-0.8660 = 0.7849, of which 0.7 and 0.3.
