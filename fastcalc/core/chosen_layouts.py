@@ -6,6 +6,7 @@ memory beside the engine's largest reserve, and the sequences that the engine ta
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from math import inf
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ import numpy as np
 from fastcalc.core.estimate import evaluate
 from fastcalc.core.placement.layout import Layout, LayoutError
 from fastcalc.core.placement.legal import MOST_CHIPS
-from fastcalc.core.placement.placement import Site
+from fastcalc.core.placement.placement import Placements, Site
 from fastcalc.core.placement.practice import copies_run_by_people, usual_layouts
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas.types import ArrayLike, Floats, Ints, floats
@@ -122,9 +123,15 @@ def _points(
     return part, count, batches[places][:, np.newaxis, np.newaxis], traffic.at(kinds)
 
 
-def _chosen_of(site: Site, chips: int, batches: Floats, traffic: Traffic) -> Chosen:
+@lru_cache(maxsize=64)
+def _open_placements(site: Site, chips: int) -> tuple[list[Layout], Placements]:
+    """Layouts that so many chips may take, and the workload placed on all of them."""
     layouts = open_layouts(site, chips)
-    placements = site.place_all(layouts, axes=1)
+    return layouts, site.place_all(layouts, axes=1)
+
+
+def _chosen_of(site: Site, chips: int, batches: Floats, traffic: Traffic) -> Chosen:
+    layouts, placements = _open_placements(site, chips)
     limits = np.broadcast_to(
         placements.max_batch,
         np.broadcast_shapes(np.shape(placements.max_batch), np.shape(batches), (len(layouts), 1)),
@@ -134,7 +141,8 @@ def _chosen_of(site: Site, chips: int, batches: Floats, traffic: Traffic) -> Cho
     is_tried = np.atleast_1d(holds.any(axis=(*range(holds.ndim - 2), -1)))
     if is_tried.sum() > 1:
         tried = [layout for layout, fits in zip(layouts, is_tried, strict=True) if fits]
-        estimate = evaluate(site.place_all(tried, axes=1), batch=batches, traffic=traffic)
+        held = placements if is_tried.all() else site.place_all(tried, axes=1)
+        estimate = evaluate(held, batch=batches, traffic=traffic)
         part = rate[..., is_tried, :]
         rate[..., is_tried, :] = np.where(holds[..., is_tried, :], estimate.served, part)
     return Chosen(layouts, rate.argmax(axis=-2), limits.max(axis=-2))
@@ -152,7 +160,7 @@ def fewest_chips(site: Site, batches: ArrayLike) -> Floats:
     sequences = floats(np.atleast_1d(batches))
     kinds = np.shape(site.reserved_tokens)[:1]
     fewest = np.full((*kinds, *sequences.shape), inf)
-    for chips, held in _held_by_chips(site, usual_layouts(site)):
+    for chips, held in _usually_held(site):
         copies = np.where(held > 0.0, np.ceil(sequences / np.maximum(held, 1.0)), inf)
         if site.machine.is_spatial:
             copies = np.where(copies > 1.0, inf, copies)
@@ -164,6 +172,12 @@ def fewest_chips(site: Site, batches: ArrayLike) -> Floats:
             by_default = np.where(held >= sequences, np.minimum(by_default, chips), by_default)
         fewest = np.where(np.isfinite(fewest), fewest, by_default)
     return np.where(np.isfinite(fewest), fewest, np.nan)
+
+
+@lru_cache(maxsize=64)
+def _usually_held(site: Site) -> list[tuple[int, Floats]]:
+    """Sequences that one copy of the weights holds in a usual layout, by number of chips. [1]"""
+    return list(_held_by_chips(site, usual_layouts(site)))
 
 
 def _held_by_chips(site: Site, layouts: Sequence[Layout]) -> Iterator[tuple[int, Floats]]:

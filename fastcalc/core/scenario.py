@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import groupby
 from operator import itemgetter
 
@@ -257,7 +257,12 @@ def site_of(scenario: Scenario, reserved_tokens: ArrayLike) -> Site:
     """
     work = scenario.work
     site_machine = machine(scenario.hardware, scenario.engine, work, scenario.memory)
+    if isinstance(reserved_tokens, float):
+        return _site(site_machine, work, reserved_tokens)
     return Site(site_machine, work, reserved_tokens)
+
+
+_site = lru_cache(maxsize=64)(Site)  # what it holds of each layout is found once for all batches
 
 
 def locate(scenario: Scenario) -> Location:

@@ -10,9 +10,10 @@ from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.machine_class import engine_of_class
+from fastcalc.core.chosen_layouts import fewest_chips
 from fastcalc.core.pricing import PriceBasis, Pricing
 from fastcalc.core.ratios import Ranged, independent_ratio
-from fastcalc.core.scenario import Outcome, Scenario, Sharding, solve
+from fastcalc.core.scenario import Outcome, Scenario, Sharding, site_of, solve
 from fastcalc.core.step.component import Step
 from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
@@ -45,12 +46,30 @@ class Place:
         """Return the place with the chips that it states, and more where the batch takes more."""
         if self.chips is None:
             return self
-        fewest = outcome(catalogue, replace(self, chips=None), np.array([batch]))
-        return replace(self, chips=max(self.chips, fewest.placement.layout.chips))
+        asked = _scenario(catalogue, replace(self, chips=None), np.array([batch]))
+        return replace(self, chips=max(self.chips, _fewest_chips(asked)))
 
 
 def outcome(catalogue: Catalogue, place: Place, batches: Floats) -> Outcome:
     """Return the evaluation of a place for some batches, which must fit."""
+    evaluated = _solved(_scenario(catalogue, place, batches))
+    if not bool(np.all(evaluated.estimate.fits)):
+        raise DoesNotFitError(f"{place.model} at batch {max(batches):,.0f} does not fit {place.on}")
+    return evaluated
+
+
+_solved = once(solve)
+
+
+@once
+def _fewest_chips(scenario: Scenario) -> int:
+    """Fewest chips that hold the batch of a scenario for certain; 1 where none do. [1]"""
+    site = site_of(scenario, scenario.traffic.reserved)
+    return int(np.nan_to_num(fewest_chips(site, float(scenario.batches[0])), nan=1.0)[0])
+
+
+def _scenario(catalogue: Catalogue, place: Place, batches: Floats) -> Scenario:
+    """What is asked of a place, the very same object each time."""
     if not all(int(count) in LIMITS["chips"] for count in (*batches, place.chips or 1)):
         raise InputError(f"chips and batches must be {LIMITS['chips']}")
     chip = catalogue.hardware(place.on)
@@ -58,23 +77,20 @@ def outcome(catalogue: Catalogue, place: Place, batches: Floats) -> Outcome:
     request = place.chips, place.weights, place.cache, place.basis, place.prompt, context
     counts = tuple(int(batch) for batch in batches)
     model, engine = catalogue.model(place.model), catalogue.engine(engine_of_class(chip)[0])
-    evaluated = _solved(chip, model, engine, request, counts)
-    if not bool(np.all(evaluated.estimate.fits)):
-        raise DoesNotFitError(f"{place.model} at batch {max(batches):,.0f} does not fit {place.on}")
-    return evaluated
+    return _requested(chip, model, engine, request, counts)
 
 
 @once
-def _solved(
+def _requested(
     chip: Hardware,
     model: Model,
     engine: Engine,
     request: tuple[int | None, str | None, str | None, str, float, float],
     batches: tuple[int, ...],
-) -> Outcome:
-    """Return the evaluation of a model on so many chips, in formats, by a price, with a traffic."""
+) -> Scenario:
+    """A model on so many chips, in formats, by a price, with a traffic."""
     chips, weights, cache, basis, prompt, context = request
-    scenario = Scenario(
+    return Scenario(
         hardware=chip,
         model=model,
         engine=engine,
@@ -86,7 +102,6 @@ def _solved(
         pricing=Pricing(cast(PriceBasis, basis)),
         engine_is_borrowed=engine_of_class(chip)[1],
     )
-    return solve(scenario)
 
 
 class Users(NamedTuple):
