@@ -15,7 +15,7 @@ from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import site_of
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
-from fastcalc.report.headings import pick
+from fastcalc.records.columns import pick
 from fastcalc.search import frontier
 from fastcalc.search.plan.candidates import candidates
 from fastcalc.search.plan.cheapest_plans import decide

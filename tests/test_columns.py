@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fastcalc import __version__
+from fastcalc.records.columns import pick
 from fastcalc.report import dictionary, record_tables
-from fastcalc.report.headings import pick
 from fastcalc.report.records import KEYS
 from tests.helpers import run, run_once
 

@@ -12,9 +12,9 @@ import pytest
 from fastcalc.cli.app import START
 from fastcalc.core.estimate import evaluate
 from fastcalc.core.traffic import Traffic
+from fastcalc.records.columns import key_figure
 from fastcalc.report import console
 from fastcalc.report.console import Remark, TextTable, Title, render
-from fastcalc.report.headings import key_figure
 from fastcalc.report.record_tables import tables, words
 from tests import made_up
 from tests.helpers import run_once

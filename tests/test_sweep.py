@@ -17,8 +17,8 @@ from fastcalc.core.scenario import Scenario, Sharding, default_cache, engine_for
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
 from fastcalc.records import columns
+from fastcalc.records.columns import pick
 from fastcalc.records.evaluated_points import CodedColumn, EvaluatedPoints, places
-from fastcalc.report.headings import pick
 from fastcalc.search.sweep.axes import Axes, Ranks, four_bits, grids
 from fastcalc.search.sweep.blocks import WORKERS, in_order, solve_all
 from fastcalc.search.sweep.grid import BLOCK, Grid, Requests, solve_grid

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
+from fastcalc.records.columns import pick
 from fastcalc.report import record_tables
-from fastcalc.report.headings import pick
 from fastcalc.report.records import compare_records
 from tests.helpers import outcome, run_once, words
 

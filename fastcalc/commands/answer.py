@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from fastcalc.commands import output
 from fastcalc.mentions import as_flags, written
+from fastcalc.records.columns import TableColumn
 from fastcalc.report import console, record_tables
 from fastcalc.report.console import Wording
 from fastcalc.report.envelope import envelope
-from fastcalc.report.headings import TableColumn
 from fastcalc.report.records import SCHEMA, Record
 from fastcalc.requests.groups import Output, OutputFile
 from fastcalc.requests.readers import as_text

@@ -23,12 +23,11 @@ from fastcalc.commands.size import foresee
 from fastcalc.core.scenario import Scenario
 from fastcalc.errors import InputError
 from fastcalc.mentions import as_flags, option, written
-from fastcalc.records.columns import Columns
+from fastcalc.records.columns import Columns, TableColumn, pick
 from fastcalc.records.evaluated_points import CodedColumn
 from fastcalc.report import records
 from fastcalc.report.console import Remark, Wording, is_terminal, output_width, render, wants_colour
 from fastcalc.report.envelope import envelope
-from fastcalc.report.headings import TableColumn, pick
 from fastcalc.report.numbers_as_text import many
 from fastcalc.report.record_tables import table
 from fastcalc.requests import readers

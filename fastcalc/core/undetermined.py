@@ -1,22 +1,9 @@
-"""Numbers that nothing published determines: which keys of records they are, and why."""
+"""What nothing published determines of a machine, and why."""
 
 from collections.abc import Iterator
 
 from fastcalc.catalogue.schema import Engine
 from fastcalc.core.chip.machine import Machine
-
-RESTS_ON_PREFILL = (
-    *("ttft_ms", "tpot_in_traffic_ms", "served_tokens_per_s_total", "request_s"),
-    *("served_request_s", "usd_per_mtok_input", "usd_per_mtok_total", "joules_per_token"),
-)
-"""Keys of numbers that hold the time of prompts."""
-
-RESTS_ON_ENGINE = (
-    *("tokens_per_s_per_user", "tokens_per_s_total", "tokens_per_s_per_chip"),
-    *("tpot_ms", "usd_per_mtok_output"),
-    *RESTS_ON_PREFILL,
-)
-"""Keys of numbers that turn with what software reaches."""
 
 
 def is_assumed(engine: Engine) -> bool:
@@ -24,11 +11,11 @@ def is_assumed(engine: Engine) -> bool:
     return bool(engine.ranges) and not engine.fitted_architectures
 
 
-def undetermined_keys(machine: Machine) -> tuple[str, ...]:
-    """Return the keys of a machine's records that nothing published determines."""
+def undetermined(machine: Machine) -> str | None:
+    """Return what nothing published determines of a machine: its ``engine``, its ``prefill``."""
     if is_assumed(machine.engine):
-        return RESTS_ON_ENGINE
-    return RESTS_ON_PREFILL if _takes_prompts_unseen(machine) else ()
+        return "engine"
+    return "prefill" if _takes_prompts_unseen(machine) else None
 
 
 def undetermined_notes(machine: Machine) -> Iterator[str]:

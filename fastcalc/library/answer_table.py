@@ -17,11 +17,10 @@ from fastcalc.commands.output import whole
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import Array
 from fastcalc.mentions import as_arguments, as_prose, written
-from fastcalc.records.columns import NEEDS_FIT, Columns, flat
+from fastcalc.records.columns import NEEDS_FIT, Columns, flat, pick
 from fastcalc.report import console, record_tables
 from fastcalc.report.console import Notes
 from fastcalc.report.dictionary import meanings, type_of
-from fastcalc.report.headings import pick
 from fastcalc.report.numbers_as_text import many
 from fastcalc.report.records import PREMISES, Record, plainly
 from fastcalc.requests.groups import Output

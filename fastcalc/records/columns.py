@@ -1,17 +1,21 @@
 """The columns of records: what each is, and how it comes from an estimate.
 
 Each is declared once. JSON, CSV and the files of a sweep take keys, order and values from here,
-the data dictionary in ``docs/`` the meanings, and tables give them headings.
+the data dictionary in ``docs/`` the meanings, and tables the headings.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from fastcalc.core.chip.machine import Machine
+from fastcalc.core.scenario import Scenario
 from fastcalc.core.step.component import LIMITERS
+from fastcalc.core.undetermined import undetermined
 from fastcalc.formulas.types import Array
 from fastcalc.records.evaluated_points import CodedColumn, EvaluatedPoints
 
@@ -22,46 +26,83 @@ Source = TypeVar("Source")
 """What a record is of."""
 
 
+def _nothing(_: object) -> None:
+    """Stand for the value of a column that tables have and records have not."""
+
+
 @dataclass(frozen=True)
 class Column(Generic[Source]):
-    """A column of records.
+    """A column of records and of the tables that show them, or of tables alone.
 
     key, unit, meaning : name in a record; unit, or ``count``, ``text``, ``list`` or ``yes or no``;
         what it is
     value : takes it from what a record is of, or names the attribute that it is there
+    heading : in a table, in two lines
+    drop_priority : how readily it makes room in a narrow table; the largest leaves first, 0 never
+    format : how a table writes it, where its unit does not say: the name of a format, or what
+        makes a cell of a record
+    is_key_figure : whether it is the number to read first, which a terminal shows in bold
     needs_fit : whether it has no value where the batch does not fit
+    rests_on : the ``engine``, ``prefill`` or ``price``; where that is undetermined or uncertain, so
+        is the number, and tables mark it
     """
 
     key: str
-    unit: str
-    meaning: str
-    value: Callable[[Source], Any] | str
+    unit: str = "text"
+    meaning: str = ""
+    value: Callable[[Source], Any] | str = _nothing
+    heading: tuple[str, str] = ("", "")
+    drop_priority: int = 0
+    format: str | Callable[[Any], str] = ""
+    is_key_figure: bool = False
     needs_fit: bool = field(default=False, kw_only=True)
+    rests_on: tuple[str, ...] = field(default=(), kw_only=True)
 
     def of(self, source: Source) -> Any:
         """Return what a record of something holds under the key."""
         return (attrgetter(self.value) if isinstance(self.value, str) else self.value)(source)
 
 
-def _fitting(
-    key: str, unit: str, meaning: str, value: Callable[[EvaluatedPoints], Any] | str
-) -> Column[EvaluatedPoints]:
-    """Return a column without a value where the batch does not fit."""
-    return Column(key, unit, meaning, value, needs_fit=True)
+TableColumn = Column[Any]
+"""A column of a table, whose rows may be anything."""
 
+_fitting = partial(Column[EvaluatedPoints], needs_fit=True)
+"""A column without a value where the batch does not fit."""
 
 FIRST: tuple[Column[EvaluatedPoints], ...] = (
-    Column("hardware", "text", "id of the chip", "scenario.hardware.id"),
-    Column("model", "text", "id of the model", "scenario.model.id"),
+    Column("hardware", "text", "id of the chip", "scenario.hardware.id", heading=("", "hardware")),
+    Column("model", "text", "id of the model", "scenario.model.id", heading=("", "model")),
     Column("engine", "text", "id of the engine", "scenario.engine.id"),
-    Column("chips", "count", "tp x pp x dp / ranks of a chip", "layout.chips"),
+    Column(
+        "chips", "count", "tp x pp x dp / ranks of a chip", "layout.chips", heading=("", "chips")
+    ),
     Column("tp", "count", "tensor-parallel ranks", "layout.tp"),
     Column("pp", "count", "pipeline stages", "layout.pp"),
     Column("ep", "count", "ranks that share the experts", "layout.ep"),
     Column("dp", "count", "attention replicas", "layout.dp"),
-    Column("weight_format", "text", "format of the weights", "work.weight_format"),
-    Column("kv_format", "text", "format of the KV cache", "work.kv_format"),
-    Column("batch", "count", "sequences decoded together by the whole deployment", "batch"),
+    Column(
+        "weight_format",
+        "text",
+        "format of the weights",
+        "work.weight_format",
+        heading=("weight", "format"),
+        drop_priority=3,
+    ),
+    Column(
+        "kv_format",
+        "text",
+        "format of the KV cache",
+        "work.kv_format",
+        heading=("KV", "cache"),
+        drop_priority=5,
+    ),
+    Column(
+        "batch",
+        "count",
+        "sequences decoded together by the whole deployment",
+        "batch",
+        heading=("", "batch"),
+    ),
     Column("prompt_tokens", "count", "prompt of a request", "traffic.prompt"),
     Column("output_tokens", "count", "output of a request", "traffic.output"),
     Column("context_tokens", "tokens", "mean context in decode", "traffic.context"),
@@ -70,9 +111,17 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "tokens",
         "accepted in a decode pass",
         "traffic.speculation.tokens_per_pass",
+        heading=("tokens", "a pass"),
+        drop_priority=4,
     ),
     Column("fits", "yes or no", "whether memory, also at its edge, and engine hold it", "fits"),
-    Column("placement", "text", "where the model lives", lambda points: points.locations()),
+    Column(
+        "placement",
+        "text",
+        "where the model lives",
+        lambda points: points.locations(),
+        heading=("", "where"),
+    ),
     Column(
         "min_chips",
         "count",
@@ -85,8 +134,15 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "sequences that these chips hold for certain, prompt and output reserved, and the engine "
         "takes at once; of all usual layouts unless ranks are given",
         "max_batch",
+        heading=("largest", "batch"),
     ),
-    Column("weights_gb", "GB", "weights", lambda points: points.work.weight_bytes / 1e9),
+    Column(
+        "weights_gb",
+        "GB",
+        "weights",
+        lambda points: points.work.weight_bytes / 1e9,
+        heading=("weights", "GB"),
+    ),
     Column(
         "kv_gb",
         "GB",
@@ -94,20 +150,35 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         lambda points: (
             points.batch * (points.work.cache_bytes(points.placement.reserved_tokens) / 1e9)
         ),
+        heading=("KV cache", "GB"),
     ),
     Column(
         "memory_used_fraction",
         "ratio",
         "of the usable memory as expected; above 1 where the batch does not fit",
         "used",
+        heading=("memory", "used"),
+        drop_priority=1,
+        format="percent",
     ),
     _fitting(
         "tokens_per_s_per_user",
         "tokens/s",
         "output tokens of each user, decode alone: expected",
         "estimate.speed",
+        heading=("tok/s", "per user"),
+        is_key_figure=True,
+        rests_on=("engine",),
     ),
-    _fitting("tokens_per_s_per_user_low", "tokens/s", "low end of the 80 % range", "estimate.low"),
+    _fitting(
+        "tokens_per_s_per_user_low",
+        "tokens/s",
+        "low end of the 80 % range",
+        "estimate.low",
+        heading=("80 %", "range"),
+        drop_priority=1,
+        format="range",
+    ),
     _fitting(
         "tokens_per_s_per_user_high", "tokens/s", "high end of the 80 % range", "estimate.high"
     ),
@@ -116,26 +187,56 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "tokens/s",
         "what no implementation can exceed on these chips",
         "estimate.bound",
+        heading=("", "bound"),
+        drop_priority=3,
     ),
-    _fitting("tokens_per_s_total", "tokens/s", "batch x tokens_per_s_per_user", "estimate.total"),
+    _fitting(
+        "tokens_per_s_total",
+        "tokens/s",
+        "batch x tokens_per_s_per_user",
+        "estimate.total",
+        heading=("tok/s", "total"),
+        drop_priority=4,
+        rests_on=("engine",),
+    ),
     _fitting(
         "tokens_per_s_per_chip",
         "tokens/s",
         "tokens_per_s_total / chips",
         lambda points: points.estimate.total / points.layout.chips,
+        rests_on=("engine",),
     ),
     _fitting(
         "tpot_ms",
         "ms",
         "time per output token, decode alone",
         lambda points: points.estimate.tpot * 1e3,
+        heading=("TPOT", "ms"),
+        drop_priority=6,
+        rests_on=("engine",),
     ),
-    _fitting("ttft_ms", "ms", "time to the first token", lambda points: points.estimate.ttft * 1e3),
+    _fitting(
+        "ttft_ms",
+        "ms",
+        "time to the first token",
+        lambda points: points.estimate.ttft * 1e3,
+        heading=("TTFT", "ms"),
+        drop_priority=5,
+        rests_on=(
+            "engine",
+            "prefill",
+        ),
+    ),
     _fitting(
         "request_s",
         "s",
         "time of a request: its first token and the others at tpot_ms",
         "estimate.request",
+        heading=("request", "s"),
+        rests_on=(
+            "engine",
+            "prefill",
+        ),
     ),
     Column(
         "limiter",
@@ -146,30 +247,59 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
             np.where(points.fits, points.estimate.step.limiter, len(LIMITERS)),
             (*LIMITERS, "capacity"),
         ),
+        heading=("limited", "by"),
+        drop_priority=1,
+        format="limiter",
     ),
     _fitting(
         "usd_per_mtok_input",
         "USD/Mtok",
         "price of a million prompt tokens, of the time that they add to served traffic",
         lambda points: points.usd[0],
+        heading=("$/Mtok", "input"),
+        drop_priority=6,
+        rests_on=(
+            "engine",
+            "prefill",
+            "price",
+        ),
     ),
     _fitting(
         "usd_per_mtok_output",
         "USD/Mtok",
         "price of a million output tokens, of decode alone",
         lambda points: points.usd[1],
+        heading=("$/Mtok", "output"),
+        drop_priority=3,
+        rests_on=(
+            "engine",
+            "price",
+        ),
     ),
     _fitting(
         "usd_per_mtok_total",
         "USD/Mtok",
         "price of a request over its tokens, prompt and output, times a million",
         lambda points: points.usd[2],
+        heading=("$/Mtok", "total"),
+        drop_priority=2,
+        rests_on=(
+            "engine",
+            "prefill",
+            "price",
+        ),
     ),
     _fitting(
         "joules_per_token",
         "J/token",
         "energy of an output token in served traffic, at the power of the chips with host and site",
         "estimate.joules",
+        heading=("J per", "token"),
+        drop_priority=9,
+        rests_on=(
+            "engine",
+            "prefill",
+        ),
     ),
     Column("warnings", "list", "what to know of this row", lambda points: points.warnings()),
     _fitting(
@@ -177,12 +307,23 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "tokens/s",
         "output tokens of the deployment, prompts taken in between",
         "estimate.served",
+        heading=("tok/s", "served"),
+        drop_priority=8,
+        rests_on=(
+            "engine",
+            "prefill",
+        ),
     ),
     _fitting(
         "served_request_s",
         "s",
         "time in which as many requests as the batch are served",
         "estimate.run",
+        heading=("request served", "s"),
+        rests_on=(
+            "engine",
+            "prefill",
+        ),
     ),
     _fitting(
         "bound_limiter",
@@ -203,7 +344,11 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "estimate.bound_compute",
     ),
     Column(
-        "usd_per_hour", "USD/h", "price of all chips for an hour, in use or not", "usd_per_hour"
+        "usd_per_hour",
+        "USD/h",
+        "price of all chips for an hour, in use or not",
+        "usd_per_hour",
+        rests_on=("price",),
     ),
 )
 
@@ -213,6 +358,12 @@ LATER: tuple[Column[EvaluatedPoints], ...] = (
         "ms",
         "time per output token while prompts of others come between, as servers are measured",
         lambda points: points.estimate.tpot_in_traffic * 1e3,
+        heading=("TPOT in", "traffic"),
+        drop_priority=7,
+        rests_on=(
+            "engine",
+            "prefill",
+        ),
     ),
     Column("host", "text", "host whose memory the chips may use", "host"),
     _fitting(
@@ -227,18 +378,24 @@ LATER: tuple[Column[EvaluatedPoints], ...] = (
         "ratio",
         "of the dense weights, in the chip's fastest memory",
         lambda points: points.near("dense"),
+        heading=("dense weights", "near"),
+        format="percent",
     ),
     _fitting(
         "experts_near_fraction",
         "ratio",
         "of the routed experts, in the chip's fastest memory; empty without any",
         lambda points: points.near("experts") if points.work.experts else None,
+        heading=("experts", "near"),
+        format="percent",
     ),
     _fitting(
         "kv_near_fraction",
         "ratio",
         "of the KV cache, in the chip's fastest memory",
         lambda points: points.near("kv"),
+        heading=("KV cache", "near"),
+        format="percent",
     ),
     Column(
         "speculation_drafted_tokens",
@@ -250,7 +407,7 @@ LATER: tuple[Column[EvaluatedPoints], ...] = (
         "undetermined",
         "list",
         "keys of numbers that nothing published determines: read them as assumptions",
-        lambda points: CodedColumn(np.int64(0), (points.undetermined,)),
+        lambda points: CodedColumn(np.int64(0), (undetermined_keys(points.placement.machine),)),
     ),
     Column(
         "fit_verdict",
@@ -269,7 +426,13 @@ LATER: tuple[Column[EvaluatedPoints], ...] = (
 """After those of the contract."""
 
 PRICES: tuple[Column[Any], ...] = (
-    Column("usd_per_chip_hour", "USD/h", "price of a chip-hour", "scenario.quote.usd_per_hour"),
+    Column(
+        "usd_per_chip_hour",
+        "USD/h",
+        "price of a chip-hour",
+        "scenario.quote.usd_per_hour",
+        rests_on=("price",),
+    ),
     Column(
         "price_terms",
         "text",
@@ -295,7 +458,7 @@ PRICES: tuple[Column[Any], ...] = (
         "low_confidence",
         "list",
         "keys of amounts by an uncertain price: of low confidence, inherited or substituted",
-        lambda points: CodedColumn(np.int64(0), (points.low_confidence,)),
+        lambda points: CodedColumn(np.int64(0), (uncertain_amounts(points.scenario),)),
     ),
 )
 """Of the price of a chip-hour and its provenance, at the end of every record."""
@@ -306,6 +469,42 @@ COLUMNS = (*FIRST, *LATER, *PRICES)
 NEEDS_FIT = frozenset(column.key for column in COLUMNS if column.needs_fit)
 WORDS = frozenset(column.key for column in COLUMNS if column.unit in ("text", "list"))
 WHOLE = frozenset(column.key for column in COLUMNS if column.unit == "count")
+
+
+def undetermined_keys(machine: Machine) -> list[str]:
+    """Return the keys of numbers that nothing published determines."""
+    unknown = undetermined(machine)
+    return _resting_on(unknown) if unknown else []
+
+
+def uncertain_amounts(scenario: Scenario) -> list[str]:
+    """Return the keys of amounts that rest on an uncertain price of a chip-hour."""
+    return _resting_on("price") if scenario.quote.is_uncertain else []
+
+
+def _resting_on(what: str) -> list[str]:
+    """Return the keys of numbers of points that rest on the engine, on prefill or on a price."""
+    return [column.key for column in COLUMNS if what in column.rests_on]
+
+
+def key_figure(column: TableColumn) -> TableColumn:
+    """Return a column as the number to read first, in bold on a terminal."""
+    return replace(column, is_key_figure=True)
+
+
+def pick(keys: str, columns: Sequence[Column[Any]] = (), *, keep: str = "") -> list[TableColumn]:
+    """Return columns by their keys.
+
+    keys : with blanks between
+    columns : others than those of points, or in place of them
+    keep : keys of those that a narrow table keeps, whatever their priority
+    """
+    by_key = {column.key: column for column in (*COLUMNS, *columns)}
+    picked = [by_key[key] for key in keys.split()]
+    return [
+        replace(column, drop_priority=0) if column.key in keep.split() else column
+        for column in picked
+    ]
 
 
 def values(columns: Sequence[Column[Source]], source: Source) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from fastcalc.core.scenario import Scenario
 from fastcalc.core.step.host_use import HOST
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic import Traffic
-from fastcalc.core.undetermined import undetermined_keys
 from fastcalc.core.verdict import VERDICTS, verdicts
 from fastcalc.formulas.types import ArrayLike, Floats, Ints
 
@@ -31,13 +30,6 @@ class CodedColumn:
 
     codes: Ints | np.integer[Any]
     words: tuple[Any, ...]
-
-
-PRICED = (
-    *("usd_per_mtok_input", "usd_per_mtok_output", "usd_per_mtok_total"),
-    *("usd_per_hour", "usd_per_chip_hour"),
-)
-"""Keys of amounts that rest on the price of a chip-hour."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,16 +57,6 @@ class EvaluatedPoints:
     def placement(self) -> AnyPlacement:
         """The workload on its layouts."""
         return self.estimate.placement
-
-    @property
-    def undetermined(self) -> list[str]:
-        """Keys that nothing published determines."""
-        return list(undetermined_keys(self.placement.machine))
-
-    @property
-    def low_confidence(self) -> list[str]:
-        """Keys of amounts that rest on an uncertain price of a chip-hour."""
-        return list(PRICED) if self.scenario.quote.is_uncertain else []
 
     @property
     def layout(self) -> Layout | Layouts:

@@ -7,11 +7,10 @@ from typing import Any
 
 from fastcalc.core.reuse import SharedPrefixes
 from fastcalc.mentions import option
-from fastcalc.records.columns import Column, values
+from fastcalc.records.columns import Column, pick, values
 from fastcalc.report import record_tables
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.fit_records import PlacedBatch
-from fastcalc.report.headings import TableColumn, pick
 from fastcalc.report.numbers_as_text import counted, dollars, number, size
 from fastcalc.report.prices import prices_of
 from fastcalc.report.records import Record, plainly
@@ -64,14 +63,14 @@ class _Row(PlacedBatch):
 COLUMNS: tuple[Column[Any], ...] = (
     *pick("hardware model engine chips tp pp ep dp weight_format kv_format batch"),
     *pick("prompt_tokens output_tokens"),
-    TableColumn(
+    Column(
         "cache_tier",
         "text",
         "the memory that keeps caches of prompts, tier behind a host that is not named",
         lambda row: row.tier.name or "none",
         heading=("", "cache in"),
     ),
-    TableColumn(
+    Column(
         "cache_gb",
         "GB",
         "of it, of all chips together",
@@ -79,7 +78,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         heading=("", "size"),
         format=lambda record: size(record["cache_gb"] * 1e9) if record["cache_gb"] else "-",
     ),
-    TableColumn(
+    Column(
         "cache_tokens",
         "count",
         "prompt tokens that it holds",
@@ -87,7 +86,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         heading=("tokens", "held"),
         drop_priority=2,
     ),
-    TableColumn(
+    Column(
         "prefix_hit",
         "ratio",
         "share of the prompt tokens found in it or in the chips' own memory",
@@ -96,7 +95,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         format="percent",
         is_key_figure=True,
     ),
-    TableColumn(
+    Column(
         "prefix_loaded",
         "ratio",
         "share of the prompt tokens loaded from it",
@@ -105,7 +104,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         drop_priority=4,
         format="percent",
     ),
-    TableColumn(
+    Column(
         "computed_prompt_tokens",
         "tokens",
         "of a mean request, that are left to compute",
@@ -114,7 +113,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         drop_priority=3,
         format="count",
     ),
-    TableColumn(
+    Column(
         "requests_per_s",
         "1/s",
         "requests that the chips carry, of those of the trace",
@@ -127,7 +126,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         "the same of each chip",
         lambda row: row.tier.requests / row.layout.chips,
     ),
-    TableColumn(
+    Column(
         "requests_limited_by",
         "text",
         "chips, or the link that caches are loaded over; null where no host is named",
@@ -135,7 +134,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         heading=("limited", "by"),
         drop_priority=1,
     ),
-    TableColumn(
+    Column(
         "mean_ttft_ms",
         "ms",
         "time to the first token of a request of mean lengths, what is loaded included",
@@ -143,7 +142,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         heading=("TTFT", "ms"),
         drop_priority=5,
     ),
-    TableColumn(
+    Column(
         "usd_per_request",
         "USD/request",
         "price of the chips for a request, without that of the tier",
@@ -151,7 +150,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         heading=("$ a 1,000", "requests"),
         format=lambda record: dollars((record["usd_per_request"] or 0.0) * 1e3),
     ),
-    TableColumn(
+    Column(
         "break_even_usd_per_gb_month",
         "USD/GB/month",
         "price of a GB of the tier for a month below which it pays, against the chips' own memory; "

@@ -8,9 +8,9 @@ from fastcalc.evidence.own_rows import OwnRows
 from fastcalc.evidence.score import Group
 from fastcalc.evidence.validate import Validation
 from fastcalc.mentions import flag
+from fastcalc.records.columns import key_figure
 from fastcalc.report import own_rows, record_tables, validation
 from fastcalc.report.console import Notes, Part
-from fastcalc.report.headings import key_figure
 from fastcalc.report.numbers_as_text import many, number
 from fastcalc.report.record_tables import numbers, words
 

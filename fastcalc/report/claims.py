@@ -11,10 +11,10 @@ from fastcalc.catalogue.schema.claims import Claims, Input
 from fastcalc.evidence.claims.judge import DEPENDS, MEANING, Judged, Tested
 from fastcalc.mentions import command, flag
 from fastcalc.quoting import shell_line
+from fastcalc.records.columns import key_figure
 from fastcalc.report import record_tables
 from fastcalc.report.break_evens import break_even, crossings, digits, spaced
 from fastcalc.report.console import Notes, Part, TextTable, render, word_list
-from fastcalc.report.headings import key_figure
 from fastcalc.report.numbers_as_text import many
 from fastcalc.report.reasons import reason
 from fastcalc.report.record_tables import numbers, words

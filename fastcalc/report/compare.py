@@ -8,9 +8,9 @@ from fastcalc.core.defaults_used import power_notes
 from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.scenario import Outcome
 from fastcalc.core.speed_range import range_note
+from fastcalc.records.columns import pick
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, Title
-from fastcalc.report.headings import pick
 from fastcalc.report.headline import headline
 from fastcalc.report.headline_words import sentences
 from fastcalc.report.memories import kept_note, lives

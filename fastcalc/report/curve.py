@@ -10,12 +10,11 @@ import numpy as np
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.undetermined import batching_notes, is_assumed, undetermined_notes
 from fastcalc.formulas.money import usd_per_million
-from fastcalc.records.columns import Column, values
+from fastcalc.records.columns import Column, TableColumn, key_figure, values
 from fastcalc.report import record_tables, records
 from fastcalc.report.chart import plot
 from fastcalc.report.charts.drawing import Panel, Series, axes
 from fastcalc.report.console import Notes, Part, Title
-from fastcalc.report.headings import TableColumn, key_figure
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.record_tables import numbers
 from fastcalc.report.records import Record, plainly

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from fastcalc.mentions import option
+from fastcalc.records.columns import TableColumn, key_figure
 from fastcalc.report import decision_map, record_tables
 from fastcalc.report.console import Notes, Part, Screen
 from fastcalc.report.decision_rows import Row, rows, scenarios_of
@@ -13,7 +14,6 @@ from fastcalc.report.decision_verdict import (
     seconds,
     verdict,
 )
-from fastcalc.report.headings import TableColumn, key_figure
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.report.prices import price_line
 from fastcalc.report.record_tables import key_of_mark, marked, numbers, words

@@ -13,12 +13,12 @@ from fastcalc.evidence.diagnosis.terms import RUNNING, TERMS
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.score import Prediction
 from fastcalc.mentions import option
+from fastcalc.records.columns import key_figure
 from fastcalc.report import record_tables
 from fastcalc.report.charts.drawing import Chart
 from fastcalc.report.charts.of_measurements import before_and_after
 from fastcalc.report.console import Listing, Notes, Part, Remark, Screen, on_one_screen
 from fastcalc.report.diagnosis import Answer, by_default, sentence, verdict
-from fastcalc.report.headings import key_figure
 from fastcalc.report.numbers_as_text import listed, number
 from fastcalc.report.record_tables import numbers, words
 

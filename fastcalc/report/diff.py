@@ -4,17 +4,17 @@ import math
 from typing import Any
 
 from fastcalc.catalogue.schema import Engine, Hardware, Model, Quantity
+from fastcalc.records.columns import Column, TableColumn
 from fastcalc.report.console import Notes, Part, TextTable
 from fastcalc.report.entries import model_record, offers_of, quantities
-from fastcalc.report.headings import TableColumn
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.records import Record
 
 AnyEntry = Hardware | Model | Engine
 
-COLUMNS = (
-    *(TableColumn(key, heading=("", key)) for key in ("field", "left", "right")),
-    TableColumn("ratio", "ratio", heading=("", "ratio")),
+COLUMNS: tuple[TableColumn, ...] = (
+    *(Column(key, heading=("", key)) for key in ("field", "left", "right")),
+    Column("ratio", "ratio", heading=("", "ratio")),
 )
 """Of a Markdown table."""
 

@@ -12,9 +12,9 @@ from fastcalc.core.model.workload import Workload, checkpoint_parameters, worklo
 from fastcalc.core.pricing import Pricing
 from fastcalc.formulas.roofline import critical_batch
 from fastcalc.mentions import command, flag
+from fastcalc.records.columns import TableColumn, key_figure
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, TextTable, Title
-from fastcalc.report.headings import TableColumn, key_figure
 from fastcalc.report.numbers_as_text import number, parameters, prefixed, size
 from fastcalc.report.record_tables import marked, numbers, words
 from fastcalc.report.records import Record, plain, plainly

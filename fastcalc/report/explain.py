@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from fastcalc.core.scenario import Outcome
-from fastcalc.core.undetermined import undetermined_keys
 from fastcalc.explain import explain, fitting, memory_equations
 from fastcalc.explain.explained import Explained, ExplainedPart, Explanation
 from fastcalc.explain.terms import Equation, Number, Origin, origins_of
 from fastcalc.mentions import option
+from fastcalc.records.columns import undetermined_keys
 from fastcalc.report import console
 from fastcalc.report.memories import kept_note
 from fastcalc.report.numbers_as_text import number, prefixed

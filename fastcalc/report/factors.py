@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from math import prod
 
-from fastcalc.records.columns import values
+from fastcalc.records.columns import Column, TableColumn, values
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, Title
-from fastcalc.report.headings import TableColumn
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.report.records import Record, plainly
 from fastcalc.search.fastmode.waterfall import Factor
@@ -19,9 +18,9 @@ def cost_multiple_cell(record: Record) -> str:
 
 
 COLUMNS: tuple[TableColumn, ...] = (
-    TableColumn("trick", "text", "what is changed", "trick", heading=("", "factor")),
-    TableColumn("change", "text", "to what", "change", heading=("", "to")),
-    TableColumn(
+    Column("trick", "text", "what is changed", "trick", heading=("", "factor")),
+    Column("change", "text", "to what", "change", heading=("", "to")),
+    Column(
         "speedup",
         "ratio",
         "over the speed of each user before it",
@@ -30,7 +29,7 @@ COLUMNS: tuple[TableColumn, ...] = (
         format=lambda record: f"{number(record['speedup'])}x",
         is_key_figure=True,
     ),
-    TableColumn(
+    Column(
         "cost_multiple",
         "ratio",
         "over the price of an output token before it",
@@ -38,36 +37,36 @@ COLUMNS: tuple[TableColumn, ...] = (
         heading=("", "cost"),
         format=cost_multiple_cell,
     ),
-    TableColumn(
+    Column(
         "batch",
         "count",
         "sequences decoded together after it",
         lambda factor: factor.after.scenario.batches[0],
         ("", "batch"),
     ),
-    TableColumn("chips", "count", "chips after it", "after.placement.layout.chips", ("", "chips")),
-    TableColumn(
+    Column("chips", "count", "chips after it", "after.placement.layout.chips", ("", "chips")),
+    Column(
         "tokens_per_s_per_user",
         "tokens/s",
         "of each user after it, expected",
         lambda factor: float(factor.after.estimate.speed[0]),
         ("tok/s", "a user"),
     ),
-    TableColumn(
+    Column(
         "usd_per_mtok_output",
         "USD/Mtok",
         "of a million output tokens after it",
         lambda factor: factor.after.usd and float(factor.after.usd[1][0]),
         ("$/Mtok", "output"),
     ),
-    TableColumn(
+    Column(
         "evidence",
         "text",
         "whether an engine is fitted to it, or it is published or assumed",
         "evidence",
         heading=("", "rests on"),
     ),
-    TableColumn(
+    Column(
         "source", "text", "what it was fitted on, who published it, or why it is assumed", "source"
     ),
 )

@@ -10,7 +10,6 @@ from fastcalc.records import columns
 from fastcalc.records.columns import Column, values
 from fastcalc.report import records
 from fastcalc.report.factors import cost_multiple_cell, factor_records
-from fastcalc.report.headings import TableColumn
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.records import Record, compare_records, plain, plainly
 from fastcalc.search.fastmode import Answer, Option
@@ -112,7 +111,7 @@ _BEFORE: tuple[Column[Trial], ...] = (
         "over today's speed of each user",
         lambda trial: _ratio(trial.point, trial.today, "tokens_per_s_per_user"),
     ),
-    TableColumn(
+    Column(
         "cost_multiple",
         "ratio",
         "over today's price of an output token",

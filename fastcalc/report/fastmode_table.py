@@ -11,10 +11,10 @@ from fastcalc.core.ratios import Ranged
 from fastcalc.core.scenario import Outcome
 from fastcalc.formulas.types import floats
 from fastcalc.mentions import option
+from fastcalc.records.columns import Column, pick
 from fastcalc.report import compare, factors, record_tables
 from fastcalc.report.console import THINNEST, Part, Remark, Screen
 from fastcalc.report.fastmode import COLUMNS, MOST_SHOWN, factors_of, no_option_reaches, rows
-from fastcalc.report.headings import TableColumn, pick
 from fastcalc.report.headline_words import interval
 from fastcalc.report.numbers_as_text import counted, dollars, many, number, parameters
 from fastcalc.report.prices import other_prices, price_line, prices
@@ -54,8 +54,8 @@ TABLE = pick(
         *COLUMNS,
         # All rows have the speed that was asked for: what differs is the cost.
         *(replace(column, is_key_figure=False) for column in pick("tokens_per_s_per_user")),
-        TableColumn("trick", heading=("", "trick"), format=_called),
-        TableColumn("how", heading=("how; what limits it next,", "or why it cannot"), format=_how),
+        Column("trick", heading=("", "trick"), format=_called),
+        Column("how", heading=("how; what limits it next,", "or why it cannot"), format=_how),
     ],
 )
 

@@ -8,10 +8,10 @@ from fastcalc.core.assumed_share import share_assumed
 from fastcalc.core.scenario import Location
 from fastcalc.core.verdict import VERDICTS
 from fastcalc.mentions import option
+from fastcalc.records.columns import Column, key_figure, pick
 from fastcalc.report import record_tables
 from fastcalc.report.console import Part, Screen, TextTable
 from fastcalc.report.fit_records import COLUMNS, fit_records
-from fastcalc.report.headings import TableColumn, key_figure, pick
 from fastcalc.report.memories import KEY, LETTERS, bar, filled, kept_note
 from fastcalc.report.numbers_as_text import WORDS, counted, listed, number, parameters, size
 from fastcalc.report.record_tables import numbers, words
@@ -24,7 +24,7 @@ _SHOWN = pick(
     "memory_used_fraction",
     [
         *COLUMNS,
-        TableColumn(
+        Column(
             "fits",
             heading=("", "fits"),
             format=lambda record: (

@@ -14,8 +14,7 @@ from fastcalc.core.placement.split import near_share
 from fastcalc.core.scenario import Location, Scenario
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas.types import ArrayLike, Floats
-from fastcalc.records.columns import NEEDS_FIT, Column, values
-from fastcalc.report.headings import TableColumn, pick
+from fastcalc.records.columns import NEEDS_FIT, Column, pick, values
 from fastcalc.report.records import Record, plainly
 from fastcalc.search.capacity import Solution
 
@@ -38,7 +37,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         "of that memory, what the engine leaves for them",
         lambda point: sum(point.placement.usable) / 1e9,
     ),
-    TableColumn(
+    Column(
         "chips_by_capacity",
         "count",
         "chips needed if bytes could go anywhere",
@@ -46,7 +45,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         ("capacity", "alone"),
         3,
     ),
-    TableColumn(
+    Column(
         "chips_by_whole_layers",
         "count",
         "chips needed if layers stay whole",

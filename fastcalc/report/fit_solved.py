@@ -6,10 +6,10 @@ from itertools import groupby
 from fastcalc.core.placement.cache_size import cache_size
 from fastcalc.core.scenario import Location
 from fastcalc.mentions import option
+from fastcalc.records.columns import Column, TableColumn, pick
 from fastcalc.report import record_tables
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.fit_records import fit_records
-from fastcalc.report.headings import TableColumn, pick
 from fastcalc.report.memories import kept_note
 from fastcalc.report.numbers_as_text import counted, listed
 from fastcalc.report.records import Record
@@ -33,7 +33,7 @@ def _answer(key: str) -> TableColumn:
 
     heading = {"solution": ("for", "certain"), "solution_at_edge": ("", "tight")}[key]
     is_certain = key == "solution"
-    return TableColumn(key, "count", heading=heading, format=cell, is_key_figure=is_certain)
+    return Column(key, "count", heading=heading, format=cell, is_key_figure=is_certain)
 
 
 def _length(record: Record) -> str:
@@ -46,28 +46,28 @@ _CHIPS, *_FORMATS = (
         heading=("", "chips"),
         format=lambda record: f"{record['chips']:,} x {record['hardware']}",
     ),
-    TableColumn(
+    Column(
         "layout",
         heading=("", "layout"),
         format=lambda record: record_tables.layout(record) or "-",
     ),
     *pick("weight_format kv_format"),
 )
-_ASKED = {
-    "context": TableColumn("batch", "count", heading=("", "users")),
-    "users": TableColumn("length", "count", heading=("tokens", "each"), format=_length),
+_ASKED: dict[str, TableColumn] = {
+    "context": Column("batch", "count", heading=("", "users")),
+    "users": Column("length", "count", heading=("tokens", "each"), format=_length),
 }
 """What was given, by what was solved for."""
 
 _ANSWERS = (
     *(_answer(key) for key in ("solution", "solution_at_edge")),
-    TableColumn("solution_limited_by", heading=("limited", "by")),
+    Column("solution_limited_by", heading=("limited", "by")),
     *pick("memory_used_fraction"),
 )
 _WIDE = (
     *pick("placement"),
-    TableColumn("kv_cache_tokens", "count", heading=("tokens", "cached")),
-    TableColumn("max_concurrency", "sequences", heading=("longest", "at once")),
+    Column("kv_cache_tokens", "count", heading=("tokens", "cached")),
+    Column("max_concurrency", "sequences", heading=("longest", "at once")),
 )
 
 

@@ -11,9 +11,9 @@ from fastcalc.core.own_formats import is_narrowed
 from fastcalc.core.ratios import Ranged, cost_range, independent_ratio, is_level
 from fastcalc.core.scenario import Outcome
 from fastcalc.mentions import option
+from fastcalc.records.columns import Column, TableColumn, pick
 from fastcalc.report import compare, overview, record_tables
 from fastcalc.report.console import Part, Screen
-from fastcalc.report.headings import TableColumn, pick
 from fastcalc.report.numbers_as_text import counted, listed, number
 from fastcalc.report.prices import other_prices, price_line, prices
 from fastcalc.report.records import Record, compare_records
@@ -29,9 +29,9 @@ def _marked(record: Record) -> str:
     return f"{_formats(record)} *" if record["is_narrowed"] else _formats(record)
 
 
-_OWN = [
-    TableColumn("layout", heading=("", "layout"), drop_priority=1, format=record_tables.layout),
-    TableColumn("formats", heading=("", "formats"), format=_marked),
+_OWN: list[TableColumn] = [
+    Column("layout", heading=("", "layout"), drop_priority=1, format=record_tables.layout),
+    Column("formats", heading=("", "formats"), format=_marked),
 ]
 _COLUMNS = pick(
     "tokens_per_s_per_user tokens_per_s_per_user_low tokens_per_s_per_user_bound "

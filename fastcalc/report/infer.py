@@ -8,10 +8,9 @@ from functools import partial
 import numpy as np
 
 from fastcalc.mentions import option
-from fastcalc.records.columns import Column, values
+from fastcalc.records.columns import Column, key_figure, values
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, Screen
-from fastcalc.report.headings import key_figure
 from fastcalc.report.numbers_as_text import number, stable
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plain, plainly

@@ -7,10 +7,10 @@ from itertools import groupby
 from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.core.scenario import Outcome, Scenario
+from fastcalc.records.columns import pick
 from fastcalc.report import record_tables
 from fastcalc.report.compare import key_of_bound, meanings, notes
 from fastcalc.report.console import Part, Screen
-from fastcalc.report.headings import pick
 from fastcalc.report.headline import headline
 from fastcalc.report.headline_words import sentences
 from fastcalc.report.numbers_as_text import dollars, number, parameters, size

@@ -9,11 +9,11 @@ import numpy as np
 
 from fastcalc.catalogue.schema.own_rows import OwnDeployment, OwnRow
 from fastcalc.core.own_rows import interpolated
+from fastcalc.records.columns import key_figure
 from fastcalc.report import record_tables
 from fastcalc.report.charts.drawing import Chart
 from fastcalc.report.charts.of_measurements import before_and_after
 from fastcalc.report.console import Notes, Part
-from fastcalc.report.headings import key_figure
 from fastcalc.report.numbers_as_text import many
 from fastcalc.report.record_tables import numbers, words
 

@@ -9,11 +9,10 @@ from typing import Any
 
 from fastcalc.core.load import SHARES, Percentiles, Spread
 from fastcalc.core.request_class import RequestClass
-from fastcalc.records.columns import Column
+from fastcalc.records.columns import Column, TableColumn
 from fastcalc.report import plan_notes, plan_table, record_tables
 from fastcalc.report.commands import Typed
 from fastcalc.report.console import Part, Screen, TextTable, Title, on_one_screen
-from fastcalc.report.headings import TableColumn
 from fastcalc.report.numbers_as_text import dollars, listed, many, number
 from fastcalc.report.percentiles import in_words, percentile_record
 from fastcalc.report.plan import assumptions, notes, unrounded

@@ -6,9 +6,8 @@ from typing import Any
 
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.speed_range import weaknesses
-from fastcalc.records.columns import Column
+from fastcalc.records.columns import Column, pick
 from fastcalc.report import records
-from fastcalc.report.headings import TableColumn, pick
 from fastcalc.report.ranked_plan import RankedPlan
 from fastcalc.report.record_tables import ends
 
@@ -35,8 +34,8 @@ COLUMNS: tuple[Column[Any], ...] = (
         "together with decode, or apart on replicas of its own",
         lambda point: "apart" if point.plan.prefill_layout else "together",
     ),
-    TableColumn("replicas", "count", "that decode", "plan.replicas", ("repli-", "cas")),
-    TableColumn(
+    Column("replicas", "count", "that decode", "plan.replicas", ("repli-", "cas")),
+    Column(
         "utilization",
         "ratio",
         "share of its capacity that each of them does",
@@ -68,14 +67,14 @@ COLUMNS: tuple[Column[Any], ...] = (
         )
         for column in pick(" ".join(_RANKS))
     ),
-    TableColumn(
+    Column(
         "chips_total",
         "count",
         "of all replicas, in whole nodes",
         lambda point: point.plan.values["chips"],
         ("", "chips"),
     ),
-    TableColumn(
+    Column(
         "service_ttft_ms",
         "ms",
         "time to the first token, with any wait: held against ttft",
@@ -88,7 +87,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         "of requests that meet it, where they arrive at random",
         lambda point: point.service.share and point.service.share * 100.0,
     ),
-    TableColumn(
+    Column(
         "service_tpot_ms",
         "ms",
         "time per output token, held against tpot: prompts of others come between, "
@@ -102,19 +101,19 @@ COLUMNS: tuple[Column[Any], ...] = (
         "usd_per_mtok_total joules_per_token"
     ),
     Column("service_usd_per_hour", "USD/h", "price of all replicas", "plan.usd_per_hour"),
-    TableColumn(
+    Column(
         "usd_per_month",
         "USD/month",
         "price of all replicas for 730 hours",
         "plan.usd_per_month",
         ("$ a", "month"),
     ),
-    TableColumn("watts", "W", "power of all chips with host and site", "watts", ("", "watts")),
+    Column("watts", "W", "power of all chips with host and site", "watts", ("", "watts")),
     Column("objective", "text", "what is least", "service.objective"),
     Column("cost", "as objective", "how much of it", "plan.cost"),
     *pick("warnings"),
     Column("command", "text", "prints one replica again", "command"),
-    TableColumn(
+    Column(
         "service_tpot_ms_low",
         "ms",
         "fast end of the 80 % range",
@@ -128,7 +127,7 @@ COLUMNS: tuple[Column[Any], ...] = (
     Column(
         "service_tpot_ms_high", "ms", "slow end of the 80 % range", lambda point: point.tpot_ms[1]
     ),
-    TableColumn(
+    Column(
         "service_usd_per_mtok_total",
         "USD/Mtok",
         "service_usd_per_hour over the tokens, prompts and outputs, that the rate moves",
@@ -145,7 +144,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         "host host_use dense_near_fraction experts_near_fraction kv_near_fraction "
         "speculation_drafted_tokens undetermined"
     ),
-    TableColumn(
+    Column(
         "service_requests_per_s",
         "1/s",
         "requests that all replicas carry: the rate, or the most they can where none is asked for",
@@ -158,7 +157,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         "requests that all replicas carry at most",
         "plan.requests",
     ),
-    TableColumn(
+    Column(
         "service_output_tokens_per_s",
         "tokens/s",
         "output tokens of service_requests_per_s",
@@ -166,7 +165,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         ("output", "tok/s"),
         8,
     ),
-    TableColumn(
+    Column(
         "requests_in_flight",
         "requests",
         "requests that are served at a time, by Little's law",
@@ -175,7 +174,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         3,
         lambda record: f"{record['requests_in_flight']:,.0f}",
     ),
-    TableColumn(
+    Column(
         "kwh_per_month", "kWh/month", "watts for 730 hours", "kwh_per_month", ("kWh a", "month")
     ),
     Column(
@@ -209,7 +208,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         "share of service_requests_per_s_most at which it does; above 1 it always charges less",
         lambda point: point.api_break_even and point.api_break_even / point.plan.requests,
     ),
-    TableColumn(
+    Column(
         "service_g_co2_per_mtok",
         "g/Mtok",
         "carbon dioxide of a million tokens, prompts and outputs; null without a grid",
@@ -217,7 +216,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         ("g CO2", "/Mtok"),
         2,
     ),
-    TableColumn(
+    Column(
         "chips_expected",
         "count",
         "chips of the best of its chip, formats and kind by expected speeds; chips_total "

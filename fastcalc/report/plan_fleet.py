@@ -9,10 +9,10 @@ from typing import Any
 from fastcalc.core.defaults_used import power_notes
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.mentions import option
+from fastcalc.records.columns import TableColumn
 from fastcalc.report import plan, plan_notes, plan_table, record_tables
 from fastcalc.report.commands import Typed, compare_command
 from fastcalc.report.console import Part, Screen, TextTable, Title, on_one_screen
-from fastcalc.report.headings import TableColumn
 from fastcalc.report.numbers_as_text import counted, dollars, listed, number
 from fastcalc.report.plan_api import api_notes, cheaper_api
 from fastcalc.report.plan_refusal import limit_as_option, over_budget, refusal

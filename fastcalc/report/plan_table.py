@@ -6,10 +6,10 @@ from dataclasses import replace
 from fastcalc.core.own_formats import own_formats
 from fastcalc.core.placement.layout import Layout
 from fastcalc.mentions import option
+from fastcalc.records.columns import Column, TableColumn, key_figure, pick
 from fastcalc.report import record_tables
 from fastcalc.report.commands import Typed, compare_command
 from fastcalc.report.console import Part, Screen, TextTable, Title, on_one_screen
-from fastcalc.report.headings import TableColumn, key_figure, pick
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.plan import notes, prompts_command, unrounded
 from fastcalc.report.plan_api import cheaper_api
@@ -49,8 +49,8 @@ _COLUMNS = pick(
         *COLUMNS,
         *(replace(column, heading=("", "chip")) for column in pick("hardware")),
         *(replace(column, drop_priority=4) for column in pick("batch")),
-        TableColumn("each", heading=("", "each"), format=_cut),
-        TableColumn(
+        Column("each", heading=("", "each"), format=_cut),
+        Column(
             "prompts",
             heading=("", "prompts"),
             drop_priority=2,
@@ -61,7 +61,7 @@ _COLUMNS = pick(
                 f"{record['prefill_hardware'] or ''}".rstrip()
             ),
         ),
-        TableColumn(
+        Column(
             "bound",
             "ms",
             heading=("bound", "ms"),

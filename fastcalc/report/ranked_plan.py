@@ -6,9 +6,8 @@ import numpy as np
 
 from fastcalc.core.estimate import site_power
 from fastcalc.core.scenario import solve
-from fastcalc.core.undetermined import undetermined_keys
 from fastcalc.formulas.money import HOURS_PER_MONTH, break_even_rate
-from fastcalc.records.evaluated_points import PRICED
+from fastcalc.records.columns import uncertain_amounts, undetermined_keys
 from fastcalc.search.plan.decision import Plan
 from fastcalc.search.plan.service import Service
 
@@ -156,7 +155,7 @@ def low_confidence(plan: Plan, service: Service) -> list[str]:
     """Keys of a plan's amounts that rest on an uncertain price of a chip-hour."""
     if not any(scenario.quote.is_uncertain for scenario in plan.scenarios):
         return []
-    own = PRICED if plan.scenario.quote.is_uncertain else ()
+    own = uncertain_amounts(plan.scenario)
     return [*own, *_AMOUNTS, *["cost"] * (service.objective == "usd" and not service.is_fleet)]
 
 

@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 from fastcalc.core.placement.layout import Layout
+from fastcalc.records.columns import Column, TableColumn
 from fastcalc.report.console import TextTable
-from fastcalc.report.headings import TableColumn
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.written import csv_cell, to_markdown
 
@@ -38,16 +38,14 @@ FORMATS: dict[str, Callable[[Any], str]] = {
 """By format or unit, where it is not `number`."""
 
 
-def _of_a_table(
+def _column(
     unit: str, heading: str, cell: Callable[[Any], str], drop_priority: int = 0
 ) -> TableColumn:
     first, _, second = heading.rpartition("|")
-    return TableColumn(
-        heading, unit, heading=(first, second), drop_priority=drop_priority, format=cell
-    )
+    return Column(heading, unit, heading=(first, second), drop_priority=drop_priority, format=cell)
 
 
-words, numbers = partial(_of_a_table, "text"), partial(_of_a_table, "count")
+words, numbers = partial(_column, "text"), partial(_column, "count")
 """Columns that no record has: a heading, a bar between its lines, and what makes a cell."""
 
 
@@ -58,7 +56,7 @@ def layout(record: Mapping[str, Any]) -> str:
 
 def of_keys(keys: Iterable[str]) -> list[TableColumn]:
     """Return a column for each key of records, headed by it."""
-    return [TableColumn(key, heading=("", key), format=partial(_any_cell, key)) for key in keys]
+    return [Column(key, heading=("", key), format=partial(_any_cell, key)) for key in keys]
 
 
 def _any_cell(key: str, record: Mapping[str, Any]) -> str:

@@ -7,9 +7,9 @@ from math import isfinite
 from typing import Any
 
 from fastcalc.core.scenario import Outcome
+from fastcalc.records.columns import TableColumn, key_figure
 from fastcalc.report import overview, record_tables
 from fastcalc.report.console import Part, Screen, TextTable
-from fastcalc.report.headings import TableColumn, key_figure
 from fastcalc.report.headline import TableRow
 from fastcalc.report.headline_words import alone
 from fastcalc.report.moved_numbers import KEYS, MovedNumber, rank

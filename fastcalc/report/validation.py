@@ -10,10 +10,10 @@ from fastcalc.evidence.points import Skipped
 from fastcalc.evidence.score import Group, Prediction
 from fastcalc.evidence.validate import Shipped, Validation
 from fastcalc.mentions import option
+from fastcalc.records.columns import key_figure
 from fastcalc.report import record_tables
 from fastcalc.report.console import Part, Remark, Screen
 from fastcalc.report.envelope import envelope
-from fastcalc.report.headings import key_figure
 from fastcalc.report.numbers_as_text import listed, many, number
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plainly

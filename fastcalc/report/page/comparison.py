@@ -7,11 +7,10 @@ from typing import Any
 
 from fastcalc.core.scenario import Outcome
 from fastcalc.errors import InputError
-from fastcalc.records.columns import COLUMNS
+from fastcalc.records.columns import COLUMNS, TableColumn, pick
 from fastcalc.report import compare, explain, record_tables
 from fastcalc.report.charts import of_memory, of_outcomes, of_steps
 from fastcalc.report.console import TextTable
-from fastcalc.report.headings import TableColumn, of_a_table, pick
 from fastcalc.report.headline import headline
 from fastcalc.report.headline_words import sentences
 from fastcalc.report.numbers_as_text import capital, number
@@ -107,7 +106,7 @@ def _table(records: Sequence[Record]) -> str:
     head, chosen = [], []
     has_models = len({record["model"] for record in records}) > 1
     shown = [*pick("model"), *_FIRST] if has_models else _FIRST
-    columns = [*shown, *(column for column in map(of_a_table, COLUMNS) if column not in shown)]
+    columns = [*shown, *(column for column in COLUMNS if column not in shown)]
     for place, column in enumerate(columns):
         away = "" if column in shown else " hidden"
         unit = "" if column.unit in ("text", "count", "yes or no", "list") else f", {column.unit}"
