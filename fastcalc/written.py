@@ -88,6 +88,43 @@ def without_controls(text: str) -> str:
     return _CONTROLS.sub(" ", text).strip()
 
 
+def many(count: float, noun: str) -> str:
+    """Count of something in digits, in the singular for one.
+
+    >>> many(1, "chip"), many(2000, "chip")
+    ('1 chip', '2,000 chips')
+    """
+    return f"{count:,.0f} {noun}{'s' * (count != 1)}"
+
+
+def listed(names: Sequence[str], last: str = "and") -> str:
+    """Names as a sentence lists them.
+
+    >>> listed(["a"]), listed(["a", "b", "c"]), listed(["a", "b"], "or")
+    ('a', 'a, b and c', 'a or b')
+    """
+    return f" {last} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def first_few(texts: Sequence[str], most: int, rest: str = "more") -> list[str]:
+    """First of some texts, then how many more there are.
+
+    >>> first_few(["a", "b", "c"], 2), first_few(["a", "b", "c"], 1, "other chips")
+    (['a', 'b', '1 more'], ['a', '2 other chips'])
+    """
+    hidden = len(texts) - most
+    return [*texts[:most], *[f"{hidden:,} {rest}"] * (hidden > 0)]
+
+
+def instead_of(near: Sequence[str], otherwise: str) -> str:
+    """Hint on a name that is not known: those that are like it, or what else to do.
+
+    >>> instead_of(["h100-sxm", "h100-pcie"], ""), instead_of([], "'fastcalc list' names all")
+    ('did you mean h100-sxm or h100-pcie?', "'fastcalc list' names all")
+    """
+    return f"did you mean {listed(near, 'or')}?" if near else otherwise
+
+
 def did_you_mean(word: str, known: Iterable[str], otherwise: str, cutoff: float = 0.5) -> str:
     """Return a hint on a word that is not known: the nearest that is, or what else to do."""
     from difflib import get_close_matches  # where something is wrong

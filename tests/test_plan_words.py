@@ -436,7 +436,7 @@ def test_chips_without_a_price_are_named(page, planned):
     assert planned(*asked)["unpowered"] == []
     text = page(*asked)
     named = text.partition("no price is known of ")[2].partition(":")[0]
-    assert sorted(named.split(", ")) == ["h20", "h800"]
+    assert sorted(named.split(" and ")) == ["h20", "h800"]
     assert planned(*asked, "--objective", "chips")["unpriced"] == []
     assert "no price" not in page(*asked, "--objective", "chips")
     assert planned(*asked, "--price", "h20=2")["unpriced"] == ["h800"]

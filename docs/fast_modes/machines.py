@@ -8,7 +8,8 @@ from wafers import DENSE, SPREAD, billions
 
 from fastcalc.core.ratios import independent_ratio
 from fastcalc.core.scenario import Outcome, solve
-from fastcalc.report.numbers_as_text import dollars, listed, number
+from fastcalc.report.numbers_as_text import dollars, number
+from fastcalc.written import listed
 
 COMPARED = (("GLM-4.7", "glm-4.7", "fp8"), ("mixture", *SPREAD), ("dense", *DENSE))
 """The full model, and Spark as either of two: what the machines are compared on."""

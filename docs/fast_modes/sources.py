@@ -8,7 +8,8 @@ from book import Book, Words
 from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.shipped import shipped
-from fastcalc.report.numbers_as_text import listed, number
+from fastcalc.report.numbers_as_text import number
+from fastcalc.written import listed
 
 MEASURED = (
     ("sram-017", "(whether with a helper is not said)"),

@@ -37,7 +37,7 @@ from fastcalc.report.chart import plot
 from fastcalc.report.charts.drawing import Panel, Series, axes
 from fastcalc.report.fastmode import factors_of
 from fastcalc.report.frontier import name_of, runs_of
-from fastcalc.report.numbers_as_text import dollars, listed, number
+from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.report.record_tables import heading
 from fastcalc.search import frontier
 from fastcalc.search.fastmode import Option, fastmode, start_at_speed
@@ -46,6 +46,7 @@ from fastcalc.search.fastmode.option import TRICKS, best
 from fastcalc.search.fastmode.smaller_batches import Curve
 from fastcalc.search.fastmode.smaller_batches import curve as curve_of
 from fastcalc.search.frontier import FrontierPoint, edge
+from fastcalc.written import listed
 
 OLD = "h100-sxm"
 

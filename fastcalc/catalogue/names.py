@@ -14,7 +14,7 @@ from fastcalc.catalogue.reader import read
 from fastcalc.catalogue.stand_ins import service, services
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
-from fastcalc.written import shown
+from fastcalc.written import instead_of, shown
 
 LONGEST_NAME = 255  # bytes of one part of a path on the common file systems
 
@@ -91,7 +91,7 @@ class Names:
         if kind == "models" and (unpublished := service(name)):
             raise InputError(unpublished.refusal)
         near = self.near(name, kind)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"'fastcalc list {kind}' names all"
+        hint = instead_of(near, f"'fastcalc list {kind}' names all")
         places: dict[Kind, str] = {
             "hardware": option("on"),
             "models": option("models"),

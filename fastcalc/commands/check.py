@@ -14,11 +14,10 @@ from fastcalc.lint.rule import RULES
 from fastcalc.lint.run import Report, check
 from fastcalc.mentions import as_flags, flag, option
 from fastcalc.report import console, faults
-from fastcalc.report.numbers_as_text import many
 from fastcalc.requests import readers
 from fastcalc.requests.catalogue import CheckFiles
 from fastcalc.requests.settings import settings_of
-from fastcalc.written import shown
+from fastcalc.written import many, shown
 
 _WRITERS = {
     "json": faults.as_json,
@@ -112,5 +111,5 @@ def _explained(name: str, format: str) -> str:  # noqa: A002
     if format == "json":
         return faults.rules_json(rules)
     if name == "all":
-        return faults.listed(rules, width)
+        return faults.describe_rules(rules, width)
     return faults.explain(rules[0], min(width, 100))

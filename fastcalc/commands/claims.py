@@ -14,7 +14,7 @@ from fastcalc.mentions import option
 from fastcalc.report import claims as report
 from fastcalc.requests import readers
 from fastcalc.requests.measurements import JudgeClaims
-from fastcalc.written import shown
+from fastcalc.written import instead_of, shown
 
 
 def run(request: JudgeClaims) -> CommandAnswer:
@@ -26,8 +26,7 @@ def run(request: JudgeClaims) -> CommandAnswer:
         by_id = {claim.id: claim for claim in claims}
         id_ = readers.as_text(request.explain)
         if id_ not in by_id:
-            near = nearest(id_, by_id)
-            hint = f"did you mean {' or '.join(near)}?" if near else "'fastcalc claims' lists them"
+            hint = instead_of(nearest(id_, by_id), "'fastcalc claims' lists them")
             raise InputError(f"no claim is called '{shown(id_)}'; {hint}")
         claims = [by_id[id_]]
     verdicts = {word for word in map(str.casefold, only) if word in MEANING}
@@ -71,7 +70,7 @@ def _chosen(claims: Sequence[Claim], words: Sequence[str], book: Claims) -> list
         kind = next((number for number, ids in enumerate(kinds) if ids), None)
         if kind is None:
             near = nearest(word, [*MEANING, *book.articles, *topics])
-            hint = f"did you mean {' or '.join(near)}?" if near else "no claim has this word in it"
+            hint = instead_of(near, "no claim has this word in it")
             if word in {claim.id for claim in claims}:
                 hint = f"{option('explain', word)} prints that claim"
             raise InputError(

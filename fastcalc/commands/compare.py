@@ -12,8 +12,8 @@ from fastcalc.errors import InputError
 from fastcalc.mentions import flag, option
 from fastcalc.report import compare, overview, records
 from fastcalc.report.console import Part, Screen
-from fastcalc.report.numbers_as_text import listed
 from fastcalc.requests.evaluation import Compare
+from fastcalc.written import listed
 
 _KINDS = {
     **{kind: f"charts.of_outcomes.{kind}" for kind in ("speed", "price", "roofline")},

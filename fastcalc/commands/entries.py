@@ -19,7 +19,7 @@ from fastcalc.requests.catalogue import DiffEntries, ListEntries, ShowEntry
 from fastcalc.requests.evaluation import Compare, FitMemory
 from fastcalc.requests.fields import Request
 from fastcalc.requests.readers import as_text
-from fastcalc.written import json_text, shown
+from fastcalc.written import instead_of, json_text, shown
 
 if TYPE_CHECKING:
     from fastcalc.requests.given import EntryGiven
@@ -54,7 +54,7 @@ def run_list(request: ListEntries) -> CommandAnswer:
     return CommandAnswer(
         lambda screen: entries.list_parts(loaded, kind, screen.width, next_command),
         lambda: [_WRITTEN[type(entry)][0](entry) for entry in loaded],
-        lambda: entries.listed(kind, loaded),
+        lambda: entries.list_table(kind, loaded),
         reasons=[f"left out: {reason}" for reason in broken],
         code=1 if broken else 0,
     )
@@ -158,5 +158,5 @@ def find(catalogue: Catalogue, typed: "EntryGiven") -> _Entry:
         raise InputError(unpublished.refusal)
     near = catalogue.near(name, *loaders)
     lists = "'fastcalc list hardware', 'list models' and 'list engines' name all"
-    hint = f"did you mean {' or '.join(near)}?" if near else lists
+    hint = instead_of(near, lists)
     raise InputError(f"nothing is called '{shown(name)}'; {hint}")

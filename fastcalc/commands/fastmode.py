@@ -21,7 +21,7 @@ from fastcalc.search.fastmode import Answer, Option, start_at_speed
 from fastcalc.search.fastmode import fastmode as tricks
 from fastcalc.search.fastmode.lighter_passes import narrowest
 from fastcalc.search.fastmode.smaller_batches import engines_of, study
-from fastcalc.written import shown
+from fastcalc.written import many, shown
 
 SPEEDUP = 2.5
 """The speed-up asked for where none is given: that of the first fast mode on sale."""
@@ -128,7 +128,7 @@ def _curve(
         request.speedup or SPEEDUP,
     )
     if batch_study is None:
-        where = f"{chips} chip{'s' if chips > 1 else ''} of {scenario.hardware.id}"
+        where = f"{many(chips, 'chip')} of {scenario.hardware.id}"
         reason = f"no cut of {where} holds a sequence of {scenario.model.id}"
         return no_answer([reason], curve.KEYS, [curve.START], notes=notes)
     return CommandAnswer(

@@ -21,7 +21,7 @@ from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.report import commands, plan_table
 from fastcalc.report import plan as report
-from fastcalc.report.numbers_as_text import many, number
+from fastcalc.report.numbers_as_text import number
 from fastcalc.report.servers.script import ENGINES, runs_on, script
 from fastcalc.requests import means, readers
 from fastcalc.requests.readers import as_text
@@ -35,7 +35,7 @@ from fastcalc.search.plan.service import Objective, Service
 from fastcalc.search.plan.tariff import Tariff
 from fastcalc.search.plan.verdict import Verdict
 from fastcalc.search.sweep.grid import Grid
-from fastcalc.written import shown
+from fastcalc.written import many, shown
 
 DEFAULT_PERCENTILE = 99.0
 """Percent of the requests that are to meet their limits, where nothing else is asked."""

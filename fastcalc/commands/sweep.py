@@ -28,7 +28,6 @@ from fastcalc.records.evaluated_points import CodedColumn
 from fastcalc.report import records
 from fastcalc.report.console import Remark, Wording, is_terminal, output_width, render, wants_colour
 from fastcalc.report.envelope import envelope
-from fastcalc.report.numbers_as_text import many
 from fastcalc.report.record_tables import table
 from fastcalc.requests import readers
 from fastcalc.requests.change_lists import ChangeLists, change_lists
@@ -39,6 +38,7 @@ from fastcalc.search.sweep.axes import Axes, Ranks, grids
 from fastcalc.search.sweep.blocks import solve_all
 from fastcalc.search.sweep.files import FORMATS, CSVSink, JSONSink, ParquetSink, Sink
 from fastcalc.search.sweep.grid import Grid
+from fastcalc.written import many
 
 _TABLE = "table"
 TERMINAL_ROWS = 200

@@ -13,6 +13,7 @@ from fastcalc.core.placement.placement import Placement
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.speed_range import is_fitted_kind
 from fastcalc.core.undetermined import is_assumed
+from fastcalc.written import listed
 
 _OF_A_CHIP = ("memory", "peak", "vector", "cores", "ranks", "fabric", "links", "power", "price")
 """Keys of a chip's file that answers rest on."""
@@ -87,7 +88,7 @@ def own_notes(machine: Machine, work: Workload, layout: AnyLayout) -> Iterator[s
     chip = machine.hardware.id
     measured = measured_on(machine.engine, chip, work)
     alike = [part for part in measured if is_of(part, layout)]
-    elsewhere = " and ".join(dict.fromkeys(part.layout for part in measured if part not in alike))
+    elsewhere = listed([*dict.fromkeys(part.layout for part in measured if part not in alike)])
     if alike:
         rows = sum(len(part.rows) for part in alike)
         noun = "rows" if rows > 1 else "row"

@@ -11,6 +11,7 @@ from fastcalc.evidence.calibrate import Calibration
 from fastcalc.evidence.own_engine import OwnFit
 from fastcalc.evidence.parameters import FIT, FittedValue
 from fastcalc.quoting import yaml_text
+from fastcalc.written import many
 
 DIGITS = 4  # of fitted values
 COMMAND = "'fastcalc calibrate'"  # how values of one's own came about
@@ -90,11 +91,11 @@ def own_engine(engine: Engine, fit: OwnFit | None, *, name: str, measured: Measu
     fit : of its values, where there are runs enough
     """
     rows = sum(len(deployment.rows) for deployment in engine.own_deployments)
-    scores = f"{rows} row{'s' if rows > 1 else ''} of its own deployments"
+    scores = f"{many(rows, 'row')} of its own deployments"
     if fit is not None:
         after, before = fit.after, fit.before
         scores = (
-            f"{after.count} points of {after.sources} source{'s' if after.sources > 1 else ''}: "
+            f"{after.count} points of {many(after.sources, 'source')}: "
             f"median factor {after.median_factor:.2f}, 90 % within {after.p90_factor:.2f} "
             f"(before: {before.median_factor:.2f} and {before.p90_factor:.2f})"
         )

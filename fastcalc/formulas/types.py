@@ -1,5 +1,6 @@
 """What formulas take and give: numbers and float arrays, which broadcast."""
 
+from collections.abc import Iterable
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -24,6 +25,16 @@ def floats(numbers: ArrayLike) -> Floats:
     if isinstance(numbers, (float, int)):
         return cast(Floats, np.float64(numbers))
     return np.asarray(numbers, np.float64)
+
+
+def sum_if_known(amounts: Iterable[float | None]) -> float | None:
+    """Sum of amounts, None where one of them is unknown.
+
+    >>> sum_if_known([1.0, 2.0]), sum_if_known([1.0, None])
+    (3.0, None)
+    """
+    known = list(amounts)
+    return None if None in known else sum(amount for amount in known if amount is not None)
 
 
 def where(condition: ArrayLike | Bools, yes: ArrayLike, no: ArrayLike) -> Array:

@@ -16,7 +16,7 @@ from fastcalc.importers.json_records import Record
 from fastcalc.importers.naming import Options, checkpoint_format
 from fastcalc.importers.setup import asked, columns, layout, no_model, unclear_format
 from fastcalc.mentions import option
-from fastcalc.written import shown
+from fastcalc.written import instead_of, shown
 
 UPPER = (90, 95, 99)  # percentiles that notes keep
 _ROUNDED_WELL = 10  # concurrency from which rounding moves a throughput by 5 % at most
@@ -275,8 +275,7 @@ def _setup(run: ServedRun, options: Options) -> dict[str, Any]:
     machine = layout(stated, names.ranks(hardware) or 1)
     near = nearest(chip, names.catalogue.names("hardware")) if chip else []
     no_chip = (
-        f"no chip of the catalogue is '{shown(chip)}'{'; did you mean ' * bool(near)}"
-        f"{' or '.join(near)}{'?' * bool(near)}"
+        f"no chip of the catalogue is '{shown(chip)}'{'; ' * bool(near)}{instead_of(near, '')}"
         if chip
         else "the file does not name the hardware"
     )

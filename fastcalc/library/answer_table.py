@@ -21,11 +21,10 @@ from fastcalc.records.columns import NEEDS_FIT, Columns, flat, pick
 from fastcalc.report import console, record_tables
 from fastcalc.report.console import Notes
 from fastcalc.report.dictionary import meanings, type_of
-from fastcalc.report.numbers_as_text import many
 from fastcalc.report.records import PREMISES, Record, plainly
 from fastcalc.requests.groups import Output
 from fastcalc.requests.readers import choice
-from fastcalc.written import shown
+from fastcalc.written import instead_of, many, shown
 
 MOST_ROWS = 200
 """Of a table in a notebook: a sweep has millions."""
@@ -129,7 +128,7 @@ class Table(Sequence[Record]):
     def _demand(self, key: str) -> None:
         if key not in self.keys:
             near = nearest(key, self.keys)
-            hint = f"did you mean {' or '.join(near)}?" if near else "table.keys lists all"
+            hint = instead_of(near, "table.keys lists all")
             raise KeyError(f"no column is called '{shown(key)}'; {hint}")
 
     @overload

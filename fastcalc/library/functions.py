@@ -13,6 +13,7 @@ from fastcalc.library.answer_table import ArraySink, SweptTable, Table
 from fastcalc.mentions import as_arguments
 from fastcalc.requests.fields import Request, declared
 from fastcalc.requests.given import from_python
+from fastcalc.written import listed
 
 OF_THE_TERMINAL = ("out", "format", "notes", "wide", "anyway", "everything")
 """Flags that say how an answer is written, which a table does itself; a picture has its file."""
@@ -102,7 +103,7 @@ def _bound(
         if parameter.default is Parameter.empty and name not in {*stated, *several}
     ]
     if missing:
-        raise TypeError(f"{command}() needs {' and '.join(missing)}")
+        raise TypeError(f"{command}() needs {listed(missing)}")
     kind = request_of(command)
     return {name: from_python(kind, name, argument) for name, argument in stated.items()}
 

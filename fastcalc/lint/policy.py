@@ -14,7 +14,7 @@ from fastcalc.errors import InputError
 from fastcalc.lint.rule import RULES
 from fastcalc.mentions import option
 from fastcalc.quoting import shell_word
-from fastcalc.written import shown
+from fastcalc.written import instead_of, shown
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def rules_named(names: Sequence[str], flag: str) -> tuple[str, ...]:
     for prefix in prefixes:
         if not prefix or not any(rule.startswith(prefix) for rule in RULES):
             near = get_close_matches(prefix, RULES)
-            hint = f"did you mean {' or '.join(near)}?" if near else "write one such as HW041 or PV"
+            hint = instead_of(near, "write one such as HW041 or PV")
             raise InputError(f"{flag} {shown(prefix)}: no rule's id begins so; {hint}")
         if flag == option("ignore") and all(
             _is_fatal(rule) for rule in RULES if rule.startswith(prefix)

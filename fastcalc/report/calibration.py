@@ -11,8 +11,9 @@ from fastcalc.mentions import flag
 from fastcalc.records.columns import key_figure
 from fastcalc.report import own_rows, record_tables, validation
 from fastcalc.report.console import Notes, Part
-from fastcalc.report.numbers_as_text import many, number
+from fastcalc.report.numbers_as_text import number
 from fastcalc.report.record_tables import numbers, words
+from fastcalc.written import many
 
 _VALUES = (
     words("value", lambda fitted: fitted[0].name),

@@ -15,10 +15,10 @@ from fastcalc.records.columns import key_figure
 from fastcalc.report import record_tables
 from fastcalc.report.break_evens import break_even, crossings, digits, spaced
 from fastcalc.report.console import Notes, Part, TextTable, render, word_list
-from fastcalc.report.numbers_as_text import many
 from fastcalc.report.reasons import reason
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plain
+from fastcalc.written import many
 
 _SIGNS = {"equals": "", "at-least": ">= ", "at-most": "<= ", "between": ""}
 _WORDS = {"equals": "", "at-least": "at least ", "at-most": "at most ", "between": "between "}

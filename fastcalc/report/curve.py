@@ -19,6 +19,7 @@ from fastcalc.report.numbers_as_text import number
 from fastcalc.report.record_tables import numbers
 from fastcalc.report.records import Record, plainly
 from fastcalc.search.fastmode.smaller_batches import Curve, Study
+from fastcalc.written import many
 
 _CHART = 80
 """Characters in a line of the chart at most."""
@@ -248,7 +249,7 @@ def parts(study: Study, cost: float, width: int, *, is_ascii: bool) -> list[Part
     """Return heading, table, chart and notes."""
     scenario = study.engines[0].space.scenario
     heading = (
-        f"{scenario.model.asked_name} on {study.chips} chip{'s' if study.chips > 1 else ''}: what "
+        f"{scenario.model.asked_name} on {many(study.chips, 'chip')}: what "
         f"{study.speedup:g}x the speed of each user costs by a smaller batch alone"
     )
     shown = record_tables.table(table(study, cost), rows(study), width)

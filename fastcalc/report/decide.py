@@ -23,6 +23,7 @@ from fastcalc.services.decide.agent_run import (
 )
 from fastcalc.services.decide.choice import BreakEven, Choice, WinnerMap
 from fastcalc.services.decide.parameters import PARAMETERS
+from fastcalc.written import listed, many
 
 _MOST_FLIPS = 4
 """Break-evens that a first screen has room for."""
@@ -101,11 +102,11 @@ def parts(
     screen: Screen,
 ) -> list[Part]:
     """Return the verdict, the table, who wins where, what flips it, and what is next."""
-    listed = rows(decision)
-    table = record_tables.table(columns(decision), listed, screen.width)
+    offered = rows(decision)
+    table = record_tables.table(columns(decision), offered, screen.width)
     # Of two speeds, one that rises to the other and one that falls to it are equally near.
     flips = sorted(decision.flips(), key=lambda flip: round(flip.distance, 9))
-    sentences = " ".join([verdict(decision, listed, flips), *failures(decision, listed)])
+    sentences = " ".join([verdict(decision, offered, flips), *failures(decision, offered)])
     page: list[Part] = [
         sentences,
         *price_line(scenarios_of(decision.options)),
@@ -121,7 +122,7 @@ def parts(
     shown_notes = notes if screen.notes else notes[: 1 if drawn else 3]
     left = len(notes) - len(shown_notes)
     counted = ((hidden, "break-evens"), (left, "notes"))
-    hint = " and ".join(f"{count} more {noun}" for count, noun in counted if count)
+    hint = listed([f"{count} more {noun}" for count, noun in counted if count])
     shown_notes = [
         *key_of_mark(table),
         *flip_notes,
@@ -142,7 +143,7 @@ def _heading(decision: Choice) -> str:
     if decision.window is not None:
         return f"A gap of {seconds(decision.window)} for {float(terms.tokens):,.0f} tokens"
     steps = float(shared.steps)
-    text = f"{steps:,.0f} step{'s' if steps != 1 else ''} of {float(shared.tokens):,.0f} tokens"
+    text = f"{many(steps, 'step')} of {float(shared.tokens):,.0f} tokens"
     if float(shared.tools):
         text += f" and {seconds(float(shared.tools))} of tools"
     if float(shared.retries):
@@ -169,7 +170,7 @@ def _flip_words(flips: Sequence[BreakEven]) -> str:
     for flip in flips:
         threshold = f"{decision_map.noun(flip.parameter)} {_side(flip)}"
         by_winner.setdefault(flip.winner, []).append(threshold)
-    clauses = [f"{name} wins at {' or '.join(where)}" for name, where in by_winner.items()]
+    clauses = [f"{name} wins at {listed(where, 'or')}" for name, where in by_winner.items()]
     return f"what flips it, each alone: {'; '.join(clauses)}"
 
 
@@ -205,24 +206,24 @@ def notes(decision: Choice) -> list[str]:
     """Return what the numbers rest on, and what they leave out."""
     if decision.objective == "window":
         return ["the gap holds the round trip, the first token and the stream"]
-    listed = rows(decision)
+    offered = rows(decision)
     ends = "a failed run starts afresh, so one success takes one run over its chance on average"
     if decision.shared.get("repair") is not None:
         ends = "a user repairs a failed run"
-    unknown = [row.option.name for row in listed if math.isnan(float(row.prospect.run.usd))]
-    lines = cached_at_full_price(listed)
+    unknown = [row.option.name for row in offered if math.isnan(float(row.prospect.run.usd))]
+    lines = cached_at_full_price(offered)
     lines += [f"no price of {', '.join(unknown)} is given: by cost it cannot win"] * bool(unknown)
     lines.append(f"steps fail independently and are noticed at no cost; {ends}")
     if math.isinf(decision.terms(decision.options[0]).look_away):
         lines.append(
             f"the user waits for every run; {option('look_away', 'S')} says after how long not"
         )
-    is_priced = any(row.offered("price") > 0.0 for row in listed)
-    if is_priced and not any(float(row.terms.prompt) for row in listed):
+    is_priced = any(row.offered("price") > 0.0 for row in offered)
+    if is_priced and not any(float(row.terms.prompt) for row in offered):
         lines.append(
             f"tokens read are not counted, and agents read more than they write: {option('prompt')}"
         )
-    computed = [row.option for row in listed if row.option.model]
+    computed = [row.option for row in offered if row.option.model]
     if computed:
         where = ", ".join(
             f"{option.name} {option.batch:,} on {option.hardware}" for option in computed
@@ -232,5 +233,5 @@ def notes(decision: Choice) -> list[str]:
             "speeds and prices of models are expected values, and where 80 % intervals leave open "
             f"which option is best, {other} decides; users at a time: {where}"
         )
-    lines += [line for row in listed if row.option is decision.winner and (line := row.tool_limit)]
-    return [*lines, *(line for row in listed for line in row.limits)]
+    lines += [line for row in offered if row.option is decision.winner and (line := row.tool_limit)]
+    return [*lines, *(line for row in offered for line in row.limits)]

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from fastcalc.catalogue.stand_ins import service
 from fastcalc.mentions import option
-from fastcalc.report.numbers_as_text import dollars, listed, number
+from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.services.decide.choice import BreakEven, Choice, Contender, Objective
+from fastcalc.written import listed
 
 if TYPE_CHECKING:
     from fastcalc.report.decision_rows import Row

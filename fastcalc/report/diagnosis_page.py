@@ -19,8 +19,9 @@ from fastcalc.report.charts.drawing import Chart
 from fastcalc.report.charts.of_measurements import before_and_after
 from fastcalc.report.console import Listing, Notes, Part, Remark, Screen, on_one_screen
 from fastcalc.report.diagnosis import Answer, by_default, sentence, verdict
-from fastcalc.report.numbers_as_text import listed, number
+from fastcalc.report.numbers_as_text import number
 from fastcalc.report.record_tables import numbers, words
+from fastcalc.written import listed, many
 
 _MOST_LINES = 6  # points that are drawn, so that all fits one screen
 _WIDTH = 25  # characters of the picture
@@ -47,7 +48,7 @@ def _page(
     if shown:
         page += ["Settings known to change it", Listing(shown)]
     if hidden := len(settings) - len(shown):
-        count_hidden = f"{hidden} more setting{'s' * (hidden > 1)} with {option('notes')}"
+        count_hidden = f"{many(hidden, 'more setting')} with {option('notes')}"
         more = ["; ".join([*more, count_hidden])]
     if diagnosis and diagnosis.further:
         more += [_measure_next(diagnosis.further)]
@@ -63,8 +64,8 @@ def _given(answer: Answer) -> Iterator[Remark]:
         first, count = predictions[0], len(predictions)
         chips = sorted({p.point.chips or p.point.tp or 1 for p in predictions})
         yield Remark(
-            f"{answer.file}: {count} point{'s' * (count > 1)} of {first.point.model} on "
-            f"{' and '.join(map(str, chips))} {first.point.hardware}, engine {first.engine_used}"
+            f"{answer.file}: {many(count, 'point')} of {first.point.model} on "
+            f"{listed([*map(str, chips)])} {first.point.hardware}, engine {first.engine_used}"
         )
     if answer.start:
         yield Remark(f"{answer.log_file}: {_logged(answer.start)}")

@@ -18,6 +18,7 @@ from fastcalc.report.console import Notes, Part, TextTable, Title
 from fastcalc.report.numbers_as_text import number, parameters, prefixed, size
 from fastcalc.report.record_tables import marked, numbers, words
 from fastcalc.report.records import Record, plain, plainly
+from fastcalc.written import listed
 
 _PREFILL_TOKENS = 1000.0
 
@@ -206,7 +207,7 @@ LISTED: dict[str, tuple[TableColumn, ...]] = {
 """Columns of the lists, those of models taken from their workloads."""
 
 
-def listed(kind: str, entries: Sequence[Any]) -> tuple[Sequence[TableColumn], Sequence[Any]]:
+def list_table(kind: str, entries: Sequence[Any]) -> tuple[Sequence[TableColumn], Sequence[Any]]:
     """Return the columns of a list, and what they are taken from."""
     return LISTED[kind], [workload(model) for model in entries] if kind == "models" else entries
 
@@ -214,7 +215,7 @@ def listed(kind: str, entries: Sequence[Any]) -> tuple[Sequence[TableColumn], Se
 def list_parts(entries: Sequence[Any], kind: str, width: int, next_command: str) -> list[Part]:
     """Return entries of a kind as a table, how many there are, and what to beware of."""
     # Twenty-four characters of words that may wrap are enough to plan with.
-    table = record_tables.table(*listed(kind, entries), width, {"fitted on": 24})
+    table = record_tables.table(*list_table(kind, entries), width, {"fitted on": 24})
     count = f"{len(entries)} {kind if len(entries) > 1 or kind == 'hardware' else kind[:-1]}"
     remarks = [*record_tables.key_of_mark(table), *cautions(entries)]
     return [table, "", count, Notes(remarks, next_command)]
@@ -344,7 +345,7 @@ def _counts(work: Workload) -> TextTable:
     extra_parameters = checkpoint_parameters(model) - work.total_parameters
     if extra_parameters:
         kinds = (("MTP layers", model.mtp), ("vision tower", model.vision_parameters))
-        kinds_present = " and ".join(kind for kind, count_of_kind in kinds if count_of_kind)
+        kinds_present = listed([kind for kind, count_of_kind in kinds if count_of_kind])
         rows.append(
             ("alongside the core", f"{extra_parameters:,.0f}", f"parameters of {kinds_present}")
         )

@@ -16,6 +16,7 @@ from fastcalc.report.memories import kept_note
 from fastcalc.report.numbers_as_text import number, prefixed
 from fastcalc.report.record_tables import marked
 from fastcalc.report.records import Record, plain
+from fastcalc.written import listed
 
 _DIGITS = 4
 _MOST = 8
@@ -95,7 +96,7 @@ def _pass_parts(row: Explanation, forward_pass: Explained) -> Iterable[console.P
         contents.append(f"{sequences} x {_plural(tokens, 'token')}")
     if forward_pass.prompt:
         contents.append(_plural(forward_pass.prompt, "prompt token"))
-    yield f"{setup}: {forward_pass.name} of {' and '.join(contents)}"
+    yield f"{setup}: {forward_pass.name} of {listed(contents)}"
     total_row = ["together", "", "", "", "", _seconds(forward_pass.seconds), "100 %"]
     rows = [*(_table_row(forward_pass, part) for part in forward_pass.parts), total_row]
     yield console.TextTable(_HEADINGS, rows, left=(0,), key_figures=(5,))

@@ -16,7 +16,7 @@ from fastcalc.report import compare, factors, record_tables
 from fastcalc.report.console import THINNEST, Part, Remark, Screen
 from fastcalc.report.fastmode import COLUMNS, MOST_SHOWN, factors_of, no_option_reaches, rows
 from fastcalc.report.headline_words import interval
-from fastcalc.report.numbers_as_text import counted, dollars, many, number, parameters
+from fastcalc.report.numbers_as_text import counted, dollars, number, parameters
 from fastcalc.report.prices import other_prices, price_line, prices
 from fastcalc.report.records import Record
 from fastcalc.search.fastmode import Answer, Option
@@ -24,6 +24,7 @@ from fastcalc.search.fastmode.lighter_passes import PUBLISHED
 from fastcalc.search.fastmode.option import TRICKS
 from fastcalc.search.fastmode.smaller_models import SmallerShape
 from fastcalc.search.fastmode.start import WAFERS, most_chips
+from fastcalc.written import many
 
 
 def _how(record: Record) -> str:

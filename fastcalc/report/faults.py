@@ -11,8 +11,7 @@ from fastcalc.lint.run import Report
 from fastcalc.mentions import flag
 from fastcalc.report.console import word_list
 from fastcalc.report.envelope import envelope
-from fastcalc.report.numbers_as_text import many
-from fastcalc.written import Clean, json_text, line, visible
+from fastcalc.written import Clean, first_few, json_text, line, listed, many, visible
 
 SCHEMA = "fastcalc-check/1"
 _STYLES = {"error": "1", "warning": "0", "note": "2", "excused": "2"}
@@ -57,9 +56,7 @@ def _skipped(report: Report) -> str:
     files = [line(file) for file in report.skipped]
     if not files:
         return ""
-    names = ", ".join(files[:_NAMED])
-    if len(files) > _NAMED:
-        names += f" and {len(files) - _NAMED:,} more, all named by {flag('format')} json"
+    names = listed(first_few(files, _NAMED, f"more, all named by {flag('format')} json"))
     noun = "not a fastcalc file" if len(files) == 1 else "not fastcalc files"
     return f", skipped {len(files):,} ({noun}: {names})"
 
@@ -194,7 +191,7 @@ def explain(rule: Rule, width: int) -> str:
     return "\n".join([*head, "", *word_list(reported.items(), width, breaks_words=True)]) + "\n"
 
 
-def listed(rules: Sequence[Rule], width: int) -> str:
+def describe_rules(rules: Sequence[Rule], width: int) -> str:
     """Return a line for each rule, its title set in where it runs over."""
     titles = (f"{rule.id}  {rule.severity:8} {rule.title}" for rule in rules)
     lines = (textwrap.fill(title, width, subsequent_indent=" " * 17) for title in titles)

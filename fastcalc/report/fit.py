@@ -13,9 +13,10 @@ from fastcalc.report import record_tables
 from fastcalc.report.console import Part, Screen, TextTable
 from fastcalc.report.fit_records import COLUMNS, fit_records
 from fastcalc.report.memories import KEY, LETTERS, bar, filled, kept_note
-from fastcalc.report.numbers_as_text import WORDS, counted, listed, number, parameters, size
+from fastcalc.report.numbers_as_text import WORDS, counted, number, parameters, size
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.why_so_many import why
+from fastcalc.written import listed
 
 _VERDICT = {"fits": "yes", "edge": "at the edge"}
 

@@ -11,10 +11,11 @@ from fastcalc.report import record_tables
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.fit_records import fit_records
 from fastcalc.report.memories import kept_note
-from fastcalc.report.numbers_as_text import counted, listed
+from fastcalc.report.numbers_as_text import counted
 from fastcalc.report.records import Record
 from fastcalc.report.why_so_many import engine_limit
 from fastcalc.search.capacity import Solution, Unknown
+from fastcalc.written import listed
 
 _LISTED = 4
 """Chips that a sentence lists; of more it names both ends. [1]"""

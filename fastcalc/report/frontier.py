@@ -14,10 +14,11 @@ from fastcalc.mentions import option
 from fastcalc.records.columns import Column, TableColumn, pick
 from fastcalc.report import compare, overview, record_tables
 from fastcalc.report.console import Part, Screen
-from fastcalc.report.numbers_as_text import counted, listed, number
+from fastcalc.report.numbers_as_text import counted, number
 from fastcalc.report.prices import other_prices, price_line, prices
 from fastcalc.report.records import Record, compare_records
 from fastcalc.search import FrontierPoint, edge
+from fastcalc.written import listed
 
 
 def _formats(record: Record) -> str:

@@ -7,8 +7,9 @@ from fastcalc.core.ratios import Ranged, is_level
 from fastcalc.core.scenario import Outcome
 from fastcalc.mentions import option
 from fastcalc.report.headline import Comparison, Headline, Statement, TableRow, headline
-from fastcalc.report.numbers_as_text import WORDS, listed, number
+from fastcalc.report.numbers_as_text import WORDS, number
 from fastcalc.report.record_tables import output_price
+from fastcalc.written import first_few, listed
 
 _MOST_NAMED = 4
 """Chips that a sentence names."""
@@ -198,9 +199,7 @@ def _level(statement: Statement) -> str:
         f"{row.name}{'' if shared else f' at batch {row.batch:,}'} ({amount})"
         for row, amount in zip(rows, amounts, strict=True)
     ]
-    hidden = len(named) - _MOST_NAMED
-    named[_MOST_NAMED:] = [f"{hidden:,} more"] * (hidden > 0)
-    return f"{_LEVEL[statement.figure]}{at}: {listed(named)}"
+    return f"{_LEVEL[statement.figure]}{at}: {listed(first_few(named, _MOST_NAMED))}"
 
 
 def _amount(row: TableRow, figure: str) -> str:

@@ -10,7 +10,8 @@ from fastcalc.core.placement.split import asked_split
 from fastcalc.core.scenario import Location, Outcome
 from fastcalc.formulas.types import Array
 from fastcalc.records.evaluated_points import host_use
-from fastcalc.report.numbers_as_text import listed, size
+from fastcalc.report.numbers_as_text import size
+from fastcalc.written import listed
 
 NAMES = dict(
     zip(KINDS, ("dense weights", "head", "experts", "KV cache", "embeddings"), strict=True)

@@ -1,7 +1,6 @@
 """Digits for people: few, with separators, and never a number cut short."""
 
 import math
-from collections.abc import Sequence
 
 WORDS = dict(enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine"), 1))
 """Counts that a sentence spells out."""
@@ -119,15 +118,6 @@ def counted(count: int, name: str) -> str:
     return f"{WORDS.get(count, f'{count:,}')} {name}"
 
 
-def many(count: float, noun: str) -> str:
-    """Return so many of something in digits.
-
-    >>> many(1, "chip"), many(2000, "chip")
-    ('1 chip', '2,000 chips')
-    """
-    return f"{count:,.0f} {noun}{'s' * (count != 1)}"
-
-
 def capital(sentence: str) -> str:
     """Return a sentence with a capital.
 
@@ -135,12 +125,3 @@ def capital(sentence: str) -> str:
     ('Four of five', '')
     """
     return sentence[:1].upper() + sentence[1:]
-
-
-def listed(names: Sequence[str], last: str = "and") -> str:
-    """Return names as a sentence lists them.
-
-    >>> listed(["a"]), listed(["a", "b", "c"])
-    ('a', 'a, b and c')
-    """
-    return f" {last} ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))

@@ -14,8 +14,8 @@ from fastcalc.report import record_tables
 from fastcalc.report.charts.drawing import Chart
 from fastcalc.report.charts.of_measurements import before_and_after
 from fastcalc.report.console import Notes, Part
-from fastcalc.report.numbers_as_text import many
 from fastcalc.report.record_tables import numbers, words
+from fastcalc.written import many
 
 _SHOWN = 6
 """Rows of a table; of more, as many evenly from the first to the last."""

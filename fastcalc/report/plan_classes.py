@@ -9,11 +9,12 @@ from typing import Any
 
 from fastcalc.core.load import SHARES, Percentiles, Spread
 from fastcalc.core.request_class import RequestClass
+from fastcalc.formulas.types import sum_if_known
 from fastcalc.records.columns import Column, TableColumn
 from fastcalc.report import plan_notes, plan_table, record_tables
 from fastcalc.report.commands import Typed
 from fastcalc.report.console import Part, Screen, TextTable, Title, on_one_screen
-from fastcalc.report.numbers_as_text import dollars, listed, many, number
+from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.report.percentiles import in_words, percentile_record
 from fastcalc.report.plan import assumptions, notes, unrounded
 from fastcalc.report.plan_api import api_notes, cheaper_api
@@ -27,6 +28,7 @@ from fastcalc.search.plan.class_fleet import ClassFleet, ClassShare
 from fastcalc.search.plan.random_load import random_load
 from fastcalc.search.plan.service import Service
 from fastcalc.search.plan.sharing import Pools, ReplicaPool, Sharing
+from fastcalc.written import listed, many
 
 CLASSES = Column[Any]("classes", "text", "of requests that the replicas serve", lambda _: None)
 KEYS = (*PLAN_KEYS, CLASSES.key)
@@ -392,18 +394,15 @@ def _nearest_limit(pool: ReplicaPool) -> float | None:
 def _phrase(pools: Pools) -> str:
     """Say what pools take."""
     chips = many(sum(pool.chips for pool in pools), "chip")
-    bills = [pool.plan.usd_per_month for pool in pools]
-    priced = [bill for bill in bills if bill is not None]
-    return f"{chips}, ${dollars(sum(priced))} a month" if len(priced) == len(bills) else chips
+    usd = sum_if_known(pool.plan.usd_per_month for pool in pools)
+    return chips if usd is None else f"{chips}, ${dollars(usd)} a month"
 
 
 def _bill(pools: Pools) -> Record:
-    bills = [pool.plan.usd_per_month for pool in pools]
-    priced = [bill for bill in bills if bill is not None]
     return {
         "pools": [names_of(pool) for pool in pools],
         "chips": plain(sum(pool.chips for pool in pools)),
-        "usd_per_month": plain(sum(priced)) if len(priced) == len(bills) else None,
+        "usd_per_month": plain(sum_if_known(pool.plan.usd_per_month for pool in pools)),
         "cost": plain(sum(pool.cost for pool in pools)),
     }
 

@@ -8,12 +8,13 @@ from typing import Any
 
 from fastcalc.core.defaults_used import power_notes
 from fastcalc.formulas.money import HOURS_PER_MONTH
+from fastcalc.formulas.types import sum_if_known
 from fastcalc.mentions import option
 from fastcalc.records.columns import TableColumn
 from fastcalc.report import plan, plan_notes, plan_table, record_tables
 from fastcalc.report.commands import Typed, compare_command
 from fastcalc.report.console import Part, Screen, TextTable, Title, on_one_screen
-from fastcalc.report.numbers_as_text import counted, dollars, listed, number
+from fastcalc.report.numbers_as_text import counted, dollars, number
 from fastcalc.report.plan_api import api_notes, cheaper_api
 from fastcalc.report.plan_refusal import limit_as_option, over_budget, refusal
 from fastcalc.report.prices import price_line
@@ -24,6 +25,7 @@ from fastcalc.search.plan.fleet_plan import FleetPlan, Share, fleet_plan, with_n
 from fastcalc.search.plan.owned import Fleet
 from fastcalc.search.plan.service import Service
 from fastcalc.search.plan.verdict import Verdict
+from fastcalc.written import listed
 
 _ALTERNATIVES, _RENTED, _OTHERS = 1, 1, 2
 """Further plans of chips that are owned, rented plans where some are, and other chips to rent."""
@@ -321,10 +323,9 @@ def _bills(fleet: FleetPlan) -> Iterator[str]:
 
 def owning_all(fleet: Fleet[Any]) -> Iterator[str]:
     """Say what owned chips of several kinds cost together."""
-    bills = [kind.usd_per_month for kind in fleet.owned]
-    priced = [usd for usd in bills if usd is not None]
-    if len(priced) == len(bills) > 1:
-        yield f"owning all of these chips costs ${dollars(sum(priced))} a month"
+    usd = sum_if_known(kind.usd_per_month for kind in fleet.owned)
+    if usd is not None and len(fleet.owned) > 1:
+        yield f"owning all of these chips costs ${dollars(usd)} a month"
 
 
 def owning(chosen: Plan, chips: int, tokens: float) -> str:

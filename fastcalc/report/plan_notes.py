@@ -11,7 +11,7 @@ from fastcalc.core.own_formats import own_formats
 from fastcalc.core.ratios import Ranged, cost_range, independent_ratio, is_level
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.mentions import option
-from fastcalc.report.numbers_as_text import dollars, many, number, size
+from fastcalc.report.numbers_as_text import dollars, number, size
 from fastcalc.report.percentiles import in_words
 from fastcalc.report.plan_api import api_notes
 from fastcalc.report.plan_refusal import FIELDS, MOST_NAMED, unknown_chips
@@ -26,6 +26,7 @@ from fastcalc.search.plan.decision import REASONS, Decision, Plan
 from fastcalc.search.plan.random_load import random_load
 from fastcalc.search.plan.service import NEAR, Service
 from fastcalc.search.plan.verdict import Verdict
+from fastcalc.written import many
 
 _RENTED: tuple[Terms, ...] = ("on-demand", "spot", "reserved", "marketplace")
 """Terms on which chips can be rented; the others say what a rent is like."""

@@ -4,11 +4,12 @@ from math import inf
 from typing import Any
 
 from fastcalc.mentions import option
-from fastcalc.report.numbers_as_text import dollars, listed, many, number
+from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.report.rounding import rounded_down, rounded_up
 from fastcalc.search.plan.decision import REASONS, Decision
 from fastcalc.search.plan.owned import Fleet
 from fastcalc.search.plan.service import Service
+from fastcalc.written import first_few, listed, many
 
 FIELDS = {
     "ttft": "ttft",
@@ -42,10 +43,12 @@ def refusal(decision: Decision, owned: str | None = None) -> str:
         )
         sentence += f": {', '.join(reasons)}"
     elif nearest is not None:
-        needed = " and ".join(
-            limit_as_option(name, nearest.values[name], decision.service, owned)
-            for name, over in nearest.misses.items()
-            if over > 1.0
+        needed = listed(
+            [
+                limit_as_option(name, nearest.values[name], decision.service, owned)
+                for name, over in nearest.misses.items()
+                if over > 1.0
+            ]
         )
         name = nearest.scenario.hardware.id
         sentence += f", nor with one limit relaxed; {name} would with {needed}"
@@ -91,10 +94,7 @@ def most_carried(carried: Decision, service: Service) -> str:
 
 def unknown_chips(decision: Decision) -> tuple[str, str]:
     """Say of which chips no price or power is known, and how to plan with them all the same."""
-    chips = [name for name, _ in decision.unknown.most_common()]
-    names = ", ".join(chips[:MOST_NAMED])
-    if len(chips) > MOST_NAMED:
-        names += f" and {len(chips) - MOST_NAMED} more"
+    names = listed(first_few([name for name, _ in decision.unknown.most_common()], MOST_NAMED))
     if decision.service.objective == "watts":
         return f"no power is known of {names}", f"use {option('objective', 'usd')} or chips"
     how = f"give one with {option('price', 'CHIP=USD')}, or use {option('objective', 'chips')}"

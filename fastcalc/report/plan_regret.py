@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from fastcalc.mentions import option
-from fastcalc.report.numbers_as_text import many
 from fastcalc.report.records import Record, plain
 from fastcalc.report.servers.benchmark import bench_command
 from fastcalc.search.plan.regret import BATCHES, Measurement
 from fastcalc.search.plan.verdict import Verdict
+from fastcalc.written import many
 
 _MATTERS = 0.01
 """Share of a bill above which regret is worth a line of a first screen. [1]"""

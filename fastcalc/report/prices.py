@@ -6,8 +6,8 @@ from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.pricing import Pricing, Quote
 from fastcalc.core.scenario import Outcome, Scenario
 from fastcalc.report.console import Remark
-from fastcalc.report.numbers_as_text import listed
 from fastcalc.report.record_tables import marked
+from fastcalc.written import listed
 
 _TERMS = {
     "on-demand": "on-demand",

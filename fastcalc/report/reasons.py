@@ -12,7 +12,7 @@ from fastcalc.evidence.claims.judge import Judged, Tested
 from fastcalc.evidence.claims.premises import Moved
 from fastcalc.report.break_evens import digits
 from fastcalc.report.numbers_as_text import number, parameters
-from fastcalc.written import shown
+from fastcalc.written import listed, shown
 
 FIELD = re.compile(r"\{(then\.)?([a-z]+)((?:\[[^\[\]{}]*\])*)(?::([1-9]?)(%?))?\}")
 """A number of the check or the conclusion: name, keys, digits, whether in percent."""
@@ -44,17 +44,16 @@ def reason(judged: Judged) -> str:
             raise no(f"{field[0]} has no test")
         numbers = _TestedNumbers(tested)
         try:
-            listed = numbers.of(name, re.findall(r"\[([^\]]*)\]", keys))
+            numbers_named = numbers.of(name, re.findall(r"\[([^\]]*)\]", keys))
         except DoesNotFitError:
             return "none that fits"
         except (LookupError, ValueError) as error:
             raise no(f"there is no '{shown(field[0])}'") from error
         texts = [
             cell if isinstance(cell, str) else _text(cell, int(digits or _DIGITS), bool(percent))
-            for cell in listed
+            for cell in numbers_named
         ]
-        head, last = ", ".join(texts[:-1]), texts[-1]
-        return f"{head} and {last}" if head else last
+        return listed(texts)
 
     return FIELD.sub(filled, judged.claim.reason)
 

@@ -13,10 +13,11 @@ from fastcalc.report.console import Part, Screen, TextTable
 from fastcalc.report.headline import TableRow
 from fastcalc.report.headline_words import alone
 from fastcalc.report.moved_numbers import KEYS, MovedNumber, rank
-from fastcalc.report.numbers_as_text import capital, listed, many, number, of_kind
+from fastcalc.report.numbers_as_text import capital, number, of_kind
 from fastcalc.report.prices import price_line, prices
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.search.sensitivity.targets import Goal
+from fastcalc.written import listed, many
 
 _FEW = 12
 """Rows of a first screen."""

@@ -14,10 +14,10 @@ from fastcalc.records.columns import key_figure
 from fastcalc.report import record_tables
 from fastcalc.report.console import Part, Remark, Screen
 from fastcalc.report.envelope import envelope
-from fastcalc.report.numbers_as_text import listed, many, number
+from fastcalc.report.numbers_as_text import number
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plainly
-from fastcalc.written import to_json
+from fastcalc.written import first_few, listed, many, to_json
 
 WORST = 5
 _factor = attrgetter("factor")
@@ -225,9 +225,8 @@ def _assumed(predictions: Iterable[Prediction]) -> Iterator[str]:
     counts = Counter(prediction.assumed for prediction in predictions if prediction.assumed)
     if counts:
         assumptions = [f"{text} ({many(count, 'point')})" for text, count in counts.most_common()]
-        unnamed = len(assumptions) - _MOST_ASSUMED
-        hint = [f"{unnamed} more with {option('format', 'json')}"] if unnamed > 0 else []
-        yield f"assumed: {'; '.join([*assumptions[:_MOST_ASSUMED], *hint])}"
+        rest = f"more with {option('format', 'json')}"
+        yield f"assumed: {'; '.join(first_few(assumptions, _MOST_ASSUMED, rest))}"
 
 
 def _weak(validation: Validation, fewest_sources: int) -> str:

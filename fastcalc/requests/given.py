@@ -12,7 +12,7 @@ from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model
 from fastcalc.errors import InputError
 from fastcalc.requests.fields import FieldSetting, Request, declared
 from fastcalc.requests.readers import is_whole
-from fastcalc.written import shown
+from fastcalc.written import listed, shown
 
 ModelGiven = str | Path | Model
 ModelsGiven = list[str | Path | Model]
@@ -131,13 +131,13 @@ def _number(name: str, value: Any, kind: type[int] | type[float]) -> int | float
 
 
 def _described(kinds: tuple[Any, ...]) -> str:
-    listed = next((get_args(kind)[-1] for kind in kinds if get_origin(kind)), None)
-    singles = [kind for kind in kinds if kind in _NOUNS] or _members(listed)
+    item = next((get_args(kind)[-1] for kind in kinds if get_origin(kind)), None)
+    singles = [kind for kind in kinds if kind in _NOUNS] or _members(item)
     nouns = [_NOUNS[kind] for kind in singles]
     origins = {get_origin(kind) for kind in kinds}
     nouns += ["a list of them"] if origins & {list, Iterable} else []
     nouns += ["a dictionary"] if Mapping in origins else []
-    return " or ".join([", ".join(nouns[:-1]), nouns[-1]] if len(nouns) > 1 else nouns)
+    return listed(nouns, "or")
 
 
 def _class_of(value: Any) -> str:

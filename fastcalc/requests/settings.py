@@ -10,7 +10,7 @@ from fastcalc.catalogue.names import nearest
 from fastcalc.errors import InputError, placed
 from fastcalc.mentions import option
 from fastcalc.requests.given import from_python
-from fastcalc.written import shown
+from fastcalc.written import instead_of, shown
 
 OWN_FILE = ".fastcalc.toml"
 _SHARED_FILE = "pyproject.toml"
@@ -73,8 +73,7 @@ def _validated(table: dict[str, Any], path: Path) -> dict[str, Any]:
     from fastcalc.requests.catalogue import CheckFiles  # most folders have no settings
 
     for key in sorted(table.keys() - set(_KEYS)):
-        near = nearest(key, _KEYS)
-        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(_KEYS)}"
+        hint = instead_of(nearest(key, _KEYS, 1), f"known: {', '.join(_KEYS)}")
         raise InputError(f"{path}: unknown key '{shown(key)}'; {hint}")
     with placed(lambda: str(path)):
         written = {key.replace("-", "_"): value for key, value in table.items() if value != []}

@@ -21,7 +21,7 @@ from fastcalc.catalogue.schema.quantities import (
     Whole,
     WholeOrZero,
 )
-from fastcalc.written import shown
+from fastcalc.written import listed, shown
 
 
 class Indexer(Entry):
@@ -312,7 +312,7 @@ class Model(Entry):
             return self.name
         printed = {alias: self.repositories.get(alias, alias) for alias in self._asked_as}
         names = printed | dict.fromkeys([self.id] * (self.id in printed), self.name)
-        asked = " and ".join(name.rpartition("/")[2] for name in names.values())
+        asked = listed([name.rpartition("/")[2] for name in names.values()])
         return asked if self.id in names else f"{asked} (same shape as {self.name})"
 
     @property

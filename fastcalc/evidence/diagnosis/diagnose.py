@@ -19,6 +19,7 @@ from fastcalc.evidence.predict import Batch, gather
 from fastcalc.evidence.score import Prediction, predictions_of
 from fastcalc.evidence.stacked import rows_of
 from fastcalc.formulas.types import Floats
+from fastcalc.written import many
 
 DIFFERS = 0.5  # that something is slower, from which on it is named
 NOTHING = 0.75  # that nothing is, from which on that is said
@@ -220,7 +221,7 @@ def _of_one_deployment(batches: Sequence[Batch]) -> tuple[list[Batch], list[str]
     counts = {name: sum(len(batch.points) for batch in group) for name, group in groups.items()}
     largest = max(counts, key=lambda name: counts[name])
     return groups[largest], [
-        f"{count:,} point{'s' * (count > 1)} of {name} left aside: a diagnosis is of one "
+        f"{many(count, 'point')} of {name} left aside: a diagnosis is of one "
         f"deployment, here {largest}"
         for name, count in counts.items()
         if name != largest

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from fastcalc.core.scenario import Scenario
 from fastcalc.report.charts.highlight import FEW
-from fastcalc.report.numbers_as_text import listed
 from fastcalc.report.prices import basis_of, priced
+from fastcalc.written import listed
 
 
 def grounds(scenarios: Sequence[Scenario], *, is_priced: bool = True) -> str:

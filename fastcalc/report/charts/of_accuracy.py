@@ -6,7 +6,8 @@ import numpy as np
 
 from fastcalc.evidence.score import Prediction
 from fastcalc.report.charts.drawing import GREY, Chart, ChartAxis, Panel, Series
-from fastcalc.report.numbers_as_text import listed, many, number
+from fastcalc.report.numbers_as_text import number
+from fastcalc.written import listed, many
 
 
 def accuracy(parts: Mapping[str, Sequence[Prediction]]) -> Chart:

@@ -8,7 +8,8 @@ from fastcalc.report.charts.drawing import Bar, Chart
 from fastcalc.report.charts.grounds import grounds
 from fastcalc.report.charts.highlight import FEW
 from fastcalc.report.memories import NAMES, filled
-from fastcalc.report.numbers_as_text import listed, size
+from fastcalc.report.numbers_as_text import size
+from fastcalc.written import listed
 
 
 def memory(locations: Sequence[Location]) -> Chart:

@@ -16,9 +16,10 @@ from fastcalc.report.charts.grounds import grounds
 from fastcalc.report.charts.highlight import DASHED, FEW
 from fastcalc.report.compare import no_place
 from fastcalc.report.headline import headline
-from fastcalc.report.numbers_as_text import dollars, listed, number, prefixed
+from fastcalc.report.numbers_as_text import dollars, number, prefixed
 from fastcalc.report.overview import case
 from fastcalc.report.record_tables import UNDETERMINED
+from fastcalc.written import first_few, listed
 
 
 def speed(outcomes: Sequence[Outcome]) -> Chart:
@@ -72,8 +73,8 @@ def _sentence(outcomes: Sequence[Outcome], place: int) -> str:
         fastest, cheapest = headline_words.speed(stated), headline_words.cost(stated)
         return (cheapest if place else fastest) or fastest
     named = [f"{model} on {headline_words.leaders(of)[place]}" for model, of in by_model.items()]
-    more = [f"{len(named) - FEW} more models"] * (len(named) > FEW)
-    return f"{('Fastest', 'Cheapest')[place]}: {'; '.join([*named[:FEW], *more])}."
+    shown = first_few(named, FEW, "more models")
+    return f"{('Fastest', 'Cheapest')[place]}: {'; '.join(shown)}."
 
 
 def grounds_of(outcomes: Sequence[Outcome]) -> str:
@@ -148,10 +149,9 @@ def of_speeds(
         for line in lines
         if line not in drawn
     ]
-    far[FEW:] = [f"{len(far) - FEW} more bounds far above"] * (len(far) > FEW)
     key = ["band: 80 % range"] * any(line.low is not None for line in drawn)
     key += [DASHED] * any(line.style == "bound" for line in drawn)
-    all_notes = ["; ".join(key), *far, *notes]
+    all_notes = ["; ".join(key), *first_few(far, FEW, "more bounds far above"), *notes]
     panels = [
         Panel(name, axis, upward, [line for line in lines if line in drawn])
         for name, lines in by_panel.items()
@@ -362,4 +362,4 @@ def title_of(outcomes: Sequence[Outcome], kind: str) -> str:
     chips = {outcome.scenario.hardware.id for outcome in outcomes}
     formats = dict.fromkeys(outcome.placement.work.weight_format for outcome in outcomes)
     where = f" on {chips.pop()}" if len(chips) == 1 < len(models) else ""
-    return f"{kind}: {', '.join(models)}{where}, {' and '.join(formats)}; {case(outcomes)}"
+    return f"{kind}: {', '.join(models)}{where}, {listed([*formats])}; {case(outcomes)}"

@@ -11,7 +11,7 @@ from fastcalc.core.scenario import Scenario, solve
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.quoting import comment, shell_word
-from fastcalc.report.numbers_as_text import many, number
+from fastcalc.report.numbers_as_text import number
 from fastcalc.report.plan_notes import chips_and_price, cut
 from fastcalc.report.ranked_plan import tpot_range
 from fastcalc.report.servers import sglang, trtllm, vllm
@@ -19,7 +19,7 @@ from fastcalc.report.servers.checkpoint import checkpoint_of
 from fastcalc.report.servers.server import HEAD, RANK, Role, Server
 from fastcalc.search.plan.decision import Plan
 from fastcalc.search.plan.service import Service
-from fastcalc.written import to_json
+from fastcalc.written import many, to_json
 
 ENGINES = {"vllm": "vllm", "sglang": "sglang", "trtllm": "tensorrt-llm"}
 """Engines of the catalogue, by what starts their servers."""

@@ -14,6 +14,7 @@ from fastcalc.formulas.types import Floats
 from fastcalc.search.fastmode.option import Option, in_order
 from fastcalc.search.fastmode.start import Base
 from fastcalc.search.largest_batch import tokens_needed_per_pass
+from fastcalc.written import many
 
 PUBLISHED = {1: 1.92, 2: 2.58, 3: 2.82, 4: 2.99, 5: 3.01}
 """Tokens a pass yields by drafts: DeepSeek-R1 with its own multi-token-prediction layer on eight
@@ -75,7 +76,7 @@ def drafting(scenario: Scenario, drafts: int) -> tuple[str, Scenario]:
     """Return a scenario with some drafts and the tokens a pass that are published for them."""
     speculation = Speculation(PUBLISHED[drafts], float(drafts))
     traffic = replace(scenario.traffic, speculation=speculation)
-    return f"{drafts} draft{'s' if drafts > 1 else ''}", replace(scenario, traffic=traffic)
+    return many(drafts, "draft"), replace(scenario, traffic=traffic)
 
 
 def speculation(base: Base) -> Option:

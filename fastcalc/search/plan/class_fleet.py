@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from math import ceil, inf
 
 from fastcalc.core.estimate import site_power
+from fastcalc.formulas.types import sum_if_known
 from fastcalc.search.plan.class_search import ClassSearch
 from fastcalc.search.plan.fleet import LIMITED
 from fastcalc.search.plan.owned import Fleet, OwnedChips, fleet_of
@@ -59,9 +60,7 @@ class ClassShare:
     @property
     def usd_per_month(self) -> float | None:
         """Price of the chips that run; None if unknown. [USD]"""
-        bills = [pool.plan.usd_per_month for pool in self.sharing.pools]
-        priced = [usd for usd in bills if usd is not None]
-        return sum(priced) if len(priced) == len(bills) else None
+        return sum_if_known(pool.plan.usd_per_month for pool in self.sharing.pools)
 
     def used(self, name: str) -> float:
         """Return how much of a limit the pools take,."""

@@ -9,6 +9,7 @@ from fastcalc.core.own_formats import is_narrowed, narrows_cache, narrows_weight
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.scenario import Outcome, Scenario, solve
 from fastcalc.formulas.money import HOURS_PER_MONTH
+from fastcalc.formulas.types import sum_if_known
 from fastcalc.search.plan.service import Service
 
 REASONS = {
@@ -142,8 +143,7 @@ class Plan:
         if self.prefill_scenario is not None:
             kinds.append((self.prefill_scenario, self.prefill_chips))
         amounts = [(per_chip(scenario), chips) for scenario, chips in kinds]
-        amounts_known = [amount * chips for amount, chips in amounts if amount is not None]
-        return sum(amounts_known) if len(amounts_known) == len(amounts) else None
+        return sum_if_known(amount and amount * chips for amount, chips in amounts)
 
     @property
     def usd_per_month(self) -> float | None:

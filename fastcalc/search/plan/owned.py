@@ -11,6 +11,7 @@ from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.estimate import site_power
 from fastcalc.core.placement.layout import HOST_CHIPS
 from fastcalc.formulas.money import HOURS_PER_MONTH
+from fastcalc.formulas.types import sum_if_known
 from fastcalc.search.plan.service import Service
 
 _ROUNDING = 1e-9  # of a limit or a chip, so that what just meets it does
@@ -124,9 +125,7 @@ class Fleet(Generic[ShareT]):
     def usd_per_month(self) -> float | None:
         """What all of it costs, owned chips whether used or not; None if unknown. [USD]"""
         rented = [share.usd_per_month for share in self.shares if not share.is_owned]
-        bills = [*(kind.usd_per_month for kind in self.owned), *rented]
-        priced = [usd for usd in bills if usd is not None]
-        return sum(priced) if len(priced) == len(bills) else None
+        return sum_if_known([*(kind.usd_per_month for kind in self.owned), *rented])
 
     @property
     def is_within(self) -> bool:
