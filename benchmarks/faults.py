@@ -28,7 +28,7 @@ from fastcalc.evidence.diagnosis.terms import (
     HOST,
     LINKS,
     RUNNING,
-    Term,
+    SlowdownTerm,
 )
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.shipped import shipped
@@ -84,7 +84,7 @@ class Fault:
     """Something that is wrong, and the terms of which one is to be named."""
 
     name: str
-    terms: tuple[Term, ...]
+    terms: tuple[SlowdownTerm, ...]
 
     def values(self, case: Case) -> Values:
         """Return what it changes of the files."""
@@ -206,7 +206,9 @@ def slowdown(case: Case, values: Sequence[float], faulty: Sequence[float]) -> fl
     return float(np.max(np.where(is_time, ratios, 1.0 / ratios)))
 
 
-def named(case: Case, values: Sequence[float], random: np.random.Generator) -> tuple[Term, ...]:
+def named(
+    case: Case, values: Sequence[float], random: np.random.Generator
+) -> tuple[SlowdownTerm, ...]:
     """Return the terms that a diagnosis names, of measurements with noise."""
     noise = np.exp(random.normal(0.0, NOISE, len(values)))
     points = [

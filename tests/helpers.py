@@ -34,7 +34,7 @@ from fastcalc.evidence.shipped import Evidence, shipped
 from fastcalc.evidence.validate import Shipped, validate_shipped
 from fastcalc.report.charts.drawing import luminance
 from fastcalc.requests.fields import Request, declared
-from fastcalc.search.fastmode import Answer, fastmode
+from fastcalc.search.fastmode import FastModeAnswer, fastmode
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -212,11 +212,13 @@ def judge_once(
     return [judged[claim.id] for claim in claims]
 
 
-searches: dict[str, Answer] = {}
+searches: dict[str, FastModeAnswer] = {}
 """Ways to a faster speed, of this process, by where they start from."""
 
 
-def fastmode_once(today: Scenario, speed: float, catalogue: Catalogue, smaller: Any) -> Answer:
+def fastmode_once(
+    today: Scenario, speed: float, catalogue: Catalogue, smaller: Any
+) -> FastModeAnswer:
     """Search the shipped entries for ways to a speed once, however they are asked for and shown."""
     if not is_plain(catalogue):
         return fastmode(today, speed, catalogue, smaller)

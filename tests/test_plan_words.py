@@ -462,13 +462,13 @@ def test_a_refusal_says_that_an_unpriced_chip_might_meet_it(fastcalc):
 
 def test_many_chips_without_a_price_are_named_in_part(found):
     many = Counter({f"chip-{place}": place for place in range(1, 15)})
-    names = ", ".join(f"chip-{place}" for place in range(14, 2, -1))
+    *names, last = (f"chip-{place}" for place in range(14, 2, -1))
     (line,) = lines(replace(found, unknown=many), "no price is known of")
-    assert line.startswith(f"no price is known of {names} and 2 more: give one")
+    assert line.startswith(f"no price is known of {', '.join(names)}, {last} and 2 more: give")
     assert as_flags(line).endswith("; --format json names all")
     few = Counter({f"chip-{place}": place for place in range(3, 15)})
     (line,) = lines(replace(found, unknown=few), "no price is known of")
-    assert line.startswith(f"no price is known of {names}: give one")
+    assert line.startswith(f"no price is known of {', '.join(names)} and {last}: give one")
     assert "json" not in line
 
 

@@ -81,7 +81,9 @@ def _of_points(
     words = ["compare", point.model, flag("on"), point.hardware, flag("like"), path]
     words += [word for name, rank in ranks.items() for word in (flag(name), rank)]
     skipped = [f"{skip.id}: {skip.reason}" for skip in measured.skipped]
-    answer = report.Answer(result, start, path.name, request.log.name if request.log else "")
+    answer = report.DiagnosisAnswer(
+        result, start, path.name, request.log.name if request.log else ""
+    )
     return replace(
         _answer(answer, [*skipped, *result.set_aside], follow_up(request, Compare, *words)),
         charts={"diagnose": later("diagnosis_page.chart", result)},
@@ -157,7 +159,7 @@ def _of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> CommandAn
             words += [flag(name), value]
     if start.scenario.kv:
         words += [flag("kv"), start.scenario.kv]
-    answer = report.Answer(None, start, "", request.log.name)
+    answer = report.DiagnosisAnswer(None, start, "", request.log.name)
     return _answer(answer, [], follow_up(request, FitMemory, *words))
 
 
@@ -198,7 +200,9 @@ def _ranks(log: StartLog) -> dict[str, int]:
     return {name: int(log.number(name) or 1) for name in _RANKS}
 
 
-def _answer(answer: report.Answer, notes: Sequence[str], next_command: str) -> CommandAnswer:
+def _answer(
+    answer: report.DiagnosisAnswer, notes: Sequence[str], next_command: str
+) -> CommandAnswer:
     return CommandAnswer(
         partial(diagnosis_page.parts, answer, notes, next_command),
         partial(report.records, answer),

@@ -17,7 +17,7 @@ from fastcalc.report.console import Part, Screen
 from fastcalc.requests import readers
 from fastcalc.requests.evaluation import Compare
 from fastcalc.requests.search import Fastmode
-from fastcalc.search.fastmode import Answer, Option, start_at_speed
+from fastcalc.search.fastmode import FastModeAnswer, Option, start_at_speed
 from fastcalc.search.fastmode import fastmode as tricks
 from fastcalc.search.fastmode.lighter_passes import narrowest
 from fastcalc.search.fastmode.smaller_batches import engines_of, study
@@ -93,7 +93,7 @@ def _no_start(scenario: Scenario, speed: float | None) -> str:
     )
 
 
-def _next(comparison: Compare, answer: Answer, shown: Sequence[Option]) -> str:
+def _next(comparison: Compare, answer: FastModeAnswer, shown: Sequence[Option]) -> str:
     """Return a report on today's chips alongside those that would serve the same model so fast."""
     today = answer.today.scenario
     chips = [

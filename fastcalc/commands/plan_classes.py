@@ -58,7 +58,9 @@ def run(request: FindPlans) -> CommandAnswer:
     traffic, fleet = _with_caches(recorded, carried_by)
     notes[:] = [*dict.fromkeys(notes), *_caches_note(traffic)]
     of_classes = service.of_classes(traffic.classes, fleet.requests)
-    answer = class_report.Answer(fleet, of_classes, str(request.traffic), typed_of(request))
+    answer = class_report.ClassPlanAnswer(
+        fleet, of_classes, str(request.traffic), typed_of(request)
+    )
     columns = plan_table.columns(service)
     if not fleet.requests:
         reasons = class_report.refusals(fleet)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fastcalc.evidence.diagnosis.diagnose import Diagnosis, Finding
+from fastcalc.evidence.diagnosis.diagnose import Diagnosis, TermFinding
 from fastcalc.evidence.diagnosis.next_point import NextPoint
 from fastcalc.evidence.diagnosis.start import DIFFERS, MOST_CAUSES, Cause, Start
-from fastcalc.evidence.diagnosis.terms import EAGER, PARTS, TERMS, Term
+from fastcalc.evidence.diagnosis.terms import EAGER, PARTS, TERMS, SlowdownTerm
 from fastcalc.evidence.point import Point
 from fastcalc.formulas.types import Floats
 from fastcalc.records.columns import Column, values
@@ -20,7 +20,7 @@ from fastcalc.report.records import Record
 
 
 @dataclass(frozen=True)
-class Answer:
+class DiagnosisAnswer:
     """What points say of a deployment, what the log of its start says, or both.
 
     file, log_file : what they are called
@@ -60,7 +60,7 @@ class Answer:
         return [text for text in dict.fromkeys(known) if text not in excluded]
 
     @property
-    def _findings(self) -> list[Finding]:
+    def _findings(self) -> list[TermFinding]:
         return self.diagnosis.findings if self.diagnosis else []
 
 
@@ -68,8 +68,8 @@ class Answer:
 class TermAnswer:
     """What points find of a term, None without any, and what the log names."""
 
-    term: Term
-    finding: Finding | None
+    term: SlowdownTerm
+    finding: TermFinding | None
     causes: Sequence[Cause]
 
     @property
@@ -77,7 +77,7 @@ class TermAnswer:
         """Whether points or the log name it."""
         return bool(self.causes) or bool(self.finding and self.finding.is_named)
 
-    def tested(self, value: Callable[[Finding], Any]) -> Any:
+    def tested(self, value: Callable[[TermFinding], Any]) -> Any:
         """Return something of the finding, None where no point tests it."""
         return value(self.finding) if self.finding and self.finding.is_tested else None
 
@@ -128,20 +128,20 @@ def _by_points(answer: TermAnswer) -> bool:
     return bool(answer.finding and answer.finding.is_named)
 
 
-def _name(finding: Finding) -> str:
+def _name(finding: TermFinding) -> str:
     return f"{finding.term.name} {PARTS[finding.part][1].name}".strip()
 
 
-def _ends(finding: Finding) -> str:
+def _ends(finding: TermFinding) -> str:
     return f"{number(finding.low, 2)} to {number(finding.high, 2)}"
 
 
-def records(answer: Answer) -> list[Record]:
+def records(answer: DiagnosisAnswer) -> list[Record]:
     """Return a record for each term."""
     return [values(COLUMNS, term) for term in answer.terms]
 
 
-def premises(answer: Answer) -> dict[str, Any]:
+def premises(answer: DiagnosisAnswer) -> dict[str, Any]:
     """Return what stands alongside the records: verdict, points, what to measure next, the log."""
     diagnosis, start = answer.diagnosis, answer.start
     by_points = diagnosis.verdict if diagnosis else "nothing"
@@ -210,7 +210,7 @@ def _of_start(start: Start) -> dict[str, Any]:
     }
 
 
-def sentence(answer: Answer) -> str:
+def sentence(answer: DiagnosisAnswer) -> str:
     """Return what the log names, and what the points do."""
     diagnosis, start = answer.diagnosis, answer.start
     by_points = verdict(diagnosis) if diagnosis else ""
@@ -244,7 +244,7 @@ def verdict(diagnosis: Diagnosis) -> str:
     return f"{count} points are too few to tell what differs: {amount}"
 
 
-def _slower(finding: Finding) -> str:
+def _slower(finding: TermFinding) -> str:
     amount = f"{number(finding.slower, 2)} times {finding.term.worse} ({_ends(finding)})"
     return f"{_name(finding)} {amount}"
 

@@ -18,7 +18,7 @@ from fastcalc.report import record_tables
 from fastcalc.report.charts.drawing import Chart
 from fastcalc.report.charts.of_measurements import before_and_after
 from fastcalc.report.console import Listing, Notes, Part, Remark, Screen, on_one_screen
-from fastcalc.report.diagnosis import Answer, by_default, sentence, verdict
+from fastcalc.report.diagnosis import DiagnosisAnswer, by_default, sentence, verdict
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.written import listed, many
@@ -29,13 +29,15 @@ _NUMBERS = 53  # and of the columns before it
 _FURTHEST = 8.0  # times slower that it reaches
 
 
-def parts(answer: Answer, notes: Sequence[str], next_command: str, screen: Screen) -> list[Part]:
+def parts(
+    answer: DiagnosisAnswer, notes: Sequence[str], next_command: str, screen: Screen
+) -> list[Part]:
     """Return the page: what was given, what differs, before and after, what to do about it."""
     return on_one_screen(partial(_page, answer, notes, next_command, screen), screen)
 
 
 def _page(
-    answer: Answer, notes: Sequence[str], next_command: str, screen: Screen, count: int
+    answer: DiagnosisAnswer, notes: Sequence[str], next_command: str, screen: Screen, count: int
 ) -> list[Part]:
     """Return the page with so many settings and one."""
     diagnosis, start, settings = answer.diagnosis, answer.start, answer.settings
@@ -57,7 +59,7 @@ def _page(
     return [*page, Notes([*more, *notes], next_command)]
 
 
-def _given(answer: Answer) -> Iterator[Remark]:
+def _given(answer: DiagnosisAnswer) -> Iterator[Remark]:
     """Yield a line on the points, and on the log."""
     if answer.diagnosis:
         predictions = answer.diagnosis.predictions

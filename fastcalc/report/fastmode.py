@@ -12,7 +12,7 @@ from fastcalc.report import records
 from fastcalc.report.factors import cost_multiple_cell, factor_records
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.records import Record, compare_records, plain, plainly
-from fastcalc.search.fastmode import Answer, Option
+from fastcalc.search.fastmode import FastModeAnswer, Option
 from fastcalc.search.fastmode.option import TRICKS
 from fastcalc.search.fastmode.waterfall import Factor, waterfall
 
@@ -39,7 +39,7 @@ class Trial:
 
 
 def rows(
-    answer: Answer, options: Sequence[Option], command: Command = lambda _: None
+    answer: FastModeAnswer, options: Sequence[Option], command: Command = lambda _: None
 ) -> list[Record]:
     """Return a record for today's point and one for each of some options, ratios against it."""
     (today,), table_rows = compare_records([answer.today]), []
@@ -211,7 +211,7 @@ COLUMNS: tuple[Column[Any], ...] = (
 KEYS = tuple(column.key for column in COLUMNS)
 
 
-def alongside(answer: Answer) -> dict[str, Any]:
+def alongside(answer: FastModeAnswer) -> dict[str, Any]:
     """Return what stands alongside the records in JSON: the speed, the drafts, smaller shapes."""
     drafts = zip(answer.drafts, answer.tokens, answer.acceptance, strict=True)
     return {
@@ -238,12 +238,12 @@ def alongside(answer: Answer) -> dict[str, Any]:
     }
 
 
-def factors_of(answer: Answer, way: Option | None) -> list[Factor]:
+def factors_of(answer: FastModeAnswer, way: Option | None) -> list[Factor]:
     """Return what the speed-up of an option is the product of; none where it does not reach."""
     return waterfall(answer.today, way.outcome) if way and way.outcome else []
 
 
-def no_option_reaches(answer: Answer) -> str:
+def no_option_reaches(answer: FastModeAnswer) -> str:
     """Say that nothing reaches the speed, and what comes nearest."""
     speed, how = answer.nearest or (0.0, "")
     sentence = f"nothing in the catalogue reaches {number(answer.speed)} tokens/s"
@@ -262,7 +262,7 @@ MOST_SHOWN = {
 """Options of a trick that a table shows unless asked for all."""
 
 
-def shown(answer: Answer, *, everything: bool) -> tuple[list[Option], dict[str, int]]:
+def shown(answer: FastModeAnswer, *, everything: bool) -> tuple[list[Option], dict[str, int]]:
     """Return the options that a table shows, and how many of each trick it leaves out."""
     if everything:
         return answer.options, {}

@@ -19,7 +19,7 @@ from fastcalc.report.headline_words import interval
 from fastcalc.report.numbers_as_text import counted, dollars, number, parameters
 from fastcalc.report.prices import other_prices, price_line, prices
 from fastcalc.report.records import Record
-from fastcalc.search.fastmode import Answer, Option
+from fastcalc.search.fastmode import FastModeAnswer, Option
 from fastcalc.search.fastmode.lighter_passes import PUBLISHED
 from fastcalc.search.fastmode.option import TRICKS
 from fastcalc.search.fastmode.smaller_models import SmallerShape
@@ -61,7 +61,7 @@ TABLE = pick(
 )
 
 
-def identity(answer: Answer) -> str:
+def identity(answer: FastModeAnswer) -> str:
     """Return the identity of batches, in the numbers of the smaller batch where it reaches."""
     law = "on fixed hardware, cost multiple x speed-up = batch ratio"
     smaller = next(option for option in answer.options if option.trick == "smaller-batch")
@@ -83,7 +83,7 @@ def identity(answer: Answer) -> str:
     return reported
 
 
-def drafts_needed(answer: Answer) -> str:
+def drafts_needed(answer: FastModeAnswer) -> str:
     """Return what speculation would need at today's batch, draft by draft."""
     parts = []
     for count, tokens, share in zip(answer.drafts, answer.tokens, answer.acceptance, strict=True):
@@ -103,7 +103,7 @@ def drafts_needed(answer: Answer) -> str:
 
 
 def parts(
-    answer: Answer,
+    answer: FastModeAnswer,
     options: Sequence[Option],
     left: dict[str, int],
     next_command: str,
@@ -158,7 +158,7 @@ _KEY = (
 )
 
 
-def _tried(answer: Answer) -> str:
+def _tried(answer: FastModeAnswer) -> str:
     """Say how many chips are tried, and which batches."""
     chips, today = answer.today.placement.layout.chips, answer.today.scenario.hardware.id
     return (
@@ -168,7 +168,7 @@ def _tried(answer: Answer) -> str:
     )
 
 
-def _start(answer: Answer) -> list[str]:
+def _start(answer: FastModeAnswer) -> list[str]:
     """Say why today's users are faster than was asked: no more of them fit in memory."""
     wanted_speed, place = answer.asked_start, answer.today.placement
     batch, speed = answer.today.scenario.batches[0], number(float(answer.today.estimate.speed[0]))
@@ -181,11 +181,11 @@ def _start(answer: Answer) -> list[str]:
     ]
 
 
-def _drawn(answer: Answer, options: Sequence[Option]) -> list[Outcome]:
+def _drawn(answer: FastModeAnswer, options: Sequence[Option]) -> list[Outcome]:
     return [answer.today, *(option.outcome for option in options if option.outcome is not None)]
 
 
-def _sentence(answer: Answer) -> str:
+def _sentence(answer: FastModeAnswer) -> str:
     today, batch = answer.today, answer.today.scenario.batches[0]
     speed, chips = float(today.estimate.speed[0]), today.placement.layout.chips
     users = "its one user" if batch == 1 else f"each of {batch:,} users"
@@ -203,7 +203,7 @@ def _sentence(answer: Answer) -> str:
     return f"{begun}: {'; '.join(_ways(answer))}."
 
 
-def _ways(answer: Answer) -> list[str]:
+def _ways(answer: FastModeAnswer) -> list[str]:
     """Return the cheapest way on today's kind of chip, then on another, each with its cost."""
     on_same_chips, on_other_chips = answer.on_same_chips, answer.on_another_machine
     today = answer.today.scenario.hardware.id
@@ -213,7 +213,7 @@ def _ways(answer: Answer) -> list[str]:
     return [first, f"on another machine {_way(answer, on_other_chips)}"]
 
 
-def _first_way(answer: Answer) -> list[Part]:
+def _first_way(answer: FastModeAnswer) -> list[Part]:
     """Return what the way that the sentence names first multiplies up to, and how it comes about.
 
     A pass of it, and what all of its users get, on which the cost of a token depends.
@@ -243,7 +243,7 @@ def _first_way(answer: Answer) -> list[Part]:
     return [Remark(explained)]
 
 
-def _way(answer: Answer, option: Option) -> str:
+def _way(answer: FastModeAnswer, option: Option) -> str:
     """Return a trick, what it changes, its users where they are fewer or more, and its cost."""
     _, record = rows(answer, [option])
     how = f" ({option.change})" if option.change else ""
@@ -258,7 +258,7 @@ def _way(answer: Answer, option: Option) -> str:
     return phrase
 
 
-def notes(answer: Answer, options: Sequence[Option], left: dict[str, int]) -> list[str]:
+def notes(answer: FastModeAnswer, options: Sequence[Option], left: dict[str, int]) -> list[str]:
     """Return what a reader must know to trust the table, a line each."""
     drawn = _drawn(answer, options)
     published = ", ".join(f"{count}: {tokens}" for count, tokens in PUBLISHED.items())
@@ -290,7 +290,7 @@ def _formats(outcome: Outcome) -> list[str]:
     return format_notes(scenario.engine, scenario.hardware, *sorted(filter(None, chosen_formats)))
 
 
-def _low_end(answer: Answer, options: Sequence[Option]) -> str:
+def _low_end(answer: FastModeAnswer, options: Sequence[Option]) -> str:
     if not answer.reached:
         return no_option_reaches(answer)
     _, *records = rows(answer, options)
@@ -305,7 +305,7 @@ def _low_end(answer: Answer, options: Sequence[Option]) -> str:
     )
 
 
-def _shapes(answer: Answer) -> str:
+def _shapes(answer: FastModeAnswer) -> str:
     today = answer.today.placement.work
     batch, chips = answer.today.scenario.batches[0], answer.today.placement.layout.chips
     reported = f"a hypothetical smaller model, at batch {batch:,} on today's {chips} chips: "

@@ -91,7 +91,7 @@ def served_classes(pools: Pools) -> list[ServedClass]:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ClassPlanAnswer:
     """What carries the classes, in every form.
 
     service : of all classes, at what all of it carries

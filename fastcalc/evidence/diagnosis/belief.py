@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from fastcalc.evidence.diagnosis.slowdowns import PRICED, Slowdowns
-from fastcalc.evidence.diagnosis.terms import PARTS, ROOM, Part, Term
+from fastcalc.evidence.diagnosis.terms import PARTS, ROOM, Part, SlowdownTerm
 from fastcalc.formulas.naming_causes import combined_slowdown, log_likelihood, log_mean, posterior
 from fastcalc.formulas.types import Floats
 
@@ -70,7 +70,7 @@ class Belief:
         return np.asarray(total / max(float(total.sum()), 1e-300))
 
 
-def parts_of(*terms: Term) -> list[int]:
+def parts_of(*terms: SlowdownTerm) -> list[int]:
     """Return the positions of the parts of some terms."""
     return [place for place, (term, _) in enumerate(PARTS) if term in terms]
 

@@ -13,7 +13,7 @@ from fastcalc.evidence.deployments import Deployments
 from fastcalc.evidence.diagnosis.belief import GRID, Belief, believe, parts_of, tested, together
 from fastcalc.evidence.diagnosis.next_point import NextPoint, next_point
 from fastcalc.evidence.diagnosis.slowdowns import Slowdowns, slowdowns_of
-from fastcalc.evidence.diagnosis.terms import PARTS, TERMS, Term
+from fastcalc.evidence.diagnosis.terms import PARTS, TERMS, SlowdownTerm
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.predict import Batch, gather
 from fastcalc.evidence.score import Prediction, predictions_of
@@ -30,7 +30,7 @@ ENDS = (0.1, 0.5, 0.9)  # of the interval of a slowdown, and its middle
 
 
 @dataclass(frozen=True)
-class Finding:
+class TermFinding:
     """What points say of one term.
 
     probability : that it is slower [1]
@@ -39,7 +39,7 @@ class Finding:
     is_tested, is_named : whether it would show in the points, and whether it is named
     """
 
-    term: Term
+    term: SlowdownTerm
     probability: float
     part: int
     low: float
@@ -83,7 +83,7 @@ class Diagnosis:
         return "nothing" if self.belief.nothing >= NOTHING else "few"
 
     @cached_property
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[TermFinding]:
         """What the points say of each term, the likeliest first; at most two are named."""
         belief = self.belief
         likely = {term: belief.of_any(parts_of(term)) for term in TERMS}
@@ -94,8 +94,8 @@ class Diagnosis:
         return [self._finding(term, likely[term], shown, is_named=term in causes) for term in order]
 
     def _finding(
-        self, term: Term, probability: float, shown: set[int], *, is_named: bool
-    ) -> Finding:
+        self, term: SlowdownTerm, probability: float, shown: set[int], *, is_named: bool
+    ) -> TermFinding:
         parts = parts_of(term)
         part = max(parts, key=lambda place: self.belief.of_any([place]))
         belief = self.belief
@@ -106,15 +106,15 @@ class Diagnosis:
             for end in ENDS
         )
         is_tested = bool(shown & set(parts))
-        return Finding(term, probability, part, low, middle, high, is_tested, is_named)
+        return TermFinding(term, probability, part, low, middle, high, is_tested, is_named)
 
     @property
-    def named(self) -> tuple[Term, ...]:
+    def named(self) -> tuple[SlowdownTerm, ...]:
         """The terms that are named."""
         return tuple(finding.term for finding in self.findings if finding.is_named)
 
     @property
-    def terms_within_named(self) -> set[Term]:
+    def terms_within_named(self) -> set[SlowdownTerm]:
         """Terms whose rates a part that is named slows as well: compute and memory, by clocks."""
         named = [PARTS[finding.part][1] for finding in self.findings if finding.is_named]
         return {

@@ -18,7 +18,7 @@ from fastcalc.evidence.diagnosis.terms import (
     LAUNCHES,
     OLD_RELEASE,
     RUNNING,
-    Term,
+    SlowdownTerm,
 )
 
 DIFFERS = 1.05  # times, from which on something logged is not as expected
@@ -39,7 +39,7 @@ class Cause:
     times : how many times less there is room for, or longer it takes [1]
     """
 
-    term: Term
+    term: SlowdownTerm
     sentence: str
     setting: str
     times: float

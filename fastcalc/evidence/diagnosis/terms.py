@@ -72,7 +72,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Term:
+class SlowdownTerm:
     """One thing that may differ from what was predicted.
 
     name, worse, shows : in a word or three, what a difference makes it, and where that shows
@@ -101,7 +101,7 @@ LAUNCHES = Part(
         ("sequence_overhead", 150e-6),
     ),
 )
-HOST = Term(
+HOST = SlowdownTerm(
     "host time",
     "longer",
     "a step is longer by the same at any batch, or grows with the batch whatever the model",
@@ -127,7 +127,7 @@ HOST = Term(
 )
 _READS = (("bandwidth_fraction", 1.0), ("bandwidth_per_core", 1.0))
 _PRODUCTS = (("compute_fraction", 1.0), ("compute_per_core", 1.0))
-BANDWIDTH = Term(
+BANDWIDTH = SlowdownTerm(
     "memory bandwidth",
     "lower",
     "decode is longer at any batch, most with long contexts",
@@ -138,7 +138,7 @@ BANDWIDTH = Term(
         "weights or cache in a wider format than stated; the attention backend and block size",
     ),
 )
-COMPUTE = Term(
+COMPUTE = SlowdownTerm(
     "compute",
     "slower",
     "prompts and large batches are longer, single streams are not",
@@ -153,7 +153,7 @@ COMPUTE = Term(
     ),
 )
 _LATENCIES = ("collective_latency", "crossing_latency", "rank_wait")
-LINKS = Term(
+LINKS = SlowdownTerm(
     "links between chips",
     "slower",
     "several chips are slower and one is not, most with prompts and large batches",
@@ -171,7 +171,7 @@ LINKS = Term(
     ),
 )
 ROOM = Part("")
-RUNNING = Term(
+RUNNING = SlowdownTerm(
     "room for requests",
     "smaller",
     "above some concurrency requests wait, and throughput stops growing",

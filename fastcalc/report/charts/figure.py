@@ -13,7 +13,7 @@ from fastcalc.mentions import option
 from fastcalc.report.charts import bars
 from fastcalc.report.charts.drawing import GREY, Chart
 from fastcalc.report.charts.look import Letters, Look
-from fastcalc.report.charts.plots import Grid, draw_key
+from fastcalc.report.charts.plots import PanelGrid, draw_key
 from fastcalc.written import shown
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _FEW_GREY = 2
 
 
 @dataclass(frozen=True)
-class Sheet:
+class FigureLayout:
     """A picture before it is drawn: its width, its letters, and what stands above and below.
 
     wide : [pt]
@@ -56,7 +56,7 @@ class Sheet:
     entries: Sequence[tuple[str, int, str]]
 
     @classmethod
-    def of(cls, chart: Chart, look: Look, wide: float) -> "Sheet":
+    def of(cls, chart: Chart, look: Look, wide: float) -> "FigureLayout":
         """Return the sheet of a chart so many inches wide."""
         letters, room = Letters.of(wide), 72.0 * wide - 2.0 * _PAD
         finding = look.title or chart.finding
@@ -127,12 +127,12 @@ def figure(chart: Chart, look: Look | None = None) -> "Figure":
     look = look or Look()
     inked = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
     wide = look.wide(10.0 if chart.is_one else 8.0)
-    sheet = Sheet.of(chart, look, wide)
+    sheet = FigureLayout.of(chart, look, wide)
     sizes = dict.fromkeys(("font.size", "xtick.labelsize", "ytick.labelsize"), sheet.letters.size)
     with mpl.rc_context(
         {**_STYLE, **dict.fromkeys(inked, look.ink), "axes.facecolor": look.ground, **sizes}
     ):
-        grid = Grid(chart, sheet.wide - 2.0 * _PAD, sheet.letters)
+        grid = PanelGrid(chart, sheet.wide - 2.0 * _PAD, sheet.letters)
         count, line = len(chart.bars or chart.swings), sheet.letters.line
         plots = grid.rows * grid.row
         if count:

@@ -13,13 +13,13 @@ from fastcalc.report.fastmode import rows
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.report.plan import plan_records
 from fastcalc.report.records import Record
-from fastcalc.search.fastmode import Answer, Option
+from fastcalc.search.fastmode import FastModeAnswer, Option
 from fastcalc.search.fastmode.option import TRICKS
 from fastcalc.search.plan.decision import Decision
 from fastcalc.services.decide.choice import Choice
 
 
-def tricks(answer: Answer, options: Sequence[Option]) -> Chart:
+def tricks(answer: FastModeAnswer, options: Sequence[Option]) -> Chart:
     """Return the users that each way to a target serves at once against the price of a token."""
     first: dict[str, Record] = {}  # the cheapest of each trick
     for record in rows(answer, options):

@@ -30,7 +30,7 @@ _SPOTS = 40.0
 
 
 @dataclass(frozen=True)
-class Grid:
+class PanelGrid:
     """The plots of a picture in rows, whose axes are written once where they are the same.
 
     wide : of all [pt]

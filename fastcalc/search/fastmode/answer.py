@@ -27,7 +27,7 @@ MOST_CHIPS = 1024  # of a deployment that is looked for to serve users at a spee
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class FastModeAnswer:
     """What each trick comes to, from a serving point of one batch. [1/s]
 
     options : in the order of `fastcalc.search.fastmode.option.TRICKS`, the cheapest first
@@ -78,7 +78,7 @@ class Answer:
 
 def fastmode(
     today: Scenario, speed: float, catalogue: Catalogue, smaller: Sequence[str] | None = None
-) -> Answer:
+) -> FastModeAnswer:
     """Return what every trick comes to that could serve each user at a speed. [1/s]
 
     Today's scenario is of one batch, and keeps its chips, cut as serves the batch fastest where
@@ -98,7 +98,7 @@ def fastmode(
     options += [*in_order(passes.fewer_bits(base)), passes.speculation(base)]
     options += [*models.smaller_models(base), *combinations(base)]
     options.sort(key=lambda option: list(TRICKS).index(option.trick))
-    return Answer(
+    return FastModeAnswer(
         today=outcome,
         speed=speed,
         options=options,
