@@ -81,9 +81,12 @@ def fewest_owned(fleet: FleetPlan, rented: Grids) -> dict[str, int]:
 
 
 def carried_on_top(fleet: FleetPlan, rented: Grids) -> Decision | None:
-    """Return what may be rented on top of a fleet that is not enough, if that carries anything."""
+    """Return what may be rented on top of a fleet that is not enough, if that carries anything.
+
+    Without a rate the fleet itself is the most that may be rented.
+    """
     last = fleet.shares[-1]
-    if last.owned or last.plan:
+    if last.owned or last.plan or fleet.service.rate is None:
         return None
     service = last.decision.service
     decision = carried_by(rented, service, service.max_chips, shown=1)
