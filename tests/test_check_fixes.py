@@ -220,3 +220,29 @@ def test_of_two_corrections_of_one_place_neither_is_made(tmp_path):
     faults.append(Fault("UN002", str(file), 2, 8, "", replacement=("thing", "c")))
     (fixed,) = corrected(faults)
     assert (fixed.after, fixed.faults) == (b"key: value\nother: c\n", 1)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--format", "json"), ("--format", "sarif"), ("-o", "faults.json"), ("--format", "github")],
+)
+def test_changes_are_no_report(fastcalc, tmp_path, monkeypatch, words):
+    """A pipeline that reads JSON gets a reason, not a diff; corrected files have a report."""
+    monkeypatch.chdir(tmp_path)
+    Path("chip.yaml").write_text(CHIP.replace("vendor: NVIDIA", "vndor: NVIDIA"))
+    refused = fastcalc("check", "--fix", *words, "chip.yaml")
+    assert (refused.code, refused.out) == (2, "")
+    assert "--fix prints a diff, not " in refused.err
+    assert not Path("faults.json").exists()
+    corrected_files = fastcalc("check", "--fix", "--yes", *words, "chip.yaml")
+    assert corrected_files.code == 0
+    assert "vendor: NVIDIA" in Path("chip.yaml").read_text()
+
+
+@pytest.mark.parametrize("words", [(), ("--format", "text"), ("-o", "fix.txt")])
+def test_changes_are_written_as_text(fastcalc, tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    Path("chip.yaml").write_text(CHIP.replace("vendor: NVIDIA", "vndor: NVIDIA"))
+    printed = fastcalc("check", "--fix", *words, "chip.yaml")
+    diff_text = Path(words[1]).read_text() if "-o" in words else printed.out
+    assert (printed.code, "+vendor: NVIDIA" in diff_text) == (1, True)

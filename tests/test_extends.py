@@ -6,13 +6,12 @@ from pathlib import Path
 import pytest
 
 import fastcalc
-from fastcalc.catalogue import store
+from fastcalc.catalogue import inputs, store
 from fastcalc.catalogue.folders import names
 from fastcalc.catalogue.kinds import SCHEMAS
 from fastcalc.catalogue.reader import read
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
-from fastcalc.lint import run
 from fastcalc.lint.run import check
 
 ITS_OWN = {"id", "name", "aliases", "extends"}
@@ -143,7 +142,7 @@ def test_a_file_extends_what_stands_alongside_it(tmp_path, base):
 
 def test_a_whole_disk_is_not_walked(tmp_path, monkeypatch):
     """A hundred folders that lead nowhere are as many files as are walked here."""
-    monkeypatch.setattr(run, "MOST_WALKED", 100)
+    monkeypatch.setattr(inputs, "MOST_WALKED", 100)
     (tmp_path / "mine.yaml").write_text("id: mine\nextends: wse-3\nname: Mine\n")
     for count in range(99):
         (tmp_path / f"{count}").mkdir()

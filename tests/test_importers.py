@@ -11,6 +11,7 @@ from math import inf
 
 import pytest
 
+from fastcalc.catalogue import inputs
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.errors import InputError
 from fastcalc.evidence.point import COLUMNS, Point
@@ -1422,6 +1423,18 @@ def test_a_folder_of_too_many_files_is_refused(catalogue, tmp_path, monkeypatch,
     else:
         with pytest.raises(InputError, match="holds more than 1 files of results"):
             points_in_folder(folder, catalogue=catalogue, options=ON)
+
+
+def test_a_whole_disk_holds_no_results(catalogue, tmp_path, monkeypatch):
+    """Files of other programs count, too: it is the walk that takes its time."""
+    monkeypatch.setattr(inputs, "MOST_WALKED", 100)
+    folder = folder_of(tmp_path, a=VLLM)
+    for count in range(99):
+        (tmp_path / f"{count}.txt").touch()
+    assert points_in_folder(folder, catalogue=catalogue, options=ON).points
+    (tmp_path / "more").mkdir()
+    with pytest.raises(InputError, match="more than 100 files; name a folder of results in it"):
+        points_in_folder(folder, catalogue=catalogue, options=ON)
 
 
 def test_a_table_of_points_lies_next_to_results(catalogue, tmp_path):

@@ -2,10 +2,17 @@
 
 import os
 import stat
+from collections.abc import Iterator
 from contextlib import suppress
 from io import BufferedReader, BytesIO, RawIOBase
 from pathlib import Path
 from typing import cast
+
+from fastcalc.errors import InputError
+from fastcalc.written import shown
+
+MOST_WALKED = 100_000
+"""Files and folders of one that is walked; a disk or repository that has more is named in parts."""
 
 _read: set[tuple[int, int]] = set()
 _piped: dict[tuple[int, int], bytes] = {}
@@ -23,6 +30,24 @@ def opened(path: Path) -> BufferedReader:
     stream = path.open("rb")
     _read.add(_identity(os.fstat(stream.fileno())))
     return stream
+
+
+def files_below(folder: Path, advice: str) -> Iterator[Path]:
+    """Yield the files of a folder and of those in it, hidden ones left out.
+
+    Raises InputError if it holds more than `MOST_WALKED` files, as a whole disk does.
+
+    advice : what to do then
+    """
+    walked = 0
+    for place, below, names in os.walk(folder):
+        below[:] = [name for name in below if not name.startswith(".")]  # what is walked next
+        walked += len(names) + len(below)
+        if walked > MOST_WALKED:
+            raise InputError(
+                f"{shown(folder, 200)} holds more than {MOST_WALKED:,} files; {advice}"
+            )
+        yield from (Path(place, name) for name in names if not name.startswith("."))
 
 
 def opened_again(path: Path, limit: int) -> BufferedReader:

@@ -34,6 +34,11 @@ def run(request: CheckFiles) -> int:
         return 0
     if request.yes and not request.fix:
         raise InputError(f"{option('yes')} corrects files with {option('fix')}; give that, too")
+    if request.fix and not request.yes and request.written_as != "text":
+        raise InputError(
+            f"{option('fix')} prints a diff, not {request.written_as}: leave the format out, or "
+            f"add {option('yes')} to correct the files and report what is left"
+        )
     pipes = [path for path in request.paths or () if request.fix and path.is_fifo()]
     if pipes:
         raise InputError(f"{pipes[0]} is a pipe; {option('fix')} corrects files")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from fastcalc.catalogue.inputs import files_below
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
 from fastcalc.evidence.point import Point
@@ -51,14 +52,9 @@ def points_in_folder(folder: Path, *, catalogue: Catalogue, options: Mapping[str
     return gathered(str(folder), points, faults, foreign.skipped, uncounted=foreign.unlisted)
 
 
-def _files(folder: Path) -> set[Path]:
-    return {
-        path
-        for path in folder.rglob("*")
-        if path.suffix in SUFFIXES
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
-        and path.is_file()
-    }
+def _files(folder: Path) -> list[Path]:
+    files = files_below(folder, "name a folder of results in it")
+    return [path for path in files if path.suffix in SUFFIXES and path.is_file()]
 
 
 def _points(path: Path, catalogue: Catalogue) -> Points | None:

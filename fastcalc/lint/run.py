@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fastcalc.catalogue.faults import Fault, in_order
 from fastcalc.catalogue.folders import shipped_folder
+from fastcalc.catalogue.inputs import files_below
 from fastcalc.catalogue.kinds import (
     SCHEMAS,
     Kind,
@@ -25,9 +26,6 @@ from fastcalc.lint.rule import RULES, Setting
 from fastcalc.written import shown
 
 assert rules  # importing it registers every rule
-
-MOST_WALKED = 100_000
-"""Files and folders of one that is walked; a repository that has more names the parts to check."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +121,7 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
     for path in paths:
         inside = [path]
         if os.path.isdir(path):
-            inside = list(_inside(path))
+            inside = _inside(path)
             if not inside:
                 raise InputError(f"{path} holds no YAML file to check")
         elif not os.path.exists(path):
@@ -133,22 +131,10 @@ def files_of(paths: Sequence[Path]) -> list[Path]:
     return list(files_by_path.values())
 
 
-def _inside(path: Path) -> Iterator[Path]:
-    """Yield the YAML files of a folder, hidden ones left out.
-
-    Raises InputError if it holds more than `MOST_WALKED` files, as a whole disk does.
-    """
-    walked = 0
-    for folder, below, names in os.walk(path):
-        below[:] = [name for name in below if not name.startswith(".")]  # what is walked next
-        walked += len(names) + len(below)
-        if walked > MOST_WALKED:
-            too_many = f"{path} holds more than {MOST_WALKED:,} files"
-            raise InputError(f"{too_many}; name the folders of hardware, models and engines in it")
-        for name in names:
-            # Read by any command that names it, so 'mine.YAML' is checked, too.
-            if name.lower().endswith((".yaml", ".yml")) and not name.startswith("."):
-                yield Path(folder, name)
+def _inside(path: Path) -> list[Path]:
+    """YAML files of a folder, whatever the case of their ending, as any command reads them."""
+    files = files_below(path, "name the folders of hardware, models and engines in it")
+    return [file for file in files if file.name.lower().endswith((".yaml", ".yml"))]
 
 
 def check_document(document: Document, kind: Kind | None, setting: Setting) -> Iterator[Fault]:
