@@ -7,7 +7,7 @@ from fastcalc.commands.answer import CommandAnswer, later
 from fastcalc.commands.loading import DEFAULT_MODELS, catalogue, names_typed, scenarios
 from fastcalc.commands.next_commands import follow_up, report_on, rows_kept
 from fastcalc.core.own_rows import is_of, measured_on
-from fastcalc.core.scenario import Outcome, solve
+from fastcalc.core.scenario import Outcome, chips_by_id, each_warning, solve
 from fastcalc.errors import InputError
 from fastcalc.mentions import flag, option
 from fastcalc.report import compare, overview, records
@@ -58,7 +58,7 @@ def run(request: Compare) -> CommandAnswer:
         lambda: records.compare_records(outcomes),
         lambda: (compare.MARKDOWN, records.compare_records(outcomes)),
         lambda: notes,
-        (warning for outcome in outcomes for warning in outcome.warnings),
+        each_warning(outcomes),
         notes=request_notes,
         keys=records.KEYS,
         column=lambda key: records.compare_column(outcomes, key),
@@ -93,14 +93,14 @@ def _next(request: Compare, outcomes: Sequence[Outcome]) -> str:
     """Return what comes next: every deployment of the chips; without a price or draft, a report."""
     from fastcalc.requests.search import Frontier  # records need no next command
 
-    compared = {outcome.scenario.hardware.id for outcome in outcomes}
+    compared = chips_by_id(outcomes).keys()
     if request.like and (next_command := rows_kept(request, request.like, min(compared))):
         return next_command
     has_groups = not compared <= names_typed(catalogue(request), request.on).keys()
     priced = [outcome for outcome in outcomes if outcome.usd is not None]
     is_searched = priced and not request.speculate and (has_groups or len(priced) == len(outcomes))
     shown = priced if is_searched else outcomes
-    ids = dict.fromkeys(outcome.scenario.hardware.id for outcome in shown)
+    ids = chips_by_id(shown)
     on = ",".join([*ids][:_MOST_CHIPS]) if has_groups else request.on
     if not is_searched:
         return report_on(request, on)

@@ -9,7 +9,7 @@ from typing import Any
 from fastcalc.catalogue.stand_ins import service, services
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.commands.loading import scenarios
-from fastcalc.core.scenario import Outcome, solve
+from fastcalc.core.scenario import Outcome, each_warning, solve
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.requests import readers
@@ -213,7 +213,7 @@ def _evaluated(
     return _told_apart(name, contenders), [
         *warnings,
         *missing,
-        *(line for outcome in outcomes for line in outcome.warnings),
+        *each_warning(outcomes),
     ]
 
 

@@ -9,7 +9,7 @@ from fastcalc.catalogue.selection import selected
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.commands import loading, next_commands, output
 from fastcalc.commands.answer import CommandAnswer, later, no_answer
-from fastcalc.core.scenario import Scenario, locate, solve
+from fastcalc.core.scenario import Scenario, each_warning, locate, solve
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.report import curve, fastmode, fastmode_table, records
@@ -69,7 +69,7 @@ def run(request: Fastmode) -> CommandAnswer:
         ),
         lambda: (fastmode_table.TABLE, fastmode.rows(answer, shown_options)),
         lambda: {**fastmode.alongside(answer), "assumptions": records.assumptions(outcomes)},
-        (line for outcome in outcomes for line in outcome.warnings),
+        each_warning(outcomes),
         notes=notes,
         code=0 if answer.reached else 1,
         charts={"fastmode": later("charts.of_choices.tricks", answer, shown_options)},

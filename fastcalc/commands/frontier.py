@@ -8,7 +8,7 @@ from fastcalc.commands.answer import CommandAnswer, later, no_answer
 from fastcalc.commands.like import without_ranks
 from fastcalc.commands.loading import scenarios
 from fastcalc.commands.next_commands import follow_up, typed_as
-from fastcalc.core.scenario import Scenario
+from fastcalc.core.scenario import Scenario, each_warning
 from fastcalc.errors import InputError
 from fastcalc.mentions import flag, option
 from fastcalc.report import frontier as report
@@ -43,7 +43,7 @@ def run(request: Frontier) -> CommandAnswer:
         lambda: report.frontier_records(points),
         lambda: (report.columns(rows := report.rows(points)), rows),
         lambda: {"assumptions": records.assumptions(report.outcomes(points))},
-        [*refused, *(line for point in points for line in point.outcome.warnings)],
+        [*refused, *each_warning(point.outcome for point in points)],
         notes=notes,
         charts={
             "frontier": later("charts.of_searches.frontiers", placed, request.max_chips, points)

@@ -21,7 +21,7 @@ from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.report import commands, plan_table
 from fastcalc.report import plan as report
-from fastcalc.report.numbers_as_text import number
+from fastcalc.report.numbers_as_text import number, stated_percent
 from fastcalc.report.servers.script import ENGINES, runs_on, script
 from fastcalc.requests import means, readers
 from fastcalc.requests.readers import as_text
@@ -359,7 +359,7 @@ def _first_seconds(decision: Decision) -> float | None:
 def phrase(request: FindPlans, service: Service) -> str:
     """Return what is asked, in words."""
     tokens = many(request.output, "token")
-    cached = f" ({request.prefix_hit * 100:g} % cached)" if request.prefix_hit else ""
+    cached = f" ({stated_percent(request.prefix_hit)} cached)" if request.prefix_hit else ""
     words = [
         f"{as_text(request.model)}, prompts of {request.prompt:,}{cached} and outputs of {tokens}"
     ]

@@ -4,7 +4,7 @@ from fastcalc.commands import progress
 from fastcalc.commands.answer import CommandAnswer, later, no_answer
 from fastcalc.commands.loading import scenarios
 from fastcalc.commands.next_commands import follow_up
-from fastcalc.core.scenario import Outcome, solve
+from fastcalc.core.scenario import Outcome, each_warning, solve
 from fastcalc.errors import InputError
 from fastcalc.mentions import flag, option
 from fastcalc.report import compare, moved_numbers, records
@@ -62,7 +62,7 @@ def run(request: Sensitivity) -> CommandAnswer:
             **({"targets": report.target_record(goals)} if goals else {}),
             "assumptions": records.assumptions(outcomes),
         },
-        (warning for outcome in outcomes for warning in outcome.warnings),
+        each_warning(outcomes),
         notes=notes,
         keys=moved_numbers.RECORD_KEYS,
         charts={"tornado": later("charts.of_numbers.tornado", rows)},

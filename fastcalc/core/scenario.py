@@ -1,6 +1,6 @@
 """From what a user asks to placed and priced estimates: the one path that all commands take."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import groupby
@@ -348,6 +348,17 @@ def layout_notes(site: Site, layout: Layout, sharding: Sharding) -> list[str]:
     is_taken = sharding.chips is not None and not sharding.names_ranks
     practice = practice_notes(site, layout) if is_taken else []
     return [*site.rank_notes(layout), *practice, *own_notes(site.machine, site.work, layout)]
+
+
+def each_warning(outcomes: Iterable[Outcome]) -> Iterator[str]:
+    """Yield what a reader must know of any of some outcomes, each sentence once."""
+    yield from dict.fromkeys(line for outcome in outcomes for line in outcome.warnings)
+
+
+def chips_by_id(outcomes: Iterable[Outcome]) -> dict[str, Hardware]:
+    """Chip types of outcomes, each once, in order."""
+    chips = (outcome.scenario.hardware for outcome in outcomes)
+    return {chip.id: chip for chip in chips}
 
 
 def warnings_of(location: Location) -> list[str]:

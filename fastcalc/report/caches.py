@@ -11,7 +11,7 @@ from fastcalc.records.columns import Column, pick, values
 from fastcalc.report import record_tables
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.fit_records import PlacedBatch
-from fastcalc.report.numbers_as_text import counted, dollars, number, size
+from fastcalc.report.numbers_as_text import counted, dollars, number, percent, size
 from fastcalc.report.prices import prices_of
 from fastcalc.report.records import Record, plainly
 from fastcalc.search.caches import BEHIND, CachedDeployment, CachedTier, break_even
@@ -199,8 +199,8 @@ def _sentence(answer: CacheAnswer) -> str:
     _, near, *behind = answer.tiers
     model, last = answer.place.location.scenario.model.asked_name, behind[-1]
     return (
-        f"{near.name} of {answer.chips} keeps {number(near.hit * 100)} % of {model}'s prompt "
-        f"tokens at hand; {size(last.size)} would keep {number(last.hit * 100)} %, and carry "
+        f"{near.name} of {answer.chips} keeps {percent(near.hit)} of {model}'s prompt "
+        f"tokens at hand; {size(last.size)} would keep {percent(last.hit)}, and carry "
         f"{number(last.requests)} requests/s instead of {number(near.requests)}."
     )
 

@@ -15,6 +15,7 @@ from fastcalc.records.columns import key_figure
 from fastcalc.report import record_tables
 from fastcalc.report.break_evens import break_even, crossings, digits, spaced
 from fastcalc.report.console import Notes, Part, TextTable, render, word_list
+from fastcalc.report.numbers_as_text import stated_percent
 from fastcalc.report.reasons import reason
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plain
@@ -231,7 +232,7 @@ def explain(judged: Judged, book: Claims, width: int) -> str:
 
 
 def _of_test(tested: Tested, book: Claims) -> Iterator[tuple[str, str]]:
-    within = f", within {tested.check.tolerance * 100:g} %" if tested.check.tolerance else ""
+    within = f", within {stated_percent(tested.check.tolerance)}" if tested.check.tolerance else ""
     yield "formula", tested.formula
     yield "numbers", tested.worked
     yield "value", shown(tested, _MORE)

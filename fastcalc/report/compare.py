@@ -6,7 +6,7 @@ from itertools import groupby
 
 from fastcalc.core.defaults_used import power_notes
 from fastcalc.core.estimate import SITE_FACTOR
-from fastcalc.core.scenario import Outcome
+from fastcalc.core.scenario import Outcome, each_warning
 from fastcalc.core.speed_range import range_note
 from fastcalc.records.columns import pick
 from fastcalc.report import record_tables
@@ -14,7 +14,7 @@ from fastcalc.report.console import Notes, Part, Title
 from fastcalc.report.headline import headline
 from fastcalc.report.headline_words import sentences
 from fastcalc.report.memories import kept_note, lives
-from fastcalc.report.numbers_as_text import dollars, number, parameters, size
+from fastcalc.report.numbers_as_text import dollars, number, parameters, size, whole_percent
 from fastcalc.report.prices import price_line, prices
 from fastcalc.report.records import compare_records, drafter, models_of
 from fastcalc.report.why_so_many import why
@@ -42,7 +42,7 @@ _MEANINGS = {
 
 def notes(outcomes: Sequence[Outcome]) -> tuple[list[str], list[str]]:
     """Return what changes how the numbers are read, in short, and all that there is to know."""
-    warnings = dict.fromkeys(warning for outcome in outcomes for warning in outcome.warnings)
+    warnings = each_warning(outcomes)
     drafts, drafted = outcomes[0].scenario.traffic.speculation, []
     if drafts.drafted:
         drafters = "; ".join(f"{model.id}: {drafter(model)}" for model in models_of(outcomes))
@@ -183,7 +183,7 @@ def _prefix(outcome: Outcome) -> Iterator[str]:
         else f"loading is sooner from prompts of {prefix.breaks_even:,} tokens on"
     )
     yield (
-        f"{scenario.traffic.prefix_hit * 100:.0f} % of a prompt is loaded from "
+        f"{whole_percent(float(scenario.traffic.prefix_hit))} of a prompt is loaded from "
         f"{scenario.memory.prefix_tier} in {number(prefix.loading * 1e3)} ms, and computed again "
         f"in {number(prefix.computing * 1e3)} ms; {sooner}"
     )

@@ -14,7 +14,7 @@ from fastcalc.report.decision_verdict import (
     seconds,
     verdict,
 )
-from fastcalc.report.numbers_as_text import dollars, number
+from fastcalc.report.numbers_as_text import dollars, number, percent, stated_percent
 from fastcalc.report.prices import price_line
 from fastcalc.report.record_tables import key_of_mark, marked, numbers, words
 from fastcalc.report.records import Record, plainly, price_records
@@ -55,7 +55,7 @@ _TABLE = (
     _SPEED,
     _amount("$/Mtok|output", lambda row: row.offered("price"), 3),
     numbers("accuracy|a step", lambda row: number(row.offered("accuracy")), 2),
-    numbers("run|succeeds", lambda row: f"{number(float(row.prospect.run.success) * 100)} %"),
+    numbers("run|succeeds", lambda row: percent(float(row.prospect.run.success))),
     numbers("one|run", lambda row: seconds(float(row.prospect.run.seconds)), 1),
     _SECONDS,
     _USD,
@@ -152,7 +152,9 @@ def _heading(decision: Choice) -> str:
         by = "by majority"
         if shared.judge is not None:
             sure = float(shared.judge)
-            by = "by a perfect judge" if sure == 1 else f"by a judge right in {sure * 100:g} %"
+            by = (
+                "by a perfect judge" if sure == 1 else f"by a judge right in {stated_percent(sure)}"
+            )
         order = "one after another" if shared.is_serial else "at once"
         text += f"; of {float(shared.samples):g} answers, {order}, one is taken {by}"
     if float(shared.sessions) > 1:

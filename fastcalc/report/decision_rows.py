@@ -11,7 +11,7 @@ from fastcalc.formulas.agents import amdahl, time_to_success
 from fastcalc.formulas.types import floats
 from fastcalc.records.columns import Column, values
 from fastcalc.report import decision_map
-from fastcalc.report.numbers_as_text import number
+from fastcalc.report.numbers_as_text import number, whole_percent
 from fastcalc.report.records import Record, plainly
 from fastcalc.services.decide.agent_run import (
     Prospect,
@@ -100,7 +100,7 @@ class Row:
             return None
         share = (run - tool) / run
         return (
-            f"{self.option.name}: tools take {(1 - share) * 100:.0f} % of a run; tokens twice as "
+            f"{self.option.name}: tools take {whole_percent(1 - share)} of a run; tokens twice as "
             f"fast make it {number(float(amdahl(share=share, speedup=2.0)))} times as fast, any "
             f"speed at most {number(run / tool)}"
         )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fastcalc.catalogue.stand_ins import service
 from fastcalc.mentions import option
-from fastcalc.report.numbers_as_text import dollars, number
+from fastcalc.report.numbers_as_text import dollars, number, percent
 from fastcalc.services.decide.choice import BreakEven, Choice, Contender, Objective
 from fastcalc.written import listed
 
@@ -74,7 +74,7 @@ def verdict(decision: Choice, offered: "Sequence[Row]", flips: Sequence[BreakEve
     first = decision.winner
     turns = [
         f" {flip.winner} wins where {first.name} is right in fewer than "
-        f"{number(100.0 * flip.value)} % of steps and the others in all."
+        f"{percent(flip.value)} of steps and the others in all."
         for flip in flips
         if first is not None
         and flip.parameter == f"{first.name}.accuracy"

@@ -14,7 +14,7 @@ from fastcalc.evidence.diagnosis.terms import EAGER, PARTS, TERMS, SlowdownTerm
 from fastcalc.evidence.point import Point
 from fastcalc.formulas.types import Floats
 from fastcalc.records.columns import Column, values
-from fastcalc.report.numbers_as_text import number
+from fastcalc.report.numbers_as_text import number, whole_percent
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record
 
@@ -114,7 +114,7 @@ KEYS = tuple(column.key for column in COLUMNS)
 
 TERM_TABLE = (
     words("term", lambda t: _name(t.finding) if _by_points(t) else t.term.name),
-    numbers("sure", lambda t: t.tested(lambda f: f"{100 * f.probability:.0f} %") or "-"),
+    numbers("sure", lambda t: t.tested(lambda f: whole_percent(f.probability)) or "-"),
     numbers("slower", lambda t: f"{number(t.finding.slower, 2)}x" if _by_points(t) else "-"),
     numbers("80 %", lambda t: f"{_ends(t.finding)}" if _by_points(t) else "-"),
     words("", lambda t: "named" if t.is_named else ("" if t.tested(bool) else "not tested")),
@@ -251,7 +251,7 @@ def _slower(finding: TermFinding) -> str:
 
 def _surely(probability: float) -> str:
     word = next(word for threshold, word in _SURELY if probability >= threshold)
-    return f"{word} ({100 * probability:.0f} %)"
+    return f"{word} ({whole_percent(probability)})"
 
 
 def _after(diagnosis: Diagnosis) -> Floats:

@@ -19,7 +19,7 @@ from fastcalc.report.charts.drawing import Chart
 from fastcalc.report.charts.of_measurements import before_and_after
 from fastcalc.report.console import Listing, Notes, Part, Remark, Screen, on_one_screen
 from fastcalc.report.diagnosis import DiagnosisAnswer, by_default, sentence, verdict
-from fastcalc.report.numbers_as_text import number
+from fastcalc.report.numbers_as_text import number, whole_percent
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.written import listed, many
 
@@ -107,7 +107,7 @@ def _unnamed(diagnosis: Diagnosis) -> str:
     within = diagnosis.terms_within_named
     terms = [
         f"{f.term.name}{' alone' * (f.term in within)} "
-        f"{f'{100 * f.probability:.0f} %' if f.is_tested else unseen[f.term]}"
+        f"{whole_percent(f.probability) if f.is_tested else unseen[f.term]}"
         for f in diagnosis.findings
         if not f.is_named
     ]

@@ -8,7 +8,7 @@ import numpy as np
 
 from fastcalc.core.chip.formats_run import format_notes
 from fastcalc.core.ratios import Ranged
-from fastcalc.core.scenario import Outcome
+from fastcalc.core.scenario import Outcome, each_warning
 from fastcalc.formulas.types import floats
 from fastcalc.mentions import option
 from fastcalc.records.columns import Column, pick
@@ -127,7 +127,7 @@ def parts(
     named = [answer.today, *(way.outcome for way in leading if way and way.outcome)]
     scenarios = [outcome.scenario for outcome in named]
     short_notes += other_prices(outcomes, scenarios)
-    warnings = dict.fromkeys(line for outcome in outcomes for line in outcome.warnings)
+    warnings = each_warning(outcomes)
     short_notes += [*warnings, *_start(answer)]
     all_notes = notes(answer, options, left)
     priced = price_line(scenarios)
@@ -275,7 +275,7 @@ def notes(answer: FastModeAnswer, options: Sequence[Option], left: dict[str, int
         "is not computed",
         prices(drawn),
         *dict.fromkeys(note for outcome in drawn for note in _formats(outcome)),
-        *dict.fromkeys(warning for outcome in drawn for warning in outcome.warnings),
+        *each_warning(drawn),
     ]
     if left:
         reported = ", ".join(f"{count} of {TRICKS[trick]}" for trick, count in left.items())

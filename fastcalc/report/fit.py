@@ -13,7 +13,14 @@ from fastcalc.report import record_tables
 from fastcalc.report.console import Part, Screen, TextTable
 from fastcalc.report.fit_records import COLUMNS, fit_records
 from fastcalc.report.memories import KEY, LETTERS, bar, filled, kept_note
-from fastcalc.report.numbers_as_text import WORDS, counted, number, parameters, size
+from fastcalc.report.numbers_as_text import (
+    WORDS,
+    counted,
+    parameters,
+    percent,
+    size,
+    whole_percent,
+)
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.why_so_many import why
 from fastcalc.written import listed
@@ -69,7 +76,7 @@ def _table(locations: Sequence[Location], width: int) -> TextTable:
             bars.append(f"needs {min_chips:,} chips" if min_chips else "no place")
             continue
         lives = " ".join(filter(None, (location.memories, str(location.placement.layout))))
-        percent_used = f"{number(100 * record['memory_used_fraction'])} %"
+        percent_used = percent(record["memory_used_fraction"])
         is_edge = record["fit_verdict"] == "edge"
         largest = f"{max_batch:,}..{_at_most(location):,}" if is_edge else f"{max_batch:,}"
         cells = [f"{record['chips']:,} x {chip}", lives, batch, largest, percent_used]
@@ -146,7 +153,7 @@ def _assumed(members: Sequence[Location]) -> Iterator[str]:
         if turns is not None:
             chip, percent = location.scenario.hardware.id, 100 * turns.share
             counts = [
-                f"at {100 * other.share:.0f} % or {side} it fits on {_count(other.chips)}"
+                f"at {whole_percent(other.share)} or {side} it fits on {_count(other.chips)}"
                 for other, side in ((turns.fewer, "more"), (turns.more, "less"))
                 if other is not None
             ]

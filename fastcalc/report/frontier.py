@@ -9,7 +9,7 @@ import numpy as np
 
 from fastcalc.core.own_formats import is_narrowed
 from fastcalc.core.ratios import Ranged, cost_range, independent_ratio, is_level
-from fastcalc.core.scenario import Outcome
+from fastcalc.core.scenario import Outcome, each_warning
 from fastcalc.mentions import option
 from fastcalc.records.columns import Column, TableColumn, pick
 from fastcalc.report import compare, overview, record_tables
@@ -95,7 +95,7 @@ def parts(
         steps = np.linspace(logs[0], logs[-1], _FEW)[:, None]
         shown = [points[at] for at in np.unique(np.argmin(np.abs(logs - steps), axis=1))]
     drawn, records = outcomes(points), rows(shown)
-    warnings = dict.fromkeys(line for outcome in drawn for line in outcome.warnings)
+    warnings = list(each_warning(drawn))
     has_more = len(shown) < len(points)
     count_note = [f"{len(shown)} of {len(points):,} points; {option('wide')} has all"] * has_more
     ends = [point.outcome.scenario for point in (points[0], points[-1])]

@@ -11,7 +11,7 @@ from fastcalc.mentions import option
 from fastcalc.records.columns import Column, key_figure, values
 from fastcalc.report import record_tables
 from fastcalc.report.console import Notes, Part, Screen
-from fastcalc.report.numbers_as_text import number, stable
+from fastcalc.report.numbers_as_text import number, stable, stated_percent
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plain, plainly
 from fastcalc.services.infer.inverse import ENOUGH, SEED, Inverse, Region
@@ -97,9 +97,9 @@ def parts(inverse: Inverse, points: int, screen: Screen) -> list[Part]:
         *_rough(listed),
         *_deciding(inverse),
         f"box: {'; '.join(sides)}",
-        f"each number may be off by {inverse.tolerance * 100:g} %; {points:,} points of the box, "
-        f"seed {SEED}, digits as far as samples agree; shares of a box are by volume, in equal "
-        "ratios where ends differ as much",
+        f"each number may be off by {stated_percent(inverse.tolerance)}; {points:,} points of the "
+        f"box, seed {SEED}, digits as far as samples agree; shares of a box are by volume, in "
+        "equal ratios where ends differ as much",
         f"a textbook step: reading or computing at {COMPUTE_REACH:.0%} of the peak, then a floor; "
         "drafters free, messages in the floor; chips from " + ", ".join(inverse.chip_kinds.names),
         "prefill is left out: no prompt is computed, and prices of input are not used",
@@ -140,7 +140,7 @@ def no_consistent_service(inverse: Inverse, points: int) -> str:
     """Say that nothing fits, and what was tried."""
     return (
         f"None of {points:,} services tried is consistent with these speeds and prices within "
-        f"{inverse.tolerance * 100:g} %"
+        f"{stated_percent(inverse.tolerance)}"
     )
 
 

@@ -10,7 +10,7 @@ from fastcalc.core.placement.split import asked_split
 from fastcalc.core.scenario import Location, Outcome
 from fastcalc.formulas.types import Array
 from fastcalc.records.evaluated_points import host_use
-from fastcalc.report.numbers_as_text import size
+from fastcalc.report.numbers_as_text import size, stated_percent, whole_percent
 from fastcalc.written import listed
 
 NAMES = dict(
@@ -72,7 +72,7 @@ def lives(outcome: Outcome) -> Iterator[str]:
         sentences = []
         for place, tier in enumerate(by_tier.tiers):
             contents = [
-                f"{share * 100:.0f} % of {NAMES[kind]}"
+                f"{whole_percent(share)} of {NAMES[kind]}"
                 for kind in KINDS
                 for share in [_at(by_tier.shares[kind][place], index)]
                 if tier is not fastest and share >= 0.005 and _at(by_tier.sizes[kind], index) > 0.0
@@ -94,7 +94,7 @@ def kept_note(location: Location) -> str:
     tiers = [tier for tier in machine.tiers if tier.is_near]
     reported = size(sum(float(tier.capacity * machine.reported(tier)) for tier in tiers))
     share = float(np.asarray(machine.software.memory_fraction))
-    fills = f"{scenario.hardware.id}: {engine.id} fills {100.0 * share:g} % of {reported}"
+    fills = f"{scenario.hardware.id}: {engine.id} fills {stated_percent(share)} of {reported}"
     return f"{fills}{_kept(location)}; {_kernels(location)}"
 
 

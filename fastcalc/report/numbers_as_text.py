@@ -109,6 +109,33 @@ def parameters(value: float) -> str:
     return f"{number(value / 1e9)}B"
 
 
+def percent(share: float) -> str:
+    """Computed share, with three significant digits.
+
+    >>> percent(0.1234), percent(0.005)
+    ('12.3 %', '0.500 %')
+    """
+    return f"{number(100.0 * share)} %"
+
+
+def whole_percent(share: float) -> str:
+    """Rough share, to the nearest per cent.
+
+    >>> whole_percent(0.1234)
+    '12 %'
+    """
+    return f"{100.0 * share:.0f} %"
+
+
+def stated_percent(share: float) -> str:
+    """Share that somebody chose, with the digits that were given.
+
+    >>> stated_percent(0.995), stated_percent(0.5)
+    ('99.5 %', '50 %')
+    """
+    return f"{100.0 * share:g} %"
+
+
 def counted(count: int, name: str) -> str:
     """Return so many of something, small counts as words.
 

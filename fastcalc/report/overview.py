@@ -6,15 +6,15 @@ from itertools import groupby
 
 from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.core.chip.tier import OWN_MEMORY
-from fastcalc.core.scenario import Outcome, Scenario
+from fastcalc.core.scenario import Outcome, Scenario, chips_by_id
 from fastcalc.records.columns import pick
 from fastcalc.report import record_tables
 from fastcalc.report.compare import key_of_bound, meanings, notes
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.headline import headline
 from fastcalc.report.headline_words import sentences
-from fastcalc.report.numbers_as_text import dollars, number, parameters, size
-from fastcalc.report.prices import other_prices, price_line
+from fastcalc.report.numbers_as_text import dollars, number, parameters, size, stated_percent
+from fastcalc.report.prices import hours_used, other_prices, price_line
 from fastcalc.report.records import compare_records
 
 _SHOWN = pick(
@@ -85,7 +85,7 @@ def _settings(outcomes: Sequence[Outcome]) -> Iterator[str]:
         yield f"mean context {traffic.context:,.0f}"
     if traffic.prefix_hit:
         tier = f", in {memory.prefix_tier}" if memory.prefix_tier else ""
-        yield f"{traffic.prefix_hit * 100:g} % of prompts cached{tier}"
+        yield f"{stated_percent(float(traffic.prefix_hit))} of prompts cached{tier}"
     if traffic.speculation.drafted:
         tokens_kept = number(float(traffic.speculation.tokens_per_pass))
         yield f"{traffic.speculation.drafted:g} drafted, {tokens_kept} kept a pass"
@@ -109,8 +109,8 @@ def _settings(outcomes: Sequence[Outcome]) -> Iterator[str]:
     if pricing.offer:
         yield f"{pricing.offer} prices"
     if pricing.utilization != 1.0:
-        yield f"in use {pricing.utilization * 100:g} % of the hours paid for"
-    for chip in dict.fromkeys(outcome.scenario.hardware.id for outcome in outcomes):
+        yield hours_used(pricing)
+    for chip in chips_by_id(outcomes):
         if chip in pricing.user_prices:
             yield f"{chip} at ${dollars(pricing.user_prices[chip])} a chip-hour"
 

@@ -8,6 +8,7 @@ from fastcalc.mentions import option
 from fastcalc.records.columns import values
 from fastcalc.report import records
 from fastcalc.report.commands import Typed, compare_command
+from fastcalc.report.numbers_as_text import stated_percent
 from fastcalc.report.percentiles import percentiles_of
 from fastcalc.report.plan_columns import KEYS, PLAN_COLUMNS
 from fastcalc.report.plan_refusal import relaxed
@@ -139,7 +140,7 @@ def notes(service: Service) -> Iterable[str]:
         f"random give {option('percentile')}, or leave room with {option('load')}"
     )
     if service.share is not None:
-        percent = f"{service.share * 100:g} %"
+        percent = stated_percent(service.share)
         first = (
             f"TTFT is what {percent} of requests meet that arrive at random, with what {percent} "
             "wait for prompts and for slots one after the other, each replica with queues of its "

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from fastcalc.core.own_formats import own_formats
 from fastcalc.core.placement.layout import Layout
+from fastcalc.core.scenario import each_warning
 from fastcalc.mentions import option
 from fastcalc.records.columns import Column, TableColumn, key_figure, pick
 from fastcalc.report import record_tables
@@ -118,8 +119,7 @@ def parts(verdict: Verdict, top: int, request: str, typed: Typed, screen: Screen
     all_notes = [*reported(decision, listed), *turn_notes(verdict), *regret_notes(verdict)]
     if own_plan:
         all_notes.insert(0, _own_formats_note(decision, own_plan))
-    warned = (line for plan in listed for line in plan.replica.warnings)
-    all_notes += [*notes(decision.service), *dict.fromkeys(warned)]
+    all_notes += [*notes(decision.service), *each_warning(plan.replica for plan in listed)]
     short_notes, command = first_notes(verdict, shown), compare_command(chosen.scenario, typed)
     if unlike is not None:
         crossing = crossing_note(unlike, prompts_command(unlike, typed))

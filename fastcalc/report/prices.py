@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.pricing import Pricing, Quote
-from fastcalc.core.scenario import Outcome, Scenario
+from fastcalc.core.scenario import Outcome, Scenario, chips_by_id
 from fastcalc.report.console import Remark
+from fastcalc.report.numbers_as_text import stated_percent
 from fastcalc.report.record_tables import marked
 from fastcalc.written import listed
 
@@ -64,11 +65,15 @@ def provenance(quote: Quote, pricing: Pricing) -> str:
 def prices(outcomes: Sequence[Outcome], *, in_short: bool = False) -> str:
     """Return the prices that outcomes rest on, with their dates, in one sentence."""
     pricing = outcomes[0].scenario.pricing
-    chips = {outcome.scenario.hardware.id: outcome.scenario.hardware for outcome in outcomes}
-    sentence = prices_of(pricing, chips.values(), in_short=in_short)
+    sentence = prices_of(pricing, chips_by_id(outcomes).values(), in_short=in_short)
     if in_short and pricing.utilization == 1.0:
         return sentence
-    return f"{sentence}; in use {pricing.utilization * 100:g} % of the hours paid for"
+    return f"{sentence}; {hours_used(pricing)}"
+
+
+def hours_used(pricing: Pricing) -> str:
+    """Say in how many of the hours paid for a deployment serves."""
+    return f"in use {stated_percent(pricing.utilization)} of the hours paid for"
 
 
 def other_prices(outcomes: Sequence[Outcome], named: Iterable[Scenario]) -> Iterator[str]:

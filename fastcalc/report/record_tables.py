@@ -8,7 +8,7 @@ from typing import Any
 from fastcalc.core.placement.layout import Layout
 from fastcalc.records.columns import Column, TableColumn
 from fastcalc.report.console import TextTable
-from fastcalc.report.numbers_as_text import dollars, number
+from fastcalc.report.numbers_as_text import dollars, number, percent
 from fastcalc.written import csv_cell, to_markdown
 
 Row = Mapping[str, str]
@@ -33,7 +33,7 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "count": "{:,.0f}".format,
     "yes or no": {True: "yes", False: "no"}.__getitem__,
     "USD": dollars,
-    "percent": lambda share: f"{number(100.0 * share)} %",
+    "percent": percent,
 }
 """By format or unit, where it is not `number`."""
 

@@ -6,7 +6,7 @@ from itertools import islice
 from math import isfinite
 from typing import Any
 
-from fastcalc.core.scenario import Outcome
+from fastcalc.core.scenario import Outcome, each_warning
 from fastcalc.records.columns import TableColumn, key_figure
 from fastcalc.report import overview, record_tables
 from fastcalc.report.console import Part, Screen, TextTable
@@ -102,7 +102,7 @@ def parts(
         head = [overview.heading([batch_rows[0].outcome])] if not page else [""]
         opening_parts = [opening, *price_line([batch_rows[0].outcome.scenario])]
         page += [*opening_parts, *[""][: not page], *head, _table(columns, shown, screen)]
-    warnings = dict.fromkeys(line for outcome in outcomes for line in outcome.warnings)
+    warnings = list(each_warning(outcomes))
     is_default = any(row.effect.lever.number.is_default and row.moves for row in rows)
     key = _TARGET_KEY if goals else _KEY
     key = f"{key}; *: left out of the file, a median stands in" if is_default else key

@@ -14,7 +14,7 @@ from fastcalc.records.columns import key_figure
 from fastcalc.report import record_tables
 from fastcalc.report.console import Part, Remark, Screen
 from fastcalc.report.envelope import envelope
-from fastcalc.report.numbers_as_text import number
+from fastcalc.report.numbers_as_text import number, whole_percent
 from fastcalc.report.record_tables import numbers, words
 from fastcalc.report.records import Record, plainly
 from fastcalc.written import first_few, listed, many, to_json
@@ -38,7 +38,7 @@ SCORES = (
     key_figure(numbers("median|factor", lambda group: f"{group.median_factor:.2f}")),
     numbers("90 %|within", lambda group: f"{group.p90_factor:.2f}"),
     numbers("bias", lambda group: f"{group.bias:.2f}"),
-    numbers("in 80 %|range", lambda group: f"{100 * group.coverage:.0f} %"),
+    numbers("in 80 %|range", lambda group: whole_percent(group.coverage)),
     numbers("above|bound", lambda group: str(group.bound_beaten)),
 )
 
@@ -136,7 +136,7 @@ def parts(
     page: list[Part] = [
         f"{points} of {sources} {scope}: off by a factor of "
         f"{total.median_factor:.2f} in the median, 90 % within {total.p90_factor:.2f}, "
-        f"{100 * total.coverage:.0f} % inside their 80 % range, "
+        f"{whole_percent(total.coverage)} inside their 80 % range, "
         f"{total.bound_beaten} above the bound."
     ]
     weak = _weak(validation, FEW_SOURCES if aside else 0)
@@ -206,7 +206,7 @@ def _notes(validation: Validation, aside: Shipped | None) -> list[str]:
     return [
         f"set aside, as no engine was fitted on them: {total.count:,} points of {total.sources} "
         f"sources, median {total.median_factor:.2f}, 90 % within {total.p90_factor:.2f}, "
-        f"{100 * total.coverage:.0f} % in the ranges learned from them; {option('wide')} has "
+        f"{whole_percent(total.coverage)} in the ranges learned from them; {option('wide')} has "
         "their classes and the worst points",
         "SRAM machines: their engines are set from these few speeds, not fitted, so none is left "
         "out there and the factor flatters",

@@ -7,6 +7,7 @@ from fastcalc.report.charts.drawing import Bar, Swing, ink_on
 from fastcalc.report.charts.look import Letters, Look
 from fastcalc.report.charts.plots import Box
 from fastcalc.report.charts.tornado import LESS, MORE, reach_of
+from fastcalc.report.numbers_as_text import whole_percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +58,7 @@ def draw_bars(
     plot.set_xlim(0.0, 1.0)
     quarters = [0.0, 0.25, 0.5, 0.75, 1.0]
     ticks = quarters if wide > 4.5 * letters.measure("100 %") else quarters[::2]
-    plot.set_xticks(ticks, [f"{100 * tick:.0f} %" if tick else "0" for tick in ticks])
+    plot.set_xticks(ticks, [whole_percent(tick) if tick else "0" for tick in ticks])
     plot.set_xlabel("of what may be filled", labelpad=2.0)
     plot.spines[["bottom"]].set_visible(False)
     plot.tick_params(axis="x", length=0)

@@ -9,7 +9,7 @@ from fastcalc.report.caches import CacheAnswer
 from fastcalc.report.charts.drawing import MOST, Chart, Panel, Series, axes
 from fastcalc.report.charts.grounds import grounds
 from fastcalc.report.charts.highlight import FEW
-from fastcalc.report.numbers_as_text import number, size
+from fastcalc.report.numbers_as_text import number, percent, size
 
 _SIZES = 25
 """Sizes between the ends of a line. [1]"""
@@ -33,7 +33,7 @@ def hits(answers: Sequence[CacheAnswer]) -> Chart:
             np.array([getattr(tier, name) for tier in tiers]) for name in ("size", "hit")
         )
         tips = [
-            f"{size(tier.size)} of {tier.name}: {number(100.0 * tier.hit)} %, "
+            f"{size(tier.size)} of {tier.name}: {percent(tier.hit)}, "
             f"{number(tier.requests)} requests/s"
             for tier in tiers
         ]
@@ -46,7 +46,7 @@ def hits(answers: Sequence[CacheAnswer]) -> Chart:
     notes += more * (len(answers) > MOST // 2)
     largest = [max(answer.tiers, key=lambda tier: tier.size) for answer in answers]
     finding = "; ".join(
-        f"{size(tier.size)} of {answer.chips} find {number(100.0 * tier.hit)} % of prompt tokens"
+        f"{size(tier.size)} of {answer.chips} find {percent(tier.hit)} of prompt tokens"
         for answer, tier in zip(answers[:FEW], largest[:FEW], strict=True)
     )
     return Chart(

@@ -11,7 +11,7 @@ from fastcalc.formulas.types import Floats
 from fastcalc.report.charts.drawing import Chart, ChartAxis, Heights, Panel, Series, axes
 from fastcalc.report.charts.grounds import grounds
 from fastcalc.report.charts.of_outcomes import marked_name, of_speeds, ranged, title_of, unsure
-from fastcalc.report.numbers_as_text import number
+from fastcalc.report.numbers_as_text import number, whole_percent
 from fastcalc.report.records import Record, compare_records
 
 FIGURES = {
@@ -213,7 +213,7 @@ def _map(
         ]
         panels.append(Panel(name, across.map_axis, upward.map_axis, spots, heights))
         shares = ", ".join(
-            f"{100.0 * float(np.mean(part)):.0f} % {limit}" for limit, (_, part) in parts.items()
+            f"{whole_percent(float(np.mean(part)))} {limit}" for limit, (_, part) in parts.items()
         )
         ends = [number(float(end)) for end in (np.nanmin(values), np.nanmax(values))]
         findings.append(f"{name}: {ends[0]} to {ends[1]} {label}; of the map {shares}.")

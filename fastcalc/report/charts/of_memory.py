@@ -8,7 +8,7 @@ from fastcalc.report.charts.drawing import Bar, Chart
 from fastcalc.report.charts.grounds import grounds
 from fastcalc.report.charts.highlight import FEW
 from fastcalc.report.memories import NAMES, filled
-from fastcalc.report.numbers_as_text import size
+from fastcalc.report.numbers_as_text import size, whole_percent
 from fastcalc.written import listed
 
 
@@ -17,7 +17,7 @@ def memory(locations: Sequence[Location]) -> Chart:
     bars = [
         Bar(
             f"{location.scenario.hardware.id} {name}",
-            f"{100 * sum(share for _, share in shares):.0f} % of {size(usable)}",
+            f"{whole_percent(sum(share for _, share in shares))} of {size(usable)}",
             [(NAMES[kind], KINDS.index(kind), share) for kind, share in shares],
         )
         for location in locations

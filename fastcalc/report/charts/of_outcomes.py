@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fastcalc.core.scenario import Outcome
+from fastcalc.core.scenario import Outcome, chips_by_id
 from fastcalc.core.undetermined import batching_notes, is_assumed, undetermined_notes
 from fastcalc.formulas.types import Floats
 from fastcalc.mentions import option
@@ -193,9 +193,9 @@ def price(outcomes: Sequence[Outcome]) -> Chart:
     subject = title_of(outcomes, "Speed and price")
     if not by_panel:
         return Chart(subject, notes=["no chip here has a price"])
-    chips = dict.fromkeys(outcome.scenario.hardware.id for outcome in outcomes)
+    chips = chips_by_id(outcomes)
     outcomes = [outcome for outcome in outcomes if outcome.usd is not None]
-    unpriced = [*chips.keys() - {outcome.scenario.hardware.id for outcome in outcomes}]
+    unpriced = [*chips.keys() - chips_by_id(outcomes).keys()]
     unpriced = [f"not drawn: {listed(sorted(unpriced))}, without a price"] * bool(unpriced)
     notes = [_chips_of(outcomes), *_left_out(outcomes), *unpriced, *of_prices(outcomes)]
     chart = of_speeds(subject, _joined(by_panel), PRICE, 10, notes)
@@ -301,7 +301,7 @@ def drawn_of(outcomes: Sequence[Outcome]) -> list[tuple[str, int, str, Outcome]]
     """
     fitting = [outcome for outcome in outcomes if outcome.estimate.fits.any()]
     models = {outcome.scenario.model.id for outcome in fitting}
-    chips = {outcome.scenario.hardware.id for outcome in fitting}
+    chips = chips_by_id(fitting)
     drawn: list[tuple[str, int, str, Outcome]] = []
     places: dict[str, int] = {}
     for outcome in fitting:
@@ -333,9 +333,7 @@ def unsure(outcomes: Sequence[Outcome], *, of_prompts: bool = False) -> Iterator
 
 
 def _left_out(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    chips = dict.fromkeys(
-        outcome.scenario.hardware.id for outcome in outcomes if outcome.estimate.fits.any()
-    )
+    chips = chips_by_id(outcome for outcome in outcomes if outcome.estimate.fits.any())
     is_cut = len(chips) > MOST
     drawn = [*chips][:MOST] if is_cut else [outcome.scenario.hardware.id for outcome in outcomes]
     largest = sorted(

@@ -5,7 +5,7 @@ from html import escape
 from itertools import groupby
 from typing import Any
 
-from fastcalc.core.scenario import Outcome
+from fastcalc.core.scenario import Outcome, chips_by_id
 from fastcalc.errors import InputError
 from fastcalc.records.columns import COLUMNS, TableColumn, pick
 from fastcalc.report import compare, explain, record_tables
@@ -15,7 +15,7 @@ from fastcalc.report.headline import headline
 from fastcalc.report.headline_words import sentences
 from fastcalc.report.numbers_as_text import capital, number
 from fastcalc.report.page.filled_page import FILTER, Page, as_html, drawn, filled, listed, under
-from fastcalc.report.prices import basis_of, price_line, provenance
+from fastcalc.report.prices import basis_of, hours_used, price_line, provenance
 from fastcalc.report.records import Record, compare_records
 
 MOST_ROWS = 400
@@ -57,7 +57,7 @@ def document(outcomes: Sequence[Outcome], command: str) -> str:
             "write csv or xlsx"
         )
     models = ", ".join(dict.fromkeys(outcome.scenario.model.heading for outcome in outcomes))
-    chips = ", ".join(dict.fromkeys(outcome.scenario.hardware.id for outcome in outcomes))
+    chips = ", ".join(chips_by_id(outcomes))
     has_fit = any(outcome.estimate.fits.any() for outcome in outcomes)
     verdict = [*_verdict(outcomes)]
     charts = (make(outcomes) for make in (*_CHARTS, of_memory.memory) if has_fit)
@@ -169,13 +169,9 @@ def _explained(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 def _premises(outcomes: Sequence[Outcome]) -> Iterator[str]:
     pricing = outcomes[0].scenario.pricing
-    yield (
-        f"<p>Prices are {escape(basis_of(pricing))}, in use "
-        f"{100 * pricing.utilization:g} % of the hours paid for.</p>"
-    )
+    yield f"<p>Prices are {escape(basis_of(pricing))}, {hours_used(pricing)}.</p>"
     rows = []
-    chips = {outcome.scenario.hardware.id: outcome.scenario.hardware for outcome in outcomes}
-    for chip in chips.values():
+    for chip in chips_by_id(outcomes).values():
         quote = pricing.quote(chip)
         usd = record_tables.FORMATS["USD"](quote.usd_per_hour)
         cells: list[Any] = [chip.id, record_tables.marked(usd, is_unsure=quote.is_uncertain)]

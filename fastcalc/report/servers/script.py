@@ -11,7 +11,7 @@ from fastcalc.core.scenario import Scenario, solve
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.quoting import comment, shell_word
-from fastcalc.report.numbers_as_text import number
+from fastcalc.report.numbers_as_text import number, stated_percent
 from fastcalc.report.plan_notes import chips_and_price, cut
 from fastcalc.report.ranked_plan import tpot_range
 from fastcalc.report.servers import sglang, trtllm, vllm
@@ -95,7 +95,7 @@ def _expected(plan: Plan, service: Service, name: str, first_tokens: str | None)
     range_ = f" ({number(ends[0] * 1e3)} to {number(ends[1] * 1e3)})" if ends else ""
     first, tpot = (number(plan.values[key] * 1e3) for key in ("ttft", "tpot"))
     chips = "Of chips as slow as was asked for," if service.deviations else "Expected of"
-    share = f" of {service.share * 100:g} % within" if service.share else ""
+    share = f" of {stated_percent(service.share)} within" if service.share else ""
     yield f"{chips} {many(int(plan.batch), 'sequence')} on each: TPOT {tpot} ms{range_},"
     yield f"first token{first_tokens or f'{share} {first} ms'};"
     if plan.values["ttft"] > _LONG_WAIT * float(plan.replica.estimate.ttft[0]):
