@@ -6,7 +6,7 @@ from typing import cast, get_args
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.commands.answer import CommandAnswer, later
-from fastcalc.commands.loading import DEFAULT_MODELS, scenarios
+from fastcalc.commands.loading import DEFAULT_MODELS, formats_asked, scenarios
 from fastcalc.commands.next_commands import follow_up, typed_as
 from fastcalc.core.scenario import Location, Scenario, locate_each
 from fastcalc.errors import InputError
@@ -87,12 +87,9 @@ def _with_batch(request: FitMemory) -> FitMemory:
 
 def _scenarios(request: FitMemory, notes: list[str]) -> list[Scenario]:
     """Return the scenarios of each model in each pair of formats on each chip."""
-    weights = readers.names_if_any(request.weights, option("weights")) or (None,)
-    caches = readers.names_if_any(request.kv, option("kv")) or (None,)
     every = [
         scenario
-        for weight in weights
-        for cache in caches
+        for weight, cache in formats_asked(request)
         for scenario in scenarios(Compare.sharing(request, weights=weight, kv=cache), notes)
     ]
     models = list(dict.fromkeys(scenario.model.id for scenario in every))

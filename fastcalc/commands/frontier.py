@@ -6,7 +6,7 @@ from fastcalc.catalogue.formats import number_format, weight_formats
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.commands.answer import CommandAnswer, later, no_answer
 from fastcalc.commands.like import without_ranks
-from fastcalc.commands.loading import scenarios
+from fastcalc.commands.loading import formats_asked, scenarios
 from fastcalc.commands.next_commands import follow_up, typed_as
 from fastcalc.core.scenario import Scenario, each_warning
 from fastcalc.errors import InputError
@@ -52,12 +52,12 @@ def run(request: Frontier) -> CommandAnswer:
 
 
 def _scenarios(request: Frontier, comparison: Compare, notes: list[str]) -> list[Scenario]:
-    weights = readers.names_if_any(request.weights, option("weights")) or (None,)
-    caches = readers.names_if_any(request.kv, option("kv")) or (None,)
-    for name in filter(None, weights):
-        weight_formats(name)
-    for name in filter(None, caches):
-        number_format(name, cache=True)
+    formats = list(formats_asked(request))
+    for weight, cache in formats:
+        if weight:
+            weight_formats(weight)
+        if cache:
+            number_format(cache, cache=True)
     try:
         of_chips = scenarios(comparison, notes)
     except InputError as error:
@@ -66,6 +66,5 @@ def _scenarios(request: Frontier, comparison: Compare, notes: list[str]) -> list
     return [
         replace(scenario, weights=weight, kv=cache)
         for scenario in of_chips
-        for weight in weights
-        for cache in caches
+        for weight, cache in formats
     ]

@@ -1,7 +1,8 @@
 """Requests to scenarios: every text checked once, every file loaded once."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
 
@@ -27,6 +28,7 @@ from fastcalc.requests import readers
 from fastcalc.requests.evaluation import Compare
 from fastcalc.requests.groups import (
     EngineLimits,
+    FormatsToTry,
     HostMemory,
     OwnFolders,
     Plugins,
@@ -171,6 +173,13 @@ def chips_of(
         raise InputError(next(iter(missing.values())))
     notes += [f"{text}; it is left out" for text in missing.values()]
     return [chip for chip in chips if chip.id not in missing]
+
+
+def formats_asked(request: FormatsToTry) -> Iterator[tuple[str | None, str | None]]:
+    """Yield each pair of weight and cache formats to try; None stands for the model's own."""
+    weights = readers.names_if_any(request.weights, option("weights")) or (None,)
+    caches = readers.names_if_any(request.kv, option("kv")) or (None,)
+    yield from product(weights, caches)
 
 
 def names_typed(entries: Catalogue, on: "ChipsGiven") -> dict[str, str]:

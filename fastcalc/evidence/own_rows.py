@@ -18,7 +18,7 @@ from fastcalc.evidence.points import Points
 from fastcalc.evidence.predict import Batch, gather
 from fastcalc.evidence.score import TOLERANCE
 from fastcalc.evidence.stacked import StackedPoints, rows_of
-from fastcalc.formulas.types import Floats
+from fastcalc.formulas.types import Floats, evenly
 from fastcalc.written import without_controls
 
 MOST_ROWS = 64
@@ -155,6 +155,4 @@ def _thinned(rows: list[OwnRow]) -> list[OwnRow]:
     """Return as many rows as are kept, evenly from the smallest batch to the largest."""
     if len(rows) <= MOST_ROWS:
         return rows
-    ordered = sorted(rows, key=lambda row: (row.batch, row.context))
-    places = np.linspace(0, len(rows) - 1, MOST_ROWS).round().astype(int)
-    return [ordered[place] for place in places.tolist()]
+    return evenly(sorted(rows, key=lambda row: (row.batch, row.context)), MOST_ROWS)

@@ -9,6 +9,7 @@ import numpy as np
 
 from fastcalc.catalogue.schema.own_rows import OwnDeployment, OwnRow
 from fastcalc.core.own_rows import interpolated
+from fastcalc.formulas.types import evenly
 from fastcalc.records.columns import key_figure
 from fastcalc.report import record_tables
 from fastcalc.report.charts.drawing import Chart
@@ -181,9 +182,7 @@ def chart(deployments: Sequence[OwnDeployment], engine: str) -> Chart:
 
 def _evenly(scores: Sequence[RowScore]) -> list[RowScore]:
     ordered = sorted(scores, key=lambda score: (-score.row.decode_share, score.row.batch))
-    count = min(len(ordered), _SHOWN)
-    places = (round(place * (len(ordered) - 1) / max(count - 1, 1)) for place in range(count))
-    return [ordered[place] for place in places]
+    return evenly(ordered, _SHOWN)
 
 
 def _beliefs(deployment: OwnDeployment, scores: Sequence[RowScore]) -> list[RowBelief]:
@@ -204,10 +203,15 @@ def _error(ratios: Sequence[float | None]) -> float:
     return exp(median(abs(log(ratio)) for ratio in ratios if ratio is not None))
 
 
+def _errors(scores: Sequence[RowScore]) -> tuple[float, float]:
+    """Median error of the engine alone, and of the other rows."""
+    return _error([score.before for score in scores]), _error([score.now for score in scores])
+
+
 def _finding(scores: Sequence[RowScore]) -> str:
     if len(scores) == 1:
         return ""
-    before, now = (_error([getattr(s, name) for s in scores]) for name in ("before", "now"))
+    before, now = _errors(scores)
     return (
         f"Half of {many(len(scores), 'row')} are within a factor of {before:.2f} before, "
         f"{now:.2f} after."
@@ -218,7 +222,7 @@ def _notes(scores: Sequence[RowScore]) -> list[str]:
     """Return what the rows leave open."""
     if len(scores) == 1:
         return ["a second row would test what this one says"]
-    before, now = (_error([getattr(s, name) for s in scores]) for name in ("before", "now"))
+    before, now = _errors(scores)
     if now > _AS_MUCH * before:
         return [
             f"off by {before:.2f} in the median, each by the others by {now:.2f}, no nearer, so "

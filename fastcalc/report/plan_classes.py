@@ -218,11 +218,7 @@ class ClassPlanAnswer:
         """
         in_class_table = {served.pool for served in self._served if served.percentiles}
         hidden = {*_LEFT_OUT, *(_TTFT if len(in_class_table) == len(marks) else ())}
-        shown = [
-            replace(column, drop_priority=0) if screen.wide else column
-            for column in plan_table.columns(self.service, wide=screen.wide)
-            if column.key not in hidden
-        ]
+        shown = plan_table.columns_but(self.service, hidden, wide=screen.wide)
         columns = [
             record_tables.words(
                 "|pool", lambda record: f"{record['rank']}{marks[record['rank'] - 1]}"

@@ -262,12 +262,7 @@ def _columns(fleet: FleetPlan, shown: Sequence[Plan], screen: Screen) -> list[Ta
         hidden.add("service_tpot_ms_low")
     if not screen.wide and len({chosen.scenario.hardware.id for chosen in shown}) == 1:
         hidden.add("hardware")  # the sentence above names it
-    columns = [
-        column
-        for column in plan_table.columns(service, wide=screen.wide)
-        if column.key not in hidden
-    ]
-    return [replace(column, drop_priority=0) for column in columns] if screen.wide else columns
+    return plan_table.columns_but(service, hidden, wide=screen.wide)
 
 
 def _against_api(fleet: FleetPlan) -> Iterator[str]:

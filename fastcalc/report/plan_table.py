@@ -1,6 +1,6 @@
 """Plans as a table: what to rent, what it does, and why not the others."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from fastcalc.core.own_formats import own_formats
@@ -204,6 +204,18 @@ def _kept(decision: Decision, shown: Sequence[Plan], *, wide: bool) -> list[Tabl
 
 
 _WIDE = ("service_output_tokens_per_s", "service_usd_per_mtok_total", "watts", "kwh_per_month")
+
+
+def columns_but(service: Service, hidden: Collection[str], *, wide: bool) -> list[TableColumn]:
+    """Columns without some; a wide screen drops none of them.
+
+    hidden : keys of columns that say nothing here
+    """
+    return [
+        replace(column, drop_priority=0) if wide else column
+        for column in columns(service, wide=wide)
+        if column.key not in hidden
+    ]
 
 
 def columns(service: Service, *, wide: bool = False) -> list[TableColumn]:

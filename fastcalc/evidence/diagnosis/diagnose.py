@@ -18,7 +18,7 @@ from fastcalc.evidence.point import Point
 from fastcalc.evidence.predict import Batch, gather
 from fastcalc.evidence.score import Prediction, predictions_of
 from fastcalc.evidence.stacked import rows_of
-from fastcalc.formulas.types import Floats
+from fastcalc.formulas.types import Floats, evenly
 from fastcalc.written import many
 
 DIFFERS = 0.5  # that something is slower, from which on it is named
@@ -242,6 +242,5 @@ def _below_bound(batches: Sequence[Batch]) -> tuple[list[Point], list[str]]:
 def _few_enough(points: Sequence[Point]) -> tuple[Sequence[Point], list[str]]:
     if len(points) <= MOST_POINTS:
         return points, []
-    places = np.linspace(0, len(points) - 1, MOST_POINTS).round().astype(int).tolist()
     sentence = f"{MOST_POINTS} of {len(points):,} points are weighed, evenly over the file"
-    return [points[place] for place in places], [sentence]
+    return evenly(points, MOST_POINTS), [sentence]
