@@ -160,11 +160,11 @@ def fewest_chips(site: Site, batches: ArrayLike) -> Floats:
     sequences = floats(np.atleast_1d(batches))
     kinds = np.shape(site.reserved_tokens)[:1]
     fewest = np.full((*kinds, *sequences.shape), inf)
-    for chips, held in _usually_held(site):
-        copies = np.where(held > 0.0, np.ceil(sequences / np.maximum(held, 1.0)), inf)
-        if site.machine.is_spatial:
-            copies = np.where(copies > 1.0, inf, copies)
-        fewest = np.minimum(fewest, chips * copies)
+    counts, most = _usually_held(site)
+    copies = np.where(most > 0.0, np.ceil(sequences / np.maximum(most, 1.0)), inf)
+    if site.machine.is_spatial:
+        copies = np.where(copies > 1.0, inf, copies)
+    fewest = np.minimum(fewest, (counts * copies).min(axis=0, initial=inf))
     fewest = _beside_shared_memory(site, np.where(fewest <= MOST_CHIPS, fewest, inf), sequences)
     if not np.isfinite(fewest).all():
         by_default = np.full(fewest.shape, inf)
@@ -175,9 +175,12 @@ def fewest_chips(site: Site, batches: ArrayLike) -> Floats:
 
 
 @lru_cache(maxsize=64)
-def _usually_held(site: Site) -> list[tuple[int, Floats]]:
-    """Sequences that one copy of the weights holds in a usual layout, by number of chips. [1]"""
-    return list(_held_by_chips(site, usual_layouts(site)))
+def _usually_held(site: Site) -> tuple[Floats, Floats]:
+    """Numbers of chips, and what one copy of the weights holds on each in usual layouts. [1]"""
+    by_chips = list(_held_by_chips(site, usual_layouts(site)))
+    held = np.array([sequences for _, sequences in by_chips])
+    chips = np.array([count for count, _ in by_chips], dtype=float)
+    return chips.reshape(-1, *(1,) * (held.ndim - 1)), held
 
 
 def _held_by_chips(site: Site, layouts: Sequence[Layout]) -> Iterator[tuple[int, Floats]]:

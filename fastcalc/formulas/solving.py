@@ -12,7 +12,7 @@ Planned = TypeVar("Planned")
 
 _HALVINGS = 60  # down to what floats of one scale can tell apart
 _ROUNDS = 6  # of a fixed point; two are the rule
-_TRIED, _PARTS = 2048, 16
+_TRIED, _PARTS = 2048, 64
 """Values tried at once, as so many take little longer than one; parts that a gap is cut into."""
 
 
