@@ -329,7 +329,11 @@ def test_what_moves_a_number_stands_in_the_heading(fastcalc):
         ("--place embedding=HBM3", "placed embedding in HBM3"),
         ("--price-basis tco", "cost of ownership"),
         ("--utilization 0.5", "in use 50 % of the hours paid for"),
-        ("--price h100-sxm=2", "h100-sxm at $2.00 a chip-hour"),
+        ("--price h100-sxm=2", "h100-sxm at $2.00 per chip-hour"),
+        ("--gpu-memory-utilization 0.5", "engine limited to 50 % of memory"),
+        ("--max-num-seqs 16", "at most 16 sequences per step"),
+        ("--max-num-batched-tokens 2k", "at most 2,000 prompt tokens per step"),
+        ("--price-basis tco --years 3", "written off over 3 years"),
     ):
         text = words(fastcalc(*plain, *flags.split(), columns=300).out)
         text = text.partition("parameters")[2].partition(" tok/s ")[0]

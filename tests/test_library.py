@@ -17,7 +17,6 @@ from fastcalc.commands import COMMANDS, request_of
 from fastcalc.library import functions
 from fastcalc.library.answer_table import MOST_ROWS
 from fastcalc.library.functions import FUNCTIONS, parameters, request
-from fastcalc.report.records import PREMISES
 from fastcalc.requests.fields import declared
 from tests.helpers import ROOT, answer_once, nodes, run_once
 
@@ -261,20 +260,25 @@ def test_a_slice_is_a_table_of_some_rows(command, tmp_path):
     part = table[1:3]
     assert isinstance(part, fc.Table)
     assert part.records == table.records[1:3]
-    assert (part.keys, part.notes, part.premises) == (table.keys, table.notes, table.premises)
+    assert (part.keys, part.notes, part.assumptions) == (table.keys, table.notes, table.assumptions)
     assert len(str(part).splitlines()) >= len(part)
     part.save(tmp_path / "part.csv")
     assert len((tmp_path / "part.csv").read_text().splitlines()) == 1 + len(part)
 
 
 @pytest.mark.parametrize("command", CASES)
-def test_premises_have_the_same_keys_for_every_command(command):
+def test_assumptions_are_those_of_a_json_document(command, tmp_path):
     table = CASES[command]()
-    assert tuple(table.premises) == PREMISES
-    assert not set(table.details) & {*PREMISES, "assumptions"}
-    # What JSON has alongside the records is in one or the other.
+    if not command.startswith("sweep"):  # which a table computes anew
+        table.save(tmp_path / "table.json")
+        document = json.loads((tmp_path / "table.json").read_text())
+        assert document["assumptions"] == table.assumptions == table.premises
+    assert not set(table.details) & {*table.assumptions, "assumptions"}
     if command.startswith(("compare", "plan", "frontier", "fastmode", "sweep")):
-        assert table.premises["prices"]["h100-sxm"]["basis"] in ("given", "cloud")
+        assert table.assumptions["prices"]["h100-sxm"]["basis"] in ("given", "cloud")
+    premise, stated = next(iter(table.assumptions["settings"].items()))
+    assert premise in ("model", "entries")
+    assert command.split()[1] in str(stated)
 
 
 def test_a_file_of_json_says_which_version_wrote_it(tmp_path):
@@ -475,7 +479,7 @@ def test_the_price_of_output_is_of_decode_alone():
     """Chip-hours over decode tokens, however long the prompts; the total has both."""
     table = fc.compare("llama-3.1-70b", on="h100-sxm", batch=8, prompt=30_000, output=100)
     (one,) = table
-    sentences = table.premises["rates"].replace(", ", "; ").split("; ")
+    sentences = table.assumptions["rates"].replace(", ", "; ").split("; ")
     assert "tokens_per_s_* and usd_per_mtok_output are decode alone" in sentences
     assert "prompts priced apart" in " ".join(str(table).split())
     output = one["usd_per_hour"] / (3600 * one["tokens_per_s_total"]) * 1e6
@@ -556,7 +560,7 @@ ANSWERS = {
 @pytest.mark.parametrize("name", ANSWERS)
 def test_nothing_that_python_shows_names_a_flag(name, tmp_path):
     table = ANSWERS[name]()
-    shown = [str(table), table._repr_html_(), *table.notes, str(table.premises), str(table.details)]
+    shown = [str(table), table._repr_html_(), *table.notes, str(table.assumptions), str(table.details)]
     shown += map(str, table.records)
     for ending in ("csv", "json") if len(table) < 500 else ():
         table.save(tmp_path / f"table.{ending}")

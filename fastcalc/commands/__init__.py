@@ -1,9 +1,10 @@
 """What answers each request, for the command line and for Python alike."""
 
+from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
-from fastcalc.requests.fields import Request
+from fastcalc.requests.fields import Request, settings
 
 GROUPS = {
     "Ask": {
@@ -53,6 +54,8 @@ def request_of(command: str) -> type[Request]:
 
 
 def answer_to(command: str, request: Request) -> Any:
-    """Return the answer to a request; what answers it is imported now."""
+    """Return the answer to a request, which knows its settings; what answers is imported now."""
     module, _, run = COMMANDS[command][1].partition(".")
-    return getattr(import_module(f"fastcalc.commands.{module}"), run)(request)
+    answer = getattr(import_module(f"fastcalc.commands.{module}"), run)(request)
+    has_records = hasattr(answer, "records")
+    return replace(answer, settings=settings(request)) if has_records else answer

@@ -14,6 +14,7 @@ from fastcalc.report import console, record_tables
 from fastcalc.report.console import Wording
 from fastcalc.report.envelope import envelope
 from fastcalc.report.records import SCHEMA, Record
+from fastcalc.requests.fields import Setting, by_premise, phrases
 from fastcalc.requests.groups import Output, OutputFile
 from fastcalc.requests.readers import as_text
 from fastcalc.written import json_text, to_csv
@@ -57,6 +58,7 @@ class CommandAnswer:
     code : exit code: 0 done, 1 the answer is no
     charts : return what is drawn, by kind of chart; the first is drawn where none is named
     as_html : returns another HTML page than that of the parts and charts
+    settings : what the request sets
     """
 
     parts: Page | None
@@ -74,6 +76,12 @@ class CommandAnswer:
     code: int = 0
     charts: Mapping[str, Callable[[], "Chart"]] = field(default_factory=dict)
     as_html: Callable[[Path | None], str] | None = None
+    settings: Sequence[Setting] = ()
+
+    def alongside(self) -> Record:
+        """What stands alongside the records: what they rest on, and what the command adds."""
+        extra, stated = self.extra(), by_premise(self.settings)
+        return extra | {"assumptions": {**extra.get("assumptions", {}), "settings": stated}}
 
 
 def later(name: str, *arguments: Any) -> Callable[[], Any]:
@@ -136,7 +144,7 @@ def write(request: Output, answer: CommandAnswer, wording: Wording = as_flags) -
         pieces = [text] if isinstance(text, str) else text
         output.write(map(wording, pieces), request.out)
     elif kind == "json":
-        document = {**envelope(SCHEMA), "records": list(answer.records()), **answer.extra()}
+        document = {**envelope(SCHEMA), "records": list(answer.records()), **answer.alongside()}
         output.write(wording(json_text(document)), request.out)
     elif kind == "csv":
         lines = to_csv(map(answer.cells, answer.records()), answer.keys)
@@ -146,7 +154,7 @@ def write(request: Output, answer: CommandAnswer, wording: Wording = as_flags) -
         keys = records[0] if records else answer.keys
         if request.out is not None:
             to_bytes = getattr(import_module("fastcalc.report.sheets"), f"to_{kind}")
-            content = to_bytes(records, keys, written(answer.extra(), wording))
+            content = to_bytes(records, keys, written(answer.alongside(), wording))
             output.write_data(content, request.out)
 
 
@@ -176,9 +184,10 @@ def _html(request: Output, answer: CommandAnswer, file: Path | None) -> str:
             later("page.answer_page.preformatted", title, answer.as_text(laid_out), command)()
         )
     parts = list(answer.parts(laid_out)) if answer.parts else list(answer.reasons)
-    charts = (make() for make in answer.charts.values())
+    stated = phrases(answer.settings)
+    charts = (make().stating(stated) for make in answer.charts.values())
     notes = [*answer.notes, *(answer.reasons if answer.parts else ())]
-    assumptions = answer.extra().get("assumptions", {})
+    assumptions = answer.alongside()["assumptions"]
     page_of = later("page.answer_page.document", title, parts, charts, notes, assumptions, command)
     return str(page_of())
 

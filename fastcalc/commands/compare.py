@@ -1,7 +1,9 @@
 """``fastcalc compare``: scenarios to a table or to records."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 from fastcalc.commands.answer import CommandAnswer, later
 from fastcalc.commands.loading import DEFAULT_MODELS, catalogue, names_typed, scenarios
@@ -13,6 +15,7 @@ from fastcalc.mentions import flag, option
 from fastcalc.report import compare, overview, records
 from fastcalc.report.console import Part, Screen
 from fastcalc.requests.evaluation import Compare
+from fastcalc.requests.fields import phrases, settings
 from fastcalc.written import listed
 
 _KINDS = {
@@ -34,7 +37,8 @@ def run(request: Compare) -> CommandAnswer:
     request_notes: list[str] = []
     outcomes = [solve(scenario) for scenario in scenarios(request, request_notes)]
     steps: list[Part] = []
-    notes: dict[str, Any] = {"assumptions": records.assumptions(outcomes)}
+    stated = settings(request)
+    notes: records.Record = {"assumptions": records.assumptions(outcomes)}
     if request.explain:
         from fastcalc.report import explain
 
@@ -44,16 +48,18 @@ def run(request: Compare) -> CommandAnswer:
             notes["explanations"] = explain.explanation_records(outcomes)
             notes["memory_explanations"] = explain.memory_records(outcomes)
 
+    in_full = phrases(stated, without=compare.IN_HEADING)
+
     def page(screen: Screen) -> list[Part]:
         next_command = _next(request, outcomes)
         if screen.wide or request.explain:
-            return compare.parts(outcomes, steps, next_command, screen.width)
-        first = overview.parts(outcomes, next_command, screen)
+            return compare.parts(outcomes, in_full, steps, next_command, screen.width)
+        first = overview.parts(outcomes, phrases(stated), next_command, screen)
         return [*_like(outcomes, screen.width), *first] if request.like else first
 
     # Else there is nothing to draw.
     is_held = any(outcome.estimate.fits.any() for outcome in outcomes)
-    return CommandAnswer(
+    answer = CommandAnswer(
         page,
         lambda: records.compare_records(outcomes),
         lambda: (compare.MARKDOWN, records.compare_records(outcomes)),
@@ -66,10 +72,20 @@ def run(request: Compare) -> CommandAnswer:
             **{kind: later(maker, outcomes) for kind, maker in _KINDS.items() if is_held},
             "memory": later("charts.of_memory.memory", outcomes),
         },
-        as_html=lambda file: later(
-            "page.comparison.document", outcomes, report_on(request, request.on, file)
-        )(),
+        settings=stated,
     )
+    return replace(answer, as_html=partial(_html, request, outcomes, answer))
+
+
+def _html(
+    request: Compare, outcomes: Sequence[Outcome], answer: CommandAnswer, file: Path | None
+) -> str:
+    """Return the page of a comparison."""
+    from fastcalc.report.page import comparison  # records need no page
+
+    stated = phrases(answer.settings, without=compare.IN_HEADING)
+    assumptions = answer.alongside()["assumptions"]
+    return comparison.document(outcomes, stated, assumptions, report_on(request, request.on, file))
 
 
 def _like(outcomes: Sequence[Outcome], width: int) -> list[Part]:

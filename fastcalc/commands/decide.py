@@ -8,7 +8,6 @@ from fastcalc.commands import decide_options
 from fastcalc.commands.answer import CommandAnswer, later
 from fastcalc.commands.decide_options import checked
 from fastcalc.commands.loading import basis_of, catalogue, chips_of
-from fastcalc.commands.next_commands import typed
 from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.errors import InputError
 from fastcalc.mentions import command, flag, option
@@ -17,7 +16,7 @@ from fastcalc.report import decide as report
 from fastcalc.report import decision_map as maps
 from fastcalc.report import decision_rows
 from fastcalc.requests import number_lists, readers
-from fastcalc.requests.fields import declared
+from fastcalc.requests.fields import settings
 from fastcalc.requests.services import Decide
 from fastcalc.services.decide.choice import (
     Axis,
@@ -43,7 +42,6 @@ _TO_ALL = (
 """Keys of parameters that flags give to all options."""
 _FLAGS = {"tools": "tool-seconds", "check": "check-seconds", "repair": "repair-seconds"}
 """Those of other names."""
-_NOT_REPEATED = ("options", "map", "notes", "out", "format")
 
 
 def run(request: Decide) -> CommandAnswer:
@@ -209,10 +207,8 @@ def _axis(name: str, ends: str, decision: Choice, points: int) -> Axis:
 def _next(request: Decide, decision: Choice) -> str:
     """Return a command that draws the map of what flips the verdict soonest, or shows all of it."""
     words = ["fastcalc", "decide", *(request.options or decide_options.DEFAULTS)]
-    for name in declared(Decide):
-        value = getattr(request, name)
-        if name not in _NOT_REPEATED and value != getattr(Decide, name):
-            words += typed(name, f"{value:g}" if isinstance(value, float) else value)
+    stated = [setting for setting in settings(request) if not setting.shown.is_argument]
+    words += [word for setting in stated for word in setting.words]
     if request.map is not None or request.window_ms is not None:
         return command(shell_line([*words, flag("notes")]))
     plain = [option.name for option in decision.options if option.routes is None]

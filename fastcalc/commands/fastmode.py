@@ -12,10 +12,11 @@ from fastcalc.commands.answer import CommandAnswer, later, no_answer
 from fastcalc.core.scenario import Scenario, each_warning, locate, solve
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
-from fastcalc.report import curve, fastmode, fastmode_table, records
+from fastcalc.report import compare, curve, fastmode, fastmode_table, records
 from fastcalc.report.console import Part, Screen
 from fastcalc.requests import readers
 from fastcalc.requests.evaluation import Compare
+from fastcalc.requests.fields import phrases, settings
 from fastcalc.requests.search import Fastmode
 from fastcalc.search.fastmode import FastModeAnswer, Option, start_at_speed
 from fastcalc.search.fastmode import fastmode as tricks
@@ -58,7 +59,8 @@ def run(request: Fastmode) -> CommandAnswer:
     def page(screen: Screen) -> list[Part]:
         next_command = _next(comparison, answer, shown_options)
         widened = replace(screen, wide=screen.wide or request.everything)
-        return fastmode_table.parts(answer, shown_options, left, next_command, widened)
+        stated = phrases(settings(request), without=compare.IN_HEADING)
+        return fastmode_table.parts(answer, shown_options, left, stated, next_command, widened)
 
     return CommandAnswer(
         page,

@@ -17,6 +17,7 @@ from fastcalc.report.console import Part, Screen
 from fastcalc.report.fit_records import fit_records
 from fastcalc.requests import readers
 from fastcalc.requests.evaluation import Compare, FitMemory
+from fastcalc.requests.fields import phrases, settings
 from fastcalc.requests.number_lists import numbers
 from fastcalc.requests.search import FindPlans
 from fastcalc.search.capacity import Solution, Unknown, solve_for
@@ -39,7 +40,8 @@ def run(request: FitMemory) -> CommandAnswer:
         next_command = _next(at_answer, fitting[:1] if holding else fitting)
         if solutions:
             return fit_solved.parts(solutions, next_command, screen)
-        return report.parts(locations, next_command, screen)
+        stated = phrases(settings(request), without=report.IN_HEADING)
+        return report.parts(locations, stated, next_command, screen)
 
     charts = {
         "memory": later("charts.of_memory.memory", locations),

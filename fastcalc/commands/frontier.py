@@ -16,6 +16,7 @@ from fastcalc.report import records
 from fastcalc.report.console import Part, Screen
 from fastcalc.requests import readers
 from fastcalc.requests.evaluation import Compare
+from fastcalc.requests.fields import phrases, settings
 from fastcalc.requests.search import Fastmode, Frontier
 from fastcalc.search import frontier, placeable
 
@@ -36,7 +37,7 @@ def run(request: Frontier) -> CommandAnswer:
         chip = typed_as(comparison, points[0].outcome.scenario.hardware.id)
         begun = replace(comparison, batch=Compare.batch)
         next_command = follow_up(begun, Fastmode, "fastmode", request.model, flag("on"), chip)
-        return report.parts(points, refused, next_command, screen)
+        return report.parts(points, phrases(settings(request)), refused, next_command, screen)
 
     return CommandAnswer(
         page,

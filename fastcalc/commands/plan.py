@@ -24,6 +24,8 @@ from fastcalc.report import plan as report
 from fastcalc.report.numbers_as_text import number, stated_percent
 from fastcalc.report.servers.script import ENGINES, runs_on, script
 from fastcalc.requests import means, readers
+from fastcalc.requests.evaluation import Compare
+from fastcalc.requests.fields import settings
 from fastcalc.requests.readers import as_text
 from fastcalc.requests.search import FindPlans
 from fastcalc.requests.speculate import speculations
@@ -346,7 +348,7 @@ def typed_of(request: FindPlans) -> commands.Typed:
         names |= loading.names_typed(entries, request.prompts_on)
     if engine := request.engine or (request.emit and ENGINES[request.emit]):
         names[entries.engine(engine).id] = as_text(engine)
-    words = [*next_commands.as_typed(request), *next_commands.limits_as_typed(request)]
+    words = next_commands.repeated(request, Compare, commands.OF_A_POINT)
     return commands.Typed(names, words)
 
 
@@ -363,20 +365,13 @@ def phrase(request: FindPlans, service: Service) -> str:
     words = [
         f"{as_text(request.model)}, prompts of {request.prompt:,}{cached} and outputs of {tokens}"
     ]
-    late = f"p{service.share * 100:g} " if service.share else ""
-    words += [f"{late}TTFT up to {request.ttft}"] if request.ttft else []
-    words += [f"TPOT up to {request.tpot}"] if request.tpot else []
-    words += [f"at least {request.min_speed:g} tokens/s a user"] if request.min_speed else []
-    rate, _, unit = as_text(request.rate or "").partition("/")
-    noun = "request" if rate and float(rate) == 1 else "requests"
-    words += [f"{rate.strip()} {noun}/{unit.strip() or 's'}"] if rate else []
+    shown = ("prefix_hit", "price")  # above, and in the line of prices
+    said = {each.name: each.phrase for each in settings(request) if each.name not in shown}
+    if service.share and request.ttft:
+        said["ttft"] = f"p{service.share * 100:g} {said['ttft']}"
     if request.people is not None:
-        words += [f"{request.people:,} people ({number(service.rate or 0.0)} requests/s)"]
-    words += [f"at most {request.max_chips:,} chips"] if request.max_chips else []
-    words += [f"at most ${as_text(request.budget)}"] if request.budget else []
-    words += [f"at most {request.power}"] if request.power else []
-    words += [f"{request.confidence:g} % sure"] if request.confidence else []
-    return ", ".join(words)
+        said["people"] = f"{said['people']} ({number(service.rate or 0.0)} requests/s)"
+    return ", ".join([*words, *filter(None, said.values())])
 
 
 def _in_full(formats: list[str] | None, chip: Hardware, *, cache: bool = False) -> list[str] | None:

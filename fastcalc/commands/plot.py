@@ -16,6 +16,7 @@ from fastcalc.report.console import Wording
 from fastcalc.requests import readers
 from fastcalc.requests.drawings import Drawing, Plot
 from fastcalc.requests.evaluation import Compare, FitMemory
+from fastcalc.requests.fields import phrases, settings
 from fastcalc.requests.measurements import Calibrate, Diagnose, Validate
 from fastcalc.requests.offered import CHARTS
 from fastcalc.requests.search import Frontier, Sensitivity
@@ -57,7 +58,8 @@ def drawn(request: Plot) -> "Figure":
 
 def _chart(answer: CommandAnswer, request: Plot, wording: Wording) -> Chart:
     """Return a chart in the words of its reader: who sees a picture has no command line."""
-    return highlighted(answer.charts[request.kind]().worded(wording), look_of(request).highlight)
+    chart = answer.charts[request.kind]().stating(phrases(settings(request)))
+    return highlighted(chart.worded(wording), look_of(request).highlight)
 
 
 def _saved(chart: Chart, request: Plot, ending: str) -> "Figure":

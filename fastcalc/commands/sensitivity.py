@@ -13,6 +13,7 @@ from fastcalc.report.console import Part, Screen
 from fastcalc.requests import readers
 from fastcalc.requests.drawings import Plot
 from fastcalc.requests.evaluation import Compare
+from fastcalc.requests.fields import phrases, settings
 from fastcalc.requests.readers import as_text
 from fastcalc.requests.search import Sensitivity
 from fastcalc.requests.targets import target
@@ -51,7 +52,7 @@ def run(request: Sensitivity) -> CommandAnswer:
     def page(screen: Screen) -> list[Part]:
         models = [request.model, flag("on"), request.on]
         next_command = follow_up(request, Plot, "plot", "tornado", *models)
-        return report.parts(outcomes, rows, goals, next_command, screen)
+        return report.parts(outcomes, rows, goals, phrases(settings(request)), next_command, screen)
 
     is_reached = aim is None or any(goal.is_reached for goal in goals)
     return CommandAnswer(

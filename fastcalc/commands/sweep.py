@@ -31,6 +31,7 @@ from fastcalc.report.envelope import envelope
 from fastcalc.report.record_tables import table
 from fastcalc.requests import readers
 from fastcalc.requests.change_lists import ChangeLists, change_lists
+from fastcalc.requests.fields import Setting, by_premise, settings
 from fastcalc.requests.number_lists import numbers
 from fastcalc.requests.search import Sweep
 from fastcalc.requests.speculate import speculations
@@ -91,11 +92,13 @@ class Combinations:
     grids : of the combinations that there are
     left_out : how many are not, by reason
     changes : what-ifs of several values, of which each point has one
+    settings : of the request
     """
 
     grids: Sequence[Grid]
     left_out: Counter[str]
     changes: ChangeLists
+    settings: Sequence[Setting]
 
     @property
     def points(self) -> int:
@@ -146,7 +149,7 @@ def combinations(request: Sweep, notes: list[str]) -> Combinations:
         left_out += skipped
     if not any(grid.size for grid in swept):
         raise InputError(f"no combination is left: {_reasons(left_out)}")
-    return Combinations(swept, left_out, changes)
+    return Combinations(swept, left_out, changes, settings(request))
 
 
 def _applied(*entries: Entry | None) -> frozenset[str]:
@@ -166,8 +169,9 @@ def fill(
         points_done += grid.size
         unfit += int(np.sum(~np.broadcast_to(columns["fits"], grid.shape)))
         say(points_done)
-    premises = records.grounds([grid.scenario for grid in swept.grids])
-    extra = {"points": points_done, "left_out": dict(swept.left_out), "assumptions": premises}
+    rests_on = records.grounds([grid.scenario for grid in swept.grids])
+    rests_on["settings"] = by_premise(swept.settings)
+    extra = {"points": points_done, "left_out": dict(swept.left_out), "assumptions": rests_on}
     sink.close(written(extra, wording))
     return unfit
 

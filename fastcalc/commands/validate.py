@@ -18,6 +18,7 @@ from fastcalc.mentions import flag, option
 from fastcalc.report import validation as report
 from fastcalc.requests import readers
 from fastcalc.requests.drawings import Plot
+from fastcalc.requests.fields import by_premise, settings
 from fastcalc.requests.measurements import Validate
 
 MISSED = 1
@@ -52,7 +53,7 @@ def run(request: Validate) -> CommandAnswer:
         lambda: (report.SCORES, report.shown(validation.groups)),
         extra=lambda: report.premises(validation),
         charts={"validate": later("charts.of_accuracy.accuracy", kinds)},
-        as_json=lambda: report.json_text(validation),
+        as_json=lambda: report.json_text(validation, {"settings": by_premise(settings(request))}),
         reasons=reasons,
         code=MISSED if reasons else 0,
     )

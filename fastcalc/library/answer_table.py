@@ -21,7 +21,8 @@ from fastcalc.records.columns import NEEDS_FIT, Columns, flat, pick
 from fastcalc.report import console, record_tables
 from fastcalc.report.console import Notes
 from fastcalc.report.dictionary import meanings, type_of
-from fastcalc.report.records import PREMISES, Record, plainly
+from fastcalc.report.records import Record, plainly
+from fastcalc.requests.fields import phrases, settings
 from fastcalc.requests.groups import Output
 from fastcalc.requests.readers import choice
 from fastcalc.written import instead_of, many, shown
@@ -57,14 +58,16 @@ class Table(Sequence[Record]):
         """A mapping for each row, by the keys of the data dictionary."""
         return [written(record, as_arguments) for record in self._answer.records()]
 
-    @cached_property
-    def premises(self) -> Record:
-        """What the records rest on: traffic, prices with their dates, engines.
+    @property
+    def assumptions(self) -> Record:
+        """What the records rest on: settings, traffic, prices with their dates, engines."""
+        assumptions: Record = self._extra["assumptions"]
+        return assumptions
 
-        The keys are those of every command; what it has no such thing of is None.
-        """
-        assumptions = self._extra.get("assumptions", {})
-        return {key: assumptions.get(key) for key in PREMISES}
+    @property
+    def premises(self) -> Record:
+        """Another name of the assumptions."""
+        return self.assumptions
 
     @cached_property
     def details(self) -> Record:
@@ -73,7 +76,7 @@ class Table(Sequence[Record]):
 
     @cached_property
     def _extra(self) -> Record:
-        extra: Record = written(self._answer.extra(), as_arguments)
+        extra: Record = written(self._answer.alongside(), as_arguments)
         return extra
 
     @cached_property
@@ -157,6 +160,7 @@ class Table(Sequence[Record]):
             self._answer.extra,
             keys=self.keys,
             code=self._answer.code,
+            settings=self._answer.settings,
         )
         return Table(Output(), replace(answer, notes=self.notes))
 
@@ -214,7 +218,8 @@ class Table(Sequence[Record]):
         ending = figure.ending_of(where) if where else None
         kind = choice(kind or next(iter(charts)), "kind", tuple(charts))
         drawn = look_of(Drawing(**look))
-        chart = highlighted(charts[kind]().worded(as_prose), drawn.highlight)
+        chart = charts[kind]().stating(phrases(self._answer.settings))
+        chart = highlighted(chart.worded(as_prose), drawn.highlight)
         picture = figure.figure(chart, drawn)
         if where:
             with whole(where) as draft:
@@ -284,6 +289,7 @@ class SweptTable(Table):
                 notes=notes,
                 warnings=[f"{many(n, 'combination')} left out: {why}" for why, n in left_out],
                 keys=tuple(columns),
+                settings=settings(flags),
             ),
         )
         self._columns = columns

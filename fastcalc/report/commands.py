@@ -8,10 +8,17 @@ from fastcalc.core.scenario import Scenario
 from fastcalc.mentions import command
 from fastcalc.quoting import shell_line
 
+OF_A_POINT = (
+    *("on", "engine", "prompt", "output", "context", "prefix_hit", "batch", "weights", "kv"),
+    *("speculate", "chips", "tp", "pp", "ep", "dp"),
+    *("price_basis", "offer", "years", "electricity", "utilization", "price", "set"),
+)
+"""Fields of a comparison that each point of a search has for itself."""
+
 
 @dataclass(frozen=True)
 class Typed:
-    """What a command must repeat as typed: names by id, and words on memory and own folders."""
+    """What a command must repeat as typed: names by id, and words on all other settings."""
 
     names: Mapping[str, str] = field(default_factory=dict)
     words: Sequence[str] = ()
@@ -31,8 +38,6 @@ def compare_command(scenario: Scenario, typed: Typed) -> str:
     words += ["--prompt", f"{prompt:.0f}", "--output", f"{output:.0f}"]
     words += ["--context", f"{context:.0f}"] if context != prompt + output / 2 else []
     words += ["--prefix-hit", repr(hit)] if hit else []
-    tier = scenario.memory.prefix_tier
-    words += ["--prefix-tier", tier] if tier else []
     words += ["--batch", ",".join(map(str, scenario.batches))]
     for flag, value in (("--weights", scenario.weights), ("--kv", scenario.kv)):
         words += [flag, value] if value else []

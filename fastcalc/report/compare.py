@@ -72,7 +72,11 @@ def no_place(outcome: Outcome) -> str | None:
 
 
 def parts(
-    outcomes: Sequence[Outcome], more_parts: Iterable[Part], next_command: str, width: int
+    outcomes: Sequence[Outcome],
+    phrases: Sequence[str],
+    more_parts: Iterable[Part],
+    next_command: str,
+    width: int,
 ) -> list[Part]:
     """Return the headline, a table of all columns for each outcome, more parts, and the notes."""
     records = (compare_records([outcome]) for outcome in outcomes)
@@ -86,7 +90,7 @@ def parts(
         members = list(group)
         alike = [outcome for outcome, _ in members]
         stated = headline(alike)
-        page += [sentences(stated), *price_line(stated.priced), "", heading(alike[0])]
+        page += [sentences(stated), *price_line(stated.priced), "", heading(alike[0], phrases)]
         for outcome, table in members:
             price = outcome.usd_per_hour
             cost = f"; ${dollars(price)}/h" if price is not None else ""
@@ -107,19 +111,24 @@ def meanings(rows: Iterable[Iterable[record_tables.Row]]) -> list[str]:
     ]
 
 
-def heading(outcome: Outcome) -> str:
-    """Return what is compared: the model in its formats, and the traffic."""
+def heading(outcome: Outcome, phrases: Sequence[str]) -> str:
+    """Return what is compared: the model in its formats, the traffic, and other settings."""
     work, traffic = outcome.placement.work, outcome.scenario.traffic
     name = outcome.scenario.model.heading
     active = ""
     if work.active_parameters < work.total_parameters:
         active = f", {parameters(work.active_parameters)} active"
-    return (
+    said = (
         f"{name}: {parameters(work.total_parameters)} parameters{active}; weights "
         f"{work.weight_format} {size(work.weight_bytes)}, KV cache {work.kv_format} "
         f"{size(work.cache_bytes_per_token)} a token; prompt {traffic.prompt:,.0f}, output "
         f"{traffic.output:,.0f}, mean context {traffic.context:,.0f} tokens"
     )
+    return "; ".join([said, *phrases])
+
+
+IN_HEADING = "context kv"
+"""Fields that the heading of all columns shows whether they are set or not."""
 
 
 def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:

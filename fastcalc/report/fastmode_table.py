@@ -106,6 +106,7 @@ def parts(
     answer: FastModeAnswer,
     options: Sequence[Option],
     left: dict[str, int],
+    phrases: Sequence[str],
     next_command: str,
     screen: Screen,
 ) -> list[Part]:
@@ -137,7 +138,7 @@ def parts(
         factor_parts = factors.parts(waterfall, screen.width) if waterfall else []
         key = record_tables.with_mark(_KEY, table)
         under = screen.under_table(key, short_notes, all_notes, next_command)
-        head = [compare.heading(answer.today), "", _sentence(answer), *priced]
+        head = [compare.heading(answer.today, phrases), "", _sentence(answer), *priced]
         return [*head, table, *factor_parts, under]
     columns = [replace(o, heading=("", "how"), format="") if o.key == "how" else o for o in TABLE]
     cells = [{**record, "how": _marked(record)} for record in rows(answer, shown)]

@@ -102,14 +102,19 @@ def _what(location: Location) -> tuple[str, str, str]:
     return work.model.id, work.weight_format, work.kv_format
 
 
-def _heading(location: Location) -> str:
+def _heading(location: Location, phrases: Sequence[str]) -> str:
     work, traffic = location.placement.work, location.scenario.traffic
-    return (
+    said = (
         f"{work.model.heading}: {parameters(work.total_parameters)} parameters; weights "
         f"{work.weight_format} {size(work.weight_bytes)}; KV cache {work.kv_format} "
         f"{size(float(work.cache_bytes(traffic.reserved)))} for the "
         f"{traffic.reserved:,.0f} tokens reserved a sequence"
     )
+    return "; ".join([said, *phrases])
+
+
+IN_HEADING = "kv speculate"
+"""Fields that the heading shows whether they are set or not, or that move nothing here."""
 
 
 def _verdict(members: Sequence[Location]) -> str:
@@ -191,7 +196,9 @@ def _chips_of(locations: Sequence[Location]) -> str:
     )
 
 
-def parts(locations: Sequence[Location], next_command: str, screen: Screen) -> list[Part]:
+def parts(
+    locations: Sequence[Location], phrases: Sequence[str], next_command: str, screen: Screen
+) -> list[Part]:
     """Return where each model fits in a sentence, a table of what fills each memory, and why."""
     page: list[Part] = []
     notes: list[str] = []
@@ -200,7 +207,7 @@ def parts(locations: Sequence[Location], next_command: str, screen: Screen) -> l
     for members in groups:
         of = f"{' '.join(_what(members[0]))} on " if len(groups) > 1 else ""
         page += [*[""][: len(page)], " ".join([_verdict(members), *_assumed(members)]), ""]
-        page += [_heading(members[0]), _table(members, screen.width)]
+        page += [_heading(members[0], phrases), _table(members, screen.width)]
         if screen.wide or screen.notes:
             page += ["", record_tables.table(_SHOWN, fit_records(members), screen.width)]
         notes += dict.fromkeys(

@@ -86,7 +86,11 @@ def columns(records: Sequence[Record], *, wide: bool = False) -> list[TableColum
 
 
 def parts(
-    points: Sequence[FrontierPoint], refused: Sequence[str], next_command: str, screen: Screen
+    points: Sequence[FrontierPoint],
+    phrases: Sequence[str],
+    refused: Sequence[str],
+    next_command: str,
+    screen: Screen,
 ) -> list[Part]:
     """Return which chip is cheapest up to which speed, some points or all, and notes."""
     shown = list(points)
@@ -109,7 +113,8 @@ def parts(
     )
     key = record_tables.with_mark(key, table)
     under = screen.under_table(key, short_notes, all_notes, next_command)
-    return [verdict(points), *price_line(ends), "", overview.heading(drawn), table, under]
+    head = [verdict(points), *price_line(ends), "", overview.heading(drawn, phrases)]
+    return [*head, table, under]
 
 
 def verdict(points: Sequence[FrontierPoint]) -> str:

@@ -4,17 +4,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from fastcalc.core.chip.machine_class import engine_of_class
-from fastcalc.core.chip.tier import OWN_MEMORY
-from fastcalc.core.scenario import Outcome, Scenario, chips_by_id
+from fastcalc.core.scenario import Outcome, Scenario
 from fastcalc.records.columns import pick
 from fastcalc.report import record_tables
 from fastcalc.report.compare import key_of_bound, meanings, notes
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.headline import headline
 from fastcalc.report.headline_words import sentences
-from fastcalc.report.numbers_as_text import dollars, number, parameters, size, stated_percent
-from fastcalc.report.prices import hours_used, other_prices, price_line
+from fastcalc.report.numbers_as_text import parameters, size
+from fastcalc.report.prices import other_prices, price_line
 from fastcalc.report.records import compare_records
 
 _SHOWN = pick(
@@ -36,7 +34,9 @@ _KEY = (
 )
 
 
-def parts(outcomes: Sequence[Outcome], next_command: str, screen: Screen) -> list[Part]:
+def parts(
+    outcomes: Sequence[Outcome], phrases: Sequence[str], next_command: str, screen: Screen
+) -> list[Part]:
     """Return a sentence that answers, a table for each model, few or all notes, what is next."""
     page: list[Part] = []
     priced: list[Scenario] = []
@@ -48,7 +48,7 @@ def parts(outcomes: Sequence[Outcome], next_command: str, screen: Screen) -> lis
     for group, table in zip(models, tables, strict=True):
         stated = headline(group)
         page += [*[""][: len(page)], sentences(stated), *price_line(stated.priced), ""]
-        page += [heading(group), table]
+        page += [heading(group, phrases), table]
         priced += stated.priced
     key = "; ".join([_KEY + key_of_bound(outcomes), *meanings(rows)])
     key = record_tables.with_mark(key, *tables)
@@ -57,62 +57,24 @@ def parts(outcomes: Sequence[Outcome], next_command: str, screen: Screen) -> lis
     return [*page, screen.under_table(key, few, all_notes, next_command)]
 
 
-def heading(outcomes: Sequence[Outcome]) -> str:
+def heading(outcomes: Sequence[Outcome], phrases: Sequence[str]) -> str:
     """Return what is compared, in a line: the model as it is held, and what was asked of it.
 
     outcomes : of one model
+    phrases : those of the settings that differ from their defaults
     """
     work = outcomes[0].placement.work
     model_text = (
         f"{outcomes[0].scenario.model.heading}: {parameters(work.total_parameters)} parameters, "
         f"{work.weight_format} {size(work.weight_bytes)}"
     )
-    return f"{model_text}; {case(outcomes)}"
+    return "; ".join([model_text, requests_of(outcomes[0]), *phrases])
 
 
-def case(outcomes: Sequence[Outcome]) -> str:
-    """Return the requests, and what else moves the numbers and is not as where nothing is asked."""
-    traffic = outcomes[0].scenario.traffic
-    tokens = f"prompt {traffic.prompt:,.0f}, output {traffic.output:,.0f} tokens"
-    return "; ".join([tokens, *_settings(outcomes)])
-
-
-def _settings(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Yield what moves the numbers of a table and is not as where nothing is asked."""
-    scenario, work = outcomes[0].scenario, outcomes[0].placement.work
-    traffic, memory, pricing = scenario.traffic, scenario.memory, scenario.pricing
-    if traffic.context != traffic.prompt + traffic.output / 2.0:
-        yield f"mean context {traffic.context:,.0f}"
-    if traffic.prefix_hit:
-        tier = f", in {memory.prefix_tier}" if memory.prefix_tier else ""
-        yield f"{stated_percent(float(traffic.prefix_hit))} of prompts cached{tier}"
-    if traffic.speculation.drafted:
-        tokens_kept = number(float(traffic.speculation.tokens_per_pass))
-        yield f"{traffic.speculation.drafted:g} drafted, {tokens_kept} kept a pass"
-    if scenario.kv:
-        yield f"KV cache {work.kv_format}"
-    engines = dict.fromkeys(
-        outcome.scenario.engine.id
-        for outcome in outcomes
-        if outcome.scenario.engine.id != engine_of_class(outcome.scenario.hardware)[0]
-    )
-    if engines:
-        yield f"engine {', '.join(engines)}"
-    if memory.host is not None:
-        yield f"host {memory.host.id}{f', {memory.use}' if memory.use else ''}"
-    if memory.place:
-        yield f"placed {', '.join(f'{kind} in {name}' for kind, name in memory.place)}"
-    if memory.host is not None and memory.place_for != OWN_MEMORY.place_for:
-        yield f"placed for {memory.place_for}"
-    if pricing.basis != "cloud":
-        yield "cost of ownership"
-    if pricing.offer:
-        yield f"{pricing.offer} prices"
-    if pricing.utilization != 1.0:
-        yield hours_used(pricing)
-    for chip in chips_by_id(outcomes):
-        if chip in pricing.user_prices:
-            yield f"{chip} at ${dollars(pricing.user_prices[chip])} a chip-hour"
+def requests_of(outcome: Outcome) -> str:
+    """Return the tokens of each request."""
+    traffic = outcome.scenario.traffic
+    return f"prompt {traffic.prompt:,.0f}, output {traffic.output:,.0f} tokens"
 
 
 def _rows(outcome: Outcome) -> Iterator[record_tables.Row]:

@@ -20,13 +20,6 @@ SCHEMA = "fastcalc/1"
 Record = dict[str, Any]
 KEYS = tuple(column.key for column in columns.COLUMNS)
 
-PREMISES = (
-    *("prompt_tokens", "output_tokens", "context_tokens", "requests_per_s", "prefix_hit"),
-    *("speculation", "rates", "range", "utilization", "prices", "ownership", "engines"),
-    *("defaults", "notes"),
-)
-"""Keys of what records rest on, of all commands together."""
-
 
 def compare_records(outcomes: Iterable[Outcome]) -> list[Record]:
     """Return one record for each batch of each outcome, keys in the order of the contract."""

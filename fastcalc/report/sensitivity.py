@@ -86,6 +86,7 @@ def parts(
     outcomes: Sequence[Outcome],
     rows: Sequence[MovedNumber],
     goals: Sequence[Goal],
+    phrases: Sequence[str],
     next_command: str,
     screen: Screen,
 ) -> list[Part]:
@@ -99,7 +100,7 @@ def parts(
         opening = sentence(batch_rows)
         if goals:
             opening, shown = _reaching(batch_rows, goals[place]), _by_distance(shown)
-        head = [overview.heading([batch_rows[0].outcome])] if not page else [""]
+        head = [""] if page else [overview.heading([batch_rows[0].outcome], phrases)]
         opening_parts = [opening, *price_line([batch_rows[0].outcome.scenario])]
         page += [*opening_parts, *[""][: not page], *head, _table(columns, shown, screen)]
     warnings = list(each_warning(outcomes))

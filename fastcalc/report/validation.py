@@ -101,7 +101,7 @@ def premises(validation: Validation) -> Record:
     }
 
 
-def json_text(validation: Validation) -> Iterator[str]:
+def json_text(validation: Validation, assumptions: Record) -> Iterator[str]:
     """Yield a validation in the shape of the contract, a line for each point."""
     parts = {"points": map(point_record, validation.predictions), **premises(validation)}
     yield to_json(envelope("fastcalc-validate/1")).removesuffix("}")
@@ -111,7 +111,7 @@ def json_text(validation: Validation) -> Iterator[str]:
             yield between + to_json(record)
             between = ",\n"
         yield "\n]" if between == ",\n" else between + "\n]"
-    yield "}\n"
+    yield f',\n"assumptions": {to_json(assumptions)}\n}}\n'
 
 
 def parts(

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 class CacheSizes(Request):
     """Memory."""
 
+    premise = "memory"
+
     sizes: Annotated[
         "WordsGiven | None",
         flag("LIST", "Sizes of memory behind the chips, of all of them: 512GB,2TB."),

@@ -30,6 +30,7 @@ class ListEntries(groups.Output, groups.OwnFolders):
         "fastcalc list hardware --kind gpu --vendor amd --with price",
         "fastcalc list models --format csv",
     )
+    premise = "entries"
 
     entries: Annotated[str, argument("hardware|models|engines", "What to list.")]
     kind: Annotated[str | None, flag("KIND", "Only chips of a kind: gpu, wafer, tpu.")] = None
@@ -99,6 +100,7 @@ class DiffEntries(groups.Output, groups.OwnFolders):
     """Show two entries side by side, with ratios."""
 
     examples = ("fastcalc diff h100-sxm h200-sxm", "fastcalc diff h100-sxm my-chip.yaml")
+    premise = "entries"
 
     left: _Entry
     right: _Entry

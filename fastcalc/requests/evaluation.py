@@ -10,8 +10,18 @@ if TYPE_CHECKING:
     from fastcalc.requests.given import CountsGiven, NumberGiven
 
 
+def _drafts_said(typed: "NumberGiven") -> str:
+    from fastcalc.report.numbers_as_text import number  # help needs neither
+    from fastcalc.requests.speculate import speculation
+
+    drafts = speculation(typed)
+    return f"{drafts.drafted:g} drafted, {number(float(drafts.tokens_per_pass))} kept a pass"
+
+
 class Decoding(Request):
     """Traffic."""
+
+    premise = "traffic"
 
     batch: Annotated["CountsGiven", flag("LIST", "Batches: 1,8,32 or 1..256x2 or 8..64+8.")] = "1"
     speculate: Annotated[
@@ -19,6 +29,7 @@ class Decoding(Request):
         flag(
             "TOKENS|AxN",
             "Speculative decoding: tokens a pass (2.5), or acceptance x drafted tokens (0.8x3).",
+            says=_drafts_said,
         ),
     ] = None
 
@@ -54,6 +65,8 @@ class Compare(Evaluated, groups.OwnRuns, groups.Paid, groups.Written):
 
 class Solving(Request):
     """Solve."""
+
+    premise = "search"
 
     solve: Annotated[
         str | None, flag("context|users", "Find the longest context, or the most users, that fit.")

@@ -1,12 +1,16 @@
 """A request: a frozen dataclass of fields, each with what a command line and a page say of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from inspect import get_annotations
 from typing import Any, ClassVar, Self, dataclass_transform
 
 from fastcalc.catalogue.once import once
+from fastcalc.mentions import flag as named_flag
 from fastcalc.requests import offered
+from fastcalc.requests.readers import as_text
+
+Says = str | Callable[[Any], str] | None
 
 
 @dataclass(frozen=True)
@@ -20,6 +24,10 @@ class FieldSetting:
     is_repeated : whether it may be given several times; the field is a list then
     variable : of the environment, which gives it where nothing else does
     completion : returns what the shell offers for what is typed
+    says : how a value reads in a heading, as a template or a function of it; None if it is no news
+        there
+    premise : the one that records keep it under; that of its group unless given, and "" for a field
+        on which no number rests
     """
 
     metavar: str | None
@@ -31,6 +39,8 @@ class FieldSetting:
     variable: str | None = None
     parser: Callable[[Any], Any] | None = None
     completion: Callable[[str], list[str]] | None = field(default=None)
+    says: Says = None
+    premise: str | None = None
 
     def __post_init__(self) -> None:
         """Complete the words that the metavar lists, where nothing else is offered."""
@@ -49,9 +59,11 @@ class Request:
     changes the default alone. The summary of a group heads it in ``--help``.
 
     examples : commands that ``--help`` shows; tests run them
+    premise : what records keep the fields of a group under; "" where no number rests on them
     """
 
     examples: ClassVar[tuple[str, ...]] = ()
+    premise: ClassVar[str] = ""
 
     def __new__(cls, **_: Any) -> Self:
         """Make the class a dataclass at first use: a millisecond that ``--help`` has no use for."""
@@ -81,6 +93,98 @@ def declared(request: type[Request]) -> dict[str, tuple[Any, str]]:
             is_shown = hasattr(nearest, "__metadata__")
             annotations[name] = (nearest if is_shown else annotation, heading)
     return annotations
+
+
+@once
+def premises(request: type[Request]) -> dict[str, str]:
+    """Premise of each field on which numbers may rest, by the field's name."""
+    of_group = {
+        name: str(vars(owner).get("premise", ""))
+        for owner in request.__mro__
+        for name in get_annotations(owner)
+    }
+    settings = {name: shown.__metadata__[0] for name, (shown, _) in declared(request).items()}
+    kept = {
+        name: of_group[name] if setting.premise is None else setting.premise
+        for name, setting in settings.items()
+    }
+    return {name: premise for name, premise in kept.items() if premise}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A field of a request that differs from its default: what numbers rest on besides defaults.
+
+    premise : that it is kept under in records; "" for a field on which no number rests
+    """
+
+    name: str
+    value: Any
+    premise: str
+    shown: FieldSetting
+
+    @property
+    def phrase(self) -> str | None:
+        """How it reads in a heading; None where it is no news there."""
+        says = self.shown.says
+        return says.format(self.value) if isinstance(says, str) else says and says(self.value)
+
+    @property
+    def values(self) -> list[Any]:
+        """Its value, or each of several, as they are typed one by one."""
+        if self.shown.is_repeated and isinstance(self.value, Mapping):
+            return [as_text({key: part}) for key, part in self.value.items()]
+        return self.value if isinstance(self.value, list) else [self.value]
+
+    @property
+    def words(self) -> list[str]:
+        """The words of a command line that set it."""
+        if self.shown.is_argument:
+            return [*map(as_text, self.values)]
+        typed = ([] if value is True else [as_text(value)] for value in self.values)
+        return [word for words in typed for word in (named_flag(self.name), *words)]
+
+    @property
+    def data(self) -> Any:
+        """Its value as JSON holds it: numbers and truths as they are, all else as typed."""
+        data = [each if isinstance(each, (int, float)) else as_text(each) for each in self.values]
+        return data if self.shown.is_repeated else data[0]
+
+
+def differing(request: Request) -> list[Setting]:
+    """Every field of a request that differs from its default, in the order of ``--help``."""
+    kind = type(request)
+    kept = premises(kind)
+    return [
+        Setting(name, value, kept.get(name, ""), annotation.__metadata__[0])
+        for name, (annotation, _) in declared(kind).items()
+        if (value := getattr(request, name)) not in (None, getattr(kind, name, None))
+    ]
+
+
+def settings(request: Request) -> list[Setting]:
+    """What a request sets on which numbers may rest, in the order of ``--help``."""
+    return [setting for setting in differing(request) if setting.premise]
+
+
+def phrases(stated: Iterable[Setting], *, without: str = "") -> list[str]:
+    """How settings read in a heading.
+
+    without : names of fields that the heading itself shows
+    """
+    return [
+        phrase
+        for setting in stated
+        if setting.name not in without.split() and (phrase := setting.phrase)
+    ]
+
+
+def by_premise(stated: Iterable[Setting]) -> dict[str, dict[str, Any]]:
+    """Settings as records keep them."""
+    kept: dict[str, dict[str, Any]] = {}
+    for setting in stated:
+        kept.setdefault(setting.premise, {})[setting.name] = setting.data
+    return kept
 
 
 def argument(metavar: str, summary: str, **settings: Any) -> FieldSetting:

@@ -15,6 +15,8 @@ _Measured = Annotated[str | None, flag("NAME", "What JSON files were measured on
 class Measurements(groups.FormatOfEach, groups.ChipCount, groups.ParallelRanks):
     """Measurements."""
 
+    premise = "measurements"
+
     path: Annotated[
         Path | None,
         argument(
@@ -104,6 +106,7 @@ class JudgeClaims(groups.Output, groups.OwnFolders):
     """
 
     examples = ("fastcalc claims --only claude,refuted,conditional", "fastcalc claims --explain 30")
+    premise = "claims"
 
     path: Annotated[Path | None, argument("FILE", "A file of claims; the shipped one if none.")] = (
         None

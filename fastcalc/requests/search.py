@@ -6,6 +6,7 @@ from fastcalc.mentions import option
 from fastcalc.requests import groups
 from fastcalc.requests.evaluation import Decoding
 from fastcalc.requests.fields import Request, flag
+from fastcalc.requests.readers import as_text
 
 if TYPE_CHECKING:
     from fastcalc.requests.given import (
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 class ListedTraffic(groups.PrefixHits):
     """Traffic."""
 
+    premise = "traffic"
+
     batch: Annotated["CountsGiven", flag("LIST", "Sequences decoded together.")] = "1..256x2"
     prompt: Annotated["CountsGiven", flag("LIST", "Prompt tokens of a request.")] = "1000"
     output: Annotated["CountsGiven", flag("LIST", "Output tokens of a request.")] = "1000"
@@ -35,6 +38,8 @@ class ListedTraffic(groups.PrefixHits):
 
 class ListedRanks(Request):
     """Deployment."""
+
+    premise = "deployment"
 
     engine: Annotated[
         "EnginesGiven | None",
@@ -133,6 +138,7 @@ class Sensitivity(
         flag(
             "TARGET",
             "What to reach: 1000 tokens/s of a user, 0.5$/Mtok of output, 200ms to the first.",
+            premise="target",
         ),
     ] = None
 
@@ -140,7 +146,11 @@ class Sensitivity(
 class ServiceLevel(Request):
     """Service level."""
 
-    ttft: Annotated[str | None, flag("TIME", "Most time to the first token: 1s.")] = None
+    premise = "service_level"
+
+    ttft: Annotated[
+        str | None, flag("TIME", "Most time to the first token: 1s.", says="TTFT up to {}")
+    ] = None
     percentile: Annotated[
         float | None,
         flag(
@@ -149,35 +159,64 @@ class ServiceLevel(Request):
             f"they do unless {option('load')} is given: 99.",
         ),
     ] = None
-    tpot: Annotated[str | None, flag("TIME", "Most time between two tokens: 25ms.")] = None
-    min_speed: Annotated[float | None, flag("TOK/S", "The same as a speed.")] = None
+    tpot: Annotated[
+        str | None, flag("TIME", "Most time between two tokens: 25ms.", says="TPOT up to {}")
+    ] = None
+    min_speed: Annotated[
+        float | None,
+        flag("TOK/S", "The same as a speed.", says="at least {:g} tokens/s per user"),
+    ] = None
+
+
+def _rate_said(given: "NumberGiven") -> str:
+    rate, _, unit = as_text(given).partition("/")
+    noun = "request" if float(rate) == 1 else "requests"
+    return f"{rate.strip()} {noun}/{unit.strip() or 's'}"
 
 
 class Askers(Request):
     """Who asks."""
 
+    premise = "traffic"
+
     rate: Annotated[
-        "NumberGiven | None", flag("N/s", "Requests to carry; one replica if left.")
+        "NumberGiven | None",
+        flag("N/s", "Requests to carry; one replica if left.", says=_rate_said),
     ] = None
-    people: Annotated[int | None, flag("N", "People who make the requests, instead of a rate.")] = (
-        None
-    )
-    think: Annotated[str | None, flag("TIME", "Time from an answer to the next request: 30s.")] = (
-        None
-    )
+    people: Annotated[
+        int | None,
+        flag("N", "People who make the requests, instead of a rate.", says="{:,} people"),
+    ] = None
+    think: Annotated[
+        str | None,
+        flag("TIME", "Time from an answer to the next request: 30s.", says="think time of {}"),
+    ] = None
     requests_per_active_user_per_min: Annotated[
-        float | None, flag("N", "How often each asks, instead of thinking.")
+        float | None,
+        flag(
+            "N",
+            "How often each asks, instead of thinking.",
+            says="{:g} requests per active user and minute",
+        ),
     ] = None
     active_fraction: Annotated[
-        float | None, groups.a_share("active_fraction", "Share of the people who are at it.")
+        float | None,
+        groups.a_share(
+            "active_fraction",
+            "Share of the people who are at it.",
+            says=lambda share: f"{share * 100:g} % of them active",
+        ),
     ] = None
     peak_multiplier: Annotated[
-        float | None, flag("X", "Busiest time over the mean one, to plan for.")
+        float | None,
+        flag("X", "Busiest time over the mean one, to plan for.", says="peak {:g} times the mean"),
     ] = None
 
 
 class RecordedTraffic(Request):
     """Traffic."""
+
+    premise = "traffic"
 
     traffic: Annotated[
         "PathGiven | None",
@@ -188,20 +227,30 @@ class RecordedTraffic(Request):
 class Means(Request):
     """Means."""
 
+    premise = "resources"
+
     own: Annotated[
         "OwnedGiven | None",
         flag("CHIP=N", "Chips that you own: h100-sxm=16; repeatable.", is_repeated=True),
     ] = None
     budget: Annotated[
-        "NumberGiven | None", flag("USD/month", "Dollars of a month; no limit unless given.")
+        "NumberGiven | None",
+        flag(
+            "USD/month",
+            "Dollars of a month; no limit unless given.",
+            says=lambda budget: f"at most ${as_text(budget)}",
+        ),
     ] = None
-    power: Annotated[str | None, flag("POWER", "Power at most, with host and cooling: 100kW.")] = (
-        None
-    )
+    power: Annotated[
+        str | None,
+        flag("POWER", "Power at most, with host and cooling: 100kW.", says="at most {}"),
+    ] = None
 
 
 class Tariffs(Request):
     """Prices."""
+
+    premise = "prices"
 
     api: Annotated[
         "NumbersGiven | None",
@@ -215,8 +264,15 @@ class Tariffs(Request):
 class WantedPlans(Request):
     """Search."""
 
+    premise = "search"
+
     max_chips: Annotated[
-        int | None, flag("N", "Chips, all replicas together; of those owned on top.")
+        int | None,
+        flag(
+            "N",
+            "Chips, all replicas together; of those owned on top.",
+            says="at most {:,} chips",
+        ),
     ] = None
     by: Annotated[
         str, flag("node|chip", "Whole nodes of chips that are sold so, or single chips.")
@@ -224,10 +280,15 @@ class WantedPlans(Request):
     objective: Annotated[str, flag("usd|watts|chips", "What is to be least.")] = "usd"
     confidence: Annotated[
         float | None,
-        flag("P", "Chance in percent that the limits hold, by the range of speeds: 90."),
+        flag(
+            "P",
+            "Chance in percent that the limits hold, by the range of speeds: 90.",
+            says="{:g} % sure",
+        ),
     ] = None
     sensitivity: Annotated[
-        bool, flag(None, "Say at what price, speed, rate and length another chip leads.")
+        bool,
+        flag(None, "Say at what price, speed, rate and length another chip leads.", premise=""),
     ] = False
     load: Annotated[
         float | None,
@@ -239,11 +300,13 @@ class WantedPlans(Request):
     utilization: Annotated[
         float | None, groups.a_share("utilization", f"Now {option('load')}.", is_hidden=True)
     ] = None
-    top: Annotated[int, flag("N", "Plans to show.")] = 5
+    top: Annotated[int, flag("N", "Plans to show.", premise="")] = 5
 
 
 class ServersToStart(Request):
     """Servers."""
+
+    premise = "deployment"
 
     emit: Annotated[
         str | None,
@@ -257,6 +320,8 @@ class ServersToStart(Request):
 
 class PromptChips(Request):
     """Deployment."""
+
+    premise = "deployment"
 
     prompts_on: Annotated[
         "ChipsGiven | None",
@@ -316,6 +381,8 @@ class FindPlans(
 class FromAndTo(Request):
     """Speed today and wanted."""
 
+    premise = "target"
+
     batch: Annotated["CountsGiven | None", flag("N", "Sequences decoded together today.")] = None
     from_speed: Annotated[
         float | None, flag("TOKENS", "Tokens/s of each user today: solve for the batch.")
@@ -351,13 +418,15 @@ class Fastmode(
     on: "ChipsGiven" = "h100-sxm"
     place_for: str = "decode"
     smaller: Annotated[
-        "WordsGiven", flag("family|all|none|MODELS", "Smaller models that may take its place.")
+        "WordsGiven",
+        flag("family|all|none|MODELS", "Smaller models that may take its place.", premise="search"),
     ] = "family"
     everything: Annotated[bool, flag(None, "Show every chip, format and model that was tried.")] = (
         False
     )
     curve: Annotated[
-        bool, flag(None, "Show what a smaller batch costs from every starting batch.")
+        bool,
+        flag(None, "Show what a smaller batch costs from every starting batch.", premise="search"),
     ] = False
     cost: Annotated[float, flag("X", "Cost multiple to find on the curve.")] = 6.0
 
@@ -392,8 +461,17 @@ class Frontier(
         "WordsGiven | None",
         groups.formats_named("Weight formats to try; the model's own unless given.", "LIST"),
     ] = None
-    kv: Annotated["WordsGiven | None", groups.formats_named("KV cache formats to try.", "LIST")] = (
-        None
-    )
+    kv: Annotated[
+        "WordsGiven | None",
+        groups.formats_named("KV cache formats to try.", "LIST", groups.caches_said),
+    ] = None
     place_for: str = "decode"
-    max_chips: Annotated[int, flag("N", "Most chips of a deployment.")] = 72
+    max_chips: Annotated[
+        int,
+        flag(
+            "N",
+            "Most chips of a deployment.",
+            says="deployments of up to {:,} chips",
+            premise="search",
+        ),
+    ] = 72

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 class Steps(Request):
     """Task."""
 
+    premise = "task"
+
     steps: Annotated[int, flag("N", "Steps of a run.")] = 1
     accuracy: Annotated[float, flag("P", "Chance that an answer to a step is right.")] = 1.0
     tokens: Annotated[
@@ -54,6 +56,8 @@ class Steps(Request):
 class UsersTime(Request):
     """User."""
 
+    premise = "user"
+
     check_seconds: Annotated[float, flag("S", "Time that a user gives to each run.")] = 0.0
     repair_seconds: Annotated[
         float | None, flag("S", "Time to repair a failed run; run again unless given.")
@@ -77,6 +81,8 @@ class UsersTime(Request):
 
 class ModelsOnChips(Request):
     """Deployment."""
+
+    premise = "deployment"
 
     on: Annotated["ChipsGiven | None", groups.chips_named("Of options that are models.")] = None
     batch: Annotated["CountsGiven | None", flag("LIST", "Batches of those; 1.")] = None
@@ -110,7 +116,12 @@ class Decide(
 
     options: Annotated[
         "list[str] | None",
-        argument("OPTION", "Options; opus, opus-fast and spark if none.", is_repeated=True),
+        argument(
+            "OPTION",
+            "Options; opus, opus-fast and spark if none.",
+            is_repeated=True,
+            premise="task",
+        ),
     ] = None
     map: Annotated[
         "PlacesGiven | None",
@@ -130,18 +141,20 @@ class Infer(groups.Prices, groups.Output, groups.OwnFolders):
         "fastcalc infer --speeds 65,170 --prices 25,150",
         "fastcalc infer --speeds 65,170 --prices 25,150 --format json",
     )
+    premise = "service"
 
     speeds: Annotated["NumbersGiven", flag("SLOW,FAST", "Tokens a second of both tiers.")] = (
         "65,170"
     )
     prices: Annotated["NumbersGiven", flag("SLOW,FAST", "USD of a million tokens out.")] = "25,150"
-    on: Annotated["ChipsGiven", groups.chips_named("Chips that may serve.")] = (
-        "h100-sxm,h200-sxm,b200,gb200"
-    )
+    on: Annotated[
+        "ChipsGiven", groups.chips_named("Chips that may serve.", premise="deployment")
+    ] = "h100-sxm,h200-sxm,b200,gb200"
     tolerance: Annotated[float, groups.a_share("tolerance", "How far each number may be off.")] = (
         0.15
     )
     points: Annotated[int, flag("N", "Points of the box that are tried.")] = 1 << 20
-    wide: Annotated[bool, flag(None, "Print every combination, and what each number may be.")] = (
-        False
-    )
+    wide: Annotated[
+        bool,
+        flag(None, "Print every combination, and what each number may be.", premise=""),
+    ] = False

@@ -205,6 +205,10 @@ class Chart:
     finding: str = ""
     grounds: str = ""
 
+    def stating(self, stated: Sequence[str]) -> "Chart":
+        """Return the same, with phrases of what its case is besides in the title."""
+        return replace(self, title="; ".join([self.title, *stated]))
+
     def worded(self, wording: Callable[[str], str]) -> "Chart":
         """Return the same, with what its notes mention of options written out."""
         title, finding = wording(self.title), wording(self.finding)

@@ -7,7 +7,7 @@ from fastcalc.report.charts.drawing import Chart, Swing
 from fastcalc.report.charts.grounds import grounds
 from fastcalc.report.moved_numbers import MovedNumber
 from fastcalc.report.numbers_as_text import capital
-from fastcalc.report.overview import case
+from fastcalc.report.overview import requests_of
 from fastcalc.report.sensitivity import buys, buys_nothing, today
 
 _MOST = 14
@@ -36,7 +36,7 @@ def tornado(rows: Sequence[MovedNumber]) -> Chart:
     title = (
         f"What 10 % of each number does to the speed of a user: {point['model']} on "
         f"{point['chips']:,} {point['hardware']}, batch {point['batch']:,}; "
-        f"{case([rows[0].outcome])}"
+        f"{requests_of(rows[0].outcome)}"
     )
     notes = [*buys_nothing(first), "whole numbers of a model move to the next that a file may hold"]
     bought = "; ".join(buys(first))

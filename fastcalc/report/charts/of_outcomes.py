@@ -17,7 +17,7 @@ from fastcalc.report.charts.highlight import DASHED, FEW
 from fastcalc.report.compare import no_place
 from fastcalc.report.headline import headline
 from fastcalc.report.numbers_as_text import dollars, number, prefixed
-from fastcalc.report.overview import case
+from fastcalc.report.overview import requests_of
 from fastcalc.report.record_tables import UNDETERMINED
 from fastcalc.written import first_few, listed
 
@@ -360,4 +360,5 @@ def title_of(outcomes: Sequence[Outcome], kind: str) -> str:
     chips = {outcome.scenario.hardware.id for outcome in outcomes}
     formats = dict.fromkeys(outcome.placement.work.weight_format for outcome in outcomes)
     where = f" on {chips.pop()}" if len(chips) == 1 < len(models) else ""
-    return f"{kind}: {', '.join(models)}{where}, {listed([*formats])}; {case(outcomes)}"
+    requests = requests_of(outcomes[0])
+    return f"{kind}: {', '.join(models)}{where}, {listed([*formats])}; {requests}"

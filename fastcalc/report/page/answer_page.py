@@ -3,15 +3,11 @@
 from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import chain
-from typing import Any
 
-from fastcalc.mentions import as_prose
 from fastcalc.report.charts.drawing import Chart
 from fastcalc.report.console import Listing, Notes, Part, TextTable, Title
-from fastcalc.report.numbers_as_text import number
-from fastcalc.report.page.filled_page import FILTER, Page, as_html, drawn, filled, listed, table
+from fastcalc.report.page.filled_page import FILTER, Page, all_of, as_html, drawn, filled, listed
 from fastcalc.report.records import Record
-from fastcalc.report.sheets import leaves
 
 _MANY = 8
 """Rows of all tables from which a filter helps."""
@@ -46,7 +42,7 @@ def document(
     sections = {
         "Table" if tables else "In full": FILTER * has_filter + "".join(as_html(body)),
         "Charts": drawn(charts, verdict),
-        "Premises": listed(dict.fromkeys(chain(premises, notes))) + _all(assumptions),
+        "Premises": listed(dict.fromkeys(chain(premises, notes))) + all_of(assumptions),
     }
     return filled(Page(title, verdict, "", sections, command))
 
@@ -54,19 +50,3 @@ def document(
 def preformatted(title: str, text: str, command: str) -> str:
     """Return the page of an answer that a terminal prints as text alone."""
     return filled(Page(title, [], "", {"In full": f"<pre>{escape(text)}</pre>"}, command))
-
-
-def _all(assumptions: Record) -> str:
-    """Return every assumption by name, folded up."""
-    rows = [
-        (key.replace("_", " "), number(value) if isinstance(value, float) else "; ".join(words))
-        for key, _, value in leaves(assumptions, ())
-        if key and (words := [*filter(None, map(as_prose, map(str, _each(value))))])
-    ]
-    shown = table(TextTable([("assumption",), ("value",)], rows, left=(0, 1))) if rows else ""
-    return f"<details><summary>All assumptions</summary>{shown}</details>" if rows else ""
-
-
-def _each(value: Any) -> list[Any]:
-    listed_values = value if isinstance(value, list) else [value]
-    return [part for part in listed_values if part is not None]

@@ -14,7 +14,16 @@ from fastcalc.report.console import TextTable
 from fastcalc.report.headline import headline
 from fastcalc.report.headline_words import sentences
 from fastcalc.report.numbers_as_text import capital, number
-from fastcalc.report.page.filled_page import FILTER, Page, as_html, drawn, filled, listed, under
+from fastcalc.report.page.filled_page import (
+    FILTER,
+    Page,
+    all_of,
+    as_html,
+    drawn,
+    filled,
+    listed,
+    under,
+)
 from fastcalc.report.prices import basis_of, hours_used, price_line, provenance
 from fastcalc.report.records import Record, compare_records
 
@@ -45,8 +54,13 @@ _READING = (
 )
 
 
-def document(outcomes: Sequence[Outcome], command: str) -> str:
+def document(
+    outcomes: Sequence[Outcome], phrases: Sequence[str], assumptions: Record, command: str
+) -> str:
     """Return the page of a comparison, which asks nothing of anywhere.
+
+    phrases : those of the settings that differ from their defaults
+    assumptions : what the records rest on, as JSON has it
 
     Raises InputError if there are more rows than a page holds.
     """
@@ -60,17 +74,19 @@ def document(outcomes: Sequence[Outcome], command: str) -> str:
     chips = ", ".join(chips_by_id(outcomes))
     has_fit = any(outcome.estimate.fits.any() for outcome in outcomes)
     verdict = [*_verdict(outcomes)]
-    charts = (make(outcomes) for make in (*_CHARTS, of_memory.memory) if has_fit)
+    charts = (make(outcomes).stating(phrases) for make in (*_CHARTS, of_memory.memory) if has_fit)
     return filled(
         Page(
             f"{models} on {chips}",
             verdict,
-            compare.heading(outcomes[0]),
+            compare.heading(outcomes[0], phrases),
             {
                 "Table": _table(records) + _READING.format(bound=compare.key_of_bound(outcomes)),
                 "Charts": drawn(charts, verdict),
                 "Step by step": "".join(_explained(outcomes)),
-                "Premises": "".join(_premises(outcomes)) + listed(compare.notes(outcomes)[1][1:]),
+                "Premises": "".join(_premises(outcomes))
+                + listed(compare.notes(outcomes)[1][1:])
+                + all_of(assumptions),
                 "Sources": "".join(_sources(outcomes)),
             },
             command,

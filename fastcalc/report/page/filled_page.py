@@ -9,6 +9,7 @@ from html import escape
 from itertools import groupby
 from pathlib import Path
 from string import Template
+from typing import Any
 
 from fastcalc import __version__
 from fastcalc.mentions import as_prose
@@ -16,7 +17,10 @@ from fastcalc.report.charts.drawing import COLOURS, DARK, Chart
 from fastcalc.report.charts.highlight import highlighted
 from fastcalc.report.console import Listing, Notes, Part, TextTable, Title, worded
 from fastcalc.report.envelope import today
+from fastcalc.report.numbers_as_text import number
 from fastcalc.report.page.inline_svg import MARKS, figures
+from fastcalc.report.records import Record
+from fastcalc.report.sheets import leaves
 from fastcalc.written import visible
 
 _FOLDER = Path(__file__).parent
@@ -214,3 +218,19 @@ def listed(lines: Iterable[str]) -> str:
         if (prose := as_prose(line))
     ]
     return f"<ul>{''.join(f'<li>{text}</li>' for text in texts)}</ul>" if texts else ""
+
+
+def all_of(assumptions: Record) -> str:
+    """Return every assumption by name, folded up."""
+    rows = [
+        (key.replace("_", " "), number(value) if isinstance(value, float) else "; ".join(words))
+        for key, _, value in leaves(assumptions, ())
+        if key and (words := [*filter(None, map(as_prose, map(str, _each(value))))])
+    ]
+    shown = table(TextTable([("assumption",), ("value",)], rows, left=(0, 1))) if rows else ""
+    return f"<details><summary>All assumptions</summary>{shown}</details>" if rows else ""
+
+
+def _each(value: Any) -> list[Any]:
+    listed_values = value if isinstance(value, list) else [value]
+    return [part for part in listed_values if part is not None]
