@@ -8,10 +8,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+from fastcalc import commands
 from fastcalc.catalogue.json_schema import as_text
+from fastcalc.mentions import as_flags
 from fastcalc.records.columns import Column
 from fastcalc.report.dictionary import COMMANDS
 from fastcalc.report.records import SCHEMA
+from fastcalc.requests.fields import declared, premises
 from fastcalc.written import to_markdown
 
 HERE = Path(__file__).resolve().parent
@@ -27,16 +30,51 @@ and prices of a batch that does not fit, for one. `docs/schema/records.schema.js
 a JSON Schema. A JSON document begins with `schema`, the `version` of fastcalc and the day on which
 it was `generated`, which `SOURCE_DATE_EPOCH` sets. A workbook has the last two on its second sheet,
 shows the digits of a table, and keeps all twelve.
+
+`assumptions` of a JSON document (`table.assumptions` in Python, the second sheet of a workbook, the
+last section of a page) say what its records rest on: traffic, prices with their dates, engines, and
+under `settings` every flag that differs from its default, by premise:
+`{"engine_limits": {"max_num_seqs": 64}, "files": {"set": ["memory.SRAM.capacity=60GB"]}}`. Numbers
+are numbers, all else is as typed, and what may be repeated is a list.
 """
+_SETTINGS = "what is asked and differs from its default, by premise"
 
 
 def data_dictionary() -> str:
     """Return the page on what each key means and in which unit it is."""
-    parts = [INTRODUCTION]
+    stated = (
+        [f"`{premise}`", ", ".join(f"`{name}`" for name in names)]
+        for premise, names in settings().items()
+    )
+    parts = [INTRODUCTION, to_markdown(["premise", "settings"], stated)]
     for command, columns in COMMANDS.items():
         rows = ([f"`{one.key}`", one.unit, one.meaning] for one in columns)
         parts.append(f"## {command}\n\n" + to_markdown(["key", "unit", "meaning"], rows))
     return "\n".join(parts)
+
+
+def settings() -> dict[str, dict[str, str]]:
+    """Return what may stand in the settings of an answer, with its help, by premise."""
+    kept: dict[str, dict[str, str]] = {}
+    for command in commands.COMMANDS:
+        request = commands.request_of(command)
+        fields = declared(request)
+        for name, premise in premises(request).items():
+            help_text = as_flags(fields[name][0].__metadata__[0].help)
+            kept.setdefault(premise, {}).setdefault(name, help_text)
+    return kept
+
+
+def _assumptions() -> dict[str, Any]:
+    of_premises = {
+        premise: {
+            "type": "object",
+            "properties": {name: {"description": text} for name, text in names.items()},
+        }
+        for premise, names in settings().items()
+    }
+    stated = {"type": "object", "description": _SETTINGS, "properties": of_premises}
+    return {"type": "object", "properties": {"settings": stated}}
 
 
 def records_schema() -> str:
@@ -53,6 +91,7 @@ def records_schema() -> str:
             "version": {"type": "string"},
             "generated": {"type": "string", "format": "date"},
             "records": records,
+            "assumptions": _assumptions(),
         },
         "definitions": kinds,
     }

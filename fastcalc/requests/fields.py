@@ -147,7 +147,11 @@ class Setting:
     @property
     def data(self) -> Any:
         """Its value as JSON holds it: numbers and truths as they are, all else as typed."""
-        data = [each if isinstance(each, (int, float)) else as_text(each) for each in self.values]
+        values = (
+            int(each) if isinstance(each, float) and each.is_integer() else each
+            for each in self.values
+        )
+        data = [each if isinstance(each, (int, float)) else as_text(each) for each in values]
         return data if self.shown.is_repeated else data[0]
 
 
@@ -155,9 +159,10 @@ def differing(request: Request) -> list[Setting]:
     """Every field of a request that differs from its default, in the order of ``--help``."""
     kind = type(request)
     kept = premises(kind)
+    fields = sorted(declared(kind).items(), key=lambda field: field[1][1] == "Options")
     return [
         Setting(name, value, kept.get(name, ""), annotation.__metadata__[0])
-        for name, (annotation, _) in declared(kind).items()
+        for name, (annotation, _) in fields
         if (value := getattr(request, name)) not in (None, getattr(kind, name, None))
     ]
 
