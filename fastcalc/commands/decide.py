@@ -16,7 +16,7 @@ from fastcalc.report import decide as report
 from fastcalc.report import decision_map as maps
 from fastcalc.report import decision_rows
 from fastcalc.requests import number_lists, readers
-from fastcalc.requests.fields import settings
+from fastcalc.requests.fields import phrases, settings
 from fastcalc.requests.services import Decide
 from fastcalc.services.decide.choice import (
     Axis,
@@ -71,9 +71,9 @@ def run(request: Decide) -> CommandAnswer:
             0, f"accuracy of {', '.join(sure)} is not given: every answer is taken as right"
         )
     notes = [*uncounted, *report.notes(decision), *remarks, *dict.fromkeys(warned)]
-    next_command = _next(request, decision)
+    next_command, stated = _next(request, decision), phrases(settings(request))
     return CommandAnswer(
-        lambda screen: report.parts(decision, drawn, notes, next_command, screen),
+        lambda screen: report.parts(decision, drawn, stated, notes, next_command, screen),
         lambda: maps.records(decision, drawn) if drawn else decision_rows.records(decision),
         lambda: (report.columns(decision), decision_rows.rows(decision)),
         lambda: {

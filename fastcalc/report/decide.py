@@ -14,7 +14,7 @@ from fastcalc.report.decision_verdict import (
     seconds,
     verdict,
 )
-from fastcalc.report.numbers_as_text import dollars, number, percent, stated_percent
+from fastcalc.report.numbers_as_text import dollars, number, percent
 from fastcalc.report.prices import price_line
 from fastcalc.report.record_tables import key_of_mark, marked, numbers, words
 from fastcalc.report.records import Record, plainly, price_records
@@ -23,7 +23,7 @@ from fastcalc.services.decide.agent_run import (
 )
 from fastcalc.services.decide.choice import BreakEven, Choice, WinnerMap
 from fastcalc.services.decide.parameters import PARAMETERS
-from fastcalc.written import listed, many
+from fastcalc.written import listed
 
 _MOST_FLIPS = 4
 """Break-evens that a first screen has room for."""
@@ -97,6 +97,7 @@ def _columns(decision: Choice) -> Sequence[TableColumn]:
 def parts(
     decision: Choice,
     drawn: WinnerMap | None,
+    phrases: Sequence[str],
     notes: Sequence[str],
     next_command: str,
     screen: Screen,
@@ -111,7 +112,7 @@ def parts(
         sentences,
         *price_line(scenarios_of(decision.options)),
         "",
-        _heading(decision),
+        _heading(decision, phrases),
         table,
     ]
     if drawn is not None:
@@ -137,34 +138,14 @@ def assumptions(decision: Choice) -> Record:
     return {"prices": price_records(scenarios_of(decision.options))}
 
 
-def _heading(decision: Choice) -> str:
-    terms = decision.terms(decision.options[0], {})
+def _heading(decision: Choice, phrases: Sequence[str]) -> str:
+    """Return the task, in a line: its steps and what else is asked of all options."""
     shared = Terms(**{"speed": 1.0, **decision.shared})
+    tokens, steps = f"{float(shared.tokens):,.0f} tokens", float(shared.steps)
     if decision.window is not None:
-        return f"A gap of {seconds(decision.window)} for {float(terms.tokens):,.0f} tokens"
-    steps = float(shared.steps)
-    text = f"{many(steps, 'step')} of {float(shared.tokens):,.0f} tokens"
-    if float(shared.tools):
-        text += f" and {seconds(float(shared.tools))} of tools"
-    if float(shared.retries):
-        text += f", each done again up to {float(shared.retries):g} times"
-    if float(shared.samples) > 1:
-        by = "by majority"
-        if shared.judge is not None:
-            sure = float(shared.judge)
-            by = (
-                "by a perfect judge" if sure == 1 else f"by a judge right in {stated_percent(sure)}"
-            )
-        order = "one after another" if shared.is_serial else "at once"
-        text += f"; of {float(shared.samples):g} answers, {order}, one is taken {by}"
-    if float(shared.sessions) > 1:
-        text += f"; {float(shared.sessions):g} sessions side by side"
-    if math.isfinite(shared.look_away):
-        text += f"; a user looks away after {seconds(float(shared.look_away))}"
-        text += f", and coming back takes {seconds(float(shared.come_back))}"
-    month = f"; a month is {float(shared.hours):g} hours"
-    budget = f" and {dollars(float(shared.budget))} $" if math.isfinite(shared.budget) else ""
-    return text + month + budget
+        return "; ".join([f"A gap of {seconds(decision.window)} for {tokens}", *phrases])
+    task = f"{steps:,.0f} step{'s' if steps != 1 else ''} of {tokens}"
+    return "; ".join([task, *phrases, f"a month is {float(shared.hours):g} hours"])
 
 
 def _flip_words(flips: Sequence[BreakEven]) -> str:

@@ -73,7 +73,9 @@ class Solving(Request):
     ] = None
     users: Annotated[
         "CountsGiven | None",
-        flag("LIST", f"Concurrent sequences: another name of {option('batch')}."),
+        flag(
+            "LIST", f"Concurrent sequences: another name of {option('batch')}.", premise="traffic"
+        ),
     ] = None
 
 

@@ -110,6 +110,7 @@ class PrefixHits(Request):
             "MEMORY",
             "Memory that holds the prefix cache; in place unless given.",
             says="prefix cache in {}",
+            premise="memory",
         ),
     ] = None
 

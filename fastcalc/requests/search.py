@@ -383,7 +383,9 @@ class FromAndTo(Request):
 
     premise = "target"
 
-    batch: Annotated["CountsGiven | None", flag("N", "Sequences decoded together today.")] = None
+    batch: Annotated[
+        "CountsGiven | None", flag("N", "Sequences decoded together today.", premise="traffic")
+    ] = None
     from_speed: Annotated[
         float | None, flag("TOKENS", "Tokens/s of each user today: solve for the batch.")
     ] = None
