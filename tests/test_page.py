@@ -173,7 +173,7 @@ ANSWERS = {
     "fastmode llama-3.1-8b --on h100-sxm --batch 32 --smaller none": "<figcaption>Users at once and price of each way</figcaption>",
     "infer --points 20000": "One model, two tiers",
     "claims --only seats,transistors": "What the labs are said to do",
-    "plan llama-3.1-8b --on h100-sxm,h200-sxm --max-chips 2": "<figcaption>What serves it</figcaption>",
+    "plan llama-3.1-8b --on h100-sxm,h200-sxm --max-chips 2": "<figcaption>What serves it; at most 2 chips</figcaption>",
     "decide opus opus-fast --hour 80 --map tools=0..30,tokens=100..1000": 'class="drawn"',
     "frontier llama-3.1-8b --on h100-sxm --max-chips 2": "class='n price'",
     "fit llama-3.1-8b --on h100-sxm,wse-3": "dense weights",

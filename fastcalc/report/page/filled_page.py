@@ -233,4 +233,9 @@ def all_of(assumptions: Record) -> str:
 
 def _each(value: Any) -> list[Any]:
     listed_values = value if isinstance(value, list) else [value]
-    return [part for part in listed_values if part is not None]
+    words = {True: "yes", False: "no"}
+    return [
+        words[part] if isinstance(part, bool) else part
+        for part in listed_values
+        if part is not None
+    ]
