@@ -23,7 +23,7 @@ from fastcalc.services.decide.agent_run import (
 )
 from fastcalc.services.decide.choice import BreakEven, Choice, WinnerMap
 from fastcalc.services.decide.parameters import PARAMETERS
-from fastcalc.written import listed
+from fastcalc.written import listed, many
 
 _MOST_FLIPS = 4
 """Break-evens that a first screen has room for."""
@@ -141,10 +141,10 @@ def assumptions(decision: Choice) -> Record:
 def _heading(decision: Choice, phrases: Sequence[str]) -> str:
     """Return the task, in a line: its steps and what else is asked of all options."""
     shared = Terms(**{"speed": 1.0, **decision.shared})
-    tokens, steps = f"{float(shared.tokens):,.0f} tokens", float(shared.steps)
+    tokens = f"{float(shared.tokens):,.0f} tokens"
     if decision.window is not None:
         return "; ".join([f"A gap of {seconds(decision.window)} for {tokens}", *phrases])
-    task = f"{steps:,.0f} step{'s' if steps != 1 else ''} of {tokens}"
+    task = f"{many(float(shared.steps), 'step')} of {tokens}"
     return "; ".join([task, *phrases, f"a month is {float(shared.hours):g} hours"])
 
 

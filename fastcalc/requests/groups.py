@@ -62,9 +62,16 @@ def _tokens(name: str, summary: str, **settings: Any) -> FieldSetting:
     return flag("TOKENS", summary, parser=tokens_of(option(name)), **settings)
 
 
-def a_share(name: str, summary: str, **settings: Any) -> FieldSetting:
-    """Return what is shown of a flag that takes a share."""
-    return flag("SHARE", summary, parser=share_of(option(name)), **settings)
+def a_share(name: str, summary: str, says: str | None = None, **settings: Any) -> FieldSetting:
+    """Return what is shown of a flag that takes a share; a heading says it in percent."""
+
+    def said(share: float) -> str:
+        from fastcalc.report.numbers_as_text import stated_percent  # help needs none
+
+        return str(says).format(stated_percent(share))
+
+    parser = share_of(option(name))
+    return flag("SHARE", summary, parser=parser, says=says and said, **settings)
 
 
 class RequestTokens(Request):
@@ -101,7 +108,7 @@ class PrefixHits(Request):
         a_share(
             "prefix_hit",
             "Share of the prompt found in the prefix cache: 0.4 or 40%.",
-            says=lambda share: f"{share * 100:g} % of prompts cached",
+            says="{} of prompts cached",
         ),
     ] = 0.0
     prefix_tier: Annotated[
@@ -235,7 +242,7 @@ class EngineLimits(Request):
         a_share(
             "gpu_memory_utilization",
             "Share of the memory that the engine may fill.",
-            says=lambda share: f"engine limited to {share * 100:g} % of memory",
+            says="engine limited to {} of memory",
         ),
     ] = None
     max_model_len: Annotated[
@@ -429,7 +436,7 @@ class PaidHours(Request):
         a_share(
             "utilization",
             "Share of the paid hours in which the machine serves.",
-            says=lambda share: f"in use {share * 100:g} % of the hours paid for",
+            says="in use {} of the hours paid for",
         ),
     ] = 1.0
 

@@ -204,7 +204,7 @@ class Askers(Request):
         groups.a_share(
             "active_fraction",
             "Share of the people who are at it.",
-            says=lambda share: f"{share * 100:g} % of them active",
+            says="{} of them active",
         ),
     ] = None
     peak_multiplier: Annotated[

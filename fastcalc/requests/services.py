@@ -48,7 +48,7 @@ class Steps(Request):
         groups.a_share(
             "cached",
             "Share of it that a cache holds, at the option's cached-price.",
-            says=lambda share: f"{share * 100:g} % of prompts cached",
+            says="{} of prompts cached",
         ),
     ] = 0.0
     tool_seconds: Annotated[
