@@ -560,7 +560,13 @@ ANSWERS = {
 @pytest.mark.parametrize("name", ANSWERS)
 def test_nothing_that_python_shows_names_a_flag(name, tmp_path):
     table = ANSWERS[name]()
-    shown = [str(table), table._repr_html_(), *table.notes, str(table.assumptions), str(table.details)]
+    shown = [
+        str(table),
+        table._repr_html_(),
+        *table.notes,
+        str(table.assumptions),
+        str(table.details),
+    ]
     shown += map(str, table.records)
     for ending in ("csv", "json") if len(table) < 500 else ():
         table.save(tmp_path / f"table.{ending}")
