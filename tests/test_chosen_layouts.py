@@ -54,6 +54,18 @@ def test_chips_that_no_usual_layout_fits_have_a_legal_one_and_a_note():
     assert beyond.min_chips[0] == 8
 
 
+def test_several_batches_of_a_model_that_no_usual_layout_holds(capsys, monkeypatch):
+    """Its 673 GB do not fit usual groups of 24 GB cards; each batch is answered as if alone."""
+    asked = ("compare", "deepseek-r1", "--on", "rtx-3090-ti", "--format", "json", "--batch")
+    together = records(run(*asked, "1,8,64", capsys=capsys, monkeypatch=monkeypatch))
+    alone = [
+        records(run(*asked, batch, capsys=capsys, monkeypatch=monkeypatch))[0]
+        for batch in ("1", "8", "64")
+    ]
+    assert [row["chips"] for row in together] == [row["chips"] for row in alone]
+    assert together[0]["min_chips"] >= 673 / 24
+
+
 def test_a_sweep_says_of_each_point_what_a_comparison_says(capsys, monkeypatch):
     """An unusual layout at one batch alone, and padded heads: notes that depend on the layout."""
     long = ("llama-3.1-70b", "--on", "h100-sxm", "--prompt", "20000", "--output", "1000")

@@ -178,7 +178,8 @@ def fewest_chips(site: Site, batches: ArrayLike) -> Floats:
 def _usually_held(site: Site) -> tuple[Floats, Floats]:
     """Numbers of chips, and what one copy of the weights holds on each in usual layouts. [1]"""
     by_chips = list(_held_by_chips(site, usual_layouts(site)))
-    held = np.array([sequences for _, sequences in by_chips])
+    shape = (len(by_chips), *np.shape(site.reserved_tokens)[:1], 1)
+    held = np.array([sequences for _, sequences in by_chips], dtype=float).reshape(shape)
     chips = np.array([count for count, _ in by_chips], dtype=float)
     return chips.reshape(-1, *(1,) * (held.ndim - 1)), held
 
