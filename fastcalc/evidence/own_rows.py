@@ -18,7 +18,8 @@ from fastcalc.evidence.points import Points
 from fastcalc.evidence.predict import Batch, gather
 from fastcalc.evidence.score import TOLERANCE
 from fastcalc.evidence.stacked import StackedPoints, rows_of
-from fastcalc.formulas.types import Floats, evenly
+from fastcalc.formulas.sequences import evenly
+from fastcalc.formulas.types import Floats
 from fastcalc.written import without_controls
 
 MOST_ROWS = 64

@@ -1,12 +1,9 @@
 """What formulas take and give: numbers and float arrays, which broadcast."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
-
-Item = TypeVar("Item")
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.integer[Any]]
@@ -27,26 +24,6 @@ def floats(numbers: ArrayLike) -> Floats:
     if isinstance(numbers, (float, int)):
         return cast(Floats, np.float64(numbers))
     return np.asarray(numbers, np.float64)
-
-
-def sum_if_known(amounts: Iterable[float | None]) -> float | None:
-    """Sum of amounts, None where one of them is unknown.
-
-    >>> sum_if_known([1.0, 2.0]), sum_if_known([1.0, None])
-    (3.0, None)
-    """
-    known = list(amounts)
-    return None if None in known else sum(amount for amount in known if amount is not None)
-
-
-def evenly(items: Sequence[Item], most: int) -> list[Item]:
-    """Some of many items, evenly from the first to the last.
-
-    >>> evenly("abcde", 3), evenly("ab", 3)
-    (['a', 'c', 'e'], ['a', 'b'])
-    """
-    places = np.linspace(0, len(items) - 1, min(len(items), most)).round().astype(int)
-    return [items[place] for place in places.tolist()]
 
 
 def where(condition: ArrayLike | Bools, yes: ArrayLike, no: ArrayLike) -> Array:

@@ -7,8 +7,9 @@ from math import inf
 
 from fastcalc.evidence.claims.judge import Judged, Tested
 from fastcalc.evidence.claims.premises import Flip, Outcome
+from fastcalc.formulas.sequences import grouped
 from fastcalc.formulas.types import Bools
-from fastcalc.report.numbers_as_text import number
+from fastcalc.report.numbers_as_text import number, trimmed
 from fastcalc.report.records import Record
 
 NONE = "none"
@@ -32,8 +33,7 @@ def digits(value: float) -> str:
     """
     if 1e9 <= abs(value) < inf or 0.0 < abs(value) < 1e-4:
         return f"{value:.4g}".replace("e+", "e")
-    text = number(value, 4)
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    return trimmed(number(value, 4))
 
 
 def break_even(judged: Judged) -> str:
@@ -67,10 +67,7 @@ def crossings(judged: Judged) -> list[Record]:
 def _of(tested: Tested) -> Iterator[str]:
     """Yield a text for each premise that turns an answer, then for names and for cases."""
     explored = tested.explored
-    by_name: dict[str, list[Flip]] = {}
-    for flip in explored.flips:
-        by_name.setdefault(flip.premise, []).append(flip)
-    for name, flips in by_name.items():
+    for name, flips in grouped(explored.flips, lambda flip: flip.premise).items():
         yield f"{spaced(name)}: {', '.join(_along(flips))}"
     turned = [
         (name, stated, outcome)

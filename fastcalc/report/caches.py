@@ -11,9 +11,9 @@ from fastcalc.records.columns import Column, pick, values
 from fastcalc.report import record_tables
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.fit_records import PlacedBatch
-from fastcalc.report.numbers_as_text import counted, dollars, number, percent, size
+from fastcalc.report.numbers_as_text import dollars, number, percent, size
 from fastcalc.report.prices import prices_of
-from fastcalc.report.records import Record, plainly
+from fastcalc.report.records import Record, named_chips, plainly
 from fastcalc.search.caches import BEHIND, CachedDeployment, CachedTier, break_even
 
 
@@ -27,8 +27,7 @@ class CacheAnswer:
     @property
     def chips(self) -> str:
         """So many of which chip."""
-        location = self.place.location
-        return counted(location.placement.layout.chips, location.scenario.hardware.id)
+        return named_chips(self.place.location)
 
 
 @dataclass(frozen=True, kw_only=True)

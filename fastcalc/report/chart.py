@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from fastcalc.formulas.sequences import grouped
 from fastcalc.report.charts.drawing import Chart, ChartAxis, Panel, Series, written
 from fastcalc.report.charts.tornado import swing_table
 from fastcalc.report.console import Notes, Part, TextTable
@@ -58,10 +59,7 @@ def parts(chart: Chart, width: int, *, is_ascii: bool) -> list[Part]:
 
 def _merged(panels: Sequence[Panel]) -> Iterator[Panel]:
     """Yield the panels of each unit as one, in which a letter stands for each."""
-    by_unit: dict[str, list[Panel]] = {}
-    for panel in panels:
-        by_unit.setdefault(panel.across.label, []).append(panel)
-    for alike in by_unit.values():
+    for alike in grouped(panels, lambda panel: panel.across.label).values():
         ends = [np.array([panel.across.low, panel.across.high]) for panel in alike]
         across, upward = (
             ChartAxis.over(axis.label, ends) for axis in (alike[0].across, alike[0].upward)

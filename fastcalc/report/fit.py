@@ -22,6 +22,7 @@ from fastcalc.report.numbers_as_text import (
     whole_percent,
 )
 from fastcalc.report.record_tables import numbers, words
+from fastcalc.report.records import named_chips
 from fastcalc.report.why_so_many import why
 from fastcalc.written import listed
 
@@ -188,12 +189,7 @@ def _certain(edge: Sequence[Location]) -> str:
 
 
 def _chips_of(locations: Sequence[Location]) -> str:
-    return listed(
-        [
-            counted(location.placement.layout.chips, location.scenario.hardware.id)
-            for location in locations
-        ]
-    )
+    return listed([named_chips(location) for location in locations])
 
 
 def parts(

@@ -11,8 +11,7 @@ from fastcalc.report import record_tables
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.fit_records import fit_records
 from fastcalc.report.memories import kept_note
-from fastcalc.report.numbers_as_text import counted
-from fastcalc.report.records import Record
+from fastcalc.report.records import Record, named_chips
 from fastcalc.report.why_so_many import engine_limit
 from fastcalc.search.capacity import Solution, Unknown
 from fastcalc.written import listed
@@ -184,5 +183,4 @@ def _replicas(solution: Solution) -> str:
 
 
 def _chips(solution: Solution) -> str:
-    location = solution.location
-    return counted(location.placement.layout.chips, location.scenario.hardware.id)
+    return named_chips(solution.location)

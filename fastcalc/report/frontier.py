@@ -14,9 +14,9 @@ from fastcalc.mentions import option
 from fastcalc.records.columns import Column, TableColumn, pick
 from fastcalc.report import compare, overview, record_tables
 from fastcalc.report.console import Part, Screen
-from fastcalc.report.numbers_as_text import counted, number
+from fastcalc.report.numbers_as_text import number
 from fastcalc.report.prices import other_prices, price_line, prices
-from fastcalc.report.records import Record, compare_records
+from fastcalc.report.records import Record, compare_records, named_chips
 from fastcalc.search import FrontierPoint, edge
 from fastcalc.written import listed
 
@@ -180,8 +180,7 @@ def name_of(run: _Run) -> str:
 
 
 def _named(point: FrontierPoint) -> str:
-    outcome = point.outcome
-    return counted(outcome.placement.layout.chips, outcome.scenario.hardware.id)
+    return named_chips(point.outcome)
 
 
 def _offer(point: FrontierPoint) -> str:

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 
 from fastcalc.core.ratios import Ranged, cost_range, independent_ratio, is_level
 from fastcalc.core.scenario import Outcome, Scenario
+from fastcalc.formulas.sequences import grouped
 from fastcalc.formulas.types import floats
 from fastcalc.report.numbers_as_text import counted, number
 from fastcalc.report.records import Record, compare_records
@@ -173,10 +174,7 @@ def _needs_more_chips(row: TableRow) -> bool:
 
 def _by_chip(rows: Iterable[TableRow]) -> list[list[TableRow]]:
     """Return the rows of each chip, whatever their layouts: a chip is no rival of its own."""
-    by_chip: dict[str, list[TableRow]] = {}
-    for row in rows:
-        by_chip.setdefault(row.chip, []).append(row)
-    return list(by_chip.values())
+    return list(grouped(rows, lambda row: row.chip).values())
 
 
 def _at(rows: Iterable[TableRow], batch: int) -> TableRow | None:

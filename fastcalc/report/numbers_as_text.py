@@ -22,6 +22,15 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{value:,.{max(places, 0)}f}"
 
 
+def trimmed(text: str) -> str:
+    """Number without zeros that say nothing.
+
+    >>> trimmed("26.750"), trimmed("6.000"), trimmed("600")
+    ('26.75', '6', '600')
+    """
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 def stable(value: float, error: float) -> str:
     """Return a value in steps of 1, 2 or 5 that are twice its standard error or more.
 

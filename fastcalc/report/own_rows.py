@@ -9,7 +9,7 @@ import numpy as np
 
 from fastcalc.catalogue.schema.own_rows import OwnDeployment, OwnRow
 from fastcalc.core.own_rows import interpolated
-from fastcalc.formulas.types import evenly
+from fastcalc.formulas.sequences import evenly
 from fastcalc.records.columns import key_figure
 from fastcalc.report import record_tables
 from fastcalc.report.charts.drawing import Chart

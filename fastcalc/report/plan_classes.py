@@ -9,7 +9,7 @@ from typing import Any
 
 from fastcalc.core.load import SHARES, Percentiles, Spread
 from fastcalc.core.request_class import RequestClass
-from fastcalc.formulas.types import sum_if_known
+from fastcalc.formulas.sequences import sum_if_known
 from fastcalc.records.columns import Column, TableColumn
 from fastcalc.report import plan_notes, plan_table, record_tables
 from fastcalc.report.commands import Typed

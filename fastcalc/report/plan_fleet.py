@@ -8,7 +8,7 @@ from typing import Any
 
 from fastcalc.core.defaults_used import power_notes
 from fastcalc.formulas.money import HOURS_PER_MONTH
-from fastcalc.formulas.types import sum_if_known
+from fastcalc.formulas.sequences import sum_if_known
 from fastcalc.mentions import option
 from fastcalc.records.columns import TableColumn
 from fastcalc.report import plan, plan_notes, plan_table, record_tables

@@ -11,7 +11,7 @@ from fastcalc.evidence.claims.finding import DoesNotFitError
 from fastcalc.evidence.claims.judge import Judged, Tested
 from fastcalc.evidence.claims.premises import Moved
 from fastcalc.report.break_evens import digits
-from fastcalc.report.numbers_as_text import number, parameters
+from fastcalc.report.numbers_as_text import number, parameters, trimmed
 from fastcalc.written import listed, shown
 
 FIELD = re.compile(r"\{(then\.)?([a-z]+)((?:\[[^\[\]{}]*\])*)(?::([1-9]?)(%?))?\}")
@@ -61,8 +61,7 @@ def reason(judged: Judged) -> str:
 def _text(value: float, digits: int, is_share: bool) -> str:
     if isinf(value):
         return "out of reach"
-    text = number(100.0 * value if is_share else value, digits)
-    text = text.rstrip("0").rstrip(".") if "." in text else text
+    text = trimmed(number(100.0 * value if is_share else value, digits))
     return f"{text} %" if is_share else text
 
 

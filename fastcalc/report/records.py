@@ -11,10 +11,11 @@ from fastcalc.catalogue.chip_defaults import defaults_of
 from fastcalc.catalogue.schema import Model
 from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.overflow import overflows
-from fastcalc.core.scenario import Outcome, Scenario
+from fastcalc.core.scenario import Location, Outcome, Scenario
 from fastcalc.records import columns
 from fastcalc.records.columns import Column
 from fastcalc.records.evaluated_points import CodedColumn, EvaluatedPoints, places
+from fastcalc.report.numbers_as_text import counted
 
 SCHEMA = "fastcalc/1"
 Record = dict[str, Any]
@@ -124,6 +125,11 @@ def grounds(scenarios: Sequence[Scenario]) -> Record:
             if entry and defaults_of(entry)
         },
     }
+
+
+def named_chips(location: Location) -> str:
+    """Number and type of the chips of a deployment."""
+    return counted(location.placement.layout.chips, location.scenario.hardware.id)
 
 
 def models_of(outcomes: Sequence[Outcome]) -> list[Model]:

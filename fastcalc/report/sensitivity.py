@@ -7,6 +7,7 @@ from math import isfinite
 from typing import Any
 
 from fastcalc.core.scenario import Outcome, each_warning
+from fastcalc.formulas.sequences import grouped
 from fastcalc.records.columns import TableColumn, key_figure
 from fastcalc.report import overview, record_tables
 from fastcalc.report.console import Part, Screen, TextTable
@@ -92,9 +93,7 @@ def parts(
 ) -> list[Part]:
     """Return for each batch what decides, in sentences, and a table; then notes."""
     page: list[Part] = []
-    by_batch: dict[tuple[int, int], list[MovedNumber]] = {}
-    for row in rows:
-        by_batch.setdefault((id(row.outcome), row.place), []).append(row)
+    by_batch = grouped(rows, lambda row: (id(row.outcome), row.place))
     for place, batch_rows in enumerate(by_batch.values()):
         columns, shown = of_table(batch_rows)
         opening = sentence(batch_rows)

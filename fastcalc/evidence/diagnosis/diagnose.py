@@ -18,7 +18,8 @@ from fastcalc.evidence.point import Point
 from fastcalc.evidence.predict import Batch, gather
 from fastcalc.evidence.score import Prediction, predictions_of
 from fastcalc.evidence.stacked import rows_of
-from fastcalc.formulas.types import Floats, evenly
+from fastcalc.formulas.sequences import evenly
+from fastcalc.formulas.types import Floats
 from fastcalc.written import many
 
 DIFFERS = 0.5  # that something is slower, from which on it is named

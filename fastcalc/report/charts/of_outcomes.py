@@ -8,6 +8,7 @@ import numpy as np
 
 from fastcalc.core.scenario import Outcome, chips_by_id
 from fastcalc.core.undetermined import batching_notes, is_assumed, undetermined_notes
+from fastcalc.formulas.sequences import grouped
 from fastcalc.formulas.types import Floats
 from fastcalc.mentions import option
 from fastcalc.report import headline_words
@@ -50,10 +51,7 @@ def _joined(by_panel: Mapping[str, Sequence[Series]]) -> dict[str, list[Series]]
 
 
 def _of_one_name(lines: Sequence[Series]) -> Iterator[Series]:
-    groups: dict[tuple[str, Style], list[Series]] = {}
-    for line in lines:
-        groups.setdefault((line.name, line.style), []).append(line)
-    for every in groups.values():
+    for every in grouped(lines, lambda line: (line.name, line.style)).values():
         tips = [tip for line in every for tip in line.tips]
         x, y = (np.concatenate([getattr(line, name) for line in every]) for name in ("x", "y"))
         ends = [
@@ -65,9 +63,7 @@ def _of_one_name(lines: Sequence[Series]) -> Iterator[Series]:
 
 def _sentence(outcomes: Sequence[Outcome], place: int) -> str:
     """Return who is fastest, or who is cheapest, of each model: in short of several."""
-    by_model: dict[str, list[Outcome]] = {}
-    for outcome in outcomes:
-        by_model.setdefault(outcome.scenario.model.id, []).append(outcome)
+    by_model = grouped(outcomes, lambda outcome: outcome.scenario.model.id)
     if len(by_model) == 1:
         stated = headline(outcomes)
         fastest, cheapest = headline_words.speed(stated), headline_words.cost(stated)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import ceil, inf
 
 from fastcalc.core.estimate import site_power
-from fastcalc.formulas.types import sum_if_known
+from fastcalc.formulas.sequences import sum_if_known
 from fastcalc.search.plan.class_search import ClassSearch
 from fastcalc.search.plan.fleet import LIMITED
 from fastcalc.search.plan.owned import Fleet, OwnedChips, fleet_of

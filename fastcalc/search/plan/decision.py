@@ -9,7 +9,7 @@ from fastcalc.core.own_formats import is_narrowed, narrows_cache, narrows_weight
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.scenario import Outcome, Scenario, solve
 from fastcalc.formulas.money import HOURS_PER_MONTH
-from fastcalc.formulas.types import sum_if_known
+from fastcalc.formulas.sequences import sum_if_known
 from fastcalc.search.plan.service import Service
 
 REASONS = {

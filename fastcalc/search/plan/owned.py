@@ -11,7 +11,7 @@ from fastcalc.catalogue.schema import Hardware
 from fastcalc.core.estimate import site_power
 from fastcalc.core.placement.layout import HOST_CHIPS
 from fastcalc.formulas.money import HOURS_PER_MONTH
-from fastcalc.formulas.types import sum_if_known
+from fastcalc.formulas.sequences import sum_if_known
 from fastcalc.search.plan.service import Service
 
 _ROUNDING = 1e-9  # of a limit or a chip, so that what just meets it does
