@@ -6,7 +6,7 @@ that they stand for, so one form serves every kind of output.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 _UNUSUAL = re.compile(r"[^\n\t -~]")
 _BREAKS = re.compile(r"\s*[\n\t]\s*")
@@ -18,6 +18,10 @@ _HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")
 """Controls, marks that reorder or take no room, halves of letters, and separators of lines."""
 _NO_LETTER = 0xFFFE
 """Code points that end so, or with one more, are no letters: XML and YAML refuse the text."""
+
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+"""What a YAML or JSON file holds, read and not yet checked."""
 
 
 class Clean(str):

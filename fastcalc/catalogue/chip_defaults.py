@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema.hardware import Hardware
-from fastcalc.catalogue.schema.quantities import Entry, Quantity, QuantityReader, Source
+from fastcalc.catalogue.schema.quantities import Quantity, QuantityReader, Source
 
 
 class Medians(NamedTuple):
@@ -128,29 +128,25 @@ def completed(hardware: Hardware) -> Hardware:
     if not defaults:
         return hardware
 
-    def filled(part: Entry | None, start: str, *names: str) -> dict[str, object]:
-        return {
-            name: defaults[start + name].quantity
-            if start + name in defaults
-            else getattr(part, name)
-            for name in names
-        }
+    def filled(start: str, *names: str) -> dict[str, object]:
+        added = ((name, defaults.get(start + name)) for name in names)
+        return {name: default.quantity for name, default in added if default}
 
     links = {
-        name: link and link.model_copy(update=filled(link, f"links.{name}.", *_OF_LINKS))
+        name: link and link.model_copy(update=filled(f"links.{name}.", *_OF_LINKS))
         for name, link in hardware.links
     }
     memory = [
-        tier.model_copy(update=filled(tier, f"memory.{tier.name}.", *_OF_MEMORIES))
+        tier.model_copy(update=filled(f"memory.{tier.name}.", *_OF_MEMORIES))
         for tier in hardware.memory
     ]
     power = hardware.power
     sources = {path: Source(title=default.basis) for path, default in defaults.items()}
     parts = {
-        **filled(hardware, "", "cores", "vector"),
+        **filled("", "cores", "vector"),
         "links": hardware.links.model_copy(update=links),
         "memory": memory,
-        "power": power and power.model_copy(update=filled(power, "power.", "all_in")),
+        "power": power and power.model_copy(update=filled("power.", "all_in")),
         "sources": {**hardware.sources, **sources},
     }
     return hardware.model_copy(update=parts)
@@ -165,7 +161,7 @@ def _defaults_of(hardware: Hardware) -> Iterator[Default]:
         yield from _default("vector", "vector", kind)
     for name, link in hardware.links:
         for field in _OF_LINKS if link else ():
-            if getattr(link, field) is None:
+            if field not in link.given:
                 yield from _default(path := f"links.{name}.{field}", path, kind)
     up = hardware.links.scale_up
     is_crossed = hardware.execution == "spatial" and hardware.links.scale_out is None
@@ -176,7 +172,7 @@ def _defaults_of(hardware: Hardware) -> Iterator[Default]:
         yield from _default(path := "power.all_in", path, kind, power.chip)
     for tier in hardware.memory:
         for field in _OF_MEMORIES if tier.where in ("host", "disk") else ():
-            if getattr(tier, field) is None:
+            if field not in tier.given:
                 yield from _default(f"memory.{tier.name}.{field}", f"memory.{field}", tier.where)
 
 

@@ -13,9 +13,10 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from fastcalc.catalogue.reader import Path_
+from fastcalc.catalogue.reader import Path_, inside
 from fastcalc.catalogue.schema.quantities import Quantity
 from fastcalc.catalogue.units import is_same_unit
+from fastcalc.written import Json
 
 _SHORTEST = 4
 """Letters of a key that is corrected: of shorter ones several are a letter apart."""
@@ -70,11 +71,11 @@ def value_meant(value: object, sentence: str) -> str | None:
     return value.replace(match[1], match[3]) if is_same(match[1], match[3]) else None
 
 
-def class_at(schema: type[BaseModel], data: Any, path: Path_) -> type[BaseModel] | None:
+def class_at(schema: type[BaseModel], data: Json, path: Path_) -> type[BaseModel] | None:
     """Find the class of the mapping at a path, where the data leave only one open."""
     classes = [schema]
     for step in path:
-        data = _inside(data, step)
+        data = inside(data, step)
         fields = [cls.model_fields[step] for cls in classes if step in cls.model_fields]
         if fields and isinstance(step, str):
             classes = [cls for field in fields for cls in classes_in(field.annotation)]
@@ -82,14 +83,6 @@ def class_at(schema: type[BaseModel], data: Any, path: Path_) -> type[BaseModel]
         if len(classes) > 1 and kind is not None:
             classes = [cls for cls in classes if _is_of_kind(cls, kind)]
     return classes[0] if len(classes) == 1 else None
-
-
-def _inside(data: Any, step: str | int) -> Any:
-    """Return what stands at a step of some data, or None."""
-    try:
-        return data[step]
-    except (KeyError, IndexError, TypeError):
-        return None
 
 
 def _is_of_kind(schema: type[BaseModel], kind: object) -> bool:
@@ -112,7 +105,7 @@ def keys_of(schema: type[BaseModel]) -> list[str]:
 
 
 def fitting_renames(
-    data: Any, schema: type[BaseModel], renames: Mapping[Path_, str]
+    data: Json, schema: type[BaseModel], renames: Mapping[Path_, str]
 ) -> dict[Path_, str]:
     """Keep the right keys, by path, that take the value which stands at the wrong one.
 
@@ -124,8 +117,9 @@ def fitting_renames(
     for path, key in sorted(single.items(), key=lambda rename: -len(rename[0])):  # inner ones first
         mapping = renamed
         for step in path[:-1]:
-            mapping = mapping[step]
-        mapping[key] = mapping.pop(path[-1])
+            mapping = inside(mapping, step)
+        if isinstance(mapping, dict):
+            mapping[key] = mapping.pop(str(path[-1]))
     try:
         schema.model_validate(renamed)
         return single
@@ -140,11 +134,11 @@ def _after(path: Path_, renames: Mapping[Path_, str]) -> Path_:
     return tuple(renames.get(path[: at + 1], step) for at, step in enumerate(path))
 
 
-def _path_in(data: Any, steps: tuple[int | str, ...]) -> Path_:
+def _path_in(data: Json, steps: tuple[int | str, ...]) -> Path_:
     """Return the steps that stand in the data: those that pydantic adds for unions do not."""
     path: Path_ = ()
     for step in steps:
-        inside = _inside(data, step)
-        if inside is not None or (isinstance(data, dict) and step in data):
-            data, path = inside, (*path, step)
+        within = inside(data, step)
+        if within is not None or (isinstance(data, dict) and step in data):
+            data, path = within, (*path, step)
     return path

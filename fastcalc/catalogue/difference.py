@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypeGuard
 
 from fastcalc.catalogue.once import once
-from fastcalc.catalogue.reader import Document, Path_, plain
+from fastcalc.catalogue.reader import Document, Mark, Path_, inside, plain
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
-from fastcalc.written import did_you_mean, shown
+from fastcalc.written import Json, did_you_mean, shown
 
 _NEVER_INHERITED = {"id", "name", "aliases"}
 _REPLACED_WHOLE = {"ranges", "fitted_kinds"}  # what one fit rests on
@@ -30,21 +30,21 @@ class Change:
     written: str
     entry: str | None
     path: tuple[str, ...]
-    value: Any
+    value: Json
 
     def fits(self, names: Iterable[str]) -> bool:
         """Return whether an entry of some names is meant."""
         return self.entry is None or self.entry.lower() in map(str.lower, names)
 
 
-def changes(what_ifs: Iterable[str] | Mapping[str, Any] | None) -> list[Change]:
+def changes(what_ifs: Iterable[str] | Mapping[str, Json] | None) -> list[Change]:
     """Return each change of a list as `change` reads it, or of a mapping from paths to values."""
     if isinstance(what_ifs, Mapping):
         return [_valued(path, value) for path, value in what_ifs.items()]
     return [change(text) for text in what_ifs or ()]
 
 
-def _valued(path: str, value: Any) -> Change:
+def _valued(path: str, value: Json) -> Change:
     if isinstance(value, (list, tuple)):
         raise InputError(
             f"{option('set')} {shown(path)} has {len(value)} values; several are for "
@@ -86,24 +86,30 @@ def changed(document: Document, what_if: Change) -> tuple[Document, str] | None:
     path = _located(document.data, what_if.path)
     if path is None:
         return None
-    data = deepcopy(document.data)
-    node = data
-    for step in path[:-1]:
-        node = node[step]
+    supposed = replace(document, data=deepcopy(document.data))
+    around, step = supposed.at(*path[:-1]), path[-1]
+    if isinstance(around, list) and isinstance(step, int):
+        around[step] = what_if.value
+    elif isinstance(around, dict):
+        around[str(step)] = what_if.value
     old = document.at(*path)
-    node[path[-1]] = what_if.value
     before = old.get("value") if isinstance(old, dict) else old
     says = "has none" if before is None else f"says {before}"
     place = ".".join(what_if.path)
-    sentence = f"what if: {place} of {data['id']} is {what_if.value}, where its file {says}"
-    groups = (document.at("architectures") or {}) if path[0] == "parameters" else {}
-    overriding = [name for name, overrides in groups.items() if set(path[1:2]) & set(overrides)]
+    id_ = document.at("id")
+    sentence = f"what if: {place} of {id_} is {what_if.value}, where its file {says}"
+    groups = document.mapping("architectures") if path[0] == "parameters" else {}
+    overriding = [
+        name
+        for name in groups
+        if path[1:] and document.mapping("architectures", name).keys() & {path[1]}
+    ]
     if overriding:  # which core takes before those of the engine
         sentence += f"; {', '.join(overriding)} has its own under architectures"
-    return replace(document, data=data), sentence
+    return supposed, sentence
 
 
-def _located(node: Any, path: tuple[str, ...]) -> Path_ | None:
+def _located(node: Json, path: tuple[str, ...]) -> Path_ | None:
     """Return the keys and positions of a path as written; the last key may be new in its mapping.
 
     Several words may be one key (``architectures.rdna3.5``); a list's items go by name or position.
@@ -117,12 +123,12 @@ def _located(node: Any, path: tuple[str, ...]) -> Path_ | None:
             step, is_there = word, isinstance(node, dict) and word in node
         if is_there and not below:
             return (step,)
-        if is_there and (steps := _located(node[step], below)) is not None:
+        if is_there and (steps := _located(inside(node, step), below)) is not None:
             return (step, *steps)
     return path if isinstance(node, dict) and len(path) == 1 else None
 
 
-def _position(members: list[Any], word: str) -> int:
+def _position(members: list[Json], word: str) -> int:
     """Return where the item of a name or position stands in a list; the list's length if none."""
     names = [
         str(member.get("name")).lower() if isinstance(member, dict) else None for member in members
@@ -154,32 +160,34 @@ def extended(document: Document, base: Document) -> Document:
     id, unless it has one.
     """
     moved: dict[Path_, Path_] = {}
-    inherited = {key: part for key, part in base.data.items() if key not in _NEVER_INHERITED}
-    if "name" in base.data and "id" in document.data:
-        inherited["name"] = f"{base.data['name']} ({document.data['id']})"
-    if isinstance(inherited.get("architectures"), dict):
-        groups = inherited["architectures"].items()
-        parameters = document.at("parameters")
-        inherited["architectures"] = {name: _without(parameters, group) for name, group in groups}
+    parents, own = base.mapping(), document.mapping()
+    inherited = {key: part for key, part in parents.items() if key not in _NEVER_INHERITED}
+    if "name" in parents and "id" in own:
+        inherited["name"] = f"{parents['name']} ({own['id']})"
+    if isinstance(groups := inherited.get("architectures"), dict):
+        parameters = document.mapping("parameters")
+        inherited["architectures"] = {
+            name: _without(parameters, group) for name, group in groups.items()
+        }
     data = dict(inherited)
-    for key, stated in document.data.items():
+    for key, stated in own.items():
         parent = None if key in _REPLACED_WHOLE else inherited.get(key)
         data[key] = _over(parent, stated, (key,), moved)
 
-    def places(marks: dict[Path_, Any]) -> dict[Path_, Any]:
+    def places(marks: dict[Path_, Mark]) -> dict[Path_, Mark]:
         return {_moved(at, moved): mark for at, mark in marks.items()}
 
     return replace(document, data=data, values=places(document.values), keys=places(document.keys))
 
 
-def _without(stated: Any, parameters: Any) -> Any:
+def _without(stated: dict[str, Json], parameters: Json) -> Json:
     """Return the parameters of a group of chips without those given for all chips."""
-    if not (isinstance(stated, dict) and isinstance(parameters, dict)):
+    if not isinstance(parameters, dict):
         return parameters
     return {name: value for name, value in parameters.items() if name not in stated}
 
 
-def _over(base: Any, stated: Any, path: Path_, moved: dict[Path_, Path_]) -> Any:
+def _over(base: Json, stated: Json, path: Path_, moved: dict[Path_, Path_]) -> Json:
     """Return a value over the one it extends; note the lists' items that stand elsewhere now."""
     if isinstance(base, dict) and isinstance(stated, dict):
         is_other_kind = stated.get("kind", base.get("kind")) != base.get("kind")
@@ -192,7 +200,7 @@ def _over(base: Any, stated: Any, path: Path_, moved: dict[Path_, Path_]) -> Any
         return {**base, **joined}
     if not isinstance(base, list):
         return stated
-    parts: Iterable[tuple[str | int, Any]] = ()
+    parts: Iterable[tuple[str | int, Json]] = ()
     if _is_named(base) and _is_named(stated):
         parts = enumerate(stated)
     elif isinstance(stated, dict) and all(isinstance(part, dict) for part in stated.values()):
@@ -201,10 +209,10 @@ def _over(base: Any, stated: Any, path: Path_, moved: dict[Path_, Path_]) -> Any
             return stated  # what has no name has a position that exists
     joined_list = list(base)
     for step, part in parts:
-        name = str(part["name"]) if isinstance(step, int) else step
+        name = str(inside(part, "name")) if isinstance(step, int) else step
         at = _position(joined_list, name.lower())
         moved[*path, step] = (*path, at)
-        parent = joined_list[at] if at < len(joined_list) else {"name": name}
+        parent: Json = joined_list[at] if at < len(joined_list) else {"name": name}
         joined_list[at : at + 1] = [_over(parent, part, (*path, step), moved)]
     return joined_list if parts else stated
 
@@ -215,7 +223,7 @@ def _moved(at: Path_, moved: dict[Path_, Path_]) -> Path_:
     return (*moved[at[:length]], *at[length:]) if length else at
 
 
-def _is_named(value: Any) -> bool:
+def _is_named(value: Json) -> TypeGuard[list[dict[str, Json]]]:
     return isinstance(value, list) and all(
         isinstance(member, dict) and "name" in member for member in value
     )

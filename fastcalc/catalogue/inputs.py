@@ -67,6 +67,12 @@ def opened_again(path: Path, limit: int) -> BufferedReader:
     return BufferedReader(cast(RawIOBase, BytesIO(_piped[key])))
 
 
+def why_unreadable(error: OSError | ValueError) -> str:
+    """Return why a file cannot be read, to end a sentence with."""
+    reason = error.strerror if isinstance(error, OSError) else None
+    return (reason or str(error)).lower()
+
+
 def remember(path: object) -> None:
     """Remember a file that a flag names, whether or not it is read in the end."""
     if isinstance(path, (str, Path)):

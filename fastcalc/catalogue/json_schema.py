@@ -84,7 +84,8 @@ def _people_write(node: Any, quantities: dict[str, Any]) -> Any:
 @cache
 def meanings() -> dict[str, str]:
     """Return what each key of a file means, by its name, wherever it stands."""
-    by_key: dict[str, str] = read(Path(__file__).with_name("meanings.yaml")).data["meanings"]
+    written = read(Path(__file__).with_name("meanings.yaml")).mapping("meanings")
+    by_key = {key: str(meaning) for key, meaning in written.items()}
     return by_key | {name: parameter.meaning for name, parameter in PARAMETERS.items()}
 
 

@@ -50,9 +50,8 @@ def share_of_keys(document: Document) -> float:
     keys = _keys(document)
     if keys:
         kind = kind_of(document)
-        return len(keys & (_SHARED if kind is None else SCHEMAS[kind].model_fields.keys())) / len(
-            document.data
-        )
+        known = _SHARED if kind is None else SCHEMAS[kind].model_fields.keys()
+        return len(keys & known) / len(document.mapping())
     if document.has_no_mapping:
         return 0.0
     is_in_ours = not document.is_whole and _folder(document) in SCHEMAS

@@ -146,7 +146,7 @@ def is_too_long(name: str) -> bool:
 def _aliases(path: Path, changed: int, size: int) -> Iterable[str]:  # noqa: ARG001  (the key)
     """Return an entry's names in lower case; a broken neighbour has its file's alone."""
     try:
-        data = read(path).data
+        data = read(path).mapping()
     except InputError:
         return [path.stem]
     listed = data.get("aliases")

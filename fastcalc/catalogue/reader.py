@@ -15,15 +15,15 @@ from typing import Any
 import yaml
 
 from fastcalc.catalogue.faults import MOST, Fault, in_order, refuse
-from fastcalc.catalogue.inputs import read_bytes
-from fastcalc.written import control_in, shown
+from fastcalc.catalogue.inputs import read_bytes, why_unreadable
+from fastcalc.written import Json, control_in, shown
 
 MAX_BYTES = 256_000
 MAX_DEPTH = 30
 MAX_VALUES = 20_000
 KEPT = 512  # documents of a process, twice as many as are shipped
 
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9_]*)")
 _DECIMAL = re.compile(r"[-+]?[0-9][0-9_]*\.[0-9]*(?:[eE][-+][0-9]+)?")
 _ALMOST_NUMBER = re.compile(
@@ -45,7 +45,7 @@ class Document:
     """
 
     file: str
-    data: Any = None
+    data: Json = None
     values: dict[Path_, Mark] = field(default_factory=dict)
     keys: dict[Path_, Mark] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
@@ -53,17 +53,22 @@ class Document:
     is_whole: bool = True
     entries: dict[type, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def at(self, *path: str | int) -> Any:
+    def at(self, *path: str | int) -> Json:
         """Return what stands at a path, or None."""
         node = self.data
         for step in path:
-            if isinstance(node, dict):
-                node = node.get(step)
-            elif isinstance(node, list) and isinstance(step, int) and 0 <= step < len(node):
-                node = node[step]
-            else:
-                return None
+            node = inside(node, step)
         return node
+
+    def mapping(self, *path: str | int) -> dict[str, Json]:
+        """Return the mapping at a path, the whole file's by default; empty where there is none."""
+        node = self.at(*path)
+        return node if isinstance(node, dict) else {}
+
+    def items(self, *path: str | int) -> list[Json]:
+        """Return the items of the list at a path; none where there is no list."""
+        node = self.at(*path)
+        return node if isinstance(node, list) else []
 
     @property
     def has_no_mapping(self) -> bool:
@@ -91,6 +96,15 @@ class Document:
         return any(path[:length] in self.refused for length in range(len(path) + 1))
 
 
+def inside(node: Json, step: str | int) -> Json:
+    """Return what stands at a key or position of some data, or None."""
+    if isinstance(node, dict) and isinstance(step, str):
+        return node.get(step)
+    if isinstance(node, list) and isinstance(step, int) and 0 <= step < len(node):
+        return node[step]
+    return None
+
+
 def plain(text: str) -> str | bool | int | float | None:
     """Return what a word stands for that is not in quotes."""
     if text in ("", "~", "null"):
@@ -100,6 +114,9 @@ def plain(text: str) -> str | bool | int | float | None:
     if _INTEGER.fullmatch(text):
         return int(text.replace("_", "")) if len(text) < 40 else text
     return float(text.replace("_", "")) if _DECIMAL.fullmatch(text) else text
+
+
+_Node = yaml.ScalarEvent | yaml.CollectionStartEvent
 
 
 class _StopReading(Exception):  # noqa: N818  (no error: the faults are noted)
@@ -132,8 +149,7 @@ def _read(path: Path, parsed: Callable[[str, bytes], Document]) -> Document:
             return unread
         raw = read_bytes(path, MAX_BYTES + 1)
     except (OSError, ValueError) as error:
-        why = (getattr(error, "strerror", None) or str(error)).lower()
-        unread.add("ST001", (0, 0), f"cannot be read: {why}")
+        unread.add("ST001", (0, 0), f"cannot be read: {why_unreadable(error)}")
         return unread
     return parsed(str(path), raw)
 
@@ -144,13 +160,14 @@ def _parsed(file: str, raw: bytes) -> Document:
         text = _text(document, raw)
         _Builder(document, iter(yaml.parse(text, Loader=_LOADER))).build()
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
+        marked = error if isinstance(error, yaml.MarkedYAMLError) else None
+        mark = marked and marked.problem_mark
         line, column = (mark.line, mark.column) if mark else (0, 0)
         lines = text.split("\n", line + 1)
         rule, problem = "ST005", "a tab cannot indent YAML; use spaces"
         if line >= len(lines) or "\t" not in lines[line][: column + 1]:
             rule = "ST004"
-            problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+            problem = (marked and marked.problem) or str(error).splitlines()[0]
         document.add(rule, (line + 1, column + 1), f"not readable as YAML: {problem}")
         document.is_whole = False
     except _StopReading:
@@ -186,10 +203,10 @@ def _text(document: Document, raw: bytes) -> str:
 class _Builder:
     """Plain data from parser events, without recursion, so that depth cannot hurt."""
 
-    def __init__(self, document: Document, events: Iterator[Any]) -> None:
+    def __init__(self, document: Document, events: Iterator[yaml.Event]) -> None:
         self.document = document
         self.events = events
-        self.stack: list[tuple[dict[str, Any] | list[Any], Path_]] = []
+        self.stack: list[tuple[dict[str, Json] | list[Json], Path_]] = []
         self.key: list[str | None] = []
 
     def build(self) -> None:
@@ -216,7 +233,7 @@ class _Builder:
                     self.stop(event, "ST010", why)
                 self.note(event, "ST010", why, self.place(None, event))
 
-    def note(self, event: Any, rule: str, why: str, path: Path_ | None = None) -> None:
+    def note(self, event: yaml.Event, rule: str, why: str, path: Path_ | None = None) -> None:
         """Note a fault at an event; with a path, nothing more is said of that value."""
         self.document.add(rule, _mark(event), why)
         if path is not None:
@@ -225,31 +242,31 @@ class _Builder:
             self.document.add("ST011", _mark(event), f"{MOST} faults; the rest was not read")
             raise _StopReading
 
-    def stop(self, event: Any, rule: str, why: str) -> None:
+    def stop(self, event: yaml.Event, rule: str, why: str) -> None:
         self.note(event, rule, why)
         raise _StopReading
 
     def expects_key(self) -> bool:
         return bool(self.stack) and isinstance(self.stack[-1][0], dict) and self.key[-1] is None
 
-    def open(self, event: Any) -> None:
+    def open(self, event: yaml.CollectionStartEvent) -> None:
         if len(self.stack) >= MAX_DEPTH:
             self.stop(event, "ST011", f"nested more than {MAX_DEPTH} deep; no entry needs that")
         if self.expects_key():
             self.stop(event, "ST014", "a key must be text")
-        new: dict[str, Any] | list[Any] = {} if isinstance(event, yaml.MappingStartEvent) else []
+        new: dict[str, Json] | list[Json] = {} if isinstance(event, yaml.MappingStartEvent) else []
         path = self.place(new, event)
         self.check_anchor(event, path)
         self.stack.append((new, path))
         self.key.append(None)
 
-    def check_anchor(self, event: Any, path: Path_) -> None:
+    def check_anchor(self, event: _Node, path: Path_) -> None:
         if event.anchor:
             self.note(event, "ST010", "anchors (&name) are not read here; write the value out")
         if event.tag is not None and event.tag != "!":
             self.note(event, "ST010", "tags (!name) are not read here", path)
 
-    def scalar(self, event: Any) -> None:
+    def scalar(self, event: yaml.ScalarEvent) -> None:
         if self.expects_key():
             parent, path = self.stack[-1]
             name, key_path = event.value, (*path, event.value)
@@ -267,16 +284,14 @@ class _Builder:
             self.document.keys[key_path] = _mark(event)
             self.key[-1] = name
             return
-        path = self.place(None, event)
+        is_bare = event.implicit[0]  # neither quoted nor a block of text
+        value = plain(event.value) if is_bare else event.value
+        path = self.place(value, event)
         self.check_anchor(event, path)
-        value = self.value_of(event, path)
-        if not path:
-            self.document.data = value
-        else:
-            above: Any = self.stack[-1][0]
-            above[path[-1]] = value
+        if is_bare and isinstance(value, str):
+            self.check_bare(event, path)
 
-    def place(self, value: Any, event: Any) -> Path_:
+    def place(self, value: Json, event: yaml.Event) -> Path_:
         """Put a value where it belongs and remember where it stands."""
         if not self.stack:
             self.document.data = value
@@ -294,13 +309,8 @@ class _Builder:
         self.document.values[(*path, step)] = _mark(event)
         return (*path, step)
 
-    def value_of(self, event: Any, path: Path_) -> Any:
+    def check_bare(self, event: yaml.ScalarEvent, path: Path_) -> None:
         text = event.value
-        if not event.implicit[0]:  # quoted, or a block of text
-            return text
-        value = plain(text)
-        if not isinstance(value, str):
-            return value
         if text.lower() in _OLD_BOOLEANS | {"true", "false"}:
             why = f"'{text}' is a boolean to some YAML readers; write true or false, or quote it"
             self.note(event, "ST013", why, path)
@@ -310,8 +320,8 @@ class _Builder:
                 "with its unit, such as '1 TFLOP/s' or 1000000000"
             )
             self.note(event, "ST012", why, path)
-        return text
 
 
-def _mark(event: Any) -> Mark:
-    return event.start_mark.line + 1, event.start_mark.column + 1
+def _mark(event: yaml.Event) -> Mark:
+    mark = event.start_mark
+    return (mark.line + 1, mark.column + 1) if mark else (0, 0)

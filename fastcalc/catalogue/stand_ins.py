@@ -45,7 +45,7 @@ class StandIn:
 @cache
 def services() -> dict[str, StandIn]:
     """Return every service by its id."""
-    data: Any = read(shipped_folder("evidence") / "stand_ins.yaml").data
+    data: dict[str, Any] = {**read(shipped_folder("evidence") / "stand_ins.yaml").mapping()}
     by_id = {}
     for name, written in data["services"].items():
         fields = {

@@ -18,7 +18,7 @@ from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model, Parameters
 from fastcalc.catalogue.validation import validate
 from fastcalc.errors import InputError, placed
 from fastcalc.mentions import option
-from fastcalc.written import shown
+from fastcalc.written import Json, shown
 
 LONGEST_CHAIN = 30  # of entries that one extends in turn; more are a slip, and slow to check
 
@@ -79,11 +79,15 @@ class Catalogue(Names):
         """Return every engine as its file has it, without the numbers of those it extends."""
         engines = []
         for document in (read(self.find(name, "engines")) for name in self.names("engines")):
-            words = {"name": "", "fitted_on": "", **document.data}  # a parent's, where left out
+            words = {
+                "name": "",
+                "fitted_on": "",
+                **document.mapping(),
+            }  # a parent's, where left out
             engines.append(_valid(replace(document, data=words), Engine))
         return engines
 
-    def made(self, keys: Mapping[str, Any], schema: type[AnyEntry]) -> AnyEntry:
+    def made(self, keys: Mapping[str, Json], schema: type[AnyEntry]) -> AnyEntry:
         """Return the entry of what a file would hold, given in Python."""
         kind = next(kind for kind in SCHEMAS if SCHEMAS[kind] is schema)
         document = Document(f"{SINGULAR[kind]} in Python", deepcopy(dict(keys)), {(): (0, 0)})
@@ -216,7 +220,7 @@ def _stated_by(chain: list[Document]) -> tuple[tuple[str, str], ...]:
     document, *bases = chain
     stated_by: dict[str, str] = {}
     for base in bases:
-        for key in base.data.keys() - document.data.keys():
+        for key in base.mapping().keys() - document.mapping().keys():
             stated_by.setdefault(key, str(base.at("id")))
     return tuple(stated_by.items())
 

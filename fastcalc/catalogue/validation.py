@@ -6,9 +6,10 @@ from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from fastcalc.catalogue.corrections import (
     class_at,
@@ -77,7 +78,7 @@ def _path_of(document: Document, steps: tuple[int | str, ...]) -> Path_:
     return (*path, *steps[-1:])
 
 
-def _fault(document: Document, path: Path_, detail: Any, schema: type[BaseModel]) -> Fault:
+def _fault(document: Document, path: Path_, detail: ErrorDetails, schema: type[BaseModel]) -> Fault:
     """Return an error of the schema with its rule, its place and a sentence."""
     kind, cause = detail["type"], detail.get("ctx", {}).get("error")
     rule = _RULES.get(kind, "ST017" if kind in _WANTED else "ST018")
@@ -134,7 +135,7 @@ _OF_SENTENCES = (
 )
 
 
-def _sentence(document: Document, path: Path_, fault: Any, schema: type[BaseModel]) -> str:
+def _sentence(document: Document, path: Path_, fault: ErrorDetails, schema: type[BaseModel]) -> str:
     name = dotted(path)
     kind, value = fault["type"], fault.get("input")
     if kind == "missing":
@@ -195,7 +196,7 @@ def _hint_of_key(document: Document, path: Path_, schema: type[BaseModel]) -> st
     return f"; did you mean '{near}'?" if near else ""
 
 
-def _shown(value: object, fault: Any) -> str:
+def _shown(value: object, fault: ErrorDetails) -> str:
     if isinstance(value, dict):
         tag = fault.get("ctx", {}).get("tag")
         return shown(tag) if tag else "a mapping"

@@ -16,7 +16,7 @@ from fastcalc.mentions import option
 from fastcalc.report.numbers_as_text import number
 from fastcalc.requests import readers
 from fastcalc.requests.catalogue import NewEntry, PrintSchema
-from fastcalc.written import shown
+from fastcalc.written import Json, shown
 
 _KINDS = ("hardware", "model", "engine")
 
@@ -44,10 +44,15 @@ def _speeds() -> list[str]:
     numbers = f"{_CHIP[0]} at {_CHIP[1]}"
     lines = [f"Of llama-3.1-8b one user gets so many tokens/s of a chip of {numbers}, by kind:"]
     entries = Catalogue()
-    named = {"id": "made-up", "name": "", "vendor": "", "scope": ""}
-    memory = {"name": "SRAM", "capacity": _CHIP[0], "bandwidth": _CHIP[1]}
+    named: dict[str, Json] = {"id": "made-up", "name": "", "vendor": "", "scope": ""}
+    memory: Json = {"name": "SRAM", "capacity": _CHIP[0], "bandwidth": _CHIP[1]}
     for kind in _KINDS_OF_CHIPS:
-        keys = {**named, "kind": kind, "memory": [memory], "peak": {"bf16": _CHIP[2]}}
+        keys: dict[str, Json] = {
+            **named,
+            "kind": kind,
+            "memory": [memory],
+            "peak": {"bf16": _CHIP[2]},
+        }
         chip = entries.made(keys, Hardware)
         engine, is_borrowed = engine_for(entries, chip)
         traffic = Traffic(1000.0, 1000.0, 1500.0)

@@ -42,7 +42,7 @@ def share_assumed(location: Location) -> ShareAssumed | None:
     """
     scenario = location.scenario
     parameters = scenario.engine.on(*scenario.hardware.groups)
-    usable: Quantity | None = getattr(parameters, _SHARE)
+    usable: Quantity | None = parameters.given.get(_SHARE)
     if usable is None or usable.source != ASSUMED:
         return None
     percent, reach = round(100 * usable.si), round(100 * _EITHER_WAY)

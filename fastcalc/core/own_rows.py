@@ -73,17 +73,19 @@ class Places:
 
     def across(self, rows: "Places") -> Array:
         """Return the covariance with rows, which are along the last axis. [1]"""
-        decode, prompt = self._alike(rows, "context"), self._alike(rows, "prompt")
+        decode = self._alike(rows, self.context, rows.context)
+        prompt = self._alike(rows, self.prompt, rows.prompt)
         share = floats(self.decode_share)[..., np.newaxis]
         both_prompt = (1.0 - share) * (1.0 - rows.decode_share)
         return share * rows.decode_share * decode + PROMPTS * both_prompt * prompt
 
-    def _alike(self, rows: "Places", length: str) -> Array:
-        """Return the covariance of one kind of pass, by its batch and one length. [1]"""
-        squares = (
-            (floats(getattr(self, name))[..., np.newaxis] - getattr(rows, name)) ** 2
-            for name in ("batch", length)
-        )
+    def _alike(self, rows: "Places", own: ArrayLike, other: ArrayLike) -> Array:
+        """Return the covariance of one kind of pass, by its batch and one length. [1]
+
+        own, other : that length, and that of the rows, as logarithms [1]
+        """
+        pairs = ((self.batch, rows.batch), (own, other))
+        squares = ((floats(here)[..., np.newaxis] - there) ** 2 for here, there in pairs)
         return correlation(distance=np.sqrt(sum(squares)) / LENGTH, constant=EVERYWHERE)
 
     @property
@@ -193,11 +195,17 @@ class OwnEffect:
 
 def is_of(deployment: OwnDeployment, layout: AnyLayout) -> Bools:
     """Return whether a deployment was measured on a layout, as far as its owner said."""
-    stated = {name: getattr(deployment, name) for name in ("chips", "tp", "pp", "ep", "dp")}
+    pairs = (
+        (deployment.chips, layout.chips),
+        (deployment.tp, layout.tp),
+        (deployment.pp, layout.pp),
+        (deployment.ep, layout.ep),
+        (deployment.dp, layout.dp),
+    )
     alike = np.asarray(True)
-    for name, count in stated.items():
+    for count, ranks in pairs:
         if count is not None:
-            alike = alike & (np.asarray(getattr(layout, name)) == count)
+            alike = alike & (np.asarray(ranks) == count)
     return alike
 
 
@@ -228,8 +236,10 @@ def after_one_row(off: float) -> float:
 
 def _row_by(deployment: OwnDeployment, row: OwnRow) -> tuple[float, float]:
     """Return how many times as slow a row is by those of a deployment, and its half-width. [1]"""
-    place = {name: getattr(row, name) for name in ("batch", "context", "prompt", "drafted")}
-    effect, share = effect_of(deployment, **place), row.decode_share
+    effect = effect_of(
+        deployment, batch=row.batch, context=row.context, prompt=row.prompt, drafted=row.drafted
+    )
+    share = row.decode_share
     slower = effect.decode**share * effect.prompts ** (1.0 - share)
     return float(slower), float(effect.narrowed(share))
 

@@ -40,10 +40,8 @@ class Lengths:
     def together(cls, classes: "Sequence[RequestClass]") -> "Lengths":
         """Return the lengths of the requests of all classes."""
         share = np.concatenate([kind.share * kind.lengths.share for kind in classes])
-        prompt, output = (
-            np.concatenate([getattr(kind.lengths, name) for kind in classes])
-            for name in ("prompt", "output")
-        )
+        prompt = np.concatenate([kind.lengths.prompt for kind in classes])
+        output = np.concatenate([kind.lengths.output for kind in classes])
         return cls(share / share.sum(), prompt, output)
 
     def mean(self, values: Floats) -> float:

@@ -100,7 +100,8 @@ class Deployment:
 
     @property
     def _ranks(self) -> dict[str, int]:
-        return {name: ranks for name in _RANKS if (ranks := getattr(self.stated, name))}
+        ranks = zip(_RANKS, (self.stated.tp, self.stated.pp, self.stated.dp), strict=True)
+        return {name: count for name, count in ranks if count}
 
     def _layouts(self, site: Site, chips: int) -> list[Layout]:
         stated, ep = self._ranks, self.stated.ep

@@ -47,7 +47,7 @@ def rewritten(text: str, engine: Engine, calibration: Calibration) -> str:
             fitted = block in ("parameters", "architectures") and values.get((group, key[2]))
             if fitted:
                 node, value = fitted
-                written = getattr(engine.architectures.get(group, engine.parameters), node.name)
+                written = engine.architectures.get(group, engine.parameters).given[node.name]
                 line = _VALUE.sub(rf"\g<1>{in_unit(written, value)}", line, count=1)
         lines.append(line)
     renewed = "\n".join(lines)
@@ -143,7 +143,7 @@ def _fitted(fit: OwnFit, measured: Measured) -> list[str]:
         zip(fit.nodes, fit.values.tolist(), strict=True), key=lambda pair: bool(pair[0].group)
     ):
         indent, block = ("    ", f"  {node.group}:") if node.group else ("  ", "parameters:")
-        written = getattr(fit.base.on(node.group), node.name)
+        written = fit.base.on(node.group).given[node.name]
         number = f"value: {in_unit(written, value)}, band: {_band(node, value)}"
         text = f"{indent}{node.name}: {{{number}, source: {FIT}}}"
         values.setdefault(block, []).append(text)

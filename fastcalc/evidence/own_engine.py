@@ -51,7 +51,7 @@ class OwnFit:
         """The engine with its values moved."""
         parameters, architectures = self.base.parameters, dict(self.base.architectures)
         for node, value in zip(self.nodes, self.values.tolist(), strict=True):
-            quantity = getattr(self.base.on(node.group), node.name)
+            quantity = self.base.on(node.group).given[node.name]
             moved = {node.name: quantity.model_copy(update={"si": value})}
             if node.group:
                 architectures[node.group] = architectures.get(node.group, Parameters()).model_copy(
@@ -120,7 +120,7 @@ def _movable_values(base: Engine, hardware: Sequence[Hardware]) -> MovableValues
     for name in type(base.parameters).model_fields:
         values = {}
         for chip in hardware:
-            quantity = getattr(base.on(*chip.groups), name)
+            quantity = base.on(*chip.groups).given.get(name)
             if quantity is not None and quantity.source == FIT and quantity.si > 0:
                 values[chip.architecture or ""] = quantity.si
         alike = len(set(values.values())) == 1

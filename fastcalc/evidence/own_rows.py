@@ -116,14 +116,15 @@ def _members(batches: Sequence[Batch]) -> tuple[dict[tuple[object, ...], list[Ow
     rows, too_fast = defaultdict[tuple[object, ...], list[OwnRow]](list), 0
     for batch in batches:
         placed, work = batch.deployment, batch.deployment.work
-        stated = [getattr(placed.stated, name) for name in _RANKS]
+        stated = placed.stated
+        ranks = (stated.tp, stated.pp, stated.ep, stated.dp)
         names = (placed.hardware.id, placed.model.id, work.weight_format, work.kv_format)
         stacked = rows_of([batch])
         is_possible = np.ravel(stacked.measured * TOLERANCE >= stacked.bound)
         too_fast += int(np.sum(~is_possible))
         expected = np.maximum(stacked.seconds(), stacked.bound)
         possible = compress(rows_over(batch, stacked, expected), is_possible)
-        rows[*names, batch.placement.layout.chips, *stated] += possible
+        rows[*names, batch.placement.layout.chips, *ranks] += possible
     return {
         key: _thinned(of_deployment) for key, of_deployment in rows.items() if of_deployment
     }, too_fast

@@ -67,7 +67,7 @@ class ParameterFamily:
         for ancestor in self.chain(engine):
             for group in (*reversed(hardware.groups), ""):
                 parameters = ancestor.architectures.get(group) if group else ancestor.parameters
-                if parameters is not None and getattr(parameters, name) is not None:
+                if parameters is not None and name in parameters.given:
                     return self.positions.get((ancestor.id, group, name))
         return None
 

@@ -92,7 +92,7 @@ class Fit:
             moved = {}
             for name, nodes in node_indices.items():
                 limit = 1.0 if name in SHARES else np.inf
-                written = getattr(pile.software, name)
+                written = pile.software.value(name)
                 moved[name] = np.minimum(np.where(nodes >= 0, np.exp(logs[nodes]), written), limit)
             parameters.append(replace(pile.software, **moved))
         return parameters
@@ -112,7 +112,7 @@ class Fit:
         ):
             before = pile.seconds(software)
             for name in self.names:
-                moved = {name: getattr(software, name) * np.exp(_STEP)}
+                moved = {name: software.value(name) * np.exp(_STEP)}
                 change = (pile.seconds(replace(software, **moved)) - before) / _STEP
                 is_fitted = node_indices[name] >= 0
                 where = pile.point[is_fitted], node_indices[name][is_fitted]

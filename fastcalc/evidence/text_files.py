@@ -55,8 +55,9 @@ def opened(path: Path, *, is_kept: bool = False) -> Iterator[BufferedReader]:
         with inputs.opened_again(path, MAX_BYTES) if is_kept else inputs.opened(path) as stream:
             yield stream
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"{shown(path, 200)} cannot be read: {reason.lower()}") from error
+        raise InputError(
+            f"{shown(path, 200)} cannot be read: {inputs.why_unreadable(error)}"
+        ) from error
 
 
 def text_in(file: str, stream: BufferedReader) -> Text:

@@ -39,9 +39,9 @@ class BoundContext:
 
     def peak(self, kind: str) -> Term:
         """Return the rate of products with a kind of bytes, with a host's cores. [FLOP/s]"""
-        chip_peak = self.numbers.peak(getattr(self.machine.peaks, kind))
+        chip_peak = self.numbers.peak(self.machine.peaks.of(kind))
         cores = (
-            self.numbers.peak(getattr(tier.flop_rates, kind), tier) * tier.share(self.layout.chips)
+            self.numbers.peak(tier.flop_rates.of(kind), tier) * tier.share(self.layout.chips)
             for tier in self.machine.tiers
             if tier.flop_rates
         )

@@ -1,7 +1,6 @@
 """What the formulas of one pass have in common: its work, its machine and the rates it reaches."""
 
 from fastcalc.core.chip.machine import FED_BITS, read_first
-from fastcalc.core.chip.rates import WorkingRate
 from fastcalc.core.step.chip_work import chip_work
 from fastcalc.core.step.component import Component
 from fastcalc.core.step.host_use import offload_options, offloaded_pass, part_of, tier_rates
@@ -64,11 +63,11 @@ class PassContext:
 
     def near(self, kind: str) -> Term:
         """Return what of a kind of bytes the chip reads from its first memory. [1]"""
-        return number(scalar(getattr(self.offloaded.near, kind)) if self.offloaded else 1.0)
+        return number(scalar(self.offloaded.near.of(kind)) if self.offloaded else 1.0)
 
     def here(self, kind: str) -> Term:
         """Return what of a kind of bytes the chip itself works on. [1]"""
-        return number(scalar(getattr(self.offloaded.multiplied, kind)) if self.offloaded else 1.0)
+        return number(scalar(self.offloaded.multiplied.of(kind)) if self.offloaded else 1.0)
 
     def in_region(self, kind: str) -> Term:
         """Return what of a kind of bytes lives in the regions of a machine that has them. [1]"""
@@ -85,7 +84,7 @@ class PassContext:
 
     def reached(self, kind: str) -> Term:
         """Return the rate that products with a kind of bytes reach. [FLOP/s]"""
-        product: WorkingRate = getattr(self.chip.products, kind)
+        product = self.chip.products.of(kind)
         peak = self.numbers.peak(product.peak, kernel=self.numbers.kernel(kind))
         share = self.numbers.setting("compute_fraction") * peak
         if self.fed is None:

@@ -36,9 +36,9 @@ class Numbers:
     def setting(self, name: str) -> Term:
         """Return a parameter of the engine; its default where the file leaves it out."""
         unit = _UNITS.get(PARAMETERS[name].reader.dimension, "")
-        quantity: Quantity | None = getattr(self._settings, name)
+        quantity: Quantity | None = self._settings.given.get(name)
         origin = _origin(name, "engine", self.machine.engine, quantity) if quantity else None
-        return number(getattr(self.machine.software, name), unit, origin)
+        return number(self.machine.software.value(name), unit, origin)
 
     def bandwidth(self, tier: Tier | None = None) -> Term:
         """Return the printed bandwidth of a memory, the fastest if none is named. [byte/s]"""
@@ -73,7 +73,7 @@ class Numbers:
     def kernel(self, kind: str) -> str | None:
         """Return the kernel that widens a kind of bytes to 16 bits, if one does."""
         kernels = widened_by(self.machine.engine, self.machine.hardware)
-        return kernels.kernel_of(kind, getattr(self.work.formats, kind))
+        return kernels.kernel_of(kind, self.work.formats.of(kind))
 
     def peak(self, rate: ArrayLike, tier: Tier | None = None, *, kernel: str | None = None) -> Term:
         """Return the printed dense peak of a value, of the chip or where a memory is. [FLOP/s]
@@ -105,16 +105,14 @@ class Numbers:
     def parameters(self, *parts: str) -> Term:
         """Return how many parameters of some parts the model has. [1]"""
         return total(
-            self.counted(
-                getattr(self.work.weights, part).parameters, f"parameters: {_WEIGHTS[part]}"
-            )
+            self.counted(self.work.weights.of(part).parameters, f"parameters: {_WEIGHTS[part]}")
             for part in parts
         )
 
     def stored(self, kind: str) -> Term:
         """Return the bytes of a kind of weights, each part times what its numbers take. [byte]"""
         return total(
-            self.parameters(part) * number(getattr(self.work.weights, part).format.bytes, "B")
+            self.parameters(part) * number(self.work.weights.of(part).format.bytes, "B")
             for part in _PARTS[kind]
         )
 

@@ -99,7 +99,8 @@ def _configuration(folder: Path) -> Configuration:
     else:
         return Configuration()
     lengths = [document.at("data", *steps) for steps in _LENGTHS]
-    counts = [length for length in lengths if type(length) in (int, float) and length > 0]
+    numbers = [length for length in lengths if isinstance(length, (int, float)) and length > 0]
+    counts = [number for number in numbers if number is not True]
     is_whole = document.at("server", "ignore_eos") is True
     names = (
         document.at("server", "model_name"),

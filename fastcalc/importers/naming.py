@@ -87,7 +87,7 @@ def chip_id(text: str, catalogue: Catalogue) -> str | None:
     chips: dict[str, list[frozenset[str]]] = {}
     for path in (path for folder in catalogue.folders("hardware") for path in files_in(folder)):
         try:
-            data = read(path).data
+            data = read(path).mapping()
         except InputError:
             continue  # a broken neighbour has no names
         aliases = data.get("aliases")

@@ -142,7 +142,7 @@ def _with_place_of_fault(place: "_Place") -> object:
     try:
         return json.loads(text, parse_int=short_whole)
     except (json.JSONDecodeError, RecursionError) as error:
-        column = getattr(error, "colno", 1)
+        column = error.colno if isinstance(error, json.JSONDecodeError) else 1
         raise InputError(
             f"{file}:{number}:{column}: not a line of JSON; write one request a line"
         ) from error

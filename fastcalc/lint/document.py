@@ -18,6 +18,7 @@ from fastcalc.catalogue.reader import Document, Path_
 from fastcalc.catalogue.schema.quantities import Quantity, QuantityReader
 from fastcalc.catalogue.units import QuantityError
 from fastcalc.catalogue.validation import dotted
+from fastcalc.written import Json
 
 _LONGEST = 600
 _TO_FILL_IN = re.compile(r"FILL[ _]?IN|TODO|FIXME|\bXXX\b")
@@ -31,7 +32,7 @@ class WrittenNumber:
     dimension: str
     si: float
     text: str
-    about: dict[str, Any] = field(default_factory=dict)
+    about: dict[str, Json] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -63,9 +64,9 @@ class Sheet:
     parent: "Sheet | None" = None
 
     @property
-    def data(self) -> dict[str, Any]:
+    def data(self) -> dict[str, Json]:
         """The file's top-level mapping."""
-        return self.document.data if isinstance(self.document.data, dict) else {}
+        return self.document.mapping()
 
     def si(self, name: str) -> float | None:
         """Return a number in SI, or None where the file has none or zero."""
@@ -77,14 +78,13 @@ class Sheet:
         value = self.at(*path)
         return value.lower() if isinstance(value, str) else ""
 
-    def at(self, *path: str | int) -> Any:
+    def at(self, *path: str | int) -> Json:
         """Return what stands at a path, or None."""
         return self.document.at(*path)
 
-    def items(self, *path: str | int) -> list[Any]:
+    def items(self, *path: str | int) -> list[Json]:
         """Return the items of the list at a path; none where there is no list."""
-        listed = self.at(*path)
-        return listed if isinstance(listed, list) else []
+        return self.document.items(*path)
 
     def states(self, path: Path_) -> bool:
         """Return whether the file itself says what stands at a path, not one that it extends."""
@@ -112,13 +112,13 @@ def sheet(document: Document, kind: Kind, entry: Any = None, parent: Sheet | Non
 
 
 def _numbers(
-    annotation: Any, metadata: tuple[Any, ...], data: Any, path: Path_
+    annotation: Any, metadata: tuple[Any, ...], data: Json, path: Path_
 ) -> Iterator[WrittenNumber]:
     """Yield the numbers of some data, as deep as a type and the data agree."""
     annotation, metadata = _plain(annotation, metadata)
     if annotation is Quantity:
         reader = next((hint for hint in metadata if isinstance(hint, QuantityReader)), None)
-        about = dict(data) if isinstance(data, dict) else {"value": data}
+        about: dict[str, Json] = {**data} if isinstance(data, dict) else {"value": data}
         value = about.pop("value", None)
         if reader is not None and value is not None:
             with suppress(QuantityError):
@@ -130,8 +130,8 @@ def _numbers(
         for index, value in enumerate(data):
             yield from _numbers(get_args(annotation)[0], (), value, (*path, index))
     elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        for key, model_field in annotation.model_fields.items() if isinstance(data, dict) else ():
-            if key in data:
+        for key, model_field in annotation.model_fields.items():
+            if isinstance(data, dict) and key in data:
                 yield from _numbers(
                     model_field.annotation, tuple(model_field.metadata), data[key], (*path, key)
                 )

@@ -103,8 +103,10 @@ def rule(
 
 def add_rules_of_reader(path: Path) -> None:
     """Register the rules of a file: those that reading an entry finds."""
-    for id_, texts in read(path).data.items():
-        _add(Rule(id_, "error", texts["title"], texts["why"], texts["seen"], texts["instead"]))
+    document, keys = read(path), ("title", "why", "seen", "instead")
+    for id_ in document.mapping():
+        title, why, example, fix = (str(document.at(id_, key)) for key in keys)
+        _add(Rule(id_, "error", title, why, example, fix))
 
 
 def _add(new_rule: Rule) -> None:

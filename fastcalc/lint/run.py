@@ -205,8 +205,7 @@ def _excuse(
     document: Document, faults: Iterable[Fault], setting: Setting, *, is_broken: bool
 ) -> Iterator[Fault]:
     """Attach the file's excuses; report one that is not needed, if all numbers could be read."""
-    excused = document.data.get("excused")
-    reasons = excused if isinstance(excused, dict) else {}
+    reasons = document.mapping("excused")
     applied = set()
     for fault in faults:
         reason = reasons.get(fault.rule)

@@ -15,8 +15,7 @@ GIB, GB = 2.0**30, 1e9
 @cache
 def tables() -> dict[str, Any]:
     """Return the tables by name, read when a rule first asks for one."""
-    parsed: dict[str, Any] = read(Path(__file__).with_name("silicon.yaml")).data
-    return parsed
+    return {**read(Path(__file__).with_name("silicon.yaml")).mapping()}
 
 
 def row(table: str, *keys: str) -> dict[str, Any]:

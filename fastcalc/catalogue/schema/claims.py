@@ -2,16 +2,19 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, GetJsonSchemaHandler, model_validator
+from pydantic_core import CoreSchema
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema.quantities import Entry, Identifier, Name, Source, Whole
 from fastcalc.catalogue.units import dimension_of, parse_quantity
 from fastcalc.errors import InputError
+from fastcalc.written import Json
 
 EXPECTED = "expected"
 MOST_PREMISES = 4  # three values of each are tried with three of all others
 Comparison = Literal["equals", "at-least", "at-most", "between"]
+Fields = dict[str, Any]  # of an `Input`, before its types are checked
 _FORMS = "a number, a list of numbers, a quantity such as '44 GB', a name, or a mapping"
 
 
@@ -40,24 +43,27 @@ class Input(Entry):
     range_texts: tuple[str, ...] = ()
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Json]:
         """Describe what people write, for editors."""
-        number, text = {"type": "number"}, {"type": "string"}
-        several = {"type": "array", "items": {"anyOf": [number, text]}, "minItems": 1}
-        value: dict[str, Any] = {"anyOf": [number, text, several]}
-        names = {"type": "array", "items": text, "minItems": 1}
-        keys = {
-            "value": value,
+        number: Json = {"type": "number"}
+        text: Json = {"type": "string"}
+        several: Json = {"type": "array", "items": {"anyOf": [number, text]}, "minItems": 1}
+        names: Json = {"type": "array", "items": text, "minItems": 1}
+        options = [number, text, several]
+        keys: Json = {
+            "value": {"anyOf": options},
             "entry": {"anyOf": [text, names]},
             "range": several,
             **dict.fromkeys(("field", "source", "note"), text),
         }
-        mapping = {"type": "object", "additionalProperties": False, "properties": keys}
-        return {"anyOf": [*value["anyOf"], mapping]}
+        mapping: Json = {"type": "object", "additionalProperties": False, "properties": keys}
+        return {"anyOf": [*options, mapping]}
 
     @model_validator(mode="before")
     @classmethod
-    def _as_written(cls, raw: Any) -> Any:
+    def _as_written(cls, raw: Json) -> Fields:
         if not isinstance(raw, dict):
             return _read(raw)
         fields = {key: written for key, written in raw.items() if key != "range"}
@@ -84,7 +90,7 @@ class Input(Entry):
         return self
 
 
-def _range(raw: Any) -> dict[str, Any]:
+def _range(raw: Json) -> Fields:
     read = _read(raw)
     ends, alternatives = read.get("values", ()), read.get("names", ())
     if ends and not (len(ends) == 2 and ends[0] < ends[1]):
@@ -93,9 +99,14 @@ def _range(raw: Any) -> dict[str, Any]:
     return fields if alternatives else {**fields, "unit": read["unit"], "factor": read["factor"]}
 
 
-def _read(raw: Any) -> dict[str, Any]:
-    parts = raw if isinstance(raw, list) else [raw]
-    if not parts or any(isinstance(part, (bool, list, dict)) or part is None for part in parts):
+def _read(raw: Json) -> Fields:
+    listed = raw if isinstance(raw, list) else [raw]
+    parts = [
+        part
+        for part in listed
+        if isinstance(part, (int, float, str)) and not isinstance(part, bool)
+    ]
+    if not parts or len(parts) < len(listed):
         raise ValueError(f"write {_FORMS}")
     values: list[float] = []
     kinds: set[tuple[str, float, bool]] = set()  # unit, its SI value, and whether it is a name
@@ -192,9 +203,9 @@ class Claim(Entry):
 
     @model_validator(mode="before")
     @classmethod
-    def _where_it_stands(cls, raw: Any) -> Any:
-        if isinstance(raw, dict) and isinstance(raw.get("place"), dict) and "articles" not in raw:
-            return {**raw, "articles": list(raw["place"])}
+    def _where_it_stands(cls, raw: Json) -> Json:
+        if isinstance(raw, dict) and isinstance(place := raw.get("place"), dict):
+            return {"articles": [*place], **raw}
         return raw
 
     @model_validator(mode="after")

@@ -69,16 +69,11 @@ else:
 class Parameters(_Declared):
     """What software reaches and what it pays; a value left out costs nothing."""
 
-    @property
-    def given(self) -> frozenset[str]:
-        """Names of the values that are given."""
-        return frozenset(name for name, value in self if value is not None)
-
 
 def merged(first: Parameters, *later: Parameters) -> Parameters:
     """Return parameters with those of later ones in their place where they are given."""
     for override in later:
-        first = first.model_copy(update={name: getattr(override, name) for name in override.given})
+        first = first.model_copy(update=override.given)
     return first
 
 

@@ -322,18 +322,18 @@ class Model(Entry):
 
     @model_validator(mode="after")
     def _shape_or_minimum(self) -> "Model":
-        minimum = ("total_parameters", "layers", "kv_bytes_per_token")
+        given, minimum = self.given, ("total_parameters", "layers", "kv_bytes_per_token")
         if self.blocks:
             derived = ("active_parameters", "experts", "active_experts")
-            stated = [key for key in (*minimum, *derived) if getattr(self, key) is not None]
+            stated = [key for key in (*minimum, *derived) if key in given]
             if stated:
                 raise ValueError(
                     f"{', '.join(stated)} cannot be given with blocks, from which they follow; "
                     "published counts go under 'published'"
                 )
-            missing = [key for key in ("hidden_size", "vocabulary") if not getattr(self, key)]
+            missing = [key for key in ("hidden_size", "vocabulary") if key not in given]
         else:
-            missing = [key for key in minimum if getattr(self, key) is None]
+            missing = [key for key in minimum if key not in given]
             if self.expert_format is not None:
                 raise ValueError(
                     "expert_format needs blocks; a minimal model has one weight_format"

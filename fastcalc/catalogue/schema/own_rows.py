@@ -48,6 +48,6 @@ class OwnDeployment(Entry):
     @property
     def layout(self) -> str:
         """Its chips, and the ranks above one that were stated, in words."""
-        ranks = ((name, getattr(self, name)) for name in ("tp", "pp", "dp", "ep"))
+        ranks = (("tp", self.tp), ("pp", self.pp), ("dp", self.dp), ("ep", self.ep))
         stated = [f"{name} {count}" for name, count in ranks if count and count > 1]
         return ", ".join([f"{self.chips} chip{'s' if self.chips > 1 else ''}", *stated])

@@ -7,13 +7,14 @@ from functools import partial
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-from pydantic_core import core_schema
+from pydantic.annotated_handlers import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, core_schema
 
 from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.limits import LIMITS, Limit
 from fastcalc.catalogue.units import UNITS, QuantityError, parse_quantity
 from fastcalc.errors import InputError
-from fastcalc.written import A_NAME, control_in, shown
+from fastcalc.written import A_NAME, Json, control_in, shown
 
 Confidence = Literal["high", "medium", "low", "memory"]
 Identifier = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=80)]
@@ -55,6 +56,11 @@ class Entry(BaseModel):
     _inherited: Mapping[str, str] = {}
 
     @property
+    def given(self) -> dict[str, Any]:
+        """The values that are given, by key."""
+        return {name: value for name, value in self if value is not None}
+
+    @property
     def what_if(self) -> Mapping[str, str]:
         """What a user gave instead of the file's own values: as written, and in a sentence."""
         return self._what_if
@@ -66,7 +72,7 @@ class Entry(BaseModel):
 
     def changed(self, **keys: Any) -> Self:
         """Return the same, but for some keys, whose values are read as a file's are."""
-        stated = {name: getattr(self, name) for name in self.model_fields_set}
+        stated = {name: value for name, value in self if name in self.model_fields_set}
         try:
             changed = type(self).model_validate(stated | keys)
         except ValidationError as error:
@@ -131,11 +137,15 @@ class QuantityReader:
         """A dimension of `units`, or ``number`` for a plain one."""
         return self.kind if self.kind in UNITS else "number"
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
         """Let pydantic call this before it validates the fields."""
         return core_schema.no_info_before_validator_function(self, handler(source))
 
-    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Json]:
         """Describe what people write; `json_schema` knows each dimension."""
         minimum = 0.0 if self.limit.zero else self.limit.minimum
         return {"quantity": [self.dimension, minimum, self.limit.maximum, self.limit.is_whole]}

@@ -5,9 +5,9 @@ docs/reference/workload-spec.md) where it has one; limits, prefix hits and trace
 """
 
 from math import isclose
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.numerals import parse_number
@@ -38,8 +38,10 @@ class Distribution(Entry):
 
     @field_validator("params")
     @classmethod
-    def _are_those_of_the_type(cls, params: dict[str, float], info: Any) -> dict[str, float]:
-        kind = info.data.get("type")
+    def _are_those_of_the_type(
+        cls, params: dict[str, float], info: ValidationInfo
+    ) -> dict[str, float]:
+        kind = str(info.data.get("type"))
         if kind == "empirical":
             return _empirical(params)
         needed, optional = _PARAMS.get(kind, (set(), set(params)))

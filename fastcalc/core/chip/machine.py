@@ -1,7 +1,7 @@
 """What one chip gives, and what an engine makes of it: numbers that broadcast as arrays do."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from math import inf
 from typing import NamedTuple
@@ -67,8 +67,12 @@ class EngineParameters(DeclaredParameters[ArrayLike]):
     @classmethod
     def of(cls, parameters: Parameters) -> "EngineParameters":
         """Return the numbers of an engine file."""
-        quantities = ((field.name, getattr(parameters, field.name)) for field in fields(cls))
-        return cls(**{name: quantity.si for name, quantity in quantities if quantity is not None})
+        return cls(**{name: quantity.si for name, quantity in parameters.given.items()})
+
+    def value(self, name: str) -> ArrayLike:
+        """Return a parameter by its name in engine files. [SI]"""
+        value: ArrayLike = getattr(self, name)
+        return value
 
     def bandwidth(self, chip: Chip) -> Array:
         """Return what long reads reach. [byte/s]"""

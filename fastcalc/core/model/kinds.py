@@ -19,6 +19,10 @@ class Kinds(NamedTuple, Generic[Quantity]):
     experts: Quantity
     kv: Quantity
 
+    def of(self, kind: str) -> Quantity:
+        """Return the quantity of a kind by its name."""
+        return self[self._fields.index(kind)]
+
 
 READ = Kinds._fields
 """Kinds of bytes that a pass reads."""

@@ -34,3 +34,7 @@ class WeightsByPart(NamedTuple):
     embedding: Weights
     experts: Weights
     expert_biases: Weights
+
+    def of(self, part: str) -> Weights:
+        """Return the weights of a part by its name."""
+        return self[self._fields.index(part)]

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, cast
 import numpy as np
 
 from fastcalc.catalogue.kinds import SCHEMAS, Kind
-from fastcalc.catalogue.reader import Document
+from fastcalc.catalogue.reader import Document, inside
 from fastcalc.catalogue.schema.claims import EXPECTED, Check, Claim, Input
 from fastcalc.catalogue.store import AnyEntry, Catalogue
 from fastcalc.errors import InputError, placed
@@ -208,7 +208,7 @@ def _place(document: Document | None, claim: str, *steps: str | int) -> str:
     """Return where a part of a claim stands in its file, or the claim where there is none."""
     if document is None:
         return claim
-    ids = [record["id"] for record in document.data["claims"]]
+    ids = [inside(record, "id") for record in document.items("claims")]
     return document.place("claims", ids.index(claim), *steps)
 
 

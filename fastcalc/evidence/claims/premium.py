@@ -275,4 +275,4 @@ def saving_by_flops(
 def _one_of(engine: EngineParameters, place: int) -> EngineParameters:
     """Return one software of several."""
     varied = ("bandwidth_fraction", "compute_fraction", "decode_layer_floor")
-    return replace(engine, **{name: np.asarray(getattr(engine, name))[place] for name in varied})
+    return replace(engine, **{name: np.asarray(engine.value(name))[place] for name in varied})

@@ -244,9 +244,9 @@ def limits_of(log: StartLog, engine: Engine, without: Collection[str] = ()) -> P
     if log.is_early and "early" not in without:
         limits["launches_ahead"] = 0.0
     if log.is_on("eager") and "eager" not in without:
-        own = {name: getattr(engine.parameters, name) for name, _ in LAUNCHES.towards}
+        own = engine.parameters.given
         limits |= {
-            name: f"{max(cost, own[name].si if own[name] else 0.0) * 1e6:g} us"
+            name: f"{max(cost, own[name].si if name in own else 0.0) * 1e6:g} us"
             for name, cost in LAUNCHES.towards
         }
     return Parameters.model_validate(limits) if limits else None

@@ -35,8 +35,8 @@ class Part:
 
     def slower(self, software: EngineParameters, times: float) -> EngineParameters:
         """Return an engine of which this is so many times slower. [1]"""
-        rates = {name: getattr(software, name) / times**power for name, power in self.rates}
-        costs = {name: getattr(software, name) * times**power for name, power in self.costs}
+        rates = {name: software.value(name) / times**power for name, power in self.rates}
+        costs = {name: software.value(name) * times**power for name, power in self.costs}
         return replace(software, **rates, **costs, **self._on_the_way(software, times))
 
     def is_within(self, other: "Part") -> bool:
@@ -51,14 +51,14 @@ class Part:
         software, times : as predicted, and as `slower` takes it [1]
         """
         for name, factor in self._on_the_way(software, times).items():
-            ratio = float(np.median(factor / floats(getattr(software, name))))
+            ratio = float(np.median(factor / floats(software.value(name))))
             if ratio > 1.0:
                 return ratio
         return times
 
     def _on_the_way(self, software: EngineParameters, times: float) -> dict[str, ArrayLike]:
         # A machine that has no such cost, as one without launches, has none that could grow.
-        costs = {name: floats(getattr(software, name)) for name, _ in self.towards}
+        costs = {name: floats(software.value(name)) for name, _ in self.towards}
         ratios = {
             name: np.maximum(value / costs[name], 1.0)
             for name, value in self.towards
@@ -68,7 +68,7 @@ class Part:
             return {}
         largest = reduce(np.maximum, ratios.values(), floats(_SLIGHT))
         share = np.log(times) / np.log(largest)
-        return {name: getattr(software, name) * ratio**share for name, ratio in ratios.items()}
+        return {name: software.value(name) * ratio**share for name, ratio in ratios.items()}
 
 
 @dataclass(frozen=True)

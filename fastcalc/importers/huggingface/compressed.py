@@ -1,7 +1,5 @@
 """DeepSeek V4: one vector is key and value of all heads, and old tokens are compressed."""
 
-from typing import Any
-
 from fastcalc.importers.huggingface import parts
 from fastcalc.importers.huggingface.config import Fields
 from fastcalc.importers.huggingface.parts import Layer, Part, mixed
@@ -44,12 +42,12 @@ def deepseek_v4(fields: Fields) -> list[Layer]:
     return mixed(attentions, [experts] * count)
 
 
-def streams(fields: Fields) -> dict[str, Any]:
+def streams(fields: Fields) -> dict[str, int]:
     """Return the residual streams of hyper-connections. [1]"""
     return {"residual_streams": fields.count("hc_mult", default=4)}
 
 
-def merged_streams(fields: Fields) -> dict[str, Any]:
+def merged_streams(fields: Fields) -> dict[str, int]:
     """Return the residual streams, and what merges them before the head. [1]"""
     part = streams(fields)
     number, hidden = part["residual_streams"], fields.count("hidden_size")

@@ -2,13 +2,13 @@
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.reader import Path_
 from fastcalc.errors import InputError
 from fastcalc.importers.huggingface.json_file import JsonFile
-from fastcalc.written import shown
+from fastcalc.written import Json, shown
 
 MOST = int(LIMITS["dimension"].maximum)
 MOST_LAYERS = int(LIMITS["layers"].maximum)
@@ -23,9 +23,9 @@ class Fields:
     the mappings ``roots`` of the file, the first before the others.
     """
 
-    data: dict[str, Any]
+    data: dict[str, Json]
     file: JsonFile
-    defaults: dict[str, Any] = field(default_factory=dict)
+    defaults: dict[str, int] = field(default_factory=dict)
     roots: tuple[Path_, ...] = ((),)
     remarks: list[str] = field(default_factory=list)
     assumed: dict[str, str] = field(default_factory=dict)
@@ -97,7 +97,7 @@ class Fields:
         """Return a text, or None where the field is left out."""
         return self._typed(name, str, "text")
 
-    def mapping(self, name: str) -> dict[str, Any] | None:
+    def mapping(self, name: str) -> dict[str, Json] | None:
         """Return a nested mapping, or None where the field is left out."""
         return self._typed(name, dict, "a mapping")
 
@@ -105,7 +105,7 @@ class Fields:
         """Return the fields of a nested mapping, none where it is left out; remarks are shared."""
         return replace(self, data=self.mapping(name) or {}, defaults={}, roots=self._below(name))
 
-    def inside(self, data: dict[str, Any], *steps: str | int) -> "Fields":
+    def inside(self, data: dict[str, Json], *steps: str | int) -> "Fields":
         """Return the fields of a mapping that some steps lead to, with remarks of their own."""
         return Fields(data, self.file, roots=self._below(*steps))
 
@@ -114,23 +114,23 @@ class Fields:
 
     def blocks(self, name: str) -> list["Fields"]:
         """Return the layers that a list describes one by one, each on top of these fields."""
-        layers = self._list(name, self.layers()) or []
-        for layer in layers:
+        layers = []
+        for n, layer in enumerate(self._list(name, self.layers()) or []):
             if not isinstance(layer, dict):
                 raise self.refuse(f"{name} should hold mappings, not {_shown(layer)}")
-        return [
-            replace(self, data={**self.data, **layer}, roots=(*self._below(name, n), *self.roots))
-            for n, layer in enumerate(layers)
-        ]
+            roots = (*self._below(name, n), *self.roots)
+            layers.append(replace(self, data={**self.data, **layer}, roots=roots))
+        return layers
 
     def number(self, name: str) -> float:
         """Return a positive number, whole or not, that must be there."""
         self.require(name)
         value = self.data[name]
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not is_number or value == 0 or value not in LIMITS["number"]:
+        number = float(value) if isinstance(value, (int, float)) and is_number else 0.0
+        if number == 0 or number not in LIMITS["number"]:
             raise self.refuse(f"{name} should be a positive number, not {_shown(value)}")
-        return float(value)
+        return number
 
     def numbers(self, name: str, layers: int) -> list[int] | None:
         """Return a list of whole numbers, one a layer; more hold prediction layers, too."""
@@ -140,10 +140,13 @@ class Fields:
     def words(self, name: str, layers: int, *, is_complete: bool = False) -> list[str] | None:
         """Return a list of texts, one a layer; ``is_complete`` keeps those of prediction layers."""
         listed = self._list(name, layers, is_complete=is_complete)
-        for value in listed or ():
-            if not isinstance(value, str):
-                raise self.refuse(f"{name} should hold texts, not {_shown(value)}")
-        return listed
+        if listed is None:
+            return None
+        words = [value for value in listed if isinstance(value, str)]
+        if len(words) < len(listed):
+            other = next(value for value in listed if not isinstance(value, str))
+            raise self.refuse(f"{name} should hold texts, not {_shown(other)}")
+        return words
 
     def switches(self, name: str, layers: int) -> list[bool] | None:
         """Return a list of 0 or 1, one a layer; a longer one holds prediction layers, too."""
@@ -178,7 +181,7 @@ class Fields:
             raise self.refuse(f"{name} {value} is out of range: between {minimum} and {maximum}")
         return value
 
-    def _list(self, name: str, layers: int, *, is_complete: bool = False) -> list[Any] | None:
+    def _list(self, name: str, layers: int, *, is_complete: bool = False) -> list[Json] | None:
         value = self._typed(name, list, "a list, one entry a layer")
         if value is not None and len(value) < layers:
             raise self.refuse(f"{name} has {len(value)} entries for {layers} layers")

@@ -1,7 +1,5 @@
 """Families whose layers are softmax attention and one feed-forward network."""
 
-from typing import Any
-
 from fastcalc.importers.huggingface import parts, patterns
 from fastcalc.importers.huggingface.config import Fields
 from fastcalc.importers.huggingface.parts import Layer, Part, choose, mixed, uniform
@@ -28,7 +26,7 @@ def mimo(fields: Fields) -> list[Layer]:
     return qwen(fields, qkv_bias=fields.flag("attention_bias", True))
 
 
-def qwen(fields: Fields, **habits: Any) -> list[Layer]:
+def qwen(fields: Fields, **habits: bool) -> list[Layer]:
     """Return Qwen layers: windows from a layer on, experts where there are."""
     late = patterns.late_windows(fields, fields.layers())
     full = parts.grouped(fields, **habits)
@@ -87,13 +85,15 @@ def cohere(fields: Fields) -> list[Layer]:
     return windowed(fields, 4, norms=1, qk_norm=is_normed, bias=bias)
 
 
-def windowed(fields: Fields, every: int, norms: int = 0, **habits: Any) -> list[Layer]:
+def windowed(
+    fields: Fields, every: int, norms: int = 0, *, qk_norm: bool | str = False, bias: bool = False
+) -> list[Layer]:
     """Return layers with windows but for one in ``every``, and ``norms`` a layer if not 0. [1]"""
     count, window = fields.layers(), parts.window(fields)
-    full, short = parts.grouped(fields, **habits), parts.grouped(fields, window=window, **habits)
+    full = parts.grouped(fields, qk_norm=qk_norm, bias=bias)
+    short = parts.grouped(fields, window=window, qk_norm=qk_norm, bias=bias)
     switched = patterns.windowed(fields, count, every=every) if window else [False] * count
-    counted = {"norms": norms} if norms else {}
-    return mixed(choose(switched, short, full), [parts.dense(fields)] * count, **counted)
+    return mixed(choose(switched, short, full), [parts.dense(fields)] * count, norms)
 
 
 def falcon(fields: Fields) -> list[Layer]:

@@ -6,7 +6,6 @@ Defaults are those of the configuration classes of transformers 5.23.0.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from fastcalc.importers.huggingface import compressed, dense, hybrid, mixture
 from fastcalc.importers.huggingface.config import Fields
@@ -24,9 +23,9 @@ class ModelFamily:
     read: Reader
     tied: bool = False
     norm_bias: bool = False
-    defaults: dict[str, Any] = field(default_factory=dict)
+    defaults: dict[str, int] = field(default_factory=dict)
     mtp: dict[str, bool] | None = None
-    extras: Callable[[Fields], dict[str, Any]] | None = None
+    extras: Callable[[Fields], dict[str, int]] | None = None
     needs: tuple[str, ...] = ("num_attention_heads", "num_hidden_layers")
 
 

@@ -1,7 +1,5 @@
 """Families that mix attention with layers which keep a state instead of a cache."""
 
-from typing import Any
-
 from fastcalc.importers.huggingface import parts, patterns
 from fastcalc.importers.huggingface.config import MOST_LAYERS, Fields
 from fastcalc.importers.huggingface.dense import qwen_networks
@@ -36,7 +34,7 @@ def kimi_linear(fields: Fields) -> list[Layer]:
     return mixed(attentions, patterns.shared_networks(fields, latent_size=latent_size))
 
 
-def kimi_extras(fields: Fields) -> dict[str, Any]:
+def kimi_extras(fields: Fields) -> dict[str, int]:
     """Return K3's norms of the experts' projection and the vectors that scale residuals."""
     count, extra = fields.layers(), 0
     latent_size = fields.maybe("routed_expert_hidden_size")

@@ -4,13 +4,12 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from fastcalc.catalogue.inputs import read_bytes
+from fastcalc.catalogue.inputs import read_bytes, why_unreadable
 from fastcalc.catalogue.reader import Path_
 from fastcalc.errors import InputError
 from fastcalc.importers.json_places import json_marks, short_whole
-from fastcalc.written import shown
+from fastcalc.written import Json, shown
 
 CONFIG = "config.json"
 MAX_BYTES = 16_000_000  # files that name every quantized matrix take 3 MB
@@ -55,7 +54,7 @@ class JsonFile:
     """A JSON file that was read, and a second one, which ``quantization_config`` was taken from."""
 
     file: str
-    data: dict[str, Any]
+    data: dict[str, Json]
     text: str = "{}"
     sidecar: "JsonFile | None" = None
 
@@ -73,8 +72,7 @@ def read_json(path: Path) -> JsonFile:
     try:
         raw = read_bytes(path, MAX_BYTES + 1)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"{path} cannot be read: {reason.lower()}") from error
+        raise InputError(f"{path} cannot be read: {why_unreadable(error)}") from error
     if len(raw) > MAX_BYTES:
         refusal = f"{path} is larger than {MAX_BYTES // 1_000_000} MB"
         raise InputError(f"{refusal}; a configuration is a few kilobytes, and weights are not read")

@@ -1,7 +1,6 @@
 """Families that route tokens to experts behind softmax attention or latents."""
 
 import re
-from typing import Any
 
 from fastcalc.importers.huggingface import parts, patterns
 from fastcalc.importers.huggingface.config import Fields
@@ -18,7 +17,7 @@ def mixtral(fields: Fields) -> list[Layer]:
     return uniform(fields, attention, parts.experts(fields, width=_INTERMEDIATE))
 
 
-def head_bias(fields: Fields) -> dict[str, Any]:
+def head_bias(fields: Fields) -> dict[str, int]:
     """Return the bias of Phi-3.5-MoE's head."""
     if not parts.flagged(fields, "lm_head_bias"):
         return {}
@@ -135,11 +134,12 @@ def mimo_v2(fields: Fields) -> list[Layer]:
     count, window = fields.layers(), parts.window(fields)
     bias = fields.flag("attention_bias", False)
     wide, sinks = fields.maybe("v_head_dim"), fields.flag("add_full_attention_sink_bias", False)
+    heads = fields.count("num_attention_heads")
     full = parts.grouped(fields, value_dim=wide, qkv_bias=bias, sinks=sinks)
     short = parts.grouped(
         fields,
         window=window,
-        heads=fields.count("swa_num_attention_heads", default=full["heads"]),
+        heads=fields.count("swa_num_attention_heads", default=heads),
         kv_heads=fields.maybe("swa_num_key_value_heads"),
         head_dim=fields.maybe("swa_head_dim"),
         value_dim=fields.maybe("swa_v_head_dim") or wide,
@@ -189,7 +189,7 @@ def muse_spark(fields: Fields) -> list[Layer]:
     return mixed(attentions, patterns.networks(fields, experts), norms=5)
 
 
-def latent_norms(fields: Fields) -> dict[str, Any]:
+def latent_norms(fields: Fields) -> dict[str, int]:
     """Return the norms before and after the experts of Muse Spark."""
     fields.remark("other_parameters is the norms around the experts; two of norms are gates.")
     return {"other_parameters": 2 * fields.count("moe_hidden_size") * fields.layers()}
@@ -215,12 +215,15 @@ def gemma4(fields: Fields) -> list[Layer]:
     network, norms = parts.dense(fields), 4
     if fields.flag("enable_moe_block", False):
         # Seven norms and a vector that scales what the router sees, whose bias is a scale, too.
-        network, norms = parts.experts(fields, shared=network["width"], router_bias=True), 8
+        network, norms = (
+            parts.experts(fields, shared=fields.count("intermediate_size"), router_bias=True),
+            8,
+        )
     switched = patterns.windowed(fields, count, every=6)
     return mixed(choose(switched, short, full), [network] * count, norms=norms)
 
 
-def layer_scales(fields: Fields) -> dict[str, Any]:
+def layer_scales(fields: Fields) -> dict[str, int]:
     """Return the scale that each layer of Gemma 4 has."""
     fields.remark("other_parameters is a scale for each layer.")
     return {"other_parameters": fields.layers()}

@@ -1,10 +1,10 @@
 """A configuration to the plain mapping of a model file, and what to know about the reading."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from fastcalc.catalogue.reader import Document, Path_
 from fastcalc.catalogue.schema import Model
@@ -16,7 +16,7 @@ from fastcalc.importers.huggingface.families import ALIASES, FAMILIES, ModelFami
 from fastcalc.importers.huggingface.json_file import CONFIG, JsonFile, config_path, read_json
 from fastcalc.importers.huggingface.parts import Layer
 from fastcalc.importers.huggingface.quantization import formats, quoted
-from fastcalc.written import without_controls
+from fastcalc.written import Json, without_controls
 
 _INNER = ("text_config", "llm_config", "language_config")
 _OUTER = ("torch_dtype", "dtype", "quantization_config", "tie_word_embeddings")
@@ -29,7 +29,7 @@ _HASH = re.compile(r"[0-9a-f]{40}")
 class Imported:
     """A model, as the mapping of its file and loaded, and remarks on how it was read."""
 
-    entry: dict[str, Any]
+    entry: dict[str, Json]
     model: Model
     remarks: list[str]
 
@@ -56,19 +56,20 @@ def import_model(name: str | Path, *, id: str | None = None) -> Imported:  # noq
     return Imported(entry, model, remarks)
 
 
-def mapping(file: JsonFile) -> tuple[dict[str, Any], list[str]]:
+def mapping(file: JsonFile) -> tuple[dict[str, Json], list[str]]:
     """Return the mapping of a model file but for its id and name, and the remarks."""
     fields, family = _fields(file)
     fields.require("hidden_size", "vocab_size", *family.needs)
     layers = family.read(fields)
     tied = fields.flag("tie_word_embeddings", family.tied)
-    is_routed = any(layer.get("ffn", {}).get("kind") == "moe" for layer in layers)
+    networks = (layer.get("ffn") for layer in layers)
+    is_routed = any(isinstance(network, dict) and network["kind"] == "moe" for network in networks)
     stored = formats(fields, has_experts=is_routed)
     kind = file.data.get("model_type")
     kind_text = f", model_type {without_controls(kind)[:40]}" if isinstance(kind, str) else ""
     title = f"Hugging Face configuration {without_controls(file.file)[:200]}{kind_text}"
     context = fields.maybe("max_position_embeddings", "n_positions", "max_sequence_length")
-    entry: dict[str, Any] = {
+    entry: dict[str, Json] = {
         "sources": {"config": {"title": title}},
         "shape_source": "config",
         **({"printed": quotations} if (quotations := quoted(fields.data, stored)) else {}),
@@ -94,20 +95,18 @@ def mapping(file: JsonFile) -> tuple[dict[str, Any], list[str]]:
         fields.remark("Only the text model is counted; the vision or audio tower is left out.")
     notes = fields.notes()
     if notes:
-        entry["notes"] = notes
+        entry["notes"] = [*notes]
     return entry, notes
 
 
-def blocks(layers: list[Layer]) -> list[dict[str, Any]]:
+def blocks(layers: list[Layer]) -> list[Json]:
     """Return equal layers counted once, in the order in which their kinds first appear."""
-    counted: dict[str, dict[str, Any]] = {}
-    for layer in layers:
-        block = counted.setdefault(repr(layer), {"count": 0, **layer})
-        block["count"] += 1
-    return list(counted.values())
+    kinds = list(map(repr, layers))
+    counts = Counter(kinds)
+    return [{"count": counts[kind], **layers[kinds.index(kind)]} for kind in counts]
 
 
-def label(path: Path, data: dict[str, Any]) -> str:
+def label(path: Path, data: dict[str, Json]) -> str:
     """Return a name: the file's own, its folder's, or what the configuration says.
 
     >>> label(Path("Llama-3.1-8B/config.json"), {})
@@ -144,9 +143,8 @@ def _fields(file: JsonFile) -> tuple[Fields, ModelFamily]:
     if inner is not None:
         kinds.insert(0, outer.nested(inner).word("model_type"))
         inherited = {key: data[key] for key in _OUTER if key in data}
-        data = inherited | {
-            key: inner_value for key, inner_value in data[inner].items() if inner_value is not None
-        }
+        stated = outer.nested(inner).data.items()
+        data = inherited | {key: value for key, value in stated if value is not None}
         roots = ((inner,), ())
     for kind in kinds:
         family = FAMILIES.get(ALIASES.get(kind or "", kind or ""))
@@ -156,9 +154,11 @@ def _fields(file: JsonFile) -> tuple[Fields, ModelFamily]:
     return fields, unknown.family(fields, next((kind for kind in kinds if kind), None))
 
 
-def _paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+def _paths(value: Json, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
     yield path
     if isinstance(value, (dict, list)):
-        steps: Iterable[Any] = value.items() if isinstance(value, dict) else enumerate(value)
+        steps: Iterable[tuple[str | int, Json]] = (
+            value.items() if isinstance(value, dict) else enumerate(value)
+        )
         for step, inner in steps:
             yield from _paths(inner, (*path, step))

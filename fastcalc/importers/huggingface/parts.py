@@ -1,12 +1,12 @@
 """The parts of a layer, in the words of a model file, and layers from parts."""
 
 from collections.abc import Callable
-from typing import Any
 
 from fastcalc.importers.huggingface.config import Fields
+from fastcalc.written import Json
 
-Part = dict[str, Any]
-Layer = dict[str, Any]  # ``attention``, ``ffn``, ``norms`` of a block
+Part = dict[str, Json]
+Layer = dict[str, Json]  # ``attention``, ``ffn``, ``norms`` of a block
 Reader = Callable[[Fields], list[Layer]]
 
 EXPERTS = ("n_routed_experts", "num_experts", "moe_num_experts", "num_local_experts")
@@ -17,18 +17,26 @@ PICKED = (
 EXPERT_WIDTH = ("moe_intermediate_size", "expert_intermediate_size")
 
 
-def grouped(fields: Fields, *, window: int | None = None, **keys: Any) -> Part:
+def grouped(
+    fields: Fields,
+    *,
+    window: int | None = None,
+    heads: int | None = None,
+    kv_heads: int | None = None,
+    head_dim: int | None = None,
+    **keys: Json,
+) -> Part:
     """Return multi-head or grouped-query attention that looks back over a window, if any. [1]
 
-    ``keys`` are those of the part, such as ``qk_norm``; heads, kv_heads and head_dim replace what
-    is read, and ``bias`` stands for both ``qkv_bias`` and ``output_bias``.
+    Heads, kv_heads and head_dim replace what is read. ``keys`` are those of the part, such as
+    ``qk_norm``; ``bias`` stands for both ``qkv_bias`` and ``output_bias``.
     """
     if "bias" in keys:
         keys["qkv_bias"] = keys["output_bias"] = keys.pop("bias")
-    heads = keys.pop("heads", None) or fields.count("num_attention_heads")
+    heads = heads or fields.count("num_attention_heads")
     names = ("num_key_value_heads", "num_kv_heads", "num_attention_groups")
-    kv_heads = keys.pop("kv_heads", None) or fields.count(*names, default=heads)
-    size = keys.pop("head_dim", None)
+    kv_heads = kv_heads or fields.count(*names, default=heads)
+    size = head_dim
     if not size and (fields.has("head_dim", "attention_head_dim") or "head_dim" in fields.defaults):
         size = fields.count("head_dim", "attention_head_dim")
     elif not size:
@@ -57,7 +65,7 @@ def given(keys: Part) -> Part:
     return {key: value for key, value in keys.items() if value not in (None, False, 0)}
 
 
-def latent(fields: Fields, **keys: Any) -> Part:
+def latent(fields: Fields, **keys: Json) -> Part:
     """Return multi-head latent attention; ``head_dim`` means nothing there and is not read."""
     fields.require("num_attention_heads", "kv_lora_rank", "qk_nope_head_dim", "v_head_dim")
     return {
@@ -115,8 +123,8 @@ def block_indexer(fields: Fields, layers: int) -> tuple[list[bool], Part | None]
         return [False] * layers, None
     size = source.count(names[0], default=128)
     heads, head_dim, top_k = (source.count(name) for name in names[1:])
-    part = {"heads": heads, "head_dim": head_dim, "top_k": top_k * size, "head_weights": False}
-    return switched, part
+    top_k *= size
+    return switched, {"heads": heads, "head_dim": head_dim, "top_k": top_k, "head_weights": False}
 
 
 def window(fields: Fields) -> int | None:
@@ -138,24 +146,20 @@ def dense(fields: Fields, *names: str, matrices: int = 3, bias: bool = False) ->
 
 def dense_of(width: int, matrices: int = 3, *, bias: bool = False) -> Part:
     """Return a feed-forward network of a known width. [1]"""
-    keys = {"matrices": matrices if matrices != 3 else None, "bias": bias}
-    return {"kind": "dense", "width": width, **given(keys)}
+    keys = given({"matrices": matrices if matrices != 3 else None, "bias": bias})
+    return {"kind": "dense", "width": width, **keys}
 
 
 def experts(
-    fields: Fields, *, width: tuple[str, ...] = EXPERT_WIDTH, shared: int = 0, **keys: Any
+    fields: Fields, *, width: tuple[str, ...] = EXPERT_WIDTH, shared: int = 0, **keys: Json
 ) -> Part:
     """Return routed experts of a field's width, and shared ones of a width together. [1]"""
     fields.require(EXPERTS, PICKED, width)
-    part: Part = {
-        "kind": "moe",
-        "experts": fields.count(*EXPERTS),
-        "active_experts": fields.count(*PICKED),
-        "width": fields.count(*width),
-    }
-    if part["active_experts"] > part["experts"]:
-        picked = f"{next(filter(fields.has, PICKED))}: {part['active_experts']} experts a token"
-        raise fields.refuse(f"{picked} exceed the {part['experts']} there are")
+    count, active, size = fields.count(*EXPERTS), fields.count(*PICKED), fields.count(*width)
+    if active > count:
+        picked = f"{next(filter(fields.has, PICKED))}: {active} experts a token"
+        raise fields.refuse(f"{picked} exceed the {count} there are")
+    part: Part = {"kind": "moe", "experts": count, "active_experts": active, "width": size}
     return part | given({"shared_width": shared, **keys})
 
 
@@ -165,15 +169,16 @@ def shared_width(fields: Fields) -> int:
     return number * fields.count(*EXPERT_WIDTH) if number else 0
 
 
-def uniform(fields: Fields, attention: Part, ffn: Part, **keys: Any) -> list[Layer]:
+def uniform(fields: Fields, attention: Part, ffn: Part, norms: int = 0) -> list[Layer]:
     """Return equal layers."""
-    return [{"attention": attention, "ffn": ffn, **keys}] * fields.layers()
+    count = fields.layers()
+    return mixed([attention] * count, [ffn] * count, norms)
 
 
-def mixed(attentions: list[Part], networks: list[Part], **keys: Any) -> list[Layer]:
-    """Return layers of an attention and a network each."""
-    pairs = zip(attentions, networks, strict=True)
-    return [{"attention": attention, "ffn": ffn, **keys} for attention, ffn in pairs]
+def mixed(attentions: list[Part], networks: list[Part], norms: int = 0) -> list[Layer]:
+    """Return layers of an attention and a network each, and of ``norms`` if not 0. [1]"""
+    pairs, counted = zip(attentions, networks, strict=True), given({"norms": norms})
+    return [{"attention": attention, "ffn": ffn, **counted} for attention, ffn in pairs]
 
 
 def choose(switched: list[bool], on: Part, off: Part) -> list[Part]:

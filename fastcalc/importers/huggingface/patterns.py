@@ -1,7 +1,5 @@
 """Which layer is of which kind: the many ways in which configurations say it."""
 
-from typing import Any
-
 from fastcalc.importers.huggingface import parts
 from fastcalc.importers.huggingface.config import Fields
 from fastcalc.importers.huggingface.parts import Part, choose, dense
@@ -87,11 +85,15 @@ def networks(fields: Fields, experts: Part, *, first_dense: int | None = None) -
 
 
 def shared_networks(
-    fields: Fields, *, first_dense: int | None = None, router_bias: bool = True, **habits: Any
+    fields: Fields,
+    *,
+    first_dense: int | None = None,
+    router_bias: bool = True,
+    latent_size: int | None = None,
 ) -> list[Part]:
     """Return the same, each token passing shared experts, too, and a router with a bias."""
     shared = parts.shared_width(fields)
-    experts = parts.experts(fields, shared=shared, **habits, router_bias=router_bias)
+    experts = parts.experts(fields, shared=shared, latent_size=latent_size, router_bias=router_bias)
     if first_dense is None:
         first_dense = fields.defaults.get("first_dense")
     return networks(fields, experts, first_dense=first_dense)

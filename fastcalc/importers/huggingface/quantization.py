@@ -8,12 +8,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from fastcalc.importers.huggingface.config import Fields
 from fastcalc.importers.huggingface.parts import flagged
 from fastcalc.mentions import option
-from fastcalc.written import shown
+from fastcalc.written import Json, shown
 
 _DTYPES = {
     "bfloat16": "bf16",
@@ -75,7 +74,7 @@ def formats(fields: Fields, *, has_experts: bool) -> Formats:
     return stored
 
 
-def quoted(data: dict[str, Any], stored: Formats) -> dict[str, str]:
+def quoted(data: dict[str, Json], stored: Formats) -> dict[str, Json]:
     """Return what a configuration prints of each format that is not of 16 bits.
 
     >>> quoted({"quantization_config": {"quant_method": "fp8"}}, Formats("fp8"))
@@ -97,7 +96,7 @@ _TELLING = {
 }  # fmt: skip
 
 
-def _scalars(data: Any) -> Iterator[str]:
+def _scalars(data: Json) -> Iterator[str]:
     """Yield 'key: value' of everything in a mapping that tells how numbers are stored."""
     for key, value in data.items() if isinstance(data, dict) else ():
         is_scalar = isinstance(value, (str, int)) and value is not False
@@ -144,9 +143,9 @@ def _from_bits(config: Fields, at_four: str) -> str | None:
 
 def _from_groups(config: Fields) -> str | None:
     counts = Counter[str]()
-    for name, rule in config.data["config_groups"].items():
+    for name, rule in (config.mapping("config_groups") or {}).items():
         data = rule.get("weights") if isinstance(rule, dict) else None
-        if not isinstance(data, dict):
+        if not isinstance(rule, dict) or not isinstance(data, dict):
             continue
         weights = config.inside(data, "config_groups", name, "weights")
         bits, group = weights.maybe("num_bits"), data.get("group_size")
@@ -178,7 +177,7 @@ def _from_method(config: Fields, method: str) -> str | None:
     return _from_bits(config, "awq-int4-g128" if method == "awq" else "gptq-int4-g128")
 
 
-def _by_layer(layers: dict[str, Any], plain: str, fields: Fields) -> Formats:
+def _by_layer(layers: dict[str, Json], plain: str, fields: Fields) -> Formats:
     """Return the formats that most experts and most other matrices, networks first, share."""
     experts, networks, outside = Counter[str](), Counter[str](), Counter[str]()
     for name, rule in layers.items():

@@ -1,17 +1,16 @@
 """A model file's mapping to YAML, laid out as the shipped files are."""
 
 import re
-from typing import Any
 
 from fastcalc import quoting
-from fastcalc.written import to_json
+from fastcalc.written import Json, to_json
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 _NOT_TEXT = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 _GROUPS = ("sources", "weight_format", "blocks", "mtp", "published", "notes")
 
 
-def yaml_text(entry: dict[str, Any]) -> str:
+def yaml_text(entry: dict[str, Json]) -> str:
     """Return an entry of text, numbers, booleans, lists and mappings as the text of a YAML file.
 
     >>> print(yaml_text({"id": "a", "blocks": [{"count": 2, "ffn": {"kind": "dense"}}]}), end="")
@@ -29,7 +28,7 @@ def yaml_text(entry: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _lines(key: str, value: Any) -> list[str]:
+def _lines(key: str, value: Json) -> list[str]:
     if isinstance(value, dict) and any(isinstance(inner, dict) for inner in value.values()):
         inner = [line for name, inner_value in value.items() for line in _lines(name, inner_value)]
         return [f"{key}:", *(f"  {line}" for line in inner)]
@@ -45,7 +44,7 @@ def _lines(key: str, value: Any) -> list[str]:
     return [f"{key}: {_flow(value)}"]
 
 
-def _flow(value: Any) -> str:
+def _flow(value: Json) -> str:
     if isinstance(value, dict):
         return "{" + ", ".join(f"{name}: {_flow(inner)}" for name, inner in value.items()) + "}"
     if isinstance(value, list):

@@ -64,7 +64,7 @@ def small_differences_are_noted(sheet: Sheet, _: Setting) -> Findings:
     Seen: 'qk_norm: true' dropped from a model of 32B: 16,384 parameters.
     Instead: Correct the flag; or say in 'notes' how many elements the checkpoint has beyond it.
     """
-    notes = plain_numbers(" ".join(str(note) for note in sheet.at("notes") or ()), 4000)
+    notes = plain_numbers(" ".join(str(note) for note in sheet.items("notes")), 4000)
     for number, ours in _counted(sheet):
         missing = number.si - ours
         if missing and near(ours, number.si, _UNDERSTOOD) and abs(missing) not in notes:
@@ -101,7 +101,7 @@ def shape_gives_label(sheet: Sheet, _: Setting) -> Findings:
         checkpoint_count,
         checkpoint or float(core),
     ]
-    notes = " ".join(str(note) for note in sheet.at("notes") or ()).lower()
+    notes = " ".join(str(note) for note in sheet.items("notes")).lower()
     explained = re.search(r"label|card|rounds|rounded|vision|counts|published", notes)
     share = _EXPLAINED if explained else 0.01
     if match:

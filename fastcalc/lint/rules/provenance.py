@@ -9,15 +9,14 @@ from fastcalc.lint.document import Sheet, place_holders
 from fastcalc.lint.notes import accepted, prints
 from fastcalc.lint.rule import Findings, Setting, rule
 from fastcalc.lint.words import amount, near, ratio
-from fastcalc.written import shown
+from fastcalc.written import Json, shown
 
 _CLOSE = 0.006  # what rounding of printed digits explains
 
 
-def _sources(sheet: Sheet) -> dict[str, dict[str, object]]:
-    listed = sheet.at("sources")
-    items = listed.items() if isinstance(listed, dict) else ()
-    return {str(key): value for key, value in items if isinstance(value, dict)}
+def _sources(sheet: Sheet) -> dict[str, dict[str, Json]]:
+    listed = sheet.document.mapping("sources").items()
+    return {key: value for key, value in listed if isinstance(value, dict)}
 
 
 @rule("PV001")
