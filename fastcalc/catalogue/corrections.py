@@ -126,12 +126,11 @@ def fitting_renames(
     except ValidationError as error:
         wrong = {_path_in(renamed, detail["loc"]) for detail in error.errors(include_url=False)}
     at_fault = {place[:length] for place in wrong for length in range(1, len(place) + 1)}
-    return {path: key for path, key in single.items() if _after(path, single) not in at_fault}
-
-
-def _after(path: Path_, renames: Mapping[Path_, str]) -> Path_:
-    """Return a path after all renames, those of the mappings around it included."""
-    return tuple(renames.get(path[: at + 1], step) for at, step in enumerate(path))
+    renamed_paths = {  # the mappings around a key may be renamed, too
+        path: tuple(single.get(path[: at + 1], step) for at, step in enumerate(path))
+        for path in single
+    }
+    return {path: key for path, key in single.items() if renamed_paths[path] not in at_fault}
 
 
 def _path_in(data: Json, steps: tuple[int | str, ...]) -> Path_:

@@ -23,7 +23,7 @@ MAX_DEPTH = 30
 MAX_VALUES = 20_000
 KEPT = 512  # documents of a process, twice as many as are shipped
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9_]*)")
 _DECIMAL = re.compile(r"[-+]?[0-9][0-9_]*\.[0-9]*(?:[eE][-+][0-9]+)?")
 _ALMOST_NUMBER = re.compile(

@@ -1,7 +1,7 @@
 """Chips by what they have in common: a pattern, a vendor, a rent, or all; and chips left out."""
 
 import fnmatch
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -87,7 +87,8 @@ def _selected_by(entries: Catalogue, name: ChipName) -> list[Hardware]:
                 "hardware' names all"
             )
         return chips
-    every = list(_chips(entries))
+    listed = map(entries.hardware, entries.names("hardware"))
+    every = [chip for chip in listed if chip.kind != "host"]
     if word == ALL:
         return every
     if word == RENTABLE:
@@ -100,11 +101,6 @@ def _selected_by(entries: Catalogue, name: ChipName) -> list[Hardware]:
     # Where it is no vendor either, the refusal is that of a name.
     chips = [chip for chip in every if _word(chip.vendor) == word]
     return chips or [entries.hardware(name)]
-
-
-def _chips(entries: Catalogue) -> Iterator[Hardware]:
-    every = (entries.hardware(name) for name in entries.names("hardware"))
-    return (chip for chip in every if chip.kind != "host")
 
 
 def _word(vendor: str) -> str:

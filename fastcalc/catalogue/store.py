@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from fastcalc.catalogue.difference import Change, changed, joined
-from fastcalc.catalogue.faults import Fault, refuse
+from fastcalc.catalogue.faults import refuse
 from fastcalc.catalogue.kinds import SCHEMAS, SINGULAR, Kind, kind_of
 from fastcalc.catalogue.names import Names, is_too_long
 from fastcalc.catalogue.once import once
@@ -133,7 +133,10 @@ class Catalogue(Names):
         if entry is None:
             is_kind = kind_of(document, kind) or kind
             if is_kind == kind:
-                raise self._refused(document, faults, kind, schema)
+                if base := self._extended_by(document, kind):  # its own faults come first
+                    with placed(document.place, "extends"):
+                        self._load_file(base, kind, schema)
+                raise refuse(faults)
             mismatch = f"this is a file of {is_kind}, where one of {kind} is asked for"
             raise InputError(f"{document.place()}: {mismatch}")
         if path.parent in self.folders(kind) and entry.id != path.stem:
@@ -143,15 +146,6 @@ class Catalogue(Names):
             )
         entry = self._supposing(entry, full_document, schema) if self.changes else entry
         return _inheriting(entry, _stated_by(chain)) if len(chain) > 1 else entry
-
-    def _refused(
-        self, document: Document, faults: list[Fault], kind: Kind, schema: type[AnyEntry]
-    ) -> InputError:
-        """Return what is wrong with a document, or raise it of a file that it extends."""
-        if path := self._extended_by(document, kind):
-            with placed(document.place, "extends"):
-                self._load_file(path, kind, schema)
-        return refuse(faults)
 
     def _supposing(self, entry: AnyEntry, document: Document, schema: type[AnyEntry]) -> AnyEntry:
         what_if = {}

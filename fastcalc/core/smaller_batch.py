@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from fastcalc.core.placement.placement import AnyPlacement, Placement
 from fastcalc.core.step.schedule import Schedule, fits_near
@@ -12,7 +13,7 @@ from fastcalc.core.traffic import Traffic
 from fastcalc.formulas.solving import largest_reaching
 from fastcalc.formulas.types import ArrayLike, Floats
 
-Batches: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
+Batches: TypeAlias = npt.NDArray[np.int64]
 """Batches as whole numbers."""
 
 ROUNDING = 1e-12

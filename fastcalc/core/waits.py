@@ -55,7 +55,11 @@ class Waits:
         spacing = span / _POINTS
         chances = passes.residual(spacing)
         if passes.alongside:
-            chances = _sum(chances, _gamma(spacing, passes.alongside, passes.alongside_variance))
+            ends = np.arange(1, _POINTS + 1) * spacing
+            below = gamma_share(
+                value=ends, mean=passes.alongside, variance=passes.alongside_variance
+            )
+            chances = _sum(chances, np.asarray(np.diff(below, prepend=0.0)))
         if prompts.mean > 0.0:
             chances = _sum(chances, prompts.chances(spacing))
         if queued > 1e-9:
@@ -76,15 +80,12 @@ class Waits:
         """Its variance. [s^2]"""
         return float(self.chances @ self._times**2) - self.mean**2
 
-    @cached_property
-    def _up_to(self) -> Floats:
-        return np.cumsum(self.chances)
-
     def quantile(self, part: float, shares: Floats, offsets: Floats) -> float:
         """Return the time that a part of requests does not exceed, with times of their own. [s]"""
+        up_to = np.cumsum(self.chances)
 
         def share(value: Floats) -> float:
-            waited = np.interp(value - offsets, self._times, self._up_to, left=0.0, right=1.0)
+            waited = np.interp(value - offsets, self._times, up_to, left=0.0, right=1.0)
             return float(shares @ waited)
 
         longest = float(offsets.max()) + _POINTS * self.spacing
@@ -174,12 +175,6 @@ def _sometimes(spacing: float, chance: float, mean: float) -> Floats:
     chances = np.diff(-chance * np.exp(-edges / mean))
     chances[0] += 1.0 - chance
     return np.asarray(chances)
-
-
-def _gamma(spacing: float, mean: float, variance: float) -> Floats:
-    ends = np.arange(1, _POINTS + 1) * spacing
-    below = gamma_share(value=ends, mean=mean, variance=variance)
-    return np.asarray(np.diff(below, prepend=0.0))
 
 
 def _sum(first: Floats, second: Floats) -> Floats:

@@ -69,10 +69,13 @@ class Batch:
     def assumptions(self) -> list[str | None]:
         """What was not stated of each point: of its layout, and that memory holds no such batch."""
         capacities = np.broadcast_to(self.recipe.at_once, self.recipe.batch.shape).tolist()
-        return [
-            _and_waves(self.assumed, batch, capacity) if batch > capacity else self.assumed
-            for batch, capacity in zip(self.recipe.batch.tolist(), capacities, strict=True)
-        ]
+        waves = (
+            f"in {ceil(batch / at_once):,} waves: memory holds {at_once:,.0f} at once"
+            if batch > at_once
+            else None
+            for batch, at_once in zip(self.recipe.batch.tolist(), capacities, strict=True)
+        )
+        return ["; ".join(filter(None, (self.assumed, text))) or None for text in waves]
 
     @property
     def tokens(self) -> Floats:
@@ -81,11 +84,6 @@ class Batch:
         among = np.where(metrics == "tokens_per_s_per_user", recipe.batch, 1.0)
         among = np.where(metrics == "tokens_per_s_per_chip", self.placement.layout.chips, among)
         return np.where(np.isin(metrics, TIMES), 1.0, recipe.tokens / among)
-
-
-def _and_waves(assumed: str | None, batch: float, at_once: float) -> str:
-    text = f"in {ceil(batch / at_once):,} waves: memory holds {at_once:,.0f} at once"
-    return f"{assumed}; {text}" if assumed else text
 
 
 def rule_of(point: Point) -> str:
@@ -184,16 +182,12 @@ def batches_of(
     """Yield batches of so many points that are alike at most; note those that have no place."""
     for group in groups:
         try:
-            yield from _batches(group, points, max_points)
+            places = group.deployment.placements(group.longest)
+            for start in range(0, len(group.index), max_points):
+                chunk = group.index[start : start + max_points]
+                yield from _by_layout(group, places, points, chunk)
         except InputError as reason:
             skipped.update(dict.fromkeys(group.index, str(reason)))
-
-
-def _batches(group: Alike, points: Sequence[Point], max_points: int) -> Iterator[Batch]:
-    """Yield the points of one deployment, so many at a time at most."""
-    places = group.deployment.placements(group.longest)
-    for start in range(0, len(group.index), max_points):
-        yield from _by_layout(group, places, points, group.index[start : start + max_points])
 
 
 def _by_layout(

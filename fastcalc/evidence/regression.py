@@ -8,7 +8,7 @@ much as thirteen sources' worth of single rows, not 160.
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -166,7 +166,7 @@ class Fit:
             limit[:points] = (HUBER * weights[is_used] * NOISE) ** 2
             return _huber(squares, limit)
 
-        solution: Any = least_squares(
+        solution = least_squares(
             errors, start, jac=slopes, loss=loss, method="trf", xtol=1e-10, ftol=1e-13, gtol=1e-12
         )
         return np.asarray(solution.x)

@@ -79,7 +79,11 @@ def _names(config: Record) -> tuple[str, ...]:
 
 def run_of_requests(requests: Sequence[Record]) -> ServedRun | str:
     """Return the run that lines of requests were, or why it is none."""
-    answered = [request for request in requests if _is_answered(request)]
+    answered = [
+        request
+        for request in requests
+        if request.data.get("error") is None and "request_latency" in request.within("metrics").data
+    ]
     if not answered:
         return "no request was completed"
     starts, ends = (_nanoseconds(answered, f"request_{edge}_ns") for edge in ("start", "end"))
@@ -106,10 +110,6 @@ def run_of_requests(requests: Sequence[Record]) -> ServedRun | str:
         rate=sum(outputs) / seconds,
         failed=len(requests) - len(answered),
     )
-
-
-def _is_answered(request: Record) -> bool:
-    return request.data.get("error") is None and "request_latency" in request.within("metrics").data
 
 
 def _values(requests: Sequence[Record], metric: str) -> list[float]:

@@ -83,7 +83,8 @@ class Results:
         for record in mappings:
             if not aiperf.is_request(record):
                 self._take(record, lambda: self._runs(record))  # noqa: B023  (called at once)
-        if requests and not is_alone and _is_summed_up(content.file):
+        summary = Path(content.file).with_name("profile_export_aiperf.json")
+        if requests and not is_alone and summary.is_file():
             why = "requests of the run that profile_export_aiperf.json in its folder sums up"
             self.measured.append((content.file, 1, why))
         elif requests:
@@ -165,8 +166,3 @@ def _is_known(record: Record) -> bool:
         or llama_bench.is_result(record)
         or aiperf.is_request(record)
     )
-
-
-def _is_summed_up(file: str) -> bool:
-    """Return whether the requests of a file are summed up next to it, where AIPerf writes that."""
-    return Path(file).with_name("profile_export_aiperf.json").is_file()

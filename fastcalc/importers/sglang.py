@@ -30,6 +30,7 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         return
     run = vllm.run_of(record, arrivals)
     server, accepted = record.within("server_info"), record.number("accept_length")
+    engine = _ENGINES.get(record.text("backend").partition("-")[0])
     called = (server.text("model_path"), server.text("served_model_name"), record.text("model_id"))
     yield replace(
         run,
@@ -37,7 +38,7 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         request=vllm.times(record, "e2e_latency"),
         tokens_per_pass=accepted if accepted is not None and accepted >= 1 else None,
         names=tuple(filter(None, called)),
-        stated={**_stated(server), **run.stated, **_engine(record)},
+        stated={**_stated(server), **run.stated, **({"engine": engine} if engine else {})},
     )
 
 
@@ -49,11 +50,6 @@ def _arrivals(record: Record) -> Arrivals | str:
         return Arrivals(rate, in_flight=in_flight) if rate > 0 else "no request was completed"
     arrivals = vllm.arrivals_of(record)
     return arrivals if isinstance(arrivals, str) else replace(arrivals, in_flight=in_flight)
-
-
-def _engine(record: Record) -> dict[str, str]:
-    engine = _ENGINES.get(record.text("backend").partition("-")[0])
-    return {"engine": engine} if engine else {}
 
 
 def _stated(server: Record) -> dict[str, str]:

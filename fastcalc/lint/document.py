@@ -15,6 +15,7 @@ from pydantic import BaseModel
 
 from fastcalc.catalogue.kinds import SCHEMAS, Kind
 from fastcalc.catalogue.reader import Document, Path_
+from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.schema.quantities import Quantity, QuantityReader
 from fastcalc.catalogue.units import QuantityError
 from fastcalc.catalogue.validation import dotted
@@ -60,8 +61,15 @@ class Sheet:
     document: Document
     kind: Kind
     numbers: dict[str, WrittenNumber]
-    entry: Any = None
+    entry: Hardware | Model | Engine | None = None
     parent: "Sheet | None" = None
+
+    @property
+    def shaped(self) -> Model | None:
+        """The entry where it is a model with its shape, not with totals alone."""
+        if not isinstance(self.entry, Model) or self.entry.is_minimal:
+            return None
+        return self.entry
 
     @property
     def data(self) -> dict[str, Json]:
@@ -105,7 +113,12 @@ def place_holders(document: Document) -> Iterator[Path_]:
             yield path
 
 
-def sheet(document: Document, kind: Kind, entry: Any = None, parent: Sheet | None = None) -> Sheet:
+def sheet(
+    document: Document,
+    kind: Kind,
+    entry: Hardware | Model | Engine | None = None,
+    parent: Sheet | None = None,
+) -> Sheet:
     """Return a document as rules see it."""
     numbers = {number.name: number for number in _numbers(SCHEMAS[kind], (), document.data, ())}
     return Sheet(document, kind, numbers, entry, parent)

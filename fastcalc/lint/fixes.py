@@ -39,7 +39,11 @@ def _corrected(path: Path, faults: Sequence[Fault]) -> CorrectedFile:
     text = before.removeprefix(mark).decode(errors="surrogateescape")
     starts = [0, *(found.end() for found in _BREAK.finditer(text))]
     spans = sorted(set(filter(None, (_span(text, starts, fault) for fault in faults))))
-    kept = [span for span in spans if not any(_overlap(span, other) for other in spans)]
+    kept = [  # none that overlaps another
+        span
+        for span in spans
+        if all(other is span or span[1] <= other[0] or other[1] <= span[0] for other in spans)
+    ]
     pieces, end = [], 0
     for start, stop, right in kept:
         pieces += [text[end:start], right]
@@ -60,10 +64,6 @@ def _span(text: str, starts: Sequence[int], fault: Fault) -> _Span | None:
     start = starts[fault.line - 1] + fault.column - 1
     start += text[start : start + 1] in ("'", '"')
     return (start, start + len(written), right) if text.startswith(written, start) else None
-
-
-def _overlap(span: _Span, other: _Span) -> bool:
-    return span != other and span[0] < other[1] and other[0] < span[1]
 
 
 def diff(files: Iterable[CorrectedFile]) -> bytes:

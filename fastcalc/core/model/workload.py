@@ -16,7 +16,7 @@ from fastcalc.catalogue.formats import FORMATS, NumberFormat, number_format, wei
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Block, LatentAttention, MixtureOfExperts, Model
 from fastcalc.core.model.kinds import Kinds
-from fastcalc.core.model.layers import CacheGroup, LayerCount, count_layer
+from fastcalc.core.model.layers import CacheGroup, count_layer
 from fastcalc.core.model.weights import Weights, WeightsByPart
 from fastcalc.formulas import counting
 from fastcalc.formulas.memory import attended_tokens, cache_bytes_per_layer
@@ -357,14 +357,13 @@ def _layers(
             replace(group, layers=float(count)) for count, layer in runs for group in layer.caches
         ),
         state_elements=sum(count * layer.state for count, layer in runs),
-        largest_layer_bytes=max(_layer_bytes(layer, matrices, experts_in) for _, layer in runs),
+        largest_layer_bytes=max(
+            layer.dense * matrices.bytes
+            + layer.experts * experts_in.bytes
+            + (layer.small + layer.expert_biases) * _16_BIT
+            for _, layer in runs
+        ),
     )
-
-
-def _layer_bytes(layer: LayerCount, matrices: NumberFormat, experts_in: NumberFormat) -> float:
-    """Return the weights of one layer. [byte]"""
-    at_16_bit = (layer.small + layer.expert_biases) * _16_BIT
-    return layer.dense * matrices.bytes + layer.experts * experts_in.bytes + at_16_bit
 
 
 def checkpoint_parameters(model: Model) -> float:

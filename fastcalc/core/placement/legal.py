@@ -174,7 +174,9 @@ class LegalLayouts:
     def exactly(self, chips: int) -> Iterator[Layout]:
         """Yield the layouts of so many chips that may be taken by default."""
         if self.machine.is_spatial:
-            yield from self._pipeline(chips)
+            pipeline = Layout(pp=chips)
+            if chips <= self.most_stages and self.is_joined(pipeline):
+                yield pipeline
             return
         for tp in self.doubled_groups:
             groups, left = divmod(chips * self.machine.ranks, tp)
@@ -185,10 +187,6 @@ class LegalLayouts:
                 layout = self.counted(Layout(tp, pp, self.expert_ranks(tp, dp), dp))
                 if is_inside and self.is_joined(layout):
                     yield layout
-
-    def _pipeline(self, chips: int) -> list[Layout]:
-        layout = Layout(pp=chips)
-        return [layout] if chips <= self.most_stages and self.is_joined(layout) else []
 
     def _has_heads(self, tp: int) -> bool:
         """Return whether the heads can be divided; software of chips of several ranks pads them.

@@ -99,7 +99,8 @@ def is_run(legal: LegalLayouts, layout: Layout) -> bool:
         return False
     if not legal.is_joined(layout):
         return False
-    is_rack = experts > 0 and not is_power_of_two(width) and width == _widest(legal)
+    is_odd = experts > 0 and not is_power_of_two(width)
+    is_rack = is_odd and width == _stage_widths(legal.machine, legal.work)[0]
     if layout.dp > 1 and (layout.ep < width or not (is_rack or is_power_of_two(layout.dp))):
         return False
     if layout.ep > 1 and not (is_rack or (experts and experts % layout.ep == 0)):
@@ -131,11 +132,6 @@ def _stage_widths(machine: Machine, work: Workload) -> tuple[int, ...]:
         dense = [group for group in groups if group <= ranks]
         widths.append(ranks if is_rack else max([*dense, *even]))
     return tuple(widths)
-
-
-def _widest(legal: LegalLayouts) -> int:
-    """Most ranks that people run in one link domain. [1]"""
-    return _stage_widths(legal.machine, legal.work)[0]
 
 
 def copies_run_by_people(legal: LegalLayouts, chips: int) -> Iterator[Layout]:

@@ -64,7 +64,10 @@ class KnownParts(NamedTuple):
 
         same : of another pass that decodes the same sequences, with prompts or without
         """
-        all_reduce, ranks = _all_reduce(work, chip, software), _rank_wait(work, software)
+        all_reduce, waits = _all_reduce(work, chip, software), 2.0 * work.depth
+        ranks = Component(
+            "rank wait", count=waits * (work.tp.ranks > 1), seconds_each=software.rank_wait
+        )
         overhead = software.sequence_overhead
         sequences = Component("sequences", count=work.sequences, seconds_each=overhead)
 
@@ -252,12 +255,6 @@ def _floor(work: PassWork, software: EngineParameters) -> Component:
 def messages(work: PassWork, chip: Chip, software: EngineParameters) -> tuple[Component, Component]:
     """Return what chips of one stage send each other: all-reduces, and tokens to their experts."""
     return _all_reduce(work, chip, software), _exchange(work, chip, software)
-
-
-def _rank_wait(work: PassWork, software: EngineParameters) -> Component:
-    """Return what the ranks of a group wait for each other, twice a layer."""
-    count = 2.0 * work.depth * (work.tp.ranks > 1)
-    return Component("rank wait", count=count, seconds_each=software.rank_wait)
 
 
 def _all_reduce(work: PassWork, chip: Chip, software: EngineParameters) -> Component:

@@ -179,13 +179,10 @@ class Start:
             before = (log.total or 0.0) - (log.free or log.total or 0.0)
             if before > _OTHER_PROCESS:
                 taken += f": {before / GIB:.1f} GiB were taken before it started"
-            yield Cause(RUNNING, taken, self._in_use(before), 1.0 + missing / held)
-
-    def _in_use(self, before: float) -> str:
-        others = "another process on the chip: nvidia-smi"
-        if before > _OTHER_PROCESS or self.log.program == SGLANG:
-            return others
-        return f"{_GRAPHS}; {others}; a larger peak (max_num_batched_tokens, max_num_seqs)"
+            why = "another process on the chip: nvidia-smi"
+            if before <= _OTHER_PROCESS and self.log.program != SGLANG:
+                why = f"{_GRAPHS}; {why}; a larger peak (max_num_batched_tokens, max_num_seqs)"
+            yield Cause(RUNNING, taken, why, 1.0 + missing / held)
 
     def _without(self, settings: Collection[str]) -> Placement:
         """Return where it would live, started without some of its settings."""

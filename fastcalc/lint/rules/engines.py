@@ -1,7 +1,7 @@
 """EN: parameters of engines inside their bands, and the names that engines mention."""
 
 from collections.abc import Iterator
-from typing import Any, get_args
+from typing import get_args
 
 from fastcalc.catalogue.reader import Path_
 from fastcalc.catalogue.schema import Hardware
@@ -10,7 +10,7 @@ from fastcalc.lint.dates import day
 from fastcalc.lint.document import Sheet, WrittenNumber
 from fastcalc.lint.rule import Findings, Setting, rule
 from fastcalc.lint.words import amount
-from fastcalc.written import shown
+from fastcalc.written import Json, shown
 
 _KINDS = get_args(Hardware.model_fields["kind"].annotation)
 
@@ -135,7 +135,7 @@ def ranges_are_plausible(sheet: Sheet, _: Setting) -> Findings:
                 yield ("ranges", name, side), too_wide
 
 
-def _lists(sheet: Sheet) -> Iterator[tuple[Path_, list[Any]]]:
+def _lists(sheet: Sheet) -> Iterator[tuple[Path_, list[Json]]]:
     """Yield every list of names, and where it stands."""
     yield ("fitted_architectures",), sheet.items("fitted_architectures")
     for key, fields in (

@@ -47,12 +47,12 @@ def shape_gives_checkpoint(sheet: Sheet, _: Setting) -> Findings:
 def _counted(sheet: Sheet) -> Iterator[tuple[WrittenNumber, float]]:
     """Yield the checkpoint's parameters and those of the shape, where both are known. [1]"""
     number = sheet.numbers.get("published.checkpoint")
-    if sheet.entry is None or sheet.entry.is_minimal or not number:
+    if (model := sheet.shaped) is None or not number:
         return
     # Counting needs numpy, which a check of hardware alone does without.
     from fastcalc.core.model.workload import checkpoint_parameters
 
-    if ours := float(checkpoint_parameters(sheet.entry)):
+    if ours := float(checkpoint_parameters(model)):
         yield number, ours
 
 
@@ -87,13 +87,13 @@ def shape_gives_label(sheet: Sheet, _: Setting) -> Findings:
     """
     label, total = sheet.at("published", "label"), sheet.numbers.get("published.total")
     match = _LABEL.search(label) if isinstance(label, str) else None
-    if sheet.entry is None or sheet.entry.is_minimal or not (total or match):
+    if (model := sheet.shaped) is None or not (total or match):
         return
     from fastcalc.core.model.workload import checkpoint_parameters, workload
 
-    core, checkpoint = workload(sheet.entry).total_parameters, sheet.si("published.checkpoint")
+    core, checkpoint = workload(model).total_parameters, sheet.si("published.checkpoint")
     tower = sheet.si("vision_parameters") or 0.0
-    checkpoint_count = float(checkpoint_parameters(sheet.entry))
+    checkpoint_count = float(checkpoint_parameters(model))
     counts = [
         float(core),
         core + tower,
@@ -140,12 +140,12 @@ def active_is_published(sheet: Sheet, _: Setting) -> Findings:
     Instead: Check experts, active_experts and shared_width.
     """
     published = sheet.numbers.get("published.active")
-    if sheet.entry is None or sheet.entry.is_minimal or not published:
+    if (model := sheet.shaped) is None or not published:
         return
     from fastcalc.core.model.workload import workload
 
-    ours = float(workload(sheet.entry).active_parameters)
-    table = float(sheet.entry.hidden_size or 0) * float(sheet.entry.vocabulary or 0)
+    ours = float(workload(model).active_parameters)
+    table = float(model.hidden_size or 0) * float(model.vocabulary or 0)
     counts = (ours, ours - table, ours - 2 * table)
     # A label such as A3B has one digit: half a unit is a sixth of it.
     room = 0.5e9 if published.si < 10e9 and published.si % 1e9 == 0 else 0.0
@@ -323,12 +323,12 @@ def label_is_of_the_text_core(sheet: Sheet, _: Setting) -> Findings:
     label = sheet.at("published", "label")
     match = _LABEL.search(label) if isinstance(label, str) else None
     is_explained = re.search(r"the label|card rounds", _notes(sheet))
-    if not match or is_explained or sheet.entry is None or sheet.entry.is_minimal:
+    if not match or is_explained or (model := sheet.shaped) is None:
         return
     from fastcalc.core.model.workload import workload
 
     stated = _stated(match[1], match[2])[0]
-    core = float(workload(sheet.entry).total_parameters)
+    core = float(workload(model).total_parameters)
     if not near(core, stated, 0.01):
         message = f"the label says {shown(match[0])}, the text core has {core / 1e9:.4g}B"
         yield ("published", "label"), f"{message}; no note says what the label counts"

@@ -7,6 +7,7 @@ from math import prod
 
 from fastcalc.catalogue.formats import FORMATS
 from fastcalc.catalogue.reader import Path_
+from fastcalc.catalogue.schema import Model
 from fastcalc.lint.dates import day
 from fastcalc.lint.document import Sheet
 from fastcalc.lint.printed import plain_numbers
@@ -52,7 +53,7 @@ def names_say_the_size(sheet: Sheet, _: Setting) -> Findings:
     Seen: An alias of the 8B left in a copy that became the 70B.
     Instead: Correct the name or take it out; a size in billions is of all or of active parameters.
     """
-    if sheet.entry is None:
+    if not isinstance(sheet.entry, Model):
         return
     aliases = (("aliases", index) for index in range(len(sheet.items("aliases"))))
     for path in (("id",), ("name",), *aliases):
@@ -60,18 +61,18 @@ def names_say_the_size(sheet: Sheet, _: Setting) -> Findings:
             size = float(match[1]) * (1e12 if match[2] == "t" else 1e9)
             digits = len(match[1].partition(".")[2])
             room = max(0.25 * size, 0.5 * size / float(match[1]) / 10**digits)
-            counts = _parameters(sheet)
+            counts = _parameters(sheet, sheet.entry)
             if not any(abs(size - parameters) <= room for parameters in counts):
                 has = " or ".join(f"{parameters / 1e9:.4g}B" for parameters in counts)
                 name = shown(sheet.at(*path))
                 yield path, f"'{name}' says {match[0].upper()}; the model has {has}"
 
 
-def _parameters(sheet: Sheet) -> list[float]:
+def _parameters(sheet: Sheet, model: Model) -> list[float]:
     """Return a model's parameters, all and active, as counted and as published. [1]"""
     from fastcalc.core.model.workload import workload
 
-    counted = workload(sheet.entry)
+    counted = workload(model)
     names = ("published.checkpoint", "published.total", "published.active")
     published = [number for number in map(sheet.si, names) if number]
     return sorted({counted.total_parameters, counted.active_parameters, *published}, reverse=True)
@@ -180,13 +181,13 @@ def bytes_are_published(sheet: Sheet, _: Setting) -> Findings:
     Instead: Check weight_format and expert_format against the configuration.
     """
     size = sheet.numbers.get("published.checkpoint_bytes")
-    if sheet.entry is None or sheet.entry.is_minimal or not size:
+    if (model := sheet.shaped) is None or not size:
         return
     from fastcalc.core.model.workload import checkpoint_parameters, workload
 
-    counted = workload(sheet.entry)
-    outside = checkpoint_parameters(sheet.entry) - counted.total_parameters
-    ours = counted.weight_bytes + outside * FORMATS[sheet.entry.weight_format].bytes
+    counted = workload(model)
+    outside = checkpoint_parameters(model) - counted.total_parameters
+    ours = counted.weight_bytes + outside * FORMATS[model.weight_format].bytes
     if not near(ours, size.si, 0.02):
         share = 100 * (ours / size.si - 1)
         message = f"shape and formats take {amount(ours, 'size')}, the checkpoint {size.text}"
