@@ -50,9 +50,7 @@ def with_value(entry: Any, place: Place, value: float) -> Any:
         copy[key] = with_value(copy[key], tuple(below), value)
         return copy
     name = str(key)
-    part = getattr(entry, name)
-    if part is None:
-        part = Quantity(si=value, text=f"{value:g}")
+    part = entry.given.get(name, Quantity(si=value, text=f"{value:g}"))
     return entry.changed(**{name: with_value(part, tuple(below), value)})
 
 
@@ -97,9 +95,9 @@ def numbers_of(
             name = f"{start}{part.name}" if isinstance(part, Memory) else f"{path}[{index}]"
             yield from numbers_of(part, kind, (*place, index), name)
     elif isinstance(entry, Entry):
-        for key, field_kind in kinds_of(type(entry)).items():
-            part = getattr(entry, key)
-            yield from numbers_of(part, field_kind, (*place, key), f"{start}{key}")
+        kinds = kinds_of(type(entry))
+        for key, part in entry.given.items():
+            yield from numbers_of(part, kinds[key], (*place, key), f"{start}{key}")
 
 
 @once

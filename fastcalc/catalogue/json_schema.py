@@ -12,7 +12,7 @@ from fastcalc.catalogue.schema.claims import Claims
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
 from fastcalc.catalogue.schema.quantities import Confidence
 from fastcalc.catalogue.units import EXAMPLES, UNITS
-from fastcalc.written import to_json
+from fastcalc.written import Json, to_json
 
 SCHEMAS: dict[str, type[Entry]] = {
     "hardware": Hardware,
@@ -22,7 +22,7 @@ SCHEMAS: dict[str, type[Entry]] = {
 }
 
 
-def json_schema(kind: str) -> dict[str, Any]:
+def json_schema(kind: str) -> dict[str, Json]:
     """Return the JSON Schema (draft 7) of a kind of file, a key of `SCHEMAS`."""
     schema = SCHEMAS[kind].model_json_schema(
         ref_template="#/definitions/{model}", mode="validation"
@@ -31,7 +31,7 @@ def json_schema(kind: str) -> dict[str, Any]:
     schema["definitions"] = {
         name: definition for name, definition in definitions if name != "Quantity"
     }
-    quantities: dict[str, Any] = {}
+    quantities: dict[str, Json] = {}
     document = _people_write(schema, quantities)
     document["definitions"] = dict(sorted({**document["definitions"], **quantities}.items()))
     if "extends" in document["properties"]:  # all but its id may stand in the file it extends
@@ -51,7 +51,7 @@ def as_text(kind: str) -> str:
     return to_json(json_schema(kind), indent=2) + "\n"
 
 
-def _people_write(node: Any, quantities: dict[str, Any]) -> Any:
+def _people_write(node: Any, quantities: dict[str, Json]) -> Any:
     """Turn pydantic's schema of records into one of files, and say what each key means."""
     if isinstance(node, list):
         return [_people_write(child, quantities) for child in node]
@@ -89,14 +89,14 @@ def meanings() -> dict[str, str]:
     return by_key | {name: parameter.meaning for name, parameter in PARAMETERS.items()}
 
 
-def _reference(limits: list[Any], quantities: dict[str, Any]) -> dict[str, str]:
+def _reference(limits: list[Any], quantities: dict[str, Json]) -> dict[str, str]:
     dimension, minimum, maximum, is_whole = limits
     name = dimension.replace(" ", "_")
     if dimension == "number":
         name = f"{'whole' if is_whole else 'number'}_{minimum:g}_to_{maximum:g}"
     if name in quantities:
         return {"$ref": f"#/definitions/{name}"}
-    bare: dict[str, Any]
+    bare: Json
     if dimension == "number":
         bare = {"type": "integer" if is_whole else "number", "minimum": minimum, "maximum": maximum}
     else:
@@ -105,7 +105,7 @@ def _reference(limits: list[Any], quantities: dict[str, Any]) -> dict[str, str]:
         bare = {"type": "string", "pattern": pattern, "examples": [EXAMPLES[dimension]]}
     texts = ("source", "printed", "reading", "note", "date")
     means = meanings()
-    with_provenance = {
+    with_provenance: Json = {
         "type": "object",
         "additionalProperties": False,
         "required": ["value"],

@@ -1,6 +1,6 @@
 """Measured points from the output of other programs, recognized by what it holds."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from re import sub
@@ -73,7 +73,12 @@ class Results:
         is_alone : whether it was named; of a folder, files that are no results are left aside
         """
         mappings, faults = ([], [content.fault]) if content.fault else records(content)
-        if not (is_alone or faults or any(_is_known(record) for record in mappings)):
+        is_known = any(
+            aiperf.is_request(record)
+            or any(writer.is_result(record) for writer in (*SERVED, llama_bench))
+            for record in mappings
+        )
+        if not (is_alone or faults or is_known):
             self.measured.append((content.file, 1, f"the file is no result of {PROGRAMS}"))
             return
         if not mappings and not faults:
@@ -124,9 +129,15 @@ class Results:
     def _take(self, record: Record, read: Callable[[], Iterable[ServedRun | Point | str]]) -> None:
         wrong: dict[str, None] = {}
         try:
-            for point in self._points(record, read()):
-                self.measured.append((record.file, record.line, point))
-                wrong |= dict.fromkeys(beyond(point) if isinstance(point, Point) else ())
+            for run in read():
+                points: Iterable[Point | str] = (
+                    points_of(run, record.line, self.options)
+                    if isinstance(run, ServedRun)
+                    else [run]
+                )
+                for point in points:
+                    self.measured.append((record.file, record.line, point))
+                    wrong |= dict.fromkeys(beyond(point) if isinstance(point, Point) else ())
         except Unsaid as error:
             self.unsaid.setdefault(str(error), []).append(record)
         except NoNumberError as error:
@@ -134,15 +145,6 @@ class Results:
         self.faults += [_fault(record, words) for words in wrong]
         for name in self.options.contradicted:
             self.contradicting.setdefault(name, record)
-
-    def _points(
-        self, record: Record, runs: Iterable[ServedRun | Point | str]
-    ) -> Iterator[Point | str]:
-        for run in runs:
-            if isinstance(run, ServedRun):
-                yield from points_of(run, record.line, self.options)
-            else:
-                yield run
 
     def _runs(self, record: Record) -> Iterable[ServedRun | Point | str]:
         for writer in SERVED:
@@ -158,11 +160,3 @@ class Results:
 
 def _fault(record: Record, words: str) -> FileFault:
     return FileFault(record.file, *record.mark(), words)
-
-
-def _is_known(record: Record) -> bool:
-    return (
-        any(writer.is_result(record) for writer in SERVED)
-        or llama_bench.is_result(record)
-        or aiperf.is_request(record)
-    )

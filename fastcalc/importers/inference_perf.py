@@ -56,7 +56,7 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
     if config.output:
         remarks = (f"answers of {config.output:g} tokens were asked for, {output:.4g} retokenised",)
         output, rate = config.output, config.output * requests_per_s
-    completed = successes.count("count") or 0
+    completed, clients = successes.count("count") or 0, load.count("concurrency") or 0
     ttft, tpot, request = (
         times_in(statistics, unit=1.0, mean=statistics.number("mean"), median="median")
         for statistics in map(latency.within, _LATENCIES)
@@ -67,7 +67,10 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         seconds=completed / requests_per_s if requests_per_s > 0 else 0.0,
         prompt=successes.within("prompt_len").number("mean") or 0.0,
         output=output,
-        arrivals=_arrivals(load),
+        # Clients that were kept busy, else the rate that requests came at.
+        arrivals=Arrivals(limit=clients)
+        if clients > 0
+        else Arrivals(load.number("requested_rate") or inf),
         ttft=ttft,
         tpot=tpot,
         request=request,
@@ -77,14 +80,6 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         stated={"engine": config.engine} if config.engine else {},
         remarks=remarks,
     )
-
-
-def _arrivals(load: Record) -> Arrivals:
-    """Return the clients that were kept busy, else the rate that requests came at."""
-    clients = load.count("concurrency")
-    if clients is not None and clients > 0:
-        return Arrivals(limit=clients)
-    return Arrivals(load.number("requested_rate") or inf)
 
 
 def _configuration(folder: Path) -> Configuration:

@@ -255,6 +255,12 @@ def _load(run: ServedRun) -> Load | str:
     return Load(max(1, round(in_flight)), True, words)
 
 
+def accepted_tokens(record: Record, key: str) -> float | None:
+    """Return the mean tokens of a pass that a record states, if that is 1 or more. [1]"""
+    accepted = record.number(key)
+    return accepted if accepted is not None and accepted >= 1 else None
+
+
 def _setup(run: ServedRun, options: Options) -> dict[str, Any]:
     """Return the columns of machine and model: what the file says, completed by the user."""
     names, called = options.names, run.names[0] if run.names else ""

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from fastcalc.importers import vllm
 from fastcalc.importers.json_records import Record
-from fastcalc.importers.served_run import Arrivals, ServedRun
+from fastcalc.importers.served_run import Arrivals, ServedRun, accepted_tokens
 
 _OWN = {"mean_e2e_latency_ms", "median_e2e_latency_ms", "total_output_tokens_retokenized"}
 _ENGINES = {"sglang": "sglang", "vllm": "vllm", "trt": "tensorrt-llm", "lmdeploy": "lmdeploy"}
@@ -29,14 +29,14 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         yield arrivals
         return
     run = vllm.run_of(record, arrivals)
-    server, accepted = record.within("server_info"), record.number("accept_length")
+    server = record.within("server_info")
     engine = _ENGINES.get(record.text("backend").partition("-")[0])
     called = (server.text("model_path"), server.text("served_model_name"), record.text("model_id"))
     yield replace(
         run,
         program="sglang.bench_serving",
         request=vllm.times(record, "e2e_latency"),
-        tokens_per_pass=accepted if accepted is not None and accepted >= 1 else None,
+        tokens_per_pass=accepted_tokens(record, "accept_length"),
         names=tuple(filter(None, called)),
         stated={**_stated(server), **run.stated, **({"engine": engine} if engine else {})},
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from math import ceil
 
 from fastcalc.importers.json_records import Record
-from fastcalc.importers.served_run import Arrivals, ServedRun, times_in
+from fastcalc.importers.served_run import Arrivals, ServedRun, accepted_tokens, times_in
 
 _WEIGHTS = {
     "fp8": "fp8", "fp8_block_scales": "fp8", "fp8_per_channel_per_token": "fp8", "nvfp4": "nvfp4",
@@ -34,7 +34,8 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
     largest = world.count("max_batch_size")
     is_queued = largest is not None and in_flight > largest
     latency = speed.within("request_latency_percentiles_ms")
-    model = record.within("engine")
+    model, drafts = record.within("engine"), record.within("decoding_stats")
+    accepted = drafts.within("acceptance_length_percentiles")
     yield ServedRun(
         program="trtllm-bench",
         completed=requests.count("num_requests") or 0,
@@ -50,20 +51,14 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         ),
         request=times_in(latency, unit=1e-3, mean=speed.number("avg_request_latency_ms")),
         rate=speed.number("system_output_throughput_tok_s"),
-        tokens_per_pass=_accepted(record),
+        # One token where the report has no section on drafts.
+        tokens_per_pass=accepted_tokens(accepted, "average")
+        if "decoding_stats" in record.data
+        else 1.0,
         names=tuple(filter(None, (model.text("model"), model.text("model_path")))),
         stated=_stated(record),
         remarks=(f"mean requests in flight {in_flight:.4g}",) if not is_queued else (),
     )
-
-
-def _accepted(record: Record) -> float | None:
-    """Return the tokens of a pass: 1 where the report has no section on drafts. [1]"""
-    if "decoding_stats" not in record.data:
-        return 1.0
-    lengths = record.within("decoding_stats", "acceptance_length_percentiles")
-    accepted = lengths.number("average")
-    return accepted if accepted is not None and accepted >= 1 else None
 
 
 def _stated(record: Record) -> dict[str, str]:

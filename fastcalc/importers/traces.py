@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from pydantic_core import from_json
@@ -24,7 +23,7 @@ from fastcalc.evidence.csv_rows import CsvRows, refuse, rows_of
 from fastcalc.evidence.text_files import NoTextError, decoded, opened
 from fastcalc.formulas.types import Floats, Ints
 from fastcalc.importers.json_places import short_whole
-from fastcalc.written import shown
+from fastcalc.written import Json, shown
 
 _AZURE = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
 _AZURE_ROW = "2023-11-16 18:15:46,1000,200"
@@ -153,16 +152,16 @@ class _Arrivals:
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
-        self.last_of: dict[Any, float] = {}
+        self.last_of: dict[str | int, float] = {}
         self.is_timed = True
 
-    def add(self, record: dict[str, Any], place: "_Place") -> None:
+    def add(self, record: dict[str, Json], place: "_Place") -> None:
         stamp, delay = record.get("timestamp"), record.get("delay")
         session = record.get("session_id")
         session = session if isinstance(session, (str, int)) else None
         if stamp is not None:
             seconds = _milliseconds(stamp, "timestamp", place) / 1e3
-        elif session in self.last_of and delay is not None:
+        elif session is not None and session in self.last_of and delay is not None:
             seconds = self.last_of[session] + _milliseconds(delay, "delay", place) / 1e3
         else:
             self.is_timed, seconds = False, 0.0
@@ -183,7 +182,7 @@ def _refusal(place: _Place, key: str, kind: str) -> InputError:
     return InputError(f"{file}:{number}:{column}: {key} is not {kind}")
 
 
-def _tokens(record: dict[str, Any], key: str, place: _Place) -> int:
+def _tokens(record: dict[str, Json], key: str, place: _Place) -> int:
     value = record.get(key)
     if key not in record:
         keys = ", ".join(shown(name, 20) for name in list(record)[:4]) or "none"

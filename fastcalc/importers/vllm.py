@@ -10,7 +10,14 @@ from collections.abc import Iterator
 from math import inf
 
 from fastcalc.importers.json_records import Record
-from fastcalc.importers.served_run import UPPER, Arrivals, ServedRun, Times, times_of
+from fastcalc.importers.served_run import (
+    UPPER,
+    Arrivals,
+    ServedRun,
+    Times,
+    accepted_tokens,
+    times_of,
+)
 from fastcalc.importers.setup import OPTIONS
 
 _ENGINES = {"vllm": "vllm", "sglang": "sglang", "tensorrt-llm": "tensorrt-llm"}
@@ -36,7 +43,6 @@ def run_of(record: Record, arrivals: Arrivals) -> ServedRun:
             written if written.typical is not None else computed
             for written, computed in zip((ttft, tpot, request), by_request, strict=True)
         )
-    accepted = record.number("spec_decode_acceptance_length")
     date = re.match(r"(\d{4})-?(\d{2})-?(\d{2})", record.text("date"))
     return ServedRun(
         program="vllm bench serve",
@@ -51,7 +57,7 @@ def run_of(record: Record, arrivals: Arrivals) -> ServedRun:
         rate=record.number("output_throughput"),
         failed=record.count("failed") or 0,
         # A file without the mean acceptance length does not say that it is 1.
-        tokens_per_pass=accepted if accepted is not None and accepted >= 1 else None,
+        tokens_per_pass=accepted_tokens(record, "spec_decode_acceptance_length"),
         date="-".join(date.groups()) if date else "",
         names=tuple(filter(None, map(record.text, ("model_id", "tokenizer_id")))),
         stated=_stated(record),

@@ -2,11 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import pairwise
 from math import inf
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +18,7 @@ from fastcalc.core.reuse import Reuse, SharedPrefixes
 from fastcalc.core.typical_lengths import PART_EDGES, typical_lengths
 from fastcalc.errors import InputError
 from fastcalc.formulas.lengths import lognormal_sigma, normal_quantile
-from fastcalc.formulas.types import Floats
+from fastcalc.formulas.types import Floats, Ints
 from fastcalc.importers.traces import Trace, read_trace
 from fastcalc.mentions import option
 
@@ -156,19 +154,20 @@ def _typical(distribution: Distribution) -> tuple[Floats, Floats]:
 
 def _quantile(kind: str, params: dict[str, float]) -> Callable[[Floats], Floats]:
     """Return the length that a share of requests does not exceed, within what is stated."""
-    inverse: dict[str, Callable[[Floats], Any]] = {
-        "gaussian": lambda share: params["mean"] + params["std_dev"] * normal_quantile(share=share),
-        "lognormal": partial(_lognormal, params),
-        "exponential": lambda share: -params["mean"] * np.log1p(-share),
-    }
+    mean, deviation = params["mean"], params.get("std_dev", 0.0)
     low, high = params.get("min", 1.0), params.get("max", LIMITS["tokens"].maximum)
-    return lambda share: np.clip(inverse[kind](share), max(low, 1.0), high)
 
+    def length(share: Floats) -> Floats:
+        if kind == "exponential":
+            lengths = -mean * np.log1p(-share)
+        elif kind == "gaussian":
+            lengths = mean + deviation * normal_quantile(share=share)
+        else:
+            sigma = lognormal_sigma(mean=mean, deviation=deviation)
+            lengths = np.exp(np.log(mean) - sigma**2 / 2.0 + sigma * normal_quantile(share=share))
+        return np.clip(lengths, max(low, 1.0), high)
 
-def _lognormal(params: dict[str, float], share: Floats) -> Floats:
-    sigma = lognormal_sigma(mean=params["mean"], deviation=params["std_dev"])
-    logarithms = np.log(params["mean"]) - sigma**2 / 2.0 + sigma * normal_quantile(share=share)
-    return np.asarray(np.exp(logarithms))
+    return length
 
 
 def lengths_of(trace: Trace) -> Lengths:
@@ -187,7 +186,7 @@ def lengths_of(trace: Trace) -> Lengths:
     return Lengths(shares, prompt, output)
 
 
-def _parts(order: Any) -> list[Any]:
+def _parts(order: Ints) -> list[Ints]:
     """Return a sorted list cut at the parts of `PART_EDGES`, without empty ones."""
     ends = np.unique(np.round(np.array(PART_EDGES) * len(order)).astype(int))
     return [order[low:high] for low, high in pairwise(ends.tolist())]

@@ -201,6 +201,11 @@ class Claim(Entry):
     hedge: dict[str, str] = {}
     ours: bool = False
 
+    @property
+    def checks(self) -> dict[str, Check]:
+        """What tests it and what tests its conclusion, by key, where there is one."""
+        return {key: self.given[key] for key in ("check", "conclusion") if key in self.given}
+
     @model_validator(mode="before")
     @classmethod
     def _where_it_stands(cls, raw: Json) -> Json:

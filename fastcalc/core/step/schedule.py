@@ -256,7 +256,8 @@ class Schedule:
 
     def _as_measured(self, kind: Literal["decode", "prompts"]) -> ArrayLike:
         """Return how many times as long as expected a pass takes by the rows. [1]"""
-        return floats(prod(getattr(effect, kind) for effect in self.own))
+        is_decode = kind == "decode"
+        return floats(prod(own.decode if is_decode else own.prompts for own in self.own))
 
     def narrowed(self, decode_share: ArrayLike) -> ArrayLike:
         """Return the half-width of a range by the rows over that without them. [1]

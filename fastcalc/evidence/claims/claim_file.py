@@ -40,10 +40,8 @@ def _unknown_names(document: Document, book: Claims) -> Iterator[Fault]:
                 placed = article in claim.place
                 stands: Path_ = ("place", article) if placed else ("articles", number)
                 yield _fault(document, (*path, *stands), why, key=placed)
-        for key in ("check", "conclusion"):
-            check = getattr(claim, key)
-            if check is not None:
-                yield from _of_check(document, (*path, key), check, book)
+        for key, check in claim.checks.items():
+            yield from _of_check(document, (*path, key), check, book)
     for topic, listed in book.topics.items():
         for place, id_ in enumerate(listed):
             if id_ not in ids:

@@ -187,11 +187,10 @@ def judge(
     for claim in claims:
         ran: dict[str, Tested | None] = {"check": None, "conclusion": None}
         unfit = ""
-        for key in ran:
-            check = getattr(claim, key)
+        for key, check in claim.checks.items():
             where = partial(_place, document, claim.id, key)
             try:
-                ran[key] = run(catalogue, check, where, read) if check else None
+                ran[key] = run(catalogue, check, where, read)
             except InputError as error:
                 if not isinstance(error.__cause__, DoesNotFitError):
                     raise

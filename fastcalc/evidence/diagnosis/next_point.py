@@ -69,11 +69,14 @@ def _is_the_same(first: Point, second: Point) -> bool:
     A run of a benchmark has all rates and times of tokens at once.
     """
     of_prompts = [point.metric in ("ttft_s", "prefill_tokens_per_s") for point in (first, second)]
-    lengths = ("prompt",) if all(of_prompts) else ("prompt", "output")
     numbers = [
-        (getattr(first, name), getattr(second, name))
-        for name in ("chips", "tp", "concurrency", *lengths)
+        (first.chips, second.chips),
+        (first.tp, second.tp),
+        (first.concurrency, second.concurrency),
+        (first.prompt, second.prompt),
     ]
+    if not all(of_prompts):
+        numbers.append((first.output, second.output))
     return of_prompts[0] == of_prompts[1] and all(
         not one or not other or max(one, other) <= _ALIKE * min(one, other)
         for one, other in numbers
