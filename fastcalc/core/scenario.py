@@ -361,12 +361,8 @@ def chips_by_id(outcomes: Iterable[Outcome]) -> dict[str, Hardware]:
     return {chip.id: chip for chip in chips}
 
 
-def warnings_of(location: Location) -> list[str]:
-    """Return what a reader must know of a placed scenario, whatever its layout, in sentences."""
-    return list(_warnings(location))
-
-
-def _warnings(outcome: Location) -> Iterable[str]:
+def warnings_of(outcome: Location) -> Iterator[str]:
+    """Yield what a reader must know of a placed scenario, whatever its layout, in sentences."""
     scenario = outcome.scenario
     hardware, engine, model = scenario.hardware, scenario.engine, scenario.model
     for entry in (hardware, model, engine):

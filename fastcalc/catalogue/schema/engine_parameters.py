@@ -1,6 +1,7 @@
 """Each parameter of engines, declared once: what it is in a file, what it costs, what it means."""
 
 from dataclasses import dataclass, field, fields
+from functools import partial
 from math import inf
 from typing import Any, Generic, Literal, TypeVar
 
@@ -42,30 +43,21 @@ class Parameter:
         return reader
 
 
-def rate(
-    quantity: Any, meaning: str, neutral: float = 1.0, plausible: tuple[float, float] | None = None
-) -> Any:
-    """Declare a parameter that speeds a step up when it is raised."""
-    return _declared(Parameter(quantity, neutral, meaning, "faster", plausible))
-
-
-def cost(
-    quantity: Any, meaning: str, neutral: float = 0.0, plausible: tuple[float, float] | None = None
-) -> Any:
-    """Declare a parameter that slows a step down when it is raised."""
-    return _declared(Parameter(quantity, neutral, meaning, "slower", plausible))
-
-
 def choice(
-    quantity: Any, meaning: str, neutral: float, plausible: tuple[float, float] | None = None
+    quantity: Any,
+    meaning: str,
+    *,
+    neutral: float,
+    plausible: tuple[float, float] | None = None,
+    raised: Literal["faster", "slower"] | None = None,
 ) -> Any:
-    """Declare a parameter of which more is better or worse as the request has it."""
-    return _declared(Parameter(quantity, neutral, meaning, plausible=plausible))
+    """Declare a parameter: more of a `rate` is faster and of a `cost` slower, else it depends."""
+    parameter = Parameter(quantity, neutral, meaning, raised, plausible)
+    return field(default=neutral, metadata={"declared": parameter})
 
 
-def _declared(parameter: Parameter) -> Any:
-    return field(default=parameter.neutral, metadata={"declared": parameter})
-
+rate = partial(choice, neutral=1.0, raised="faster")
+cost = partial(choice, neutral=0.0, raised="slower")
 
 PER_LAYER = (4e-6, 2e-3)  # a layer's launches take so long [s]
 PER_EXCHANGE = (1e-6, 1.5e-4)  # one exchange between chips [s]
@@ -82,13 +74,13 @@ class DeclaredParameters(Generic[Value]):
         Fraction, "Share of printed bandwidth that long reads reach.", plausible=(0.4, 0.98)
     )
     bandwidth_per_core: Value = rate(
-        Bandwidth, "What one core keeps in flight.", inf, plausible=(1e9, 1e11)
+        Bandwidth, "What one core keeps in flight.", neutral=inf, plausible=(1e9, 1e11)
     )
     compute_fraction: Value = rate(
         Fraction, "Share of the dense peak that products reach.", plausible=SHARE
     )
     compute_per_core: Value = rate(
-        ComputeRate, "What kernels feed one core, at 16 bits.", inf, plausible=(1e11, 1e14)
+        ComputeRate, "What kernels feed one core, at 16 bits.", neutral=inf, plausible=(1e11, 1e14)
     )
     grouped_gemm_fraction: Value = rate(
         Fraction, "Products over routed experts by dense ones.", plausible=(0.05, 1.0)
@@ -148,13 +140,13 @@ class DeclaredParameters(Generic[Value]):
     expert_correlation: Value = cost(
         Fraction,
         "1 where tokens pick experts independently, less where alike.",
-        1.0,
+        neutral=1.0,
         plausible=(0.4, 1.0),
     )
     expert_imbalance: Value = cost(
         Factor,
         "The fullest rank by the mean, where 128 experts are spread over 8.",
-        1.0,
+        neutral=1.0,
         plausible=(1.0, 4.0),
     )
     memory_fraction: Value = rate(
@@ -169,13 +161,13 @@ class DeclaredParameters(Generic[Value]):
         Fraction, "Share for caches of what weights leave of it.", plausible=LARGE_SHARE
     )
     prompt_chunk: Value = choice(
-        Count, "Prompt tokens in a step, at most.", inf, plausible=(64, 1e6)
+        Count, "Prompt tokens in a step, at most.", neutral=inf, plausible=(64, 1e6)
     )
     minimum_rows: Value = cost(
-        Count, "Rows that a product computes at least.", 1.0, plausible=(1, 512)
+        Count, "Rows that a product computes at least.", neutral=1.0, plausible=(1, 512)
     )
     max_sequences: Value = choice(
-        Count, "Sequences in a step, at most.", inf, plausible=(16, 16384)
+        Count, "Sequences in a step, at most.", neutral=inf, plausible=(16, 16384)
     )
     host_bandwidth_fraction: Value = rate(
         Fraction,
@@ -191,14 +183,17 @@ class DeclaredParameters(Generic[Value]):
     small_memory: Value = choice(
         Kept,
         "Memory below which a start makes ready for fewer sequences.",
-        0.0,
+        neutral=0.0,
         plausible=(1e10, 1e12),
     )
     small_sequences: Value = choice(
-        Count, "Sequences that it makes ready for there, at most.", inf, plausible=(16, 16384)
+        Count,
+        "Sequences that it makes ready for there, at most.",
+        neutral=inf,
+        plausible=(16, 16384),
     )
     small_chunk: Value = choice(
-        Count, "Prompt tokens of a step there, at most.", inf, plausible=(64, 1e6)
+        Count, "Prompt tokens of a step there, at most.", neutral=inf, plausible=(64, 1e6)
     )
     sampler_copies: Value = cost(
         Number,
@@ -225,7 +220,7 @@ class DeclaredParameters(Generic[Value]):
     expert_columns: Value = choice(
         Count,
         "Columns that experts in MXFP4 are padded to a multiple of.",
-        1.0,
+        neutral=1.0,
         plausible=(2, 1024),
     )
     short_sums: Value = rate(

@@ -135,7 +135,8 @@ def _warnings(scenario: Scenario, site: Site, estimate: Estimate) -> CodedColumn
         one_batch = replace(scenario, batches=(batch,))
         for chips in (1, 2, site.chips_joined + 1):
             place = site.place(Layout(pp=chips * site.machine.ranks))
-            kinds.append(warnings_of(Location(one_batch, site, place, is_default_layout=False)))
+            location = Location(one_batch, site, place, is_default_layout=False)
+            kinds.append(list(warnings_of(location)))
     size = 1 * (layout.chips > 1) + (layout.chips > site.chips_joined)
     codes, host = size + 3 * (1 * (estimate.batch > 1) + is_beyond), scenario.memory.host
     if host is None or not (is_over := overflows(estimate)).any():
