@@ -43,7 +43,7 @@ def with_value(entry: Any, place: Place, value: float) -> Any:
     if not place:
         if isinstance(entry, Quantity):
             return entry.model_copy(update={"si": float(value), "text": f"{value:g}"})
-        return int(value) if entry is None or isinstance(entry, int) else value
+        return int(value) if isinstance(entry, int) else value
     key, *below = place
     if isinstance(entry, (list, dict)):
         copy: Any = entry.copy()
