@@ -57,5 +57,6 @@ def answer_to(command: str, request: Request) -> Any:
     """Return the answer to a request, which knows its settings; what answers is imported now."""
     module, _, run = COMMANDS[command][1].partition(".")
     answer = getattr(import_module(f"fastcalc.commands.{module}"), run)(request)
-    has_records = hasattr(answer, "records")
-    return replace(answer, settings=settings(request)) if has_records else answer
+    if answer is None or isinstance(answer, int):  # the exit code of what it wrote itself
+        return answer
+    return replace(answer, settings=settings(request))
