@@ -142,6 +142,14 @@ def test_all_faults_are_reported_not_the_first(tmp_path):
     assert missing == [], "what is misspelt is not also called missing"
 
 
+@pytest.mark.parametrize("notes", ["2.5", "true", "{a: b}", "one note"])
+def test_notes_that_are_no_list_are_a_fault_and_hide_no_other(tmp_path, notes):
+    text = (ROOT / "models" / "minimax-m2.yaml").read_text(encoding="utf-8")
+    head, _, _ = text.partition("\nnotes:")
+    found = faults(tmp_path, "minimax-m2", f"{head}\nnotes: {notes}\nkvheads: 8\n", strict=True)
+    assert {("ST015", True), ("ST017", True)} <= {(fault.rule, fault.line > 1) for fault in found}
+
+
 def test_two_entries_of_one_name(tmp_path):
     for name in ("one", "two"):
         text = put(H100, ("^id: .*", f"id: {name}"), (r"^aliases: .*", "aliases: [mine]"))
