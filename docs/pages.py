@@ -354,15 +354,14 @@ def _scores(groups: Sequence[Any]) -> dict[str, float]:
 def accuracy() -> str:
     """Return the page on how far predictions are from measurements."""
     answer = validated()
-    groups = answer.extra()["groups"]
+    groups = answer.details()["groups"]
     weak = [
         one
         for one in _of(groups, "hardware", "model")
         if one["median_factor"] > WEAK or one["n"] < 3
     ]
     few = sum(one["sources"] == 1 for one in weak)
-    assert answer.parts is not None
-    lines = render(answer.parts(Screen(100, wide=True)), 100).splitlines()
+    lines = render(answer.page(Screen(100, wide=True)), 100).splitlines()
     page = "\n".join(map(str.rstrip, lines))
     return "\n".join(
         [

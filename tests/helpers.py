@@ -24,7 +24,7 @@ from fastcalc.catalogue.schema.claims import Claim
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import lazy_commands, main
 from fastcalc.commands import answer_to
-from fastcalc.commands.answer import CommandAnswer
+from fastcalc.commands.answer import Answer, CommandAnswer
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, engine_for, solve
@@ -157,9 +157,10 @@ def answer_once(command: str, request: Request) -> Any:
         return answer_to(command, request)
     if key not in answers:
         answer = answer_to(command, request)
-        if not isinstance(answer, CommandAnswer) or (command == "fastmode" and answer.code):
+        if not isinstance(answer, Answer) or (command == "fastmode" and answer.code):
             return answer  # a no of fastmode is a page, or a reason
-        answers[key] = replace(answer, warnings=tuple(answer.warnings))
+        is_old = isinstance(answer, CommandAnswer)  # its warnings may be taken once
+        answers[key] = replace(answer, sentences=tuple(answer.sentences)) if is_old else answer
     return answers[key]
 
 

@@ -243,7 +243,7 @@ def test_times_have_a_unit(tmp_path):
     first = replace(SMALL.points[4], value=0.5)
     assert first.metric == "ttft_s"
     path = file_of([*measured(SMALL)[:4], first], tmp_path)
-    text = render(fastcalc.diagnose(path)._answer.parts(Screen(100)), 100)
+    text = render(fastcalc.diagnose(path)._answer.page(Screen(100)), 100)
     line = next(line for line in text.splitlines() if line.startswith("TTFT ms at 1 "))
     assert line.split()[4] == "500"
     assert "TPOT ms at 1 " in text

@@ -127,7 +127,7 @@ def test_a_third_of_the_cache_by_one_flag(tmp_path):
     few = logged(tmp_path, cache_of(245840), f"{for_one}: 106.7x", **settings)
     slower = fastcalc.diagnose(log=few, **start)
     assert named(slower) == {RUNNING.name}
-    document = slower._answer.extra()
+    document = slower._answer.details()
     assert len(document["settings"]) <= 2
     assert "VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS=0" in document["settings"][0]
     assert document["start"]["causes"][0]["times"] == pytest.approx(769888 / 245840, rel=0.05)
@@ -144,8 +144,8 @@ def test_sglang_is_expected_to_cache_what_it_logged(tmp_path):
         "KV Cache is allocated. #tokens: 367404, K size: 8.23 GB, V size: 8.23 GB\n"
     )
     answer = fastcalc.diagnose(log=tmp_path / "sglang.log", hardware="h100-sxm")
-    assert answer._answer.extra()["start"]["kv_format"] == "bf16"
-    assert answer._answer.extra()["start"]["expected_kv_cache_tokens"] == pytest.approx(
+    assert answer._answer.details()["start"]["kv_format"] == "bf16"
+    assert answer._answer.details()["start"]["expected_kv_cache_tokens"] == pytest.approx(
         367404, rel=0.05
     )
     assert not named(answer)
@@ -171,7 +171,7 @@ def test_an_old_release_is_named_by_its_log(tmp_path):
     )
     answer = fastcalc.diagnose(file_of([slower], tmp_path), log=log)
     assert named(answer) == {HOST.name}
-    assert answer._answer.extra()["settings"] == [OLD_RELEASE]
+    assert answer._answer.details()["settings"] == [OLD_RELEASE]
 
 
 LLAMA = {"model": "meta-llama/Llama-3.1-8B-Instruct", "max_model_len": 16000}
@@ -204,7 +204,7 @@ LLAMA = {"model": "meta-llama/Llama-3.1-8B-Instruct", "max_model_len": 16000}
 )
 def test_what_a_log_gives_away_is_named_with_how_much(settings, lines, cause, times, tmp_path):
     answer = fastcalc.diagnose(log=logged(tmp_path, *lines, **LLAMA, **settings), hardware="h100")
-    first, *others = answer._answer.extra()["start"]["causes"]
+    first, *others = answer._answer.details()["start"]["causes"]
     assert others == []
     assert cause in first["setting"]
     assert first["times"] == pytest.approx(times, rel=0.03)
@@ -217,7 +217,7 @@ def test_a_start_as_expected_names_nothing_and_tells_the_format_of_its_cache(tmp
         path = logged(tmp_path, available, cache_of(tokens), **LLAMA)
         answer = fastcalc.diagnose(log=path, hardware="h100-sxm")
         assert named(answer) == set()
-        assert answer._answer.extra()["start"]["kv_format"] == kv
+        assert answer._answer.details()["start"]["kv_format"] == kv
 
 
 def test_tokens_of_a_model_with_windows_are_the_engines_own(tmp_path):
@@ -230,9 +230,9 @@ def test_tokens_of_a_model_with_windows_are_the_engines_own(tmp_path):
     settings = {"model": "openai/gpt-oss-20b", "max_model_len": 16000}
     answer = fastcalc.diagnose(log=logged(tmp_path, *lines, **settings), hardware="h100-sxm")
     assert named(answer) == set()
-    start = answer._answer.extra()["start"]
+    start = answer._answer.details()["start"]
     assert (start["expected_kv_cache_tokens"], start["kv_format"]) == (None, "bf16")
-    line = answer._answer.parts(Screen(200))[0]
+    line = answer._answer.page(Screen(200))[0]
     assert "cache bf16 of 50.3 GiB a chip, " in line
     lines[0] = lines[0].replace("50.28", "30.28")
     answer = fastcalc.diagnose(log=logged(tmp_path, *lines, **settings), hardware="h100-sxm")
@@ -247,8 +247,8 @@ def test_points_are_predicted_with_the_settings_of_the_log(tmp_path, monkeypatch
     answer = fastcalc.diagnose(path.name, log=log.name)
     assert named(answer) == {HOST.name}
     assert answer["logged"][0][0].startswith("a token takes")
-    assert answer._answer.extra()["points_verdict"] == "nothing"
-    lines = render(answer._answer.parts(Screen(80)), 80).splitlines()
+    assert answer._answer.details()["points_verdict"] == "nothing"
+    lines = render(answer._answer.page(Screen(80)), 80).splitlines()
     assert "room for requests as logged" in " ".join(lines)
     assert len(lines) <= 24
     assert max(map(len, lines)) <= 80
@@ -259,7 +259,7 @@ def test_half_the_room_by_the_log_is_not_named_again_by_points(tmp_path):
     settings = {"model": "llama-3.1-70b", "tensor_parallel_size": 4, "gpu_memory_utilization": 0.5}
     answer = fastcalc.diagnose(path, log=logged(tmp_path, **settings))
     assert named(answer) == {RUNNING.name}
-    assert answer._answer.extra()["points_verdict"] == "nothing"
+    assert answer._answer.details()["points_verdict"] == "nothing"
 
 
 def test_a_result_file_needs_no_more_than_its_log_and_the_chip(tmp_path):
@@ -267,7 +267,7 @@ def test_a_result_file_needs_no_more_than_its_log_and_the_chip(tmp_path):
     result = ROOT / "tests" / "measured" / "vllm-closed.json"
     path = logged(tmp_path, cache_of(420904), **LLAMA)
     answer = fastcalc.diagnose(result, log=path, hardware="h100-sxm")
-    notes = answer._answer.parts(Screen(80))[-1]
+    notes = answer._answer.page(Screen(80))[-1]
     words = f"fastcalc compare llama-3.1-8b --on h100-sxm --like {result} --tp 1"
     assert notes.next_command == command(words)
 

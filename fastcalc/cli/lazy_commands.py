@@ -34,7 +34,7 @@ def as_function(name: str, kind: type[Request], *, has_flags: bool) -> Callable[
         answer = answer_to(name, request)
         if answer is None or isinstance(answer, int):
             return answer
-        from fastcalc.commands.answer import respond
+        from fastcalc.commands.respond import respond
 
         return respond(request, answer)
 

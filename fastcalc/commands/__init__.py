@@ -4,7 +4,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
-from fastcalc.requests.fields import Request, settings
+from fastcalc.requests.fields import Request
 
 GROUPS = {
     "Ask": {
@@ -54,9 +54,15 @@ def request_of(command: str) -> type[Request]:
 
 
 def answer_to(command: str, request: Request) -> Any:
-    """Return the answer to a request, which knows its settings; what answers is imported now."""
+    """Return the answer to a request; what answers it is imported now."""
     module, _, run = COMMANDS[command][1].partition(".")
     answer = getattr(import_module(f"fastcalc.commands.{module}"), run)(request)
     if answer is None or isinstance(answer, int):  # the exit code of what it wrote itself
         return answer
-    return replace(answer, settings=settings(request))
+    return replace(answer, request=request)
+
+
+def command_of(request: Request) -> str:
+    """Return the command that a request is of."""
+    kind = type(request).__name__
+    return next(name for name, (of, _) in COMMANDS.items() if of.endswith(f".{kind}"))

@@ -1,87 +1,209 @@
-"""Answers in the format that was asked for: a page, a Markdown table, or records."""
+"""What a command found, whatever the form it is shown in: a page, records, a table, charts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import KW_ONLY, dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fastcalc.commands import output
-from fastcalc.mentions import as_flags, written
 from fastcalc.records.columns import TableColumn
-from fastcalc.report import console, record_tables
-from fastcalc.report.console import Wording
-from fastcalc.report.envelope import envelope
-from fastcalc.report.records import SCHEMA, Record
-from fastcalc.requests.fields import Setting, by_premise, phrases
-from fastcalc.requests.groups import Output, OutputFile
-from fastcalc.requests.readers import as_text
-from fastcalc.written import json_text, to_csv
+from fastcalc.report import console
+from fastcalc.report.records import Record
+from fastcalc.requests.fields import Request, Setting, by_premise, settings
 
 if TYPE_CHECKING:
     from fastcalc.report.charts.drawing import Chart
 
-
 Page = Callable[[console.Screen], Iterable[console.Part]]
 
 
-def page(request: OutputFile, parts: Page, wording: Wording = as_flags) -> None:
-    """Write the parts of a page, which depend on its screen."""
-    laid_out, colour = screen(request), request.out is None and console.wants_colour()
-    text = console.render(parts(laid_out), laid_out.width, wording, colour=colour)
-    output.write(text, request.out)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Answer:
+    """What a command found. Each form of it is made only where it is asked for.
 
+    A command says what it has by overriding methods: what stands on its page (`body`, `key`,
+    `notes`, `next_command`), its `records`, the rows of its Markdown `table`, what the records
+    rest on and the `details` beside them, its `charts`. One renderer, `respond.write`, makes text,
+    Markdown, JSON, CSV, HTML and sheets of them, for the command line and for Python alike.
 
-def screen(request: object) -> console.Screen:
-    """Return what a page is laid out for: flags that say so are those of `Reading`."""
-    wide, notes = (getattr(request, name, False) for name in ("wide", "notes"))
-    return console.Screen(console.output_width(), wide, notes)
+    Of what takes an argument the default has no use for it.
 
-
-@dataclass(frozen=True)
-class CommandAnswer:
-    """The answer of a command in every form; each is made only where it is asked for.
-
-    parts : returns the page of a screen, notes and all
-    records : returns the records
-    rows : returns the columns and rows of a Markdown table
-    extra : returns what stands alongside the records in JSON
-    warnings : go to standard error where no page has notes
-    reasons : why the answer is no; they go to standard error in any case
-    notes : of the request: how files were read, what was left out; they go there, too
-    keys : of records where there is none
-    column : returns the values of one key, where that takes less than all records
-    cells : returns a record as a table of cells holds it
-    as_text : returns the page of a screen where it is no parts
-    as_json : returns a JSON document of another form than that of records
-    code : exit code: 0 done, 1 the answer is no
-    charts : return what is drawn, by kind of chart; the first is drawn where none is named
-    as_html : returns another HTML page than that of the parts and charts
-    settings : what the request sets
+    request : what was asked
+    reading : how files were read and what was left out, in sentences; they go to standard error
+    reasons : why the answer is no; they go there, too
     """
 
-    parts: Page | None
-    records: Callable[[], Iterable[Record]]
-    rows: Callable[[], tuple[Sequence[TableColumn], Iterable[object]]] = lambda: ((), ())
-    extra: Callable[[], Record] = dict
-    warnings: Iterable[str] = ()
+    request: Request
+    reading: Sequence[str] = ()
     reasons: Sequence[str] = ()
-    notes: Sequence[str] = ()
-    keys: Iterable[str] = ()
-    column: Callable[[str], list[Any]] | None = None
-    cells: Callable[[Record], Record] = dict
-    as_text: Callable[[console.Screen], str] | None = None
-    as_json: Callable[[], str | Iterable[str]] | None = None
-    code: int = 0
-    charts: Mapping[str, Callable[[], "Chart"]] = field(default_factory=dict)
-    as_html: Callable[[Path | None], str] | None = None
-    settings: Sequence[Setting] = ()
+
+    fills_one_screen = False
+    """Whether a first screen has as many notes as leave it on one screen; at most four else."""
+
+    @property
+    def code(self) -> int:
+        """Exit code: 0 done, 1 the answer is no."""
+        return 1 if self.reasons else 0
+
+    @property
+    def settings(self) -> Sequence[Setting]:
+        """What the request sets on which numbers rest."""
+        return settings(self.request)
+
+    def body(self, screen: console.Screen) -> Iterable[console.Part]:  # noqa: ARG002
+        """Headlines, headings and tables of the page; none where there is no page."""
+        return ()
+
+    def key(self) -> str:
+        """What the columns of the page's tables mean."""
+        return ""
+
+    def notes(self) -> Iterable[console.Note]:
+        """What to know of the page, with the weight of each note."""
+        return ()
+
+    def next_command(self) -> str | None:
+        """What to type next."""
+        return None
+
+    def page(self, screen: console.Screen) -> Sequence[console.Part]:
+        """The body, and under it the key, few notes or all of them, and what to type next."""
+        body = [*self.body(screen)]
+        if not body:
+            return []
+        key, notes, command = self.key(), [*self.notes()], self.next_command()
+        return screen.with_notes(body, key, notes, command, fills_one_screen=self.fills_one_screen)
+
+    def text(self, screen: console.Screen) -> str | None:  # noqa: ARG002
+        """The page where it is no parts but a text, as a script is."""
+        return None
+
+    def html(self, file: Path | None) -> str | None:  # noqa: ARG002
+        """An HTML page of the answer's own, in place of that of its page and charts."""
+        return None
+
+    def document(self) -> Iterable[str] | None:
+        """JSON of another form than that of records, in pieces."""
+        return None
+
+    def records(self) -> Iterable[Record]:
+        """The records, in the order of the contract."""
+        return ()
+
+    @property
+    def keys(self) -> Iterable[str]:
+        """Keys of the records, where there may be none of these."""
+        return ()
+
+    def column(self, key: str) -> list[Any] | None:  # noqa: ARG002
+        """The values of one key, where that takes less than all records."""
+        return None
+
+    def cells(self, record: Record) -> Record:
+        """A record as CSV and sheets hold it."""
+        return record
+
+    def table(self) -> tuple[Sequence[TableColumn], Iterable[object]]:
+        """Columns and rows of a Markdown table."""
+        return (), ()
+
+    def premises(self) -> Record:
+        """What the records rest on besides the settings: traffic, prices, engines."""
+        return {}
+
+    def details(self) -> Record:
+        """What else stands beside the records."""
+        return {}
 
     def alongside(self) -> Record:
-        """What stands alongside the records: what they rest on, and what the command adds."""
-        extra, stated = self.extra(), by_premise(self.settings)
-        return extra | {"assumptions": {**extra.get("assumptions", {}), "settings": stated}}
+        """What stands beside the records in JSON: assumptions and details."""
+        assumptions = {**self.premises(), "settings": by_premise(self.settings)}
+        return {"assumptions": assumptions, **self.details()}
+
+    def warnings(self) -> Iterable[str]:
+        """Sentences for standard error where the form has no notes."""
+        return ()
+
+    @property
+    def charts(self) -> Mapping[str, Callable[[], "Chart"]]:
+        """What makes each kind of chart; the first is drawn where none is named."""
+        return {}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NoAnswer(Answer):
+    """That there is no answer, and why.
+
+    asked_keys : of the records that there would be
+    columns : of their Markdown table
+    beside : what stands beside the records
+    resting_on : what they would rest on
+    """
+
+    asked_keys: Iterable[str]
+    columns: Sequence[TableColumn]
+    beside: Record = field(default_factory=dict)
+    resting_on: Record = field(default_factory=dict)
+    code = 1
+
+    @property
+    def keys(self) -> Iterable[str]:
+        """Those asked for."""
+        return self.asked_keys
+
+    def table(self) -> tuple[Sequence[TableColumn], Iterable[object]]:
+        """Columns without a row."""
+        return self.columns, ()
+
+    def premises(self) -> Record:
+        """What records would rest on."""
+        return self.resting_on
+
+    def details(self) -> Record:
+        """The reason, and what else there is to say."""
+        return {"reason": "; ".join(self.reasons), **self.beside}
+
+
+@dataclass(frozen=True, eq=False)
+class CommandAnswer(Answer):
+    """An answer of callables, until its command has a class of its own."""
+
+    parts: Page | None = None
+    records: Callable[[], Iterable[Record]] = list
+    table: Callable[[], tuple[Sequence[TableColumn], Iterable[object]]] = lambda: ((), ())
+    extra: Callable[[], Record] = dict
+    sentences: Iterable[str] = ()
+    _: KW_ONLY
+    keys: Iterable[str] = ()
+    column: Callable[[str], list[Any] | None] = lambda _: None  # type: ignore[assignment]
+    cells: Callable[[Record], Record] = dict  # type: ignore[assignment]
+    text: Callable[[console.Screen], str | None] = lambda _: None  # type: ignore[assignment]
+    document: Callable[[], Iterable[str] | None] = lambda: None
+    code: int = 0
+    drawn: Mapping[str, Callable[[], "Chart"]] = field(default_factory=dict)
+    html: Callable[[Path | None], str | None] = lambda _: None  # type: ignore[assignment]
+    request: Request = field(default_factory=Request)
+
+    def page(self, screen: console.Screen) -> Sequence[console.Part]:
+        """The parts."""
+        return [*self.parts(screen)] if self.parts is not None else []
+
+    @property
+    def charts(self) -> Mapping[str, Callable[[], "Chart"]]:
+        """What is drawn."""
+        return self.drawn
+
+    def warnings(self) -> Iterable[str]:
+        """The sentences."""
+        return self.sentences
+
+    def premises(self) -> Record:
+        """The assumptions of the extra."""
+        return dict(self.extra().get("assumptions", {}))
+
+    def details(self) -> Record:
+        """The rest of it."""
+        return {key: value for key, value in self.extra().items() if key != "assumptions"}
 
 
 def later(name: str, *arguments: Any) -> Callable[[], Any]:
@@ -100,116 +222,15 @@ def no_answer(
     columns: Sequence[TableColumn],
     extra: Callable[[], Record] = dict,
     notes: Sequence[str] = (),
-) -> CommandAnswer:
+) -> NoAnswer:
     """Return that there is no answer, and why; of records there are the keys, or the columns."""
-    return CommandAnswer(
-        None,
-        list,
-        rows=lambda: (columns, ()),
-        extra=lambda: {"reason": "; ".join(reasons), **extra()},
+    beside = dict(extra())
+    return NoAnswer(
+        request=Request(),
+        reading=notes,
         reasons=reasons,
-        notes=notes,
-        keys=keys,
-        code=1,
+        asked_keys=keys,
+        columns=columns,
+        resting_on=beside.pop("assumptions", {}),
+        beside=beside,
     )
-
-
-def respond(request: Output, answer: CommandAnswer) -> int:
-    """Write an answer as the command line does, with notes, and return the exit code."""
-    write(request, answer)
-    warnings = answer.warnings if request.written_as not in ("table", "html") else ()
-    output.warn([*answer.notes, *warnings, *answer.reasons])
-    return answer.code
-
-
-def write(request: Output, answer: CommandAnswer, wording: Wording = as_flags) -> None:
-    """Write an answer in the format asked for.
-
-    wording : writes out what sentences mention of options and commands
-    """
-    kind = request.written_as
-    if kind == "table" and answer.parts is not None:
-        page(request, answer.parts, wording)
-    elif kind == "table" and answer.as_text is not None:
-        is_script = getattr(request, "is_script", False)
-        page_text = _SHELL * is_script + wording(answer.as_text(screen(request)))
-        output.write(page_text, request.out, executable=is_script)
-    elif kind == "markdown":
-        output.write(wording(record_tables.markdown(*answer.rows())), request.out)
-    elif kind == "html":
-        to_html = answer.as_html or partial(_html, request, answer)
-        output.write(wording(to_html(request.out)), request.out)
-    elif kind == "json" and answer.as_json is not None:
-        text = answer.as_json()
-        pieces = [text] if isinstance(text, str) else text
-        output.write(map(wording, pieces), request.out)
-    elif kind == "json":
-        document = {**envelope(SCHEMA), "records": list(answer.records()), **answer.alongside()}
-        output.write(wording(json_text(document)), request.out)
-    elif kind == "csv":
-        lines = to_csv(map(answer.cells, answer.records()), answer.keys)
-        output.write(map(wording, lines), request.out)
-    elif kind != "table":
-        records = [written(answer.cells(record), wording) for record in answer.records()]
-        keys = records[0] if records else answer.keys
-        if request.out is not None:
-            to_bytes = getattr(import_module("fastcalc.report.sheets"), f"to_{kind}")
-            content = to_bytes(records, keys, written(answer.alongside(), wording))
-            output.write_data(content, request.out)
-
-
-_SHELL = "#!/usr/bin/env bash\n"
-
-_PAGE_WIDTH = 1000
-"""Characters of a page, which has room for every column. [1]"""
-
-
-def _html(request: Output, answer: CommandAnswer, file: Path | None) -> str:
-    """Return an answer as one HTML page."""
-    from fastcalc.commands import COMMANDS, next_commands
-
-    kind = type(request).__name__
-    name = next(name for name, (of, _) in COMMANDS.items() if of.endswith(f".{kind}"))
-    command = next_commands.again(replace(request, out=file), name)
-    fields = ("model", "models", "names", "entries", "left", "right", "path")
-    names = (getattr(request, name, None) for name in fields)
-    about = ", ".join(_named(named).replace(",", ", ") for named in names if named)
-    on = getattr(request, "on", None)
-    if about and on not in (None, getattr(type(request), "on", None)):
-        about += f" on {as_text(on).replace(',', ', ')}"
-    title = _TITLES.get(name, name) + f": {about}" * bool(about)
-    laid_out = replace(screen(request), width=_PAGE_WIDTH, notes=True)
-    if answer.as_text is not None:
-        return str(
-            later("page.answer_page.preformatted", title, answer.as_text(laid_out), command)()
-        )
-    parts = list(answer.parts(laid_out)) if answer.parts else list(answer.reasons)
-    stated = phrases(answer.settings)
-    charts = (make().stating(stated) for make in answer.charts.values())
-    notes = [*answer.notes, *(answer.reasons if answer.parts else ())]
-    assumptions = answer.alongside()["assumptions"]
-    page_of = later("page.answer_page.document", title, parts, charts, notes, assumptions, command)
-    return str(page_of())
-
-
-def _named(named: object) -> str:
-    """Return names as text; of a file its name alone, for who reads a page has no folders."""
-    return named.name if isinstance(named, Path) else as_text(named)
-
-
-_TITLES = {
-    "caches": "What a cache of prompts saves",
-    "plan": "What serves it cheapest",
-    "fit": "What memory holds",
-    "fastmode": "What a faster service costs",
-    "sensitivity": "What each number buys",
-    "decide": "Which service to take",
-    "infer": "What speeds and prices leave open",
-    "frontier": "Price against speed",
-    "diagnose": "Why the server is slower than predicted",
-    "list": "In the catalogue",
-    "diff": "What differs",
-    "validate": "Predicted against measured",
-    "claims": "What articles claim, and what the numbers say",
-}
-"""Of pages, by command; of others the name."""

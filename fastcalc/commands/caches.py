@@ -6,7 +6,7 @@ from pathlib import Path
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema.quantities import QuantityReader
 from fastcalc.catalogue.units import QuantityError
-from fastcalc.commands.answer import CommandAnswer, later, no_answer
+from fastcalc.commands.answer import Answer, CommandAnswer, later, no_answer
 from fastcalc.commands.loading import check_longest, scenarios
 from fastcalc.commands.next_commands import follow_up, typed_as
 from fastcalc.core.request_class import Lengths
@@ -23,7 +23,7 @@ from fastcalc.requests.number_lists import numbers
 from fastcalc.search.caches import CachedDeployment
 
 
-def run(request: SizeCaches) -> CommandAnswer:
+def run(request: SizeCaches) -> Answer:
     """Return what each size of a cache finds; the answer is no if nothing holds the batch."""
     batches = numbers(request.batch, option("batch"), LIMITS["sequences"])
     if len(batches) > 1:
@@ -58,9 +58,9 @@ def run(request: SizeCaches) -> CommandAnswer:
         page,
         lambda: report.records(tiers),
         lambda: (report.SHOWN, report.records(tiers)),
-        warnings=reasons,
-        notes=notes,
-        charts={"caches": later("charts.of_caches.hits", tiers)},
+        sentences=reasons,
+        reading=notes,
+        drawn={"caches": later("charts.of_caches.hits", tiers)},
     )
 
 

@@ -11,8 +11,9 @@ from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.schema import Engine
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.commands import loading, output
-from fastcalc.commands.answer import CommandAnswer, later, page
+from fastcalc.commands.answer import CommandAnswer, later
 from fastcalc.commands.next_commands import follow_up
+from fastcalc.commands.respond import page
 from fastcalc.commands.validate import points_of
 from fastcalc.errors import InputError
 from fastcalc.evidence import left_out
@@ -65,7 +66,7 @@ def drawn(request: Calibrate) -> CommandAnswer:
     catalogue, base, measured = _measured(request, request.path)
     rows = own_rows(measured, catalogue, base, request.path, any_engine=True)
     chart = later("own_rows.chart", rows.engine.own_deployments, base.id)
-    return CommandAnswer(None, list, charts={"calibrate": chart})
+    return CommandAnswer(None, list, drawn={"calibrate": chart})
 
 
 def _measured(request: Calibrate, path: Path) -> tuple[Catalogue, Engine, Points]:

@@ -42,9 +42,9 @@ def run(request: JudgeClaims) -> CommandAnswer:
         lambda: (report.COLUMNS, judged),
         lambda: {"verdicts": dict(MEANING)},
         cells=report.flat,
-        as_text=(lambda screen: report.explain(judged[0], book, min(screen.width, 100)))
-        if is_one
-        else None,
+        text=lambda screen: (
+            report.explain(judged[0], book, min(screen.width, 100)) if is_one else None
+        ),
     )
 
 

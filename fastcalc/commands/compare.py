@@ -65,16 +65,15 @@ def run(request: Compare) -> CommandAnswer:
         lambda: (compare.MARKDOWN, records.compare_records(outcomes)),
         lambda: notes,
         each_warning(outcomes),
-        notes=request_notes,
+        reading=request_notes,
         keys=records.KEYS,
         column=lambda key: records.compare_column(outcomes, key),
-        charts={
+        drawn={
             **{kind: later(maker, outcomes) for kind, maker in _KINDS.items() if is_held},
             "memory": later("charts.of_memory.memory", outcomes),
         },
-        settings=stated,
     )
-    return replace(answer, as_html=partial(_html, request, outcomes, answer))
+    return replace(answer, html=partial(_html, request, outcomes, answer))
 
 
 def _html(

@@ -84,7 +84,7 @@ def run(request: Decide) -> CommandAnswer:
             "assumptions": report.assumptions(decision),
         },
         [*uncounted, *warned],
-        charts={"decide": later("charts.of_choices.services", decision)},
+        drawn={"decide": later("charts.of_choices.services", decision)},
     )
 
 

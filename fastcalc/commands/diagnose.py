@@ -86,7 +86,7 @@ def _of_points(
     )
     return replace(
         _answer(answer, [*skipped, *result.set_aside], follow_up(request, Compare, *words)),
-        charts={"diagnose": later("diagnosis_page.chart", result)},
+        drawn={"diagnose": later("diagnosis_page.chart", result)},
     )
 
 
@@ -208,6 +208,6 @@ def _answer(
         partial(report.records, answer),
         lambda: (report.TERM_TABLE, answer.terms),
         partial(report.premises, answer),
-        warnings=notes,
+        sentences=notes,
         keys=report.KEYS,
     )

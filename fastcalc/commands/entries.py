@@ -10,7 +10,8 @@ from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model
 from fastcalc.catalogue.stand_ins import service
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.commands import loading, next_commands, output
-from fastcalc.commands.answer import CommandAnswer, page
+from fastcalc.commands.answer import CommandAnswer
+from fastcalc.commands.respond import page
 from fastcalc.errors import InputError
 from fastcalc.mentions import flag, option
 from fastcalc.report import console, diff, entries, records

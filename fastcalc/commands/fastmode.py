@@ -8,7 +8,7 @@ from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.selection import selected
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.commands import loading, next_commands, output
-from fastcalc.commands.answer import CommandAnswer, later, no_answer
+from fastcalc.commands.answer import Answer, CommandAnswer, later, no_answer
 from fastcalc.core.scenario import Scenario, each_warning, locate, solve
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
@@ -31,7 +31,7 @@ BATCH = 32
 """The batch that is served where neither batch nor speed is given."""
 
 
-def run(request: Fastmode) -> CommandAnswer:
+def run(request: Fastmode) -> Answer:
     """Return every way to the speed; the answer is no if nothing reaches it."""
     _check(request)
     comparison = Compare.sharing(request, models=[request.model], batch=request.batch or str(BATCH))
@@ -72,9 +72,9 @@ def run(request: Fastmode) -> CommandAnswer:
         lambda: (fastmode_table.TABLE, fastmode.rows(answer, shown_options)),
         lambda: {**fastmode.alongside(answer), "assumptions": records.assumptions(outcomes)},
         each_warning(outcomes),
-        notes=notes,
+        reading=notes,
         code=0 if answer.reached else 1,
-        charts={"fastmode": later("charts.of_choices.tricks", answer, shown_options)},
+        drawn={"fastmode": later("charts.of_choices.tricks", answer, shown_options)},
     )
 
 
@@ -109,9 +109,7 @@ def _next(comparison: Compare, answer: FastModeAnswer, shown: Sequence[Option]) 
     return next_commands.report_on(replace(comparison, batch=str(today.batches[0])), on)
 
 
-def _curve(
-    request: Fastmode, scenario: Scenario, catalogue: Catalogue, notes: list[str]
-) -> CommandAnswer:
+def _curve(request: Fastmode, scenario: Scenario, catalogue: Catalogue, notes: list[str]) -> Answer:
     """Return what a smaller batch costs from every start, or that no cut of the chips holds any."""
     chips = scenario.sharding.chips or locate(scenario).placement.layout.chips
     engines = engines_of(catalogue, scenario.hardware)
@@ -140,7 +138,7 @@ def _curve(
         lambda: curve.curve_records(batch_study),
         lambda: (curve.table(batch_study, request.cost), curve.rows(batch_study)),
         lambda: curve.alongside(batch_study),
-        notes=notes,
+        reading=notes,
     )
 
 

@@ -52,8 +52,8 @@ def run(request: FitMemory) -> CommandAnswer:
         page,
         lambda: fit_records(locations, solutions),
         lambda: (columns, fit_records(locations, solutions)),
-        charts=dict(reversed(charts.items())) if solutions else charts,
-        notes=list(dict.fromkeys(notes)),
+        drawn=dict(reversed(charts.items())) if solutions else charts,
+        reading=list(dict.fromkeys(notes)),
         code=0 if is_held else 1,
     )
 

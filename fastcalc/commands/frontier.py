@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from fastcalc.catalogue.formats import number_format, weight_formats
 from fastcalc.catalogue.limits import LIMITS
-from fastcalc.commands.answer import CommandAnswer, later, no_answer
+from fastcalc.commands.answer import Answer, CommandAnswer, later, no_answer
 from fastcalc.commands.like import without_ranks
 from fastcalc.commands.loading import formats_asked, scenarios
 from fastcalc.commands.next_commands import follow_up, typed_as
@@ -21,7 +21,7 @@ from fastcalc.requests.search import Fastmode, Frontier
 from fastcalc.search import frontier, placeable
 
 
-def run(request: Frontier) -> CommandAnswer:
+def run(request: Frontier) -> Answer:
     """Return what nothing beats in both speed and price; the answer is no if nothing fits."""
     comparison = Compare.sharing(request, models=[request.model], batch="1", weights=None, kv=None)
     readers.number(request.max_chips, option("max_chips"), LIMITS["chips searched"], 72)
@@ -45,8 +45,8 @@ def run(request: Frontier) -> CommandAnswer:
         lambda: (report.columns(rows := report.rows(points)), rows),
         lambda: {"assumptions": records.assumptions(report.outcomes(points))},
         [*refused, *each_warning(point.outcome for point in points)],
-        notes=notes,
-        charts={
+        reading=notes,
+        drawn={
             "frontier": later("charts.of_searches.frontiers", placed, request.max_chips, points)
         },
     )

@@ -45,7 +45,7 @@ def run(request: Infer) -> CommandAnswer:
         lambda: (report.TABLE, inverse.regions),
         lambda: report.alongside(inverse, points),
         reasons=[] if inverse.minimal else [report.no_consistent_service(inverse, points)],
-        notes=notes,
+        reading=notes,
         code=0 if inverse.minimal else 1,
     )
 

@@ -35,7 +35,7 @@ def run(kind: str, request: Plot) -> CommandAnswer:
         raise InputError(error.sentence.replace(option("set"), option("over"))) from None
     is_held = any(outcome.estimate.fits.any() for outcomes in points for outcome in outcomes)
     drawn = later("charts.of_changes.over", kind, [_varied(listed) for listed in lists], points)
-    return CommandAnswer(None, list, notes=notes, charts={kind: drawn} if is_held else {})
+    return CommandAnswer(None, list, reading=notes, drawn={kind: drawn} if is_held else {})
 
 
 def _solved(request: Plot) -> tuple[list[list[ListedChange]], list[list[Outcome]], list[str]]:

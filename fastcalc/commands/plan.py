@@ -11,7 +11,7 @@ from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema import Hardware, Model
 from fastcalc.catalogue.selection import selected
 from fastcalc.commands import loading, next_commands
-from fastcalc.commands.answer import CommandAnswer, later
+from fastcalc.commands.answer import Answer, CommandAnswer, later
 from fastcalc.commands.like import like
 from fastcalc.commands.people import people_of, solve_closed_loop
 from fastcalc.core.chip.formats_run import four_bits
@@ -43,7 +43,7 @@ DEFAULT_PERCENTILE = 99.0
 """Percent of the requests that are to meet their limits, where nothing else is asked."""
 
 
-def run(request: FindPlans) -> CommandAnswer:
+def run(request: FindPlans) -> Answer:
     """Return the cheapest deployments that meet a service; the answer is no if none does."""
     readers.number(request.top, option("top"), LIMITS["sequences"], 5)
     _refuse_together(request)
@@ -87,8 +87,8 @@ def run(request: FindPlans) -> CommandAnswer:
         lambda: report.plan_records(plans, service, typed),
         lambda: (plan_table.columns(service), report.unrounded(plans, service, commands.Typed())),
         lambda: report.details(verdict, typed),
-        notes=notes,
-        charts={"plan": later("charts.of_choices.plans", decision, request.top)},
+        reading=notes,
+        drawn={"plan": later("charts.of_choices.plans", decision, request.top)},
     )
 
 
@@ -101,9 +101,7 @@ def _refuse_without_range(decision: Decision) -> None:
         )
 
 
-def started(
-    request: FindPlans, plans: Sequence[tuple[Plan, Service]], notes: list[str]
-) -> CommandAnswer:
+def started(request: FindPlans, plans: Sequence[tuple[Plan, Service]], notes: list[str]) -> Answer:
     """Return the script that starts the servers of some plans, which is the answer as text."""
     typed, name, program = typed_of(request), as_text(request.model), request.emit
     assert program is not None
@@ -125,8 +123,8 @@ def started(
             ],
         ),
         lambda: {"servers": text},
-        notes=notes,
-        as_text=lambda _: text,
+        reading=notes,
+        text=lambda _: text,
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fastcalc.catalogue.schema import Model
 from fastcalc.commands import loading
-from fastcalc.commands.answer import CommandAnswer, no_answer
+from fastcalc.commands.answer import Answer, CommandAnswer, no_answer
 from fastcalc.commands.people import people_of, solve_closed_loop
 from fastcalc.commands.plan import is_of_fleet, scenarios_of, service_of, typed_of
 from fastcalc.commands.plan_fleet import chip_prices, owned_as_typed, owned_counts, refuse_people
@@ -33,7 +33,7 @@ from fastcalc.search.plan.sharing import Sharing
 from fastcalc.search.sweep.grid import Grid
 
 
-def run(request: FindPlans) -> CommandAnswer:
+def run(request: FindPlans) -> Answer:
     """Return what carries classes of requests: the cheapest pools, or the most that means allow."""
     notes: list[str] = []
     service, people = service_of(request, notes), people_of(request)
@@ -71,9 +71,9 @@ def run(request: FindPlans) -> CommandAnswer:
         answer.records,
         lambda: (columns, answer.unrounded),
         answer.details,
-        notes=notes,
+        reading=notes,
         reasons=class_report.refusals(fleet),
-        as_text=None if servers is None else lambda _: servers,
+        text=lambda _: servers,
         code=0 if fleet.is_enough else 1,
     )
 

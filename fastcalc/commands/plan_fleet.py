@@ -5,7 +5,7 @@ from functools import cache, partial
 
 from fastcalc.catalogue.selection import selected
 from fastcalc.commands import loading, plan
-from fastcalc.commands.answer import CommandAnswer, no_answer
+from fastcalc.commands.answer import Answer, CommandAnswer, no_answer
 from fastcalc.commands.people import people_of, solve_closed_loop
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
@@ -23,7 +23,7 @@ from fastcalc.search.plan.service import Service
 from fastcalc.search.sweep.grid import Grid
 
 
-def run(request: FindPlans) -> CommandAnswer:
+def run(request: FindPlans) -> Answer:
     """Return what a fleet carries, and what is rented on top; the answer is no if not enough."""
     notes: list[str] = []
     service, people = plan.service_of(request, notes), people_of(request)
@@ -56,7 +56,7 @@ def run(request: FindPlans) -> CommandAnswer:
             plan_fleet.unrounded(fleet, request.top, commands.Typed()),
         ),
         lambda: plan_fleet.details(fleet, typed),
-        notes=notes,
+        reading=notes,
         keys=plan_columns.KEYS,
     )
 
@@ -67,7 +67,7 @@ def _refused(
     rented: Grids,
     typed: commands.Typed,
     notes: list[str],
-) -> CommandAnswer:
+) -> Answer:
     """Return what the fleet carries, and what each limit alone would have to be."""
     service = fleet.service
     relaxed, most = least_relaxed_of_fleet(fleet, rented), fleet.requests

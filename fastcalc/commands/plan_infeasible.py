@@ -4,7 +4,7 @@ from dataclasses import replace
 from math import inf
 
 from fastcalc.commands import loading, plan
-from fastcalc.commands.answer import CommandAnswer, no_answer
+from fastcalc.commands.answer import Answer, no_answer
 from fastcalc.report import plan as report
 from fastcalc.report import plan_columns, plan_table
 from fastcalc.report.plan_refusal import most_carried, refusal
@@ -17,9 +17,7 @@ from fastcalc.search.plan.verdict import Verdict
 from fastcalc.search.sweep.grid import Grid
 
 
-def refused(
-    request: FindPlans, grids: list[Grid], decision: Decision, notes: list[str]
-) -> CommandAnswer:
+def refused(request: FindPlans, grids: list[Grid], decision: Decision, notes: list[str]) -> Answer:
     """Return why no deployment meets it, and what each limit alone would have to be."""
     # What takes in prompts on other chips is as it was searched.
     sentences = _relaxed(request, grids, decision) if request.prompts_on is None else []

@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fastcalc.commands import loading, output
-from fastcalc.commands.answer import CommandAnswer, page
+from fastcalc.commands.answer import Answer
+from fastcalc.commands.respond import page
 from fastcalc.errors import InputError
 from fastcalc.mentions import as_flags, as_prose, option
 from fastcalc.report.chart import parts
@@ -32,9 +33,9 @@ def run(request: Plot) -> int:
     ending = figure.ending_of(request.out)
     answer = _answer(request)
     if request.kind not in answer.charts:
-        output.warn([*answer.notes, *_missing(answer)])
+        output.warn([*answer.reading, *_missing(answer)])
         return 1
-    output.warn([*answer.notes, *answer.reasons])
+    output.warn([*answer.reading, *answer.reasons])
     if ending is None:
         chart = _chart(answer, request, as_flags)
         is_ascii = request.out is None and not output.draws()
@@ -52,11 +53,11 @@ def drawn(request: Plot) -> "Figure":
     ending = figure.ending_of(request.out) or "svg"
     answer = _answer(request)
     if request.kind not in answer.charts:
-        raise InputError("; ".join([*answer.notes, *_missing(answer)]))
+        raise InputError("; ".join([*answer.reading, *_missing(answer)]))
     return _saved(_chart(answer, request, as_prose), request, ending)
 
 
-def _chart(answer: CommandAnswer, request: Plot, wording: Wording) -> Chart:
+def _chart(answer: Answer, request: Plot, wording: Wording) -> Chart:
     """Return a chart in the words of its reader: who sees a picture has no command line."""
     chart = answer.charts[request.kind]().stating(phrases(settings(request)))
     return highlighted(chart.worded(wording), look_of(request).highlight)
@@ -70,7 +71,7 @@ def _saved(chart: Chart, request: Plot, ending: str) -> "Figure":
     return drawing
 
 
-def _missing(answer: CommandAnswer) -> list[str]:
+def _missing(answer: Answer) -> list[str]:
     """Return why there is no chart."""
     no_room = f"nothing fits its chips: {option('chips')} makes room for more"
     return [*answer.reasons] or [no_room]
@@ -103,7 +104,7 @@ def look_of(request: Drawing) -> Look:
     )
 
 
-def _answer(request: Plot) -> CommandAnswer:
+def _answer(request: Plot) -> Answer:
     """Return the answer that has the chart; a wrong look is refused before it is computed."""
     kind = readers.choice(request.kind, "KIND", CHARTS)
     look_of(request)

@@ -1,7 +1,7 @@
 """``fastcalc report``: a comparison as one HTML file."""
 
 from fastcalc.commands import compare
-from fastcalc.commands.answer import respond
+from fastcalc.commands.respond import respond
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.report.console import is_terminal

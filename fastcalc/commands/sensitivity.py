@@ -1,7 +1,7 @@
 """``fastcalc sensitivity``: what each number buys, and what it would have to be."""
 
 from fastcalc.commands import progress
-from fastcalc.commands.answer import CommandAnswer, later, no_answer
+from fastcalc.commands.answer import Answer, CommandAnswer, later, no_answer
 from fastcalc.commands.loading import scenarios
 from fastcalc.commands.next_commands import follow_up
 from fastcalc.core.scenario import Outcome, each_warning, solve
@@ -26,7 +26,7 @@ from fastcalc.search.sensitivity.targets import goals as goals_of
 _MOST_BATCHES = 12
 
 
-def run(request: Sensitivity) -> CommandAnswer:
+def run(request: Sensitivity) -> Answer:
     """Return what each number buys at each batch; the answer is no if nothing reaches a target."""
     aim = None if request.target is None else target(request.target)
     notes: list[str] = []
@@ -64,9 +64,9 @@ def run(request: Sensitivity) -> CommandAnswer:
             "assumptions": records.assumptions(outcomes),
         },
         each_warning(outcomes),
-        notes=notes,
+        reading=notes,
         keys=moved_numbers.RECORD_KEYS,
-        charts={"tornado": later("charts.of_numbers.tornado", rows)},
+        drawn={"tornado": later("charts.of_numbers.tornado", rows)},
         code=0 if is_reached else 1,
     )
 

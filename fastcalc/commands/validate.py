@@ -52,8 +52,8 @@ def run(request: Validate) -> CommandAnswer:
         lambda: map(report.point_record, validation.predictions),
         lambda: (report.SCORES, report.shown(validation.groups)),
         extra=lambda: report.premises(validation),
-        charts={"validate": later("charts.of_accuracy.accuracy", kinds)},
-        as_json=lambda: report.json_text(validation, {"settings": by_premise(settings(request))}),
+        drawn={"validate": later("charts.of_accuracy.accuracy", kinds)},
+        document=lambda: report.json_text(validation, {"settings": by_premise(settings(request))}),
         reasons=reasons,
         code=MISSED if reasons else 0,
     )

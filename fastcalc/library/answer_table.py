@@ -1,7 +1,7 @@
 """What a function of the library returns: records, columns, and the same files and pages."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from itertools import islice
@@ -12,17 +12,18 @@ import numpy as np
 
 from fastcalc.catalogue.names import nearest
 from fastcalc.commands import sweep
-from fastcalc.commands.answer import CommandAnswer, screen, write
+from fastcalc.commands.answer import Answer
 from fastcalc.commands.output import whole
+from fastcalc.commands.respond import screen, write
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import Array
 from fastcalc.mentions import as_arguments, as_prose, written
-from fastcalc.records.columns import NEEDS_FIT, Columns, flat, pick
+from fastcalc.records.columns import NEEDS_FIT, Columns, TableColumn, flat, pick
 from fastcalc.report import console, record_tables
 from fastcalc.report.console import Notes
 from fastcalc.report.dictionary import meanings, type_of
 from fastcalc.report.records import Record, plainly
-from fastcalc.requests.fields import phrases, settings
+from fastcalc.requests.fields import phrases
 from fastcalc.requests.groups import Output
 from fastcalc.requests.readers import choice
 from fastcalc.written import instead_of, many, shown
@@ -45,7 +46,7 @@ class Table(Sequence[Record]):
     alone. Printed it is the page of the command line, in a notebook a table.
     """
 
-    def __init__(self, flags: Any, answer: CommandAnswer) -> None:
+    def __init__(self, flags: Any, answer: Answer) -> None:
         self._flags, self._answer = flags, answer
 
     @property
@@ -83,10 +84,9 @@ class Table(Sequence[Record]):
     def notes(self) -> list[str]:
         """What to know of the answer, and why it is no where it is."""
         answer = self._answer
-        sentences = [*answer.reasons, *answer.notes, *answer.warnings]
-        if answer.parts is not None:
-            parts = answer.parts(replace(screen(self._flags), notes=True))
-            sentences += [line for part in parts if isinstance(part, Notes) for line in part.lines]
+        sentences = [*answer.reasons, *answer.reading, *answer.warnings()]
+        parts = answer.page(replace(screen(self._flags), notes=True))
+        sentences += [line for part in parts if isinstance(part, Notes) for line in part.lines]
         wordings = dict.fromkeys(map(as_arguments, sentences))
         return [note for note in wordings if not note.startswith("key: ")]
 
@@ -98,9 +98,7 @@ class Table(Sequence[Record]):
     @cached_property
     def keys(self) -> tuple[str, ...]:
         """Keys of the records, in order."""
-        if self._answer.column is not None:
-            return tuple(self._answer.keys)
-        return tuple(self.records[0] if self.records else self._answer.keys)
+        return tuple(self._answer.keys) or tuple(self.records[0] if self.records else ())
 
     @property
     def units(self) -> dict[str, str]:
@@ -115,10 +113,11 @@ class Table(Sequence[Record]):
         are floats, and words objects.
         """
         self._demand(key)
-        if self._answer.column is None or "records" in vars(self):
+        values = None if "records" in vars(self) else self._answer.column(key)
+        if values is None:
             values = [record[key] for record in self.records]
         else:
-            values = written(self._answer.column(key), as_arguments)
+            values = written(values, as_arguments)
         type_ = type_of(key, values)
         if type_ in (int, bool) and all(isinstance(value, type_) for value in values):
             return np.array(values, dtype=type_)
@@ -148,21 +147,21 @@ class Table(Sequence[Record]):
     def _rows(self, index: slice) -> "Table":
         """Return some rows as a table of their own, in the columns of a notebook."""
         records = self.records[index]
-        columns, rows = self._answer.rows()
+        columns, rows = self._answer.table()
         chosen: Sequence[Any] = list(rows)
         is_aligned = len(chosen) == len(self)  # a command may show fewer rows than it has records
         chosen = chosen[index] if is_aligned else records
         columns = columns if is_aligned else record_tables.of_keys(self.keys)
-        answer = CommandAnswer(
-            lambda screen: [record_tables.table(columns, chosen, screen.width)],
-            lambda: records,
-            lambda: (columns, chosen),
-            self._answer.extra,
-            keys=self.keys,
-            code=self._answer.code,
-            settings=self._answer.settings,
+        taken = _Rows(
+            request=self._answer.request,
+            reading=self.notes,
+            whole=self._answer,
+            all_keys=self.keys,
+            taken=records,
+            columns=columns,
+            chosen=chosen,
         )
-        return Table(Output(), replace(answer, notes=self.notes))
+        return Table(Output(), taken)
 
     def __len__(self) -> int:
         return len(self.records)
@@ -228,16 +227,15 @@ class Table(Sequence[Record]):
 
     def __str__(self) -> str:
         page = screen(self._flags)
-        if self._answer.as_text is not None:
-            return as_arguments(self._answer.as_text(page))
-        if self._answer.parts is None:
-            return "\n".join(self.notes)
-        return console.render(self._answer.parts(page), page.width, as_arguments)
+        if text := self._answer.text(page):
+            return as_arguments(text)
+        parts = self._answer.page(page)
+        return console.render(parts, page.width, as_arguments) if parts else "\n".join(self.notes)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        columns, rows = self._answer.rows()
+        columns, rows = self._answer.table()
         head = "".join(f"<th>{escape(record_tables.heading(column))}</th>" for column in columns)
         shown_rows = list(islice(rows, MOST_ROWS + 1))
         shown_cells = [record_tables.row(columns, record) for record in shown_rows[:MOST_ROWS]]
@@ -256,9 +254,9 @@ class Table(Sequence[Record]):
 
     def _headline_and_key(self) -> tuple[str, list[str]]:
         """Return what stands above the table of a page, and what its signs mean."""
-        if self._answer.parts is None:
+        parts = self._answer.page(screen(self._flags))
+        if not parts:
             return (self.notes or [""])[0], []
-        parts = list(self._answer.parts(screen(self._flags)))
         titles = [
             f"{part.name}: {part.sentence}" if isinstance(part, console.Title) else part
             for part in parts
@@ -269,29 +267,96 @@ class Table(Sequence[Record]):
         return as_arguments(next(filter(None, titles), "")), key
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Rows(Answer):
+    """Some rows of an answer, in a table without a headline.
+
+    all_keys : of the whole
+    taken : their records
+    columns, chosen : of the table
+    """
+
+    whole: Answer
+    all_keys: Iterable[str]
+    taken: Sequence[Record]
+    columns: Sequence[TableColumn]
+    chosen: Sequence[object]
+
+    @property
+    def code(self) -> int:
+        """Of the whole."""
+        return self.whole.code
+
+    @property
+    def keys(self) -> Iterable[str]:
+        """Of the whole."""
+        return self.all_keys
+
+    def page(self, screen: console.Screen) -> list[console.Part]:
+        """The table alone."""
+        return [record_tables.table(self.columns, self.chosen, screen.width)]
+
+    def records(self) -> Sequence[Record]:
+        """Those taken."""
+        return self.taken
+
+    def table(self) -> tuple[Sequence[TableColumn], Sequence[object]]:
+        """The rows chosen."""
+        return self.columns, self.chosen
+
+    def alongside(self) -> Record:
+        """Of the whole."""
+        return self.whole.alongside()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Swept(Answer):
+    """The points of a sweep, as arrays by key.
+
+    rests_on : what the points rest on, and what was left out
+    """
+
+    arrays: Mapping[str, Array]
+    rests_on: Record
+
+    @property
+    def keys(self) -> Iterable[str]:
+        """Keys of the points."""
+        return self.arrays
+
+    def records(self) -> list[Record]:
+        """A record for each point."""
+        points = zip(*(array.tolist() for array in self.arrays.values()), strict=True)
+        return [plainly(dict(zip(self.arrays, point, strict=True))) for point in points]
+
+    def table(self) -> tuple[Sequence[TableColumn], Sequence[object]]:
+        """The first points."""
+        first = {key: array[: MOST_ROWS + 1] for key, array in self.arrays.items()}
+        return pick(_SHOWN), replace(self, arrays=first).records()
+
+    def premises(self) -> Record:
+        """What the points rest on."""
+        return dict(self.rests_on.get("assumptions", {}))
+
+    def details(self) -> Record:
+        """What was left out."""
+        return {key: value for key, value in self.rests_on.items() if key != "assumptions"}
+
+    def warnings(self) -> list[str]:
+        """How many combinations were left out, and why."""
+        left_out = self.rests_on["left_out"].items()
+        return [f"{many(count, 'combination')} left out: {why}" for why, count in left_out]
+
+
 class SweptTable(Table):
     """The points of a sweep, in arrays: records of millions of them would take gigabytes."""
 
     def __init__(
         self, flags: Any, columns: Mapping[str, Array], premises: Record, notes: Sequence[str] = ()
     ) -> None:
-        left_out = premises["left_out"].items()
-        super().__init__(
-            flags,
-            CommandAnswer(
-                None,
-                lambda: [
-                    plainly(dict(zip(columns, row, strict=True)))
-                    for row in zip(*(column.tolist() for column in columns.values()), strict=True)
-                ],
-                rows=lambda: (pick(_SHOWN), self[: MOST_ROWS + 1].records),
-                extra=lambda: premises,
-                notes=notes,
-                warnings=[f"{many(n, 'combination')} left out: {why}" for why, n in left_out],
-                keys=tuple(columns),
-                settings=settings(flags),
-            ),
-        )
+        swept = _Swept(request=flags, reading=notes, arrays=columns, rests_on=premises)
+        super().__init__(flags, swept)
+        self._premises = premises
         self._columns = columns
 
     @property
@@ -309,13 +374,17 @@ class SweptTable(Table):
     def _rows(self, index: slice) -> Table:
         """Return some points as a table of their own."""
         columns = {key: column[index] for key, column in self._columns.items()}
-        points = SweptTable(self._flags, columns, self._answer.extra(), self._answer.notes)
-        answer = replace(
-            points._answer,
-            parts=lambda screen: [record_tables.table(pick(_SHOWN), points.records, screen.width)],
-            rows=lambda: (pick(_SHOWN), points.records),
+        points = SweptTable(self._flags, columns, self._premises, self._answer.reading)
+        rows = _Rows(
+            request=self._flags,
+            reading=points.notes,
+            whole=points._answer,
+            all_keys=points.keys,
+            taken=points.records,
+            columns=pick(_SHOWN),
+            chosen=points.records,
         )
-        return Table(Output(), answer)
+        return Table(Output(), rows)
 
     def __len__(self) -> int:
         return len(next(iter(self._columns.values())))

@@ -89,6 +89,19 @@ class Notes:
 
 
 @dataclass(frozen=True)
+class Note:
+    """A sentence under a table.
+
+    weight : the heaviest stand on a first screen, as many as it has room for; 0 only where all do
+    is_hint : whether it says what a first screen leaves out, and stands on no other
+    """
+
+    text: str
+    weight: int = 1
+    is_hint: bool = False
+
+
+@dataclass(frozen=True)
 class Listing:
     """Lines set in; those that run over are set in further."""
 
@@ -111,6 +124,29 @@ class Screen:
     width: int
     wide: bool = False
     notes: bool = False
+
+    def with_notes(
+        self,
+        body: Sequence["Part"],
+        key: str,
+        notes: Sequence[Note],
+        next_command: str | None,
+        *,
+        fills_one_screen: bool,
+    ) -> list["Part"]:
+        """Return a page with its key, its heaviest notes or all of them, and what is next.
+
+        fills_one_screen : whether there are as many notes as leave the page on one screen, one at
+            least
+        """
+        first = sorted((note for note in notes if note.weight), key=lambda note: -note.weight)
+        short_notes = list(dict.fromkeys(note.text for note in first))
+        all_notes = list(dict.fromkeys(note.text for note in notes if not note.is_hint))
+
+        def page(count: int) -> list[Part]:
+            return [*body, self.under_table(key, short_notes[:count], all_notes, next_command)]
+
+        return on_one_screen(page, self) if fills_one_screen else page(_MOST_NOTES)
 
     def under_table(
         self,
