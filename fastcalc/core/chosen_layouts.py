@@ -4,7 +4,7 @@ Without a number of chips each batch takes the fewest that hold it for certain. 
 memory beside the engine's largest reserve, and the sequences that the engine takes at once.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from math import inf
@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fastcalc.catalogue.once import Answer, Arguments
 from fastcalc.core.estimate import evaluate
 from fastcalc.core.placement.layout import Layout, LayoutError
 from fastcalc.core.placement.legal import MOST_CHIPS
@@ -20,6 +21,20 @@ from fastcalc.core.placement.practice import copies_run_by_people, usual_layouts
 from fastcalc.core.traffic import Traffic
 from fastcalc.formulas.types import ArrayLike, Floats, Ints, floats
 from fastcalc.mentions import option
+
+
+def _once_a_site(
+    count: Callable[[Site, *Arguments], Answer],
+) -> Callable[[Site, *Arguments], Answer]:
+    """What counts once for each site of one kind of requests; of many, which are large, anew."""
+    cached = lru_cache(maxsize=64)(count)
+
+    def counted(site: Site, *arguments: *Arguments) -> Answer:
+        if isinstance(site.reserved_tokens, float):
+            return cached(site, *arguments)
+        return count(site, *arguments)
+
+    return counted
 
 
 class Chosen(NamedTuple):
@@ -123,7 +138,7 @@ def _points(
     return part, count, batches[places][:, np.newaxis, np.newaxis], traffic.at(kinds)
 
 
-@lru_cache(maxsize=64)
+@_once_a_site
 def _open_placements(site: Site, chips: int) -> tuple[list[Layout], Placements]:
     """Layouts that so many chips may take, and the workload placed on all of them."""
     layouts = open_layouts(site, chips)
@@ -174,7 +189,7 @@ def fewest_chips(site: Site, batches: ArrayLike) -> Floats:
     return np.where(np.isfinite(fewest), fewest, np.nan)
 
 
-@lru_cache(maxsize=64)
+@_once_a_site
 def _usually_held(site: Site) -> tuple[Floats, Floats]:
     """Numbers of chips, and what one copy of the weights holds on each in usual layouts. [1]"""
     by_chips = list(_held_by_chips(site, usual_layouts(site)))

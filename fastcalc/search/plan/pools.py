@@ -16,9 +16,8 @@ from fastcalc.search.plan.queues import Queues, needed
 from fastcalc.search.plan.service import NEAR, Service
 from fastcalc.search.sweep.grid import Grid
 
-KEPT = 128
-"""Grids whose evaluation is kept: those of all chips are searched again at other speeds, rates and
-limits, one after another, so that fewer than there are would keep none."""
+KEPT = 32
+"""Grids whose evaluation is kept: those of a chip are searched again at other speeds and rates."""
 
 
 @dataclass(frozen=True)
