@@ -22,12 +22,13 @@ from benchmarks.startup import executable
 from benchmarks.table import figure, markdown, ratio
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.commands import plan
-from fastcalc.commands.plan import grids_of, service_of
+from fastcalc.commands.plan_deployments import grids_of
+from fastcalc.commands.plan_service import service_of
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.scenario import Scenario, engine_for
 from fastcalc.core.traffic import Traffic
 from fastcalc.records.columns import COLUMNS
-from fastcalc.requests.search import FindPlans
+from fastcalc.requests.plan import FindPlans
 from fastcalc.search.plan.cheapest_plans import decide_surely
 from fastcalc.search.plan.decision import REASONS
 from fastcalc.search.plan.service import Objective

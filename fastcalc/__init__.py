@@ -42,13 +42,11 @@ __all__ = ["__version__", *_FUNCTIONS, *_OTHERS]
 
 def __getattr__(name: str) -> object:
     """Import what is asked for: most programs need little of it, and the command line none."""
+    from importlib import import_module
+
     if name in _FUNCTIONS:
-        from fastcalc.library.functions import FUNCTIONS
-
-        return FUNCTIONS[name]
+        return import_module("fastcalc.library.functions").FUNCTIONS[name]
     if name in _OTHERS:
-        from importlib import import_module
-
         return getattr(import_module(f"fastcalc.{_OTHERS[name]}"), name)
     raise AttributeError(f"module 'fastcalc' has no attribute '{name}'")
 

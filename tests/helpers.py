@@ -34,7 +34,7 @@ from fastcalc.evidence.shipped import Evidence, shipped
 from fastcalc.evidence.validate import Shipped, validate_shipped
 from fastcalc.report.charts.drawing import luminance
 from fastcalc.requests.fields import Request, declared
-from fastcalc.search.fastmode import FastModeAnswer, fastmode
+from fastcalc.search.fastmode.answer import FastModeAnswer, fastmode
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -16,7 +16,7 @@ from fastcalc.core.scenario import site_of
 from fastcalc.core.traffic import Speculation, Traffic
 from fastcalc.errors import InputError
 from fastcalc.records.columns import pick
-from fastcalc.search import frontier
+from fastcalc.search.frontier import frontier
 from fastcalc.search.plan.candidates import candidates
 from fastcalc.search.plan.cheapest_plans import decide
 from fastcalc.search.sweep.grid import Grid, Requests, solve_grid

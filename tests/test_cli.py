@@ -17,10 +17,12 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import _usage_error
 from fastcalc.commands import COMMANDS, output, request_of
 from fastcalc.errors import InputError
-from fastcalc.requests.catalogue import ShowEntry
-from fastcalc.requests.evaluation import Compare, FitMemory
+from fastcalc.requests.compare import Compare
+from fastcalc.requests.entries import ShowEntry
+from fastcalc.requests.fastmode import Fastmode
 from fastcalc.requests.fields import declared
-from fastcalc.requests.search import Fastmode, FindPlans
+from fastcalc.requests.fit import FitMemory
+from fastcalc.requests.plan import FindPlans
 from tests.helpers import run, words
 
 CONTRACT = (

@@ -15,7 +15,6 @@ from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Scenario, Sharding, solve
 from fastcalc.core.smaller_batch import speeds
 from fastcalc.core.traffic import Speculation, Traffic
-from fastcalc.search import Space
 from fastcalc.search.fastmode.combined import COUNTS, combinations, nearest
 from fastcalc.search.fastmode.lighter_passes import (
     PUBLISHED,
@@ -27,6 +26,7 @@ from fastcalc.search.fastmode.lighter_passes import (
 from fastcalc.search.fastmode.smaller_models import smaller_models
 from fastcalc.search.fastmode.start import Base, with_model
 from fastcalc.search.fastmode.waterfall import waterfall
+from fastcalc.search.space import Space
 from tests import made_up
 from tests.helpers import run_once as run
 from tests.strategies import examples, scaled

@@ -9,10 +9,11 @@ import pytest
 
 from benchmarks.regret import Option, outcome
 from fastcalc.catalogue.schema.own_rows import OwnDeployment
-from fastcalc.commands.plan import grids_of, service_of
+from fastcalc.commands.plan_deployments import grids_of
+from fastcalc.commands.plan_service import service_of
 from fastcalc.core.own_rows import after_one_row, effect_of
 from fastcalc.formulas.regret import expected_regret, regret_after
-from fastcalc.requests.search import FindPlans
+from fastcalc.requests.plan import FindPlans
 from fastcalc.search.plan.cheapest_plans import decide
 from fastcalc.search.plan.turning import turns
 from tests.helpers import run_once, words

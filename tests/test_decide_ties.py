@@ -12,8 +12,8 @@ from hypothesis import given
 from fastcalc.core.ratios import cost_range
 from fastcalc.report import decision_map, decision_rows
 from fastcalc.report.decision_verdict import verdict
-from fastcalc.report.headline import TableRow
 from fastcalc.report.records import compare_records
+from fastcalc.report.table_row import TableRow
 from fastcalc.services.decide.choice import Axis, Choice, Contender, winner_map
 from fastcalc.services.decide.parameters import PARAMETERS
 from tests.helpers import outcome, run, words

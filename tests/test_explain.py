@@ -15,8 +15,8 @@ from fastcalc.core.estimate import evaluate
 from fastcalc.core.placement.placement import Site
 from fastcalc.core.scenario import Outcome, Scenario, solve
 from fastcalc.core.step.component import Component
-from fastcalc.explain import explain
 from fastcalc.explain import explained as parts
+from fastcalc.explain.passes import explain
 from tests import strategies
 from tests.helpers import run
 from tests.test_properties import place, traffics

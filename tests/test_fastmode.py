@@ -16,13 +16,12 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.scenario import Scenario, Sharding, engine_for, solve
 from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
-from fastcalc.search import Space
-from fastcalc.search.fastmode import fastmode, start_at_speed
+from fastcalc.search.fastmode.answer import fastmode, start_at_speed
 from fastcalc.search.fastmode.lighter_passes import PUBLISHED, narrower, needed_drafts
 from fastcalc.search.fastmode.option import TRICKS
 from fastcalc.search.fastmode.smaller_models import family_of, fewer_layers, smaller_models
 from fastcalc.search.fastmode.start import Base
-from fastcalc.search.space import sharding
+from fastcalc.search.space import Space, sharding
 from tests.helpers import run_once, words
 from tests.strategies import scaled
 

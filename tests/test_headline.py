@@ -12,11 +12,12 @@ import pytest
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.commands.loading import scenarios
 from fastcalc.core.scenario import solve
-from fastcalc.report.headline import Comparison, TableRow, headline
+from fastcalc.report.headline import Comparison, headline
 from fastcalc.report.headline_words import sentences
 from fastcalc.report.numbers_as_text import WORDS, counted, dollars, number
 from fastcalc.report.records import compare_records
-from fastcalc.requests.evaluation import Compare
+from fastcalc.report.table_row import TableRow
+from fastcalc.requests.compare import Compare
 from fastcalc.search.fastmode.option import TRICKS
 from tests.helpers import Ran, run_once, words
 from tests.strategies import scaled

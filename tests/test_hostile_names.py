@@ -21,8 +21,7 @@ from hypothesis import strategies as st
 
 import fastcalc as fc
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.commands import output
-from fastcalc.commands import plan as plan_command
+from fastcalc.commands import output, plan_servers
 from fastcalc.evidence.engine_files import rewritten
 from fastcalc.evidence.parameters import family_of
 from fastcalc.evidence.points import read_points
@@ -63,7 +62,7 @@ def planned():
     """Return what the script of each case is made of: program, plan and service."""
     made = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan_command, "script", lambda *given: made.append(given[:3]) or "")
+        patch.setattr(plan_servers, "script", lambda *given: made.append(given[:3]) or "")
         for case in CASES.values():
             for program in ENGINES:
                 fc.plan(**case, emit=program)

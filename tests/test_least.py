@@ -17,8 +17,8 @@ from fastcalc.core.step.least import (
     model_demand,
 )
 from fastcalc.core.traffic import Speculation, Traffic
-from fastcalc.search import Space
 from fastcalc.search.fastmode.lighter_passes import PUBLISHED, narrowest
+from fastcalc.search.space import Space
 from tests import made_up
 from tests.strategies import dice, engines, hardware, models, scaled
 

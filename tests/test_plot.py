@@ -31,7 +31,7 @@ from fastcalc.report.charts.figure import figure
 from fastcalc.report.charts.highlight import DASHED, FEW, highlighted
 from fastcalc.report.charts.labels import fitted, placed
 from fastcalc.report.charts.look import Look
-from fastcalc.requests.drawings import Plot
+from fastcalc.requests.plot import Plot
 from tests.helpers import ROOT, contrast, outcome, run
 from tests.test_measured import BASE
 

@@ -26,15 +26,10 @@ from fastcalc.core.smaller_batch import (
     speeds_by_memory,
 )
 from fastcalc.core.traffic import Speculation, Traffic
-from fastcalc.search import (
-    Space,
-    cheapest,
-    frontier,
-    placeable,
-    undominated,
-)
-from fastcalc.search.largest_batch import by_octaves, tokens_needed_per_pass
-from fastcalc.search.space import chip_counts
+from fastcalc.formulas.dominance import undominated
+from fastcalc.search.frontier import frontier, placeable
+from fastcalc.search.largest_batch import by_octaves, cheapest, tokens_needed_per_pass
+from fastcalc.search.space import Space, chip_counts
 from tests import made_up, strategies
 from tests.helpers import outcome
 from tests.test_properties import place, traffics

@@ -6,10 +6,11 @@ from fastcalc.commands import request_of
 from fastcalc.commands.next_commands import again, follow_up, repeated
 from fastcalc.mentions import as_flags
 from fastcalc.report.commands import OF_A_POINT
-from fastcalc.requests.evaluation import Compare
+from fastcalc.requests.compare import Compare
 from fastcalc.requests.fields import by_premise, declared, phrases, premises, settings
+from fastcalc.requests.frontier import Frontier
 from fastcalc.requests.given import from_python
-from fastcalc.requests.search import FindPlans, Frontier
+from fastcalc.requests.plan import FindPlans
 from tests.test_settings_traced import ASKED, CHANGES, CHANGES_OF, ONLY_SHOWN
 
 LIMITED = Compare(
@@ -58,15 +59,15 @@ def test_a_heading_says_them_in_words_but_for_what_it_shows_itself():
 
 
 def test_commands_repeat_them():
-    assert as_flags(again(LIMITED, "compare")) == (
+    assert as_flags(again(LIMITED)) == (
         "fastcalc compare llama-3.1-8b --place experts=host,kv=HBM3 --max-num-seqs 64 "
         "--price h100-sxm=2 --notes"
     )
-    line = follow_up(LIMITED, Frontier, "frontier", "llama-3.1-8b", "--on", "h100-sxm")
+    line = follow_up(LIMITED, Frontier, "llama-3.1-8b", "--on", "h100-sxm")
     assert as_flags(line).endswith(
         "--on h100-sxm --place experts=host,kv=HBM3 --max-num-seqs 64 --price h100-sxm=2"
     )
-    assert as_flags(follow_up(LIMITED, FindPlans, "plan", "x", ending=["--max-num-seqs", "8"])) == (
+    assert as_flags(follow_up(LIMITED, FindPlans, "x", ending=["--max-num-seqs", "8"])) == (
         "fastcalc plan x --place experts=host,kv=HBM3 --price h100-sxm=2 --max-num-seqs 8"
     )
     of_point = ["--place", "experts=host,kv=HBM3", "--max-num-seqs", "64"]

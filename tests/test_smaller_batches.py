@@ -11,8 +11,8 @@ from fastcalc.core.placement.layout import Layout
 from fastcalc.core.scenario import Scenario, Sharding, solve
 from fastcalc.core.smaller_batch import speeds
 from fastcalc.core.traffic import Traffic
-from fastcalc.search import Space
 from fastcalc.search.fastmode.smaller_batches import curve, study, textbook
+from fastcalc.search.space import Space
 from tests import made_up
 from tests.helpers import run
 

@@ -12,7 +12,7 @@ from fastcalc.catalogue.schema.engines import merged
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.scenario import Scenario, Sharding, locate
 from fastcalc.core.traffic import Traffic
-from fastcalc.explain import memory_equations
+from fastcalc.explain.memory import memory_equations
 from tests import made_up
 from tests.helpers import run
 

@@ -6,11 +6,12 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.scenario import Scenario, engine_for
 from fastcalc.core.traffic import Traffic
-from fastcalc.search import Space, cheapest
 from fastcalc.search.fastmode.smaller_batches import engines_of
 from fastcalc.search.fastmode.smaller_models import fewer_layers, smaller_models
 from fastcalc.search.fastmode.start import Base, family_of
+from fastcalc.search.largest_batch import cheapest
 from fastcalc.search.plan.candidates import cache_choices, weight_choices
+from fastcalc.search.space import Space
 from tests import made_up
 from tests.helpers import outcome
 

@@ -16,9 +16,10 @@ from fastcalc.evidence.claims.judge import Judged, Tested, judge
 from fastcalc.report.break_evens import digits
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.reasons import reason
-from fastcalc.search import Reach, Space, cheapest
 from fastcalc.search.fastmode.lighter_passes import narrowest
 from fastcalc.search.fastmode.smaller_batches import Study, engines_of, study
+from fastcalc.search.largest_batch import Reach, cheapest
+from fastcalc.search.space import Space
 from fastcalc.written import to_markdown
 
 Words = dict[str, str]

@@ -25,7 +25,7 @@ from fastcalc.core.ratios import independent_ratio
 from fastcalc.core.scenario import Scenario, solve
 from fastcalc.formulas.money import usd_per_million
 from fastcalc.report.numbers_as_text import number
-from fastcalc.search.fastmode import start_at_speed
+from fastcalc.search.fastmode.answer import start_at_speed
 from fastcalc.search.fastmode.lighter_passes import PUBLISHED, drafting, narrowest, speculation
 from fastcalc.search.fastmode.smaller_batches import MEASURED, Curve, curve, engines_of
 from fastcalc.search.fastmode.start import Base

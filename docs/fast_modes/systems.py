@@ -29,8 +29,8 @@ from fastcalc.report import claims as claim_text
 from fastcalc.report.break_evens import digits
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.report.reasons import reason
-from fastcalc.search import frontier
 from fastcalc.search.fastmode.smaller_batches import curve
+from fastcalc.search.frontier import frontier
 
 SWAPS = (
     ("llama-3.1-405b", 16, 64),

@@ -39,13 +39,12 @@ from fastcalc.report.fastmode import factors_of
 from fastcalc.report.frontier import name_of, runs_of
 from fastcalc.report.numbers_as_text import dollars, number
 from fastcalc.report.record_tables import heading
-from fastcalc.search import frontier
-from fastcalc.search.fastmode import Option, fastmode, start_at_speed
+from fastcalc.search.fastmode.answer import fastmode, start_at_speed
 from fastcalc.search.fastmode.lighter_passes import PUBLISHED
-from fastcalc.search.fastmode.option import TRICKS, best
+from fastcalc.search.fastmode.option import TRICKS, Option, best
 from fastcalc.search.fastmode.smaller_batches import Curve
 from fastcalc.search.fastmode.smaller_batches import curve as curve_of
-from fastcalc.search.frontier import FrontierPoint, edge
+from fastcalc.search.frontier import FrontierPoint, edge, frontier
 from fastcalc.written import listed
 
 OLD = "h100-sxm"

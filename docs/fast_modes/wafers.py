@@ -7,8 +7,8 @@ from fastcalc.core.estimate import site_power
 from fastcalc.core.scenario import Outcome
 from fastcalc.evidence.claims.catalogue_numbers import number_of
 from fastcalc.report.numbers_as_text import dollars, number
-from fastcalc.search import Space, cheapest
-from fastcalc.search.space import chip_counts
+from fastcalc.search.largest_batch import cheapest
+from fastcalc.search.space import Space, chip_counts
 
 DENSE, SPREAD = ("dense-20b", "int8"), ("spark-120b", None)
 """GPT-5.3-Codex-Spark as one wafer would hold it, and as several would."""

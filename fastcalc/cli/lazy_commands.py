@@ -10,7 +10,7 @@ from typer import Argument, Option
 from typer.core import TyperCommand, TyperGroup
 
 from fastcalc.catalogue.inputs import remember
-from fastcalc.commands import GROUPS, answer_to
+from fastcalc.commands import GROUPS, answer_to, request_of
 from fastcalc.mentions import as_flags, flag
 from fastcalc.requests.fields import Request, declared
 from fastcalc.requests.readers import number_of
@@ -26,7 +26,7 @@ def as_function(name: str, kind: type[Request], *, has_flags: bool) -> Callable[
         if typed.get("plugins", ()) is None:
             from fastcalc.requests.settings import settings_of  # help reads no settings
 
-            typed["plugins"] = settings_of(Path.cwd()).values.get("plugins")
+            typed["plugins"] = settings_of(Path.cwd(), request_of("check")).values.get("plugins")
         request: Any = kind(**typed)
         for value in (typed[field] for field in typed if field != "out"):
             for typed_value in value if isinstance(value, list) else [value]:

@@ -8,37 +8,37 @@ from fastcalc.requests.fields import Request
 
 GROUPS = {
     "Ask": {
-        "compare": ("evaluation.Compare", "compare.run"),
-        "fit": ("evaluation.FitMemory", "fit.run"),
-        "fastmode": ("search.Fastmode", "fastmode.run"),
-        "sensitivity": ("search.Sensitivity", "sensitivity.run"),
-        "decide": ("services.Decide", "decide.run"),
-        "infer": ("services.Infer", "infer.run"),
+        "compare": ("compare.Compare", "compare.run"),
+        "fit": ("fit.FitMemory", "fit.run"),
+        "fastmode": ("fastmode.Fastmode", "fastmode.run"),
+        "sensitivity": ("sensitivity.Sensitivity", "sensitivity.run"),
+        "decide": ("decide.Decide", "decide.run"),
+        "infer": ("infer.Infer", "infer.run"),
         "caches": ("caches.SizeCaches", "caches.run"),
     },
     "Search": {
-        "plan": ("search.FindPlans", "plan.run"),
-        "frontier": ("search.Frontier", "frontier.run"),
-        "sweep": ("search.Sweep", "sweep.run"),
+        "plan": ("plan.FindPlans", "plan.run"),
+        "frontier": ("frontier.Frontier", "frontier.run"),
+        "sweep": ("sweep.Sweep", "sweep.run"),
     },
     "Draw and send": {
-        "plot": ("drawings.Plot", "plot.run"),
-        "report": ("drawings.WriteReport", "report.run"),
+        "plot": ("plot.Plot", "plot.run"),
+        "report": ("compare.WriteReport", "report.run"),
     },
     "Measure": {
         "validate": ("measurements.Validate", "validate.run"),
         "calibrate": ("measurements.Calibrate", "calibrate.run"),
         "diagnose": ("measurements.Diagnose", "diagnose.run"),
-        "claims": ("measurements.JudgeClaims", "claims.run"),
+        "claims": ("claims.JudgeClaims", "claims.run"),
     },
     "Catalogue": {
-        "list": ("catalogue.ListEntries", "entries.run_list"),
-        "show": ("catalogue.ShowEntry", "entries.run_show"),
-        "diff": ("catalogue.DiffEntries", "entries.run_diff"),
-        "check": ("catalogue.CheckFiles", "check.run"),
-        "new": ("catalogue.NewEntry", "new.run_new"),
-        "import": ("catalogue.ImportModel", "import_model.run"),
-        "schema": ("catalogue.PrintSchema", "new.run_schema"),
+        "list": ("entries.ListEntries", "entries.run_list"),
+        "show": ("entries.ShowEntry", "entries.run_show"),
+        "diff": ("entries.DiffEntries", "entries.run_diff"),
+        "check": ("check.CheckFiles", "check.run"),
+        "new": ("entries.NewEntry", "new.run_new"),
+        "import": ("entries.ImportModel", "import_model.run"),
+        "schema": ("entries.PrintSchema", "new.run_schema"),
     },
 }
 """The request of every command and what answers it, by what it is for, as ``--help`` lists them."""
@@ -60,9 +60,3 @@ def answer_to(command: str, request: Request) -> Any:
     if answer is None or isinstance(answer, int):  # the exit code of what it wrote itself
         return answer
     return replace(answer, request=request)
-
-
-def command_of(request: Request) -> str:
-    """Return the command that a request is of."""
-    kind = type(request).__name__
-    return next(name for name, (of, _) in COMMANDS.items() if of.endswith(f".{kind}"))

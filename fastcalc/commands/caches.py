@@ -6,6 +6,7 @@ from pathlib import Path
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.schema.quantities import QuantityReader
 from fastcalc.catalogue.units import QuantityError
+from fastcalc.commands import request_of
 from fastcalc.commands.answer import Answer, CommandAnswer, later, no_answer
 from fastcalc.commands.loading import check_longest, scenarios
 from fastcalc.commands.next_commands import follow_up, typed_as
@@ -18,7 +19,7 @@ from fastcalc.report import caches as report
 from fastcalc.report.console import Part, Screen
 from fastcalc.requests import readers
 from fastcalc.requests.caches import SizeCaches
-from fastcalc.requests.evaluation import Compare
+from fastcalc.requests.evaluation import Evaluated
 from fastcalc.requests.number_lists import numbers
 from fastcalc.search.caches import CachedDeployment
 
@@ -32,7 +33,7 @@ def run(request: SizeCaches) -> Answer:
     assert traffic.reuse is not None
     lengths, notes = Lengths.together(traffic.classes), list[str]()
     means = {name: round(lengths.mean(getattr(lengths, name))) for name in ("prompt", "output")}
-    comparison = Compare.sharing(request, models=[request.model], **means)
+    comparison = Evaluated.sharing(request, models=[request.model], **means)
     longest = float((lengths.prompt + lengths.output).max())
     check_longest(request, longest)
     deployments = []
@@ -46,11 +47,11 @@ def run(request: SizeCaches) -> Answer:
     tiers = [report.CacheAnswer(place, place.tiers(sizes or place.sizes())) for place in holding]
 
     def page(screen: Screen) -> list[Part]:
-        chip = typed_as(comparison, holding[0].location.scenario.hardware.id)
+        chip = typed_as(comparison, comparison.on, holding[0].location.scenario.hardware.id)
         begun = replace(comparison, batch=str(batches[0]), host=None)
         hit_flags = [flag("prefix_hit"), f"{tiers[0].tiers[1].hit:.3g}"]
         command = follow_up(
-            begun, Compare, "compare", request.model, flag("on"), chip, ending=hit_flags
+            begun, request_of("compare"), request.model, flag("on"), chip, ending=hit_flags
         )
         return report.parts(tiers, traffic.rate, [*reasons], command, screen)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.schema import Engine
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.commands import loading, output
+from fastcalc.commands import loading, output, request_of
 from fastcalc.commands.answer import CommandAnswer, later
 from fastcalc.commands.next_commands import follow_up
 from fastcalc.commands.respond import page
@@ -28,7 +28,6 @@ from fastcalc.evidence.validate import Validation
 from fastcalc.mentions import flag, option
 from fastcalc.report import calibration as report
 from fastcalc.report.console import output_width, render
-from fastcalc.requests.drawings import WriteReport
 from fastcalc.requests.measurements import Calibrate
 from fastcalc.written import without_controls
 
@@ -92,9 +91,9 @@ def _fit_own(request: Calibrate, path: Path) -> None:
     is_kept = request.out is not None and not output.is_stream(request.out)
     first = rows.engine.own_deployments[0]
     chip, model = request.hardware or first.hardware, request.model or first.model
-    words = "report", model, flag("on"), chip, flag("engine"), request.out
+    words = model, flag("on"), chip, flag("engine"), request.out
     ending = flag("out"), "report.html"
-    line = follow_up(request, WriteReport, *words, ending=ending) if is_kept else None
+    line = follow_up(request, request_of("report"), *words, ending=ending) if is_kept else None
     parts = partial(report.own_parts, rows, fit, path.name, line)
     if is_kept:
         page(replace(request, out=None), lambda screen: parts(screen.width))

@@ -15,7 +15,7 @@ from fastcalc.lint.run import Report, check
 from fastcalc.mentions import as_flags, flag, option
 from fastcalc.report import console, faults
 from fastcalc.requests import readers
-from fastcalc.requests.catalogue import CheckFiles
+from fastcalc.requests.check import CheckFiles
 from fastcalc.requests.settings import settings_of
 from fastcalc.written import many, shown
 
@@ -42,7 +42,7 @@ def run(request: CheckFiles) -> int:
     pipes = [path for path in request.paths or () if request.fix and path.is_fifo()]
     if pipes:
         raise InputError(f"{pipes[0]} is a pipe; {option('fix')} corrects files")
-    settings = settings_of(Path.cwd())
+    settings = settings_of(Path.cwd(), CheckFiles)
     folder = Path.cwd() if request.baseline else settings.folder
     unset = {name: value for name, value in settings.values.items() if not getattr(request, name)}
     request = replace(request, **unset)

@@ -13,7 +13,7 @@ from fastcalc.evidence.claims.judge import MEANING, judge
 from fastcalc.mentions import option
 from fastcalc.report import claims as report
 from fastcalc.requests import readers
-from fastcalc.requests.measurements import JudgeClaims
+from fastcalc.requests.claims import JudgeClaims
 from fastcalc.written import instead_of, shown
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from fastcalc.commands import request_of
 from fastcalc.commands.answer import CommandAnswer, later
 from fastcalc.commands.loading import DEFAULT_MODELS, catalogue, names_typed, scenarios
 from fastcalc.commands.next_commands import follow_up, report_on, rows_kept
@@ -12,9 +13,9 @@ from fastcalc.core.own_rows import is_of, measured_on
 from fastcalc.core.scenario import Outcome, chips_by_id, each_warning, solve
 from fastcalc.errors import InputError
 from fastcalc.mentions import flag, option
-from fastcalc.report import compare, overview, records
+from fastcalc.report import compare, outcome_lines, overview, records
 from fastcalc.report.console import Part, Screen
-from fastcalc.requests.evaluation import Compare
+from fastcalc.requests.compare import Compare
 from fastcalc.requests.fields import phrases, settings
 from fastcalc.written import listed
 
@@ -48,7 +49,7 @@ def run(request: Compare) -> CommandAnswer:
             notes["explanations"] = explain.explanation_records(outcomes)
             notes["memory_explanations"] = explain.memory_records(outcomes)
 
-    in_full = phrases(stated, without=compare.IN_HEADING)
+    in_full = phrases(stated, without=outcome_lines.IN_HEADING)
 
     def page(screen: Screen) -> list[Part]:
         next_command = _next(request, outcomes)
@@ -82,9 +83,11 @@ def _html(
     """Return the page of a comparison."""
     from fastcalc.report.page import comparison  # records need no page
 
-    stated = phrases(answer.settings, without=compare.IN_HEADING)
+    stated = phrases(answer.settings, without=outcome_lines.IN_HEADING)
     assumptions = answer.alongside()["assumptions"]
-    return comparison.document(outcomes, stated, assumptions, report_on(request, request.on, file))
+    return comparison.document(
+        outcomes, stated, assumptions, report_on(request, request_of("report"), request.on, file)
+    )
 
 
 def _like(outcomes: Sequence[Outcome], width: int) -> list[Part]:
@@ -106,8 +109,6 @@ def _like(outcomes: Sequence[Outcome], width: int) -> list[Part]:
 
 def _next(request: Compare, outcomes: Sequence[Outcome]) -> str:
     """Return what comes next: every deployment of the chips; without a price or draft, a report."""
-    from fastcalc.requests.search import Frontier  # records need no next command
-
     compared = chips_by_id(outcomes).keys()
     if request.like and (next_command := rows_kept(request, request.like, min(compared))):
         return next_command
@@ -118,7 +119,7 @@ def _next(request: Compare, outcomes: Sequence[Outcome]) -> str:
     ids = chips_by_id(shown)
     on = ",".join([*ids][:_MOST_CHIPS]) if has_groups else request.on
     if not is_searched:
-        return report_on(request, on)
+        return report_on(request, request_of("report"), on)
     return follow_up(
-        request, Frontier, "frontier", (request.models or DEFAULT_MODELS)[0], flag("on"), on
+        request, request_of("frontier"), (request.models or DEFAULT_MODELS)[0], flag("on"), on
     )

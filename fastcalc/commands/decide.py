@@ -16,8 +16,8 @@ from fastcalc.report import decide as report
 from fastcalc.report import decision_map as maps
 from fastcalc.report import decision_rows
 from fastcalc.requests import number_lists, readers
+from fastcalc.requests.decide import Decide
 from fastcalc.requests.fields import phrases, settings
-from fastcalc.requests.services import Decide
 from fastcalc.services.decide.choice import (
     Axis,
     Choice,
@@ -84,7 +84,7 @@ def run(request: Decide) -> CommandAnswer:
             "assumptions": report.assumptions(decision),
         },
         [*uncounted, *warned],
-        drawn={"decide": later("charts.of_choices.services", decision)},
+        drawn={"decide": later("charts.of_services.services", decision)},
     )
 
 

@@ -13,8 +13,8 @@ from fastcalc.core.scenario import Outcome, each_warning, solve
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.requests import readers
-from fastcalc.requests.evaluation import Compare
-from fastcalc.requests.services import Decide
+from fastcalc.requests.decide import Decide
+from fastcalc.requests.evaluation import Evaluated
 from fastcalc.services.decide.choice import Contender
 from fastcalc.services.decide.parameters import OF_OPTIONS, OF_TASKS, PARAMETERS, Variable
 from fastcalc.written import shown
@@ -188,7 +188,7 @@ def _evaluated(
     numbers = _own_numbers(name, keys)
     output = int(numbers.get("tokens", request.tokens))
     prompt = int(numbers.get("prompt", request.prompt or 0)) or None
-    comparison = Compare.sharing(
+    comparison = Evaluated.sharing(
         request,
         **{"on": request.on or "h100-sxm,gb200,wse-3", "batch": request.batch or "1", **deployment},
         models=models,

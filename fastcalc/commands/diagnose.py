@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fastcalc.catalogue.schema.engine_parameters import STARTED_WITH
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.commands import loading
+from fastcalc.commands import loading, request_of
 from fastcalc.commands.answer import CommandAnswer, later
 from fastcalc.commands.next_commands import follow_up
 from fastcalc.commands.validate import points_of
@@ -28,7 +28,6 @@ from fastcalc.importers.start_log import read_start
 from fastcalc.mentions import flag, option
 from fastcalc.report import diagnosis as report
 from fastcalc.report import diagnosis_page
-from fastcalc.requests.evaluation import Compare, FitMemory
 from fastcalc.requests.measurements import Diagnose
 
 _RANKS = ("tp", "pp", "dp")
@@ -78,14 +77,16 @@ def _of_points(
     except InputError as error:
         raise InputError(f"{path}: {error.sentence}") from None
     point = result.predictions[0].point
-    words = ["compare", point.model, flag("on"), point.hardware, flag("like"), path]
+    words = [point.model, flag("on"), point.hardware, flag("like"), path]
     words += [word for name, rank in ranks.items() for word in (flag(name), rank)]
     skipped = [f"{skip.id}: {skip.reason}" for skip in measured.skipped]
     answer = report.DiagnosisAnswer(
         result, start, path.name, request.log.name if request.log else ""
     )
     return replace(
-        _answer(answer, [*skipped, *result.set_aside], follow_up(request, Compare, *words)),
+        _answer(
+            answer, [*skipped, *result.set_aside], follow_up(request, request_of("compare"), *words)
+        ),
         drawn={"diagnose": later("diagnosis_page.chart", result)},
     )
 
@@ -153,14 +154,14 @@ def _of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> CommandAn
         start = _started(log, scenario)
     except InputError as error:
         raise InputError(f"{request.log}: {error.sentence}") from None
-    words = ["fit", model, flag("on"), chip.id]
+    words = [model, flag("on"), chip.id]
     for name, value in log.settings.items():
         if name in (*STARTED_WITH, "max_model_len", *_RANKS):
             words += [flag(name), value]
     if start.scenario.kv:
         words += [flag("kv"), start.scenario.kv]
     answer = report.DiagnosisAnswer(None, start, "", request.log.name)
-    return _answer(answer, [], follow_up(request, FitMemory, *words))
+    return _answer(answer, [], follow_up(request, request_of("fit"), *words))
 
 
 def _traffic(prompt: float | None, output: float | None) -> Traffic:

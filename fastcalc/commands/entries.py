@@ -9,15 +9,14 @@ from fastcalc.catalogue.kinds import SCHEMAS, Kind
 from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model
 from fastcalc.catalogue.stand_ins import service
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.commands import loading, next_commands, output
+from fastcalc.commands import loading, next_commands, output, request_of
 from fastcalc.commands.answer import CommandAnswer
 from fastcalc.commands.respond import page
 from fastcalc.errors import InputError
 from fastcalc.mentions import flag, option
 from fastcalc.report import console, diff, entries, records
 from fastcalc.requests import readers
-from fastcalc.requests.catalogue import DiffEntries, ListEntries, ShowEntry
-from fastcalc.requests.evaluation import Compare, FitMemory
+from fastcalc.requests.entries import DiffEntries, ListEntries, ShowEntry
 from fastcalc.requests.fields import Request
 from fastcalc.requests.readers import as_text
 from fastcalc.written import instead_of, json_text, shown
@@ -51,7 +50,7 @@ def run_list(request: ListEntries) -> CommandAnswer:
     for schema_kind in SCHEMAS:
         catalogue.refuse_idle_changes(schema_kind, loaded)
     loaded = _filtered(request, loaded)
-    next_command = next_commands.follow_up(request, ShowEntry, "show", loaded[-1].id)
+    next_command = next_commands.follow_up(request, ShowEntry, loaded[-1].id)
     return CommandAnswer(
         lambda screen: entries.list_parts(loaded, kind, screen.width, next_command),
         lambda: [_WRITTEN[type(entry)][0](entry) for entry in loaded],
@@ -133,9 +132,11 @@ def next_of(request: Request, names: Sequence[str], listed: Sequence[_Entry]) ->
     """Return what comes next of chips or models, by their names as typed."""
     if any(isinstance(entry, Engine) or getattr(entry, "kind", "") == "host" for entry in listed):
         return []
-    next_command = next_commands.follow_up(request, Compare, "compare", flag("on"), ",".join(names))
+    next_command = next_commands.follow_up(
+        request, request_of("compare"), flag("on"), ",".join(names)
+    )
     if isinstance(listed[0], Model):
-        next_command = next_commands.follow_up(request, FitMemory, "fit", *names)
+        next_command = next_commands.follow_up(request, request_of("fit"), *names)
     return [console.Notes(next_command=next_command)]
 
 

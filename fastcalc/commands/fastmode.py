@@ -7,20 +7,21 @@ from functools import partial
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.selection import selected
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.commands import loading, next_commands, output
+from fastcalc.commands import loading, next_commands, output, request_of
 from fastcalc.commands.answer import Answer, CommandAnswer, later, no_answer
 from fastcalc.core.scenario import Scenario, each_warning, locate, solve
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
-from fastcalc.report import compare, curve, fastmode, fastmode_table, records
+from fastcalc.report import curve, fastmode, fastmode_table, outcome_lines, records
 from fastcalc.report.console import Part, Screen
 from fastcalc.requests import readers
-from fastcalc.requests.evaluation import Compare
+from fastcalc.requests.evaluation import Evaluated
+from fastcalc.requests.fastmode import Fastmode
 from fastcalc.requests.fields import phrases, settings
-from fastcalc.requests.search import Fastmode
-from fastcalc.search.fastmode import FastModeAnswer, Option, start_at_speed
-from fastcalc.search.fastmode import fastmode as tricks
+from fastcalc.search.fastmode.answer import FastModeAnswer, start_at_speed
+from fastcalc.search.fastmode.answer import fastmode as tricks
 from fastcalc.search.fastmode.lighter_passes import narrowest
+from fastcalc.search.fastmode.option import Option
 from fastcalc.search.fastmode.smaller_batches import engines_of, study
 from fastcalc.written import many, shown
 
@@ -34,7 +35,9 @@ BATCH = 32
 def run(request: Fastmode) -> Answer:
     """Return every way to the speed; the answer is no if nothing reaches it."""
     _check(request)
-    comparison = Compare.sharing(request, models=[request.model], batch=request.batch or str(BATCH))
+    comparison = Evaluated.sharing(
+        request, models=[request.model], batch=request.batch or str(BATCH)
+    )
     notes: list[str] = []
     scenario, catalogue = _scenario(comparison, notes)
     if request.curve:
@@ -59,7 +62,7 @@ def run(request: Fastmode) -> Answer:
     def page(screen: Screen) -> list[Part]:
         next_command = _next(comparison, answer, shown_options)
         widened = replace(screen, wide=screen.wide or request.everything)
-        stated = phrases(settings(request), without=compare.IN_HEADING)
+        stated = phrases(settings(request), without=outcome_lines.IN_HEADING)
         return fastmode_table.parts(answer, shown_options, left, stated, next_command, widened)
 
     return CommandAnswer(
@@ -95,7 +98,7 @@ def _no_start(scenario: Scenario, speed: float | None) -> str:
     )
 
 
-def _next(comparison: Compare, answer: FastModeAnswer, shown: Sequence[Option]) -> str:
+def _next(comparison: Evaluated, answer: FastModeAnswer, shown: Sequence[Option]) -> str:
     """Return a report on today's chips alongside those that would serve the same model so fast."""
     today = answer.today.scenario
     chips = [
@@ -104,9 +107,15 @@ def _next(comparison: Compare, answer: FastModeAnswer, shown: Sequence[Option]) 
         if option.outcome and option.usd and option.outcome.scenario.model is today.model
     ]
     on = ",".join(
-        list(dict.fromkeys([next_commands.typed_as(comparison, today.hardware.id), *chips]))[:3]
+        list(
+            dict.fromkeys(
+                [next_commands.typed_as(comparison, comparison.on, today.hardware.id), *chips]
+            )
+        )[:3]
     )
-    return next_commands.report_on(replace(comparison, batch=str(today.batches[0])), on)
+    return next_commands.report_on(
+        replace(comparison, batch=str(today.batches[0])), request_of("report"), on
+    )
 
 
 def _curve(request: Fastmode, scenario: Scenario, catalogue: Catalogue, notes: list[str]) -> Answer:
@@ -174,7 +183,7 @@ def _check(request: Fastmode) -> None:
         )
 
 
-def _scenario(comparison: Compare, notes: list[str]) -> tuple[Scenario, Catalogue]:
+def _scenario(comparison: Evaluated, notes: list[str]) -> tuple[Scenario, Catalogue]:
     catalogue, batch = loading.catalogue(comparison), comparison.batch
     chips = selected(catalogue, readers.names(comparison.on, option("on")))
     if len(chips) > 1:

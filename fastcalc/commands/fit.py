@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import cast, get_args
 
 from fastcalc.catalogue.limits import LIMITS
+from fastcalc.commands import request_of
 from fastcalc.commands.answer import CommandAnswer, later
 from fastcalc.commands.loading import DEFAULT_MODELS, formats_asked, scenarios
 from fastcalc.commands.next_commands import follow_up, typed_as
@@ -16,10 +17,10 @@ from fastcalc.report import fit_solved
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.fit_records import fit_records
 from fastcalc.requests import readers
-from fastcalc.requests.evaluation import Compare, FitMemory
+from fastcalc.requests.evaluation import Evaluated
 from fastcalc.requests.fields import phrases, settings
+from fastcalc.requests.fit import FitMemory
 from fastcalc.requests.number_lists import numbers
-from fastcalc.requests.search import FindPlans
 from fastcalc.search.capacity import Solution, Unknown, solve_for
 
 
@@ -92,7 +93,7 @@ def _scenarios(request: FitMemory, notes: list[str]) -> list[Scenario]:
     every = [
         scenario
         for weight, cache in formats_asked(request)
-        for scenario in scenarios(Compare.sharing(request, weights=weight, kv=cache), notes)
+        for scenario in scenarios(Evaluated.sharing(request, weights=weight, kv=cache), notes)
     ]
     models = list(dict.fromkeys(scenario.model.id for scenario in every))
     return sorted(every, key=lambda scenario: models.index(scenario.model.id))
@@ -109,9 +110,9 @@ def _next(request: FitMemory, fitting: Sequence[Location]) -> str:
     """Return how fast what fits is, or what does hold it."""
     models = request.models or DEFAULT_MODELS
     if not fitting:
-        return follow_up(replace(request, weights=None, kv=None), FindPlans, "plan", models[0])
+        return follow_up(replace(request, weights=None, kv=None), request_of("plan"), models[0])
     first = fitting[0].scenario
     native = replace(request, weights=first.weights, kv=first.kv)
     chips = dict.fromkeys(location.scenario.hardware.id for location in fitting)
-    names = dict.fromkeys(typed_as(request, chip) for chip in chips)
-    return follow_up(native, Compare, "compare", *models, flag("on"), ",".join(names))
+    names = dict.fromkeys(typed_as(request, request.on, chip) for chip in chips)
+    return follow_up(native, request_of("compare"), *models, flag("on"), ",".join(names))

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from fastcalc.catalogue.formats import number_format, weight_formats
 from fastcalc.catalogue.limits import LIMITS
+from fastcalc.commands import request_of
 from fastcalc.commands.answer import Answer, CommandAnswer, later, no_answer
 from fastcalc.commands.like import without_ranks
 from fastcalc.commands.loading import formats_asked, scenarios
@@ -15,15 +16,17 @@ from fastcalc.report import frontier as report
 from fastcalc.report import records
 from fastcalc.report.console import Part, Screen
 from fastcalc.requests import readers
-from fastcalc.requests.evaluation import Compare
+from fastcalc.requests.evaluation import Evaluated
 from fastcalc.requests.fields import phrases, settings
-from fastcalc.requests.search import Fastmode, Frontier
-from fastcalc.search import frontier, placeable
+from fastcalc.requests.frontier import Frontier
+from fastcalc.search.frontier import frontier, placeable
 
 
 def run(request: Frontier) -> Answer:
     """Return what nothing beats in both speed and price; the answer is no if nothing fits."""
-    comparison = Compare.sharing(request, models=[request.model], batch="1", weights=None, kv=None)
+    comparison = Evaluated.sharing(
+        request, models=[request.model], batch="1", weights=None, kv=None
+    )
     readers.number(request.max_chips, option("max_chips"), LIMITS["chips searched"], 72)
     notes: list[str] = []
     placed, refused = placeable(_scenarios(request, comparison, notes), request.max_chips)
@@ -34,9 +37,9 @@ def run(request: Frontier) -> Answer:
         return no_answer(reasons, records.KEYS, headings, lambda: {"assumptions": {}}, notes)
 
     def page(screen: Screen) -> list[Part]:
-        chip = typed_as(comparison, points[0].outcome.scenario.hardware.id)
-        begun = replace(comparison, batch=Compare.batch)
-        next_command = follow_up(begun, Fastmode, "fastmode", request.model, flag("on"), chip)
+        chip = typed_as(comparison, comparison.on, points[0].outcome.scenario.hardware.id)
+        begun = replace(comparison, batch=Evaluated.batch)
+        next_command = follow_up(begun, request_of("fastmode"), request.model, flag("on"), chip)
         return report.parts(points, phrases(settings(request)), refused, next_command, screen)
 
     return CommandAnswer(
@@ -52,7 +55,7 @@ def run(request: Frontier) -> Answer:
     )
 
 
-def _scenarios(request: Frontier, comparison: Compare, notes: list[str]) -> list[Scenario]:
+def _scenarios(request: Frontier, comparison: Evaluated, notes: list[str]) -> list[Scenario]:
     formats = list(formats_asked(request))
     for weight, cache in formats:
         if weight:

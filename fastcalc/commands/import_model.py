@@ -4,7 +4,7 @@ from fastcalc.commands import output
 from fastcalc.errors import InputError
 from fastcalc.importers.huggingface import import_model, slug, yaml_text
 from fastcalc.mentions import as_flags, option
-from fastcalc.requests.catalogue import ImportModel
+from fastcalc.requests.entries import ImportModel
 
 
 def run(request: ImportModel) -> None:

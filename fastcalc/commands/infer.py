@@ -11,8 +11,8 @@ from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.report import infer as report
 from fastcalc.requests import readers
+from fastcalc.requests.infer import Infer
 from fastcalc.requests.readers import as_text
-from fastcalc.requests.services import Infer
 from fastcalc.services.infer.inverse import invert
 from fastcalc.services.infer.two_tiers import SoldTiers, machines
 from fastcalc.written import shown

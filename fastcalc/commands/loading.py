@@ -25,7 +25,7 @@ from fastcalc.core.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.requests import readers
-from fastcalc.requests.evaluation import Compare
+from fastcalc.requests.evaluation import Evaluated
 from fastcalc.requests.groups import (
     EngineLimits,
     FormatsToTry,
@@ -49,7 +49,7 @@ MOST_POINTS = 30_000
 DEFAULT_MODELS = ("llama-3.1-70b",)
 
 
-def scenarios(request: Compare, notes: list[str]) -> list[Scenario]:
+def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
     """Return the scenarios of each model on each chip, in the order typed.
 
     notes : takes what to know of how they came about
@@ -94,12 +94,12 @@ def scenarios(request: Compare, notes: list[str]) -> list[Scenario]:
     return [part for scenario in compared for part in by_layout(scenario)]
 
 
-def _sharding(request: Compare) -> Sharding:
+def _sharding(request: Evaluated) -> Sharding:
     names = ("chips", "tp", "pp", "ep", "dp")
     return Sharding(**{name: readers.ranks(getattr(request, name), option(name)) for name in names})
 
 
-def _traffic(request: Compare) -> Traffic:
+def _traffic(request: Evaluated) -> Traffic:
     context = request.prompt + request.output / 2 if request.context is None else request.context
     hit = readers.share(request.prefix_hit, option("prefix_hit"), zero=True)
     drafts = speculation(request.speculate)

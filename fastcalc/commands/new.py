@@ -15,7 +15,7 @@ from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.report.numbers_as_text import number
 from fastcalc.requests import readers
-from fastcalc.requests.catalogue import NewEntry, PrintSchema
+from fastcalc.requests.entries import NewEntry, PrintSchema
 from fastcalc.written import Json, shown
 
 _KINDS = ("hardware", "model", "engine")

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fastcalc import mentions
 from fastcalc.commands.loading import DEFAULT_MODELS, catalogue, names_typed
@@ -10,12 +11,16 @@ from fastcalc.core.scenario import Outcome, Sharding
 from fastcalc.importers.setup import LAYOUT
 from fastcalc.mentions import flag
 from fastcalc.quoting import shell_line
-from fastcalc.requests.evaluation import Compare, FitMemory
+from fastcalc.requests.evaluation import Evaluated
 from fastcalc.requests.fields import Request, declared, differing, settings
+from fastcalc.requests.groups import OwnFolders
 from fastcalc.requests.readers import as_text
 
+if TYPE_CHECKING:
+    from fastcalc.requests.given import ChipsGiven
 
-def command(request: Compare, outcome: Outcome, today: Outcome) -> str:
+
+def command(request: Evaluated, outcome: Outcome, today: Outcome) -> str:
     """Return the command that prints a point again; entries go by the names typed."""
     from fastcalc.report.commands import OF_A_POINT, Typed, compare_command
 
@@ -26,7 +31,7 @@ def command(request: Compare, outcome: Outcome, today: Outcome) -> str:
     sharding = Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp)
     placed = replace(outcome.scenario, sharding=sharding)
     has_memories = len(outcome.placement.machine.tiers) > 1
-    words = repeated(request, Compare, OF_A_POINT, has_memories=has_memories)
+    words = repeated(request, Evaluated, OF_A_POINT, has_memories=has_memories)
     return compare_command(placed, Typed(names, words))
 
 
@@ -35,9 +40,9 @@ def follow_up(
 ) -> str:
     """Return a command of another kind with the settings of a request, those that it has itself.
 
-    begun : its first words, which name models and chips, or these themselves
+    begun : its arguments and chips, by name or as they are
     """
-    line = ["fastcalc", *map(as_text, begun)]
+    line = ["fastcalc", kind.command(), *map(as_text, begun)]
     apart = [name for name in declared(kind) if flag(name) in (*line, *ending)]
     words = repeated(request, kind, ("on", *apart))
     return mentions.command(shell_line([*line, *words, *ending]))
@@ -64,24 +69,25 @@ def repeated(
     ]
 
 
-def again(request: Request, name: str) -> str:
+def again(request: Request) -> str:
     """Return the command that a request is, with all that it sets."""
     stated = [setting for setting in differing(request) if setting.name != "format"]
     stated.sort(key=lambda setting: not setting.shown.is_argument)
     words = (word for setting in stated for word in setting.words)
-    return mentions.command(shell_line(["fastcalc", name, *words]))
+    return mentions.command(shell_line(["fastcalc", request.command(), *words]))
 
 
-def report_on(request: Compare, on: object, file: Path | None = None) -> str:
-    """Return the command that writes a report of a comparison, on some chips, to a file."""
-    from fastcalc.requests.drawings import WriteReport  # records need no next command
+def report_on(request: Evaluated, kind: type[Request], on: object, file: Path | None = None) -> str:
+    """Return the command that writes a report of a comparison, on some chips, to a file.
 
+    kind : the request of a report
+    """
     models = request.models or DEFAULT_MODELS
     ending = [flag("out"), str(file or "report.html")]
-    return follow_up(request, WriteReport, "report", *models, flag("on"), on, ending=ending)
+    return follow_up(request, kind, *models, flag("on"), on, ending=ending)
 
 
-def rows_kept(request: Compare, rows: Path, chip: str) -> str | None:
+def rows_kept(request: Evaluated, rows: Path, chip: str) -> str | None:
     """Return the command that keeps rows in an engine with what their file leaves unsaid, if any.
 
     Searches have no flags for that, but take the engine.
@@ -101,6 +107,6 @@ def rows_kept(request: Compare, rows: Path, chip: str) -> str | None:
     return mentions.command(shell_line(line))
 
 
-def typed_as(request: Compare | FitMemory, chip: str) -> str:
+def typed_as(request: OwnFolders, on: "ChipsGiven", chip: str) -> str:
     """Return a chip's id as the user typed it, which may be a path."""
-    return names_typed(catalogue(request), request.on).get(chip, chip)
+    return names_typed(catalogue(request), on).get(chip, chip)

@@ -14,8 +14,8 @@ from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.report.charts.of_changes import FIGURES, Varied
 from fastcalc.requests.change_lists import ListedChange, change_lists
-from fastcalc.requests.drawings import Plot
-from fastcalc.requests.evaluation import Compare
+from fastcalc.requests.evaluation import Evaluated
+from fastcalc.requests.plot import Plot
 from fastcalc.written import shown
 
 _MOST_CELLS = 2_500
@@ -55,7 +55,7 @@ def _solved(request: Plot) -> tuple[list[list[ListedChange]], list[list[Outcome]
             f"{_MOST_CELLS:,} are drawn; take larger steps"
         )
     batch = request.batch if request.batch != Plot.batch else "1"
-    comparison, notes = Compare.sharing(request, out=None, batch=batch), list[str]()
+    comparison, notes = Evaluated.sharing(request, batch=batch), list[str]()
     points: list[list[Outcome]] = []
     for combination in combined:
         what_ifs = [*(request.set or ()), *(change.written for change in combination)]

@@ -9,7 +9,7 @@ from fastcalc.formulas.solving import Planned, solve_fixed_point
 from fastcalc.formulas.users import requests_of_active, requests_of_thinkers
 from fastcalc.mentions import option
 from fastcalc.requests import readers
-from fastcalc.requests.search import Askers
+from fastcalc.requests.plan import Askers
 
 _AS_LONG = 1.0 - 1e-9
 

@@ -10,8 +10,9 @@ from fastcalc.catalogue.schema import Model
 from fastcalc.commands import loading
 from fastcalc.commands.answer import Answer, CommandAnswer, no_answer
 from fastcalc.commands.people import people_of, solve_closed_loop
-from fastcalc.commands.plan import is_of_fleet, scenarios_of, service_of, typed_of
+from fastcalc.commands.plan_deployments import scenarios_of, typed_of
 from fastcalc.commands.plan_fleet import chip_prices, owned_as_typed, owned_counts, refuse_people
+from fastcalc.commands.plan_service import is_of_fleet, service_of
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.request_class import RequestClass
 from fastcalc.core.reuse import Reuse
@@ -22,7 +23,7 @@ from fastcalc.importers.workloads import AskedTraffic, read_workload
 from fastcalc.mentions import option
 from fastcalc.report import plan_classes as class_report
 from fastcalc.report import plan_table
-from fastcalc.requests.search import FindPlans
+from fastcalc.requests.plan import FindPlans
 from fastcalc.search.caches import CachedDeployment
 from fastcalc.search.plan.candidates import candidates
 from fastcalc.search.plan.class_fleet import ClassFleet, ClassShare, OwnedForClasses, class_fleet

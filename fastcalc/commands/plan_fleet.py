@@ -4,14 +4,17 @@ from dataclasses import replace
 from functools import cache, partial
 
 from fastcalc.catalogue.selection import selected
-from fastcalc.commands import loading, plan
+from fastcalc.commands import loading
 from fastcalc.commands.answer import Answer, CommandAnswer, no_answer
 from fastcalc.commands.people import people_of, solve_closed_loop
+from fastcalc.commands.plan_deployments import grids_of, typed_of
+from fastcalc.commands.plan_servers import started
+from fastcalc.commands.plan_service import is_of_fleet, phrase, service_of
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.report import commands, plan_columns, plan_fleet, plan_table
 from fastcalc.requests import means, readers
-from fastcalc.requests.search import FindPlans
+from fastcalc.requests.plan import FindPlans
 from fastcalc.search.plan.fleet_plan import FleetPlan, Grids, Owned, fleet_plan
 from fastcalc.search.plan.relax_fleet import (
     carried_on_top,
@@ -26,7 +29,7 @@ from fastcalc.search.sweep.grid import Grid
 def run(request: FindPlans) -> Answer:
     """Return what a fleet carries, and what is rented on top; the answer is no if not enough."""
     notes: list[str] = []
-    service, people = plan.service_of(request, notes), people_of(request)
+    service, people = service_of(request, notes), people_of(request)
     counts = owned_counts(request)
     selected(loading.catalogue(request), readers.names(request.on, option("on")))  # all are known
     prices = chip_prices(request, counts)
@@ -39,17 +42,17 @@ def run(request: FindPlans) -> Answer:
     fleet = (
         solve_closed_loop(people, fleet_at, _request_seconds) if people else fleet_at(service.rate)
     )
-    typed, phrase = plan.typed_of(request), plan.phrase(request, fleet.service)
+    typed, asked = typed_of(request), phrase(request, fleet.service)
     if not fleet.is_enough:
         return _refused(request, fleet, rented(), typed, notes)
     if request.emit is not None:
-        return plan.started(
+        return started(
             request,
             [(share.plan, share.decision.service) for share in fleet.shares if share.plan],
             notes,
         )
     return CommandAnswer(
-        lambda screen: plan_fleet.parts(fleet, request.top, phrase, typed, screen),
+        lambda screen: plan_fleet.parts(fleet, request.top, asked, typed, screen),
         lambda: plan_fleet.records(fleet, request.top, typed),
         lambda: (
             plan_table.columns(service),
@@ -101,7 +104,7 @@ def _request_seconds(fleet: FleetPlan) -> float | None:
 
 def refuse_people(request: FindPlans) -> None:
     """Refuse people who ask for classes of requests of a fleet."""
-    if request.people is not None and plan.is_of_fleet(request):
+    if request.people is not None and is_of_fleet(request):
         raise InputError(
             f"{option('people')} with {option('traffic')} is planned on rented chips at any "
             f"cost: leave out {option('own')}, {option('budget')} and {option('power')}, or give "
@@ -154,7 +157,7 @@ def _owned(
     """Return owned chips and their deployments, at their cost of ownership."""
     typed = owned_as_typed(request, chip)
     alone = replace(request, on=(typed,), price=None)
-    grids = plan.grids_of(alone, service, notes)
+    grids = grids_of(alone, service, notes)
     of_chip = {chip: prices[chip]} if chip in prices else {}
     pricing = replace(loading.basis_of(request), basis="tco", offer=None, user_prices=of_chip)
     priced = [grid.part(scenario=replace(grid.scenario, pricing=pricing)) for grid in grids]
@@ -171,4 +174,4 @@ def _rented(
 ) -> list[Grid]:
     """Return the deployments of chips that may be rented, at the prices that are not of owned."""
     price = {chip: usd for chip, usd in prices.items() if chip not in counts}
-    return plan.grids_of(replace(request, price=price), service, notes)
+    return grids_of(replace(request, price=price), service, notes)

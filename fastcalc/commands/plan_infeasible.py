@@ -3,12 +3,13 @@
 from dataclasses import replace
 from math import inf
 
-from fastcalc.commands import loading, plan
+from fastcalc.commands import loading
 from fastcalc.commands.answer import Answer, no_answer
+from fastcalc.commands.plan_deployments import scenarios_of, typed_of
 from fastcalc.report import plan as report
 from fastcalc.report import plan_columns, plan_table
 from fastcalc.report.plan_refusal import most_carried, refusal
-from fastcalc.requests.search import FindPlans
+from fastcalc.requests.plan import FindPlans
 from fastcalc.search.plan.cheapest_plans import decide
 from fastcalc.search.plan.decision import Decision
 from fastcalc.search.plan.fleet_plan import carried_by
@@ -25,7 +26,7 @@ def refused(request: FindPlans, grids: list[Grid], decision: Decision, notes: li
         [refusal(decision), *sentences],
         plan_columns.KEYS,
         plan_table.columns(decision.service),
-        lambda: report.details(Verdict(decision), plan.typed_of(request)),
+        lambda: report.details(Verdict(decision), typed_of(request)),
         notes,
     )
 
@@ -46,7 +47,7 @@ def _relaxed(request: FindPlans, grids: list[Grid], decision: Decision) -> list[
         if service.in_nodes and decide(grids, by_chip, shown=0).plans:
             decision.relaxed["by"] = 1.0
     (model, *_) = loading.models_of(loading.catalogue(request), [request.model], [])
-    scenarios = plan.scenarios_of(request, model, service.prefix_hit, [])
+    scenarios = scenarios_of(request, model, service.prefix_hit, [])
     if prompt := longest_prompt(scenarios, service):
         decision.relaxed["prompt"] = prompt
     return sentences

@@ -1,9 +1,9 @@
 """``fastcalc plot``: a chart to a file, or to the terminal."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
-from fastcalc.commands import loading, output
+from fastcalc.commands import answer_to, loading, output, request_of
 from fastcalc.commands.answer import Answer
 from fastcalc.commands.respond import page
 from fastcalc.errors import InputError
@@ -15,15 +15,15 @@ from fastcalc.report.charts.highlight import highlighted
 from fastcalc.report.charts.look import STYLES, Look
 from fastcalc.report.console import Wording
 from fastcalc.requests import readers
-from fastcalc.requests.drawings import Drawing, Plot
-from fastcalc.requests.evaluation import Compare, FitMemory
+from fastcalc.requests.drawing import Drawing
 from fastcalc.requests.fields import phrases, settings
-from fastcalc.requests.measurements import Calibrate, Diagnose, Validate
 from fastcalc.requests.offered import CHARTS
-from fastcalc.requests.search import Frontier, Sensitivity
+from fastcalc.requests.plot import Plot
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from fastcalc.requests.measurements import Calibrate
 
 _WIDEST = 80
 
@@ -108,39 +108,35 @@ def _answer(request: Plot) -> Answer:
     """Return the answer that has the chart; a wrong look is refused before it is computed."""
     kind = readers.choice(request.kind, "KIND", CHARTS)
     look_of(request)
-    from fastcalc.commands import (
-        calibrate,
-        compare,
-        diagnose,
-        fit,
-        frontier,
-        over,
-        sensitivity,
-        validate,
-    )
-
     if request.over:
+        from fastcalc.commands import over  # most charts are over batches
+
         return over.run(kind, request)
+    command, changes = _drawn_by(kind, request)
+    request_of_kind = request_of(command).sharing(request, out=None, **changes)
+    if command == "calibrate":
+        from fastcalc.commands import calibrate  # whose own answer is a file
+
+        return calibrate.drawn(cast("Calibrate", request_of_kind))
+    answer: Answer = answer_to(command, request_of_kind)
+    return answer
+
+
+def _drawn_by(kind: str, request: Plot) -> tuple[str, dict[str, Any]]:
+    """Return the command whose answer has a chart, and what its request has of its own."""
     if kind in ("validate", "diagnose", "calibrate"):
         name = _only(request, "file of measurements")
         hardware = None if request.on == Plot.on else readers.as_text(request.on)
-        options = {"out": None, "path": name and Path(name), "hardware": hardware}
-        if kind == "diagnose":
-            return diagnose.run(Diagnose.sharing(request, **options))
-        if kind == "calibrate":
-            return calibrate.drawn(Calibrate.sharing(request, **options))
-        return validate.run(Validate.sharing(request, **options))
+        return kind, {"path": name and Path(name), "hardware": hardware}
     if kind == "frontier":
-        model = _only(request, "model") or loading.DEFAULT_MODELS[0]
-        return frontier.run(Frontier.sharing(request, out=None, model=model))
+        return kind, {"model": _only(request, "model") or loading.DEFAULT_MODELS[0]}
+    is_given = request.batch != Plot.batch
     if kind in ("memory", "context"):
-        batch = request.batch if request.batch != Plot.batch or kind == "context" else "1"
-        return fit.run(FitMemory.sharing(request, out=None, batch=batch))
+        return "fit", {"batch": request.batch if is_given or kind == "context" else "1"}
     if kind == "tornado":
         model = _only(request, "model") or loading.DEFAULT_MODELS[0]
-        batch = request.batch if request.batch != Plot.batch else "1"
-        return sensitivity.run(Sensitivity.sharing(request, out=None, model=model, batch=batch))
-    return compare.run(Compare.sharing(request, out=None))
+        return "sensitivity", {"model": model, "batch": request.batch if is_given else "1"}
+    return "compare", {}
 
 
 def _only(request: Plot, noun: str) -> str | None:

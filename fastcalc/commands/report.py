@@ -5,8 +5,7 @@ from fastcalc.commands.respond import respond
 from fastcalc.errors import InputError
 from fastcalc.mentions import option
 from fastcalc.report.console import is_terminal
-from fastcalc.requests.drawings import WriteReport
-from fastcalc.requests.evaluation import Compare
+from fastcalc.requests.compare import Compare, WriteReport
 
 
 def run(request: WriteReport) -> int:

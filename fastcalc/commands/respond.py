@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from fastcalc.commands import command_of, output
+from fastcalc.commands import output
 from fastcalc.commands.answer import Answer
 from fastcalc.mentions import as_flags, written
 from fastcalc.report import console, record_tables
@@ -113,8 +113,8 @@ def _html(request: Output, answer: Answer) -> str:
     from fastcalc.commands import next_commands
     from fastcalc.report.page import answer_page
 
-    name = command_of(request)
-    command = next_commands.again(request, name)
+    name = request.command()
+    command = next_commands.again(request)
     title = _TITLES.get(name, name) + _about(request)
     laid_out = replace(screen(request), width=_PAGE_WIDTH, notes=True)
     if text := answer.text(laid_out):

@@ -1,21 +1,20 @@
 """``fastcalc sensitivity``: what each number buys, and what it would have to be."""
 
-from fastcalc.commands import progress
+from fastcalc.commands import progress, request_of
 from fastcalc.commands.answer import Answer, CommandAnswer, later, no_answer
 from fastcalc.commands.loading import scenarios
 from fastcalc.commands.next_commands import follow_up
 from fastcalc.core.scenario import Outcome, each_warning, solve
 from fastcalc.errors import InputError
 from fastcalc.mentions import flag, option
-from fastcalc.report import compare, moved_numbers, records
+from fastcalc.report import moved_numbers, outcome_lines, records
 from fastcalc.report import sensitivity as report
 from fastcalc.report.console import Part, Screen
 from fastcalc.requests import readers
-from fastcalc.requests.drawings import Plot
-from fastcalc.requests.evaluation import Compare
+from fastcalc.requests.evaluation import Evaluated
 from fastcalc.requests.fields import phrases, settings
 from fastcalc.requests.readers import as_text
-from fastcalc.requests.search import Sensitivity
+from fastcalc.requests.sensitivity import Sensitivity
 from fastcalc.requests.targets import target
 from fastcalc.search.sensitivity.answers import MovedFigure
 from fastcalc.search.sensitivity.effects import effects
@@ -32,7 +31,7 @@ def run(request: Sensitivity) -> Answer:
     notes: list[str] = []
     outcomes = _outcomes(request, notes)
     if not any(outcome.estimate.fits.any() for outcome in outcomes):
-        reasons = [reason for reason in map(compare.no_place, outcomes) if reason]
+        reasons = [reason for reason in map(outcome_lines.no_place, outcomes) if reason]
         reasons = reasons or [line for outcome in outcomes for line in _too_large(outcome)]
         return no_answer(reasons, moved_numbers.RECORD_KEYS, report.of_table([])[0], notes=notes)
     if aim and aim.figure == "usd" and any(outcome.usd is None for outcome in outcomes):
@@ -51,7 +50,7 @@ def run(request: Sensitivity) -> Answer:
 
     def page(screen: Screen) -> list[Part]:
         models = [request.model, flag("on"), request.on]
-        next_command = follow_up(request, Plot, "plot", "tornado", *models)
+        next_command = follow_up(request, request_of("plot"), "tornado", *models)
         return report.parts(outcomes, rows, goals, phrases(settings(request)), next_command, screen)
 
     is_reached = aim is None or any(goal.is_reached for goal in goals)
@@ -98,7 +97,7 @@ def _outcomes(request: Sensitivity, notes: list[str]) -> list[Outcome]:
             f"{option('on')} {as_text(request.on)}: the numbers of one chip are asked about; name "
             "one"
         )
-    comparison = Compare.sharing(request, models=[request.model])
+    comparison = Evaluated.sharing(request, models=[request.model])
     asked = scenarios(comparison, notes)
     batches = max(len(scenario.batches) for scenario in asked)
     if batches > _MOST_BATCHES:

@@ -33,8 +33,8 @@ from fastcalc.requests import readers
 from fastcalc.requests.change_lists import ChangeLists, change_lists
 from fastcalc.requests.fields import Setting, by_premise, settings
 from fastcalc.requests.number_lists import numbers
-from fastcalc.requests.search import Sweep
 from fastcalc.requests.speculate import speculations
+from fastcalc.requests.sweep import Sweep
 from fastcalc.search.sweep.axes import Axes, Ranks, grids
 from fastcalc.search.sweep.blocks import solve_all
 from fastcalc.search.sweep.files import FORMATS, CSVSink, JSONSink, ParquetSink, Sink

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.commands import loading, next_commands, progress
+from fastcalc.commands import loading, next_commands, progress, request_of
 from fastcalc.commands.answer import CommandAnswer, later
 from fastcalc.errors import InputError
 from fastcalc.evidence.earlier import ChipChange, chip_changes, factors_in
@@ -17,7 +17,6 @@ from fastcalc.importers.any_file import read
 from fastcalc.mentions import flag, option
 from fastcalc.report import validation as report
 from fastcalc.requests import readers
-from fastcalc.requests.drawings import Plot
 from fastcalc.requests.fields import by_premise, settings
 from fastcalc.requests.measurements import Validate
 
@@ -42,9 +41,9 @@ def run(request: Validate) -> CommandAnswer:
 
     name, next_command = request.path.name if request.path else "", None
     if not request.model:  # a word that a chart does not take
-        begun = ["plot", "validate", *map(str, filter(None, [request.path]))]
+        begun = ["validate", *map(str, filter(None, [request.path]))]
         begun += [flag("on"), request.hardware] if request.hardware else []
-        next_command = next_commands.follow_up(request, Plot, *begun)
+        next_command = next_commands.follow_up(request, request_of("plot"), *begun)
     return CommandAnswer(
         lambda screen: report.parts(
             validation, name, shipped_scores, changes, next_command, screen

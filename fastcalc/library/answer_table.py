@@ -206,7 +206,7 @@ class Table(Sequence[Record]):
         from fastcalc.commands.plot import look_of
         from fastcalc.report.charts import figure
         from fastcalc.report.charts.highlight import highlighted
-        from fastcalc.requests.drawings import Drawing
+        from fastcalc.requests.drawing import Drawing
 
         charts, where = self._answer.charts, file and Path(file)
         if not charts:

@@ -10,8 +10,8 @@ from fastcalc.mentions import option
 from fastcalc.records.columns import Column, pick, values
 from fastcalc.report import record_tables
 from fastcalc.report.console import Part, Screen
-from fastcalc.report.fit_records import PlacedBatch
 from fastcalc.report.numbers_as_text import dollars, number, percent, size
+from fastcalc.report.placed_batch import PlacedBatch
 from fastcalc.report.prices import prices_of
 from fastcalc.report.records import Record, named_chips, plainly
 from fastcalc.search.caches import BEHIND, CachedDeployment, CachedTier, break_even

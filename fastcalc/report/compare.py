@@ -14,22 +14,16 @@ from fastcalc.report.console import Notes, Part, Title
 from fastcalc.report.headline import headline
 from fastcalc.report.headline_words import sentences
 from fastcalc.report.memories import kept_note, lives
-from fastcalc.report.numbers_as_text import dollars, number, parameters, size, whole_percent
+from fastcalc.report.numbers_as_text import dollars, number, whole_percent
+from fastcalc.report.outcome_lines import OUTCOME_COLUMNS, heading_in_full, no_place
 from fastcalc.report.prices import price_line, prices
 from fastcalc.report.records import compare_records, drafter, models_of
 from fastcalc.report.why_so_many import why
 
-COLUMNS = pick(
-    "batch tokens_per_s_per_user tokens_per_s_per_user_low tokens_per_s_per_user_bound "
-    "tokens_per_s_total served_tokens_per_s_total tpot_ms tpot_in_traffic_ms ttft_ms "
-    "usd_per_mtok_input usd_per_mtok_output usd_per_mtok_total joules_per_token limiter",
-    keep="tokens_per_s_per_user_low tokens_per_s_per_user_bound",
-)
-
 _MODEL, _HARDWARE, _CHIPS = pick("model hardware chips")
 MARKDOWN = (
     *(_MODEL, _HARDWARE, replace(_CHIPS, format=lambda record: str(record["chips"]))),
-    *COLUMNS,
+    *OUTCOME_COLUMNS,
 )
 
 _MEANINGS = {
@@ -64,13 +58,6 @@ def notes(outcomes: Sequence[Outcome]) -> tuple[list[str], list[str]]:
     return short_notes, list(dict.fromkeys(all_notes))
 
 
-def no_place(outcome: Outcome) -> str | None:
-    """Say why no number of chips holds the smallest batch; None where some does."""
-    if outcome.estimate.fits.any() or outcome.min_chips[0] is not None:
-        return None
-    return f"{outcome.scenario.hardware.id}: {why(outcome)}"
-
-
 def parts(
     outcomes: Sequence[Outcome],
     phrases: Sequence[str],
@@ -80,9 +67,9 @@ def parts(
 ) -> list[Part]:
     """Return the headline, a table of all columns for each outcome, more parts, and the notes."""
     records = (compare_records([outcome]) for outcome in outcomes)
-    rows = [[record_tables.row(COLUMNS, record) for record in group] for group in records]
+    rows = [[record_tables.row(OUTCOME_COLUMNS, record) for record in group] for group in records]
     tables = record_tables.tables(
-        [replace(column, drop_priority=0) for column in COLUMNS], rows, width
+        [replace(column, drop_priority=0) for column in OUTCOME_COLUMNS], rows, width
     )
     page: list[Part] = []
     pairs = zip(outcomes, tables, strict=True)
@@ -90,7 +77,12 @@ def parts(
         members = list(group)
         alike = [outcome for outcome, _ in members]
         stated = headline(alike)
-        page += [sentences(stated), *price_line(stated.priced), "", heading(alike[0], phrases)]
+        page += [
+            sentences(stated),
+            *price_line(stated.priced),
+            "",
+            heading_in_full(alike[0], phrases),
+        ]
         for outcome, table in members:
             price = outcome.usd_per_hour
             cost = f"; ${dollars(price)}/h" if price is not None else ""
@@ -109,26 +101,6 @@ def meanings(rows: Iterable[Iterable[record_tables.Row]]) -> list[str]:
         for word, meaning in _MEANINGS.items()
         if any(cell.startswith(word) for cell in cells)
     ]
-
-
-def heading(outcome: Outcome, phrases: Sequence[str]) -> str:
-    """Return what is compared: the model in its formats, the traffic, and other settings."""
-    work, traffic = outcome.placement.work, outcome.scenario.traffic
-    name = outcome.scenario.model.heading
-    active = ""
-    if work.active_parameters < work.total_parameters:
-        active = f", {parameters(work.active_parameters)} active"
-    said = (
-        f"{name}: {parameters(work.total_parameters)} parameters{active}; weights "
-        f"{work.weight_format} {size(work.weight_bytes)}, KV cache {work.kv_format} "
-        f"{size(work.cache_bytes_per_token)} a token; prompt {traffic.prompt:,.0f}, output "
-        f"{traffic.output:,.0f}, mean context {traffic.context:,.0f} tokens"
-    )
-    return "; ".join([said, *phrases])
-
-
-IN_HEADING = "context kv"
-"""Fields that the heading of all columns shows whether they are set or not."""
 
 
 def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
@@ -166,14 +138,6 @@ def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
             f"region; of all regions at once {number(float(estimate.bound_compute[0]))} by compute "
             f"and {number(float(estimate.bound_memory[0]))} by memory"
         )
-
-
-def key_of_bound(outcomes: Iterable[Outcome]) -> str:
-    """Say in the key of a table of which chips the bound is that of layers in turn."""
-    chips = dict.fromkeys(
-        outcome.scenario.hardware.id for outcome in outcomes if outcome.placement.machine.is_spatial
-    )
-    return f"; bound of {', '.join(chips)}: layers one after another" if chips else ""
 
 
 def _prefix(outcome: Outcome) -> Iterator[str]:

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from fastcalc.core.scenario import Outcome
-from fastcalc.explain import explain, fitting, memory_equations
 from fastcalc.explain.explained import Explained, ExplainedPart, Explanation
+from fastcalc.explain.memory import memory_equations
+from fastcalc.explain.passes import explain, fitting
 from fastcalc.explain.terms import Equation, Number, Origin, origins_of
 from fastcalc.mentions import option
 from fastcalc.records.columns import undetermined_keys

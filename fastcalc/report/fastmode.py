@@ -12,8 +12,8 @@ from fastcalc.report import records
 from fastcalc.report.factors import cost_multiple_cell, factor_records
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.records import Record, compare_records, plain, plainly
-from fastcalc.search.fastmode import FastModeAnswer, Option
-from fastcalc.search.fastmode.option import TRICKS
+from fastcalc.search.fastmode.answer import FastModeAnswer
+from fastcalc.search.fastmode.option import TRICKS, Option
 from fastcalc.search.fastmode.waterfall import Factor, waterfall
 
 Command = Callable[[Outcome], str | None]

@@ -12,16 +12,16 @@ from fastcalc.core.scenario import Outcome, each_warning
 from fastcalc.formulas.types import floats
 from fastcalc.mentions import option
 from fastcalc.records.columns import Column, pick
-from fastcalc.report import compare, factors, record_tables
+from fastcalc.report import factors, outcome_lines, record_tables
 from fastcalc.report.console import THINNEST, Part, Remark, Screen
 from fastcalc.report.fastmode import COLUMNS, MOST_SHOWN, factors_of, no_option_reaches, rows
-from fastcalc.report.headline_words import interval
 from fastcalc.report.numbers_as_text import counted, dollars, number, parameters
 from fastcalc.report.prices import other_prices, price_line, prices
 from fastcalc.report.records import Record
-from fastcalc.search.fastmode import FastModeAnswer, Option
+from fastcalc.report.row_words import interval
+from fastcalc.search.fastmode.answer import FastModeAnswer
 from fastcalc.search.fastmode.lighter_passes import PUBLISHED
-from fastcalc.search.fastmode.option import TRICKS
+from fastcalc.search.fastmode.option import TRICKS, Option
 from fastcalc.search.fastmode.smaller_models import SmallerShape
 from fastcalc.search.fastmode.start import WAFERS, most_chips
 from fastcalc.written import many
@@ -138,7 +138,12 @@ def parts(
         factor_parts = factors.parts(waterfall, screen.width) if waterfall else []
         key = record_tables.with_mark(_KEY, table)
         under = screen.under_table(key, short_notes, all_notes, next_command)
-        head = [compare.heading(answer.today, phrases), "", _sentence(answer), *priced]
+        head = [
+            outcome_lines.heading_in_full(answer.today, phrases),
+            "",
+            _sentence(answer),
+            *priced,
+        ]
         return [*head, table, *factor_parts, under]
     columns = [replace(o, heading=("", "how"), format="") if o.key == "how" else o for o in TABLE]
     cells = [{**record, "how": _marked(record)} for record in rows(answer, shown)]

@@ -12,12 +12,12 @@ from fastcalc.core.ratios import Ranged, cost_range, independent_ratio, is_level
 from fastcalc.core.scenario import Outcome, each_warning
 from fastcalc.mentions import option
 from fastcalc.records.columns import Column, TableColumn, pick
-from fastcalc.report import compare, overview, record_tables
+from fastcalc.report import outcome_lines, record_tables
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.numbers_as_text import number
 from fastcalc.report.prices import other_prices, price_line, prices
 from fastcalc.report.records import Record, compare_records, named_chips
-from fastcalc.search import FrontierPoint, edge
+from fastcalc.search.frontier import FrontierPoint, edge
 from fastcalc.written import listed
 
 
@@ -40,7 +40,7 @@ _COLUMNS = pick(
     _OWN,
     keep="usd_per_mtok_output limiter",
 )
-_EVERY = (*pick("hardware chips layout formats", _OWN), *compare.COLUMNS)
+_EVERY = (*pick("hardware chips layout formats", _OWN), *outcome_lines.OUTCOME_COLUMNS)
 
 _FEW = 10
 """Rows of a first screen at most, even in the logarithm of speed; other formats have all points."""
@@ -108,12 +108,12 @@ def parts(
     table = record_tables.table(columns(records, wide=screen.wide), records, screen.width)
     key = (
         _KEY
-        + compare.key_of_bound(drawn)
+        + outcome_lines.key_of_bound(drawn)
         + _CHANGED * any(record["is_narrowed"] for record in records)
     )
     key = record_tables.with_mark(key, table)
     under = screen.under_table(key, short_notes, all_notes, next_command)
-    head = [verdict(points), *price_line(ends), "", overview.heading(drawn, phrases)]
+    head = [verdict(points), *price_line(ends), "", outcome_lines.heading(drawn, phrases)]
     return [*head, table, under]
 
 

@@ -1,14 +1,16 @@
 """Headlines and ratios in words: who is fastest and cheapest, at which batch, on how many chips."""
 
 from collections.abc import Iterable, Sequence
-from math import isnan, lcm
+from math import lcm
 
-from fastcalc.core.ratios import Ranged, is_level
+from fastcalc.core.ratios import Ranged
 from fastcalc.core.scenario import Outcome
 from fastcalc.mentions import option
-from fastcalc.report.headline import Comparison, Headline, Statement, TableRow, headline
-from fastcalc.report.numbers_as_text import WORDS, number
+from fastcalc.report.headline import Comparison, Headline, Statement, headline
+from fastcalc.report.numbers_as_text import number
 from fastcalc.report.record_tables import output_price
+from fastcalc.report.row_words import alone, by_prices_of, interval
+from fastcalc.report.table_row import TableRow
 from fastcalc.written import first_few, listed
 
 _MOST_NAMED = 4
@@ -56,7 +58,7 @@ def cost(stated: Headline) -> str:
     if cheapest is None:
         return "No price is known." if stated.fastest and stated.has_rivals else ""
     if stated.has_rivals:
-        return f"{_cheapest(cheapest)}{_by_prices_of([*cheapest.leaders, *cheapest.others])}."
+        return f"{_cheapest(cheapest)}{by_prices_of([*cheapest.leaders, *cheapest.others])}."
     (row,) = cheapest.leaders
     assert stated.fastest is not None
     on = f" on {row.name}" if row.chips != stated.fastest.leaders[0].chips else ""
@@ -106,24 +108,6 @@ def times(ratio: Ranged, unit: str = "times") -> str:
     ('19 times as much (11 to 33)', '1.2 times (range undetermined)')
     """
     return f"{number(float(ratio.expected), 2)} {unit} ({interval(ratio)})"
-
-
-def interval(ratio: Ranged) -> str:
-    """Return the 80 % interval of a ratio, and whether it tells nothing apart.
-
-    >>> interval(Ranged(0.57, 0.324, 1.02)), interval(Ranged(1.5, 1.04, 2.3))
-    ('0.32 to 1.02: level', '1.04 to 2.3')
-    """
-    low, high = map(float, ratio[1:])
-    if isnan(low):
-        return "range undetermined"
-    return f"{_near_one(low)} to {_near_one(high)}{': level' * bool(is_level(ratio))}"
-
-
-def _near_one(value: float) -> str:
-    """Return an end of an interval: in two digits, unless they hide on which side of 1 it is."""
-    text = number(value, 2)
-    return number(value, 3) if text == "1.0" else text
 
 
 def _fastest(statement: Statement) -> str:
@@ -209,26 +193,3 @@ def _amount(row: TableRow, figure: str) -> str:
 
 def _bare_amount(row: TableRow, figure: str) -> str:
     return number(float(row.speed.expected)) if figure == "speed" else output_price(row.record)
-
-
-def alone(row: TableRow) -> str:
-    """Say what each user gets of the only chip, at what price, and what limits it."""
-    low, high = map(float, row.speed[1:])
-    within = "range undetermined" if isnan(low) else f"{number(low)} to {number(high)}"
-    pause = "" if row.chips in WORDS else ","
-    gives = "gives" if row.chips == 1 else "give"
-    price = ""
-    if row.price is not None:
-        price = f" at {output_price(row.record)} per million output tokens{_by_prices_of([row])}"
-    return (
-        f"At batch {row.batch:,}{pause} {row.name} {gives} each user "
-        f"{number(float(row.speed.expected))} tokens/s ({within}){price}; "
-        f"{row.record['limiter']} limits it."
-    )
-
-
-def _by_prices_of(rows: Iterable[TableRow]) -> str:
-    """Return whose price it is where a chip's file takes it from the one that it extends."""
-    quotes = [row.outcome.scenario.quote for row in rows if row.price is not None]
-    parents = dict.fromkeys(quote.price_of for quote in quotes if quote.price_of)
-    return f", by the price of {listed(list(parents))}" if parents else ""

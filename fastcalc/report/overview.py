@@ -7,11 +7,11 @@ from itertools import groupby
 from fastcalc.core.scenario import Outcome, Scenario
 from fastcalc.records.columns import pick
 from fastcalc.report import record_tables
-from fastcalc.report.compare import key_of_bound, meanings, notes
+from fastcalc.report.compare import meanings, notes
 from fastcalc.report.console import Part, Screen
 from fastcalc.report.headline import headline
 from fastcalc.report.headline_words import sentences
-from fastcalc.report.numbers_as_text import parameters, size
+from fastcalc.report.outcome_lines import heading, key_of_bound
 from fastcalc.report.prices import other_prices, price_line
 from fastcalc.report.records import compare_records
 
@@ -55,26 +55,6 @@ def parts(
     few, all_notes = notes(outcomes)
     few = [*other_prices(outcomes, priced), *few]
     return [*page, screen.under_table(key, few, all_notes, next_command)]
-
-
-def heading(outcomes: Sequence[Outcome], phrases: Sequence[str]) -> str:
-    """Return what is compared, in a line: the model as it is held, and what was asked of it.
-
-    outcomes : of one model
-    phrases : those of the settings that differ from their defaults
-    """
-    work = outcomes[0].placement.work
-    model_text = (
-        f"{outcomes[0].scenario.model.heading}: {parameters(work.total_parameters)} parameters, "
-        f"{work.weight_format} {size(work.weight_bytes)}"
-    )
-    return "; ".join([model_text, requests_of(outcomes[0]), *phrases])
-
-
-def requests_of(outcome: Outcome) -> str:
-    """Return the tokens of each request."""
-    traffic = outcome.scenario.traffic
-    return f"prompt {traffic.prompt:,.0f}, output {traffic.output:,.0f} tokens"
 
 
 def _rows(outcome: Outcome) -> Iterator[record_tables.Row]:

@@ -9,14 +9,14 @@ from typing import Any
 from fastcalc.core.scenario import Outcome, each_warning
 from fastcalc.formulas.sequences import grouped
 from fastcalc.records.columns import TableColumn, key_figure
-from fastcalc.report import overview, record_tables
+from fastcalc.report import outcome_lines, record_tables
 from fastcalc.report.console import Part, Screen, TextTable
-from fastcalc.report.headline import TableRow
-from fastcalc.report.headline_words import alone
 from fastcalc.report.moved_numbers import KEYS, MovedNumber, rank
 from fastcalc.report.numbers_as_text import capital, number, of_kind
 from fastcalc.report.prices import price_line, prices
 from fastcalc.report.record_tables import numbers, words
+from fastcalc.report.row_words import alone
+from fastcalc.report.table_row import TableRow
 from fastcalc.search.sensitivity.targets import Goal
 from fastcalc.written import listed, many
 
@@ -99,7 +99,7 @@ def parts(
         opening = sentence(batch_rows)
         if goals:
             opening, shown = _reaching(batch_rows, goals[place]), _by_distance(shown)
-        head = [""] if page else [overview.heading([batch_rows[0].outcome], phrases)]
+        head = [""] if page else [outcome_lines.heading([batch_rows[0].outcome], phrases)]
         opening_parts = [opening, *price_line([batch_rows[0].outcome.scenario])]
         page += [*opening_parts, *[""][: not page], *head, _table(columns, shown, screen)]
     warnings = list(each_warning(outcomes))

@@ -3,9 +3,8 @@
 from typing import TYPE_CHECKING, Annotated
 
 from fastcalc.requests import groups
-from fastcalc.requests.evaluation import Decoding
+from fastcalc.requests.evaluation import Decoding, RecordedTraffic
 from fastcalc.requests.fields import Request, flag
-from fastcalc.requests.search import RecordedTraffic
 
 if TYPE_CHECKING:
     from fastcalc.requests.given import ChipsGiven, CountsGiven, WordsGiven

@@ -73,6 +73,11 @@ class Request:
         return super().__new__(cls)
 
     @classmethod
+    def command(cls) -> str:
+        """Name of the command that asks this, as its examples write it."""
+        return cls.examples[0].split()[1]
+
+    @classmethod
     def sharing(cls, request: "Request", **changes: Any) -> Self:
         """Return a request of this class: what it shares with another, but for the changes."""
         shared = {name: getattr(request, name) for name in declared(cls) if hasattr(request, name)}

@@ -1,4 +1,4 @@
-"""Requests of the commands about the evidence: `validate`, `calibrate` and `claims`."""
+"""Requests of `validate`, `calibrate` and `diagnose`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -7,7 +7,8 @@ from fastcalc.requests import groups
 from fastcalc.requests.fields import argument, flag
 
 if TYPE_CHECKING:
-    from fastcalc.requests.given import EngineGiven, NumberGiven, WordsGiven
+    from fastcalc.requests.given import EngineGiven
+
 
 _Measured = Annotated[str | None, flag("NAME", "What JSON files were measured on.")]
 
@@ -97,22 +98,3 @@ class Diagnose(Measurements, groups.StartUpLog, groups.Written):
         Path | None,
         argument("FILE", "Three to six measured points of a server: what `validate` reads."),
     ] = None
-
-
-class JudgeClaims(groups.Output, groups.OwnFolders):
-    """Test what articles say about fast inference.
-
-    The verdict on each claim, the number behind it, its formula and its source.
-    """
-
-    examples = ("fastcalc claims --only claude,refuted,conditional", "fastcalc claims --explain 30")
-    premise = "claims"
-
-    path: Annotated[Path | None, argument("FILE", "A file of claims; the shipped one if none.")] = (
-        None
-    )
-    only: Annotated[
-        "WordsGiven | None",
-        flag("WORDS", "Claims by verdict, article, topic or any word: refuted, goedecke, claude."),
-    ] = None
-    explain: Annotated["NumberGiven | None", flag("ID", "One claim in full, such as 30.")] = None

@@ -9,6 +9,7 @@ from fastcalc.catalogue.inputs import read_bytes
 from fastcalc.catalogue.names import nearest
 from fastcalc.errors import InputError, placed
 from fastcalc.mentions import option
+from fastcalc.requests.fields import Request
 from fastcalc.requests.given import from_python
 from fastcalc.written import instead_of, shown
 
@@ -32,11 +33,13 @@ class Settings:
     values: Mapping[str, Any]
 
 
-def settings_of(folder: Path) -> Settings:
+def settings_of(folder: Path, kind: type[Request]) -> Settings:
     """Return the settings that count in a folder.
 
     The nearest file counts: `.fastcalc.toml`, or the table ``[tool.fastcalc]`` of pyproject.toml,
     there or in a folder above.
+
+    kind : the request whose fields they set, that of `check`
 
     Raises InputError if it cannot be read, or has a key or a value that is none.
     """
@@ -44,7 +47,7 @@ def settings_of(folder: Path) -> Settings:
         for name in (OWN_FILE, _SHARED_FILE):
             table = _table(home / name)
             if table is not None:
-                return Settings(home, _validated(table, home / name))
+                return Settings(home, _validated(table, home / name, kind))
     return Settings(folder, {})
 
 
@@ -69,15 +72,13 @@ def _table(path: Path) -> dict[str, Any] | None:
     return table if table is None or isinstance(table, dict) else {"": table}
 
 
-def _validated(table: dict[str, Any], path: Path) -> dict[str, Any]:
-    from fastcalc.requests.catalogue import CheckFiles  # most folders have no settings
-
+def _validated(table: dict[str, Any], path: Path, kind: type[Request]) -> dict[str, Any]:
     for key in sorted(table.keys() - set(_KEYS)):
         hint = instead_of(nearest(key, _KEYS, 1), f"known: {', '.join(_KEYS)}")
         raise InputError(f"{path}: unknown key '{shown(key)}'; {hint}")
     with placed(lambda: str(path)):
         written = {key.replace("-", "_"): value for key, value in table.items() if value != []}
-        settings = {name: from_python(CheckFiles, name, value) for name, value in written.items()}
+        settings = {name: from_python(kind, name, value) for name, value in written.items()}
     if "baseline" in settings:
         settings["baseline"] = _regular(path, path.parent / settings["baseline"])
     return settings

@@ -11,35 +11,15 @@ from fastcalc.core.placement.layout import Layout
 from fastcalc.core.scenario import Outcome, Scenario, Sharding
 from fastcalc.core.smaller_batch import largest_batches, speeds
 from fastcalc.errors import InputError
+from fastcalc.formulas.dominance import undominated
 from fastcalc.formulas.money import usd_per_million
-from fastcalc.formulas.types import ArrayLike, Bools, Floats
+from fastcalc.formulas.types import Floats
 from fastcalc.mentions import option
 from fastcalc.search.largest_batch import by_octaves
 from fastcalc.search.space import Space
 
 _EDGE = 1024  # batches between two points that are tried at most: speeds have three digits
 _AT_ONCE = 2048  # layouts evaluated together: arrays that the caches of a core hold
-
-
-def undominated(*, gain: ArrayLike, cost: ArrayLike) -> Bools:
-    r"""Return which choices no other beats, in the shape of the gains.
-
-    .. math:: \nexists j: \; g_j \ge g_i, \; c_j \le c_i, \; (g_j, c_j) \ne (g_i, c_i)
-
-    Of equal choices the first stands for all; none of nan is kept. Source: Kung, Luccio and
-    Preparata, "On finding the maxima of a set of vectors," Journal of the ACM 22(4), 1975.
-
-    >>> undominated(gain=[10, 20, 15, 20], cost=[1, 3, 4, 3]).tolist()
-    [True, True, False, False]
-    """
-    shape = np.shape(gain)
-    gains, costs = (np.asarray(values, float).ravel() for values in (gain, cost))
-    order = np.lexsort((np.arange(gains.size), costs, -gains))
-    order = order[(np.isfinite(gains) & np.isfinite(costs))[order]]
-    cheapest_before = np.minimum.accumulate(np.concatenate([[np.inf], costs[order]]))[:-1]
-    is_best = np.zeros(gains.shape, dtype=bool)
-    is_best[order[costs[order] < cheapest_before]] = True
-    return is_best.reshape(shape)
 
 
 @dataclass(frozen=True, eq=False)

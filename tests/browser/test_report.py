@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from fastcalc.commands import report as show_report
-from fastcalc.requests.drawings import WriteReport
+from fastcalc.requests.compare import WriteReport
 from tests.helpers import contrast, run
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")

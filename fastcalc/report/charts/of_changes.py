@@ -10,7 +10,7 @@ from fastcalc.core.scenario import Outcome
 from fastcalc.formulas.types import Floats
 from fastcalc.report.charts.drawing import Chart, ChartAxis, Heights, Panel, Series, axes
 from fastcalc.report.charts.grounds import grounds
-from fastcalc.report.charts.of_outcomes import marked_name, of_speeds, ranged, title_of, unsure
+from fastcalc.report.charts.outcome_series import marked_name, of_speeds, ranged, title_of, unsure
 from fastcalc.report.numbers_as_text import number, whole_percent
 from fastcalc.report.records import Record, compare_records
 

@@ -7,7 +7,7 @@ from fastcalc.report.charts.drawing import Chart, Swing
 from fastcalc.report.charts.grounds import grounds
 from fastcalc.report.moved_numbers import MovedNumber
 from fastcalc.report.numbers_as_text import capital
-from fastcalc.report.overview import requests_of
+from fastcalc.report.outcome_lines import requests_of
 from fastcalc.report.sensitivity import buys, buys_nothing, today
 
 _MOST = 14

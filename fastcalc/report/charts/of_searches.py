@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from fastcalc import search
 from fastcalc.core.scenario import Scenario
+from fastcalc.formulas.dominance import undominated
 from fastcalc.mentions import option
 from fastcalc.report.charts.drawing import MOST, Chart, Series
 from fastcalc.report.charts.grounds import grounds
-from fastcalc.report.charts.of_outcomes import (
+from fastcalc.report.charts.outcome_series import (
     PRICE,
     marked_name,
     of_prices,
@@ -21,10 +21,11 @@ from fastcalc.report.charts.of_outcomes import (
 )
 from fastcalc.report.frontier import verdict
 from fastcalc.report.numbers_as_text import capital, dollars
+from fastcalc.search.frontier import FrontierPoint, frontier
 
 
 def frontiers(
-    scenarios: Sequence[Scenario], max_chips: int, unbeaten: Sequence[search.FrontierPoint]
+    scenarios: Sequence[Scenario], max_chips: int, unbeaten: Sequence[FrontierPoint]
 ) -> Chart:
     """Return speed against price of each chip's best points: what each chip has alone.
 
@@ -35,9 +36,7 @@ def frontiers(
     chips: dict[str, list[Scenario]] = defaultdict(list)
     for scenario in scenarios:
         chips[scenario.hardware.id].append(scenario)
-    by_chip = {
-        name: search.frontier(of_chip, max_chips=max_chips) for name, of_chip in chips.items()
-    }
+    by_chip = {name: frontier(of_chip, max_chips=max_chips) for name, of_chip in chips.items()}
     by_chip = {name: points for name, points in by_chip.items() if points}
     drawn = _leading(by_chip)
     series: list[Series] = []
@@ -71,14 +70,14 @@ def frontiers(
     return replace(chart, finding=finding, grounds=grounds(scenarios))
 
 
-def _leading(by_chip: Mapping[str, Sequence[search.FrontierPoint]]) -> list[str]:
+def _leading(by_chip: Mapping[str, Sequence[FrontierPoint]]) -> list[str]:
     """Return the chips to draw, in order: all, or at most `MOST` that lead where all compete."""
     if len(by_chip) <= MOST:
         return list(by_chip)
     owners = [name for name, points in by_chip.items() for _ in points]
     every = [point for points in by_chip.values() for point in points]
     speed, usd = np.array([(point.speed, point.usd) for point in every]).T
-    unbeaten = search.undominated(gain=speed, cost=usd)
+    unbeaten = undominated(gain=speed, cost=usd)
     counts = Counter(owners[place] for place in np.flatnonzero(unbeaten))
     leading = {name for name, _ in counts.most_common(MOST)}
     return [name for name in by_chip if name in leading]

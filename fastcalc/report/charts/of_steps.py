@@ -8,7 +8,7 @@ from fastcalc.core.scenario import Outcome
 from fastcalc.formulas.types import Floats
 from fastcalc.mentions import option
 from fastcalc.report.charts.drawing import GREY, Chart, ChartAxis, Panel, Series
-from fastcalc.report.charts.of_outcomes import (
+from fastcalc.report.charts.outcome_series import (
     BATCH,
     drawn_of,
     from_to,

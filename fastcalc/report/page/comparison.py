@@ -8,7 +8,7 @@ from typing import Any
 from fastcalc.core.scenario import Outcome, chips_by_id
 from fastcalc.errors import InputError
 from fastcalc.records.columns import COLUMNS, TableColumn, pick
-from fastcalc.report import compare, explain, record_tables
+from fastcalc.report import compare, explain, outcome_lines, record_tables
 from fastcalc.report.charts import of_memory, of_outcomes, of_steps
 from fastcalc.report.console import TextTable
 from fastcalc.report.headline import headline
@@ -79,9 +79,10 @@ def document(
         Page(
             f"{models} on {chips}",
             verdict,
-            compare.heading(outcomes[0], phrases),
+            outcome_lines.heading_in_full(outcomes[0], phrases),
             {
-                "Table": _table(records) + _READING.format(bound=compare.key_of_bound(outcomes)),
+                "Table": _table(records)
+                + _READING.format(bound=outcome_lines.key_of_bound(outcomes)),
                 "Charts": drawn(charts, verdict),
                 "Step by step": "".join(_explained(outcomes)),
                 "Premises": "".join(_premises(outcomes))

@@ -14,14 +14,13 @@ from fastcalc.errors import InputError
 from fastcalc.formulas.solving import largest_reaching
 from fastcalc.formulas.types import Floats
 from fastcalc.mentions import option
-from fastcalc.search import Space
 from fastcalc.search.fastmode import lighter_passes as passes
 from fastcalc.search.fastmode import smaller_models as models
 from fastcalc.search.fastmode.combined import combinations, nearest
 from fastcalc.search.fastmode.option import TRICKS, Option, best, in_order
 from fastcalc.search.fastmode.smaller_models import SmallerShape
 from fastcalc.search.fastmode.start import Base
-from fastcalc.search.space import sharding
+from fastcalc.search.space import Space, sharding
 
 MOST_CHIPS = 1024  # of a deployment that is looked for to serve users at a speed today
 

@@ -29,11 +29,11 @@ from fastcalc.core.step.least import (
 from fastcalc.errors import InputError
 from fastcalc.formulas.money import usd_per_million
 from fastcalc.formulas.types import Floats
-from fastcalc.search import Space, cheapest
 from fastcalc.search.fastmode.lighter_passes import PUBLISHED, drafting, narrowest
 from fastcalc.search.fastmode.option import Option
 from fastcalc.search.fastmode.start import Base, with_model
-from fastcalc.search.largest_batch import by_octaves, least_usd
+from fastcalc.search.largest_batch import by_octaves, cheapest, least_usd
+from fastcalc.search.space import Space
 
 COUNTS = {2: "two-tricks", 3: "three-tricks", 4: "four-tricks"}
 """Tricks at once, and what they are called."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from fastcalc.core.scenario import Outcome
-from fastcalc.search import Reach
+from fastcalc.search.largest_batch import Reach
 
 
 @dataclass(frozen=True, eq=False)

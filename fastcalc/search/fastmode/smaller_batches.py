@@ -18,8 +18,8 @@ from fastcalc.core.smaller_batch import Batches, speeds
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.formulas.solving import first_changed, largest_reaching
 from fastcalc.formulas.types import Bools, Floats
-from fastcalc.search import Space
 from fastcalc.search.fastmode.start import readable
+from fastcalc.search.space import Space
 
 
 @dataclass(frozen=True, eq=False)

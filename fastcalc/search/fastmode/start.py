@@ -14,8 +14,9 @@ from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.legal import link_domain
 from fastcalc.core.scenario import Outcome, Scenario, Sharding
 from fastcalc.errors import InputError
-from fastcalc.search import Reach, Space, cheapest
 from fastcalc.search.fastmode.option import Option, in_order, option_of
+from fastcalc.search.largest_batch import Reach, cheapest
+from fastcalc.search.space import Space
 
 SRAM_KINDS = ("wafer", "lpu", "rdu")  # sold for the speed of memory on the chip
 DATACENTER = ("datacenter", "tpu", "npu")  # classes that may take the place of today's

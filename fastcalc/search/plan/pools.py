@@ -9,9 +9,9 @@ import numpy as np
 from fastcalc.core.placement.layout import Layout, Layouts
 from fastcalc.core.placement.placement import Placements
 from fastcalc.core.scenario import Scenario
+from fastcalc.formulas.dominance import undominated
 from fastcalc.formulas.types import ArrayLike, Floats, Ints, floats
 from fastcalc.records.evaluated_points import EvaluatedPoints
-from fastcalc.search.frontier import undominated
 from fastcalc.search.plan.queues import Queues, needed
 from fastcalc.search.plan.service import NEAR, Service
 from fastcalc.search.sweep.grid import Grid

@@ -1,14 +1,14 @@
-"""Requests of the commands that draw: `plot` and `report`."""
+"""The request of `plot`."""
 
 from typing import TYPE_CHECKING, Annotated
 
-from fastcalc.mentions import option
 from fastcalc.requests import groups, offered
-from fastcalc.requests.evaluation import Compare, Evaluated
+from fastcalc.requests.drawing import Drawing
+from fastcalc.requests.evaluation import Evaluated
 from fastcalc.requests.fields import Request, argument, flag
 
 if TYPE_CHECKING:
-    from fastcalc.requests.given import ChangesGiven, CountsGiven, WordsGiven
+    from fastcalc.requests.given import ChangesGiven, CountsGiven
 
 
 class KindOfChart(Request):
@@ -25,25 +25,6 @@ class KindOfChart(Request):
     ]
 
 
-class Drawing(groups.OutputFile):
-    """Output."""
-
-    style: Annotated[
-        str, flag("light|dark|print", "Ground; print is in greys, as wide as a column of a paper.")
-    ] = "light"
-    dark: Annotated[
-        bool, flag(None, f"Light lines on a dark ground: {option('style', 'dark')}.")
-    ] = False
-    highlight: Annotated[
-        "WordsGiven | None",
-        flag("NAMES", "Lines in colour, the others grey; of more than 5 the first, unless given."),
-    ] = None
-    title: Annotated[str | None, flag("TEXT", "Title, in place of what the picture shows.")] = None
-    width: Annotated[float | None, flag("INCHES", "Width of the picture; 8 unless given.")] = None
-    height: Annotated[float | None, flag("INCHES", "Height; what it holds unless given.")] = None
-    dpi: Annotated[float, flag("N", "Dots an inch of a PNG.")] = 150.0
-
-
 class Plot(
     KindOfChart,
     Evaluated,
@@ -51,6 +32,7 @@ class Plot(
     groups.StartUpLog,
     groups.Paid,
     Drawing,
+    groups.OutputFile,
     groups.OwnFolders,
 ):
     """Draw a chart, in a file by its ending (svg, pdf, png, ...) or in the terminal.
@@ -77,18 +59,3 @@ class Plot(
         ),
     ] = None
     max_chips: Annotated[int, flag("N", "Most chips of a deployment on the frontier.")] = 72
-
-
-class WriteReport(Evaluated, groups.OwnRuns, groups.Paid, groups.OutputFile, groups.OwnFolders):
-    """Write a comparison as one HTML file to send: the same as compare -o FILE.html.
-
-    What it says, its table (to sort, filter and choose columns of), charts, each step taken apart,
-    premises and sources; it asks nothing of anywhere, and prints well.
-    """
-
-    examples = (
-        "fastcalc report glm-4.7 --on h200-sxm,wse-3 -o report.html",
-        "fastcalc report llama-3.1-8b --on h100-sxm --batch 1..64x4 -o report.html",
-    )
-
-    batch: "CountsGiven" = Compare.batch

@@ -1,4 +1,4 @@
-"""Requests of the commands about services and their users: `decide` and `infer`."""
+"""The request of `decide`."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,13 +8,7 @@ from fastcalc.requests.fields import Request, argument, flag
 from fastcalc.requests.readers import as_text, tokens_of
 
 if TYPE_CHECKING:
-    from fastcalc.requests.given import (
-        ChipsGiven,
-        CountsGiven,
-        NumberGiven,
-        NumbersGiven,
-        PlacesGiven,
-    )
+    from fastcalc.requests.given import ChipsGiven, CountsGiven, NumberGiven, PlacesGiven
 
 
 def _judge_said(judge: "NumberGiven") -> str:
@@ -185,33 +179,3 @@ class Decide(
         flag("X=A..B,Y=C..D", "Who wins where: tools=0..30,spark.accuracy=0.6..1."),
     ] = None
     notes: Annotated[bool, flag(None, "Print every note and break-even.")] = False
-
-
-class Infer(groups.Prices, groups.Output, groups.OwnFolders):
-    """Infer what two speeds and two prices of one service leave open.
-
-    Which combinations of a smaller batch, drafts, another machine and a higher markup are
-    consistent with them, and what would have to be published to tell them apart.
-    """
-
-    examples = (
-        "fastcalc infer --speeds 65,170 --prices 25,150",
-        "fastcalc infer --speeds 65,170 --prices 25,150 --format json",
-    )
-    premise = "service"
-
-    speeds: Annotated["NumbersGiven", flag("SLOW,FAST", "Tokens a second of both tiers.")] = (
-        "65,170"
-    )
-    prices: Annotated["NumbersGiven", flag("SLOW,FAST", "USD of a million tokens out.")] = "25,150"
-    on: Annotated[
-        "ChipsGiven", groups.chips_named("Chips that may serve.", premise="deployment")
-    ] = "h100-sxm,h200-sxm,b200,gb200"
-    tolerance: Annotated[float, groups.a_share("tolerance", "How far each number may be off.")] = (
-        0.15
-    )
-    points: Annotated[int, flag("N", "Points of the box that are tried.")] = 1 << 20
-    wide: Annotated[
-        bool,
-        flag(None, "Print every combination, and what each number may be.", premise=""),
-    ] = False

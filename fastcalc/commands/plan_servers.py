@@ -1,0 +1,40 @@
+"""``fastcalc plan --emit``: the script that starts the servers of plans."""
+
+from collections.abc import Sequence
+
+from fastcalc.commands.answer import Answer, CommandAnswer
+from fastcalc.commands.plan_deployments import typed_of
+from fastcalc.report import commands, plan_table
+from fastcalc.report import plan as report
+from fastcalc.report.servers.script import script
+from fastcalc.requests.plan import FindPlans
+from fastcalc.requests.readers import as_text
+from fastcalc.search.plan.decision import Plan
+from fastcalc.search.plan.service import Service
+
+
+def started(request: FindPlans, plans: Sequence[tuple[Plan, Service]], notes: list[str]) -> Answer:
+    """Return the script that starts the servers of some plans, which is the answer as text."""
+    typed, name, program = typed_of(request), as_text(request.model), request.emit
+    assert program is not None
+    text = "\n".join(
+        script(program, plan, service, name, report.commands_of(plan, typed))
+        for plan, service in plans
+    )
+    return CommandAnswer(
+        None,
+        lambda: [
+            record for pair in plans for record in report.plan_records([pair[0]], pair[1], typed)
+        ],
+        lambda: (
+            plan_table.columns(plans[0][1]),
+            [
+                row
+                for plan, service in plans
+                for row in report.unrounded([plan], service, commands.Typed())
+            ],
+        ),
+        lambda: {"servers": text},
+        reading=notes,
+        text=lambda _: text,
+    )

@@ -1,0 +1,26 @@
+"""Choices of which no other gives more for less."""
+
+import numpy as np
+
+from fastcalc.formulas.types import ArrayLike, Bools
+
+
+def undominated(*, gain: ArrayLike, cost: ArrayLike) -> Bools:
+    r"""Return which choices no other beats, in the shape of the gains.
+
+    .. math:: \nexists j: \; g_j \ge g_i, \; c_j \le c_i, \; (g_j, c_j) \ne (g_i, c_i)
+
+    Of equal choices the first stands for all; none of nan is kept. Source: Kung, Luccio and
+    Preparata, "On finding the maxima of a set of vectors," Journal of the ACM 22(4), 1975.
+
+    >>> undominated(gain=[10, 20, 15, 20], cost=[1, 3, 4, 3]).tolist()
+    [True, True, False, False]
+    """
+    shape = np.shape(gain)
+    gains, costs = (np.asarray(values, float).ravel() for values in (gain, cost))
+    order = np.lexsort((np.arange(gains.size), costs, -gains))
+    order = order[(np.isfinite(gains) & np.isfinite(costs))[order]]
+    cheapest_before = np.minimum.accumulate(np.concatenate([[np.inf], costs[order]]))[:-1]
+    is_best = np.zeros(gains.shape, dtype=bool)
+    is_best[order[costs[order] < cheapest_before]] = True
+    return is_best.reshape(shape)
