@@ -152,7 +152,7 @@ class Table(Sequence[Record]):
         is_aligned = len(chosen) == len(self)  # a command may show fewer rows than it has records
         chosen = chosen[index] if is_aligned else records
         columns = columns if is_aligned else record_tables.of_keys(self.keys)
-        taken = _Rows(
+        taken = _AllRows(
             request=self._answer.request,
             reading=self.notes,
             whole=self._answer,
@@ -268,7 +268,7 @@ class Table(Sequence[Record]):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _Rows(Answer):
+class _AllRows(Answer):
     """Some rows of an answer, in a table without a headline.
 
     all_keys : of the whole
@@ -375,7 +375,7 @@ class SweptTable(Table):
         """Return some points as a table of their own."""
         columns = {key: column[index] for key, column in self._columns.items()}
         points = SweptTable(self._flags, columns, self._premises, self._answer.reading)
-        rows = _Rows(
+        rows = _AllRows(
             request=self._flags,
             reading=points.notes,
             whole=points._answer,

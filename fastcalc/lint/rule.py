@@ -18,7 +18,7 @@ _KINDS = {"HW": "hardware", "MD": "models", "EN": "engines"}
 
 
 @dataclass(frozen=True)
-class Setting:
+class RuleContext:
     """What a check knows besides the file.
 
     today : the day
@@ -36,7 +36,7 @@ class Setting:
         return Catalogue({**self.folders, **neighbours})
 
 
-Finder = Callable[[Sheet, Setting], Findings]
+Finder = Callable[[Sheet, RuleContext], Findings]
 
 
 @dataclass(frozen=True)

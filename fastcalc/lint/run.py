@@ -22,7 +22,7 @@ from fastcalc.errors import InputError
 from fastcalc.lint import rules
 from fastcalc.lint.document import Sheet, WrittenNumber, place_holders, sheet
 from fastcalc.lint.policy import Policy
-from fastcalc.lint.rule import RULES, Setting
+from fastcalc.lint.rule import RULES, RuleContext
 from fastcalc.written import shown
 
 assert rules  # importing it registers every rule
@@ -74,7 +74,7 @@ def check(
     some ``folders`` of each kind besides the shipped ones.
     """
     policy = policy or Policy(require_sources=strict, fail_on_warnings=strict)
-    setting = Setting(today or date.today(), policy.require_sources, folders or {})
+    setting = RuleContext(today or date.today(), policy.require_sources, folders or {})
     faults: list[Fault] = []
     excused: list[Fault] = []
     names: dict[tuple[Kind | None, str], Document] = {}
@@ -137,7 +137,7 @@ def _inside(path: Path) -> list[Path]:
     return [file for file in files if file.name.lower().endswith((".yaml", ".yml"))]
 
 
-def check_document(document: Document, kind: Kind | None, setting: Setting) -> Iterator[Fault]:
+def check_document(document: Document, kind: Kind | None, setting: RuleContext) -> Iterator[Fault]:
     """Yield what is wrong with one document, excuses attached."""
     if isinstance(document.data, dict) and "model_type" in document.data:
         message = "this is a Hugging Face configuration; 'fastcalc import' turns it into a model"
@@ -177,7 +177,7 @@ def check_document(document: Document, kind: Kind | None, setting: Setting) -> I
 
 
 def _implausible(
-    document: Document, kind: Kind, subject: Sheet, setting: Setting
+    document: Document, kind: Kind, subject: Sheet, setting: RuleContext
 ) -> Iterator[Fault]:
     """Yield what the rules find in one document, but for what a parent's own check says."""
     scopes = {"always", "strict"} if setting.strict else {"always"}
@@ -202,7 +202,7 @@ def _is_of_parent(rule: str, path: Path_, subject: Sheet) -> bool:
 
 
 def _excuse(
-    document: Document, faults: Iterable[Fault], setting: Setting, *, is_broken: bool
+    document: Document, faults: Iterable[Fault], setting: RuleContext, *, is_broken: bool
 ) -> Iterator[Fault]:
     """Attach the file's excuses; report one that is not needed, if all numbers could be read."""
     reasons = document.mapping("excused")

@@ -3,13 +3,13 @@
 from statistics import median
 
 from fastcalc.lint.document import Sheet, WrittenNumber
-from fastcalc.lint.rule import Findings, Setting, rule
+from fastcalc.lint.rule import Findings, RuleContext, rule
 from fastcalc.lint.silicon import GB, band, by_year, main_tier, tiers
 from fastcalc.lint.words import amount, ratio
 
 
 @rule("HW061")
-def power_of_its_kind(sheet: Sheet, _: Setting) -> Findings:
+def power_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
     """Power that no such chip draws.
 
     Watts set joules a token and the price of ownership.
@@ -24,7 +24,7 @@ def power_of_its_kind(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW062")
-def all_in_is_more(sheet: Sheet, _: Setting) -> Findings:
+def all_in_is_more(sheet: Sheet, _: RuleContext) -> Findings:
     """Power with the site's share is not above the chip's.
 
     all_in adds server, network and cooling: 1.2 to 3.5 times the chip.
@@ -38,7 +38,7 @@ def all_in_is_more(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW063")
-def area_of_its_kind(sheet: Sheet, _: Setting) -> Findings:
+def area_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
     """Area that no chip has.
 
     A reticle exposes at most 858 mm2; a package has a few such dies, a wafer 46,225 mm2.
@@ -52,7 +52,7 @@ def area_of_its_kind(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW064")
-def transistors_per_area(sheet: Sheet, _: Setting) -> Findings:
+def transistors_per_area(sheet: Sheet, _: RuleContext) -> Findings:
     """Transistors against area.
 
     A process has a density; twice that is two dies' transistors on one die's area.
@@ -69,7 +69,7 @@ def transistors_per_area(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW065")
-def watts_per_area(sheet: Sheet, _: Setting) -> Findings:
+def watts_per_area(sheet: Sheet, _: RuleContext) -> Findings:
     """Watts against area.
 
     Silicon sheds up to 1.6 W a mm2; beyond that the watts are of more chips than the area.
@@ -83,7 +83,7 @@ def watts_per_area(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW066")
-def price_of_its_kind(sheet: Sheet, _: Setting) -> Findings:
+def price_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
     """A price that no such chip has.
 
     Clouds price machines of eight: eight times one chip's price is eight times the $/Mtok.
@@ -102,7 +102,7 @@ def price_of_its_kind(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW067")
-def rent_against_purchase(sheet: Sheet, _: Setting) -> Findings:
+def rent_against_purchase(sheet: Sheet, _: RuleContext) -> Findings:
     """Rent against purchase.
 
     Rent pays a chip back in nine weeks to six years; otherwise one of the two is wrong.
@@ -120,7 +120,7 @@ def rent_against_purchase(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW068")
-def price_per_gigabyte(sheet: Sheet, _: Setting) -> Findings:
+def price_per_gigabyte(sheet: Sheet, _: RuleContext) -> Findings:
     """Price against memory.
 
     Boards cost 18 to 700 dollars a gigabyte; else one of the two is another board's.
@@ -140,7 +140,7 @@ def price_per_gigabyte(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW069")
-def year_is_plausible(sheet: Sheet, setting: Setting) -> Findings:
+def year_is_plausible(sheet: Sheet, setting: RuleContext) -> Findings:
     """Released in a year that cannot be.
 
     Years decide what memory, adapters and densities are plausible.
@@ -166,7 +166,7 @@ def _rents(sheet: Sheet) -> list[tuple[WrittenNumber, str, str]]:
 
 
 @rule("HW070")
-def spot_is_cheaper(sheet: Sheet, _: Setting) -> Findings:
+def spot_is_cheaper(sheet: Sheet, _: RuleContext) -> Findings:
     """A spot or reserved price above the same provider's on-demand price.
 
     Nobody pays more for a machine that may be taken away, or for one taken for a year.
@@ -184,7 +184,7 @@ def spot_is_cheaper(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW071")
-def rents_agree(sheet: Sheet, _: Setting) -> Findings:
+def rents_agree(sheet: Sheet, _: RuleContext) -> Findings:
     """A rent far above what others ask for the same chip.
 
     Clouds price machines of eight; an eighth of one is within a factor of four of its neighbours.
@@ -203,7 +203,7 @@ def rents_agree(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW072")
-def rent_against_bandwidth(sheet: Sheet, _: Setting) -> Findings:
+def rent_against_bandwidth(sheet: Sheet, _: RuleContext) -> Findings:
     """Rent against the memory's bandwidth.
 
     Decode is priced by it: chips rent at a quarter to four dollars an hour for each TB/s.

@@ -1,14 +1,14 @@
 """HW074 to HW077: what a chip's kind says of the rest of its file."""
 
 from fastcalc.lint.document import Sheet
-from fastcalc.lint.rule import Findings, Setting, rule
+from fastcalc.lint.rule import Findings, RuleContext, rule
 
 _SPATIAL = ("wafer", "lpu")
 _SRAM = "sram"
 
 
 @rule("HW074", strict=True, at_key=True)
-def architecture_is_stated(sheet: Sheet, _: Setting) -> Findings:
+def architecture_is_stated(sheet: Sheet, _: RuleContext) -> Findings:
     """A chip without its architecture.
 
     Engines keep fitted values and number formats by architecture; a chip that names none is
@@ -21,7 +21,7 @@ def architecture_is_stated(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW075")
-def execution_is_of_its_kind(sheet: Sheet, _: Setting) -> Findings:
+def execution_is_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
     """An execution that chips of this kind do not have.
 
     On a spatial machine each layer has a region of its own, with the memory and cores of that
@@ -36,7 +36,7 @@ def execution_is_of_its_kind(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW076")
-def memory_is_where_its_kind_has_it(sheet: Sheet, _: Setting) -> Findings:
+def memory_is_where_its_kind_has_it(sheet: Sheet, _: RuleContext) -> Findings:
     """A memory that is not where such a chip has it.
 
     On-chip memory is marked 'where: chip' and a host's memory has a link to the chip; what is not
@@ -67,7 +67,7 @@ def memory_is_where_its_kind_has_it(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW077", strict=True)
-def host_is_described_as_one(sheet: Sheet, _: Setting) -> Findings:
+def host_is_described_as_one(sheet: Sheet, _: RuleContext) -> Findings:
     """A host that is described as a chip.
 
     A host lends memory and cores to chips: nobody rents it as an accelerator.

@@ -8,7 +8,7 @@ from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
 from fastcalc.lint.dates import day
 from fastcalc.lint.document import Sheet, WrittenNumber
-from fastcalc.lint.rule import Findings, Setting, rule
+from fastcalc.lint.rule import Findings, RuleContext, rule
 from fastcalc.lint.words import amount
 from fastcalc.written import Json, shown
 
@@ -25,7 +25,7 @@ def _band(number: WrittenNumber) -> tuple[float, float] | None:
 
 
 @rule("EN001", "error")
-def inside_own_band(sheet: Sheet, _: Setting) -> Findings:
+def inside_own_band(sheet: Sheet, _: RuleContext) -> Findings:
     """A parameter outside its own band.
 
     The band is what the fit says is possible; a value outside was edited without it.
@@ -40,7 +40,7 @@ def inside_own_band(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("EN002", "error")
-def bands_are_bands(sheet: Sheet, _: Setting) -> Findings:
+def bands_are_bands(sheet: Sheet, _: RuleContext) -> Findings:
     """A band that is none.
 
     A band is two numbers in SI, the lower first.
@@ -56,7 +56,7 @@ def bands_are_bands(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("EN003", strict=True)
-def fits_have_dates(sheet: Sheet, setting: Setting) -> Findings:
+def fits_have_dates(sheet: Sheet, setting: RuleContext) -> Findings:
     """An engine that does not say when it was fitted, or says when it cannot have been.
 
     Engines change every month; a profile two years old predicts another program.
@@ -74,7 +74,7 @@ def fits_have_dates(sheet: Sheet, setting: Setting) -> Findings:
 
 
 @rule("EN004")
-def parameters_are_plausible(sheet: Sheet, _: Setting) -> Findings:
+def parameters_are_plausible(sheet: Sheet, _: RuleContext) -> Findings:
     """A parameter that no engine has.
 
     A layer costs micro- to milliseconds, and kernels reach a tenth of the peak or more: else it is
@@ -90,7 +90,7 @@ def parameters_are_plausible(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("EN005")
-def engines_have_ranges(sheet: Sheet, _: Setting) -> Findings:
+def engines_have_ranges(sheet: Sheet, _: RuleContext) -> Findings:
     """An engine without ranges.
 
     A prediction without a range claims more than anyone knows.
@@ -115,7 +115,7 @@ _WIDTHS = {
 
 
 @rule("EN009")
-def ranges_are_plausible(sheet: Sheet, _: Setting) -> Findings:
+def ranges_are_plausible(sheet: Sheet, _: RuleContext) -> Findings:
     """A range that no engine has.
 
     A range is a factor, 1.2 for 20 % either way; a width is the logarithm of one.
@@ -149,7 +149,7 @@ def _lists(sheet: Sheet) -> Iterator[tuple[Path_, list[Json]]]:
 
 
 @rule("EN010")
-def names_stand_once(sheet: Sheet, _: Setting) -> Findings:
+def names_stand_once(sheet: Sheet, _: RuleContext) -> Findings:
     """A name that stands twice in a list.
 
     One of the two was to be another name, which is missing now.
@@ -166,7 +166,7 @@ _ROOM = 1.25  # of the parent's band: a fit of other software may end a little o
 
 
 @rule("EN006")
-def inside_parents_band(sheet: Sheet, _: Setting) -> Findings:
+def inside_parents_band(sheet: Sheet, _: RuleContext) -> Findings:
     """A parameter outside the band of the engine that this one extends.
 
     The band holds for all that is built on it, unless a file gives its own.
@@ -192,7 +192,7 @@ def _inherited_band(sheet: Sheet, number: WrittenNumber) -> tuple[tuple[float, f
 
 
 @rule("EN007", "error")
-def names_exist(sheet: Sheet, setting: Setting) -> Findings:
+def names_exist(sheet: Sheet, setting: RuleContext) -> Findings:
     """An engine or a kind of chip that there is none of.
 
     A name that nothing has never takes effect, or stops the first request that needs it.
@@ -212,7 +212,7 @@ def names_exist(sheet: Sheet, setting: Setting) -> Findings:
 
 
 @rule("EN008")
-def architectures_exist(sheet: Sheet, setting: Setting) -> Findings:
+def architectures_exist(sheet: Sheet, setting: RuleContext) -> Findings:
     """An architecture that no chip has.
 
     Parameters of an architecture that is misspelt are those of none.

@@ -1,7 +1,7 @@
 """HW03x: hosts, whose memory and cores chips may use."""
 
 from fastcalc.lint.document import Sheet
-from fastcalc.lint.rule import Findings, Setting, rule
+from fastcalc.lint.rule import Findings, RuleContext, rule
 from fastcalc.lint.silicon import GB, by_year, host_key, row, tables, tiers
 from fastcalc.lint.words import near
 
@@ -9,7 +9,7 @@ _CHANNEL_BYTES = 8
 
 
 @rule("HW031")
-def whole_channels_of_host(sheet: Sheet, _: Setting) -> Findings:
+def whole_channels_of_host(sheet: Sheet, _: RuleContext) -> Findings:
     """No count of channels gives a host's bandwidth.
 
     DIMMs are sold at known rates, and a board has 2, 4, 8 or 12 channels of 64 bits.
@@ -36,7 +36,7 @@ def whole_channels_of_host(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW032")
-def link_to_host(sheet: Sheet, _: Setting) -> Findings:
+def link_to_host(sheet: Sheet, _: RuleContext) -> Findings:
     """A link to a host that no slot has.
 
     A card reads over 16 lanes of PCIe, or over NVLink-C2C, in one direction; a drive over four.
@@ -58,7 +58,7 @@ def link_to_host(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW033")
-def chips_share_a_host(sheet: Sheet, _: Setting) -> Findings:
+def chips_share_a_host(sheet: Sheet, _: RuleContext) -> Findings:
     """More chips on a host than such boards take.
 
     Each gets a part of its memory.

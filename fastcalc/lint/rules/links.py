@@ -3,13 +3,13 @@
 import re
 
 from fastcalc.lint.document import Sheet
-from fastcalc.lint.rule import Findings, Setting, rule
+from fastcalc.lint.rule import Findings, RuleContext, rule
 from fastcalc.lint.silicon import GB, band, by_year, core_of, fastest_link, main_tier, row, tables
 from fastcalc.lint.words import amount, near, ratio
 
 
 @rule("HW041")
-def one_direction(sheet: Sheet, _: Setting) -> Findings:
+def one_direction(sheet: Sheet, _: RuleContext) -> Findings:
     """A link faster than its architecture has in one direction.
 
     Vendors print the sum of both directions; a collective sees one.
@@ -26,7 +26,7 @@ def one_direction(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW042")
-def link_against_memory(sheet: Sheet, _: Setting) -> Findings:
+def link_against_memory(sheet: Sheet, _: RuleContext) -> Findings:
     """A link nearly as fast as the memory.
 
     No chip sends what it reads: links have a thirtieth to a quarter of the memory's rate.
@@ -46,7 +46,7 @@ def link_against_memory(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW043")
-def fast_is_faster(sheet: Sheet, _: Setting) -> Findings:
+def fast_is_faster(sheet: Sheet, _: RuleContext) -> Findings:
     """The slow link is faster than the fast one.
 
     scale_up is inside the domain, scale_out beyond it.
@@ -61,7 +61,7 @@ def fast_is_faster(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW044")
-def adapters_of_the_year(sheet: Sheet, _: Setting) -> Findings:
+def adapters_of_the_year(sheet: Sheet, _: RuleContext) -> Findings:
     """A network faster than adapters of its year.
 
     Adapters are sold in Gb/s: written as GB/s a network is eight times too fast.
@@ -85,7 +85,7 @@ def adapters_of_the_year(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW045")
-def domain_is_plausible(sheet: Sheet, _: Setting) -> Findings:
+def domain_is_plausible(sheet: Sheet, _: RuleContext) -> Findings:
     """A domain of an odd size.
 
     The domain says how many chips the fast link joins; layouts are built from it.
@@ -103,7 +103,7 @@ def domain_is_plausible(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW046")
-def latency_is_plausible(sheet: Sheet, _: Setting) -> Findings:
+def latency_is_plausible(sheet: Sheet, _: RuleContext) -> Findings:
     """A latency that no link has.
 
     Nanoseconds for microseconds make collectives free; milliseconds make them the limit.
@@ -120,7 +120,7 @@ _WHOLE = r"superchip|\bnode\b|server|rack|\bpod\b|(?:two|four|eight|[2-9]|\d\d+)
 
 
 @rule("HW047")
-def one_chip(sheet: Sheet, _: Setting) -> Findings:
+def one_chip(sheet: Sheet, _: RuleContext) -> Findings:
     """An entry of more than one chip.
 
     Chips are counted by fastcalc; an entry that already counts two is counted twice.

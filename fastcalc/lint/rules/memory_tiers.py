@@ -3,7 +3,7 @@
 import re
 
 from fastcalc.lint.document import Sheet
-from fastcalc.lint.rule import Findings, Setting, rule
+from fastcalc.lint.rule import Findings, RuleContext, rule
 from fastcalc.lint.silicon import GB, GIB, MemoryParts, band, by_year, core_of, tiers
 from fastcalc.lint.words import amount, near, ratio
 
@@ -20,7 +20,7 @@ _SLIPS = (
 
 
 @rule("HW021")
-def whole_stacks(sheet: Sheet, _: Setting) -> Findings:
+def whole_stacks(sheet: Sheet, _: RuleContext) -> Findings:
     """No number of HBM stacks gives this capacity and bandwidth.
 
     HBM comes in stacks of known size and speed; one count must give both numbers.
@@ -58,7 +58,7 @@ def _no_count(tier: MemoryParts, family: str, no_parts: str, of: str) -> Finding
 
 
 @rule("HW022")
-def whole_channels(sheet: Sheet, _: Setting) -> Findings:
+def whole_channels(sheet: Sheet, _: RuleContext) -> Findings:
     """No bus of GDDR gives this capacity and bandwidth.
 
     GDDR comes in 32-bit channels of known size and speed; one count must give both numbers.
@@ -73,7 +73,7 @@ def whole_channels(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW023")
-def seconds_to_read(sheet: Sheet, _: Setting) -> Findings:
+def seconds_to_read(sheet: Sheet, _: RuleContext) -> Findings:
     """Capacity against bandwidth out of the band of the memory.
 
     The time to read the whole memory once is the floor of a decode step that fills it.
@@ -98,7 +98,7 @@ def _time(seconds: float) -> str:
 
 
 @rule("HW024")
-def memory_is_of_its_kind(sheet: Sheet, _: Setting) -> Findings:
+def memory_is_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
     """A memory larger or faster than any of its kind.
 
     A prefix or bits for bytes that both numbers share survives their ratio.
@@ -116,7 +116,7 @@ def memory_is_of_its_kind(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW025")
-def gib_not_gb(sheet: Sheet, _: Setting) -> Findings:
+def gib_not_gb(sheet: Sheet, _: RuleContext) -> Findings:
     """GB where the chips hold GiB.
 
     HBM and GDDR hold powers of two: reading 80 GiB as 80e9 bytes loses 7 %, which is a batch or a
@@ -141,7 +141,7 @@ def gib_not_gb(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW026", "error")
-def fabric_is_not_memory(sheet: Sheet, _: Setting) -> Findings:
+def fabric_is_not_memory(sheet: Sheet, _: RuleContext) -> Findings:
     """The fabric's bandwidth in the memory's field.
 
     A network between cores is not memory: no weight is read from it.
@@ -156,7 +156,7 @@ def fabric_is_not_memory(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW027")
-def sram_per_core(sheet: Sheet, _: Setting) -> Findings:
+def sram_per_core(sheet: Sheet, _: RuleContext) -> Findings:
     """On-chip memory denser or faster than its cores.
 
     SRAM has a known density and a core a known port: a wafer's numbers can be checked too.
@@ -181,7 +181,7 @@ def sram_per_core(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW028")
-def memory_existed(sheet: Sheet, _: Setting) -> Findings:
+def memory_existed(sheet: Sheet, _: RuleContext) -> Findings:
     """Memory older than its generation.
 
     A chip released before its memory existed has the name or the year of another.
@@ -196,7 +196,7 @@ def memory_existed(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW029")
-def bandwidth_per_watt(sheet: Sheet, _: Setting) -> Findings:
+def bandwidth_per_watt(sheet: Sheet, _: RuleContext) -> Findings:
     """More bandwidth a watt than its memory allows.
 
     Moving a bit costs 4 to 8 picojoules: a board cannot spend more than it draws on that.

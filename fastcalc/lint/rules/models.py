@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fastcalc.catalogue.reader import Path_
 from fastcalc.lint.document import Sheet, WrittenNumber
 from fastcalc.lint.printed import plain_numbers
-from fastcalc.lint.rule import Findings, Setting, rule
+from fastcalc.lint.rule import Findings, RuleContext, rule
 from fastcalc.lint.words import near
 from fastcalc.written import shown
 
@@ -28,7 +28,7 @@ _UNDERSTOOD = 1e-4  # of a checkpoint's parameters: what scales, buffers and bia
 
 
 @rule("MD005", "error")
-def shape_gives_checkpoint(sheet: Sheet, _: Setting) -> Findings:
+def shape_gives_checkpoint(sheet: Sheet, _: RuleContext) -> Findings:
     """The parameters of the shape differ from the checkpoint's.
 
     The closed form reproduces real checkpoints to the last parameter; a difference is a wrong
@@ -57,7 +57,7 @@ def _counted(sheet: Sheet) -> Iterator[tuple[WrittenNumber, float]]:
 
 
 @rule("MD022")
-def small_differences_are_noted(sheet: Sheet, _: Setting) -> Findings:
+def small_differences_are_noted(sheet: Sheet, _: RuleContext) -> Findings:
     """A small difference from the checkpoint's parameters that no note explains.
 
     Norms, biases and sinks are a millionth of a model: only the last digits tell one is wrong.
@@ -78,7 +78,7 @@ _EXPLAINED = 0.06  # of the label: what a note about rounding or about other par
 
 
 @rule("MD006")
-def shape_gives_label(sheet: Sheet, _: Setting) -> Findings:
+def shape_gives_label(sheet: Sheet, _: RuleContext) -> Findings:
     """The parameters of the shape differ from the label.
 
     Labels are rounded to a per cent; more is a missing part or a wrong field.
@@ -132,7 +132,7 @@ def _off(path: Path_, stated: float, room: float, counts: list[float], kind: str
 
 
 @rule("MD007")
-def active_is_published(sheet: Sheet, _: Setting) -> Findings:
+def active_is_published(sheet: Sheet, _: RuleContext) -> Findings:
     """The active parameters of the shape differ from the published ones.
 
     Active parameters set FLOPs and bytes a token; vendors count them in three ways.
@@ -156,7 +156,7 @@ def active_is_published(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("MD008")
-def window_inside_context(sheet: Sheet, _: Setting) -> Findings:
+def window_inside_context(sheet: Sheet, _: RuleContext) -> Findings:
     """A window longer than the context.
 
     Such a window never closes: the layer is a full one.
@@ -170,7 +170,7 @@ def window_inside_context(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("MD009")
-def widths_are_multiples(sheet: Sheet, _: Setting) -> Findings:
+def widths_are_multiples(sheet: Sheet, _: RuleContext) -> Findings:
     """Widths that no model has.
 
     Widths are multiples of what tensor units take; an odd one is a digit slipped.
@@ -189,7 +189,7 @@ def widths_are_multiples(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("MD010")
-def ffn_fits_hidden(sheet: Sheet, _: Setting) -> Findings:
+def ffn_fits_hidden(sheet: Sheet, _: RuleContext) -> Findings:
     """A feed-forward width far from the hidden size.
 
     Dense layers are a quarter to nine times as wide as the stream, experts 0.04 to 6.
@@ -206,7 +206,7 @@ def ffn_fits_hidden(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("MD011")
-def head_dim_is_plausible(sheet: Sheet, _: Setting) -> Findings:
+def head_dim_is_plausible(sheet: Sheet, _: RuleContext) -> Findings:
     """Heads of an odd size.
 
     A head has 32 to 576 elements; another size is heads and head_dim swapped.
@@ -220,7 +220,7 @@ def head_dim_is_plausible(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("MD012")
-def vocabulary_is_plausible(sheet: Sheet, _: Setting) -> Findings:
+def vocabulary_is_plausible(sheet: Sheet, _: RuleContext) -> Findings:
     """A vocabulary or a context that no model has.
 
     The embedding is vocabulary x hidden: a slipped digit is billions of parameters.
@@ -234,7 +234,7 @@ def vocabulary_is_plausible(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("MD013")
-def layers_are_plausible(sheet: Sheet, _: Setting) -> Findings:
+def layers_are_plausible(sheet: Sheet, _: RuleContext) -> Findings:
     """A number of layers that no model has.
 
     Layers multiply everything.
@@ -247,7 +247,7 @@ def layers_are_plausible(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("MD014", strict=True, at_key=True)
-def shape_cites(sheet: Sheet, _: Setting) -> Findings:
+def shape_cites(sheet: Sheet, _: RuleContext) -> Findings:
     """A shape without a source.
 
     A shape is twenty numbers from one configuration; that is what to look up.
@@ -271,7 +271,7 @@ def _is_public(sheet: Sheet) -> bool:
 
 
 @rule("MD023", strict=True, at_key=True)
-def shape_says_how_sure(sheet: Sheet, _: Setting) -> Findings:
+def shape_says_how_sure(sheet: Sheet, _: RuleContext) -> Findings:
     """A published shape that does not say how sure it is.
 
     Tables and notes pass on what a shape rests on; without it an assumed one looks published.
@@ -283,7 +283,7 @@ def shape_says_how_sure(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("MD024", strict=True)
-def assumed_shapes_say_what_is_assumed(sheet: Sheet, _: Setting) -> Findings:
+def assumed_shapes_say_what_is_assumed(sheet: Sheet, _: RuleContext) -> Findings:
     """A shape of low confidence that does not say what was assumed.
 
     Whoever finds the configuration later has to know which fields to correct.
@@ -296,7 +296,7 @@ def assumed_shapes_say_what_is_assumed(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("MD025", strict=True, at_key=True)
-def counts_are_published(sheet: Sheet, _: Setting) -> Findings:
+def counts_are_published(sheet: Sheet, _: RuleContext) -> Findings:
     """A published shape without the counts to hold it against.
 
     The count of a checkpoint finds a wrong field of the shape; the label finds a missing part.
@@ -313,7 +313,7 @@ def counts_are_published(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("MD026", strict=True)
-def label_is_of_the_text_core(sheet: Sheet, _: Setting) -> Findings:
+def label_is_of_the_text_core(sheet: Sheet, _: RuleContext) -> Findings:
     """A label that counts something else than the text core, without a note.
 
     Readers take the label for what is computed.

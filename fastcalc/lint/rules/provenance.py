@@ -7,7 +7,7 @@ from fastcalc.catalogue.reader import Path_
 from fastcalc.lint.dates import day
 from fastcalc.lint.document import Sheet, place_holders
 from fastcalc.lint.notes import accepted, prints
-from fastcalc.lint.rule import Findings, Setting, rule
+from fastcalc.lint.rule import Findings, RuleContext, rule
 from fastcalc.lint.words import amount, near, ratio
 from fastcalc.written import Json, shown
 
@@ -20,7 +20,7 @@ def _sources(sheet: Sheet) -> dict[str, dict[str, Json]]:
 
 
 @rule("PV001")
-def numbers_cite(sheet: Sheet, setting: Setting) -> Findings:
+def numbers_cite(sheet: Sheet, setting: RuleContext) -> Findings:
     """A number without a source in a file that cites.
 
     A number nobody can look up is a number nobody can correct.
@@ -34,7 +34,7 @@ def numbers_cite(sheet: Sheet, setting: Setting) -> Findings:
 
 
 @rule("PV002", "error")
-def sources_are_listed(sheet: Sheet, _: Setting) -> Findings:
+def sources_are_listed(sheet: Sheet, _: RuleContext) -> Findings:
     """A source that is not listed.
 
     A key without title and address cites nothing.
@@ -52,7 +52,7 @@ def sources_are_listed(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("PV003", at_key=True)
-def sources_are_used(sheet: Sheet, _: Setting) -> Findings:
+def sources_are_used(sheet: Sheet, _: RuleContext) -> Findings:
     """A listed source that nothing uses.
 
     It was the source of a number that lost it, or of none.
@@ -80,7 +80,7 @@ def _texts(data: object, path: Path_ = ()) -> Iterator[tuple[Path_, str]]:
 
 
 @rule("PV004", strict=True)
-def sources_have_addresses(sheet: Sheet, _: Setting) -> Findings:
+def sources_have_addresses(sheet: Sheet, _: RuleContext) -> Findings:
     """A source without an address, trusted as if it had one.
 
     What cannot be opened cannot be checked; its numbers are at best 'medium'.
@@ -97,7 +97,7 @@ def sources_have_addresses(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("PV005", "error")
-def dates_parse(sheet: Sheet, _: Setting) -> Findings:
+def dates_parse(sheet: Sheet, _: RuleContext) -> Findings:
     """A date that is none.
 
     Dates decide what is stale; one that cannot be read never is.
@@ -110,7 +110,7 @@ def dates_parse(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("PV006")
-def dates_are_past(sheet: Sheet, setting: Setting) -> Findings:
+def dates_are_past(sheet: Sheet, setting: RuleContext) -> Findings:
     """A date in the future.
 
     Nothing was looked up next year.
@@ -134,7 +134,7 @@ def _dates(sheet: Sheet) -> Iterator[tuple[tuple[str | int, ...], str]]:
 
 
 @rule("PV007", strict=True)
-def prices_have_dates(sheet: Sheet, _: Setting) -> Findings:
+def prices_have_dates(sheet: Sheet, _: RuleContext) -> Findings:
     """An hourly price without a date.
 
     H100 rent fell from 8 to 2 dollars in two years: a price is a price of a day.
@@ -147,7 +147,7 @@ def prices_have_dates(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("PV008")
-def prices_are_fresh(sheet: Sheet, setting: Setting) -> Findings:
+def prices_are_fresh(sheet: Sheet, setting: RuleContext) -> Findings:
     """An hourly price older than a year.
 
     Dollars a million tokens follow the rent of the day.
@@ -161,7 +161,7 @@ def prices_are_fresh(sheet: Sheet, setting: Setting) -> Findings:
 
 
 @rule("PV009")
-def value_is_printed(sheet: Sheet, _: Setting) -> Findings:
+def value_is_printed(sheet: Sheet, _: RuleContext) -> Findings:
     """The value is not what the source prints.
 
     One of the two was mistyped, or the printed figure needs a reading that nobody wrote.
@@ -191,7 +191,7 @@ def value_is_printed(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("PV010")
-def reading_comes_out(sheet: Sheet, _: Setting) -> Findings:
+def reading_comes_out(sheet: Sheet, _: RuleContext) -> Findings:
     """The reading does not lead from what is printed to the value.
 
     A reading is arithmetic: half, GiB, per chip of eight. If it does not come out, one of the three
@@ -211,7 +211,7 @@ def reading_comes_out(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("PV011", "note", strict=True)
-def numbers_from_memory(sheet: Sheet, _: Setting) -> Findings:
+def numbers_from_memory(sheet: Sheet, _: RuleContext) -> Findings:
     """A number from memory.
 
     No source was found: it may be right, and nobody can check.
@@ -226,7 +226,7 @@ def numbers_from_memory(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("PV012", "error")
-def addresses_are_addresses(sheet: Sheet, _: Setting) -> Findings:
+def addresses_are_addresses(sheet: Sheet, _: RuleContext) -> Findings:
     """An address that is none.
 
     A link that cannot be opened is no source.
@@ -247,7 +247,7 @@ _WHOLE = (
 
 
 @rule("PV013")
-def printed_is_halved(sheet: Sheet, _: Setting) -> Findings:
+def printed_is_halved(sheet: Sheet, _: RuleContext) -> Findings:
     """The printed characters say 'sparse' or 'both directions', and the value is all of it.
 
     The source itself says that the number is twice what fastcalc wants.
@@ -265,7 +265,7 @@ def printed_is_halved(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("PV014", "error")
-def nothing_left_to_fill_in(sheet: Sheet, _: Setting) -> Findings:
+def nothing_left_to_fill_in(sheet: Sheet, _: RuleContext) -> Findings:
     """A place-holder that was never filled in.
 
     A skeleton's numbers are nobody's.
@@ -277,7 +277,7 @@ def nothing_left_to_fill_in(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("PV015", strict=True, at_key=True)
-def sources_say_when(sheet: Sheet, _: Setting) -> Findings:
+def sources_say_when(sheet: Sheet, _: RuleContext) -> Findings:
     """A source that does not say when it was read.
 
     Pages change under their address: without a day nobody can find what was read.
@@ -291,7 +291,7 @@ def sources_say_when(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("PV016", strict=True)
-def memory_is_no_source(sheet: Sheet, _: Setting) -> Findings:
+def memory_is_no_source(sheet: Sheet, _: RuleContext) -> Findings:
     """A number from memory that cites a document, or the other way round.
 
     Whoever looks it up there finds nothing, or takes a remembered number for a printed one.

@@ -11,7 +11,7 @@ from fastcalc.catalogue.schema import Model
 from fastcalc.lint.dates import day
 from fastcalc.lint.document import Sheet
 from fastcalc.lint.printed import plain_numbers
-from fastcalc.lint.rule import Findings, Setting, rule
+from fastcalc.lint.rule import Findings, RuleContext, rule
 from fastcalc.lint.words import amount, near
 from fastcalc.written import shown
 
@@ -27,7 +27,7 @@ _BITS = (
 
 
 @rule("MD015")
-def released_after_transformers(sheet: Sheet, setting: Setting) -> Findings:
+def released_after_transformers(sheet: Sheet, setting: RuleContext) -> Findings:
     """A release before there were such models, or after its configuration was read.
 
     Dates choose which old measurements an engine is held against, and they sort every list.
@@ -46,7 +46,7 @@ def released_after_transformers(sheet: Sheet, setting: Setting) -> Findings:
 
 
 @rule("MD016")
-def names_say_the_size(sheet: Sheet, _: Setting) -> Findings:
+def names_say_the_size(sheet: Sheet, _: RuleContext) -> Findings:
     """A size in a name that is not the model's.
 
     People type the name and believe the size in it.
@@ -97,7 +97,7 @@ def _bits_printed(text: str) -> set[int]:
 
 
 @rule("MD017")
-def formats_are_printed(sheet: Sheet, _: Setting) -> Findings:
+def formats_are_printed(sheet: Sheet, _: RuleContext) -> Findings:
     """A format that is not the one which the source prints.
 
     Formats are bytes: four bits read as sixteen make a model four times as large.
@@ -121,7 +121,7 @@ def formats_are_printed(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("MD018", strict=True)
-def narrow_formats_cite(sheet: Sheet, _: Setting) -> Findings:
+def narrow_formats_cite(sheet: Sheet, _: RuleContext) -> Findings:
     """A format other than 16 bits that no source prints.
 
     Most checkpoints are stored at 16 bits, and all engines keep caches so until they are told.
@@ -151,7 +151,7 @@ def _numbers_at(sheet: Sheet, key: str) -> Iterator[tuple[Path_, int]]:
 
 
 @rule("MD019")
-def cache_reads_are_printed(sheet: Sheet, _: Setting) -> Findings:
+def cache_reads_are_printed(sheet: Sheet, _: RuleContext) -> Findings:
     """A window, a top-k or a context that is not what the source prints.
 
     They decide how much of the cache a token reads, and no count of parameters can check them.
@@ -173,7 +173,7 @@ def cache_reads_are_printed(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("MD020")
-def bytes_are_published(sheet: Sheet, _: Setting) -> Findings:
+def bytes_are_published(sheet: Sheet, _: RuleContext) -> Findings:
     """The bytes of the weights differ from the checkpoint's.
 
     Shape times format is what a chip must hold and read.
@@ -198,7 +198,7 @@ _BANDS = {"window": (64, 262_144), "top_k": (128, 16_384), "pool": (1, 256)}
 
 
 @rule("MD021")
-def cache_reads_are_plausible(sheet: Sheet, _: Setting) -> Findings:
+def cache_reads_are_plausible(sheet: Sheet, _: RuleContext) -> Findings:
     """A window or a top-k that no model has.
 
     A window of one token attends to nothing.

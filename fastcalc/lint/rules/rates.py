@@ -1,7 +1,7 @@
 """HW00x and HW01x: peak rates against each other, against the cores, and against the memory."""
 
 from fastcalc.lint.document import Sheet, WrittenNumber
-from fastcalc.lint.rule import Findings, Setting, rule
+from fastcalc.lint.rule import Findings, RuleContext, rule
 from fastcalc.lint.silicon import (
     GB,
     Core,
@@ -39,7 +39,7 @@ def _against(
 
 
 @rule("HW001")
-def fp8_against_16_bit(sheet: Sheet, _: Setting) -> Findings:
+def fp8_against_16_bit(sheet: Sheet, _: RuleContext) -> Findings:
     """The fp8 rate is neither one nor two times the 16-bit rate.
 
     A sparse rate next to a dense one doubles what every fp8 model seems to do.
@@ -52,7 +52,7 @@ def fp8_against_16_bit(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW002")
-def fp4_against_fp8(sheet: Sheet, _: Setting) -> Findings:
+def fp4_against_fp8(sheet: Sheet, _: RuleContext) -> Findings:
     """The fp4 rate is neither two nor about three times the fp8 rate.
 
     FP4 is what vendors print largest, and mostly with sparsity.
@@ -65,7 +65,7 @@ def fp4_against_fp8(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW003")
-def int8_against_16_bit(sheet: Sheet, _: Setting) -> Findings:
+def int8_against_16_bit(sheet: Sheet, _: RuleContext) -> Findings:
     """The int8 rate is not one, two or four times the 16-bit rate.
 
     Integer rates are printed with sparsity as often as floating ones.
@@ -78,7 +78,7 @@ def int8_against_16_bit(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW004")
-def int8_against_fp8(sheet: Sheet, _: Setting) -> Findings:
+def int8_against_fp8(sheet: Sheet, _: RuleContext) -> Findings:
     """The int8 rate is neither one nor two times the fp8 rate.
 
     Where both run on the same units, one of the two is sparse or of another chip.
@@ -90,7 +90,7 @@ def int8_against_fp8(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW005")
-def tf32_against_16_bit(sheet: Sheet, _: Setting) -> Findings:
+def tf32_against_16_bit(sheet: Sheet, _: RuleContext) -> Findings:
     """The tf32 rate is neither half nor all of the 16-bit rate.
 
     TF32 is printed sparse in the same tables; half of the dense 16-bit rate is dense.
@@ -102,7 +102,7 @@ def tf32_against_16_bit(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW006")
-def bf16_against_fp16(sheet: Sheet, _: Setting) -> Findings:
+def bf16_against_fp16(sheet: Sheet, _: RuleContext) -> Findings:
     """The bf16 and fp16 rates differ.
 
     Tensor units run both at one rate; a difference is one of the two taken wrong.
@@ -115,7 +115,7 @@ def bf16_against_fp16(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW007")
-def narrow_against_wide(sheet: Sheet, _: Setting) -> Findings:
+def narrow_against_wide(sheet: Sheet, _: RuleContext) -> Findings:
     """Narrow formats against wider ones.
 
     fp6 runs as fp8 or fp4 does, int4 at one, two or four times int8.
@@ -132,7 +132,7 @@ def narrow_against_wide(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW008")
-def implied_clock(sheet: Sheet, _: Setting) -> Findings:
+def implied_clock(sheet: Sheet, _: RuleContext) -> Findings:
     """The 16-bit rate asks for a clock that the cores do not have.
 
     Cores times FLOP a cycle times the clock is the dense rate; twice that is the sparse one.
@@ -157,7 +157,7 @@ def _off_clock(
 
 
 @rule("HW009")
-def implied_vector_clock(sheet: Sheet, _: Setting) -> Findings:
+def implied_vector_clock(sheet: Sheet, _: RuleContext) -> Findings:
     """The vector rate asks for a clock that the cores do not have.
 
     The vector rate says what unpacking narrow weights costs.
@@ -170,7 +170,7 @@ def implied_vector_clock(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW010")
-def vector_against_matrix(sheet: Sheet, _: Setting) -> Findings:
+def vector_against_matrix(sheet: Sheet, _: RuleContext) -> Findings:
     """The vector rate is far from the 16-bit rate.
 
     A vector rate above the matrix rate, or a fortieth of it, is one of the two misread.
@@ -191,7 +191,7 @@ def vector_against_matrix(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW011")
-def ridge_point(sheet: Sheet, _: Setting) -> Findings:
+def ridge_point(sheet: Sheet, _: RuleContext) -> Findings:
     """FLOPs against bytes out of the band of the memory.
 
     The ridge point, peak over bandwidth, sorts chips: a slip of a prefix or of bits for bytes
@@ -212,7 +212,7 @@ def ridge_point(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW012")
-def cores_are_processors(sheet: Sheet, _: Setting) -> Findings:
+def cores_are_processors(sheet: Sheet, _: RuleContext) -> Findings:
     """Cores counted in another unit.
 
     Floors and per-core rates of engines are per SM or CU.
@@ -227,7 +227,7 @@ def cores_are_processors(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW073")
-def ranks_are_of_one_chip(sheet: Sheet, _: Setting) -> Findings:
+def ranks_are_of_one_chip(sheet: Sheet, _: RuleContext) -> Findings:
     """More ranks than any chip has.
 
     Layouts count ranks: too many let a chip hold and divide what it does not.
@@ -240,7 +240,7 @@ def ranks_are_of_one_chip(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW013")
-def flops_per_watt(sheet: Sheet, _: Setting) -> Findings:
+def flops_per_watt(sheet: Sheet, _: RuleContext) -> Findings:
     """More FLOPs a watt than any chip of its year.
 
     Sparse rates and superchips double FLOPs at the same watts.
@@ -258,7 +258,7 @@ def flops_per_watt(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW014", "note", strict=True)
-def architecture_is_known(sheet: Sheet, _: Setting) -> Findings:
+def architecture_is_known(sheet: Sheet, _: RuleContext) -> Findings:
     """An architecture that the rules know nothing of.
 
     Cores and FLOP a cycle tell dense from sparse; without them only ratios help.
@@ -272,7 +272,7 @@ def architecture_is_known(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("HW015")
-def rates_are_of_chips(sheet: Sheet, _: Setting) -> Findings:
+def rates_are_of_chips(sheet: Sheet, _: RuleContext) -> Findings:
     """A rate far from any chip.
 
     A slip of a thousand survives every ratio when all rates share it.

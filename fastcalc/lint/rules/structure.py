@@ -4,7 +4,7 @@ from pathlib import Path
 
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.lint.document import Sheet
-from fastcalc.lint.rule import RULES, Findings, Setting, add_rules_of_reader, rule
+from fastcalc.lint.rule import RULES, Findings, RuleContext, add_rules_of_reader, rule
 from fastcalc.mentions import flag
 from fastcalc.written import shown
 
@@ -12,7 +12,7 @@ add_rules_of_reader(Path(__file__).with_name("reader.yaml"))
 
 
 @rule("ST019", "error")
-def id_is_file_name(sheet: Sheet, _: Setting) -> Findings:
+def id_is_file_name(sheet: Sheet, _: RuleContext) -> Findings:
     """The id is not the file's name.
 
     Names are looked up by file name; an id that differs names an entry nobody finds.
@@ -29,7 +29,7 @@ def id_is_file_name(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("ST022", at_key=True)
-def excuses_are_of_rules(sheet: Sheet, _: Setting) -> Findings:
+def excuses_are_of_rules(sheet: Sheet, _: RuleContext) -> Findings:
     """An excuse that excuses nothing.
 
     An excuse that outlives its fault hides the next one.
@@ -49,7 +49,7 @@ def excuses_are_of_rules(sheet: Sheet, _: Setting) -> Findings:
 
 
 @rule("ST024")
-def aliases_are_free(sheet: Sheet, _: Setting) -> Findings:
+def aliases_are_free(sheet: Sheet, _: RuleContext) -> Findings:
     """An alias that is the name of another shipped entry.
 
     People who type the name get this file, and numbers of something else.
