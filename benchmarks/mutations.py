@@ -28,7 +28,7 @@ from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.kinds import Kind
 from fastcalc.catalogue.reader import scan
 from fastcalc.lint.document import WrittenNumber, sheet
-from fastcalc.lint.rule import Setting
+from fastcalc.lint.rule import RuleContext
 from fastcalc.lint.run import check_document
 
 TODAY = date(2026, 11, 21)
@@ -182,7 +182,7 @@ def reported(
     """Return what a check says of some data: rules and places, errors and warnings."""
     path = folder / f"{name}.yaml"
     path.write_text(yaml.dump(data, sort_keys=False, allow_unicode=True, Dumper=_DUMPER))
-    faults = check_document(scan(path), kind, Setting(TODAY, strict))
+    faults = check_document(scan(path), kind, RuleContext(TODAY, strict))
     return {
         (fault.rule, fault.line, fault.column)
         for fault in faults

@@ -15,7 +15,7 @@ from fastcalc.catalogue.kinds import kind_of
 from fastcalc.catalogue.reader import scan
 from fastcalc.lint import silicon
 from fastcalc.lint.policy import Policy
-from fastcalc.lint.rule import RULES, Setting
+from fastcalc.lint.rule import RULES, RuleContext
 from fastcalc.lint.run import Report, check, check_document
 from tests.helpers import ROOT, every, run
 from tests.rule_examples import EXAMPLES, H100, child, h100, put, value
@@ -33,7 +33,7 @@ def faults(tmp_path, name, text, *, strict=False) -> list[Fault]:
     path = tmp_path / f"{name}.yaml"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     document = scan(path)
-    return list(check_document(document, kind_of(document), Setting(TODAY, strict)))
+    return list(check_document(document, kind_of(document), RuleContext(TODAY, strict)))
 
 
 def test_there_are_rules_and_each_says_what_it_is():

@@ -24,7 +24,7 @@ from fastcalc.catalogue.reader import read, scan
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.store import load
 from fastcalc.errors import InputError
-from fastcalc.lint.rule import RULES, Setting
+from fastcalc.lint.rule import RULES, RuleContext
 from fastcalc.lint.run import check_document
 from tests.helpers import loaded
 from tests.strategies import scaled
@@ -75,7 +75,7 @@ def survives(raw: bytes) -> None:
     document = scan(path)
     for strict in (False, True):
         for fault in check_document(
-            document, kind_of(document), Setting(date(2026, 11, 21), strict)
+            document, kind_of(document), RuleContext(date(2026, 11, 21), strict)
         ):
             assert fault.rule in RULES
             assert "\n" not in fault.message
