@@ -418,6 +418,7 @@ def test_every_formula_has_a_row():
     by_doctest |= {"cache_bytes_per_layer", "largest_batch", "time_of", "time_over_tiers"}
     by_doctest |= {"log_likelihood", "log_mean", "posterior", "disagreement"}  # test_diagnose.py
     by_doctest |= {"reuse_distances", "characteristic_time"}  # against replays in test_caches.py
+    by_doctest |= {"undominated"}  # against trying all, in test_search.py
     by_doctest |= {"heaviest_stage"}  # by hand, and by brute force, in test_stages.py
     by_doctest |= {"expected_regret", "regret_after"}  # by chance and limits: test_confidence.py
     assert set(BY_NAME) == tested | by_doctest

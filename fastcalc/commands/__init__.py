@@ -59,4 +59,4 @@ def answer_to(command: str, request: Request) -> Any:
     answer = getattr(import_module(f"fastcalc.commands.{module}"), run)(request)
     if answer is None or isinstance(answer, int):  # the exit code of what it wrote itself
         return answer
-    return replace(answer, request=request)
+    return replace(answer, request=request) if type(answer.request) is Request else answer

@@ -25,6 +25,11 @@ from fastcalc.search.sweep.grid import Grid
 
 def run(request: FindPlans) -> Answer:
     """Return the cheapest deployments that meet a service; the answer is no if none does."""
+    if request.utilization is not None:
+        renamed = replace(request, load=request.utilization, utilization=None)
+        note = f"plan {option('utilization')} is now {option('load')}, and goes in the next minor "
+        answer = run(renamed)
+        return replace(answer, request=renamed, reading=[f"{note}version", *answer.reading])
     readers.number(request.top, option("top"), LIMITS["sequences"], 5)
     _refuse_together(request)
     if request.traffic is not None:
@@ -36,7 +41,7 @@ def run(request: FindPlans) -> Answer:
 
         return plan_fleet.run(request)
     notes: list[str] = []
-    service = service_of(request, notes)
+    service = service_of(request)
     grids, people = grids_of(request, service, notes), people_of(request)
     taking = _taking_in(request, service, notes)
 

@@ -37,7 +37,7 @@ from fastcalc.search.sweep.grid import Grid
 def run(request: FindPlans) -> Answer:
     """Return what carries classes of requests: the cheapest pools, or the most that means allow."""
     notes: list[str] = []
-    service, people = service_of(request, notes), people_of(request)
+    service, people = service_of(request), people_of(request)
     counts = owned_counts(request)
     prices = chip_prices(request, counts)
     price = {chip: usd for chip, usd in prices.items() if chip not in counts}

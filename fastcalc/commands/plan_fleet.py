@@ -29,7 +29,7 @@ from fastcalc.search.sweep.grid import Grid
 def run(request: FindPlans) -> Answer:
     """Return what a fleet carries, and what is rented on top; the answer is no if not enough."""
     notes: list[str] = []
-    service, people = service_of(request, notes), people_of(request)
+    service, people = service_of(request), people_of(request)
     counts = owned_counts(request)
     selected(loading.catalogue(request), readers.names(request.on, option("on")))  # all are known
     prices = chip_prices(request, counts)

@@ -27,20 +27,14 @@ def is_of_fleet(request: FindPlans) -> bool:
     return request.own is not None or (request.rate is None and has_means)
 
 
-def service_of(request: FindPlans, notes: list[str]) -> Service:
+def service_of(request: FindPlans) -> Service:
     """Return what a deployment is asked, for requests that are all alike."""
     tpot, is_speed = _seconds(request.tpot, option("tpot")), False
     if request.min_speed is not None:
         readers.number(request.min_speed, option("min_speed"), LIMITS["speed"], 50)
         is_speed, tpot = 1.0 / request.min_speed < tpot, min(tpot, 1.0 / request.min_speed)
     chips = readers.ranks(request.max_chips, option("max_chips"))
-    share, load, flag = _share_in_time(request), request.load, option("load")
-    if request.utilization is not None:
-        load, flag = request.utilization, option("utilization")
-        notes.append(
-            f"plan {option('utilization')} is now {option('load')}, and goes in the next minor "
-            "version"
-        )
+    share, load = _share_in_time(request), request.load
     if load is None:
         load = 1.0 if share is None else ROOM_FOR_CHANCE
     objective = readers.choice(request.objective, option("objective"), ("usd", "watts", "chips"))
@@ -52,7 +46,7 @@ def service_of(request: FindPlans, notes: list[str]) -> Service:
         rate=readers.rate(request.rate),
         share=share,
         max_chips=inf if chips is None else chips,
-        utilization=readers.share(load, flag),
+        utilization=readers.share(load, option("load")),
         is_speed=is_speed,
         objective=cast(Objective, objective),
         prefix_hit=readers.share(request.prefix_hit, option("prefix_hit"), zero=True),
@@ -71,8 +65,7 @@ def _share_in_time(request: FindPlans) -> float | None:
     askers = (request.rate, request.people, request.traffic)
     arrives = any(asked is not None for asked in askers) or is_of_fleet(request)
     if request.percentile is None:
-        is_even = request.load is not None or request.utilization is not None
-        return DEFAULT_PERCENTILE / 100.0 if arrives and not is_even else None
+        return DEFAULT_PERCENTILE / 100.0 if arrives and request.load is None else None
     if request.ttft is None and not arrives:
         raise InputError(
             f"{option('percentile')} is of requests that meet {option('ttft')}, or that come at a "
