@@ -21,19 +21,19 @@ from benchmarks.peers.answer import SPAN, rate
 from benchmarks.startup import executable
 from benchmarks.table import figure, markdown, ratio
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.commands import plan
-from fastcalc.commands.plan_deployments import grids_of
-from fastcalc.commands.plan_service import service_of
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.scenario import Scenario, engine_for
-from fastcalc.core.traffic import Traffic
-from fastcalc.records.columns import COLUMNS
-from fastcalc.requests.plan import FindPlans
-from fastcalc.search.plan.cheapest_plans import decide_surely
-from fastcalc.search.plan.decision import REASONS
-from fastcalc.search.plan.service import Objective
-from fastcalc.search.sweep.blocks import keep_freed_memory
-from fastcalc.search.sweep.grid import Grid, Requests, solve_grid
+from fastcalc.core.traffic.traffic import Traffic
+from fastcalc.features.plan import run as plan
+from fastcalc.features.plan.cheapest_plans import decide_surely
+from fastcalc.features.plan.decision import REASONS
+from fastcalc.features.plan.deployments_asked import grids_of
+from fastcalc.features.plan.request import FindPlans
+from fastcalc.features.plan.service import Objective
+from fastcalc.features.plan.service_asked import service_of
+from fastcalc.grid.blocks import keep_freed_memory
+from fastcalc.grid.columns import COLUMNS
+from fastcalc.grid.grid import Grid, Requests, solve_grid
 
 RUNS = 7
 """Times of each; the median counts."""

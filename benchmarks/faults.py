@@ -21,8 +21,11 @@ from fastcalc.catalogue.schema import Hardware
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.machine_class import class_of
 from fastcalc.errors import InputError
-from fastcalc.evidence.diagnosis.diagnose import diagnose
-from fastcalc.evidence.diagnosis.terms import (
+from fastcalc.evidence.point import Point
+from fastcalc.evidence.shipped import shipped
+from fastcalc.evidence.validate import validate
+from fastcalc.features.measure.diagnosis.diagnose import diagnose
+from fastcalc.features.measure.diagnosis.terms import (
     BANDWIDTH,
     COMPUTE,
     HOST,
@@ -30,9 +33,6 @@ from fastcalc.evidence.diagnosis.terms import (
     RUNNING,
     SlowdownTerm,
 )
-from fastcalc.evidence.point import Point
-from fastcalc.evidence.shipped import shipped
-from fastcalc.evidence.validate import validate
 
 NOISE = 0.05
 VISIBLE = 1.3

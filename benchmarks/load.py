@@ -26,9 +26,9 @@ from fastcalc.core.estimate import Estimate, evaluate
 from fastcalc.core.load import SHARES, RandomLoad
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.placement import Placement
-from fastcalc.core.request_class import Lengths, RequestClass
 from fastcalc.core.scenario import Scenario
-from fastcalc.core.traffic import Speculation, Traffic
+from fastcalc.core.traffic.request_class import Lengths, RequestClass
+from fastcalc.core.traffic.traffic import Speculation, Traffic
 
 
 class Stage(NamedTuple):

@@ -27,9 +27,9 @@ from benchmarks.blind_mutations import drawn
 from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.kinds import Kind
 from fastcalc.catalogue.reader import scan
-from fastcalc.lint.document import WrittenNumber, sheet
-from fastcalc.lint.rule import RuleContext
-from fastcalc.lint.run import check_document
+from fastcalc.features.check.document import WrittenNumber, sheet
+from fastcalc.features.check.lint import check_document
+from fastcalc.features.check.rule import RuleContext
 
 TODAY = date(2026, 11, 21)
 GIB = 2.0**30

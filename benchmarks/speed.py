@@ -7,12 +7,12 @@ from benchmarks.peers.answer import OUTPUT, PROMPT, SPAN, rate
 from benchmarks.table import figure, markdown, ratio
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.scenario import Scenario, engine_for, solve
-from fastcalc.core.traffic import Traffic
+from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.evidence.deployments import Deployments
 from fastcalc.evidence.predict import gather
 from fastcalc.evidence.shipped import shipped
 from fastcalc.evidence.stacked import rows_of
-from fastcalc.search.sweep.blocks import keep_freed_memory
+from fastcalc.grid.blocks import keep_freed_memory
 
 RUNS = 7
 """Spans of each calculator, ours or another's; the median counts."""

@@ -12,19 +12,19 @@ from typing import Any
 
 import fastcalc
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.commands import COMMANDS, request_of
-from fastcalc.commands import validate as show_validate
-from fastcalc.commands.answer import CommandAnswer
 from fastcalc.core.pricing import Pricing
-from fastcalc.evidence.claims.claim_file import read_claims
 from fastcalc.evidence.score import Group
 from fastcalc.evidence.shipped import shipped as evidence
 from fastcalc.evidence.validate import validate_shipped
+from fastcalc.features import COMMANDS, request_of
+from fastcalc.features.claims.claim_file import read_claims
+from fastcalc.features.measure import validate as show_validate
+from fastcalc.features.measure.request import Validate
+from fastcalc.kit.answer.answer import CommandAnswer
+from fastcalc.kit.answer.console import Screen, render
+from fastcalc.kit.answer.numbers_as_text import number, parameters, prefixed, size
+from fastcalc.kit.request.fields import declared
 from fastcalc.mentions import as_flags
-from fastcalc.report.console import Screen, render
-from fastcalc.report.numbers_as_text import number, parameters, prefixed, size
-from fastcalc.requests.fields import declared
-from fastcalc.requests.measurements import Validate
 from fastcalc.written import to_markdown
 
 DOCS = Path(__file__).resolve().parent

@@ -8,9 +8,9 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import ForwardRef
 
-from fastcalc.commands import request_of
+from fastcalc.features import request_of
+from fastcalc.kit.request.fields import declared
 from fastcalc.library.functions import FUNCTIONS
-from fastcalc.requests.fields import declared
 
 FILE = Path(__file__).resolve().parent.parent / "fastcalc" / "__init__.pyi"
 HEAD = '''"""How fast, at what price and on how many chips a language model runs."""

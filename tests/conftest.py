@@ -13,11 +13,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.commands import claims as claims_command
-from fastcalc.commands import fastmode as fastmode_command
-from fastcalc.commands import validate as validate_command
 from fastcalc.evidence import validate
-from fastcalc.search.plan.verdict import Verdict
+from fastcalc.features.claims import run as claims_command
+from fastcalc.features.fastmode import run as fastmode_command
+from fastcalc.features.measure import validate as validate_command
+from fastcalc.features.plan.verdict import Verdict
 from tests import helpers
 
 gc.set_threshold(100_000, 20, 1000)  # what is kept lives long, and is looked through each time

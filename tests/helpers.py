@@ -23,18 +23,18 @@ from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.catalogue.schema.claims import Claim
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.cli import lazy_commands, main
-from fastcalc.commands import answer_to
-from fastcalc.commands.answer import Answer, CommandAnswer
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, engine_for, solve
-from fastcalc.core.traffic import Speculation, Traffic
-from fastcalc.evidence.claims.judge import Judged, judge
+from fastcalc.core.traffic.traffic import Speculation, Traffic
 from fastcalc.evidence.shipped import Evidence, shipped
 from fastcalc.evidence.validate import Shipped, validate_shipped
-from fastcalc.report.charts.drawing import luminance
-from fastcalc.requests.fields import Request, declared
-from fastcalc.search.fastmode.answer import FastModeAnswer, fastmode
+from fastcalc.features import answer_to
+from fastcalc.features.claims.judge import Judged, judge
+from fastcalc.features.fastmode.solve import FastModeAnswer, fastmode
+from fastcalc.kit.answer.answer import Answer, CommandAnswer
+from fastcalc.kit.charts.drawing import luminance
+from fastcalc.kit.request.fields import Request, declared
 
 ROOT = Path(__file__).resolve().parent.parent
 

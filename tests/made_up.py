@@ -9,8 +9,8 @@ from fastcalc.core.load import RandomLoad
 from fastcalc.core.model.workload import workload
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.placement.placement import Placement, Site
-from fastcalc.core.request_class import Lengths, RequestClass
-from fastcalc.core.traffic import Speculation
+from fastcalc.core.traffic.request_class import Lengths, RequestClass
+from fastcalc.core.traffic.traffic import Speculation
 
 
 def chip(**changes: Any) -> Hardware:

@@ -13,7 +13,7 @@ from benchmarks.fuzz.grammar import Case, commands, draw
 from benchmarks.fuzz.judge import faults
 from benchmarks.fuzz.mutations import _json_values, _yaml_values
 from benchmarks.fuzz.running import Outcome
-from fastcalc.commands import check as show_check
+from fastcalc.features.check import run as show_check
 from tests.strategies import scaled
 
 CASES, PROCESSES = scaled(60), scaled(2)

@@ -21,15 +21,16 @@ from hypothesis import strategies as st
 
 import fastcalc as fc
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.commands import output, plan_servers
 from fastcalc.evidence.engine_files import rewritten
 from fastcalc.evidence.parameters import family_of
 from fastcalc.evidence.points import read_points
+from fastcalc.features.plan import servers_script as plan_servers
+from fastcalc.features.plan.records import commands_of
+from fastcalc.features.plan.servers.script import ENGINES, script, server_of
+from fastcalc.kit.answer import output
+from fastcalc.kit.answer.commands import Typed
 from fastcalc.mentions import as_arguments, as_flags
 from fastcalc.quoting import shell_line, shell_words, yaml_text
-from fastcalc.report.commands import Typed
-from fastcalc.report.plan import commands_of
-from fastcalc.report.servers.script import ENGINES, script, server_of
 from fastcalc.written import without_controls
 from tests.helpers import ROOT, loaded, run
 from tests.strategies import scaled

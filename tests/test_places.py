@@ -17,10 +17,10 @@ import yaml
 
 from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.commands.validate import of_file
 from fastcalc.errors import InputError
-from fastcalc.evidence.claims.claim_file import read_claims
-from fastcalc.evidence.claims.judge import judge
+from fastcalc.features.claims.claim_file import read_claims
+from fastcalc.features.claims.judge import judge
+from fastcalc.features.measure.validate import of_file
 from fastcalc.importers.huggingface import import_model
 from fastcalc.importers.json_places import json_marks
 from tests.helpers import ROOT, run

@@ -9,7 +9,10 @@ import unicodedata
 import pytest
 import yaml
 
-from fastcalc.report import console, fastmode, plan_columns, records
+from fastcalc.features.fastmode import records as fastmode
+from fastcalc.features.plan import columns as plan_columns
+from fastcalc.kit.answer import console
+from fastcalc.kit.answer import point_records as records
 from fastcalc.written import csv_cell, line, to_csv, to_json, to_markdown, visible
 
 from .helpers import ROOT, loaded, run

@@ -6,7 +6,7 @@ from random import Random
 
 from fastcalc.catalogue.formats import FORMATS
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.evidence.claims.judge import MEANING
+from fastcalc.features.claims.judge import MEANING
 
 LISTS = ("LIST", "NAMES", "CHIPS", "CHIPS|all", "VERDICTS")
 """Metavars of flags that take several values separated by commas."""

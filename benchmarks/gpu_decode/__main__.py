@@ -18,10 +18,10 @@ from benchmarks.gpu_decode.reach import decode_table, micro_csv, micro_table
 from benchmarks.gpu_decode.shape import Shape, shape_named
 from fastcalc.catalogue.limits import LIMITS, Limit
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.commands.output import write
 from fastcalc.errors import InputError
-from fastcalc.requests.number_lists import numbers
-from fastcalc.requests.readers import names, whole
+from fastcalc.kit.answer.output import write
+from fastcalc.kit.request.number_lists import numbers
+from fastcalc.kit.request.readers import names, whole
 
 DEFAULTS = {
     "cuda": {

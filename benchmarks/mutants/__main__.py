@@ -26,8 +26,7 @@ from benchmarks.mutants.page import AIM, page, score
 from benchmarks.mutants.running import ROOT, NoVerdictError, Verdict, copied, verdict_on
 
 ROOMS = (
-    "core", "formulas", "search", "evidence", "importers", "catalogue", "lint", "services",
-    "requests", "commands",
+    "core", "formulas", "grid", "evidence", "importers", "catalogue", "features", "kit/request",
 )  # fmt: skip
 EQUIVALENT, SURVIVORS = (
     Path(__file__).with_name(name) for name in ("equivalent.yaml", "survivors.yaml")

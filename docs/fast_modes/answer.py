@@ -7,9 +7,9 @@ from book import FAST, FASTER, LATER, PREMIUM, SLOW, SOLD, Book, Words, span, ta
 from sources import address, measured
 
 from fastcalc.core.pricing import Pricing
-from fastcalc.report.numbers_as_text import number, stable
-from fastcalc.services.infer.inverse import ENOUGH, Combination, Inverse, Region, invert
-from fastcalc.services.infer.two_tiers import SIDES, TRICKS, ChipArrays, SoldTiers, machines
+from fastcalc.features.infer.inverse import ENOUGH, Combination, Inverse, Region, invert
+from fastcalc.features.infer.two_tiers import SIDES, TRICKS, ChipArrays, SoldTiers, machines
+from fastcalc.kit.answer.numbers_as_text import number, stable
 
 POINTS = 1 << 20
 """Services that are tried, as ``fastcalc infer`` does. [1]"""

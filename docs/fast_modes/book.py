@@ -10,16 +10,16 @@ from fastcalc.catalogue.schema.claims import Input
 from fastcalc.catalogue.store import AnyEntry, Catalogue
 from fastcalc.core.pricing import PriceBasis, Pricing
 from fastcalc.core.scenario import Outcome, Scenario, Sharding, engine_for, solve
-from fastcalc.core.traffic import Traffic
-from fastcalc.evidence.claims.claim_file import read_claims
-from fastcalc.evidence.claims.judge import Judged, Tested, judge
-from fastcalc.report.break_evens import digits
-from fastcalc.report.numbers_as_text import number
-from fastcalc.report.reasons import reason
-from fastcalc.search.fastmode.lighter_passes import narrowest
-from fastcalc.search.fastmode.smaller_batches import Study, engines_of, study
-from fastcalc.search.largest_batch import Reach, cheapest
-from fastcalc.search.space import Space
+from fastcalc.core.traffic.traffic import Traffic
+from fastcalc.features.claims.break_evens import digits
+from fastcalc.features.claims.claim_file import read_claims
+from fastcalc.features.claims.judge import Judged, Tested, judge
+from fastcalc.features.claims.reasons import reason
+from fastcalc.features.fastmode.lighter_passes import narrowest
+from fastcalc.features.fastmode.smaller_batches import Study, engines_of, study
+from fastcalc.grid.largest_batch import Reach, cheapest
+from fastcalc.grid.space import Space
+from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.written import to_markdown
 
 Words = dict[str, str]

@@ -5,10 +5,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 from book import EVEN, FAST, FASTER, LATER, PREMIUM, SLOW, SOLD, Book, Words, is_even, table
 
-from fastcalc.evidence.claims.judge import MEANING
+from fastcalc.features.claims.judge import MEANING
 from fastcalc.formulas.agents import busy_sessions, chain_success, time_to_success
 from fastcalc.formulas.break_even import break_even_check, break_even_fix
-from fastcalc.report.numbers_as_text import number
+from fastcalc.kit.answer.numbers_as_text import number
 
 STEP = 800.0
 """Tokens of a step, as claim 61 assumes. [1]"""

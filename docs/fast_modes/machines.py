@@ -8,7 +8,7 @@ from wafers import DENSE, SPREAD, billions
 
 from fastcalc.core.ratios import independent_ratio
 from fastcalc.core.scenario import Outcome, solve
-from fastcalc.report.numbers_as_text import dollars, number
+from fastcalc.kit.answer.numbers_as_text import dollars, number
 from fastcalc.written import listed
 
 COMPARED = (("GLM-4.7", "glm-4.7", "fp8"), ("mixture", *SPREAD), ("dense", *DENSE))

@@ -23,12 +23,12 @@ from book import (
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.ratios import independent_ratio
 from fastcalc.core.scenario import Scenario, solve
+from fastcalc.features.fastmode.lighter_passes import PUBLISHED, drafting, narrowest, speculation
+from fastcalc.features.fastmode.smaller_batches import MEASURED, Curve, curve, engines_of
+from fastcalc.features.fastmode.solve import start_at_speed
+from fastcalc.features.fastmode.start import Base
 from fastcalc.formulas.money import usd_per_million
-from fastcalc.report.numbers_as_text import number
-from fastcalc.search.fastmode.answer import start_at_speed
-from fastcalc.search.fastmode.lighter_passes import PUBLISHED, drafting, narrowest, speculation
-from fastcalc.search.fastmode.smaller_batches import MEASURED, Curve, curve, engines_of
-from fastcalc.search.fastmode.start import Base
+from fastcalc.kit.answer.numbers_as_text import number
 
 DRAFTS = 2
 """Tokens that the helper guesses ahead: as many as pay when several users share a machine. [1]"""

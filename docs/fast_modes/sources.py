@@ -8,7 +8,7 @@ from book import Book, Words
 from fastcalc.catalogue.folders import shipped_folder
 from fastcalc.evidence.point import Point
 from fastcalc.evidence.shipped import shipped
-from fastcalc.report.numbers_as_text import number
+from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.written import listed
 
 MEASURED = (

@@ -23,14 +23,14 @@ from tricks import GPT, cheapest_by_speed
 from wafers import DENSE, SPREAD, at_context, bits, sized
 
 from fastcalc.core.pricing import PriceBasis
-from fastcalc.evidence.claims.judge import MEANING, Judged
+from fastcalc.features.claims import answer as claim_text
+from fastcalc.features.claims.break_evens import digits
+from fastcalc.features.claims.judge import MEANING, Judged
+from fastcalc.features.claims.reasons import reason
+from fastcalc.features.fastmode.smaller_batches import curve
+from fastcalc.features.frontier.search import frontier
 from fastcalc.formulas.money import batch_ratio
-from fastcalc.report import claims as claim_text
-from fastcalc.report.break_evens import digits
-from fastcalc.report.numbers_as_text import dollars, number
-from fastcalc.report.reasons import reason
-from fastcalc.search.fastmode.smaller_batches import curve
-from fastcalc.search.frontier import frontier
+from fastcalc.kit.answer.numbers_as_text import dollars, number
 
 SWAPS = (
     ("llama-3.1-405b", 16, 64),

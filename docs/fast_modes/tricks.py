@@ -28,23 +28,24 @@ from book import (
 
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import Outcome, solve
-from fastcalc.evidence.claims.judge import MEANING
+from fastcalc.features.claims.break_evens import digits
+from fastcalc.features.claims.judge import MEANING
+from fastcalc.features.fastmode import curve as report
+from fastcalc.features.fastmode import factors
+from fastcalc.features.fastmode.lighter_passes import PUBLISHED
+from fastcalc.features.fastmode.option import TRICKS, Option, best
+from fastcalc.features.fastmode.records import factors_of
+from fastcalc.features.fastmode.smaller_batches import Curve
+from fastcalc.features.fastmode.smaller_batches import curve as curve_of
+from fastcalc.features.fastmode.solve import fastmode, start_at_speed
+from fastcalc.features.frontier.answer import name_of, runs_of
+from fastcalc.features.frontier.search import FrontierPoint, edge, frontier
 from fastcalc.formulas.money import batch_ratio, usd_per_million
-from fastcalc.report import curve as report
-from fastcalc.report import factors, record_tables
-from fastcalc.report.break_evens import digits
-from fastcalc.report.chart import plot
-from fastcalc.report.charts.drawing import Panel, Series, axes
-from fastcalc.report.fastmode import factors_of
-from fastcalc.report.frontier import name_of, runs_of
-from fastcalc.report.numbers_as_text import dollars, number
-from fastcalc.report.record_tables import heading
-from fastcalc.search.fastmode.answer import fastmode, start_at_speed
-from fastcalc.search.fastmode.lighter_passes import PUBLISHED
-from fastcalc.search.fastmode.option import TRICKS, Option, best
-from fastcalc.search.fastmode.smaller_batches import Curve
-from fastcalc.search.fastmode.smaller_batches import curve as curve_of
-from fastcalc.search.frontier import FrontierPoint, edge, frontier
+from fastcalc.kit.answer import record_tables
+from fastcalc.kit.answer.numbers_as_text import dollars, number
+from fastcalc.kit.answer.record_tables import heading
+from fastcalc.kit.charts.drawing import Panel, Series, axes
+from fastcalc.kit.charts.terminal import plot
 from fastcalc.written import listed
 
 OLD = "h100-sxm"

@@ -5,10 +5,10 @@ from book import EVEN, LONG, RACK, SHORT, SLOW, Book, Words, counted, first, pri
 from fastcalc.catalogue.formats import number_format
 from fastcalc.core.estimate import site_power
 from fastcalc.core.scenario import Outcome
-from fastcalc.evidence.claims.catalogue_numbers import number_of
-from fastcalc.report.numbers_as_text import dollars, number
-from fastcalc.search.largest_batch import cheapest
-from fastcalc.search.space import Space, chip_counts
+from fastcalc.features.claims.catalogue_numbers import number_of
+from fastcalc.grid.largest_batch import cheapest
+from fastcalc.grid.space import Space, chip_counts
+from fastcalc.kit.answer.numbers_as_text import dollars, number
 
 DENSE, SPREAD = ("dense-20b", "int8"), ("spark-120b", None)
 """GPT-5.3-Codex-Spark as one wafer would hold it, and as several would."""

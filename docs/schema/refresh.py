@@ -8,13 +8,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from fastcalc import commands
+from fastcalc import features as commands
 from fastcalc.catalogue.json_schema import as_text
+from fastcalc.features.dictionary import COMMANDS
+from fastcalc.grid.columns import Column
+from fastcalc.kit.answer.point_records import SCHEMA
+from fastcalc.kit.request.fields import declared, premises
 from fastcalc.mentions import as_flags
-from fastcalc.records.columns import Column
-from fastcalc.report.dictionary import COMMANDS
-from fastcalc.report.records import SCHEMA
-from fastcalc.requests.fields import declared, premises
 from fastcalc.written import to_markdown
 
 HERE = Path(__file__).resolve().parent

@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import cast
 
 from fastcalc.catalogue import inputs
-from fastcalc.commands import output, progress
 from fastcalc.errors import InputError
+from fastcalc.kit.answer import output, progress
 from fastcalc.mentions import as_flags
 from fastcalc.written import line
 

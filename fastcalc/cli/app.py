@@ -8,7 +8,8 @@ import typer
 from typer.main import get_command
 
 from fastcalc.cli.lazy_commands import Commands, SectionedCommand, as_function
-from fastcalc.commands import COMMANDS, output, request_of
+from fastcalc.features import COMMANDS, request_of
+from fastcalc.kit.answer import output
 
 START = """\
 How fast, at what price and on how many chips a language model runs, and why:

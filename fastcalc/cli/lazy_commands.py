@@ -10,10 +10,10 @@ from typer import Argument, Option
 from typer.core import TyperCommand, TyperGroup
 
 from fastcalc.catalogue.inputs import remember
-from fastcalc.commands import GROUPS, answer_to, request_of
+from fastcalc.features import GROUPS, answer_to, request_of
+from fastcalc.kit.request.fields import Request, declared
+from fastcalc.kit.request.readers import number_of
 from fastcalc.mentions import as_flags, flag
-from fastcalc.requests.fields import Request, declared
-from fastcalc.requests.readers import number_of
 
 
 def as_function(name: str, kind: type[Request], *, has_flags: bool) -> Callable[..., Any]:
@@ -24,7 +24,7 @@ def as_function(name: str, kind: type[Request], *, has_flags: bool) -> Callable[
 
     def command(**typed: Any) -> Any:
         if typed.get("plugins", ()) is None:
-            from fastcalc.requests.settings import settings_of  # help reads no settings
+            from fastcalc.kit.request.repository import settings_of  # help reads no settings
 
             typed["plugins"] = settings_of(Path.cwd(), request_of("check")).values.get("plugins")
         request: Any = kind(**typed)
@@ -34,7 +34,7 @@ def as_function(name: str, kind: type[Request], *, has_flags: bool) -> Callable[
         answer = answer_to(name, request)
         if answer is None or isinstance(answer, int):
             return answer
-        from fastcalc.commands.respond import respond
+        from fastcalc.kit.answer.respond import respond
 
         return respond(request, answer)
 

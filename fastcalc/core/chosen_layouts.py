@@ -18,7 +18,7 @@ from fastcalc.core.placement.layout import Layout, LayoutError
 from fastcalc.core.placement.legal import MOST_CHIPS
 from fastcalc.core.placement.placement import Placements, Site
 from fastcalc.core.placement.practice import copies_run_by_people, usual_layouts
-from fastcalc.core.traffic import Traffic
+from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.formulas.types import ArrayLike, Floats, Ints, floats
 from fastcalc.mentions import option
 

@@ -15,7 +15,7 @@ from fastcalc.core.speed_range import TO_LOW_END, is_new, speed_range
 from fastcalc.core.step.bound import Bound
 from fastcalc.core.step.component import LIMITERS, Step
 from fastcalc.core.step.schedule import Schedule
-from fastcalc.core.traffic import Traffic
+from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.formulas import money
 from fastcalc.formulas.types import ArrayLike, Bools, Floats, floats, where
 

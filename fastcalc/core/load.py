@@ -13,13 +13,13 @@ from functools import cached_property
 
 import numpy as np
 
-from fastcalc.core.mix import Mix
 from fastcalc.core.placement.placement import AnyPlacement
-from fastcalc.core.request_class import RequestClass
 from fastcalc.core.step.schedule import DECODE, FIRST, Schedule
 from fastcalc.core.timeline import served_run, token_in_traffic
-from fastcalc.core.traffic import Speculation
-from fastcalc.core.waits import PromptQueue, Waits, mixture_quantiles
+from fastcalc.core.traffic.mix import Mix
+from fastcalc.core.traffic.request_class import RequestClass
+from fastcalc.core.traffic.traffic import Speculation
+from fastcalc.core.traffic.waits import PromptQueue, Waits, mixture_quantiles
 from fastcalc.formulas.load import slot_wait_regularity, variance_in_window
 from fastcalc.formulas.types import Array, ArrayLike, Floats
 

@@ -19,7 +19,7 @@ from fastcalc.core.interpolation import Interpolation, interpolation
 from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.layout import AnyLayout
 from fastcalc.core.placement.placement import AnyPlacement
-from fastcalc.core.traffic import Traffic
+from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.formulas.kriging import correlation
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats, floats
 

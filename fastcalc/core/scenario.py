@@ -39,7 +39,7 @@ from fastcalc.core.placement.practice import practice_notes
 from fastcalc.core.placement.split import Split, memories_used
 from fastcalc.core.pricing import Pricing, Quote
 from fastcalc.core.step.schedule import Schedule
-from fastcalc.core.traffic import Traffic
+from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.core.undetermined import batching_notes, undetermined_notes
 from fastcalc.core.verdict import VERDICTS, edge_note, verdicts
 from fastcalc.errors import InputError

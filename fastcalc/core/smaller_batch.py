@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from fastcalc.core.placement.placement import AnyPlacement, Placement
 from fastcalc.core.step.schedule import Schedule, fits_near
-from fastcalc.core.traffic import Traffic
+from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.formulas.solving import largest_reaching
 from fastcalc.formulas.types import ArrayLike, Floats
 

@@ -10,7 +10,7 @@ from fastcalc.core.chip.tier import PlaceFor
 from fastcalc.core.placement.placement import Placement
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.timeline import Timeline
-from fastcalc.core.traffic import Speculation, Traffic
+from fastcalc.core.traffic.traffic import Speculation, Traffic
 from fastcalc.formulas.types import Array, ArrayLike, Floats, Ints, floats
 
 LATENCY_LIMITED_SHARE = 0.93

@@ -8,7 +8,7 @@ from math import ceil
 import numpy as np
 
 from fastcalc.core.placement.placement import Placement
-from fastcalc.core.traffic import Speculation
+from fastcalc.core.traffic.traffic import Speculation
 from fastcalc.errors import InputError
 from fastcalc.evidence.deployments import Deployment, Deployments, UnpredictableError
 from fastcalc.evidence.kinds import RATES, Columns, Recipe, room

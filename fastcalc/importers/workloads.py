@@ -13,9 +13,9 @@ from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.reader import Document, scan
 from fastcalc.catalogue.schema.workloads import Client, Distribution, TrafficFile
 from fastcalc.catalogue.validation import validate
-from fastcalc.core.request_class import Lengths, RequestClass
-from fastcalc.core.reuse import Reuse, SharedPrefixes
-from fastcalc.core.typical_lengths import PART_EDGES, typical_lengths
+from fastcalc.core.traffic.request_class import Lengths, RequestClass
+from fastcalc.core.traffic.reuse import Reuse, SharedPrefixes
+from fastcalc.core.traffic.typical_lengths import PART_EDGES, typical_lengths
 from fastcalc.errors import InputError
 from fastcalc.formulas.lengths import lognormal_sigma, normal_quantile
 from fastcalc.formulas.types import Floats, Ints

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from fastcalc.catalogue.names import nearest
-from fastcalc.commands import sweep
-from fastcalc.commands.answer import Answer
-from fastcalc.commands.output import whole
-from fastcalc.commands.respond import screen, write
 from fastcalc.errors import InputError
+from fastcalc.features.dictionary import meanings, type_of
+from fastcalc.features.sweep import run as sweep
 from fastcalc.formulas.types import Array
+from fastcalc.grid.columns import NEEDS_FIT, Columns, TableColumn, flat, pick
+from fastcalc.kit.answer import console, record_tables
+from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.console import Notes
+from fastcalc.kit.answer.output import whole
+from fastcalc.kit.answer.point_records import Record, plainly
+from fastcalc.kit.answer.respond import screen, write
+from fastcalc.kit.request.fields import phrases
+from fastcalc.kit.request.groups import Output
+from fastcalc.kit.request.readers import choice
 from fastcalc.mentions import as_arguments, as_prose, written
-from fastcalc.records.columns import NEEDS_FIT, Columns, TableColumn, flat, pick
-from fastcalc.report import console, record_tables
-from fastcalc.report.console import Notes
-from fastcalc.report.dictionary import meanings, type_of
-from fastcalc.report.records import Record, plainly
-from fastcalc.requests.fields import phrases
-from fastcalc.requests.groups import Output
-from fastcalc.requests.readers import choice
 from fastcalc.written import instead_of, many, shown
 
 MOST_ROWS = 200
@@ -203,10 +203,10 @@ class Table(Sequence[Record]):
 
         Raises InputError if matplotlib is not installed, or there is no such chart.
         """
-        from fastcalc.commands.plot import look_of
-        from fastcalc.report.charts import figure
-        from fastcalc.report.charts.highlight import highlighted
-        from fastcalc.requests.drawing import Drawing
+        from fastcalc.features.plot.run import look_of
+        from fastcalc.kit.charts import figure
+        from fastcalc.kit.charts.highlight import highlighted
+        from fastcalc.kit.request.drawing import Drawing
 
         charts, where = self._answer.charts, file and Path(file)
         if not charts:

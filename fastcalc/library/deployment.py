@@ -5,15 +5,15 @@ from functools import lru_cache
 from typing import Any
 
 from fastcalc.catalogue.limits import LIMITS
-from fastcalc.commands.loading import scenarios
 from fastcalc.core.estimate import Estimate
 from fastcalc.core.placement.placement import Placement
 from fastcalc.core.scenario import Outcome, solve
 from fastcalc.core.step.pass_work import AttentionWork
 from fastcalc.core.step.schedule import Schedule
-from fastcalc.core.traffic import Traffic
+from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import ArrayLike, floats
+from fastcalc.kit.request.loading import scenarios
 from fastcalc.library.functions import request
 
 _MOST = LIMITS["sequences"].maximum

@@ -7,12 +7,14 @@ from typing import Any
 
 from fastcalc import _FUNCTIONS as NAMES
 from fastcalc.catalogue.once import once
-from fastcalc.commands import answer_to, plot, request_of, sweep
 from fastcalc.errors import InputError
+from fastcalc.features import answer_to, request_of
+from fastcalc.features.plot import run as plot
+from fastcalc.features.sweep import run as sweep
+from fastcalc.kit.request.fields import Request, declared
+from fastcalc.kit.request.given import from_python
 from fastcalc.library.answer_table import ArraySink, SweptTable, Table
 from fastcalc.mentions import as_arguments
-from fastcalc.requests.fields import Request, declared
-from fastcalc.requests.given import from_python
 from fastcalc.written import listed
 
 OF_THE_TERMINAL = ("out", "format", "notes", "wide", "anyway", "everything")

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from fastcalc.commands import report as show_report
-from fastcalc.requests.compare import WriteReport
+from fastcalc.features.compare import report as show_report
+from fastcalc.features.compare.request import WriteReport
 from tests.helpers import contrast, run
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")

@@ -17,7 +17,7 @@ from fastcalc.core.chip.machine import parameters_on
 from fastcalc.core.chip.tier import MemoryChoice
 from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.legal import common_heads, link_domain
-from fastcalc.core.traffic import Traffic
+from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.formulas.counting import linear_flops
 from fastcalc.formulas.types import ArrayLike, Floats
 

@@ -19,7 +19,7 @@ from fastcalc.core.placement.legal import link_domain, mesh_chips
 from fastcalc.core.placement.placement import AnyPlacement
 from fastcalc.core.placement.split import Split
 from fastcalc.core.step.component import is_nothing
-from fastcalc.core.traffic import Traffic
+from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.formulas.experts import other_ranks, rank_unevenness
 from fastcalc.formulas.network import shared_link
 from fastcalc.formulas.types import Array, ArrayLike, floats

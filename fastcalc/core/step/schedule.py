@@ -30,7 +30,7 @@ from fastcalc.core.step.pass_work import (
 )
 from fastcalc.core.step.spatial import spatial_pass
 from fastcalc.core.step.step import expected_step, head_in_first_memory
-from fastcalc.core.traffic import Traffic
+from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats, floats
 
 DECODE, PROMPTS, FIRST, PREFILL = "decode", "prompts", "first", "prefill"

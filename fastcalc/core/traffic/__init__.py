@@ -1,0 +1,1 @@
+"""What comes to a deployment: requests and their classes, waits, and prompts that begin alike."""

@@ -1,0 +1,140 @@
+"""Requests of several classes in one batch, as the passes see them on average.
+
+While replicas are full, what a pass decodes is a sample of the tokens that are asked for: a class
+fills slots and memory by its share of the output tokens, not of the requests. Prompts come in as
+they are asked. So each time is that of some mean, and nothing is lost by it where the work is
+linear in lengths; windows, which are not, are averaged over the kinds.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fastcalc.core.traffic.request_class import RequestClass
+from fastcalc.core.traffic.traffic import Speculation, Traffic
+from fastcalc.formulas.load import passes_with_prompts
+from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
+
+
+@dataclass(frozen=True, eq=False)
+class Mix(Traffic):
+    """Traffic of several kinds: the fields of `Traffic` hold the means over requests.
+
+    The context is the mean over tokens.
+
+    classes : what there is; their shares are taken relative to each other
+    arriving : position of the class whose prompts are taken in, while all are decoded; None where
+        they are those of all [1]
+    is_random : whether short prompts come at random, so that some share a pass
+    """
+
+    classes: tuple[RequestClass, ...] = ()
+    arriving: int | None = None
+    is_random: bool = False
+
+    @classmethod
+    def of(
+        cls, classes: Sequence[RequestClass], speculation: Speculation, arriving: int | None = None
+    ) -> "Mix":
+        """Return the mix of some classes."""
+        kinds = RequestKinds(classes)
+        taken_in = kinds if arriving is None else RequestKinds([classes[arriving]])
+        prompt = float(taken_in.share @ taken_in.prompt)
+        computed = float(taken_in.share @ taken_in.computed)
+        return cls(
+            prompt=prompt,
+            output=float(kinds.share @ kinds.output),
+            context=float(kinds.held @ kinds.context),
+            prefix_hit=round(max(1.0 - computed / prompt, 0.0), 12),
+            speculation=speculation,
+            classes=tuple(classes),
+            arriving=arriving,
+        )
+
+    @cached_property
+    def kinds(self) -> "RequestKinds":
+        """The kinds of all classes."""
+        return RequestKinds(self.classes)
+
+    @cached_property
+    def _prompts(self) -> "RequestKinds":
+        return self.kinds if self.arriving is None else RequestKinds([self.classes[self.arriving]])
+
+    @property
+    def computed_prompt(self) -> Array:
+        """Prompt tokens that must be computed, on average. [1]"""
+        return floats(float(self._prompts.share @ self._prompts.computed))
+
+    @property
+    def prompt_variation(self) -> float:
+        """Mean square of computed prompts over the square of their mean. [1]"""
+        kinds = self.kinds
+        return float(kinds.share @ kinds.computed**2 / (kinds.share @ kinds.computed) ** 2)
+
+    def mean_while_decoding(self, count: Callable[[Floats, Floats], list[Array]]) -> list[Array]:
+        """Return the mean over decoded tokens of what is counted at a context and its spread."""
+        kinds = self.kinds
+        counted = count(kinds.context, np.minimum(kinds.output / 2.0, kinds.context))
+        return [_mean(kinds.held, values) for values in counted]
+
+    def mean_over_prompts(self, count: Callable[[Floats, Floats], ArrayLike]) -> ArrayLike:
+        """Return the mean over computed prompt tokens of what is counted at a context."""
+        kinds = self._prompts
+        tokens = kinds.share * kinds.computed
+        counted = count((2.0 * kinds.prompt - kinds.computed) / 2.0, kinds.computed / 2.0)
+        return _mean(tokens / tokens.sum(), counted)
+
+    def prompt_lump(self, *, batch: ArrayLike, steps: ArrayLike, chunk: ArrayLike) -> Array:
+        """Return the prompt tokens in a step that has any: all prompts over all such steps. [1]"""
+        kinds = self.kinds
+        computed = float(kinds.share @ kinds.computed)
+        steady = floats(batch) * computed / steps
+        if self.is_random:
+            is_short = kinds.computed < np.max(chunk)
+            long = float((kinds.share * kinds.computed)[~is_short].sum() / np.max(chunk))
+            short, per_pass = float(kinds.share[is_short].sum()), floats(batch) / steps
+            return steady / passes_with_prompts(long=long * per_pass, short=short * per_pass)
+        lumps = np.maximum(
+            steady[..., np.newaxis], np.minimum(np.asarray(chunk)[..., np.newaxis], kinds.computed)
+        )
+        return floats(computed / ((kinds.share * kinds.computed) / lumps).sum(axis=-1))
+
+    @property
+    def longest(self) -> float:
+        """The most of all requests. [1]"""
+        return float(np.max(self.kinds.prompt + self.kinds.output))
+
+    @property
+    def longest_each(self) -> Array:
+        """Tokens of a sequence at its end, on average over those that are decoded. [1]"""
+        kinds = self.kinds
+        return floats(float(kinds.held @ (kinds.prompt + kinds.output)))
+
+
+class RequestKinds:
+    """The kinds of all classes, one after another.
+
+    share, held : of requests, and of what is decoded [1]
+    prompt, computed, output, context : tokens [1]
+    places : position of the class of each [1]
+    """
+
+    def __init__(self, classes: Sequence[RequestClass]) -> None:
+        share = np.concatenate([kind.share * kind.lengths.share for kind in classes])
+        self.share = share / share.sum()
+        self.prompt = np.concatenate([kind.lengths.prompt for kind in classes])
+        self.computed = np.concatenate([kind.computed for kind in classes])
+        self.output = np.concatenate([kind.lengths.output for kind in classes])
+        sizes = [len(kind.lengths.share) for kind in classes]
+        self.places = np.repeat(np.arange(len(classes)), sizes)
+        self.context = self.prompt + self.output / 2.0
+        tokens = self.share * self.output
+        self.held = tokens / tokens.sum()
+
+
+def _mean(shares: Floats, values: ArrayLike) -> Array:
+    if np.ndim(values) == 0:
+        return floats(values)
+    return floats(float(shares @ np.asarray(values)))

@@ -1,1 +1,0 @@
-"""Estimates taken apart: every component of a step with its work, its rates and their sources."""

@@ -1,0 +1,62 @@
+"""What answers each request, for the command line and for Python alike."""
+
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+from fastcalc.kit.request.fields import Request
+
+GROUPS = {
+    "Ask": {
+        "compare": ("compare.request.Compare", "compare.run.run"),
+        "fit": ("fit.request.FitMemory", "fit.run.run"),
+        "fastmode": ("fastmode.request.Fastmode", "fastmode.run.run"),
+        "sensitivity": ("sensitivity.request.Sensitivity", "sensitivity.run.run"),
+        "decide": ("decide.request.Decide", "decide.run.run"),
+        "infer": ("infer.request.Infer", "infer.run.run"),
+        "caches": ("caches.request.SizeCaches", "caches.run.run"),
+    },
+    "Search": {
+        "plan": ("plan.request.FindPlans", "plan.run.run"),
+        "frontier": ("frontier.request.Frontier", "frontier.run.run"),
+        "sweep": ("sweep.request.Sweep", "sweep.run.run"),
+    },
+    "Draw and send": {
+        "plot": ("plot.request.Plot", "plot.run.run"),
+        "report": ("compare.request.WriteReport", "compare.report.run"),
+    },
+    "Measure": {
+        "validate": ("measure.request.Validate", "measure.validate.run"),
+        "calibrate": ("measure.request.Calibrate", "measure.calibrate.run"),
+        "diagnose": ("measure.request.Diagnose", "measure.diagnose.run"),
+        "claims": ("claims.request.JudgeClaims", "claims.run.run"),
+    },
+    "Catalogue": {
+        "list": ("entries.request.ListEntries", "entries.run.run_list"),
+        "show": ("entries.request.ShowEntry", "entries.run.run_show"),
+        "diff": ("entries.request.DiffEntries", "entries.run.run_diff"),
+        "check": ("check.request.CheckFiles", "check.run.run"),
+        "new": ("entries.request.NewEntry", "entries.new.run_new"),
+        "import": ("entries.request.ImportModel", "entries.import_model.run"),
+        "schema": ("entries.request.PrintSchema", "entries.new.run_schema"),
+    },
+}
+"""The request of every command and what answers it, by what it is for, as ``--help`` lists them."""
+
+COMMANDS = {name: path for commands in GROUPS.values() for name, path in commands.items()}
+
+
+def request_of(command: str) -> type[Request]:
+    """Return the class of what a command is asked."""
+    module, _, name = COMMANDS[command][0].rpartition(".")
+    request: type[Request] = getattr(import_module(f"fastcalc.features.{module}"), name)
+    return request
+
+
+def answer_to(command: str, request: Request) -> Any:
+    """Return the answer to a request; what answers it is imported now."""
+    module, _, run = COMMANDS[command][1].rpartition(".")
+    answer = getattr(import_module(f"fastcalc.features.{module}"), run)(request)
+    if answer is None or isinstance(answer, int):  # the exit code of what it wrote itself
+        return answer
+    return replace(answer, request=request) if type(answer.request) is Request else answer

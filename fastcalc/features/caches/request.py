@@ -1,0 +1,53 @@
+"""The request of `caches`."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from fastcalc.kit.request import groups
+from fastcalc.kit.request.evaluation import Decoding, RecordedTraffic
+from fastcalc.kit.request.fields import Request, flag
+
+if TYPE_CHECKING:
+    from fastcalc.kit.request.given import ChipsGiven, CountsGiven, WordsGiven
+
+
+class CacheSizes(Request):
+    """Memory."""
+
+    premise = "memory"
+
+    sizes: Annotated[
+        "WordsGiven | None",
+        flag("LIST", "Sizes of memory behind the chips, of all of them: 512GB,2TB."),
+    ] = None
+
+
+class SizeCaches(
+    groups.ModelName,
+    RecordedTraffic,
+    Decoding,
+    groups.FormatOfEach,
+    groups.ChipNames,
+    groups.EngineName,
+    groups.ChipCount,
+    groups.ParallelRanks,
+    groups.HostName,
+    CacheSizes,
+    groups.OwnRuns,
+    groups.EngineLimits,
+    groups.Paid,
+    groups.Written,
+):
+    """Say what prefix caches of each size find of a trace, and what a tier may cost.
+
+    The chips' own memory, a host's, and more of it: what share of the prompts is found, how many
+    requests that carries, at what price, and below which price of memory it pays. Exits with 1 if
+    no chip holds the batch.
+    """
+
+    examples = (
+        "fastcalc caches gpt-oss-120b --on h100-sxm --traffic my-trace.jsonl",
+        "fastcalc caches llama-3.1-8b --on l40s --traffic my-trace.jsonl --host epyc",
+    )
+
+    on: "ChipsGiven" = "h100-sxm"
+    batch: "CountsGiven" = "32"

@@ -1,0 +1,92 @@
+"""``fastcalc caches``: what caches of prompts find of a trace, tier by tier."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.schema.quantities import QuantityReader
+from fastcalc.catalogue.units import QuantityError
+from fastcalc.core.scenario import check_context
+from fastcalc.core.traffic.request_class import Lengths
+from fastcalc.errors import InputError
+from fastcalc.features import request_of
+from fastcalc.features.caches import answer as report
+from fastcalc.features.caches.request import SizeCaches
+from fastcalc.grid.prefix_caches import CachedDeployment
+from fastcalc.importers.workloads import AskedTraffic, read_workload
+from fastcalc.kit.answer.answer import Answer, CommandAnswer, later, no_answer
+from fastcalc.kit.answer.console import Part, Screen
+from fastcalc.kit.answer.next_commands import follow_up, typed_as
+from fastcalc.kit.request import readers
+from fastcalc.kit.request.evaluation import Evaluated
+from fastcalc.kit.request.loading import check_longest, scenarios
+from fastcalc.kit.request.number_lists import numbers
+from fastcalc.mentions import flag, option
+
+
+def run(request: SizeCaches) -> Answer:
+    """Return what each size of a cache finds; the answer is no if nothing holds the batch."""
+    batches = numbers(request.batch, option("batch"), LIMITS["sequences"])
+    if len(batches) > 1:
+        raise InputError(f"{option('batch')} names {len(batches)}; give the one to serve")
+    sizes, traffic = _sizes(request), _traffic(request)
+    assert traffic.reuse is not None
+    lengths, notes = Lengths.together(traffic.classes), list[str]()
+    means = {name: round(lengths.mean(getattr(lengths, name))) for name in ("prompt", "output")}
+    comparison = Evaluated.sharing(request, models=[request.model], **means)
+    longest = float((lengths.prompt + lengths.output).max())
+    check_longest(request, longest)
+    deployments = []
+    for scenario in scenarios(comparison, notes):
+        check_context(scenario.model, longest, f"prompt + output = {longest:,.0f} tokens")
+        deployments.append(CachedDeployment.of(scenario, lengths, traffic.reuse))
+    holding = [place for place in deployments if place.location.fits]
+    reasons = [report.too_large(place) for place in deployments if not place.location.fits]
+    if not holding:
+        return no_answer(reasons, report.KEYS, report.SHOWN, notes=notes)
+    tiers = [report.CacheAnswer(place, place.tiers(sizes or place.sizes())) for place in holding]
+
+    def page(screen: Screen) -> list[Part]:
+        chip = typed_as(comparison, comparison.on, holding[0].location.scenario.hardware.id)
+        begun = replace(comparison, batch=str(batches[0]), host=None)
+        hit_flags = [flag("prefix_hit"), f"{tiers[0].tiers[1].hit:.3g}"]
+        command = follow_up(
+            begun, request_of("compare"), request.model, flag("on"), chip, ending=hit_flags
+        )
+        return report.parts(tiers, traffic.rate, [*reasons], command, screen)
+
+    return CommandAnswer(
+        page,
+        lambda: report.records(tiers),
+        lambda: (report.SHOWN, report.records(tiers)),
+        sentences=reasons,
+        reading=notes,
+        drawn={"caches": later("features.caches.chart.hits", tiers)},
+    )
+
+
+def _traffic(request: SizeCaches) -> AskedTraffic:
+    """Return the requests, which say what of their prompts is the same."""
+    if request.traffic is None:
+        raise InputError(
+            f"name a trace: {option('traffic', 'trace.jsonl')}, whose lines have hash_ids"
+        )
+    traffic = read_workload(Path(request.traffic), tpot=1.0)  # no limit counts here
+    if traffic.models:
+        raise InputError(f"{request.traffic}: its classes are of several models; take one's")
+    if traffic.reuse is None:
+        raise InputError(
+            f"{request.traffic}: does not say which prompts begin alike; lines of a trace have a "
+            "number for each block of 512 prompt tokens (or 16 to 1,024), the same for the same "
+            'beginning: "hash_ids": [1, 2, 3]; classes have prefix_length: 2000 and prefixes: 500'
+        )
+    return traffic
+
+
+def _sizes(request: SizeCaches) -> list[float]:
+    """Return the sizes to try. [byte]"""
+    try:
+        texts = readers.names_if_any(request.sizes, option("sizes")) or ()
+        return sorted({QuantityReader("size").si(text) for text in texts})
+    except QuantityError as error:
+        raise InputError(f"{option('sizes')}: {error.sentence}") from error

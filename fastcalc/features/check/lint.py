@@ -1,0 +1,225 @@
+"""Files and folders to faults."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from pathlib import Path
+
+from fastcalc.catalogue.faults import Fault, in_order
+from fastcalc.catalogue.folders import shipped_folder
+from fastcalc.catalogue.inputs import files_below
+from fastcalc.catalogue.kinds import (
+    SCHEMAS,
+    Kind,
+    is_of_another_program,
+    kind_of,
+    share_of_keys,
+)
+from fastcalc.catalogue.reader import Document, Path_, scan
+from fastcalc.catalogue.validation import validate
+from fastcalc.errors import InputError
+from fastcalc.features.check import rules
+from fastcalc.features.check.document import Sheet, WrittenNumber, place_holders, sheet
+from fastcalc.features.check.policy import Policy
+from fastcalc.features.check.rule import RULES, RuleContext
+from fastcalc.written import shown
+
+assert rules  # importing it registers every rule
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a check of some files found, in order, what they excuse, and what was known before.
+
+    skipped : files of other programs, those first whose keys are most like an entry's
+    """
+
+    files: int
+    faults: list[Fault] = field(default_factory=list)
+    excused: list[Fault] = field(default_factory=list)
+    baselined: list[Fault] = field(default_factory=list)
+    policy: Policy = field(default_factory=Policy)
+    skipped: tuple[str, ...] = ()
+
+    @property
+    def strict(self) -> bool:
+        """Whether all was asked for that may be, so that notes and excuses are shown, too."""
+        return self.policy.is_strict
+
+    def count(self, severity: str) -> int:
+        """Return how many faults have a severity."""
+        return sum(1 for fault in self.faults if fault.severity == severity)
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing was found that counts."""
+        counts_warnings = self.policy.fail_on_warnings
+        return not (self.count("error") or (counts_warnings and self.count("warning")))
+
+
+def check(
+    paths: Sequence[Path],
+    *,
+    strict: bool = False,
+    policy: Policy | None = None,
+    skip_others: bool = False,
+    folders: Mapping[Kind, tuple[Path, ...]] | None = None,
+    today: date | None = None,
+) -> Report:
+    """Check files, and those in folders, or the shipped catalogue where none is named.
+
+    What is asked for says the ``policy``; ``strict`` alone asks for all. YAML of other programs is
+    left out in folders, and with ``skip_others`` where it is named, too. Files may name entries of
+    some ``folders`` of each kind besides the shipped ones.
+    """
+    policy = policy or Policy(require_sources=strict, fail_on_warnings=strict)
+    setting = RuleContext(today or date.today(), policy.require_sources, folders or {})
+    faults: list[Fault] = []
+    excused: list[Fault] = []
+    names: dict[tuple[Kind | None, str], Document] = {}
+    files = files_of(paths)
+    skipped: dict[str, float] = {}
+    for path in files:
+        if path in paths or path.is_file():
+            document = scan(path)
+        else:  # a pipe or a broken link in a folder: nobody is waited for
+            why = "neither a file nor a link to one; take it out, or name it to have it read"
+            document = Document(str(path), faults=[Fault("ST001", str(path), 0, 0, why)])
+            document.is_whole = False
+        kind = kind_of(document)
+        if (skip_others or path not in paths) and is_of_another_program(document):
+            skipped[document.file] = share_of_keys(document)
+            continue
+        for fault in check_document(document, kind, setting):
+            (excused if fault.excuse else faults).append(fault)
+        aliases = document.at("aliases")
+        count = len(aliases) if isinstance(aliases, list) else 0
+        for place in [("id",), *(("aliases", step) for step in range(count))] if kind else ():
+            name = document.at(*place)
+            if not isinstance(name, str):
+                continue
+            namesake = names.setdefault((kind, name.lower()), document)
+            if namesake is not document:
+                why = f"'{shown(name)}' also names the entry in {namesake.file}; "
+                mark = document.mark(place)
+                faults.append(Fault("ST020", document.file, *mark, f"{why}keep it in one of them"))
+    listed = (fault for fault in faults if policy.is_strict or fault.severity != "note")
+    new, baselined = policy.split(in_order(filter(policy.is_reported, listed)))
+    likely_first = tuple(sorted(skipped, key=lambda file: -skipped[file]))
+    count = len(files) - len(skipped)
+    return Report(count, new, in_order(excused), baselined, policy, likely_first)
+
+
+def files_of(paths: Sequence[Path]) -> list[Path]:
+    """Return the YAML files that paths name, each once, folders searched to their depth."""
+    if not paths:
+        cwd = Path.cwd()
+        listed = [path for kind in SCHEMAS for path in sorted(shipped_folder(kind).glob("*.yaml"))]
+        return [path.relative_to(cwd) if path.is_relative_to(cwd) else path for path in listed]
+    files_by_path: dict[str, Path] = {}
+    for path in paths:
+        inside = [path]
+        if os.path.isdir(path):
+            inside = _inside(path)
+            if not inside:
+                raise InputError(f"{path} holds no YAML file to check")
+        elif not os.path.exists(path):
+            raise InputError(f"{path}: there is no such file or folder")
+        for file in sorted(inside):  # a file named twice is checked once, as it was named first
+            files_by_path.setdefault(os.path.realpath(file), file)
+    return list(files_by_path.values())
+
+
+def _inside(path: Path) -> list[Path]:
+    """YAML files of a folder, whatever the case of their ending, as any command reads them."""
+    files = files_below(path, "name the folders of hardware, models and engines in it")
+    return [file for file in files if file.name.lower().endswith((".yaml", ".yml"))]
+
+
+def check_document(document: Document, kind: Kind | None, setting: RuleContext) -> Iterator[Fault]:
+    """Yield what is wrong with one document, excuses attached."""
+    if isinstance(document.data, dict) and "model_type" in document.data:
+        message = "this is a Hugging Face configuration; 'fastcalc import' turns it into a model"
+        yield Fault("ST021", document.file, 1, 1, message)
+        return
+    yield from document.faults
+    if not document.is_whole:
+        return
+    if kind is None:
+        message = "no key here is of a chip, a model or an engine; 'fastcalc new' prints one"
+        yield Fault("ST021", document.file, 1, 1, message)
+        return
+    try:
+        catalogue = setting.catalogue(document.file, kind)
+        document, *bases = catalogue.lineage(document, kind)
+    except InputError as error:
+        sentence = error.sentence.removeprefix(f"{document.place('extends')}: ")
+        yield Fault("ST023", document.file, *document.mark(("extends",)), sentence)
+        return
+    unfilled = list(place_holders(document))
+    document.refused |= {path[:-1] if path[-1] == "value" else path for path in unfilled}
+    entry, faults = validate(document, SCHEMAS[kind])
+    yield from faults
+    is_broken = bool(faults or document.faults)
+    parent = None
+    for base in reversed(bases):
+        parent = sheet(base, kind, parent=parent)
+    subject = sheet(document, kind, entry, parent)
+    marks = {document.mark(path) for path in unfilled}
+    plausible = [
+        fault
+        for fault in _implausible(document, kind, subject, setting)
+        # Of a place-holder it is enough to say that it is one.
+        if fault.rule == "PV014" or (fault.line, fault.column) not in marks
+    ]
+    yield from _excuse(document, plausible, setting, is_broken=is_broken)
+
+
+def _implausible(
+    document: Document, kind: Kind, subject: Sheet, setting: RuleContext
+) -> Iterator[Fault]:
+    """Yield what the rules find in one document, but for what a parent's own check says."""
+    scopes = {"always", "strict"} if setting.strict else {"always"}
+    for id_, rule in sorted(RULES.items()):
+        finder = rule.finds if kind in rule.kinds and rule.scope in scopes else None
+        for where, message in finder(subject, setting) if finder else ():
+            if isinstance(where, WrittenNumber):
+                path, sentence = where.path, f"{where.name}: {message}"
+                path = (*path, "value") if (*path, "value") in document.values else path
+            else:
+                path, sentence = where, message
+            if not _is_of_parent(id_, path, subject):
+                mark = document.mark(path, key=rule.at_key)
+                sentence = " ".join(sentence.split())
+                yield Fault(id_, document.file, *mark, sentence, rule.severity)
+
+
+def _is_of_parent(rule: str, path: Path_, subject: Sheet) -> bool:
+    """Return whether a fault is of provenance or an excuse that a parent states: its check says."""
+    is_inherited = subject.at(*path) is not None and not subject.states(path)
+    return is_inherited and (rule.startswith("PV") or rule == "ST022")
+
+
+def _excuse(
+    document: Document, faults: Iterable[Fault], setting: RuleContext, *, is_broken: bool
+) -> Iterator[Fault]:
+    """Attach the file's excuses; report one that is not needed, if all numbers could be read."""
+    reasons = document.mapping("excused")
+    applied = set()
+    for fault in faults:
+        reason = reasons.get(fault.rule)
+        if reason and RULES[fault.rule].excusable:
+            applied.add(fault.rule)
+            yield replace(fault, excuse=" ".join(str(reason).split()))
+        else:
+            yield fault
+    for name in reasons:
+        rule = RULES.get(str(name))
+        # A rule that only --strict asks for is not idle in a plain check.
+        is_checked = rule and rule.excusable and (setting.strict or rule.scope == "always")
+        is_own = ("excused", name) in document.keys
+        if is_checked and is_own and name not in applied and not is_broken:
+            line, column = document.mark(("excused", name), key=True)
+            message = f"{name} finds nothing here any more: remove the excuse"
+            yield Fault("ST022", document.file, line, column, message, "warning")

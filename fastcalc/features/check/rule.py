@@ -1,0 +1,115 @@
+"""What a rule is: what it finds, why that matters, where it was seen, what to write instead."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Literal
+
+from fastcalc.catalogue.faults import Severity
+from fastcalc.catalogue.kinds import Kind
+from fastcalc.catalogue.reader import Path_, read
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.features.check.document import Sheet, WrittenNumber
+
+Findings = Iterator[tuple[WrittenNumber | Path_, str]]  # and what is wrong there
+_KINDS = {"HW": "hardware", "MD": "models", "EN": "engines"}
+
+
+@dataclass(frozen=True)
+class RuleContext:
+    """What a check knows besides the file.
+
+    today : the day
+    strict : whether every number must have a source
+    folders : of each kind, whose entries a file may name besides its neighbours and the shipped
+    """
+
+    today: date
+    strict: bool = False
+    folders: Mapping[Kind, tuple[Path, ...]] = field(default_factory=dict)
+
+    def catalogue(self, file: str, kind: Kind) -> Catalogue:
+        """Return what a file of a kind may name."""
+        neighbours = {kind: (Path(file).parent, *self.folders.get(kind, ()))}
+        return Catalogue({**self.folders, **neighbours})
+
+
+Finder = Callable[[Sheet, RuleContext], Findings]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule: two letters of its family and three digits, and what people read about it.
+
+    A ``note`` is only reported. Where ``finds`` is None, reading the file finds it.
+    """
+
+    id: str
+    severity: Severity
+    title: str
+    why: str
+    seen: str
+    fix: str
+    scope: Literal["always", "strict"] = "always"
+    finds: Finder | None = None
+    at_key: bool = False
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of file that it looks at: its family's, or all."""
+        family = _KINDS.get(self.id[:2])
+        return frozenset({family} if family else _KINDS.values())
+
+    @property
+    def excusable(self) -> bool:
+        """Whether a file may say why it is right all the same: structure and units never are."""
+        return self.id[:2] not in ("ST", "UN") and not self.prevents_loading
+
+    @property
+    def prevents_loading(self) -> bool:
+        """Whether a file with such a fault does not load: reading it finds the fault."""
+        return self.finds is None
+
+
+RULES: dict[str, Rule] = {}  # modules of `rules` fill it when they are imported
+_TEXTS = re.compile(r"(.+?)\.\n\n(.+)\n *Seen: (.+)\n *Instead: (.+)", re.DOTALL)
+
+
+def rule(
+    id: str,  # noqa: A002
+    severity: Severity = "warning",
+    *,
+    strict: bool = False,
+    at_key: bool = False,
+) -> Callable[[Finder], Finder]:
+    """Register the function below as the finder of a rule, whose texts are its docstring.
+
+    Only ``--strict`` asks for a ``strict`` one; with ``at_key`` faults stand at keys, not values.
+    """
+
+    def register(finds: Finder) -> Finder:
+        match = _TEXTS.match(finds.__doc__ or "")
+        texts = match.groups() if match else [id] * 4  # python -OO drops docstrings
+        title, why, example, fix = (" ".join(text.split()) for text in texts)
+        title = title if title[1].isupper() else title[0].lower() + title[1:]
+        scope: Literal["always", "strict"] = "strict" if strict else "always"
+        _add(Rule(id, severity, title, why, example, fix, scope, finds, at_key))
+        return finds
+
+    return register
+
+
+def add_rules_of_reader(path: Path) -> None:
+    """Register the rules of a file: those that reading an entry finds."""
+    document, keys = read(path), ("title", "why", "seen", "instead")
+    for id_ in document.mapping():
+        title, why, example, fix = (str(document.at(id_, key)) for key in keys)
+        _add(Rule(id_, "error", title, why, example, fix))
+
+
+def _add(new_rule: Rule) -> None:
+    assert re.fullmatch(r"[A-Z]{2}[0-9]{3}", new_rule.id), f"{new_rule.id} is not the id of a rule"
+    assert new_rule.id not in RULES, f"two rules are called {new_rule.id}"
+    RULES[new_rule.id] = new_rule

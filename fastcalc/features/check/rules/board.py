@@ -1,0 +1,223 @@
+"""HW06x: power, area, transistors, price and age."""
+
+from statistics import median
+
+from fastcalc.features.check.document import Sheet, WrittenNumber
+from fastcalc.features.check.rule import Findings, RuleContext, rule
+from fastcalc.features.check.silicon import GB, band, by_year, main_tier, tiers
+from fastcalc.features.check.words import amount, ratio
+
+
+@rule("HW061")
+def power_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
+    """Power that no such chip draws.
+
+    Watts set joules a token and the price of ownership.
+    Seen: A node's 10.2 kW as one GPU's; 23 W for a 23 kW wafer.
+    Instead: Write one chip's maximum, in W or kW.
+    """
+    power = sheet.numbers.get("power.chip")
+    low, high = band("watts", sheet.word("kind"))
+    if power and not low <= power.si <= high:
+        message = f"{power.text} is outside {low:,.0f} to {high:,.0f} W of such chips: of one chip?"
+        yield power, message
+
+
+@rule("HW062")
+def all_in_is_more(sheet: Sheet, _: RuleContext) -> Findings:
+    """Power with the site's share is not above the chip's.
+
+    all_in adds server, network and cooling: 1.2 to 3.5 times the chip.
+    Seen: The two fields swapped.
+    Instead: Swap them, or leave all_in out.
+    """
+    chip, all_in = sheet.numbers.get("power.chip"), sheet.numbers.get("power.all_in")
+    if chip and all_in and not 1.0 <= all_in.si / chip.si <= 4.0:
+        times = ratio(all_in.si / chip.si)
+        yield all_in, f"{all_in.text} is {times} times the chip's {chip.text}; 1 to 4"
+
+
+@rule("HW063")
+def area_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
+    """Area that no chip has.
+
+    A reticle exposes at most 858 mm2; a package has a few such dies, a wafer 46,225 mm2.
+    Seen: Area in cm2 under a heading of mm2.
+    Instead: Write the silicon of one chip in mm2.
+    """
+    area = sheet.numbers.get("area")
+    low, high = band("silicon", sheet.word("kind"))
+    if area and not low <= area.si <= high:
+        yield area, f"{area.text} is outside {amount(low, 'area')} to {amount(high, 'area')}"
+
+
+@rule("HW064")
+def transistors_per_area(sheet: Sheet, _: RuleContext) -> Findings:
+    """Transistors against area.
+
+    A process has a density; twice that is two dies' transistors on one die's area.
+    Seen: 208 billion transistors of a B200 (two dies) over the 814 mm2 of one.
+    Instead: Count transistors and area of the same silicon.
+    """
+    count, area = sheet.numbers.get("transistors"), sheet.si("area")
+    if not count or not area:
+        return
+    density, densest = count.si / (area * 1e6), by_year("density", sheet.year)
+    if not 10e6 <= density <= densest:
+        has = f"{count.si:,.0f} on {area * 1e6:,.0f} mm2 is {density / 1e6:,.0f} million a mm2"
+        yield count, f"{has}; 10 to {densest / 1e6:,.0f} were made by then"
+
+
+@rule("HW065")
+def watts_per_area(sheet: Sheet, _: RuleContext) -> Findings:
+    """Watts against area.
+
+    Silicon sheds up to 1.6 W a mm2; beyond that the watts are of more chips than the area.
+    Seen: A module's 1,400 W over one die's area.
+    Instead: Write watts and area of the same thing.
+    """
+    power, area = sheet.numbers.get("power.chip"), sheet.si("area")
+    if power and area and not 0.02 <= power.si / (area * 1e6) <= 1.6:
+        message = f"{power.text} on {area * 1e6:,.0f} mm2 is {power.si / area / 1e6:.2g} W a mm2"
+        yield power, f"{message}; chips have 0.02 to 1.6"
+
+
+@rule("HW066")
+def price_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
+    """A price that no such chip has.
+
+    Clouds price machines of eight: eight times one chip's price is eight times the $/Mtok.
+    Seen: 55 USD/h for 'a B200': the eight-GPU machine.
+    Instead: Divide by the chips of the machine or write it in 'node'; USD/h is rent, USD purchase.
+    """
+    node_chips = sheet.numbers.get("node.chips") or sheet.numbers.get("links.scale_up.domain")
+    for name, dimension in (("cloud", "hourly price"), ("purchase", "price")):
+        low, high = band(name, sheet.word("kind"))
+        for price in (number for number in sheet.numbers.values() if number.dimension == dimension):
+            chips = node_chips.si if node_chips and price.path[0] == "node" else 1.0
+            if low <= price.si / chips <= high:
+                continue
+            message = f"{price.text} is outside {low:,g} to {high:,g} of such chips: of one chip?"
+            yield price, message
+
+
+@rule("HW067")
+def rent_against_purchase(sheet: Sheet, _: RuleContext) -> Findings:
+    """Rent against purchase.
+
+    Rent pays a chip back in nine weeks to six years; otherwise one of the two is wrong.
+    Seen: A rack's three million next to one GPU's rent.
+    Instead: Write both of one chip.
+    """
+    price = sheet.numbers.get("price.purchase")
+    for rent in sheet.numbers.values():
+        if rent.dimension != "hourly price" or rent.path[0] == "node":
+            continue
+        hours = price.si / rent.si if price and rent.si else 0
+        if price and hours and not 1500 <= hours <= 55_000:
+            has = f"{price.text} is {hours:,.0f} hours of {rent.text}"
+            yield price, f"{has}; chips are paid back in 1,500 to 55,000: both of one chip?"
+
+
+@rule("HW068")
+def price_per_gigabyte(sheet: Sheet, _: RuleContext) -> Findings:
+    """Price against memory.
+
+    Boards cost 18 to 700 dollars a gigabyte; else one of the two is another board's.
+    Seen: A 24 GB card with the 48 GB of its professional sister.
+    Instead: Write price and capacity of the same board.
+    """
+    price = sheet.numbers.get("price.purchase")
+    for tier in tiers(sheet)[:1]:
+        if price and tier.family in ("hbm", "gddr") and tier.capacity:
+            low, high = band("price_per_gigabyte", tier.family)
+            per_gigabyte = price.si / (tier.capacity.si / GB)
+            if not low <= per_gigabyte <= high:
+                message = (
+                    f"{tier.capacity.text} for {price.text} is {per_gigabyte:,.0f} USD a gigabyte; "
+                )
+                yield tier.capacity, f"{message}boards with such memory cost {low} to {high}"
+
+
+@rule("HW069")
+def year_is_plausible(sheet: Sheet, setting: RuleContext) -> Findings:
+    """Released in a year that cannot be.
+
+    Years decide what memory, adapters and densities are plausible.
+    Seen: 'released: 2202'.
+    Instead: Write the year of the first sale; mark what is not on sale 'hypothetical: true'.
+    """
+    year = sheet.year
+    latest = setting.today.year + (15 if sheet.at("hypothetical") is True else 2)
+    if year is not None and not 2012 <= year <= latest:
+        yield ("released",), f"{year} is outside 2012 to {latest}"
+
+
+def _rents(sheet: Sheet) -> list[tuple[WrittenNumber, str, str]]:
+    """Return what an hour costs, with provider and terms; a survey's price has no provider."""
+    cloud = sheet.numbers.get("price.cloud")
+    rents = [(cloud, "", "on-demand")] if cloud else []
+    for index in range(len(sheet.items("price", "offers"))):
+        rent = sheet.numbers.get(f"price.offers[{index}].price")
+        terms = sheet.word("price", "offers", index, "terms") or "on-demand"
+        if rent:
+            rents.append((rent, sheet.word("price", "offers", index, "provider"), terms))
+    return rents
+
+
+@rule("HW070")
+def spot_is_cheaper(sheet: Sheet, _: RuleContext) -> Findings:
+    """A spot or reserved price above the same provider's on-demand price.
+
+    Nobody pays more for a machine that may be taken away, or for one taken for a year.
+    Seen: The columns of on-demand and spot prices swapped in a table of clouds.
+    Instead: Swap them, or correct 'terms'.
+    """
+    rents = _rents(sheet)
+    for price, provider, terms in rents:
+        on_demand = [
+            rent for rent, vendor, how in rents if vendor == provider and how == "on-demand"
+        ]
+        cheapest = min(on_demand, key=lambda rent: rent.si, default=None)
+        if terms != "on-demand" and cheapest and price.si > cheapest.si:
+            yield price, f"{terms} at {price.text} is above its on-demand price {cheapest.text}"
+
+
+@rule("HW071")
+def rents_agree(sheet: Sheet, _: RuleContext) -> Findings:
+    """A rent far above what others ask for the same chip.
+
+    Clouds price machines of eight; an eighth of one is within a factor of four of its neighbours.
+    Seen: 18.32 USD/h of a machine of eight next to 2.29 of one chip.
+    Instead: Divide by the chips of the machine.
+    """
+    rents = _rents(sheet)
+    for price, _provider, terms in rents:
+        neighbours = [rent.si for rent, _, how in rents if how == "on-demand" and rent is not price]
+        factor = 4.5 if terms == "on-demand" else 1.5
+        if neighbours and price.si > factor * median(neighbours):
+            message = (
+                f"{price.text} is {ratio(price.si / median(neighbours))} times the others' median"
+            )
+            yield price, f"{message} {median(neighbours):.3g} USD/h: of one chip?"
+
+
+@rule("HW072")
+def rent_against_bandwidth(sheet: Sheet, _: RuleContext) -> Findings:
+    """Rent against the memory's bandwidth.
+
+    Decode is priced by it: chips rent at a quarter to four dollars an hour for each TB/s.
+    Seen: The price of a host of eight TPUs as one's.
+    Instead: Divide by the chips of the machine.
+    """
+    tier = main_tier(sheet)
+    if not tier or not tier.bandwidth or not tier.bandwidth.si:
+        return
+    low, high = band("rent_per_bandwidth", tier.family)
+    for price, _provider, terms in _rents(sheet):
+        rent_per_tb = price.si / (tier.bandwidth.si / 1e12)
+        if terms in ("on-demand", "survey") and not low <= rent_per_tb <= high:
+            message = (
+                f"{price.text} is {ratio(rent_per_tb)} USD/h for each TB/s of {tier.bandwidth.text}"
+            )
+            yield price, f"{message}; chips with such memory cost {low} to {high}: of one chip?"

@@ -1,0 +1,85 @@
+"""HW074 to HW077: what a chip's kind says of the rest of its file."""
+
+from fastcalc.features.check.document import Sheet
+from fastcalc.features.check.rule import Findings, RuleContext, rule
+
+_SPATIAL = ("wafer", "lpu")
+_SRAM = "sram"
+
+
+@rule("HW074", strict=True, at_key=True)
+def architecture_is_stated(sheet: Sheet, _: RuleContext) -> Findings:
+    """A chip without its architecture.
+
+    Engines keep fitted values and number formats by architecture; a chip that names none is
+    predicted with those of its kind.
+    Seen: An entry copied from a data sheet, which names the product alone.
+    Instead: Write 'architecture:' as the chips of its family have it; a new family gets a new name.
+    """
+    if sheet.word("kind") not in ("", "host") and not sheet.word("architecture"):
+        yield ("kind",), "the file names no architecture"
+
+
+@rule("HW075")
+def execution_is_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
+    """An execution that chips of this kind do not have.
+
+    On a spatial machine each layer has a region of its own, with the memory and cores of that
+    region alone; the same chip is predicted many times slower or faster.
+    Seen: 'execution: spatial' left in a GPU's file that began as a copy of a wafer's.
+    Instead: Leave 'execution' out; or excuse it with what shows that this chip runs so.
+    """
+    kind, execution = sheet.word("kind"), sheet.word("execution")
+    usual = "spatial" if kind in _SPATIAL else "sequential"
+    if kind and execution and execution != usual:
+        yield ("execution",), f"'{execution}' on a {kind}, which is usually {usual}"
+
+
+@rule("HW076")
+def memory_is_where_its_kind_has_it(sheet: Sheet, _: RuleContext) -> Findings:
+    """A memory that is not where such a chip has it.
+
+    On-chip memory is marked 'where: chip' and a host's memory has a link to the chip; what is not
+    marked is read as memory of the package.
+    Seen: A wafer's SRAM without 'where: chip', so that nothing knew it as on-chip memory.
+    Instead: SRAM has 'where: chip', other memory of a chip has none; memory of a host has 'where:
+        host' or 'disk', 'link' and 'shared_by'.
+    """
+    is_host = sheet.word("kind") == "host"
+    for index, memory in enumerate(sheet.items("memory")):
+        path = ("memory", index)
+        where = sheet.word(*path, "where")
+        if not isinstance(memory, dict) or not sheet.word("kind"):
+            continue
+        if is_host:
+            missing = [key for key in ("link", "shared_by") if key not in memory]
+            if where not in ("host", "disk"):
+                yield (*path, "where"), "memory of a host needs 'where: host' or 'where: disk'"
+            elif missing:
+                yield path, f"memory of a host needs {' and '.join(missing)}"
+            continue
+        usual = "chip" if sheet.word(*path, "name") == _SRAM else ""
+        if where != usual:
+            named = f"'where: {where}' is of {'SRAM' if where == 'chip' else 'a host'}"
+            yield (*path, "where"), "SRAM needs 'where: chip'" if usual else named
+        if "link" in memory:
+            yield (*path, "link"), "a chip reads its own memory directly; a link is of a host's"
+
+
+@rule("HW077", strict=True)
+def host_is_described_as_one(sheet: Sheet, _: RuleContext) -> Findings:
+    """A host that is described as a chip.
+
+    A host lends memory and cores to chips: nobody rents it as an accelerator.
+    Seen: A server's price in the entry of its processor.
+    Instead: Put DRAM first, write 'scope: one host', and leave the price to the chips.
+    """
+    if sheet.word("kind") != "host":
+        return
+    if sheet.word("memory", 0, "name") != "dram":
+        yield ("memory", 0, "name"), "the first memory of a host is its DRAM"
+    if sheet.word("scope") != "one host":
+        yield ("scope",), "the scope of a host is 'one host'"
+    for key in ("cloud", "purchase"):
+        if sheet.at("price", key):
+            yield ("price", key), "a host has no price of its own"

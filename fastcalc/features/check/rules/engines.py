@@ -1,0 +1,233 @@
+"""EN: parameters of engines inside their bands, and the names that engines mention."""
+
+from collections.abc import Iterator
+from typing import get_args
+
+from fastcalc.catalogue.reader import Path_
+from fastcalc.catalogue.schema import Hardware
+from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
+from fastcalc.features.check.dates import day
+from fastcalc.features.check.document import Sheet, WrittenNumber
+from fastcalc.features.check.rule import Findings, RuleContext, rule
+from fastcalc.features.check.words import amount
+from fastcalc.written import Json, shown
+
+_KINDS = get_args(Hardware.model_fields["kind"].annotation)
+
+
+def _band(number: WrittenNumber) -> tuple[float, float] | None:
+    band = number.about.get("band")
+    if isinstance(band, list) and len(band) == 2:
+        low, high = band
+        if isinstance(low, (int, float)) and isinstance(high, (int, float)):
+            return float(low), float(high)
+    return None
+
+
+@rule("EN001", "error")
+def inside_own_band(sheet: Sheet, _: RuleContext) -> Findings:
+    """A parameter outside its own band.
+
+    The band is what the fit says is possible; a value outside was edited without it.
+    Seen: A floor raised by hand after a fit, the band left behind.
+    Instead: Fit again, or widen the band and say why in the note.
+    """
+    for number in sheet.numbers.values():
+        band = _band(number)
+        if band and not band[0] * (1 - 1e-9) <= number.si <= band[1] * (1 + 1e-9):
+            low, high = (amount(end, number.dimension) for end in band)
+            yield number, f"{number.text} is outside its own band of {low} to {high}"
+
+
+@rule("EN002", "error")
+def bands_are_bands(sheet: Sheet, _: RuleContext) -> Findings:
+    """A band that is none.
+
+    A band is two numbers in SI, the lower first.
+    Seen: [26, 17] in microseconds next to a value in seconds.
+    Instead: Write [lower, upper] in SI units: seconds, bytes a second, FLOP a second.
+    """
+    for number in sheet.numbers.values():
+        if "band" in number.about:
+            band = _band(number)
+            if band is None or band[0] > band[1]:
+                sentence = f"{number.name}: a band is [lower, upper] in SI units"
+                yield (*number.path, "band"), sentence
+
+
+@rule("EN003", strict=True)
+def fits_have_dates(sheet: Sheet, setting: RuleContext) -> Findings:
+    """An engine that does not say when it was fitted, or says when it cannot have been.
+
+    Engines change every month; a profile two years old predicts another program.
+    Seen: vidur's profiles against vLLM 0.9.1: 700 % off (issue 60).
+    Instead: Write 'date:' of the software that was measured.
+    """
+    if not any(sheet.states(number.path) for number in sheet.numbers.values()):
+        return
+    if not sheet.states(("date",)):
+        yield ("id",), "no 'date' says when this was fitted"
+        return
+    fitted = day(str(sheet.at("date")))
+    if not fitted or fitted.year < 2022 or fitted > setting.today:
+        yield ("date",), f"'{shown(str(sheet.at('date')))}' is no month from 2022 to now"
+
+
+@rule("EN004")
+def parameters_are_plausible(sheet: Sheet, _: RuleContext) -> Findings:
+    """A parameter that no engine has.
+
+    A layer costs micro- to milliseconds, and kernels reach a tenth of the peak or more: else it is
+    a slip of the unit or of a digit.
+    Seen: 'decode_layer_floor: 41 ms' for 41 us.
+    Instead: Check the unit; shares are of 1.
+    """
+    for number in sheet.numbers.values():
+        plausible = PARAMETERS[str(number.path[-1])].plausible
+        if plausible and number.si and not plausible[0] <= number.si <= plausible[1]:
+            ends = " to ".join(amount(end, number.dimension) for end in plausible)
+            yield number, f"{number.text} is outside {ends}"
+
+
+@rule("EN005")
+def engines_have_ranges(sheet: Sheet, _: RuleContext) -> Findings:
+    """An engine without ranges.
+
+    A prediction without a range claims more than anyone knows.
+    Seen: Planners that print four digits and no error.
+    Instead: Write 'ranges:' with 'unseen' at least, or extend an engine that has them.
+    """
+    has_ranges = sheet.at("ranges") or sheet.at("range_widths")
+    if not (sheet.at("is_bound") is True or has_ranges or sheet.at("extends")):
+        yield ("id",), "no 'ranges': how far off may it be?"
+
+
+_WIDEST = 5.0  # as a factor: the widest that is stated, of an engine that nobody measured, is 2.0
+_TIMES = (1.0, 3.5)  # as wide
+_WIDTHS = {
+    "decode": (0.1, 0.6),
+    "prefill": (0.15, 1.0),
+    "served": (0.1, 0.6),
+    "unseen": _TIMES,
+    "new": _TIMES,
+}
+"""Half of what halves of the sources give, and twice."""
+
+
+@rule("EN009")
+def ranges_are_plausible(sheet: Sheet, _: RuleContext) -> Findings:
+    """A range that no engine has.
+
+    A range is a factor, 1.2 for 20 % either way; a width is the logarithm of one.
+    Seen: 'below: 20' for 20 %.
+    Instead: Write the factor by which measurements lay below or above; 'calibrate' writes widths.
+    """
+    for name, (low, high) in _WIDTHS.items():
+        width = sheet.at("range_widths", name)
+        if isinstance(width, (int, float)) and not low <= width <= high:
+            yield ("range_widths", name), f"{width:g} is outside {low:g} to {high:g}"
+    ranges = sheet.at("ranges")
+    for name, factors in ranges.items() if isinstance(ranges, dict) else ():
+        for side in ("below", "above"):
+            factor = factors.get(side) if isinstance(factors, dict) else None
+            if isinstance(factor, (int, float)) and factor > _WIDEST:
+                too_wide = f"{factor:g} times {side}; engines have up to {_WIDEST:g}"
+                yield ("ranges", name, side), too_wide
+
+
+def _lists(sheet: Sheet) -> Iterator[tuple[Path_, list[Json]]]:
+    """Yield every list of names, and where it stands."""
+    yield ("fitted_architectures",), sheet.items("fitted_architectures")
+    for key, fields in (
+        ("formats", ("architectures", "weights", "caches")),
+        ("widening", ("architectures", "weights", "caches")),
+        ("instead", ("kinds", "architectures")),
+    ):
+        for index in range(len(sheet.items(key))):
+            for field in fields:
+                yield (key, index, field), sheet.items(key, index, field)
+
+
+@rule("EN010")
+def names_stand_once(sheet: Sheet, _: RuleContext) -> Findings:
+    """A name that stands twice in a list.
+
+    One of the two was to be another name, which is missing now.
+    Seen: 'architectures: [ada, ada, cdna3]' for [ada, hopper, cdna3].
+    Instead: Write the other one, or leave it out.
+    """
+    for path, names in _lists(sheet):
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                yield (*path, index), f"'{shown(str(name))}' stands here twice"
+
+
+_ROOM = 1.25  # of the parent's band: a fit of other software may end a little outside
+
+
+@rule("EN006")
+def inside_parents_band(sheet: Sheet, _: RuleContext) -> Findings:
+    """A parameter outside the band of the engine that this one extends.
+
+    The band holds for all that is built on it, unless a file gives its own.
+    Seen: A floor of 69 ns in a copy of an engine whose band is 28 to 90 us.
+    Instead: Check the unit; or give a 'band' of this engine's own.
+    """
+    for number in sheet.numbers.values():
+        is_own = sheet.states(number.path) and "band" not in number.about
+        band, name = _inherited_band(sheet, number) if is_own else (None, "")
+        if band and number.si and not band[0] / _ROOM <= number.si <= band[1] * _ROOM:
+            low, high = (amount(end, number.dimension) for end in band)
+            yield number, f"{number.text} is outside {low} to {high}, the band of {name}"
+
+
+def _inherited_band(sheet: Sheet, number: WrittenNumber) -> tuple[tuple[float, float] | None, str]:
+    """Return a number's band in the nearest engine above that gives one, and that engine's name."""
+    while sheet.parent:
+        name, sheet = str(sheet.at("extends")), sheet.parent
+        above = sheet.numbers.get(number.name)
+        if above and (band := _band(above)):
+            return band, name
+    return None, ""
+
+
+@rule("EN007", "error")
+def names_exist(sheet: Sheet, setting: RuleContext) -> Findings:
+    """An engine or a kind of chip that there is none of.
+
+    A name that nothing has never takes effect, or stops the first request that needs it.
+    Seen: 'instead: [{engine: yuong}]' for young.
+    Instead: Take the name from 'fastcalc list engines' or 'list hardware'.
+    """
+    catalogue = setting.catalogue(sheet.document.file, "engines")
+    for index in range(len(sheet.items("instead"))):
+        name = sheet.at("instead", index, "engine")
+        if isinstance(name, str) and not catalogue.knows(name, "engines"):
+            yield ("instead", index, "engine"), f"no engine is called '{shown(name)}'"
+    for path, kinds in _lists(sheet):
+        for place, kind in enumerate(kinds if path[-1] == "kinds" else ()):
+            if kind not in _KINDS:
+                kinds_known = ", ".join(_KINDS)
+                yield (*path, place), f"no chip is of kind '{shown(kind)}'; there are {kinds_known}"
+
+
+@rule("EN008")
+def architectures_exist(sheet: Sheet, setting: RuleContext) -> Findings:
+    """An architecture that no chip has.
+
+    Parameters of an architecture that is misspelt are those of none.
+    Seen: 'cdna-3' for cdna3.
+    Instead: Write the architecture, the kind or the kind of link as hardware files do.
+    """
+    groups = sheet.at("architectures")
+    places: list[tuple[Path_, object]] = [
+        (("architectures", name), name) for name in (groups if isinstance(groups, dict) else ())
+    ]
+    for list_path, names in _lists(sheet):
+        if str(list_path[-1]).endswith("architectures"):
+            places += [((*list_path, index), name) for index, name in enumerate(names)]
+    catalogue = setting.catalogue(sheet.document.file, "engines")
+    for path, name in places:
+        written = (f"architecture: {name}\n", f"kind: {name}\n")
+        if sheet.states(path) and not catalogue.mentioning("hardware", written):
+            yield path, f"no chip of the catalogue is of '{shown(name)}'"

@@ -1,0 +1,73 @@
+"""HW03x: hosts, whose memory and cores chips may use."""
+
+from fastcalc.features.check.document import Sheet
+from fastcalc.features.check.rule import Findings, RuleContext, rule
+from fastcalc.features.check.silicon import GB, by_year, host_key, row, tables, tiers
+from fastcalc.features.check.words import near
+
+_CHANNEL_BYTES = 8
+
+
+@rule("HW031")
+def whole_channels_of_host(sheet: Sheet, _: RuleContext) -> Findings:
+    """No count of channels gives a host's bandwidth.
+
+    DIMMs are sold at known rates, and a board has 2, 4, 8 or 12 channels of 64 bits.
+    Seen: 348 GB/s, what STREAM measured, for the 384 GB/s of a Grace.
+    Instead: Write channels x MT/s x 8 bytes; engines take off what reads do not reach.
+    """
+    key = host_key(sheet)
+    channels = row("channels", key)["counts"] if key else []
+    year = sheet.year or 2100
+    rates = [
+        rate
+        for kind in tables()["module_rates"].values()
+        for rate in kind["rates"]
+        if year >= kind["since"]
+    ]
+    for tier in tiers(sheet):
+        if not key or tier.family != "ddr" or not tier.bandwidth:
+            continue
+        bandwidth = tier.bandwidth.si / 1e6 / _CHANNEL_BYTES
+        if not any(near(bandwidth / count, rate, 0.01) for count in channels for rate in rates):
+            counts = ", ".join(map(str, channels))
+            message = f"{tier.bandwidth.text} is of no memory sold by then in {counts} channels"
+            yield tier.bandwidth, f"{message}: channels x MT/s x 8 bytes?"
+
+
+@rule("HW032")
+def link_to_host(sheet: Sheet, _: RuleContext) -> Findings:
+    """A link to a host that no slot has.
+
+    A card reads over 16 lanes of PCIe, or over NVLink-C2C, in one direction; a drive over four.
+    Seen: 900 GB/s of NVLink-C2C, both directions, for the 450 of one.
+    Instead: Write one direction of one chip.
+    """
+    key = host_key(sheet)
+    is_superchip = key == "superchip-host"
+    slot = by_year("superchip_links" if is_superchip else "slots", sheet.year)
+    for tier in tiers(sheet) if key else ():
+        link = sheet.numbers.get(f"memory[{tier.index}].link")
+        is_disk = tier.family == "disk"
+        low, high = (0.0, slot / 4) if is_disk else (slot * (0.9 if is_superchip else 0.24), slot)
+        if link and not low <= link.si / GB <= 1.01 * high:
+            message = f"{link.text} is outside {low:.3g} to {high:.3g} GB/s"
+            yield link, f"{message}, one direction of what was sold by then: both, or bits?"
+        elif link and is_disk and tier.bandwidth and tier.bandwidth.si > 1.01 * link.si:
+            yield link, f"{link.text} is less than the drive's {tier.bandwidth.text}"
+
+
+@rule("HW033")
+def chips_share_a_host(sheet: Sheet, _: RuleContext) -> Findings:
+    """More chips on a host than such boards take.
+
+    Each gets a part of its memory.
+    Seen: 16 cards of a desktop.
+    Instead: Write the chips that one board takes.
+    """
+    key = host_key(sheet)
+    limit = row("chips_of_host", key).get("most") if key else None
+    for tier in tiers(sheet):
+        shared = sheet.numbers.get(f"memory[{tier.index}].shared_by")
+        if shared and limit and shared.si > limit:
+            yield shared, f"{shared.text} is more than such hosts take, {limit}"

@@ -1,0 +1,142 @@
+"""HW04x: links between chips, one direction of one chip."""
+
+import re
+
+from fastcalc.features.check.document import Sheet
+from fastcalc.features.check.rule import Findings, RuleContext, rule
+from fastcalc.features.check.silicon import (
+    GB,
+    band,
+    by_year,
+    core_of,
+    fastest_link,
+    main_tier,
+    row,
+    tables,
+)
+from fastcalc.features.check.words import amount, near, ratio
+
+
+@rule("HW041")
+def one_direction(sheet: Sheet, _: RuleContext) -> Findings:
+    """A link faster than its architecture has in one direction.
+
+    Vendors print the sum of both directions; a collective sees one.
+    Seen: 900 GB/s for an H100: 450 each way. H800 entries copied from it: 200.
+    Instead: Write half of the printed figure, and a 'reading' that says so.
+    """
+    link, limit = sheet.numbers.get("links.scale_up.bandwidth"), fastest_link(sheet)
+    if not link or not limit or link.si <= 1.06 * limit * GB:
+        return
+    times = link.si / (limit * GB)
+    guess = "both directions together?" if near(times, 2, 0.1) else "bits, or a whole node's?"
+    has = f"{link.text} is {ratio(times)} times what this architecture has"
+    yield link, f"{has} in one direction of one chip, {limit:g} GB/s: {guess}"
+
+
+@rule("HW042")
+def link_against_memory(sheet: Sheet, _: RuleContext) -> Findings:
+    """A link nearly as fast as the memory.
+
+    No chip sends what it reads: links have a thirtieth to a quarter of the memory's rate.
+    Seen: A rack's 130 TB/s of NVLink as one GPU's.
+    Instead: Write one chip's, one direction.
+    """
+    tier = main_tier(sheet)
+    if not tier or not tier.bandwidth or not tier.bandwidth.si or tier.family == "sram":
+        return
+    for name in ("scale_up", "scale_out"):
+        link = sheet.numbers.get(f"links.{name}.bandwidth")
+        share = link.si / tier.bandwidth.si if link else 0.0
+        low, high = band("link_share", name)
+        if link and not low <= share <= high:
+            has = f"{link.text} is {share:.2g} of the memory's {tier.bandwidth.text}; chips have"
+            yield link, f"{has} {low} to {high}: one direction, one chip, bits or bytes?"
+
+
+@rule("HW043")
+def fast_is_faster(sheet: Sheet, _: RuleContext) -> Findings:
+    """The slow link is faster than the fast one.
+
+    scale_up is inside the domain, scale_out beyond it.
+    Seen: 400 GB/s of network next to 450 of NVLink: 400 Gb/s, an eighth.
+    Instead: Swap them, or write Gb/s.
+    """
+    fast = sheet.numbers.get("links.scale_up.bandwidth")
+    slow = sheet.numbers.get("links.scale_out.bandwidth")
+    if fast and slow and slow.si > fast.si:
+        words = f"{slow.text} beyond the domain exceeds {fast.text} inside it"
+        yield slow, f"{words}: swapped, or bits?"
+
+
+@rule("HW044")
+def adapters_of_the_year(sheet: Sheet, _: RuleContext) -> Findings:
+    """A network faster than adapters of its year.
+
+    Adapters are sold in Gb/s: written as GB/s a network is eight times too fast.
+    Seen: 'inter_node_bandwidth: 400 GB/s' in one planner where another has 50; wafer I/O of 1.2
+        TB/s where the sheet prints 1.2 Tb/s.
+    Instead: Write '400 Gb/s'.
+    """
+    link, core = sheet.numbers.get("links.scale_out.bandwidth"), core_of(sheet)
+    if not link:
+        return
+    of_kind = f"adapters_{sheet.word('kind')}"
+    limit = by_year(of_kind if of_kind in tables() else "adapters", sheet.year) / 8
+    limit = core.adapter if core and core.adapter else limit
+    if link.si <= 1.05 * limit * GB:
+        return
+    bits = re.sub(r"B/s", "b/s", link.text)
+    hint = f"; '{bits}' (bits) would be" if bits != link.text else "; one direction of one chip is"
+    has = f"{link.text} exceeds the {8 * limit:,.0f} Gb/s that adapters of such chips have"
+    right = link.si / (8 if bits != link.text else 2)
+    yield link, f"{has}{hint} {amount(right, 'bandwidth')}"
+
+
+@rule("HW045")
+def domain_is_plausible(sheet: Sheet, _: RuleContext) -> Findings:
+    """A domain of an odd size.
+
+    The domain says how many chips the fast link joins; layouts are built from it.
+    Seen: NVL72 counted in superchips: 36. An eight-GPU node with a domain of 900.
+    Instead: Count chips: 8 for an HGX node, 72 for an NVL72.
+    """
+    domain = sheet.numbers.get("links.scale_up.domain")
+    if not domain:
+        return
+    limit, value = row("domains", sheet.word("kind"))["most"], domain.si
+    if value > limit:
+        yield domain, f"{domain.text} chips are more than any domain of such chips has ({limit:,})"
+    elif value > 8 and value % 4 and value % 6:
+        yield domain, f"{domain.text} chips is a domain that no machine has: 2, 4, 8, 16, 72?"
+
+
+@rule("HW046")
+def latency_is_plausible(sheet: Sheet, _: RuleContext) -> Findings:
+    """A latency that no link has.
+
+    Nanoseconds for microseconds make collectives free; milliseconds make them the limit.
+    Seen: 10 'ms' between nodes, for 10 us.
+    Instead: Write 'us': 0.3 to 30 for links between chips.
+    """
+    for name in ("scale_up", "scale_out"):
+        latency = sheet.numbers.get(f"links.{name}.latency")
+        if latency and not 0.1e-6 <= latency.si <= 60e-6:
+            yield latency, f"{latency.text} is outside 0.1 to 60 us, which links between chips have"
+
+
+_WHOLE = r"superchip|\bnode\b|server|rack|\bpod\b|(?:two|four|eight|[2-9]|\d\d+) (?:gpus|chips)"
+
+
+@rule("HW047")
+def one_chip(sheet: Sheet, _: RuleContext) -> Findings:
+    """An entry of more than one chip.
+
+    Chips are counted by fastcalc; an entry that already counts two is counted twice.
+    Seen: KV-planner's GB200 with 4,500 TFLOPS and 16 TB/s, per superchip.
+    Instead: Halve the numbers and write 'scope: one GPU'; state node facts in 'links' and 'notes'.
+    """
+    scope = sheet.word("scope") if sheet.word("kind") != "soc" else ""
+    match = re.search(_WHOLE, scope)
+    if match and not re.match(r"(?:one|a|1|per|single) (?:gpu|chip|die|wafer|card|socket)", scope):
+        yield ("scope",), f"scope '{scope}' is more than one chip; write the numbers of one"

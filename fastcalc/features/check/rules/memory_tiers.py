@@ -1,0 +1,215 @@
+"""HW02x: capacity, bandwidth and what memory is made of."""
+
+import re
+
+from fastcalc.features.check.document import Sheet
+from fastcalc.features.check.rule import Findings, RuleContext, rule
+from fastcalc.features.check.silicon import GB, GIB, MemoryParts, band, by_year, core_of, tiers
+from fastcalc.features.check.words import amount, near, ratio
+
+# What a mistake would have multiplied a number with, and what people call it.
+_SLIPS = (
+    (1 / 2, "half"),
+    (2.0, "twice"),
+    (1 / 8, "an eighth of"),
+    (8.0, "eight times"),
+    (1 / 72, "a seventy-second of"),
+    (1e-3, "a thousandth of"),
+    (1e3, "a thousand times"),
+)
+
+
+@rule("HW021")
+def whole_stacks(sheet: Sheet, _: RuleContext) -> Findings:
+    """No number of HBM stacks gives this capacity and bandwidth.
+
+    HBM comes in stacks of known size and speed; one count must give both numbers.
+    Seen: A GB200 with 16 TB/s and 372 GB: the superchip's two GPUs in one entry.
+    Instead: Write capacity and bandwidth of one chip, and the generation as the memory's name.
+    """
+    for tier in tiers(sheet):
+        part = tier.part
+        of = "no generation of HBM gives both"
+        if part:
+            sizes = " or ".join(f"{size:g}" for size in part.gib)
+            speeds = f"{part.slowest:g} to {part.fastest:g} GB/s"
+            of = f"{tier.type.upper()} has stacks of {sizes} GiB at {speeds}"
+        yield from _no_count(tier, "hbm", "no count of stacks", of)
+
+
+def _no_count(tier: MemoryParts, family: str, no_parts: str, of: str) -> Findings:
+    """Yield a memory that no count of its parts explains, and the mistake that would."""
+    if tier.family != family or not tier.capacity or not tier.bandwidth or tier.counts():
+        return
+    slips = (
+        (f"; {words} {quantity} would fit{question}", dict.fromkeys(keys, factor))
+        for factor, words in _SLIPS
+        for quantity, keys, question in (
+            ("the bandwidth", ["bandwidth"], ""),
+            ("the capacity", ["capacity"], ""),
+            ("both", ["capacity", "bandwidth"], ": is it of one chip?"),
+        )
+    )
+    slip = next((sentence for sentence, factors in slips if tier.counts(**factors)), "")
+    yield (
+        tier.bandwidth,
+        f"{no_parts} has {tier.capacity.text} and {tier.bandwidth.text}: {of}{slip}",
+    )
+
+
+@rule("HW022")
+def whole_channels(sheet: Sheet, _: RuleContext) -> Findings:
+    """No bus of GDDR gives this capacity and bandwidth.
+
+    GDDR comes in 32-bit channels of known size and speed; one count must give both numbers.
+    Seen: An RTX 4090 with 2,016 GB/s: 1,008 doubled for 'both directions'.
+    Instead: Write the card's own capacity and bandwidth.
+    """
+    for tier in tiers(sheet):
+        part = tier.part
+        speed = f" at {part.slowest:g} to {part.fastest:g} GB/s" if part else ""
+        of = f"a channel has 1, 2 or 3 GiB, or twice that{speed}"
+        yield from _no_count(tier, "gddr", "no bus of 32-bit channels", of)
+
+
+@rule("HW023")
+def seconds_to_read(sheet: Sheet, _: RuleContext) -> Findings:
+    """Capacity against bandwidth out of the band of the memory.
+
+    The time to read the whole memory once is the floor of a decode step that fills it.
+    Seen: Wafer fabric of 27 PB/s in a memory field; 640 GB of eight GPUs with one GPU's bandwidth.
+    Instead: Write both of one chip; check bits and bytes, GB and TB.
+    """
+    for tier in tiers(sheet):
+        low, high = band("seconds", *tier.rows)
+        if tier.family == "lpddr" and sheet.word("kind") == "apple":
+            high = by_year("seconds_apple", sheet.year)
+        if not tier.capacity or not tier.bandwidth or not tier.bandwidth.si:
+            continue
+        seconds = tier.capacity.si / tier.bandwidth.si
+        if not low <= seconds <= high:
+            has = f"{tier.capacity.text} at {tier.bandwidth.text} takes {_time(seconds)}"
+            has = f"{has} to read once; such memory takes {_time(low)} to {_time(high)}"
+            yield tier.capacity, f"{has}: one chip, bytes, and the right prefix?"
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.3g} s" if seconds >= 0.1 else amount(seconds, "time")
+
+
+@rule("HW024")
+def memory_is_of_its_kind(sheet: Sheet, _: RuleContext) -> Findings:
+    """A memory larger or faster than any of its kind.
+
+    A prefix or bits for bytes that both numbers share survives their ratio.
+    Seen: '13.4 TB' of an NVL72 rack as one GPU's memory.
+    Instead: Write one chip's; check the prefix.
+    """
+    for tier in tiers(sheet):
+        for number, table in ((tier.bandwidth, "bandwidth"), (tier.capacity, "capacity")):
+            low, high = band(table, *tier.rows)
+            if sheet.word("kind") == "soc" and number is tier.bandwidth:
+                high = min(high, 0.35e12)
+            if number and not low <= number.si <= high:
+                ends = f"{amount(low, number.dimension)} to {amount(high, number.dimension)}"
+                yield number, f"{number.text} is outside what such memory has in one chip, {ends}"
+
+
+@rule("HW025")
+def gib_not_gb(sheet: Sheet, _: RuleContext) -> Findings:
+    """GB where the chips hold GiB.
+
+    HBM and GDDR hold powers of two: reading 80 GiB as 80e9 bytes loses 7 %, which is a batch or a
+    second GPU.
+    Seen: '80 GB' of an H100 is 85.9e9 bytes; the quarrel over B300 (268, 270 or 288) is one memory
+        of 268.6 GiB.
+    Instead: Write '80 GiB' with 'printed: "80GB"' and a 'reading' that says so; if it is decimal,
+        let 'reading' or 'note' say 'decimal'.
+    """
+    for tier in tiers(sheet):
+        number = tier.capacity
+        if not number or tier.family not in ("hbm", "gddr", "lpddr"):
+            continue
+        written = re.fullmatch(r"\s*([0-9.]+)\s*GB\s*", number.text)
+        if not written or re.search(r"decimal|10\^9|1e9", number.remarks):
+            continue
+        gib = float(written[1])
+        if gib.is_integer() or tier.counts(capacity=gib * GIB / number.si):
+            has = f"{number.text} is {number.si / GIB:.1f} GiB; memory chips of this kind hold"
+            instead = f"write '{written[1]} GiB', or say 'decimal' in 'reading'"
+            yield number, f"{has} whole GiB: {instead}"
+
+
+@rule("HW026", "error")
+def fabric_is_not_memory(sheet: Sheet, _: RuleContext) -> Findings:
+    """The fabric's bandwidth in the memory's field.
+
+    A network between cores is not memory: no weight is read from it.
+    Seen: 27 PB/s in articles on the WSE-3's memory: 214 Pb/s of fabric, over eight.
+    Instead: Write 21 PB/s as the memory and 214 Pb/s as the fabric.
+    """
+    fabric = sheet.si("fabric.bandwidth")
+    for tier in tiers(sheet):
+        if fabric and tier.bandwidth and near(tier.bandwidth.si, fabric, 0.02):
+            words = f"{tier.bandwidth.text} is the fabric's bandwidth"
+            yield tier.bandwidth, f"{words}; what do its cores read at?"
+
+
+@rule("HW027")
+def sram_per_core(sheet: Sheet, _: RuleContext) -> Findings:
+    """On-chip memory denser or faster than its cores.
+
+    SRAM has a known density and a core a known port: a wafer's numbers can be checked too.
+    Seen: '1.2 TB/s' of wafer I/O where the sheet has terabits.
+    Instead: Check capacity over area (at most 1.3 MB a mm2) and bandwidth over cores and clock.
+    """
+    area, cores, core = sheet.si("area"), sheet.si("cores"), core_of(sheet)
+    for tier in tiers(sheet):
+        if tier.family != "sram":
+            continue
+        if area and tier.capacity and tier.capacity.si / (area * 1e6) > 1.3e6:
+            dense = tier.capacity.si / (area * 1e12)
+            yield tier.capacity, f"{tier.capacity.text} is {dense:.2f} MB a mm2; SRAM reaches 1.3"
+        if core and core.port and cores and tier.bandwidth:
+            clock = tier.bandwidth.si / (cores * core.port) / GB
+            if not core.slowest <= clock <= core.fastest:
+                has = (
+                    f"{tier.bandwidth.text} over {cores:,.0f} cores of {core.port:g} bytes a cycle"
+                )
+                runs = f"this architecture runs at {core.slowest} to {core.fastest}"
+                yield tier.bandwidth, f"{has} is a clock of {ratio(clock)} GHz; {runs}"
+
+
+@rule("HW028")
+def memory_existed(sheet: Sheet, _: RuleContext) -> Findings:
+    """Memory older than its generation.
+
+    A chip released before its memory existed has the name or the year of another.
+    Seen: 'HBM3' for the A100, which has HBM2 and HBM2e.
+    Instead: Write the generation that the data sheet prints, and the year of the first sale.
+    """
+    year = sheet.year
+    for tier in tiers(sheet) if year else ():
+        if tier.part and year and year < tier.part.since:
+            message = f"{tier.type.upper()} was not sold before {tier.part.since}; "
+            yield ("memory", tier.index, "name"), f"{message}this is of {year}"
+
+
+@rule("HW029")
+def bandwidth_per_watt(sheet: Sheet, _: RuleContext) -> Findings:
+    """More bandwidth a watt than its memory allows.
+
+    Moving a bit costs 4 to 8 picojoules: a board cannot spend more than it draws on that.
+    Seen: An L4 with 600 GB/s at 72 W: half of its power would go into GDDR6.
+    Instead: Write one chip's bandwidth and power; 300 GB/s for the L4.
+    """
+    power = sheet.numbers.get("power.chip")
+    for tier in tiers(sheet)[:1]:
+        if tier.family in ("hbm", "gddr") and tier.bandwidth and power and power.si:
+            low, high = band("bandwidth_per_watt", tier.family)
+            per_watt = tier.bandwidth.si / GB / power.si
+            if not low <= per_watt <= high:
+                message = (
+                    f"{tier.bandwidth.text} at {power.text} is {ratio(per_watt)} GB/s a watt; "
+                )
+                yield tier.bandwidth, f"{message}boards with such memory have {low} to {high}"

@@ -1,0 +1,305 @@
+"""PV: where numbers are from, and whether they are what the source prints."""
+
+import re
+from collections.abc import Iterator
+
+from fastcalc.catalogue.reader import Path_
+from fastcalc.features.check.dates import day
+from fastcalc.features.check.document import Sheet, place_holders
+from fastcalc.features.check.notes import accepted, prints
+from fastcalc.features.check.rule import Findings, RuleContext, rule
+from fastcalc.features.check.words import amount, near, ratio
+from fastcalc.written import Json, shown
+
+_CLOSE = 0.006  # what rounding of printed digits explains
+
+
+def _sources(sheet: Sheet) -> dict[str, dict[str, Json]]:
+    listed = sheet.document.mapping("sources").items()
+    return {key: value for key, value in listed if isinstance(value, dict)}
+
+
+@rule("PV001")
+def numbers_cite(sheet: Sheet, setting: RuleContext) -> Findings:
+    """A number without a source in a file that cites.
+
+    A number nobody can look up is a number nobody can correct.
+    Seen: H100 memory at 3,072 GB/s in two calculators that name no document; it is 3,350.
+    Instead: Write 'source:' with a key of 'sources'.
+    """
+    bare = [number for number in sheet.numbers.values() if not number.said("source")]
+    cites = len(bare) < len(sheet.numbers) and 2 * len(bare) <= len(sheet.numbers)
+    for number in bare if setting.strict or cites else ():
+        yield number, f"{number.text} has no source"
+
+
+@rule("PV002", "error")
+def sources_are_listed(sheet: Sheet, _: RuleContext) -> Findings:
+    """A source that is not listed.
+
+    A key without title and address cites nothing.
+    Seen: 'source: datasheet' copied from another file, without its 'sources'.
+    Instead: List it under 'sources' with title, url and accessed.
+    """
+    listed = set(_sources(sheet))
+    for path, name in _texts(sheet.data):
+        if path[-1] == "source" and path[0] != "sources" and name not in listed:
+            where = ".".join(str(step) for step in path[:-1])
+            yield path, f"{where}: source '{name}' is not listed under 'sources'"
+    shape = sheet.at("shape_source")
+    if isinstance(shape, str) and shape not in listed:
+        yield ("shape_source",), f"shape_source '{shape}' is not listed under 'sources'"
+
+
+@rule("PV003", at_key=True)
+def sources_are_used(sheet: Sheet, _: RuleContext) -> Findings:
+    """A listed source that nothing uses.
+
+    It was the source of a number that lost it, or of none.
+    Seen: A 'source:' deleted while a line was rewritten.
+    Instead: Put it back on its number, or remove it from the list.
+    """
+    cited = {number.said("source") for number in sheet.numbers.values()}
+    for path, text in _texts(sheet.data):
+        *above, last = path
+        is_listed = isinstance(last, int) and str(above.pop()).endswith("sources")
+        if "sources" not in above and (is_listed or str(last).endswith("source")):
+            cited.add(text)
+    for name in _sources(sheet):
+        if name not in cited:
+            yield ("sources", name), f"source '{name}' is listed and no number names it"
+
+
+def _texts(data: object, path: Path_ = ()) -> Iterator[tuple[Path_, str]]:
+    """Yield every text of a file with its path, of numbers that cannot be read, too."""
+    if isinstance(data, str):
+        yield path, data
+    elif isinstance(data, (dict, list)):
+        for step, value in data.items() if isinstance(data, dict) else enumerate(data):
+            yield from _texts(value, (*path, step))
+
+
+@rule("PV004", strict=True)
+def sources_have_addresses(sheet: Sheet, _: RuleContext) -> Findings:
+    """A source without an address, trusted as if it had one.
+
+    What cannot be opened cannot be checked; its numbers are at best 'medium'.
+    Seen: 'Several secondary lists that agree' behind a price of 'high' confidence.
+    Instead: Give 'url', or mark each of its numbers 'confidence: medium', 'low' or 'memory'.
+    """
+    if sheet.kind == "engines":  # fits and assumptions have no address; their notes say why
+        return
+    bare = {name for name, source in _sources(sheet).items() if not source.get("url")}
+    for number in sheet.numbers.values():
+        if number.said("source") in bare and number.said("confidence") in (None, "high"):
+            message = f"source '{number.said('source')}' has no url, and no confidence says so"
+            yield number, message
+
+
+@rule("PV005", "error")
+def dates_parse(sheet: Sheet, _: RuleContext) -> Findings:
+    """A date that is none.
+
+    Dates decide what is stale; one that cannot be read never is.
+    Seen: '2026-13-05' and '5/2026'.
+    Instead: Write "2026", "2026-05" or "2026-05-13", in quotes.
+    """
+    for path, text in _dates(sheet):
+        if day(text) is None:
+            yield path, f'\'{text}\' is no date; write for example "2026-05" or "2026-05-13"'
+
+
+@rule("PV006")
+def dates_are_past(sheet: Sheet, setting: RuleContext) -> Findings:
+    """A date in the future.
+
+    Nothing was looked up next year.
+    Seen: 'accessed: 2062-11-21'.
+    Instead: Write the day on which it was looked up.
+    """
+    for path, text in _dates(sheet):
+        dated = day(text)
+        if path[-1] != "released" and dated and (dated - setting.today).days > 366:
+            yield path, f"{text} lies more than a year ahead"
+
+
+def _dates(sheet: Sheet) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    places: list[tuple[str | int, ...]] = [("released",), ("date",)]
+    places += [("sources", name, "accessed") for name in _sources(sheet)]
+    places += [(*number.path, "date") for number in sheet.numbers.values()]
+    for path in places:
+        value = sheet.at(*path)
+        if value is not None:
+            yield path, str(value)
+
+
+@rule("PV007", strict=True)
+def prices_have_dates(sheet: Sheet, _: RuleContext) -> Findings:
+    """An hourly price without a date.
+
+    H100 rent fell from 8 to 2 dollars in two years: a price is a price of a day.
+    Seen: A cost table that still quotes 2023.
+    Instead: Write 'date:'.
+    """
+    for number in sheet.numbers.values():
+        if number.dimension == "hourly price" and not number.said("date"):
+            yield number, f"{number.text} has no date"
+
+
+@rule("PV008")
+def prices_are_fresh(sheet: Sheet, setting: RuleContext) -> Findings:
+    """An hourly price older than a year.
+
+    Dollars a million tokens follow the rent of the day.
+    Seen: A sizing guide with A100 at 4 dollars when they rented at 1.30.
+    Instead: Look it up again, and write the new date.
+    """
+    for number in sheet.numbers.values():
+        dated = day(number.said("date") or "") if number.dimension == "hourly price" else None
+        if dated and (setting.today - dated).days > 366:
+            yield number, f"{number.text} is of {number.said('date')}, more than a year ago"
+
+
+@rule("PV009")
+def value_is_printed(sheet: Sheet, _: RuleContext) -> Findings:
+    """The value is not what the source prints.
+
+    One of the two was mistyped, or the printed figure needs a reading that nobody wrote.
+    Seen: '1,979 teraFLOPS' printed, 989.5 stored: right, but only because sparsity was halved.
+    Instead: Correct the value, or write a 'reading' that says how it follows from what is printed.
+    """
+    for number in sheet.numbers.values():
+        printed = prints(number)
+        if not printed or number.said("reading"):
+            continue
+        if any(near(number.si, figure, _CLOSE) for figure in printed):
+            continue
+        closest = min(printed, key=lambda figure: abs(figure - number.si))
+        factor = number.si / closest if closest else 0.0
+        times = f"{ratio(factor)} times" if closest else "not"
+        hint = "correct it, or let 'reading' say how it follows"
+        if near(factor, 0.5, 0.01):
+            hint = "if sparsity or both directions are printed, let 'reading' say so"
+        elif near(factor, 2.0, 0.01):
+            hint = "is it doubled?"
+        elif any(near(factor, 1.024**power, 0.004) for power in (1, 2, 3, 4)):
+            hint = "if GB means 2^30 bytes there, let 'reading' say so"
+        elif near(factor, 1000.0, 0.05) or near(factor, 1e-3, 0.05):
+            hint = "a prefix is wrong"
+        has = f"{number.text} is {times} the {amount(closest, number.dimension)}"
+        yield number, f'{has} that the source prints ("{number.said("printed")}"); {hint}'
+
+
+@rule("PV010")
+def reading_comes_out(sheet: Sheet, _: RuleContext) -> Findings:
+    """The reading does not lead from what is printed to the value.
+
+    A reading is arithmetic: half, GiB, per chip of eight. If it does not come out, one of the three
+    is wrong.
+    Seen: 'both directions are printed, one is half' next to a value that is the whole.
+    Instead: Correct the value; or name in the reading the number that was taken.
+    """
+    for number in sheet.numbers.values():
+        if not number.said("reading"):
+            continue
+        allowed = accepted(sheet, number)
+        if allowed and not any(near(number.si, figure, 0.012) for figure in allowed):
+            closest = min(allowed, key=lambda figure: abs(figure - number.si))
+            has = f'{number.text} does not follow from "{number.said("printed") or ""}" by'
+            gives = amount(closest, number.dimension)
+            yield number, f"{has} '{number.said('reading')}': that gives {gives}"
+
+
+@rule("PV011", "note", strict=True)
+def numbers_from_memory(sheet: Sheet, _: RuleContext) -> Findings:
+    """A number from memory.
+
+    No source was found: it may be right, and nobody can check.
+    Seen: TFLOPS of Apple chips, which Apple does not publish.
+    Instead: Find a document; until then tables flag it.
+    """
+    for number in sheet.numbers.values():
+        if number.said("confidence") == "memory":
+            yield number, f"{number.text} is from memory"
+    if sheet.at("confidence") == "memory":
+        yield ("confidence",), "the shape is from memory"
+
+
+@rule("PV012", "error")
+def addresses_are_addresses(sheet: Sheet, _: RuleContext) -> Findings:
+    """An address that is none.
+
+    A link that cannot be opened is no source.
+    Seen: 'url: see datasheet'.
+    Instead: Write the whole address, beginning with https://.
+    """
+    for name, source in _sources(sheet).items():
+        url = source.get("url")
+        if url is not None and not re.fullmatch(r"(?:https?|ftp)://[^\s/]+\.[^\s]+", str(url)):
+            words = f"'{str(url)[:80]}' is no address"
+            yield ("sources", name, "url"), f"{words}; write one that begins with https://"
+
+
+_WHOLE = (
+    (r"spars", "printed with sparsity"),
+    (r"bidirectional|bi-directional|both directions|aggregate bidi", "of both directions"),
+)
+
+
+@rule("PV013")
+def printed_is_halved(sheet: Sheet, _: RuleContext) -> Findings:
+    """The printed characters say 'sparse' or 'both directions', and the value is all of it.
+
+    The source itself says that the number is twice what fastcalc wants.
+    Seen: '3,958 TFLOPS (with sparsity)' stored as 3,958.
+    Instead: Halve the value and write the reading.
+    """
+    for number in sheet.numbers.values():
+        if number.dimension not in ("compute rate", "bandwidth") or number.said("reading"):
+            continue
+        text, printed = (number.said("printed") or "").lower(), prints(number)
+        for words, meaning in _WHOLE:
+            if re.search(words, text) and len(printed) == 1 and near(number.si, printed[0], 0.01):
+                message = f"{number.text} is {meaning}: write half, and a 'reading' that says so"
+                yield number, message
+
+
+@rule("PV014", "error")
+def nothing_left_to_fill_in(sheet: Sheet, _: RuleContext) -> Findings:
+    """A place-holder that was never filled in.
+
+    A skeleton's numbers are nobody's.
+    Seen: 'INFORMATION_REQUIRED' in machine files that were shipped.
+    Instead: Replace it, or remove the line if it is optional.
+    """
+    for path in place_holders(sheet.document):
+        yield path, f"'{shown(sheet.at(*path))}' is still to be filled in"
+
+
+@rule("PV015", strict=True, at_key=True)
+def sources_say_when(sheet: Sheet, _: RuleContext) -> Findings:
+    """A source that does not say when it was read.
+
+    Pages change under their address: without a day nobody can find what was read.
+    Seen: Vendors' tables that silently swapped a dense column for a sparse one.
+    Instead: Write 'accessed:' with the day.
+    """
+    for name, source in _sources(sheet).items():
+        if source.get("url") and not source.get("accessed"):
+            words = f"source '{name}' does not say when it was read"
+            yield ("sources", name), f"{words}: write 'accessed:'"
+
+
+@rule("PV016", strict=True)
+def memory_is_no_source(sheet: Sheet, _: RuleContext) -> Findings:
+    """A number from memory that cites a document, or the other way round.
+
+    Whoever looks it up there finds nothing, or takes a remembered number for a printed one.
+    Seen: 'confidence: memory' left behind when a source was found.
+    Instead: Write both 'source: memory' and 'confidence: memory', or neither.
+    """
+    for number in sheet.numbers.values():
+        source, confidence = number.said("source"), number.said("confidence")
+        if source and (source == "memory") != (confidence == "memory"):
+            says = f"has source '{shown(source)}' and confidence '{shown(confidence or 'high')}'"
+            yield number, f"{number.text} {says}: from memory, or from a document?"

@@ -1,0 +1,211 @@
+"""MD: a model against its names, its dates, and what its sources print of formats and caches."""
+
+import re
+from collections.abc import Iterator
+from datetime import date, timedelta
+from math import prod
+
+from fastcalc.catalogue.formats import FORMATS
+from fastcalc.catalogue.reader import Path_
+from fastcalc.catalogue.schema import Model
+from fastcalc.features.check.dates import day
+from fastcalc.features.check.document import Sheet
+from fastcalc.features.check.printed import plain_numbers
+from fastcalc.features.check.rule import Findings, RuleContext, rule
+from fastcalc.features.check.words import amount, near
+from fastcalc.written import shown
+
+_FIRST_TRANSFORMER = date(2017, 6, 1)
+_SIZE = re.compile(r"(?<![a-z0-9.])([0-9]+(?:\.[0-9]+)?)(b|t)(?![a-z0-9])")
+_FORMAT_KEYS = ("weight_format", "expert_format", "kv_format")
+_BITS = (
+    (32, r"float32|fp32"),
+    (16, r"float16|bf16|fp16|16-bit"),
+    (8, r"float8|fp8|int8|8-bit|e4m3|bits?\W+8\b|w8a|load_in_8bit"),
+    (4, r"fp4|int4|4-bit|bits?\W+4\b|w4a|load_in_4bit"),
+)
+
+
+@rule("MD015")
+def released_after_transformers(sheet: Sheet, setting: RuleContext) -> Findings:
+    """A release before there were such models, or after its configuration was read.
+
+    Dates choose which old measurements an engine is held against, and they sort every list.
+    Seen: 'released: 2042-07' for 2024-07.
+    Instead: Write the month of the release; mark what is not out 'hypothetical: true'.
+    """
+    released = day(str(sheet.at("released") or ""))
+    if released is None:
+        return
+    read = day(str(sheet.at("sources", sheet.word("shape_source"), "accessed") or ""))
+    latest = read or setting.today + timedelta(days=366)
+    if sheet.at("hypothetical") is True:
+        latest = setting.today + timedelta(days=15 * 366)
+    if not _FIRST_TRANSFORMER <= released <= latest:
+        yield ("released",), f"{released} is outside {_FIRST_TRANSFORMER} to {latest}"
+
+
+@rule("MD016")
+def names_say_the_size(sheet: Sheet, _: RuleContext) -> Findings:
+    """A size in a name that is not the model's.
+
+    People type the name and believe the size in it.
+    Seen: An alias of the 8B left in a copy that became the 70B.
+    Instead: Correct the name or take it out; a size in billions is of all or of active parameters.
+    """
+    if not isinstance(sheet.entry, Model):
+        return
+    aliases = (("aliases", index) for index in range(len(sheet.items("aliases"))))
+    for path in (("id",), ("name",), *aliases):
+        for match in _SIZE.finditer(str(sheet.at(*path) or "").lower()):
+            size = float(match[1]) * (1e12 if match[2] == "t" else 1e9)
+            digits = len(match[1].partition(".")[2])
+            room = max(0.25 * size, 0.5 * size / float(match[1]) / 10**digits)
+            counts = _parameters(sheet, sheet.entry)
+            if not any(abs(size - parameters) <= room for parameters in counts):
+                has = " or ".join(f"{parameters / 1e9:.4g}B" for parameters in counts)
+                name = shown(sheet.at(*path))
+                yield path, f"'{name}' says {match[0].upper()}; the model has {has}"
+
+
+def _parameters(sheet: Sheet, model: Model) -> list[float]:
+    """Return a model's parameters, all and active, as counted and as published. [1]"""
+    from fastcalc.core.model.workload import workload
+
+    counted = workload(model)
+    names = ("published.checkpoint", "published.total", "published.active")
+    published = [number for number in map(sheet.si, names) if number]
+    return sorted({counted.total_parameters, counted.active_parameters, *published}, reverse=True)
+
+
+def _quotation(sheet: Sheet, key: str) -> str:
+    """Return what a source of this very file prints of a key, or the empty text."""
+    if not sheet.states(("printed", key)):
+        return ""  # a parent's, of a model that this one may differ from
+    quoted = sheet.at("printed", key)
+    text = quoted.get("text") if isinstance(quoted, dict) else quoted
+    return text if isinstance(text, str) else ""
+
+
+def _bits_printed(text: str) -> set[int]:
+    """Return how many bits an element may have by the words of a configuration.
+
+    >>> sorted(_bits_printed("torch_dtype: bfloat16")), _bits_printed("num_bits: 4")
+    ([16], {4})
+    """
+    return {bits for bits, words in _BITS if re.search(words, text.lower())}
+
+
+@rule("MD017")
+def formats_are_printed(sheet: Sheet, _: RuleContext) -> Findings:
+    """A format that is not the one which the source prints.
+
+    Formats are bytes: four bits read as sixteen make a model four times as large.
+    Seen: gpt-oss without 'expert_format': 234 GB for a checkpoint of 65.
+    Instead: Take the format from the configuration's quantization_config or torch_dtype.
+    """
+    for key in _FORMAT_KEYS:
+        text = _quotation(sheet, key)
+        bits = _bits_printed(text)
+        name = sheet.word(key) or (sheet.word("weight_format") if key == "expert_format" else "")
+        form = FORMATS.get(name)
+        if form is None or not bits:
+            continue
+        stored = form.cache_bits if key == "kv_format" and form.cache_bits else form.bits
+        is_other = any(
+            alternative in text.lower() for alternative in ("mxfp4", "nvfp4") if alternative != name
+        )
+        if int(stored) not in bits or ("fp4" in name and is_other):
+            path = (key,) if sheet.at(key) else ("printed", key)
+            yield path, f"{key} is {name}, where the source prints '{shown(text)}'"
+
+
+@rule("MD018", strict=True)
+def narrow_formats_cite(sheet: Sheet, _: RuleContext) -> Findings:
+    """A format other than 16 bits that no source prints.
+
+    Most checkpoints are stored at 16 bits, and all engines keep caches so until they are told.
+    Seen: fp8 for a checkpoint of bf16: half of the memory, and the weights read in half the time.
+    Instead: Quote the configuration: 'printed: {weight_format: "quant_method: fp8"}'; what an
+        engine shall do to the weights or the cache is a flag (--weights, --kv).
+    """
+    if sheet.at("hypothetical") is True or not sheet.at("blocks"):
+        return
+    for key in _FORMAT_KEYS:
+        name = sheet.word(key)
+        is_common = name in ("", "bf16", "fp16")
+        if sheet.states((key,)) and not is_common and not _bits_printed(_quotation(sheet, key)):
+            yield (key,), f"nothing printed says that {key} is {name}: quote it in 'printed'"
+
+
+def _numbers_at(sheet: Sheet, key: str) -> Iterator[tuple[Path_, int]]:
+    """Yield a key's whole numbers with their places: the model's own and those of its blocks."""
+    places: list[Path_] = [(key,)]
+    for index in range(len(sheet.items("blocks"))):
+        attention: Path_ = ("blocks", index, "attention")
+        places += [(*attention, key), (*attention, "indexer", key)]
+    for path in places:
+        number = sheet.at(*path)
+        if isinstance(number, int) and not isinstance(number, bool):
+            yield path, number
+
+
+@rule("MD019")
+def cache_reads_are_printed(sheet: Sheet, _: RuleContext) -> Findings:
+    """A window, a top-k or a context that is not what the source prints.
+
+    They decide how much of the cache a token reads, and no count of parameters can check them.
+    Seen: A sliding window lost in a copy: at 128k tokens every layer reads a thousand times more.
+    Instead: Correct the number, or the quotation under 'printed'.
+    """
+    for key in ("max_context", "window", "top_k", "pool"):
+        text = _quotation(sheet, key)
+        quoted = plain_numbers(text)
+        if not quoted:
+            continue
+        allowed = {*quoted, prod(quoted)}  # '16 blocks of 128'
+        numbers = list(_numbers_at(sheet, key))
+        if not numbers:
+            yield ("printed", key), f"the source prints '{shown(text)}' and no layer has a {key}"
+        for path, number in numbers:
+            if number not in allowed:
+                yield path, f"{key} is {number:,}, where the source prints '{shown(text)}'"
+
+
+@rule("MD020")
+def bytes_are_published(sheet: Sheet, _: RuleContext) -> Findings:
+    """The bytes of the weights differ from the checkpoint's.
+
+    Shape times format is what a chip must hold and read.
+    Seen: Experts of 4 bits counted at 16: 234 GB for a checkpoint of 60.8 GiB.
+    Instead: Check weight_format and expert_format against the configuration.
+    """
+    size = sheet.numbers.get("published.checkpoint_bytes")
+    if (model := sheet.shaped) is None or not size:
+        return
+    from fastcalc.core.model.workload import checkpoint_parameters, workload
+
+    counted = workload(model)
+    outside = checkpoint_parameters(model) - counted.total_parameters
+    ours = counted.weight_bytes + outside * FORMATS[model.weight_format].bytes
+    if not near(ours, size.si, 0.02):
+        share = 100 * (ours / size.si - 1)
+        message = f"shape and formats take {amount(ours, 'size')}, the checkpoint {size.text}"
+        yield size, f"{message}: {share:+.2g} %"
+
+
+_BANDS = {"window": (64, 262_144), "top_k": (128, 16_384), "pool": (1, 256)}
+
+
+@rule("MD021")
+def cache_reads_are_plausible(sheet: Sheet, _: RuleContext) -> Findings:
+    """A window or a top-k that no model has.
+
+    A window of one token attends to nothing.
+    Seen: 'window: 1', the flag use_sliding_window taken for the window.
+    Instead: Take sliding_window or index_topk from the configuration.
+    """
+    for key, (low, high) in _BANDS.items():
+        for path, number in _numbers_at(sheet, key):
+            if not low <= number <= high:
+                yield path, f"{key} {number:,} is outside {low:,} to {high:,}"

@@ -1,0 +1,286 @@
+"""HW00x and HW01x: peak rates against each other, against the cores, and against the memory."""
+
+from fastcalc.features.check.document import Sheet, WrittenNumber
+from fastcalc.features.check.rule import Findings, RuleContext, rule
+from fastcalc.features.check.silicon import (
+    GB,
+    Core,
+    band,
+    by_year,
+    core_of,
+    host_key,
+    is_geforce,
+    is_uniform,
+    main_tier,
+    row,
+    sixteen_bit,
+)
+from fastcalc.features.check.words import amount, near, ratio
+
+_SPARSE = "is one of them printed with sparsity (twice the dense rate)?"
+_DROPPED = 0.1  # of another rate: what a chip has that nearly dropped a format
+
+
+def _against(
+    sheet: Sheet, name: str, below: WrittenNumber | None, *allowed: float, minimum: float = 0.0
+) -> Findings:
+    """Yield a fault where the ratio of two peaks, if not below the least, is none of chips."""
+    upper = sheet.numbers.get(f"peak.{name}")
+    if not upper or not below or not below.si or not upper.si:
+        return
+    times = upper.si / below.si
+    if times >= minimum and not any(near(times, factor, 0.06) for factor in allowed):
+        reference = below.name.removeprefix("peak.")
+        listed = " or ".join(ratio(factor) for factor in allowed)
+        message = (
+            f"{upper.text} is {ratio(times)} times the {reference} rate {below.text}; chips have "
+        )
+        yield upper, f"{message}{listed}; {_SPARSE}"
+
+
+@rule("HW001")
+def fp8_against_16_bit(sheet: Sheet, _: RuleContext) -> Findings:
+    """The fp8 rate is neither one nor two times the 16-bit rate.
+
+    A sparse rate next to a dense one doubles what every fp8 model seems to do.
+    Seen: An L40S with 1,466 TFLOPS (sparse) next to a dense 362 in a simulator's table
+        (inference-sim, issue 1738).
+    Instead: Write both dense: 733 and 362.
+    """
+    allowed = (2.0,) if sheet.word("vendor").startswith(("nvidia", "amd")) else (1.0, 2.0)
+    yield from _against(sheet, "fp8", sixteen_bit(sheet), *allowed)
+
+
+@rule("HW002")
+def fp4_against_fp8(sheet: Sheet, _: RuleContext) -> Findings:
+    """The fp4 rate is neither two nor about three times the fp8 rate.
+
+    FP4 is what vendors print largest, and mostly with sparsity.
+    Seen: The DGX Spark's '1 petaFLOP', which is sparse FP4: 500 TFLOPS dense.
+    Instead: Write the dense rate; only Blackwell Ultra has three times its fp8 rate.
+    """
+    # GeForce cards run fp4 at the full rate and fp8 into 32-bit sums at half of theirs.
+    allowed = (2.0, 4.0) if is_geforce(sheet) else (2.0, 3.0, 3.11)
+    yield from _against(sheet, "fp4", sheet.numbers.get("peak.fp8"), *allowed)
+
+
+@rule("HW003")
+def int8_against_16_bit(sheet: Sheet, _: RuleContext) -> Findings:
+    """The int8 rate is not one, two or four times the 16-bit rate.
+
+    Integer rates are printed with sparsity as often as floating ones.
+    Seen: General tables give Blackwell Ultra 5,000 TOPS of INT8; it has 165.
+    Instead: Write the dense rate. A chip that nearly dropped INT8 has less than a tenth.
+    """
+    allowed: tuple[float, ...] = (1.0, 2.0) if is_uniform(sheet) else (1.0, 2.0, 4.0)
+    allowed = (2.0,) if sheet.word("kind") == "tpu" else allowed
+    yield from _against(sheet, "int8", sixteen_bit(sheet), *allowed, minimum=_DROPPED)
+
+
+@rule("HW004")
+def int8_against_fp8(sheet: Sheet, _: RuleContext) -> Findings:
+    """The int8 rate is neither one nor two times the fp8 rate.
+
+    Where both run on the same units, one of the two is sparse or of another chip.
+    Seen: 'FP8 1,979 / INT8 3,958' copied from two columns of one data sheet.
+    Instead: Take both from the same column.
+    """
+    allowed = (1.0,) if is_uniform(sheet) else (1.0, 2.0)
+    yield from _against(sheet, "int8", sheet.numbers.get("peak.fp8"), *allowed, minimum=_DROPPED)
+
+
+@rule("HW005")
+def tf32_against_16_bit(sheet: Sheet, _: RuleContext) -> Findings:
+    """The tf32 rate is neither half nor all of the 16-bit rate.
+
+    TF32 is printed sparse in the same tables; half of the dense 16-bit rate is dense.
+    Seen: 'TF32 989 TFLOPS' of an H100, sparse, next to a dense 989.5 of BF16.
+    Instead: Write half of the 16-bit rate: 494.7.
+    """
+    allowed = (0.5,) if sheet.word("vendor").startswith(("nvidia", "amd")) else (0.25, 0.5, 1.0)
+    yield from _against(sheet, "tf32", sixteen_bit(sheet), *allowed)
+
+
+@rule("HW006")
+def bf16_against_fp16(sheet: Sheet, _: RuleContext) -> Findings:
+    """The bf16 and fp16 rates differ.
+
+    Tensor units run both at one rate; a difference is one of the two taken wrong.
+    Seen: A GeForce's fp16 rate into 16-bit sums (330) next to bf16 into 32-bit sums (165).
+    Instead: Write bf16 with 32-bit accumulation; on GeForce fp16 may be twice that.
+    """
+    is_halved = is_geforce(sheet) or sheet.word("architecture") == "cdna"
+    allowed = (0.5, 1.0) if is_halved else (1.0,)
+    yield from _against(sheet, "bf16", sheet.numbers.get("peak.fp16"), *allowed)
+
+
+@rule("HW007")
+def narrow_against_wide(sheet: Sheet, _: RuleContext) -> Findings:
+    """Narrow formats against wider ones.
+
+    fp6 runs as fp8 or fp4 does, int4 at one, two or four times int8.
+    Seen: An MI355X with '20 PF' of FP6 and FP4: sparse, dense is 10.
+    Instead: Write the dense rate.
+    """
+    yield from _against(sheet, "fp6", sheet.numbers.get("peak.fp8"), 1.0, 2.0)
+    yield from _against(sheet, "fp6", sixteen_bit(sheet), 2.0, 4.0)
+    yield from _against(sheet, "int4", sheet.numbers.get("peak.int8"), 1.0, 2.0, 4.0)
+    single, half = sheet.numbers.get("peak.fp32"), sixteen_bit(sheet)
+    if single and half and single.si > 1.05 * half.si:
+        message = f"{single.text} exceeds the 16-bit rate {half.text}; is that one cut short?"
+        yield single, message
+
+
+@rule("HW008")
+def implied_clock(sheet: Sheet, _: RuleContext) -> Findings:
+    """The 16-bit rate asks for a clock that the cores do not have.
+
+    Cores times FLOP a cycle times the clock is the dense rate; twice that is the sparse one.
+    Seen: 'GB200: 4,500 TFLOPS bf16' in a public simulator: two chips, or sparsity.
+    Instead: Write the dense rate of one chip; check 'cores' (SMs or CUs, not CUDA cores).
+    """
+    core, rate = core_of(sheet), sixteen_bit(sheet)
+    if core and rate and rate.si:
+        ask = ": dense, of one chip, and with the right number of cores?"
+        yield from _off_clock(sheet, rate, core, core.matrix, ask=ask)
+
+
+def _off_clock(
+    sheet: Sheet, rate: WrittenNumber, core: Core, cycle: float, *, room: float = 0.0, ask: str = ""
+) -> Findings:
+    cores = sheet.si("cores") or 0.0
+    clock = rate.si / (cores * cycle) / GB if cores else core.slowest
+    if not (1 - room) * core.slowest <= clock <= (1 + room) * core.fastest:
+        has = f"{rate.text} over {cores:,.0f} cores at {cycle:,.0f} FLOP a cycle"
+        runs = f"this architecture runs at {core.slowest} to {core.fastest}"
+        yield rate, f"{has} is a clock of {ratio(clock)} GHz; {runs}{ask}"
+
+
+@rule("HW009")
+def implied_vector_clock(sheet: Sheet, _: RuleContext) -> Findings:
+    """The vector rate asks for a clock that the cores do not have.
+
+    The vector rate says what unpacking narrow weights costs.
+    Seen: The FP32 tensor rate of a table in place of the FP32 vector rate.
+    Instead: Write the FP32 rate without tensor or matrix units.
+    """
+    core, rate = core_of(sheet), sheet.numbers.get("vector")
+    if core and core.vector and rate:
+        yield from _off_clock(sheet, rate, core, core.vector, room=0.1)
+
+
+@rule("HW010")
+def vector_against_matrix(sheet: Sheet, _: RuleContext) -> Findings:
+    """The vector rate is far from the 16-bit rate.
+
+    A vector rate above the matrix rate, or a fortieth of it, is one of the two misread.
+    Seen: TFLOPS and GFLOPS in one table.
+    Instead: Write the FP32 rate without tensor units, and the dense 16-bit rate with them.
+    """
+    rate, vector, core = sixteen_bit(sheet), sheet.numbers.get("vector"), core_of(sheet)
+    if not rate or not vector or not vector.si:
+        return
+    times = rate.si / vector.si
+    low, high = 0.95, 40.0
+    if core and core.vector:
+        low, high = 0.7 * core.matrix / core.vector, 1.3 * core.matrix / core.vector
+    if not low <= times <= high:
+        has = f"the 16-bit rate {rate.text} is {ratio(times)} times the vector rate {vector.text}"
+        chips = f"chips of this kind have {ratio(low)} to {ratio(high)}"
+        yield vector, f"{has}; {chips}; is one sparse, or of another chip?"
+
+
+@rule("HW011")
+def ridge_point(sheet: Sheet, _: RuleContext) -> Findings:
+    """FLOPs against bytes out of the band of the memory.
+
+    The ridge point, peak over bandwidth, sorts chips: a slip of a prefix or of bits for bytes
+    throws a chip out of its family.
+    Seen: A wafer with 21 TB/s instead of 21 PB/s.
+    Instead: Check prefixes (T and P), bits and bytes, and whether both are of one chip.
+    """
+    tier, rate = main_tier(sheet), sixteen_bit(sheet)
+    if not tier or not rate or not tier.bandwidth or not tier.bandwidth.si:
+        return
+    low, high = band("ridge", host_key(sheet), sheet.word("kind"), tier.family)
+    ridge = rate.si / tier.bandwidth.si
+    if not low <= ridge <= high:
+        has = f"{rate.text} over {tier.bandwidth.text} is {ratio(ridge)} FLOP a byte"
+        chips = f"chips with such memory have {ratio(low)} to {ratio(high)}"
+        ask = "a prefix, bits for bytes, sparsity, or numbers of two different chips?"
+        yield tier.bandwidth, f"{has}; {chips}: {ask}"
+
+
+@rule("HW012")
+def cores_are_processors(sheet: Sheet, _: RuleContext) -> Findings:
+    """Cores counted in another unit.
+
+    Floors and per-core rates of engines are per SM or CU.
+    Seen: '16,896 cores' of an H100: CUDA lanes; it has 132 SMs.
+    Instead: Count SMs, CUs or tensor cores as the device reports them.
+    """
+    cores = sheet.numbers.get("cores")
+    limit = row("core_counts", host_key(sheet), sheet.word("kind")).get("most")
+    if cores and limit and cores.si > limit:
+        message = f"{cores.text} is more than any such chip has ({limit:,}): lanes, or CUDA cores?"
+        yield cores, message
+
+
+@rule("HW073")
+def ranks_are_of_one_chip(sheet: Sheet, _: RuleContext) -> Findings:
+    """More ranks than any chip has.
+
+    Layouts count ranks: too many let a chip hold and divide what it does not.
+    Seen: 64 ranks of a Trainium2: the logical cores of its instance of sixteen chips.
+    Instead: Write how many ranks the software starts on one chip by default.
+    """
+    ranks, limit = sheet.numbers.get("ranks"), row("ranks")["most"]
+    if ranks and ranks.si > limit:
+        yield ranks, f"{ranks.text} is more than any chip has ({limit}): of one chip?"
+
+
+@rule("HW013")
+def flops_per_watt(sheet: Sheet, _: RuleContext) -> Findings:
+    """More FLOPs a watt than any chip of its year.
+
+    Sparse rates and superchips double FLOPs at the same watts.
+    Seen: WSE-3 with 125 PFLOPS at 23 kW: five times a GPU of its year, because it is sparse.
+    Instead: Write the dense rate, and FLOPs and watts of the same thing.
+    """
+    rate, power = sixteen_bit(sheet), sheet.numbers.get("power.chip")
+    if not rate or not power or not power.si:
+        return
+    limit, per_watt = by_year("rate_per_watt", sheet.year), rate.si / power.si
+    if not 0.01e12 <= per_watt <= limit:
+        has = f"{rate.text} at {power.text} is {per_watt / 1e12:.3g} TFLOP/s a watt"
+        chips = f"chips released up to then reach {limit / 1e12:.3g} and none is below 0.01"
+        yield rate, f"{has}; {chips}: sparse, or of two chips?"
+
+
+@rule("HW014", "note", strict=True)
+def architecture_is_known(sheet: Sheet, _: RuleContext) -> Findings:
+    """An architecture that the rules know nothing of.
+
+    Cores and FLOP a cycle tell dense from sparse; without them only ratios help.
+    Seen: A new chip under a vendor's code name.
+    Instead: Nothing to fix; take more care with sparsity.
+    """
+    name = sheet.word("architecture")
+    if name and sheet.si("cores") and core_of(sheet) is None:
+        message = f"FLOP a cycle of '{name}' are not known here, so its clock goes unchecked"
+        yield ("architecture",), message
+
+
+@rule("HW015")
+def rates_are_of_chips(sheet: Sheet, _: RuleContext) -> Findings:
+    """A rate far from any chip.
+
+    A slip of a thousand survives every ratio when all rates share it.
+    Seen: TFLOPS read as GFLOPS for a whole table (imp, issue 1668).
+    Instead: Check the prefix.
+    """
+    low, high = band("rates", sheet.word("kind"))
+    for number in sheet.numbers.values():
+        if number.dimension == "compute rate" and not low <= number.si <= high:
+            ends = f"{amount(low, 'compute rate')} to {amount(high, 'compute rate')}"
+            yield number, f"{number.text} is outside what one such chip does, {ends}: the prefix?"

@@ -1,0 +1,120 @@
+"""``fastcalc check``: faults of files, what the rules mean, and what is known to be right."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from fastcalc.errors import InputError
+from fastcalc.features.check import answer as faults
+from fastcalc.features.check.fixes import CorrectedFile, corrected, diff
+from fastcalc.features.check.lint import Report, check
+from fastcalc.features.check.policy import Policy, baseline_of, rules_named
+from fastcalc.features.check.request import CheckFiles
+from fastcalc.features.check.rule import RULES
+from fastcalc.kit.answer import console, output
+from fastcalc.kit.request import readers
+from fastcalc.kit.request.loading import folders_of
+from fastcalc.kit.request.repository import settings_of
+from fastcalc.mentions import as_flags, flag, option
+from fastcalc.written import many, shown
+
+_WRITERS = {
+    "json": faults.as_json,
+    "github": lambda report: faults.as_github(report, RULES),
+    "sarif": lambda report: faults.as_sarif(report, RULES),
+    "junit": faults.as_junit,
+}
+
+
+def run(request: CheckFiles) -> int:
+    """Check paths, write what was found, and return the exit code."""
+    if request.explain is not None:
+        output.write(_explained(request.explain, request.written_as), request.out)
+        return 0
+    if request.yes and not request.fix:
+        raise InputError(f"{option('yes')} corrects files with {option('fix')}; give that, too")
+    if request.fix and not request.yes and request.written_as != "text":
+        raise InputError(
+            f"{option('fix')} prints a diff, not {request.written_as}: leave the format out, or "
+            f"add {option('yes')} to correct the files and report what is left"
+        )
+    pipes = [path for path in request.paths or () if request.fix and path.is_fifo()]
+    if pipes:
+        raise InputError(f"{pipes[0]} is a pipe; {option('fix')} corrects files")
+    settings = settings_of(Path.cwd(), CheckFiles)
+    folder = Path.cwd() if request.baseline else settings.folder
+    unset = {name: value for name, value in settings.values.items() if not getattr(request, name)}
+    request = replace(request, **unset)
+    policy = policy_of(request, folder)
+    report = _checked(request, policy)
+    if request.fix:
+        files = corrected(report.faults)
+        count = sum(file.faults for file in files)
+        if not request.yes:
+            output.write_data(diff(files), request.out)
+            can_be = f"{many(count, 'fault')} can be corrected; {option('yes')} does it"
+            output.warn([can_be if count else "no fault can be corrected"])
+            return 0 if report.is_clean else 1
+        _correct(files)
+        report = _checked(request, policy)
+    writer = _WRITERS.get(request.written_as)
+    is_coloured = request.out is None and console.wants_colour()
+    text = writer(report) if writer else faults.as_text(report, colour=is_coloured)
+    output.write(as_flags(text), request.out)
+    return 0 if report.is_clean else 1
+
+
+def _correct(files: Sequence[CorrectedFile]) -> None:
+    """Write files as they are to be, all of them or none."""
+    locked = [file.path for file in files if not os.access(file.path, os.W_OK)]
+    if locked:
+        printed = f"'fastcalc check {flag('fix')}' prints what to change"
+        raise InputError(f"{locked[0]} may not be written; {printed}")
+    for file in files:
+        output.write_data(file.after, file.path, rewrite=True)
+    output.warn([f"{many(len(files), 'file')} corrected"])
+
+
+def _checked(request: CheckFiles, policy: Policy) -> Report:
+    return check(
+        request.paths or [],
+        policy=policy,
+        skip_others=request.skip_others,
+        folders=folders_of(request),
+    )
+
+
+def policy_of(request: CheckFiles, folder: Path) -> Policy:
+    """Return what is asked for and what counts.
+
+    folder : which paths of the baseline are relative to
+    """
+    select = readers.names_if_any(request.select, option("select"))
+    ignore = readers.names_if_any(request.ignore, option("ignore"))
+    policy = Policy(
+        require_sources=request.strict or request.require_sources,
+        fail_on_warnings=request.strict or request.fail_on_warnings,
+        select=rules_named(select or (), option("select")),
+        ignore=rules_named(ignore or (), option("ignore")),
+    )
+    if request.baseline is None:
+        return policy
+    return replace(policy, baseline=baseline_of(request.baseline, folder))
+
+
+def _explained(name: str, format: str) -> str:  # noqa: A002
+    if format not in ("text", "json"):
+        raise InputError(
+            f"{option('explain')} is of no line of a file: {option('format')} is text or json"
+        )
+    if name != "all" and name.upper() not in RULES:
+        hint = f"'fastcalc check {flag('explain')} all' lists them"
+        raise InputError(f"no rule is called '{shown(name)}'; {hint}")
+    rules = [RULES[id_] for id_ in (sorted(RULES) if name == "all" else [name.upper()])]
+    width = console.output_width()
+    if format == "json":
+        return faults.rules_json(rules)
+    if name == "all":
+        return faults.describe_rules(rules, width)
+    return faults.explain(rules[0], min(width, 100))

@@ -1,0 +1,202 @@
+"""What the parts of chips can do: the tables of ``silicon.yaml``, and memories and cores."""
+
+import re
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from fastcalc.catalogue.reader import read
+from fastcalc.features.check.document import Sheet, WrittenNumber
+
+GIB, GB = 2.0**30, 1e9
+
+
+@cache
+def tables() -> dict[str, Any]:
+    """Return the tables by name, read when a rule first asks for one."""
+    return {**read(Path(__file__).with_name("silicon.yaml")).mapping()}
+
+
+def row(table: str, *keys: str) -> dict[str, Any]:
+    """Return the row of the first of some keys that a table has, else its 'other'; or none."""
+    rows: dict[str, dict[str, Any]] = tables()[table]
+    return next((rows[key] for key in (*keys, "other") if key in rows), {})
+
+
+def band(table: str, *keys: str) -> tuple[float, float]:
+    """Return the least and the most that a table has for the first of some keys."""
+    low, high = row(table, *keys)["band"]
+    return low, high
+
+
+def by_year(table: str, year: int | None) -> float:
+    """Return the most of the first period that a year lies in, of the last without a year."""
+    rows = tables()[table]
+    row_of_year = next((period for period in rows if year and year <= period["until"]), rows[-1])
+    limit: float = row_of_year["most"]
+    return limit
+
+
+@dataclass(frozen=True)
+class StackOrChannel:
+    """A stack of HBM or a channel of GDDR, as `silicon.yaml` explains it."""
+
+    gib: list[float]
+    slowest: float
+    fastest: float
+    fewest: int
+    most: int
+    since: int
+    source: str
+
+
+@dataclass(frozen=True)
+class Core:
+    """What one core does in a cycle and what joins such chips, as `silicon.yaml` explains it."""
+
+    matrix: float
+    slowest: float
+    fastest: float
+    source: str
+    vector: float | None = None
+    link: float | None = None
+    adapter: float | None = None
+    port: float | None = None
+
+
+def fastest_link(sheet: Sheet) -> float | None:
+    """Return the fastest link that a chip can have in one direction, if known. [1e9 byte/s]"""
+    core, domain = core_of(sheet), sheet.si("links.scale_up.domain")
+    if "pcie" in sheet.word("name") and domain != 2:  # two may be joined by a bridge
+        return 32.0 if (sheet.year or 2100) <= 2021 else 64.0
+    return core.link if core else row("link_rates", sheet.word("architecture")).get("most")
+
+
+def core_of(sheet: Sheet) -> Core | None:
+    """Return what is known of a chip's cores."""
+    core_types = tables()["core_types"]
+    name = sheet.word("architecture").removesuffix("-ga10x")
+    suffix = {"gddr": "-graphics", "lpddr": "-embedded"}
+    for tier in tiers(sheet)[:1]:
+        with_memory = name + suffix.get(tier.family, "")
+        name = with_memory if with_memory in core_types else name
+    if name.startswith("apple") and name not in core_types:
+        name = "apple"
+    if name == "wse" and sheet.word("id").startswith("wse-"):
+        name = sheet.word("id")
+    if name not in core_types:
+        return None
+    core = Core(**core_types[name])
+    if is_geforce(sheet) and "peak.bf16" in sheet.numbers:
+        # GeForce cards multiply at full rate only into 16-bit sums; into 32-bit ones at half.
+        core = replace(core, matrix=core.matrix / 2)
+    return core
+
+
+def is_geforce(sheet: Sheet) -> bool:
+    """Return whether a card is of the line that multiplies into 32-bit sums at half rate."""
+    return bool(re.search(r"geforce|rtx ?[2345]0[5-9]0", sheet.word("name")))
+
+
+def is_uniform(sheet: Sheet) -> bool:
+    """Return whether a chip doubles its rate with every halving of bits: GPUs on servers do."""
+    return sheet.word("vendor").startswith(("nvidia", "amd")) and not is_geforce(sheet)
+
+
+@dataclass(frozen=True)
+class MemoryParts:
+    """One memory of a chip, as far as it can be read."""
+
+    index: int
+    type: str
+    family: str
+    capacity: WrittenNumber | None
+    bandwidth: WrittenNumber | None
+    host: str = ""
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """The rows of the tables that hold for it, the narrowest first."""
+        return (*((self.host,) if self.family == "ddr" else ()), self.type, self.family)
+
+    @property
+    def part(self) -> StackOrChannel | None:
+        """The stack or channel of its generation, where that is named."""
+        generation = row(self.family, self.type) if self.family in ("hbm", "gddr") else {}
+        return StackOrChannel(**generation) if generation else None
+
+    def counts(self, *, capacity: float = 1.0, bandwidth: float = 1.0) -> list[int]:
+        """Return how many stacks or channels, of any generation if none is named, give both.
+
+        Factors of capacity and bandwidth try what a mistake would explain. [1]
+        """
+        if not self.capacity or not self.bandwidth or self.family not in ("hbm", "gddr"):
+            return []
+        part = self.part
+        parts = (
+            [part] if part else [StackOrChannel(**row) for row in tables()[self.family].values()]
+        )
+        gib, rate = self.capacity.si * capacity / GIB, self.bandwidth.si * bandwidth / GB
+        low, high = band("visible", "any")
+        return [
+            count
+            for part in parts
+            for count in range(part.fewest, part.most + 1)
+            if part.slowest <= rate / count <= part.fastest
+            and any(low <= gib / count / size <= high for size in part.gib)
+        ]
+
+
+_FAMILIES = {
+    "hbm": r"hbm",
+    "gddr": r"gddr",
+    "lpddr": r"lpddr|unified",
+    "ddr": r"ddr|host",
+    "sram": r"sram|on-chip|on chip",
+    "disk": r"nvme|ssd|disk",
+}
+
+
+_FAMILIES_BY_PLACE = {"host": "ddr", "disk": "disk"}
+
+
+def host_key(sheet: Sheet) -> str:
+    """Return the row of a host in the tables, ``consumer-host``; empty for chips."""
+    if sheet.word("kind") != "host":
+        return ""
+    is_superchip = sheet.word("vendor").startswith("nvidia")
+    return f"{'superchip' if is_superchip else sheet.word('market')}-host"
+
+
+def tiers(sheet: Sheet) -> list[MemoryParts]:
+    """Return the memories of a chip in the order of the file."""
+    generations = ("hbm2e", "hbm3e", *tables()["hbm"], *tables()["gddr"])
+    memories = []
+    for index in range(len(sheet.items("memory"))):
+        name = re.sub(r"[\s_-]", "", sheet.word("memory", index, "name"))
+        family = next(
+            (candidate for candidate, words in _FAMILIES.items() if re.search(words, name)),
+            _FAMILIES_BY_PLACE.get(sheet.word("memory", index, "where"), ""),
+        )
+        kind = next((generation for generation in generations if generation in name), "")
+        capacity, bandwidth = (
+            sheet.numbers.get(f"memory[{index}].{key}") for key in ("capacity", "bandwidth")
+        )
+        memories.append(
+            MemoryParts(index, kind or family, family, capacity, bandwidth, host_key(sheet))
+        )
+    return memories
+
+
+def main_tier(sheet: Sheet) -> MemoryParts | None:
+    """Return the memory that weights are read from: the fastest that can be read."""
+    readable = [tier for tier in tiers(sheet) if tier.bandwidth]
+    return max(
+        readable, key=lambda tier: tier.bandwidth.si if tier.bandwidth else 0.0, default=None
+    )
+
+
+def sixteen_bit(sheet: Sheet) -> WrittenNumber | None:
+    """Return the dense 16-bit rate."""
+    return sheet.numbers.get("peak.bf16") or sheet.numbers.get("peak.fp16")

@@ -1,0 +1,1 @@
+"""`claims`: what articles say about fast inference, each tested by its numbers."""

@@ -1,0 +1,140 @@
+"""What flips the verdict on a claim, in words and as records."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from math import inf
+
+from fastcalc.features.claims.judge import Judged, Tested
+from fastcalc.features.claims.premises import Flip, Outcome
+from fastcalc.formulas.sequences import grouped
+from fastcalc.formulas.types import Bools
+from fastcalc.kit.answer.numbers_as_text import number, trimmed
+from fastcalc.kit.answer.point_records import Record
+
+NONE = "none"
+_WORDS: dict[Outcome, str] = {
+    "holds": "supported",
+    "fails": "refuted",
+    "varies": "supported in part",
+}
+
+
+def digits(value: float) -> str:
+    """Return a number with four digits and no zeros that say nothing.
+
+    >>> digits(6.0), digits(26.75), digits(525000.0), digits(0.348678), digits(4e12)
+    ('6', '26.75', '525,000', '0.3487', '4e12')
+
+    What has many zeros is written with an exponent.
+
+    >>> digits(1.3081e-25), digits(0.0001308)
+    ('1.308e-25', '0.0001308')
+    """
+    if 1e9 <= abs(value) < inf or 0.0 < abs(value) < 1e-4:
+        return f"{value:.4g}".replace("e+", "e")
+    return trimmed(number(value, 4))
+
+
+def break_even(judged: Judged) -> str:
+    """Return where a verdict turns, or ``none``."""
+    texts = [
+        f"{'conclusion, ' if tested is judged.conclusion else ''}{text}"
+        for tested in judged.tested
+        for text in (*_of(tested), tested.finding.break_even)
+        if text
+    ]
+    within = any(tested.check.premises for tested in judged.tested)
+    return "; ".join(texts) or NONE + (" within the ranges of the premises" if within else "")
+
+
+def crossings(judged: Judged) -> list[Record]:
+    """Return every crossing as a record; the words are those of `break_even`."""
+    return [
+        {
+            "premise": flip.premise,
+            "at": flip.at,
+            "unit": flip.unit or None,
+            "below": _WORDS[flip.below],
+            "above": _WORDS[flip.above],
+            "of": "conclusion" if tested is judged.conclusion else "check",
+        }
+        for tested in judged.tested
+        for flip in tested.explored.flips
+    ]
+
+
+def _of(tested: Tested) -> Iterator[str]:
+    """Yield a text for each premise that turns an answer, then for names and for cases."""
+    explored = tested.explored
+    for name, flips in grouped(explored.flips, lambda flip: flip.premise).items():
+        yield f"{spaced(name)}: {', '.join(_along(flips))}"
+    turned = [
+        (name, stated, outcome)
+        for name, stated, outcome in explored.alternatives
+        if outcome != _stands(tested)
+    ]
+    for name, stated, outcome in turned:
+        yield f"{spaced(name)}: {_WORDS[outcome]} at {stated}, {_WORDS[_stands(tested)]} as given"
+    if explored.jointly:
+        ends = {
+            name: " to ".join(tested.check.premises[name].range_texts) for name in explored.jointly
+        }
+        moved = " and ".join(f"{spaced(name)} {texts}" for name, texts in ends.items())
+        yield f"{moved} turn it together, at the ends of their ranges"
+    if _stands(tested) == "varies":
+        yield from _cases(tested)
+
+
+def _along(flips: Sequence[Flip]) -> Iterator[str]:
+    """Yield the answers along a premise; of a count the whole numbers on both sides."""
+    first, last = flips[0], flips[-1]
+    below = "up to" if first.is_count else "below"
+    yield f"{_WORDS[first.below]} {below} {_last(first)}"
+    yield from (f"{_WORDS[low.above]} up to {_last(high)}" for low, high in pairwise(flips))
+    yield f"{_WORDS[last.above]} {f'from {_at(last)} on' if last.is_count else 'above'}"
+
+
+def _last(flip: Flip) -> str:
+    """Return where the answer before a flip ends."""
+    return _at(replace(flip, at=flip.at - 1.0) if flip.is_count else flip)
+
+
+def _cases(tested: Tested) -> Iterator[str]:
+    """Yield which cases meet what the claim says, by the input that tells them apart, or by all."""
+    met = tested.met
+    listed = {
+        name: stated.texts
+        for name, stated in tested.check.inputs.items()
+        if stated.is_list and len(stated.texts) == len(met) and len(set(stated.texts)) > 1
+    }
+    if not listed:
+        return
+    name = " ".join(map(spaced, listed))
+    cases = [" ".join(texts) for texts in zip(*listed.values(), strict=True)]
+    for key, texts in listed.items():
+        ambiguous = _held(texts, met, True).keys() & _held(texts, met, False).keys()
+        if not ambiguous and not tested.check.inputs[key].names:
+            name, cases = spaced(key), list(texts)
+            break
+    sides = (", ".join(_held(cases, met, is_met)) for is_met in (True, False))
+    yield "{}: supported at {}, refuted at {}".format(name, *sides)
+
+
+def _held(cases: Sequence[str], met: Bools, is_met: bool) -> dict[str, None]:
+    """Return the cases that are as expected, or are not, each once."""
+    return {case: None for case, meets in zip(cases, met, strict=True) if bool(meets) == is_met}
+
+
+def _stands(tested: Tested) -> Outcome:
+    met = tested.met
+    return "holds" if met.all() else "varies" if met.any() else "fails"
+
+
+def _at(flip: Flip) -> str:
+    return f"{digits(flip.at)} {flip.unit}".strip()
+
+
+def spaced(name: str) -> str:
+    """Return the name of an input as words."""
+    return name.replace("_", " ")

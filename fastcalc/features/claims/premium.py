@@ -1,0 +1,278 @@
+"""What a user speed costs by batch alone, on a step of textbook terms and an assumed layer floor.
+
+The engines of the catalogue carry the floors they were fitted with. Here the floor is the unknown:
+nobody has published how a closed model's servers pay it, so the same step is taken with several.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.once import once
+from fastcalc.catalogue.schema import Engine, Hardware
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.chip.machine import Chip, EngineParameters, Machine, machine
+from fastcalc.core.chip.tier import OWN_MEMORY
+from fastcalc.core.model.kinds import Kinds
+from fastcalc.core.model.workload import Workload, workload
+from fastcalc.core.placement.layout import Layout
+from fastcalc.core.placement.legal import EXPERT_TENSOR_CHIPS
+from fastcalc.core.placement.placement import Placement
+from fastcalc.core.smaller_batch import Batches, cost_multiples
+from fastcalc.core.step.pass_work import AttentionWork, PassInput, PassWork, count_pass
+from fastcalc.core.step.textbook import TextbookStep, sending_seconds, textbook_step
+from fastcalc.core.traffic.traffic import Traffic
+from fastcalc.errors import InputError
+from fastcalc.features.claims.finding import Finding, FindingRows, finding
+from fastcalc.formulas.memory import largest_batch
+from fastcalc.formulas.solving import first_changed, largest_reaching
+from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats
+
+PRICE = 6.0
+"""What fast mode costs over standard, in all articles."""
+
+_ANY = Engine.model_validate({"id": "any", "name": "Any software", "fitted_on": "nothing"})
+
+_FLOORS = 128  # tried at once, twice: the place of a price is found to 1/16384 of its range
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A model in its formats on some chips, taken as one chip so many times as large and as fast.
+
+    machine, work : one of the chips, and what is served
+    chips : how many there are, which also send to each other [1]
+    context : tokens of each sequence [1]
+    """
+
+    machine: Machine
+    work: Workload
+    chips: float
+    context: float
+
+    @property
+    def name(self) -> str:
+        """What is served where."""
+        served = f"{self.work.model.id}, {self.context / 1024:g}k, {self.work.weight_format}"
+        return f"{self.chips:g} {self.machine.hardware.id}, {served}"
+
+    def largest(self, software: EngineParameters) -> int:
+        """Return the sequences that fit. [1]"""
+        usable = self.chips * self.machine.tier.capacity * software.memory_fraction
+        cache = float(self.work.cache_bytes(self.context))
+        weights = self.work.weight_bytes
+        return int(largest_batch(usable=usable, weights=weights, cache_per_sequence=cache))
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Chips that cut every layer between them; more have attention replicas, and exchange."""
+        chips = int(self.chips)
+        if chips <= EXPERT_TENSOR_CHIPS or not self.work.experts:
+            return Layout(tp=chips)
+        return Layout(dp=chips, ep=chips)
+
+    @cached_property
+    def _together(self) -> Chip:
+        """All chips as one."""
+        chip = self.machine.chip
+        products = (product._replace(peak=self.chips * product.peak) for product in chip.products)
+        return replace(chip, bandwidth=self.chips * chip.bandwidth, products=Kinds(*products))
+
+    def _decode(self, layout: Layout) -> Callable[[Floats], PassWork]:
+        """Return what counts a pass that decodes some sequences on a layout of the chips."""
+        traffic = Traffic(prompt=self.context, output=0.0, context=self.context)
+        placement = Placement(self.machine, self.work, layout, self.context)
+        attention = AttentionWork(placement, traffic)
+
+        def count(batch: Floats) -> PassWork:
+            rows = PassInput(attention, batch / layout.dp, batch)
+            return count_pass(placement, rows, in_flight=1.0)
+
+        return count
+
+    @cached_property
+    def _decode_together(self) -> Callable[[Floats], PassWork]:
+        """What counts a pass on the chips as one."""
+        return self._decode(Layout())
+
+    @cached_property
+    def _sending_each(self) -> ArrayLike:
+        """What chips take to send each other for one sequence, at the rate of their links. [s]"""
+        work = self._decode(self.layout)(np.ones(1))
+        return sending_seconds(work, self.machine.chip, EngineParameters())
+
+    def step(self, batch: Floats, software: EngineParameters) -> TextbookStep:
+        """Return a decode step of some sequences."""
+        step = textbook_step(self._decode_together(batch), self._together, software)
+        return step._replace(sending=batch * self._sending_each)
+
+    def batches(
+        self, software: EngineParameters, slow: float, fast: float
+    ) -> tuple[Batches, Batches, Floats]:
+        """Return the largest batches at two speeds, and what a token costs at the fast one. [1]
+
+        0 and infinity where a speed is out of reach; one of each for each software.
+        """
+
+        def speed_at(batch: Floats) -> Floats:
+            return 1.0 / self.step(batch, software).seconds
+
+        end = int(min(self.largest(software), LIMITS["sequences"].maximum)) + 1
+        goals = np.array([slow, fast])[:, np.newaxis] + 0.0 * software.decode_layer_floor
+        slow_batches, fast_batches = largest_reaching(speed_at, goals, 0, end)
+        return slow_batches, fast_batches, cost_multiples(speed_at, slow_batches, fast_batches)
+
+
+class Served(NamedTuple):
+    """What is served on what, as parallel lists; a format is named, or ``native``."""
+
+    models: list[str]
+    machines: list[str]
+    chips: ArrayLike
+    contexts: ArrayLike
+    weights: list[str]
+
+
+class Software(NamedTuple):
+    """Layer floors and shares of the peaks, of each software, and the usable share of a memory."""
+
+    floors: ArrayLike
+    bandwidth_shares: ArrayLike
+    compute_shares: ArrayLike
+    usable: float
+
+
+def cases(catalogue: Catalogue, served: Served) -> list[Case]:
+    """Return the cases; in 8 bits caches are too, unless they are latent."""
+    count = np.zeros(len(served.models))
+    chips, contexts, _ = np.broadcast_arrays(served.chips, served.contexts, count)
+    if not (np.all(contexts >= 1) and np.all(chips >= 1)):
+        raise InputError("contexts and chips are at least 1")
+    served_cases = []
+    rows = zip(served.models, served.machines, served.weights, chips, contexts, strict=True)
+    for model, name, weights, number, context in rows:
+        entry = catalogue.model(model)
+        caches = "fp8" if weights == "fp8" and not workload(entry).latent_layers else None
+        work = workload(entry, None if weights == "native" else weights, caches)
+        unit = machine(_whole(catalogue.hardware(name)), _ANY, work, OWN_MEMORY)
+        served_cases.append(_case(unit, work, float(number), float(context)))
+    return served_cases
+
+
+@once
+def _whole(chip: Hardware) -> Hardware:
+    """Return a chip that is one device, whatever its cores run as."""
+    return chip.model_copy(update={"ranks": None})
+
+
+_case = lru_cache(maxsize=256)(Case)  # what a case has counted is the same for every software
+
+
+def engine_of(software: Software) -> EngineParameters:
+    """Return all software that is compared, as engines that cost nothing else."""
+    floors, bandwidth_shares, compute_shares = np.broadcast_arrays(
+        np.atleast_1d(software.floors), *software[1:3]
+    )
+    shares = (bandwidth_shares, compute_shares, software.usable)
+    if np.any(floors < 0) or any(np.any(np.asarray(share) <= 0) for share in shares):
+        raise InputError("floors are at least 0, shares above 0")
+    return EngineParameters(
+        bandwidth_fraction=bandwidth_shares,
+        compute_fraction=compute_shares,
+        decode_layer_floor=floors,
+        memory_fraction=software.usable,
+    )
+
+
+def cost_multiples_of(
+    *, catalogue: Catalogue, served: Served, software: Software, slow: float, fast: float
+) -> Array:
+    """Return the cost multiple of a faster user speed for every case and floor. [1]"""
+    engine = engine_of(software)
+    multiples = [case.batches(engine, slow, fast)[2] for case in cases(catalogue, served)]
+    return np.concatenate(multiples)
+
+
+def cost_table(
+    *, catalogue: Catalogue, served: Served, software: Software, slow: float, fast: float
+) -> Finding:
+    """Return the same with its batches, and the floor at which each case costs `PRICE` times."""
+    table: list[tuple[str, ...]] = []
+    values: list[float] = []
+    prices: list[float] = []
+    engine = engine_of(software)
+    for case in cases(catalogue, served):
+        cells = []
+        for slow_batch, fast_batch, value in zip(*case.batches(engine, slow, fast), strict=True):
+            values.append(value)
+            never = f"{fast if slow_batch else slow:g}: never"
+            cells.append(
+                f"{slow_batch:,}->{fast_batch:,} {value:.3g}x"
+                if slow_batch and fast_batch
+                else never
+            )
+        at = _floor_for(case, _one_of(engine, -1), slow, fast)
+        prices += [1e6 * at] if np.isfinite(at) else []
+        table.append((case.name, *cells, f"{1e6 * at:.3g} us" if np.isfinite(at) else "-"))
+    reached = [value for value in values if np.isfinite(value)] or [float("inf")]
+    floors = np.atleast_1d(software.floors)
+    heads = [f"{floor * 1e6:g} us" if floor else "no floor" for floor in floors]
+    price_range = (
+        f"{PRICE:g}x lies at {min(prices):.3g} to {max(prices):.3g} us" if prices else "none"
+    )
+    return finding(
+        np.array(values),
+        ("least multiple", min(reached), "x"),
+        ("largest multiple", max(reached), "x"),
+        ("cells out of reach", np.sum(~np.isfinite(values))),
+        ("cells", len(values)),
+        rows=FindingRows(("case", *heads, f"{PRICE:g}x at"), tuple(table)),
+        break_even=f"{price_range} a layer, in {len(prices)} of {len(table)} cases"
+        if prices
+        else price_range,
+    )
+
+
+def _floor_for(case: Case, software: EngineParameters, slow: float, fast: float) -> float:
+    """Return the floor from which a token costs `PRICE` times as much; nan where any does. [s]"""
+
+    def is_as_expensive(floors: Floats) -> Bools:
+        with_floors = replace(software, decode_layer_floor=floors)
+        return np.asarray(case.batches(with_floors, slow, fast)[2] >= PRICE)
+
+    beyond = 1.0 / fast / case.work.layers  # where the fast speed is out of reach
+    ends = first_changed(is_as_expensive, 0.0, beyond, points=_FLOORS + 1, rounds=2)
+    return ends[1] if ends and ends[1] else float("nan")
+
+
+def saving_by_flops(
+    *, catalogue: Catalogue, served: Served, software: Software, slow: float, fast: float
+) -> Finding:
+    """Return the share of the time saved by a smaller batch that fewer FLOPs account for."""
+    case, engine = cases(catalogue, served)[0], _one_of(engine_of(software), 0)
+    batch = np.array(case.batches(engine, slow, fast)[:2], float)[:, 0]
+    if not batch.all():
+        raise InputError(f"{case.name} does not reach both speeds")
+    step = case.step(batch, engine)
+    beyond, seconds = step.beyond_reading, step.seconds
+    terms = np.broadcast_arrays(step.caches, step.weights, step.computing, step.waiting)
+    return finding(
+        (beyond[0] - beyond[1]) / float(seconds[0] - seconds[1]),
+        ("batch at the slow speed", batch[0]),
+        ("batch at the fast speed", batch[1]),
+        *(
+            (f"{name}, {speed} speed", float(times[place]) * 1e3, "ms")
+            for name, times in zip(("cache", "weights", "compute", "floor"), terms, strict=True)
+            for place, speed in enumerate(("slow", "fast"))
+        ),
+    )
+
+
+def _one_of(engine: EngineParameters, place: int) -> EngineParameters:
+    """Return one software of several."""
+    varied = ("bandwidth_fraction", "compute_fraction", "decode_layer_floor")
+    return replace(engine, **{name: np.asarray(engine.value(name))[place] for name in varied})

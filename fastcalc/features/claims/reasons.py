@@ -1,0 +1,125 @@
+"""The reason for a verdict: a claim's sentence, its numbers filled in by the computation."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isinf
+from typing import TypeAlias
+
+from fastcalc.errors import InputError
+from fastcalc.features.claims.break_evens import digits
+from fastcalc.features.claims.finding import DoesNotFitError
+from fastcalc.features.claims.judge import Judged, Tested
+from fastcalc.features.claims.premises import Moved
+from fastcalc.kit.answer.numbers_as_text import number, parameters, trimmed
+from fastcalc.written import listed, shown
+
+FIELD = re.compile(r"\{(then\.)?([a-z]+)((?:\[[^\[\]{}]*\])*)(?::([1-9]?)(%?))?\}")
+"""A number of the check or the conclusion: name, keys, digits, whether in percent."""
+
+_DIGITS = 3
+Listed: TypeAlias = Sequence[float | str]
+
+
+def reason(judged: Judged) -> str:
+    """Return the reason for a verdict with its numbers.
+
+    A claim writes ``{value}`` for the numbers of its check, ``{expected}`` for what it says itself,
+    ``{low}`` and ``{high}`` for the ends over all premises, ``{part[LABEL]}`` for a number
+    alongside, ``{input[NAME]}`` and ``{range[NAME]}`` for an input and how far it goes,
+    ``{turn[NAME]}`` for where a premise turns the answer, and ``{at[NAME=VALUE]}`` for the numbers
+    with a premise moved. ``[0]`` picks one of several, ``:2`` writes two digits, ``:%`` a share in
+    percent, and ``then.`` before the name takes the conclusion.
+    """
+    if judged.unfit:
+        return f"{judged.unfit}, so that nothing is known of what is claimed"
+
+    def no(what: str) -> InputError:
+        return InputError(f"{judged.place('reason')}: reason of claim {judged.claim.id}: {what}")
+
+    def filled(field: re.Match[str]) -> str:
+        is_conclusion, name, keys, digits, percent = field.groups()
+        tested = judged.conclusion if is_conclusion else judged.check
+        if tested is None:
+            raise no(f"{field[0]} has no test")
+        numbers = _TestedNumbers(tested)
+        try:
+            numbers_named = numbers.of(name, re.findall(r"\[([^\]]*)\]", keys))
+        except DoesNotFitError:
+            return "none that fits"
+        except (LookupError, ValueError) as error:
+            raise no(f"there is no '{shown(field[0])}'") from error
+        texts = [
+            cell if isinstance(cell, str) else _text(cell, int(digits or _DIGITS), bool(percent))
+            for cell in numbers_named
+        ]
+        return listed(texts)
+
+    return FIELD.sub(filled, judged.claim.reason)
+
+
+def _text(value: float, digits: int, is_share: bool) -> str:
+    if isinf(value):
+        return "out of reach"
+    text = trimmed(number(100.0 * value if is_share else value, digits))
+    return f"{text} %" if is_share else text
+
+
+@dataclass(frozen=True, eq=False)
+class _TestedNumbers:
+    """What a sentence may name of a test."""
+
+    tested: Tested
+
+    def of(self, name: str, keys: list[str]) -> Listed:
+        """Return numbers, or inputs as they are written, by their name and keys."""
+        plain: Mapping[str, Listed] = {
+            "value": self.tested.values.tolist(),
+            "expected": self.tested.expected,
+            "low": self.tested.ends[:1],
+            "high": self.tested.ends[1:],
+        }
+        if name in plain:
+            listed, places = plain[name], keys
+        else:
+            keyed = {
+                "part": self._part,
+                "input": self._input,
+                "range": self._range,
+                "turn": self._turn,
+                "at": self._at,
+            }
+            listed, places = keyed[name](keys[0]), keys[1:]
+        return [listed[int(place)] for place in places] if places else listed
+
+    def _part(self, label: str) -> Listed:
+        return [{part.label: part.value for part in self.tested.finding.parts}[label]]
+
+    def _input(self, name: str) -> Listed:
+        premise = self.tested.check.inputs[name]
+        if premise.values and not premise.unit:
+            return [
+                parameters(number) if number >= 1e9 else digits(number) for number in premise.values
+            ]
+        return premise.texts or [self.tested.input_texts[name]]
+
+    def _range(self, name: str) -> Listed:
+        premise = self.tested.check.inputs[name]
+        if premise.ends and not premise.unit:
+            return [digits(end) for end in premise.ends]
+        return premise.range_texts
+
+    def _turn(self, name: str) -> Listed:
+        turning_points = [flip.at for flip in self.tested.explored.flips if flip.premise == name]
+        if not turning_points:
+            raise LookupError(name)
+        return turning_points
+
+    def _at(self, where: str) -> Listed:
+        moved: dict[str, object] = {}
+        for part in where.split(", "):
+            name, _, text = part.partition("=")
+            premise = self.tested.check.inputs[name]
+            moved[name] = text if premise.names else float(text) * premise.factor
+        premises: Moved = moved
+        return [float(number) for number in self.tested.elsewhere(premises)]

@@ -1,0 +1,79 @@
+"""``fastcalc claims``: what articles say, and what the numbers say of it."""
+
+import re
+from collections.abc import Sequence
+
+from fastcalc.catalogue.names import nearest
+from fastcalc.catalogue.schema.claims import Claim, Claims
+from fastcalc.errors import InputError
+from fastcalc.features.claims import answer as report
+from fastcalc.features.claims.claim_file import read_claims
+from fastcalc.features.claims.judge import MEANING, judge
+from fastcalc.features.claims.request import JudgeClaims
+from fastcalc.kit.answer.answer import CommandAnswer
+from fastcalc.kit.request import loading, readers
+from fastcalc.mentions import option
+from fastcalc.written import instead_of, shown
+
+
+def run(request: JudgeClaims) -> CommandAnswer:
+    """Return the verdict of each claim of a file, or write how one of them is computed."""
+    only = [] if request.only is None else readers.names(request.only, option("only"))
+    book, document = read_claims(request.path)
+    claims = book.claims
+    if request.explain is not None:
+        by_id = {claim.id: claim for claim in claims}
+        id_ = readers.as_text(request.explain)
+        if id_ not in by_id:
+            hint = instead_of(nearest(id_, by_id), "'fastcalc claims' lists them")
+            raise InputError(f"no claim is called '{shown(id_)}'; {hint}")
+        claims = [by_id[id_]]
+    verdicts = {word for word in map(str.casefold, only) if word in MEANING}
+    chosen = _chosen(claims, [word for word in only if word.casefold() not in verdicts], book)
+    all_judged = judge(loading.catalogue(request), chosen, document)
+    judged = [claim for claim in all_judged if not verdicts or claim.verdict in verdicts]
+    if not judged:
+        raise InputError(f"no claim is all of this: {shown(', '.join(only))}")
+    is_one = request.explain is not None
+    return CommandAnswer(
+        None if is_one else lambda screen: report.parts(judged, book, screen.width, request.path),
+        lambda: [report.claim_record(claim, book) for claim in judged],
+        lambda: (report.COLUMNS, judged),
+        lambda: {"verdicts": dict(MEANING)},
+        cells=report.flat,
+        text=lambda screen: (
+            report.explain(judged[0], book, min(screen.width, 100)) if is_one else None
+        ),
+    )
+
+
+def _chosen(claims: Sequence[Claim], words: Sequence[str], book: Claims) -> list[Claim]:
+    """Return the claims that words choose: of an article, of a topic, or with the word in them.
+
+    Several of a kind are alternatives; those of another kind choose among what is left.
+    """
+    chosen: dict[int, set[str]] = {}
+    topics = {word: ids for name, ids in book.topics.items() for word in name.split()}
+    for word in map(str.casefold, words):
+        starts = re.compile(rf"(?<!\w){re.escape(word)}")
+        authors = {
+            key
+            for key, article in book.articles.items()
+            if word in (key.casefold(), *(article.author or "").casefold().split())
+        }
+        kinds = (
+            {claim.id for claim in claims if authors.intersection(claim.articles)},
+            set(topics.get(word, ())),
+            {claim.id for claim in claims if starts.search(claim.claim.casefold())},
+        )
+        kind = next((number for number, ids in enumerate(kinds) if ids), None)
+        if kind is None:
+            near = nearest(word, [*MEANING, *book.articles, *topics])
+            hint = instead_of(near, "no claim has this word in it")
+            if word in {claim.id for claim in claims}:
+                hint = f"{option('explain', word)} prints that claim"
+            raise InputError(
+                f"{option('only')} '{shown(word)}' is no verdict, article or topic; {hint}"
+            )
+        chosen.setdefault(kind, set()).update(kinds[kind])
+    return [claim for claim in claims if all(claim.id in ids for ids in chosen.values())]

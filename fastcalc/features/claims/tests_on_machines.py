@@ -1,0 +1,398 @@
+"""Tests that ask the catalogue and the evaluator: what models do on chips."""
+
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple, cast
+
+import numpy as np
+
+from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.once import once
+from fastcalc.catalogue.schema import Engine, Hardware, Model
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.chip.machine_class import engine_of_class
+from fastcalc.core.chosen_layouts import fewest_chips
+from fastcalc.core.pricing import PriceBasis, Pricing
+from fastcalc.core.ratios import Ranged, independent_ratio
+from fastcalc.core.scenario import Outcome, Scenario, Sharding, site_of, solve
+from fastcalc.core.step.component import Step
+from fastcalc.core.traffic.traffic import Traffic
+from fastcalc.errors import InputError
+from fastcalc.features.claims.finding import DoesNotFitError, Finding, finding
+from fastcalc.formulas.roofline import critical_batch
+from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
+from fastcalc.written import shown
+
+PROMPT, OUTPUT = 1000.0, 1000.0
+"""Traffic of a point, the default of ``fastcalc compare``."""
+
+_COMMUNICATION = {"all-reduce", "rank wait", "expert exchange", "stage hops", "hops"}
+"""Components of a step in which chips wait for messages of others."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A model on a kind of chip: what a point is asked for."""
+
+    model: str
+    on: str
+    chips: int | None = None
+    weights: str | None = None
+    basis: str = "cloud"
+    prompt: float = PROMPT
+    cache: str | None = None
+    context: float | None = None
+
+    def holding(self, catalogue: Catalogue, batch: float) -> "Place":
+        """Return the place with the chips that it states, and more where the batch takes more."""
+        if self.chips is None:
+            return self
+        asked = _scenario(catalogue, replace(self, chips=None), np.array([batch]))
+        return replace(self, chips=max(self.chips, _fewest_chips(asked)))
+
+
+def outcome(catalogue: Catalogue, place: Place, batches: Floats) -> Outcome:
+    """Return the evaluation of a place for some batches, which must fit."""
+    evaluated = _solved(_scenario(catalogue, place, batches))
+    if not bool(np.all(evaluated.estimate.fits)):
+        raise DoesNotFitError(f"{place.model} at batch {max(batches):,.0f} does not fit {place.on}")
+    return evaluated
+
+
+_solved = once(solve)
+
+
+@once
+def _fewest_chips(scenario: Scenario) -> int:
+    """Fewest chips that hold the batch of a scenario for certain; 1 where none do. [1]"""
+    site = site_of(scenario, scenario.traffic.reserved)
+    return int(np.nan_to_num(fewest_chips(site, float(scenario.batches[0])), nan=1.0)[0])
+
+
+def _scenario(catalogue: Catalogue, place: Place, batches: Floats) -> Scenario:
+    """What is asked of a place, the very same object each time."""
+    if not all(int(count) in LIMITS["chips"] for count in (*batches, place.chips or 1)):
+        raise InputError(f"chips and batches must be {LIMITS['chips']}")
+    chip = catalogue.hardware(place.on)
+    context = place.context or place.prompt + OUTPUT / 2
+    request = place.chips, place.weights, place.cache, place.basis, place.prompt, context
+    counts = tuple(int(batch) for batch in batches)
+    model, engine = catalogue.model(place.model), catalogue.engine(engine_of_class(chip)[0])
+    return _requested(chip, model, engine, request, counts)
+
+
+@once
+def _requested(
+    chip: Hardware,
+    model: Model,
+    engine: Engine,
+    request: tuple[int | None, str | None, str | None, str, float, float],
+    batches: tuple[int, ...],
+) -> Scenario:
+    """A model on so many chips, in formats, by a price, with a traffic."""
+    chips, weights, cache, basis, prompt, context = request
+    return Scenario(
+        hardware=chip,
+        model=model,
+        engine=engine,
+        batches=batches,
+        traffic=Traffic(prompt, OUTPUT, context),
+        weights=weights,
+        kv=cache,
+        sharding=Sharding(chips=chips),
+        pricing=Pricing(cast(PriceBasis, basis)),
+        engine_is_borrowed=engine_of_class(chip)[1],
+    )
+
+
+class Users(NamedTuple):
+    """Users at a time, and the mean tokens of context of each."""
+
+    batch: float
+    context: float
+
+
+def _outcomes(
+    catalogue: Catalogue, models: list[str], on: str, weights: list[str], users: Users | None
+) -> list[Outcome]:
+    """Return each model on the fewest chips, for one user where none are stated."""
+    batch, context = users or (1.0, None)
+    places = (
+        Place(model, on, weights=_format(form), context=context)
+        for model, form in zip(models, weights, strict=True)
+    )
+    return [outcome(catalogue, place, np.array([batch])) for place in places]
+
+
+def _format(name: str) -> str | None:
+    """Return a number format; None for a model's own."""
+    return None if name == "native" else name
+
+
+def user_speed(
+    *, catalogue: Catalogue, models: list[str], on: str, users: Users, weights: list[str], end: str
+) -> Finding:
+    """Return the speed of a user of each model on a kind of chip. [1/s]"""
+    outcomes = _outcomes(catalogue, models, on, weights, users)
+    by_model = list(zip(models, outcomes, strict=True))
+    speeds = [evaluated.estimate.ranged_speed for evaluated in outcomes]
+    ends = (
+        (f"{model}, {name} end of 80 %", _at(ends, name), "tokens/s")
+        for model, ends in zip(models, speeds, strict=True)
+        for name in ("low", "high")
+    )
+    chips = (
+        (f"chips of {on} for {model}", evaluated.placement.layout.chips)
+        for model, evaluated in by_model
+    )
+    return finding(np.array([_at(ranged, end) for ranged in speeds]), *chips, *ends)
+
+
+def _at(ranged: Ranged, end: str) -> float:
+    """Return the first of some predictions, expected or at an end; expected without a range."""
+    if end not in Ranged._fields:
+        raise InputError(f"end is expected, low or high, not '{shown(end)}'")
+    number = float(getattr(ranged, end)[0])
+    return float(ranged.expected[0]) if np.isnan(number) else number
+
+
+def chips_for(*, catalogue: Catalogue, models: list[str], on: str, weights: list[str]) -> Array:
+    """Return the chips on which each model is placed for one stream. [1]"""
+    outcomes = _outcomes(catalogue, models, on, weights, None)
+    return np.array([evaluated.placement.layout.chips for evaluated in outcomes], dtype=float)
+
+
+class Alone(NamedTuple):
+    """Few users and many, on the chips stated or as many as hold them, each cut as serves best.
+
+    The context is the mean tokens of each user.
+    """
+
+    model: str
+    on: str
+    chips: float
+    few: float
+    many: float
+    context: float
+
+    def ends(self, catalogue: Catalogue, *, own_chips: bool = False) -> tuple[Outcome, Outcome]:
+        """Return what few users get and many, on the same chips or each on chips of their own."""
+        place = Place(self.model, self.on, int(self.chips), context=self.context)
+        small, large = (place.holding(catalogue, batch) for batch in (self.few, self.many))
+        first = outcome(catalogue, small if own_chips else large, np.array([self.few]))
+        return first, outcome(catalogue, large, np.array([self.many]))
+
+
+def rate_ratio(
+    quantity: Literal["total", "speed"], *, catalogue: Catalogue, served: Alone
+) -> Array:
+    """Return a machine's output, or a user's speed, at the smaller batch over the larger. [1]"""
+    first, last = (getattr(evaluated.estimate, quantity)[0] for evaluated in served.ends(catalogue))
+    return floats(first / last)
+
+
+def price_alone(*, catalogue: Catalogue, served: Alone) -> Finding:
+    """Return the price of output at the smaller batch over that at the larger. [1]"""
+    prices = []
+    for evaluated in served.ends(catalogue, own_chips=True):
+        if evaluated.usd is None:
+            raise InputError(f"{served.on} has no cloud price")
+        prices.append(float(evaluated.usd[1][0]))
+    pairs = zip(("smaller", "larger"), prices, strict=True)
+    parts = ((f"{size} batch", price, "USD/Mtok") for size, price in pairs)
+    return finding(prices[0] / prices[1], *parts)
+
+
+def lead_gain(*, catalogue: Catalogue, served: Alone) -> Finding:
+    """Return what a smaller batch takes off the first token over what it takes off the others."""
+    small, large = (evaluated.estimate for evaluated in served.ends(catalogue))
+    first, later = large.ttft[0] / small.ttft[0], large.tpot[0] / small.tpot[0]
+    sooner = ("first token sooner by", first, "times"), ("other tokens sooner by", later, "times")
+    return finding(first / later, *sooner)
+
+
+def traffic_slope(
+    *, catalogue: Catalogue, model: str, on: str, chips: float, batch: float, prompt: float
+) -> Finding:
+    """Return the time of a token while prompts of others come between, over decode alone. [1]"""
+    place = Place(model, on, int(chips), prompt=prompt)
+    estimate = outcome(catalogue, place, np.array([batch])).estimate
+    times = ("decode alone", estimate.tpot), ("in traffic", estimate.tpot_in_traffic)
+    parts = ((f"a token, {name}", 1e3 * float(seconds[0]), "ms") for name, seconds in times)
+    return finding(estimate.tpot_in_traffic / estimate.tpot, *parts)
+
+
+class DeployedModels(NamedTuple):
+    """Models on one kind of chip each, as parallel lists; 0 chips are the fewest that hold one.
+
+    Where the chips stated do not hold a batch, as many as do.
+    """
+
+    models: list[str]
+    weights: list[str]
+    caches: list[str]
+    machines: list[str]
+    chips: Floats
+
+    def steps(self, catalogue: Catalogue, batch: float, prompt: float) -> list[Step]:
+        """Return the decode step of each."""
+        formats = ([_format(name) for name in names] for names in (self.weights, self.caches))
+        rows = zip(self.models, *formats, self.machines, self.chips, strict=True)
+        places = (
+            Place(model, on, int(chips) or None, weights, prompt=prompt, cache=cache)
+            for model, weights, cache, on, chips in rows
+        )
+        holding = [place.holding(catalogue, batch) for place in places]
+        outcomes = [outcome(catalogue, place, np.array([batch])) for place in holding]
+        return [evaluated.estimate.passes.decode for evaluated in outcomes]
+
+
+def reading_over_computing(
+    *, catalogue: Catalogue, deployed: DeployedModels, batch: float, prompt: float
+) -> Finding:
+    """Return the time that a decode step reads memory over the time that it computes. [1]"""
+    times = [
+        [
+            float(sum(np.sum(getattr(component, kind)) for component in step.components))
+            for kind in ("memory_time", "compute_time")
+        ]
+        for step in deployed.steps(catalogue, batch, prompt)
+    ]
+    parts = (
+        (f"{model}, {activity}", 1e3 * seconds, "ms")
+        for model, pair in zip(deployed.models, times, strict=True)
+        for activity, seconds in zip(("reading", "computing"), pair, strict=True)
+    )
+    return finding(np.array([reading / computing for reading, computing in times]), *parts)
+
+
+def message_share(*, catalogue: Catalogue, deployed: DeployedModels, batch: float) -> Array:
+    """Return the share of a decode step in which chips wait for messages of others. [1]"""
+    return np.array(
+        [
+            sum(
+                np.sum(component.seconds)
+                for component in step.components
+                if component.name in _COMMUNICATION
+            )
+            / np.sum(step.seconds)
+            for step in deployed.steps(catalogue, batch, PROMPT)
+        ]
+    )
+
+
+class Machines(NamedTuple):
+    """One kind of chip against another; 0 chips are the fewest that hold a model.
+
+    Where the chips stated do not hold the users, as many as do, and as many of both if as many
+    were stated.
+    """
+
+    on: str
+    against: str
+    chips: float
+    against_chips: float
+    batch: float
+    context: float
+
+    def places(
+        self, catalogue: Catalogue, model: str, weights: str | None = None, basis: str = "cloud"
+    ) -> tuple[Place, Place]:
+        """Return where a model runs on either."""
+        stated = (
+            Place(model, on, int(chips) or None, weights, basis, context=self.context)
+            for on, chips in ((self.on, self.chips), (self.against, self.against_chips))
+        )
+        over, under = (place.holding(catalogue, self.batch) for place in stated)
+        if self.chips == self.against_chips and over.chips and under.chips:
+            chips = max(over.chips, under.chips)
+            over, under = replace(over, chips=chips), replace(under, chips=chips)
+        return over, under
+
+
+def speed_gain(
+    *, catalogue: Catalogue, models: list[str], weights: list[str], machines: Machines, end: str
+) -> Finding:
+    """Return a user's speed on one kind of chip over that on another, by model. [1]
+
+    The ends are those of the ratio's range, both ranges taken as independent.
+    """
+    parts, gains = [], []
+    for model, form in zip(models, weights, strict=True):
+        speeds = []
+        for where in machines.places(catalogue, model, _format(form)):
+            estimate = outcome(catalogue, where, np.array([machines.batch])).estimate
+            speeds.append(estimate.ranged_speed)
+            parts.append((f"{model}, {form}, on {where.on}", estimate.speed[0], "tokens/s"))
+        gains.append(_at(independent_ratio(over=speeds[0], under=speeds[1]), end))
+    return finding(np.array(gains), *parts)
+
+
+def newer_hardware(*, catalogue: Catalogue, model: str, machines: Machines) -> Finding:
+    """Return the ratio of bandwidths, alongside speeds and prices by either price basis. [1]"""
+    chips, batch = (machines.on, machines.against), machines.batch
+    fast, slow = (catalogue.hardware(chip).memory[0].bandwidth.si for chip in chips)
+    parts: list[tuple[str, float, str]] = []
+    for basis in ("cloud", "tco"):
+        newer, older = (
+            outcome(catalogue, place, np.array([batch]))
+            for place in machines.places(catalogue, model, basis=basis)
+        )
+        if not parts:
+            gain = float(newer.estimate.speed[0] / older.estimate.speed[0])
+            parts.append((f"{model}: speed ratio at batch {batch:,.0f}", gain, "x"))
+        if newer.usd is not None and older.usd is not None:
+            cost = float(newer.usd[1][0] / older.usd[1][0])
+            parts.append((f"{model}: price ratio by {basis}", cost, "x"))
+    return finding(fast / slow, *parts)
+
+
+def price_gain(*, catalogue: Catalogue, model: str, machines: Machines) -> Finding:
+    """Return the price of output on one kind of chip over another, by cloud and ownership. [1]"""
+    comparison = newer_hardware(catalogue=catalogue, model=model, machines=machines)
+    ratios = [part.value for part in comparison.parts if "price ratio" in part.label]
+    rent = catalogue.hardware(machines.on).price.rent
+    if rent is None:
+        return Finding(np.array(ratios), comparison.parts)
+    same = f"a token of {machines.on} costs the same at {rent.si / ratios[0]:.3g} USD/h of rent"
+    return Finding(np.array(ratios), comparison.parts, break_even=same)
+
+
+def naive_speed(*, catalogue: Catalogue, on: str, billions: float, bytes_each: float) -> Finding:
+    """Return bandwidth over bytes, alongside arithmetic over FLOPs. [1/s]"""
+    bandwidth, peak = _bandwidth_and_peak(catalogue, on)
+    memory = bandwidth / (billions * 1e9 * bytes_each)
+    compute = peak / (2.0 * billions * 1e9)
+    return finding(
+        memory,
+        ("memory term alone", memory, "tokens/s"),
+        ("compute term", compute, "tokens/s"),
+        ("the bound, the smaller", min(memory, compute), "tokens/s"),
+    )
+
+
+def naive_reached(
+    *, catalogue: Catalogue, model: str, on: str, billions: float, bytes_each: float
+) -> Finding:
+    """Return the expected speed of a model over bandwidth over bytes. [1]"""
+    speed = float(outcome(catalogue, Place(model, on), np.array([1.0])).estimate.speed[0])
+    naive = naive_speed(catalogue=catalogue, on=on, billions=billions, bytes_each=bytes_each)
+    return finding(speed / naive.values, (f"expected speed of {model} on {on}", speed, "tokens/s"))
+
+
+def ridge(*, catalogue: Catalogue, on: str, other: str, batches: ArrayLike) -> Finding:
+    """Return the batch from which 16-bit products are limited by compute, over some batches."""
+    critical = []
+    for name in (on, other):
+        bandwidth, peak = _bandwidth_and_peak(catalogue, name)
+        critical.append(critical_batch(peak=peak, bandwidth=bandwidth, bytes_per_weight=2.0))
+    pairs = zip((on, other), critical, strict=True)
+    parts = ((f"critical batch of {name}", batch) for name, batch in pairs)
+    return finding(critical[0] / np.asarray(batches), *parts)
+
+
+def _bandwidth_and_peak(catalogue: Catalogue, name: str) -> tuple[float, float]:
+    """Return a chip's bandwidth and its peak at 16 bits. [byte/s, FLOP/s]"""
+    chip = catalogue.hardware(name)
+    peak = chip.rate("fp16")
+    assert peak is not None, "the schema asks for a 16-bit rate"
+    return chip.memory[0].bandwidth.si, peak.si

@@ -1,0 +1,177 @@
+"""Charts of compared chips: speed, roofline, and the time of a decode step."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from fastcalc.core.scenario import Outcome, chips_by_id
+from fastcalc.core.undetermined import undetermined_notes
+from fastcalc.features.compare import headline_words
+from fastcalc.features.compare.headline import headline
+from fastcalc.formulas.sequences import grouped
+from fastcalc.kit.answer.numbers_as_text import dollars, number, prefixed
+from fastcalc.kit.answer.record_tables import UNDETERMINED
+from fastcalc.kit.charts.drawing import Chart, Panel, Series, Style, axes
+from fastcalc.kit.charts.highlight import FEW
+from fastcalc.kit.charts.outcome_series import (
+    BATCH,
+    PRICE,
+    chips_of,
+    drawn_of,
+    from_to,
+    grounds_of,
+    left_out,
+    notes_of,
+    of_prices,
+    of_speeds,
+    ranged,
+    speeds_of,
+    subject,
+    title_of,
+    unmarked,
+)
+from fastcalc.written import first_few, listed
+
+
+def speed(outcomes: Sequence[Outcome]) -> Chart:
+    """Return the speed of each user against batch, with its range and its bound."""
+    by_panel: dict[str, list[Series]] = {}
+    for title, place, name, outcome in drawn_of(outcomes):
+        fits, batch = outcome.estimate.fits, outcome.estimate.batch
+        tips = [f"{_counted(outcome, name)}, batch {size:,.0f}" for size in batch[fits]]
+        series = ranged(name, place, batch[fits], speeds_of(outcome, fits), tips)
+        by_panel.setdefault(title, []).extend(series)
+    curves = _joined(by_panel)
+    chart = of_speeds(
+        title_of(outcomes, "Speed of each user"), curves, BATCH, 2, notes_of(outcomes)
+    )
+    return replace(chart, finding=_sentence(outcomes, 0), grounds=grounds_of(outcomes))
+
+
+def _counted(outcome: Outcome, name: str) -> str:
+    return f"{outcome.placement.layout.chips:,} x {name}"
+
+
+def _joined(by_panel: Mapping[str, Sequence[Series]]) -> dict[str, list[Series]]:
+    """Curves with one series of each name and style, whatever chips and layout each batch takes."""
+    return {title: list(_of_one_name(lines)) for title, lines in by_panel.items()}
+
+
+def _of_one_name(lines: Sequence[Series]) -> Iterator[Series]:
+    for every in grouped(lines, lambda line: (line.name, line.style)).values():
+        tips = [tip for line in every for tip in line.tips]
+        x, y = (np.concatenate([getattr(line, name) for line in every]) for name in ("x", "y"))
+        ends = [
+            None if end is None else np.concatenate([getattr(line, name) for line in every])
+            for name, end in (("low", every[0].low), ("high", every[0].high))
+        ]
+        yield replace(every[0], x=x, y=y, low=ends[0], high=ends[1], tips=tips)
+
+
+def _sentence(outcomes: Sequence[Outcome], place: int) -> str:
+    """Return who is fastest, or who is cheapest, of each model: in short of several."""
+    by_model = grouped(outcomes, lambda outcome: outcome.scenario.model.id)
+    if len(by_model) == 1:
+        stated = headline(outcomes)
+        fastest, cheapest = headline_words.speed(stated), headline_words.cost(stated)
+        return (cheapest if place else fastest) or fastest
+    named = [f"{model} on {headline_words.leaders(of)[place]}" for model, of in by_model.items()]
+    shown = first_few(named, FEW, "more models")
+    return f"{('Fastest', 'Cheapest')[place]}: {'; '.join(shown)}."
+
+
+def price(outcomes: Sequence[Outcome]) -> Chart:
+    """Return speed of each user against the price of a token, batch by batch."""
+    by_panel: dict[str, list[Series]] = {}
+    for title, place, name, outcome in drawn_of(outcomes):
+        if outcome.usd is None:
+            continue
+        fits, batch = outcome.estimate.fits, outcome.estimate.batch
+        usd = outcome.usd[1][fits]
+        tips = [
+            f"{_counted(outcome, name)}, batch {size:,.0f}, ${dollars(cost)}/Mtok"
+            for size, cost in zip(batch[fits], usd, strict=True)
+        ]
+        series = ranged(name, place, usd, speeds_of(outcome, fits), tips)
+        by_panel.setdefault(title, []).extend(series)
+    subject = title_of(outcomes, "Speed and price")
+    if not by_panel:
+        return Chart(subject, notes=["no chip here has a price"])
+    chips = chips_by_id(outcomes)
+    outcomes = [outcome for outcome in outcomes if outcome.usd is not None]
+    unpriced = [*chips.keys() - chips_by_id(outcomes).keys()]
+    unpriced = [f"not drawn: {listed(sorted(unpriced))}, without a price"] * bool(unpriced)
+    notes = [chips_of(outcomes), *left_out(outcomes), *unpriced, *of_prices(outcomes)]
+    chart = of_speeds(subject, _joined(by_panel), PRICE, 10, notes)
+    return replace(chart, finding=_sentence(outcomes, 1), grounds=grounds_of(outcomes))
+
+
+def roofline(outcomes: Sequence[Outcome]) -> Chart:
+    """Return the rooflines of chips, and the passes under them: FLOP/s against FLOP a byte."""
+    by_panel: dict[str, list[Series]] = {}
+    for title, place, name, outcome in drawn_of(outcomes):
+        by_panel.setdefault(title, []).extend(_passes(place, name, outcome))
+    by_panel = _joined(by_panel)
+    passes = [line for lines in by_panel.values() for line in lines]
+    across = axes(passes, "arithmetic intensity, FLOP for each byte read", "")[0]
+    chips: dict[str, str] = {}
+    ridges: list[float] = []
+    for title, place, name, outcome in drawn_of(outcomes):
+        if name in chips:  # on other chips or in another layout, each with the same bound
+            continue
+        work, count = outcome.estimate.bound_pass.work, outcome.placement.layout.chips
+        moved, peak = (float(np.max(rate)) / count for rate in (work.bandwidth, work.flop_rate))
+        chips[name] = f"{unmarked(name)} {prefixed(moved, 'B/s')} and {prefixed(peak, 'FLOP/s')}"
+        ridges.append(peak / moved)
+        ridge = min(max(peak / moved, across.low), across.high)
+        x = np.unique([across.low, ridge, across.high])
+        y = np.minimum(moved * x, peak) / 1e12
+        by_panel[title].append(Series(f"bound of {unmarked(name)}", x, y, place, "bound"))
+    every = [line for lines in by_panel.values() for line in lines]
+    upward = axes(every, "", "TFLOP/s of each chip")[1]
+    peaks = f": {', '.join(chips.values())}" if len(chips) <= FEW else ""
+    notes = [
+        f"dashed: what memory and arithmetic of a chip allow{peaks}",
+        "on a line: decode steps, the smallest batch first; a single point: the prefill of one "
+        "prompt",
+        *notes_of(outcomes, of_prompts=True),
+    ]
+    steps = np.concatenate([line.x for line in passes if line.style == "line"])
+    finding = (
+        f"Decode does {from_to(steps)} FLOP for each byte read; arithmetic would limit "
+        f"{subject(chips)} from {from_to(np.array(ridges))} on."
+    )
+    return Chart(
+        title_of(outcomes, "Roofline"),
+        [Panel(title, across, upward, lines) for title, lines in by_panel.items()],
+        notes=notes,
+        finding=finding,
+        grounds=grounds_of(outcomes),
+    )
+
+
+def _passes(place: int, name: str, outcome: Outcome) -> Iterator[Series]:
+    estimate, chips = outcome.estimate, outcome.placement.layout.chips
+    fits, work = estimate.fits, estimate.bound_pass.work
+    passes = [(f"{name}", "decode", estimate.step.seconds, work)]
+    if outcome.scenario.batches[0] == 1:
+        prompt = estimate.passes.bound(outcome.scenario.traffic.computed_prompt, decode=0.0)
+        mark = f" {UNDETERMINED}" * any(undetermined_notes(outcome.placement.machine))
+        label = f"{unmarked(name)}, prefill{mark}"
+        passes.append((label, "prefill", estimate.ttft[:1], prompt.work))
+    for label, phase, seconds, bound in passes:
+        is_drawn = fits if phase == "decode" else fits[:1]
+        flops, moved = (
+            np.broadcast_to(amounts, is_drawn.shape)[is_drawn]
+            for amounts in (bound.flops, bound.bytes)
+        )
+        rate = flops / np.broadcast_to(seconds, is_drawn.shape)[is_drawn] / chips / 1e12
+        tips = [
+            f"{label}, batch {batch:,.0f}: {number(reached)} TFLOP/s at {number(ratio)} FLOP a byte"
+            for batch, reached, ratio in zip(
+                estimate.batch[: is_drawn.size][is_drawn], rate, flops / moved, strict=True
+            )
+        ]
+        style: Style = "line" if phase == "decode" else "points"
+        yield Series(label, flops / moved, rate, place, style, tips=tips)

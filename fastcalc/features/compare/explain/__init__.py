@@ -1,0 +1,1 @@
+"""`compare --explain`: every component of a step with its work, its rates and their sources."""

@@ -1,0 +1,282 @@
+"""Rows taken apart, as text that a pocket calculator can follow and as records."""
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from fastcalc.core.scenario import Outcome
+from fastcalc.features.compare.explain.explained import Explained, ExplainedPart, Explanation
+from fastcalc.features.compare.explain.memory import memory_equations
+from fastcalc.features.compare.explain.passes import explain, fitting
+from fastcalc.features.compare.explain.terms import Equation, Number, Origin, origins_of
+from fastcalc.grid.columns import undetermined_keys
+from fastcalc.kit.answer import console
+from fastcalc.kit.answer.memories import kept_note
+from fastcalc.kit.answer.numbers_as_text import number, prefixed
+from fastcalc.kit.answer.point_records import Record, plain
+from fastcalc.kit.answer.record_tables import marked
+from fastcalc.mentions import option
+from fastcalc.written import listed
+
+_DIGITS = 4
+_MOST = 8
+"""Batches of a chip that a page explains: each takes a screen or two."""
+
+_HEADINGS = [
+    ("", "component"),
+    ("", "FLOPs"),
+    ("bytes", "read"),
+    ("bytes", "sent"),
+    ("launches,", "messages"),
+    ("", "time"),
+    ("", "share"),
+]
+_ANSWERS = {"TPOT": "time per output token", "TTFT": "time to the first token"}
+_HOW_TO_READ = (
+    "bytes and FLOPs are of one chip, for sweeps of regions and for a bound of all chips together; "
+    "tokens attended to are means over a request; "
+    "min8(a, b) is a / (1 + (a / b)^8)^(1 / 8), a minimum with a rounded corner"
+)
+
+
+def explanation_parts(outcomes: Sequence[Outcome]) -> list[console.Part]:
+    """Return rows of some outcomes taken apart, `_MOST` of each at most, as parts of a page."""
+    parts: list[console.Part] = [console.Notes([f"how to read what follows: {_HOW_TO_READ}"]), ""]
+    for outcome in outcomes:
+        memory = memory_equations(outcome.placement)
+        origins = dict.fromkeys(origins_of(memory))
+        parts += [*_memory_parts(outcome, memory), ""]
+        batches = fitting(outcome)
+        shown = spread(batches)
+        if len(shown) < len(batches):
+            parts += [
+                f"{outcome.scenario.hardware.id}: {len(shown)} of the {len(batches):,} batches "
+                f"that fit are explained; {option('batch')} names others, and "
+                f"{option('format', 'json')} has all",
+                "",
+            ]
+        for row in explain(outcome, shown):
+            for forward_pass in (row.decode, row.first):
+                parts += [*_pass_parts(row, forward_pass), ""]
+                origins |= dict.fromkeys(forward_pass.origins)
+        parts += _sources(outcome, list(origins))
+    return parts
+
+
+def _memory_parts(outcome: Outcome, memory: Sequence[Equation]) -> Iterable[console.Part]:
+    scenario, layout = outcome.scenario, outcome.placement.layout
+    names = f"{scenario.model.id} on {scenario.hardware.id}, {scenario.engine.id}"
+    chips = "its chip" if layout.chips == 1 else f"each of {layout.chips:,} chips ({layout})"
+    yield f"{names}: memory of {chips}"
+    yield console.Listing([_line(equation) for equation in memory])
+    yield console.Notes([kept_note(outcome)])
+
+
+def spread(batches: Sequence[int]) -> list[int]:
+    """Return the batches to explain: all where they are few, else some from the least to the most.
+
+    >>> spread(range(1, 129))
+    [1, 2, 4, 8, 16, 32, 64, 128]
+    """
+    if len(batches) <= _MOST:
+        return list(batches)
+    steps = np.geomspace(min(batches), max(batches), _MOST)
+    nearest = (min(batches, key=lambda batch: abs(batch - step)) for step in steps)
+    return list(dict.fromkeys(nearest))
+
+
+def _pass_parts(row: Explanation, forward_pass: Explained) -> Iterable[console.Part]:
+    scenario = row.outcome.scenario
+    setup = (
+        f"{scenario.model.id} on {scenario.hardware.id}, {scenario.engine.id}, batch {row.batch:,}"
+    )
+    contents = []
+    if forward_pass.sequences:
+        sequences, tokens = _quantity(Number(forward_pass.sequences)), forward_pass.verified
+        contents.append(f"{sequences} x {_plural(tokens, 'token')}")
+    if forward_pass.prompt:
+        contents.append(_plural(forward_pass.prompt, "prompt token"))
+    yield f"{setup}: {forward_pass.name} of {listed(contents)}"
+    total_row = ["together", "", "", "", "", _seconds(forward_pass.seconds), "100 %"]
+    rows = [*(_table_row(forward_pass, part) for part in forward_pass.parts), total_row]
+    yield console.TextTable(_HEADINGS, rows, left=(0,), key_figures=(5,))
+    if forward_pass.idle:
+        yield console.Notes([f"no time in: {', '.join(forward_pass.idle)}"])
+    if forward_pass.rates:
+        yield "rates reached"
+        yield console.Listing([_line(equation) for equation in forward_pass.rates])
+    for part in forward_pass.parts:
+        yield f"{part.component.name}: {part.meaning}"
+        yield console.Listing([_line(equation) for equation in part.equations])
+    yield f"together, and the {_ANSWERS[forward_pass.answer.name]}"
+    # In milliseconds, with the digits that the comparison prints.
+    answer, machine = forward_pass.answer, row.outcome.placement.machine
+    is_unsure = answer.name.lower() + "_ms" in undetermined_keys(machine)
+    compared = marked(number(answer.result.value * 1e3), is_unsure=is_unsure) + " ms"
+    yield console.Listing([_line(forward_pass.total), _line(answer, compared)])
+
+
+def _plural(value: float, noun: str) -> str:
+    return f"{_quantity(Number(value))} {noun}{'' if value == 1 else 's'}"
+
+
+def _table_row(forward_pass: Explained, part: ExplainedPart) -> list[str]:
+    work = part.component
+    amounts = ((float(work.flops), "FLOP"), (float(work.bytes), "B"), (float(work.sent), "B"))
+    return [
+        work.name,
+        *(prefixed(value, unit) if value else "-" for value, unit in amounts),
+        number(float(work.count)) if work.count else "-",
+        _seconds(float(work.seconds)),
+        "hidden" if part.is_hidden else f"{100.0 * forward_pass.share(part):.1f} %",
+    ]
+
+
+def _line(equation: Equation, result: str = "") -> str:
+    """Return ``name = expression = result`` with four digits in every number."""
+    result_text = result or _quantity(equation.result)
+    if equation.is_bare:
+        return f"{equation.name} = {result_text}"
+    return f"{equation.name} = {_expression(equation)} = {result_text}"
+
+
+def _expression(equation: Equation) -> str:
+    return equation.term.template.format(*(_quantity(operand) for operand in equation.term.numbers))
+
+
+def _quantity(quantity: Number) -> str:
+    """Return a number with its unit, as one would key it in; large counts in powers of 1,000.
+
+    >>> _quantity(Number(3.35e12, "B/s")), _quantity(Number(0.00245, "s")), _quantity(Number(64.0))
+    ('3.35 TB/s', '2.45 ms', '64')
+    """
+    if quantity.unit == "s":
+        return _seconds(quantity.value)
+    if quantity.unit:
+        return prefixed(quantity.value, quantity.unit, _DIGITS)
+    value = quantity.value
+    if value == 0.0 or (value.is_integer() and abs(value) < 1e6):
+        return f"{value:.0f}"
+    if 1e-3 <= abs(value) < 1e4:
+        return f"{value:.{_DIGITS}g}"
+    thousands = math.floor(math.log10(abs(value)) / 3.0)
+    return f"{value / 1000.0**thousands:.{_DIGITS}g}e{3 * thousands}"
+
+
+def _seconds(value: float) -> str:
+    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if abs(value) >= factor * 0.9999:
+            return f"{value / factor:.{_DIGITS}g} {unit}"
+    return f"{value / 1e-9:.{_DIGITS}g} ns"
+
+
+def _sources(outcome: Outcome, origins: Sequence[Origin]) -> list[console.Part]:
+    if not origins:
+        return []
+    scenario = outcome.scenario
+    lines = []
+    for owner in dict.fromkeys(origin.owner for origin in origins):
+        owned = [origin for origin in origins if origin.owner == owner]
+        for source in dict.fromkeys(origin.source for origin in owned):
+            written = [origin for origin in owned if origin.source == source and origin.text]
+            figures = list(dict.fromkeys(f"{origin.name} {origin.text}" for origin in written))
+            if len(written) < len([origin for origin in owned if origin.source == source]):
+                figures.append("parameters, layers, caches and FLOPs counted from its shape")
+            lines.append(f"{owner}: {', '.join(figures)}: {source}")
+    title = f"sources of the numbers of {scenario.model.id} on {scenario.hardware.id}"
+    return [title, console.Notes(lines), ""]
+
+
+# -- records ----------------------------------------------------------------------------
+
+
+_WORK = {
+    "flops": "flops",
+    "flop_per_s": "flop_rate",
+    "bytes": "bytes",
+    "bytes_per_s": "bandwidth",
+    "bytes_sent": "sent",
+    "link_bytes_per_s": "link",
+    "count": "count",
+    "seconds_each": "seconds_each",
+}
+"""Numbers of a component by their keys."""
+
+
+def explanation_records(outcomes: Sequence[Outcome]) -> list[Record]:
+    """Return one record for each pass of each row that fits, in SI units."""
+    return [
+        _record(row, forward_pass)
+        for outcome in outcomes
+        for row in explain(outcome)
+        for forward_pass in (row.decode, row.first)
+    ]
+
+
+def memory_records(outcomes: Sequence[Outcome]) -> list[Record]:
+    """Return one record for each outcome: what its engine leaves of a chip's memory, in bytes."""
+    return [
+        {
+            "hardware": outcome.scenario.hardware.id,
+            "model": outcome.scenario.model.id,
+            "engine": outcome.scenario.engine.id,
+            "chips": outcome.placement.layout.chips,
+            "formulas": list(map(_equation_record, memory)),
+            "basis": kept_note(outcome),
+            "sources": list(map(_origin_record, origins_of(memory))),
+        }
+        for outcome in outcomes
+        for memory in [memory_equations(outcome.placement)]
+    ]
+
+
+def _record(row: Explanation, forward_pass: Explained) -> Record:
+    scenario = row.outcome.scenario
+    return {
+        "hardware": scenario.hardware.id,
+        "model": scenario.model.id,
+        "engine": scenario.engine.id,
+        "batch": row.batch,
+        "pass": forward_pass.name,
+        "sequences": plain(forward_pass.sequences),
+        "tokens_of_each": plain(forward_pass.verified),
+        "prompt_tokens": plain(forward_pass.prompt),
+        "seconds": plain(forward_pass.seconds),
+        "rates": list(map(_equation_record, forward_pass.rates)),
+        "components": [
+            {
+                "component": part.component.name,
+                "meaning": part.meaning,
+                # Nothing of a kind is null.
+                **{k: plain(float(getattr(part.component, v))) or None for k, v in _WORK.items()},
+                "seconds": plain(float(part.component.seconds)),
+                "share": plain(forward_pass.share(part)),
+                "is_hidden": part.is_hidden,
+                "formulas": list(map(_equation_record, part.equations)),
+            }
+            for part in forward_pass.parts
+        ],
+        "components_without_time": list(forward_pass.idle),
+        "sum": _equation_record(forward_pass.total),
+        "result": _equation_record(forward_pass.answer),
+        "sources": list(map(_origin_record, forward_pass.origins)),
+    }
+
+
+def _origin_record(origin: Origin) -> Record:
+    return {
+        "number": origin.name,
+        "of": origin.owner,
+        "value": origin.text or None,
+        "source": origin.source,
+    }
+
+
+def _equation_record(equation: Equation) -> Record:
+    return {
+        "name": equation.name,
+        "value": plain(equation.result.value),
+        "unit": equation.result.unit or None,
+        "formula": _expression(equation),
+    }

@@ -1,0 +1,91 @@
+"""What attention reads and multiplies, group of layers by group of layers."""
+
+from functools import partial
+
+from fastcalc.core.step.component import Component
+from fastcalc.core.traffic.traffic import Traffic
+from fastcalc.features.compare.explain.context import PassContext
+from fastcalc.features.compare.explain.explained import component
+from fastcalc.features.compare.explain.numbers import Numbers
+from fastcalc.features.compare.explain.terms import Equation, Term, equation, number, scalar, total
+from fastcalc.formulas.memory import attended_tokens
+
+
+@component("attention", "the caches of the decoded sequences, read once each")
+def _attention(context: PassContext, part: Component) -> list[Equation]:
+    pass_work, ranks = context.pass_work, scalar(context.pass_work.tp.ranks)
+    read = cache_moved(context.numbers, context.traffic, ranks) * context.on_chip
+    cache = equation("cache", pass_work.bytes.kv, "B", read)
+    looked = looked_back(context.numbers, context.traffic, ranks) * context.on_chip
+    flops = equation("FLOPs a token", pass_work.flops.kv, "FLOP", looked)
+    return [
+        cache,
+        equation("bytes", part.bytes, "B", context.sequences * cache.answer * context.near("kv")),
+        flops,
+        equation("FLOPs", part.flops, "FLOP", context.decoded * flops.answer * context.near("kv")),
+        context.rate(part, "kv"),
+    ]
+
+
+@component("prompt: attention", "prompt tokens looking back on those before them")
+def _prompt_attention(context: PassContext, part: Component) -> list[Equation]:
+    pass_work = context.pass_work
+    looked = (
+        looked_back(context.numbers, context.traffic, scalar(pass_work.tp.ranks), is_prompt=True)
+        * context.on_chip
+    )
+    flops = equation("FLOPs a token", pass_work.prompt_flops.kv, "FLOP", looked)
+    return [
+        flops,
+        equation(
+            "FLOPs",
+            part.flops,
+            "FLOP",
+            number(pass_work.prompt) * flops.answer * context.here("kv"),
+        ),
+        context.rate(part, "kv"),
+    ]
+
+
+def cache_read(numbers: Numbers, traffic: Traffic, ranks: float) -> Term:
+    """Return what one sequence reads of its cache on one rank. [byte]
+
+    Layers x elements of a token x bytes of an element x tokens attended to, over the ranks
+    that share them, for each group of layers alike; and a state that does not grow.
+    """
+    work = numbers.work
+    read = number(0.0)
+    for group in work.caches:
+        lengths = {"context": traffic.context, "spread": traffic.spread}
+        attended = attended_tokens(**lengths, window=group.attended)
+        width = number(work.element_bytes(group), "B")
+        elements = numbers.counted(group.elements, "elements cached a token and layer")
+        read += number(group.layers) * elements * width * attended / min(ranks, group.shards)
+    return read + numbers.counted(work.state_bytes, "state of a sequence", "B") / ranks
+
+
+def cache_moved(numbers: Numbers, traffic: Traffic, ranks: float) -> Term:
+    """Return that and the state that is written back. [byte]"""
+    state = numbers.counted(numbers.work.state_bytes, "state of a sequence, written", "B")
+    return cache_read(numbers, traffic, ranks) + state / ranks
+
+
+def looked_back(
+    numbers: Numbers, traffic: Traffic, ranks: float, *, is_prompt: bool = False
+) -> Term:
+    """Return the attention FLOPs of one token on one rank. [FLOP]
+
+    A prompt takes the form that costs it less: over what is picked, or expanded over all.
+    """
+    mean = traffic.prompt_context if is_prompt else traffic.context
+    spread = traffic.prompt_spread if is_prompt else traffic.spread
+    attended = partial(attended_tokens, context=mean, spread=spread)
+    terms = []
+    for group in numbers.work.caches:
+        flops, attended_count = group.decode_flops, scalar(attended(window=group.attended))
+        everything = scalar(attended(window=group.window))
+        if is_prompt and group.prefill_flops * everything < flops * attended_count:
+            flops, attended_count = group.prefill_flops, everything
+        per_token = numbers.counted(flops, "attention FLOPs a layer and token attended to", "FLOP")
+        terms.append(number(group.layers) * per_token * attended_count)
+    return total(terms) / ranks

@@ -1,0 +1,150 @@
+"""The three terms of the bound, with their numbers; the largest counts."""
+
+import numpy as np
+
+from fastcalc.core.chip.tier import Tier
+from fastcalc.core.model.kinds import READ
+from fastcalc.core.step.bound import NARROWEST_ACTIVATION_BYTES, Bound
+from fastcalc.core.step.component import Component
+from fastcalc.core.step.pass_work import FLOPS_PER_PARAMETER
+from fastcalc.core.step.schedule import Schedule
+from fastcalc.features.compare.explain.attention import cache_read, looked_back
+from fastcalc.features.compare.explain.explained import component
+from fastcalc.features.compare.explain.numbers import Numbers
+from fastcalc.features.compare.explain.terms import (
+    Equation,
+    Term,
+    equation,
+    largest,
+    named,
+    number,
+    scalar,
+    total,
+)
+
+
+class BoundContext:
+    """A pass of the whole deployment at the bound: sequences decoded, and prompt tokens. [1]"""
+
+    def __init__(self, schedule: Schedule, *, decoded: float, prompt: float) -> None:
+        placement = schedule.placement
+        self.traffic, self.work, self.layout = schedule.traffic, placement.work, placement.layout
+        self.numbers, self.machine = Numbers(placement), placement.machine
+        self.kept = float(self.traffic.speculation.tokens_per_pass)
+        self.decoded, self.prompt = decoded, prompt
+        self.chips = number(self.layout.chips)
+        self.picked = number(self.work.active_experts) / (self.work.experts or 1.0)
+
+    def memories(self, tier: Tier) -> Term:
+        """Return how many of a memory the deployment has: some chips share one. [1]"""
+        chips = self.layout.chips
+        return number(np.round(chips * tier.share(chips)))
+
+    def bandwidth(self, tier: Tier) -> Term:
+        """Return how fast all of a memory are read at once, in place or over all links. [byte/s]"""
+        in_place = self.memories(tier) * self.numbers.bandwidth(tier)
+        is_linked = not tier.flop_rates and self.layout.chips * tier.link < in_place.value
+        return self.chips * self.numbers.way_to(tier) if is_linked else in_place
+
+    def peak(self, kind: str) -> Term:
+        """Return the rate of products with a kind of bytes, with a host's cores. [FLOP/s]"""
+        chip_peak = self.numbers.peak(self.machine.peaks.of(kind))
+        cores = (
+            self.numbers.peak(tier.flop_rates.of(kind), tier) * tier.share(self.layout.chips)
+            for tier in self.machine.tiers
+            if tier.flop_rates
+        )
+        return total([chip_peak, *cores])
+
+
+def components(bound: Bound) -> list[Component]:
+    """Return memory, compute and link of a bound as plain floats."""
+    work = bound.work
+    return [
+        Component("memory", bytes=scalar(work.bytes), bandwidth=scalar(work.bandwidth)),
+        Component("compute", flops=scalar(work.flops), flop_rate=scalar(work.flop_rate)),
+        Component("link", sent=scalar(work.sent), link=scalar(work.link)),
+    ]
+
+
+@component("memory", "the fewest bytes that must be read, at printed bandwidth")
+def _memory(context: BoundContext, part: Component) -> list[Equation]:
+    numbers, tiers, place = context.numbers, context.machine.tiers, context.machine.place
+    weights = {kind: numbers.stored(kind) for kind in ("dense", "head", "experts")}
+    weights["experts"] *= context.picked
+    stored = named("weights", "B", total(weights.values()))
+    cache = named("cache", "B", cache_read(numbers, context.traffic, 1.0))
+    caches = number(context.decoded) * cache.answer
+    moved = equation("bytes", part.bytes, "B", stored.answer + caches)
+    # Memories are read at once, and filled from that which is read through soonest.
+    memories = [
+        (context.memories(tier) * numbers.capacity(tier), context.bandwidth(tier)) for tier in tiers
+    ]
+    memories.sort(key=lambda memory: memory[0].value / memory[1].value)
+    left, times = number(moved.term.value, "B"), []
+    for index, (capacity, _) in enumerate(memories):
+        times.append(left / total(bandwidth for _, bandwidth in memories[index:]))
+        left = left - capacity
+    read = weights | {"kv": caches}
+    for at, tier in enumerate(tiers):  # what is asked to live in one is read from there
+        placed_bytes = total(
+            read[kind]
+            for kind, index_of_kind in place.items()
+            if index_of_kind == at and kind in read
+        )
+        times += [placed_bytes / context.bandwidth(tier)] if placed_bytes.value else []
+    time = equation("time", part.memory_time, "s", largest(*times))
+    return [stored, *([cache] if context.decoded else []), moved, time]
+
+
+@component(
+    "compute", "the FLOPs of all tokens, at the fastest printed dense rate that loses nothing"
+)
+def _compute(context: BoundContext, part: Component) -> list[Equation]:
+    numbers = context.numbers
+    dense, head, experts, attention = (context.peak(kind) for kind in READ)
+    decoded = context.decoded * context.kept
+    all_tokens, routed = decoded + context.prompt, numbers.parameters("experts") * context.picked
+    products = (
+        ("dense", all_tokens, numbers.parameters("dense"), dense),
+        (
+            "norms",
+            all_tokens,
+            numbers.parameters("small"),
+            max(dense, head, key=lambda rate: rate.value),
+        ),
+        ("head", decoded, numbers.parameters("head"), head),
+        ("experts", all_tokens, routed, experts),
+    )
+    terms = [
+        (name, number(tokens) * FLOPS_PER_PARAMETER * parameters / rate)
+        for name, tokens, parameters, rate in products
+    ]
+    looked = total(
+        number(count) * looked_back(numbers, context.traffic, 1.0, is_prompt=is_prompt)
+        for count, is_prompt in ((decoded, False), (context.prompt, True))
+        if count
+    )
+    terms.append(("attention", looked / attention))
+    spent = [named(name, "s", term) for name, term in terms]
+    summed = total(equation_of_part.answer for equation_of_part in spent) / context.chips
+    return [*spent, equation("time", part.compute_time, "s", summed)]
+
+
+@component("link", "what must cross links, reductions done in the switch")
+def _link(context: BoundContext, part: Component) -> list[Equation]:
+    work, layout, chip = context.work, context.layout, context.machine.chip
+    tokens = number(context.decoded) * context.kept + context.prompt
+    hidden = context.numbers.counted(work.hidden or 0.0, "hidden width")
+    message = tokens * hidden * number(NARROWEST_ACTIVATION_BYTES, "B")
+    sent = message / layout.dp
+    reducing = scalar(context.machine.chips_of(layout.tp))
+    if reducing > 1.0:
+        chips = number(reducing)
+        crossed = number(2.0) * work.depth * (chips - 1.0) * message
+        sent = crossed / (chips * layout.pp * layout.dp)
+    is_inside = reducing > 1.0 or bool(chip.link >= chip.link_out)
+    return [
+        equation("sent", part.sent, "B", sent),
+        equation("link rate", part.link, "B/s", context.numbers.link(is_inside=is_inside)),
+    ]

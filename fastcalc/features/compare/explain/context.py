@@ -1,0 +1,116 @@
+"""What the formulas of one pass have in common: its work, its machine and the rates it reaches."""
+
+from fastcalc.core.chip.machine import FED_BITS, read_first
+from fastcalc.core.step.chip_work import chip_work
+from fastcalc.core.step.component import Component
+from fastcalc.core.step.host_use import offload_options, offloaded_pass, part_of, tier_rates
+from fastcalc.core.step.pass_work import ACTIVATION_BYTES, FLOPS_PER_PARAMETER, PassWork
+from fastcalc.core.step.schedule import Schedule
+from fastcalc.features.compare.explain.numbers import Numbers
+from fastcalc.features.compare.explain.terms import (
+    Equation,
+    Term,
+    equation,
+    named,
+    number,
+    rounded_least,
+    scalar,
+)
+from fastcalc.formulas.types import ArrayLike
+
+
+class PassContext:
+    """One pass of a placement, with the time of each component before the one explained. [s]"""
+
+    def __init__(self, schedule: Schedule, pass_work: PassWork) -> None:
+        placement = schedule.placement
+        self.schedule, self.traffic, self.pass_work = schedule, schedule.traffic, pass_work
+        self.numbers, self.work = Numbers(placement), placement.work
+        self.machine, self.chip = placement.machine, placement.machine.chip
+        self.seconds: dict[str, float] = {}
+        self.bandwidth = number(self.machine.software.bandwidth(self.chip), "B/s")
+        self.fed = self.numbers.over_cores("compute_per_core")
+        self.shards = number(pass_work.exchange.ranks)
+        self.on_chip = number(float(self.machine.ranks))
+        self.tp = number(scalar(pass_work.tp.ranks) / self.machine.ranks)
+        self.two = number(FLOPS_PER_PARAMETER)
+        self.sequences = number(pass_work.sequences)
+        self.decoded = self.sequences * pass_work.verified
+        self.hidden = self.numbers.counted(pass_work.hidden, "hidden width")
+        self.offloaded = None
+        if pass_work.split is not None and not self.machine.is_spatial:
+            parts = chip_work(pass_work, self.chip, self.machine.software)
+            tiers, chips = pass_work.split.tiers, pass_work.split.chips
+            options = offload_options(
+                pass_work, tiers, chips, self.chip, self.machine.software, parts
+            )
+            self.offloaded = offloaded_pass(pass_work.split, options)
+        # Where layers have regions, prompts are spread over all chips.
+        self.everywhere = number(pass_work.pipeline.stages if self.machine.is_spatial else 1.0)
+
+    def rates(self) -> tuple[Equation, ...]:
+        """Return the bandwidth that is reached of each memory, and how fast cores are fed."""
+        numbers = self.numbers
+        bandwidth = numbers.setting("bandwidth_fraction") * numbers.bandwidth()
+        by_cores = numbers.over_cores("bandwidth_per_core")
+        if by_cores is not None:
+            bandwidth = rounded_least(bandwidth, by_cores)
+        reached = [equation("bandwidth", self.bandwidth.value, "B/s", bandwidth)]
+        split = self.pass_work.split
+        if split is not None:
+            parts = [part_of(tier, split.chips, self.pass_work) for tier in split.tiers]
+            rates = tier_rates(split.tiers, self.chip, self.machine.software, parts)
+            for tier, rate in zip(split.tiers, rates, strict=True):
+                if tier is not read_first(split.tiers):
+                    origin = numbers.bandwidth(tier).numbers[0].origin
+                    term = number(scalar(rate), "B/s", origin)
+                    reached.append(named(f"{tier.where} bandwidth", "B/s", term))
+        if self.fed is not None:
+            reached.append(named("feed at half precision", "FLOP/s", self.fed))
+        return tuple(reached)
+
+    def near(self, kind: str) -> Term:
+        """Return what of a kind of bytes the chip reads from its first memory. [1]"""
+        return number(scalar(self.offloaded.near.of(kind)) if self.offloaded else 1.0)
+
+    def here(self, kind: str) -> Term:
+        """Return what of a kind of bytes the chip itself works on. [1]"""
+        return number(scalar(self.offloaded.multiplied.of(kind)) if self.offloaded else 1.0)
+
+    def in_region(self, kind: str) -> Term:
+        """Return what of a kind of bytes lives in the regions of a machine that has them. [1]"""
+        split = self.pass_work.split
+        if split is None:
+            return number(1.0)
+        tiers = zip(split.tiers, split.shares[kind], strict=True)
+        return number(sum(scalar(share) for tier, share in tiers if tier.where == "chip"))
+
+    def message(self) -> Term:
+        """Return the activations of all tokens of a replica. [byte]"""
+        tokens = self.decoded + self.pass_work.prompt
+        return tokens * self.hidden * number(ACTIVATION_BYTES, "B")
+
+    def reached(self, kind: str) -> Term:
+        """Return the rate that products with a kind of bytes reach. [FLOP/s]"""
+        product = self.chip.products.of(kind)
+        peak = self.numbers.peak(product.peak, kernel=self.numbers.kernel(kind))
+        share = self.numbers.setting("compute_fraction") * peak
+        if self.fed is None:
+            return share
+        wider = number(FED_BITS / scalar(product.bits))
+        fed = number(self.fed.value, "FLOP/s") * wider
+        return 1.0 / (1.0 / share + 1.0 / fed)
+
+    def rate(self, part: Component, kind: str, *losses: Term) -> Equation:
+        """Return the rate of products: what they reach, and what else is lost."""
+        term = self.reached(kind)
+        for loss in (*losses, self.everywhere):
+            term = term * loss
+        return equation("rate", part.flop_rate, "FLOP/s", term)
+
+    def linked(self, part: Component, *, is_inside: bool, share: ArrayLike = 1.0) -> Equation:
+        """Return the rate on links inside or beyond the domain, of which a rank gets a share."""
+        link = self.numbers.link(is_inside=is_inside) * self.numbers.setting("link_fraction")
+        if scalar(share) != 1.0:
+            link = link * self.numbers.counted(share, "share of a link that is used at once")
+        return equation("link rate", part.link, "B/s", link)

@@ -1,0 +1,96 @@
+"""What an engine leaves of a chip's memory for caches, written out."""
+
+from collections.abc import Iterator
+
+from fastcalc.core.chip.machine import largest_memory
+from fastcalc.core.chip.reserve import NOTHING, start_rows
+from fastcalc.core.placement.placement import Placement
+from fastcalc.core.step.pass_work import ACTIVATION_BYTES
+from fastcalc.features.compare.explain.numbers import Numbers
+from fastcalc.features.compare.explain.terms import (
+    Equation,
+    Term,
+    equation,
+    largest,
+    named,
+    number,
+    total,
+)
+from fastcalc.formulas.reserve import LOGIT_BYTES
+
+
+def memory_equations(placement: Placement) -> tuple[Equation, ...]:
+    """Return what is filled of a chip's memory, what is kept of it term by term, and what is left.
+
+    placement : a workload on a layout; the numbers are of its fullest chip
+    """
+    machine, numbers = placement.machine, Numbers(placement)
+    filled = named(
+        "filled",
+        "B",
+        total(
+            numbers.capacity(tier)
+            * number(machine.reported(tier))
+            * numbers.setting("memory_fraction")
+            * number(tier.share(placement.layout.chips))
+            for tier in machine.tiers
+        ),
+    )
+    lines = [] if machine.reserve == NOTHING else list(_kept(placement, numbers))
+    reserve = next((line.answer for line in lines if line.name == "kept"), number(0.0))
+    weights = named("weights", "B", number(placement.weights_per_chip, "B"))
+    left = filled.answer - weights.answer - reserve
+    cache = numbers.setting("cache_fraction")
+    available = equation("for caches", placement.available, "B", left * cache)
+    sequence = named("cache of a sequence", "B", number(placement.cache_per_chip, "B"))
+    # What lives where is the user's own choice then, and no one sum.
+    sums = [] if machine.place else [available]
+    return (filled, *lines, weights, *sums, sequence)
+
+
+def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
+    """Yield what the engine keeps: activations, runtime, and the range of all of it."""
+    machine, memory, reserve = placement.machine, placement.kept, placement.machine.reserve
+    work = placement.work
+    rows = start_rows(machine.software, largest_memory(machine.hardware))
+    sequences, tokens = number(rows.sequences), number(rows.tokens)
+    vocabulary = numbers.counted(work.vocabulary, "vocabulary")
+    hidden = numbers.counted(work.sent_width, "hidden width")
+    copies, of_chunk = numbers.setting("sampler_copies"), numbers.setting("chunk_logits")
+    logits = copies * sequences + of_chunk * tokens
+    buffers = numbers.setting("layer_buffers")
+    states = buffers * (tokens + sequences) * hidden * number(ACTIVATION_BYTES, "B")
+    sampling = equation(
+        "while it samples",
+        memory.sampling,
+        "B",
+        logits * vocabulary * number(LOGIT_BYTES, "B") + states,
+    )
+    layer = equation("while a layer computes", memory.layer, "B", _layer(placement))
+    peaks = [line for line in (sampling, layer) if line.result.value]
+    peak = largest(*(line.answer for line in peaks)) if peaks else number(0.0)
+    activations = named("activation peak", "B", peak)
+    runtime = equation(
+        "runtime",
+        memory.runtime,
+        "B",
+        numbers.setting("runtime_memory") + numbers.setting("chunk_memory") * tokens,
+    )
+    joined = equation("with other chips", memory.joined, "B", numbers.setting("joined_memory"))
+    summands = [line for line in (activations, runtime, joined) if line.result.value]
+    yield from (*peaks, *summands)
+    total_kept = equation("kept", memory.total, "B", total(line.answer for line in summands))
+    yield total_kept
+    if reserve.below != 1.0 or reserve.above != 1.0:
+        yield named("kept at least", "B", total_kept.answer / number(reserve.below))
+        yield named("kept at most", "B", total_kept.answer * number(reserve.above))
+
+
+def _layer(placement: Placement) -> Term:
+    """Return the largest buffers of a layer: what ranks divide, and what not."""
+    tp = number(placement.layout.tp)
+    buffers = [
+        number(divided, "B") / tp + number(undivided, "B")
+        for divided, undivided in placement.machine.reserve.layers
+    ]
+    return max(buffers, key=lambda term: term.value, default=number(0.0))

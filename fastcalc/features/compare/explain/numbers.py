@@ -1,0 +1,143 @@
+"""Numbers of the catalogue as terms that know their source."""
+
+from math import inf, isfinite
+
+from fastcalc.catalogue.schema import Engine, Hardware, Quantity
+from fastcalc.catalogue.schema.engine_parameters import PARAMETERS
+from fastcalc.core.chip.formats_run import widened_by
+from fastcalc.core.chip.machine import read_first
+from fastcalc.core.chip.tier import Tier
+from fastcalc.core.placement.placement import AnyPlacement
+from fastcalc.features.compare.explain.terms import Origin, Term, number, scalar, total
+from fastcalc.formulas.types import ArrayLike
+
+_UNITS = {"time": "s", "bandwidth": "B/s", "compute rate": "FLOP/s", "reserve": "B"}
+_WEIGHTS = {
+    "dense": "dense matrices",
+    "small": "norms, biases, routers",
+    "head": "output head",
+    "experts": "routed experts",
+    "expert_biases": "their biases",
+}
+"""What the parts of its weights are called."""
+
+_PARTS = {"dense": ("dense",), "head": ("small", "head"), "experts": ("experts", "expert_biases")}
+"""Those that are read as one kind of bytes."""
+
+
+class Numbers:
+    """What a placement takes from its engine, its hardware and its model."""
+
+    def __init__(self, placement: AnyPlacement) -> None:
+        self.work, self.machine = placement.work, placement.machine
+        hardware = self.machine.hardware
+        self._settings = self.machine.engine.on(*hardware.groups)
+
+    def setting(self, name: str) -> Term:
+        """Return a parameter of the engine; its default where the file leaves it out."""
+        unit = _UNITS.get(PARAMETERS[name].reader.dimension, "")
+        quantity: Quantity | None = self._settings.given.get(name)
+        origin = _origin(name, "engine", self.machine.engine, quantity) if quantity else None
+        return number(self.machine.software.value(name), unit, origin)
+
+    def bandwidth(self, tier: Tier | None = None) -> Term:
+        """Return the printed bandwidth of a memory, the fastest if none is named. [byte/s]"""
+        tier = tier or read_first(self.machine.tiers)
+        quantity = tier.entry.bandwidth
+        return self._printed(f"bandwidth of {tier.name}", quantity, "B/s", self._owner(tier))
+
+    def capacity(self, tier: Tier) -> Term:
+        """Return the printed capacity of a memory. [byte]"""
+        quantity = tier.entry.capacity
+        return self._printed(f"capacity of {tier.name}", quantity, "B", self._owner(tier))
+
+    def way_to(self, tier: Tier) -> Term:
+        """Return what one chip reads of a memory over its link, which may be its own. [byte/s]"""
+        link, up = tier.entry.link, self.machine.hardware.links.scale_up
+        if link is not None and link.si == tier.link:
+            return self._printed(f"link to {tier.name}", link, "B/s", self._owner(tier))
+        return self.link(is_inside=up is not None and up.bandwidth.si == tier.link)
+
+    def over_cores(self, name: str) -> Term | None:
+        """Return a parameter for each core times the cores; None where it limits nothing."""
+        cores, per_core = self.machine.hardware.cores, self.setting(name)
+        if cores is None or not isfinite(per_core.value):
+            return None
+        return self._printed("cores", cores, "") * per_core
+
+    def vector(self) -> Term:
+        """Return the rate of the vector units. [FLOP/s]"""
+        rate = self.machine.hardware.vector
+        return self._printed("vector rate", rate, "FLOP/s") if rate else number(inf, "FLOP/s")
+
+    def kernel(self, kind: str) -> str | None:
+        """Return the kernel that widens a kind of bytes to 16 bits, if one does."""
+        kernels = widened_by(self.machine.engine, self.machine.hardware)
+        return kernels.kernel_of(kind, self.work.formats.of(kind))
+
+    def peak(self, rate: ArrayLike, tier: Tier | None = None, *, kernel: str | None = None) -> Term:
+        """Return the printed dense peak of a value, of the chip or where a memory is. [FLOP/s]
+
+        kernel : what computes in it although more is printed for what is stored
+        """
+        owner, why = self._owner(tier), f" ({kernel} widens to it)" if kernel else ""
+        for name, quantity in owner.peak.items():
+            if quantity.si == scalar(rate):
+                return self._printed(f"dense {name} peak{why}", quantity, "FLOP/s", owner)
+        return number(rate, "FLOP/s")
+
+    def link(self, *, is_inside: bool) -> Term:
+        """Return the printed one-way bandwidth inside or beyond the link domain. [byte/s]"""
+        up, out = self.machine.hardware.links.scale_up, self.machine.hardware.links.scale_out
+        link, name = (out, "link beyond") if out and not (up and is_inside) else (up, "link inside")
+        if link is None:
+            return number(inf, "B/s")
+        return self._printed(f"{name} the domain", link.bandwidth, "B/s")
+
+    def hop(self, value: ArrayLike) -> Term:
+        """Return the printed latency of a hop, if a link has this one. [s]"""
+        links = self.machine.hardware.links
+        for link in (links.scale_out, links.scale_up):
+            if link and link.latency and link.latency.si == scalar(value):
+                return self._printed("latency of a hop", link.latency, "s")
+        return number(value, "s")
+
+    def parameters(self, *parts: str) -> Term:
+        """Return how many parameters of some parts the model has. [1]"""
+        return total(
+            self.counted(self.work.weights.of(part).parameters, f"parameters: {_WEIGHTS[part]}")
+            for part in parts
+        )
+
+    def stored(self, kind: str) -> Term:
+        """Return the bytes of a kind of weights, each part times what its numbers take. [byte]"""
+        return total(
+            self.parameters(part) * number(self.work.weights.of(part).format.bytes, "B")
+            for part in _PARTS[kind]
+        )
+
+    def counted(self, value: ArrayLike, name: str, unit: str = "") -> Term:
+        """Return a number that was counted from the model's shape."""
+        model = self.work.model
+        source = model.sources.get(model.shape_source or "")
+        title = source.title if source else "its own entry"
+        return number(value, unit, Origin(name, f"model {model.id}", "", title))
+
+    def _owner(self, tier: Tier | None) -> Hardware:
+        """Return whose a memory is: the chip's, or its host's."""
+        host = self.machine.memory.host
+        if host is None or tier is None or all(tier.entry is not entry for entry in host.memory):
+            return self.machine.hardware
+        return host
+
+    def _printed(
+        self, name: str, quantity: Quantity, unit: str, owner: Hardware | None = None
+    ) -> Term:
+        hardware = owner or self.machine.hardware
+        return number(quantity.si, unit, _origin(name, "hardware", hardware, quantity))
+
+
+def _origin(name: str, kind: str, entry: Engine | Hardware, quantity: Quantity) -> Origin:
+    source = entry.sources.get(quantity.source or "")
+    title = source.title if source else "its own entry; no source is given"
+    return Origin(name, f"{kind} {entry.id}", quantity.text, " ".join(title.split()))

@@ -1,0 +1,115 @@
+"""Rows of a comparison taken apart: the decode step and the pass that takes in a prompt."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fastcalc.core import timeline
+from fastcalc.core.scenario import Outcome
+from fastcalc.core.step.bound import Bound
+from fastcalc.core.step.component import Step
+from fastcalc.core.step.schedule import Schedule
+from fastcalc.core.timeline import Timeline
+from fastcalc.features.compare.explain import machine_terms, serial, weights  # noqa: F401 (they register components)
+from fastcalc.features.compare.explain.bound_terms import BoundContext, components
+from fastcalc.features.compare.explain.context import PassContext
+from fastcalc.features.compare.explain.explained import (
+    Explained,
+    ExplainedPart,
+    Explanation,
+    explained,
+    plain,
+)
+from fastcalc.features.compare.explain.numbers import Numbers
+from fastcalc.features.compare.explain.terms import (
+    Equation,
+    equation,
+    largest,
+    number,
+    scalar,
+    total,
+)
+
+
+def explain(outcome: Outcome, batches: Sequence[int] | None = None) -> list[Explanation]:
+    """Take apart every row of an outcome that fits, or those of some batches."""
+    rows = []
+    for batch in fitting(outcome) if batches is None else batches:
+        streams = np.array([batch], dtype=np.float64)
+        passes = Schedule(outcome.placement, outcome.scenario.traffic, streams)
+        rows.append(Explanation(outcome, batch, _decode(passes), _first(passes)))
+    return rows
+
+
+def fitting(outcome: Outcome) -> list[int]:
+    """Return the batches of an outcome that fit."""
+    pairs = zip(outcome.scenario.batches, outcome.estimate.fits, strict=True)
+    return [batch for batch, fits in pairs if fits]
+
+
+def _answer(name: str, passes: Schedule, timeline: Timeline) -> Equation:
+    """Return a timeline written out: what it takes of each pass, and its constant."""
+    overhead = Numbers(passes.placement).setting("request_overhead")
+    seconds = number(timeline.requests) * overhead + number(scalar(timeline.loading), "s")
+    for kind, count in timeline.counts:
+        seconds += number(count) * number(passes.seconds(kind), "s")
+    return equation(name, timeline.seconds, "s", seconds / timeline.per)
+
+
+def _decode(passes: Schedule) -> Explained:
+    answer = _answer("TPOT", passes, timeline.token(passes))
+    if passes.is_bound:
+        context = BoundContext(passes, decoded=scalar(passes.batch), prompt=0.0)
+        return _at_the_bound("decode step", context, passes.bound(), answer)
+    return _of_step("decode step", PassContext(passes, passes.decode_work()), passes.decode, answer)
+
+
+def _first(passes: Schedule) -> Explained:
+    answer = _answer("TTFT", passes, timeline.first_token(passes))
+    if passes.is_bound:
+        context = BoundContext(passes, decoded=0.0, prompt=scalar(passes.traffic.computed_prompt))
+        bound = passes.bound(context.prompt, decode=0.0 * passes.batch)
+        return _at_the_bound("prompt pass", context, bound, answer)
+    return _of_step("prompt pass", PassContext(passes, passes.first_work()), passes.first, answer)
+
+
+def _at_the_bound(name: str, context: BoundContext, bound: Bound, answer: Equation) -> Explained:
+    terms = components(bound)
+    limiter = terms[int(bound.limiter.ravel()[0])]
+    busy = [part for part in terms if part.seconds > 0.0]
+    lengths = [number(part.seconds, "s") for part in busy]
+    return Explained(
+        name=name,
+        sequences=context.decoded,
+        verified=context.kept,
+        prompt=context.prompt,
+        rates=(),
+        parts=tuple(explained(context, part, is_hidden=part is not limiter) for part in busy),
+        idle=tuple(part.name for part in terms if part not in busy),
+        total=equation("step", bound.seconds, "s", largest(*lengths)),
+        answer=answer,
+    )
+
+
+def _of_step(name: str, context: PassContext, step: Step, answer: Equation) -> Explained:
+    parts: list[ExplainedPart] = []
+    idle: list[str] = []
+    for component in map(plain, step.components):
+        seconds = float(component.seconds)
+        if seconds > 0.0:
+            parts.append(explained(context, component))
+        else:
+            idle.append(component.name)
+        context.seconds[component.name] = seconds
+    seconds_of_parts = total(number(part.seconds, "s") for part in parts)
+    return Explained(
+        name=name,
+        sequences=scalar(context.pass_work.sequences),
+        verified=scalar(context.pass_work.verified),
+        prompt=scalar(context.pass_work.prompt),
+        rates=context.rates(),
+        parts=tuple(parts),
+        idle=tuple(idle),
+        total=equation("step", sum(context.seconds.values()), "s", seconds_of_parts),
+        answer=answer,
+    )

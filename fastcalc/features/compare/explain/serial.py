@@ -1,0 +1,172 @@
+"""Time that no width shortens: launches, collectives, hops, waits and the host's own."""
+
+from fastcalc.core.step.component import Component
+from fastcalc.core.step.step import KnownParts, slowest_stage
+from fastcalc.features.compare.explain.context import PassContext
+from fastcalc.features.compare.explain.explained import component
+from fastcalc.features.compare.explain.terms import (
+    Equation,
+    Term,
+    equation,
+    largest,
+    named,
+    number,
+    scalar,
+)
+
+
+@component("layer floors", "launches, ramps and tails of serial kernels, layer after layer")
+def _floors(context: PassContext, part: Component) -> list[Equation]:
+    numbers = context.numbers
+    pass_work = context.pass_work
+    has_prompt = scalar(context.pass_work.prompt) > 0.0
+    experts = numbers.setting("expert_layer_extra") * pass_work.routing.layers
+    layers = numbers.counted(pass_work.depth, "layers one after another") + experts
+    if not has_prompt:
+        layers += numbers.setting("latent_layer_extra") * pass_work.latent_layers
+    decode, floor = numbers.setting("decode_layer_floor"), numbers.setting("prefill_layer_floor")
+    ahead = numbers.setting("launches_ahead")
+    if not has_prompt:
+        floor = decode
+    elif ahead.value and scalar(pass_work.sequences) > 0.0 and floor.value > decode.value:
+        floor = floor - ahead * (floor - decode) * pass_work.depth / layers
+    return [
+        equation("layers", part.count, "", layers),
+        equation("each", part.seconds_each, "s", floor),
+    ]
+
+
+@component("all-reduce", "two sums a layer over the tensor-parallel ranks")
+def _all_reduce(context: PassContext, part: Component) -> list[Equation]:
+    pass_work, group = context.pass_work, context.pass_work.tp
+    chips, is_inside = scalar(group.chips), scalar(group.is_inside) > 0.0
+    reductions = number(2.0) * pass_work.depth
+    message = named("message", "B", context.message())
+    shots = round(scalar(part.count) / (2.0 * scalar(pass_work.depth))) if scalar(part.count) else 0
+    sent = reductions * (chips - 1.0) * message.answer
+    if shots > 1:
+        sent = 2.0 * sent / chips
+    latency = _exchange_latency(context, is_inside=is_inside)
+    if not is_inside:
+        latency = latency + context.numbers.setting("crossing_latency")
+    return [
+        message,
+        equation("sent", part.sent, "B", sent),
+        context.linked(part, is_inside=is_inside, share=group.link_share),
+        equation("exchanges", part.count, "", reductions * shots),
+        equation("each", part.seconds_each, "s", latency),
+    ]
+
+
+@component("rank wait", "waiting for the slowest rank of every sum")
+def _rank_wait(context: PassContext, part: Component) -> list[Equation]:
+    sums = number(2.0) * context.pass_work.depth
+    return [
+        equation("sums", part.count, "", sums),
+        equation("each", part.seconds_each, "s", context.numbers.setting("rank_wait")),
+    ]
+
+
+def _exchange_latency(context: PassContext, *, is_inside: bool) -> Term:
+    latency = context.numbers.setting("collective_latency")
+    return latency if is_inside else latency + context.numbers.hop(context.chip.hop)
+
+
+@component("expert exchange", "tokens sent to the ranks of their experts and back")
+def _exchange(context: PassContext, part: Component) -> list[Equation]:
+    pass_work, exchange = context.pass_work, context.pass_work.exchange
+    is_inside = scalar(exchange.is_inside) > 0.0
+    experts, missed = context.numbers.work.experts, number(1.0)
+    for picked in range(int(context.numbers.work.active_experts)):
+        missed = missed * (1.0 - experts / context.shards / (experts - picked))
+    visits = (context.shards - 1.0) * (1.0 - missed)
+    layers = number(scalar(pass_work.routing.layers) * scalar(exchange.happens))
+    # A byte an element on the way out, two on the way back.
+    tokens = context.decoded + pass_work.prompt
+    visited = equation("ranks visited", exchange.destinations, "", visits)
+    gathers = context.numbers.setting("exchange_gathers")
+    reached = visited.answer
+    if gathers.value and scalar(exchange.is_one_host):
+        reached = reached + gathers * (context.shards - 1.0 - reached)
+    sent = layers * number(3.0, "B") * tokens * context.hidden * reached * scalar(exchange.crossing)
+    return [
+        visited,
+        equation("sent", part.sent, "B", sent),
+        context.linked(part, is_inside=is_inside, share=exchange.link_share),
+        equation("exchanges", part.count, "", 2.0 * layers),
+        equation("each", part.seconds_each, "s", _exchange_latency(context, is_inside=is_inside)),
+    ]
+
+
+@component("sequences", "host and sampler time of each sequence")
+def _sequences(context: PassContext, part: Component) -> list[Equation]:
+    return [
+        equation("count", part.count, "", context.sequences),
+        equation("each", part.seconds_each, "s", context.numbers.setting("sequence_overhead")),
+    ]
+
+
+@component("stage hops", "activations sent from one pipeline stage to the next")
+def _stage_hops(context: PassContext, part: Component) -> list[Equation]:
+    pipeline = context.pass_work.pipeline
+    crossings, is_inside = number(pipeline.stages) - 1.0, scalar(pipeline.is_inside) > 0.0
+    exchange = context.numbers.setting("collective_latency")
+    is_exchange = is_inside and exchange.value >= scalar(context.chip.hop_inside)
+    return [
+        equation("sent", part.sent, "B", crossings * context.message()),
+        context.linked(part, is_inside=is_inside),
+        equation("hops", part.count, "", crossings),
+        equation(
+            "each",
+            part.seconds_each,
+            "s",
+            exchange if is_exchange else context.numbers.hop(part.seconds_each),
+        ),
+    ]
+
+
+@component("stage wait", "waiting while the slowest stage serves the micro-batches ahead")
+def _stage_wait(context: PassContext, part: Component) -> list[Equation]:
+    pass_work, hops = context.pass_work, context.seconds["stage hops"]
+    passed = number(sum(context.seconds.values()) - hops, "s")
+    stage = _slowest_stage(context)
+    flowing = min(scalar(pass_work.in_flight), scalar(pass_work.pipeline.stages))
+    turn = stage.answer
+    if flowing > 1.0:
+        turn += context.sequences * context.numbers.setting("stage_overhead")
+    turns = number(flowing) * turn
+    return [stage, equation("time", part.seconds_each, "s", turns - (passed + number(hops, "s")))]
+
+
+def _slowest_stage(context: PassContext) -> Equation:
+    """Return the time of the slowest stage: of the fullest, or of the last, which has the head."""
+    pass_work, chip, software = context.pass_work, context.chip, context.machine.software
+    seconds = slowest_stage(pass_work, chip, software, KnownParts.of(pass_work, chip, software))
+    if pass_work.layer_passes is not None or pass_work.split is not None:
+        return named("slowest stage", "s", number(seconds, "s"))
+    passed = context.schedule.expected(pass_work).components[:-2]  # all but hops and wait
+    spent = {part.name: number(part.seconds, "s") for part in passed}
+    head, sequences = spent.pop("head and norms"), spent.pop("sequences")
+    layers = number(sum(part.value for part in spent.values()), "s")
+    pipeline = pass_work.pipeline
+    stages = largest(pipeline.fullest * layers, pipeline.last * layers + head)
+    return equation("slowest stage", seconds, "s", stages + sequences)
+
+
+@component("drafting", "tokens drafted before the pass, a layer each, of the slowest kind")
+def _drafting(context: PassContext, part: Component) -> list[Equation]:
+    if context.work.layer_kinds or context.machine.is_spatial:
+        return [named("each", "s", number(part.seconds_each, "s"))]
+    plain = context.schedule.expected(context.schedule.decode_work(verified=1.0)).seconds
+    return [equation("each", part.seconds_each, "s", number(plain, "s") / context.work.depth)]
+
+
+@component("as measured", "what your own rows of this deployment say it takes longer, or less long")
+def _as_measured(_: PassContext, part: Component) -> list[Equation]:
+    return [named("time", "s", number(part.seconds_each, "s"))]
+
+
+@component("up to the bound", "what an engine without losses would else be ahead of the bound")
+def _up_to_the_bound(context: PassContext, part: Component) -> list[Equation]:
+    bound, before = context.schedule.bound().seconds, sum(context.seconds.values())
+    return [equation("time", part.seconds_each, "s", number(bound, "s") - number(before, "s"))]

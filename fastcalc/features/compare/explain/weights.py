@@ -1,0 +1,167 @@
+"""Products with weights: what is read, what is multiplied, and at which rate."""
+
+from math import inf
+
+from fastcalc.core.chip.machine import PACKED_ROWS
+from fastcalc.core.step.component import Component
+from fastcalc.features.compare.explain.context import PassContext
+from fastcalc.features.compare.explain.explained import component
+from fastcalc.features.compare.explain.terms import (
+    Equation,
+    Term,
+    equation,
+    largest,
+    named,
+    number,
+    scalar,
+)
+
+
+@component("dense weights", "matrices that every token passes, read once")
+def _dense(context: PassContext, part: Component) -> list[Equation]:
+    numbers, near = context.numbers, context.near("dense")
+    rows, tile = context.decoded, _least_rows(context)
+    prompt = number(context.pass_work.prompt)
+    empty = tile - prompt if prompt.value else tile
+    if empty.value > 0.0 and tile.value > 1.0:
+        rows = largest(rows, empty)
+    flops = rows * context.two * numbers.parameters("dense")
+    if prompt.value:
+        flops = flops + prompt * context.two * _with_norms(context)
+    return [
+        equation("bytes", part.bytes, "B", numbers.stored("dense") / context.tp * near),
+        equation("FLOPs", part.flops, "FLOP", flops / context.tp * near),
+        context.rate(part, "dense", _blocks(context) if prompt.value else number(1.0)),
+    ]
+
+
+@component("head and norms", "output head, norms, biases and routers")
+def _head(context: PassContext, part: Component) -> list[Equation]:
+    numbers, near = context.numbers, context.near("head")
+    rows, tile = context.decoded, _least_rows(context)
+    if rows.value != 0.0 and tile.value > min(rows.value, 1.0):
+        rows = largest(rows, tile)
+    flops = rows * context.two * numbers.parameters("small", "head") / context.tp * near
+    return [
+        equation("bytes", part.bytes, "B", numbers.stored("head") / context.tp * near),
+        equation("FLOPs", part.flops, "FLOP", flops),
+        context.rate(part, "head"),
+    ]
+
+
+@component("routed experts", "the experts that the tokens of the pass pick, read once each")
+def _routed(context: PassContext, part: Component) -> list[Equation]:
+    distinct, routing = _distinct(context), context.pass_work.routing
+    width = scalar(routing.width)
+    stored = context.numbers.stored("experts")
+    read, near = stored * distinct.answer * _imbalance(context), context.near("experts")
+    flops = _routed_flops(context, number(context.pass_work.expert_tokens))
+    equations = [
+        distinct,
+        equation(
+            "bytes",
+            part.bytes,
+            "B",
+            read * near / (number(routing.experts) * context.shards / context.on_chip),
+        ),
+        equation("FLOPs", part.flops, "FLOP", flops * near),
+        context.rate(part, "experts", context.numbers.setting("grouped_gemm_fraction")),
+    ]
+    half = context.numbers.setting("narrow_expert_width")
+    if half.value and width != inf:  # slices of experts reach a share of the bandwidth
+        columns = context.numbers.counted(width, "columns of an expert's slice")
+        reached = context.bandwidth * (columns / (columns + half))
+        equations.append(equation("read rate", part.bandwidth, "B/s", reached))
+    return equations
+
+
+@component("unpacking", "narrow weights widened to 16 bits on the vector units")
+def _unpacking(context: PassContext, part: Component) -> list[Equation]:
+    pass_work, chip, numbers = context.pass_work, context.chip, context.numbers
+    distinct = _distinct(context)
+    routed = numbers.parameters("experts") * (distinct.answer / pass_work.routing.experts)
+    has_head = scalar(chip.products.head.is_unpacked) * scalar(pass_work.weights.head) > 0.0
+    widened = (
+        number(chip.products.dense.is_unpacked)
+        * (numbers.parameters("dense") / context.tp)
+        * context.here("dense")
+        + number(has_head) * (numbers.parameters("head") / context.tp) * context.here("head")
+        + number(chip.products.experts.is_unpacked)
+        * (routed * context.on_chip / context.shards)
+        * context.here("experts")
+    )
+    has_routed = scalar(chip.products.experts.is_unpacked) * scalar(pass_work.weights.experts) > 0.0
+    weights = named("weights", "", widened)
+    flops = numbers.setting("dequantization_operations") * weights.answer
+    return [
+        *([distinct] if has_routed else []),
+        weights,
+        equation("FLOPs", part.flops, "FLOP", flops),
+        equation("rate", part.flop_rate, "FLOP/s", numbers.vector() / context.two),
+    ]
+
+
+@component("prompt: dense", "prompt tokens through the matrices that every token passes")
+def _prompt_dense(context: PassContext, part: Component) -> list[Equation]:
+    flops = number(context.pass_work.prompt) * context.two * _with_norms(context) / context.tp
+    return [
+        equation("FLOPs", part.flops, "FLOP", flops * context.here("dense")),
+        context.rate(part, "dense"),
+    ]
+
+
+@component("prompt: experts", "prompt tokens through the experts they pick")
+def _prompt_experts(context: PassContext, part: Component) -> list[Equation]:
+    grouped = context.numbers.setting("grouped_gemm_fraction")
+    flops = _routed_flops(context, number(context.pass_work.expert_prompt)) * context.here(
+        "experts"
+    )
+    return [
+        equation("FLOPs", part.flops, "FLOP", flops),
+        context.rate(part, "experts", _blocks(context), grouped),
+    ]
+
+
+def _least_rows(context: PassContext) -> Term:
+    """Return the rows that a tile of products has at least. [1]"""
+    tile = context.numbers.setting("minimum_rows")
+    is_unpacked = scalar(context.chip.products.dense.is_unpacked) > 0.0
+    return number(PACKED_ROWS) if is_unpacked and tile.value > PACKED_ROWS else tile
+
+
+def _with_norms(context: PassContext) -> Term:
+    """Return the parameters that a prompt token passes besides experts. [1]"""
+    norms = context.numbers.counted(context.work.norm_parameters, "parameters: norms of the layers")
+    return context.numbers.parameters("dense") + norms
+
+
+def _routed_flops(context: PassContext, tokens: Term) -> Term:
+    routing = context.pass_work.routing
+    passed = tokens * context.two * context.numbers.parameters("experts") * routing.active
+    copies = number(routing.experts) * context.shards / context.on_chip
+    return passed * _imbalance(context) / copies
+
+
+def _distinct(context: PassContext) -> Equation:
+    numbers, pass_work = context.numbers, context.pass_work
+    picked = number(pass_work.routing.active)
+    experts = numbers.counted(pass_work.routing.experts, "experts in a layer")
+    # Tokens that meet in one copy of the experts pick alike.
+    alike = (number(pass_work.expert_tokens) + pass_work.expert_prompt) ** numbers.setting(
+        "expert_correlation"
+    )
+    term = largest(picked, experts * (1.0 - (1.0 - picked / experts) ** alike))
+    return named("experts read", "", term)
+
+
+def _imbalance(context: PassContext) -> Term:
+    uneven = scalar(context.pass_work.routing.unevenness)
+    if not uneven:
+        return number(1.0)
+    return number(1.0) + uneven * (context.numbers.setting("expert_imbalance") - 1.0)
+
+
+def _blocks(context: PassContext) -> Term:
+    """Return what products with blocks of mixed widths keep of their rate. [1]"""
+    in_blocks = scalar(context.chip.blocks) > 0.0 and not context.machine.is_spatial
+    return context.numbers.setting("block_gemm_fraction") if in_blocks else number(1.0)

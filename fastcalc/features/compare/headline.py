@@ -1,0 +1,204 @@
+"""What the headline of a comparison states, as data: rows of the table, and ratios between them.
+
+A ratio stands between two rows at one batch, and of speeds only where the faster row has no more
+chips; where the 80 % interval of the ratio of two rows holds 1 they are level, and neither wins.
+`headline_words` makes sentences of it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from fastcalc.core.ratios import Ranged, independent_ratio, is_level
+from fastcalc.core.scenario import Outcome, Scenario
+from fastcalc.formulas.sequences import grouped
+from fastcalc.kit.answer.numbers_as_text import number
+from fastcalc.kit.answer.point_records import compare_records
+from fastcalc.kit.answer.table_row import Figure, TableRow
+
+_MOST_PRICED = 4
+"""Chips at most whose prices stand under a headline."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Ratio of one figure of two rows at the same batch."""
+
+    figure: Figure
+    over: TableRow
+    under: TableRow
+
+    def __post_init__(self) -> None:
+        if self.over.batch != self.under.batch:
+            raise ValueError("a ratio of rows at unequal batches")
+
+    @property
+    def ratio(self) -> Ranged:
+        """The ratio with its 80 % interval, both ranges taken as independent. [1]"""
+        return independent_ratio(
+            over=self.over.figure(self.figure), under=self.under.figure(self.figure)
+        )
+
+    @property
+    def is_level(self) -> bool:
+        """Whether the interval holds 1."""
+        return bool(is_level(self.ratio))
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Which row is best in one figure, or which rows are level, and what stands next to them.
+
+    leaders : the best row of the best chip; with it, those of the chips that are level with it
+    others : the best rows of further chips, each at its own batch
+    comparison : of two rows at the same batch, if there is one to make
+    """
+
+    figure: Figure
+    leaders: tuple[TableRow, ...]
+    others: tuple[TableRow, ...] = ()
+    comparison: Comparison | None = None
+
+    @property
+    def is_level(self) -> bool:
+        """Whether no row is called the best."""
+        return len(self.leaders) > 1
+
+
+@dataclass(frozen=True)
+class Headline:
+    """What a comparison of one model states.
+
+    model, smallest_batch : what is compared, for where nothing fits
+    fastest : of all rows that fit; None where none does
+    cheapest : None without a price, and of one chip where no row is clearly cheaper
+    left_out : batches of each chip that need more chips than its rows have
+    has_rivals : whether several chips hold the model
+    is_sized : whether the user gave the number of chips, or ranks
+    """
+
+    model: str
+    smallest_batch: int
+    fastest: Statement | None
+    cheapest: Statement | None
+    left_out: tuple[tuple[str, tuple[int, ...]], ...]
+    has_rivals: bool
+    is_sized: bool
+
+    @property
+    def priced(self) -> list[Scenario]:
+        """Scenarios whose prices stand under it: the cheapest, or else the fastest."""
+        statement = self.cheapest or self.fastest
+        rows = statement.leaders[:_MOST_PRICED] if statement else ()
+        return [row.outcome.scenario for row in rows]
+
+
+def headline(outcomes: Sequence[Outcome]) -> Headline:
+    """Return what the rows of one model state."""
+    rows = [
+        TableRow(record, outcome) for outcome in outcomes for record in compare_records([outcome])
+    ]
+    by_chip = _by_chip(row for row in rows if row.record["fits"])
+    fastest = _fastest(by_chip) if by_chip else None
+    cheapest = None
+    if fastest is not None:
+        (best, *_), has_rivals = fastest.leaders, len(by_chip) > 1
+        cheapest = _cheapest(by_chip, best) if has_rivals else _cheapest_alone(by_chip[0], best)
+    short = _by_chip(row for row in rows if _needs_more_chips(row))
+    shardings = [outcome.scenario.sharding for outcome in outcomes]
+    return Headline(
+        model=outcomes[0].scenario.model.asked_name,
+        smallest_batch=min(row.batch for row in rows),
+        fastest=fastest,
+        cheapest=cheapest,
+        left_out=tuple((of[0].chip, tuple(row.batch for row in of)) for of in short),
+        has_rivals=len(by_chip) > 1,
+        is_sized=any(asked.chips is not None or asked.names_ranks for asked in shardings),
+    )
+
+
+def _needs_more_chips(row: TableRow) -> bool:
+    return not row.record["fits"] and (row.record["min_chips"] or 0) > row.chips
+
+
+def _by_chip(rows: Iterable[TableRow]) -> list[list[TableRow]]:
+    """Return the rows of each chip, whatever their layouts: a chip is no rival of its own."""
+    return list(grouped(rows, lambda row: row.chip).values())
+
+
+def _at(rows: Iterable[TableRow], batch: int) -> TableRow | None:
+    return next((row for row in rows if row.batch == batch), None)
+
+
+def _are_level(best: TableRow, row: TableRow, figure: Figure) -> bool:
+    return bool(is_level(independent_ratio(over=best.figure(figure), under=row.figure(figure))))
+
+
+def _fastest(by_chip: Sequence[Sequence[TableRow]]) -> Statement:
+    """Return the fastest row, next to the fastest of the other chips, at its batch where possible.
+
+    Of rows that print the same speed it is the one at the batch that suits the next chip best.
+    """
+    first, *rivals = sorted(by_chip, key=lambda rows: -_fastest_rows(rows)[0].speed.expected)
+    batches = [row.batch for rows in rivals[:1] for row in reversed(_fastest_rows(rows))]
+    candidates = _fastest_rows(first)
+    best = next(filter(None, (_at(candidates, batch) for batch in batches)), candidates[-1])
+    level: list[TableRow] = []
+    others: list[TableRow] = []
+    for rows in rivals:
+        row = _at(rows, best.batch) or _fastest_rows(rows)[-1]
+        (level if _are_level(best, row, "speed") else others).append(row)
+    rival = next((r for r in others if r.batch == best.batch and r.chips >= best.chips), None)
+    comparison = Comparison("speed", best, rival) if rival and not level else None
+    return Statement("speed", (best, *level), tuple(others), comparison)
+
+
+def _fastest_rows(rows: Sequence[TableRow]) -> list[TableRow]:
+    """Return all rows that print the highest speed, the largest batch last."""
+    top_speed = number(max(float(row.speed.expected) for row in rows))
+    same = [row for row in rows if number(float(row.speed.expected)) == top_speed]
+    return sorted(same, key=lambda row: row.batch)
+
+
+def _cheapest_row(rows: Iterable[TableRow]) -> TableRow:
+    return min(rows, key=lambda row: (row.price, -row.speed.expected))
+
+
+def _cheapest_alone(rows: Sequence[TableRow], fastest: TableRow) -> Statement | None:
+    """Return the cheapest row of the only chip, if it is clearly cheaper than the fastest."""
+    if fastest.price is None:
+        return None
+    cheapest = _cheapest_row(rows)
+    return None if _are_level(fastest, cheapest, "cost") else Statement("cost", (cheapest,))
+
+
+def _cheapest(by_chip: Sequence[Sequence[TableRow]], fastest: TableRow) -> Statement | None:
+    """Return the cheapest row of each chip, and a ratio of two chips at equal batch.
+
+    Next to the cheapest chip stands the fastest, or else the next cheapest.
+    """
+    priced = [rows for rows in by_chip if rows[0].price is not None]
+    if not priced:
+        return None
+    first, *rivals = sorted(priced, key=lambda rows: _cheapest_row(rows).cost.expected)
+    best, rows_of = _cheapest_row(first), {rows[0].chip: rows for rows in rivals}
+    least = [_cheapest_row(rows) for rows in rivals]
+    level = [row for row in least if _are_level(best, row, "cost")]
+    others = [row for row in least if row not in level]
+    against = next((row for row in others if row.chip == fastest.chip), next(iter(others), None))
+    comparison = None
+    if against is not None:
+        preferred = (against.batch, best.batch)
+        comparison = _compare_cost(rows_of[against.chip], first, preferred)
+    return Statement("cost", (best, *level), tuple(others), comparison)
+
+
+def _compare_cost(
+    over: Sequence[TableRow], under: Sequence[TableRow], preferred: Iterable[int]
+) -> Comparison | None:
+    """Return the cost of one chip over another's at a batch for which both have a row."""
+    shared = sorted({row.batch for row in over} & {row.batch for row in under}, reverse=True)
+    for batch in (*preferred, *shared):
+        one, other = _at(over, batch), _at(under, batch)
+        if one is not None and other is not None:
+            return Comparison("cost", one, other)
+    return None

@@ -1,0 +1,195 @@
+"""Headlines and ratios in words: who is fastest and cheapest, at which batch, on how many chips."""
+
+from collections.abc import Iterable, Sequence
+from math import lcm
+
+from fastcalc.core.ratios import Ranged
+from fastcalc.core.scenario import Outcome
+from fastcalc.features.compare.headline import Comparison, Headline, Statement, headline
+from fastcalc.kit.answer.numbers_as_text import number
+from fastcalc.kit.answer.record_tables import output_price
+from fastcalc.kit.answer.row_words import alone, by_prices_of, interval
+from fastcalc.kit.answer.table_row import TableRow
+from fastcalc.mentions import option
+from fastcalc.written import first_few, listed
+
+_MOST_NAMED = 4
+"""Chips that a sentence names."""
+
+_MOST_TIMES = 8
+"""Times the chips that one needs up to which it is worth asking about as many of another."""
+
+_LEVEL = {"speed": "Level in speed", "cost": "Level in price"}
+
+
+def sentences(stated: Headline) -> str:
+    """Put the headline of a comparison of one model into sentences."""
+    return " ".join(filter(None, (speed(stated), cost(stated), left_out(stated))))
+
+
+def speed(stated: Headline) -> str:
+    """Say who is fastest, or of one chip what it gives each user."""
+    fastest = stated.fastest
+    if fastest is None:
+        return f"No chip here holds {stated.model} at batch {stated.smallest_batch:,}."
+    if not stated.has_rivals:
+        return alone(fastest.leaders[0])
+    counts = {row.chips for row in (*fastest.leaders[:_MOST_NAMED], *_others(fastest))}
+    equal, hint = _equal_count(counts), ""
+    if len(counts) > 1 and not stated.is_sized and equal <= _MOST_TIMES * min(counts):
+        hint = f" ({option('chips', f'{equal}')}: equal numbers of chips)"
+    return f"{_fastest(fastest)}{hint}."
+
+
+def _equal_count(counts: Iterable[int]) -> int:
+    """Return the least number of chips that all have room on and that those of fewer divide. [1]
+
+    >>> _equal_count([19, 8]), _equal_count([4, 1]), _equal_count([16, 4, 8])
+    (24, 4, 16)
+    """
+    *fewer, most = sorted(counts)
+    step = lcm(*fewer)
+    return -(-most // step) * step
+
+
+def cost(stated: Headline) -> str:
+    """Say who is cheapest; of one chip, at which batch it costs least."""
+    cheapest = stated.cheapest
+    if cheapest is None:
+        return "No price is known." if stated.fastest and stated.has_rivals else ""
+    if stated.has_rivals:
+        return f"{_cheapest(cheapest)}{by_prices_of([*cheapest.leaders, *cheapest.others])}."
+    (row,) = cheapest.leaders
+    assert stated.fastest is not None
+    on = f" on {row.name}" if row.chips != stated.fastest.leaders[0].chips else ""
+    return (
+        f"Cheapest at batch {row.batch:,}{on}: {output_price(row.record)} at "
+        f"{number(float(row.speed.expected))} tokens/s per user."
+    )
+
+
+def left_out(stated: Headline) -> str:
+    """Name the batches that more chips than those of the table hold."""
+    chips = [
+        f"{listed([f'{batch:,}' for batch in batches])} on {chip}"
+        for chip, batches in stated.left_out
+    ]
+    if not chips:
+        return ""
+    unnamed = len(chips) - _MOST_NAMED
+    chips[_MOST_NAMED:] = [f"some on {unnamed:,} more"] * (unnamed > 0)
+    lead = "May cost less, on more chips" if stated.fastest else "On more chips"
+    return f"{lead}: batch {', '.join(chips)}."
+
+
+def leaders(outcomes: Sequence[Outcome]) -> tuple[str, str]:
+    """Return in short which chips are fastest, and which are cheapest; empty where none is."""
+    stated = headline(outcomes)
+    fastest, cheapest = stated.fastest, stated.cheapest
+    if cheapest is None and fastest is not None and fastest.leaders[0].price is not None:
+        cheapest = Statement("cost", fastest.leaders)
+    return _in_short(fastest), _in_short(cheapest)
+
+
+def _in_short(statement: Statement | None) -> str:
+    if statement is None:
+        return ""
+    row = statement.leaders[0]
+    if statement.is_level:
+        return f"{listed([row.name for row in statement.leaders[:_MOST_NAMED]])}, level"
+    return f"{row.name}, {_amount(row, statement.figure)}"
+
+
+def times(ratio: Ranged, unit: str = "times") -> str:
+    """Return a ratio of two predictions with its 80 % interval.
+
+    >>> none = float("nan")
+    >>> times(Ranged(19.04, 11.2, 32.9), "times as much"), times(Ranged(1.2, none, none))
+    ('19 times as much (11 to 33)', '1.2 times (range undetermined)')
+    """
+    return f"{number(float(ratio.expected), 2)} {unit} ({interval(ratio)})"
+
+
+def _fastest(statement: Statement) -> str:
+    if statement.is_level:
+        return _level(statement)
+    best, comparison = statement.leaders[0], statement.comparison
+    sentence = f"Fastest: {best.name} at batch {best.batch:,}, {_amount(best, 'speed')}"
+    rivals = _others(statement)
+    if comparison is not None:
+        rivals.remove(comparison.under)
+        sentence += f", {times(comparison.ratio)} that of {comparison.under.name}"
+    slower = [
+        f"{row.name} {'gives' if row.chips == 1 else 'give'} "
+        f"{number(float(row.speed.expected))}{_at_batch(row, best)}"
+        for row in rivals
+    ]
+    return "; ".join([sentence, *slower])
+
+
+def _others(statement: Statement) -> list[TableRow]:
+    """Return the rows that a sentence names next to the fastest: down to the first in a ratio."""
+    if statement.is_level:
+        return []
+    comparison = statement.comparison
+    last = statement.others.index(comparison.under) if comparison else 0
+    named = [*statement.others[: last + 1]]
+    return named if len(named) < _MOST_NAMED else [*named[: _MOST_NAMED - 2], named[-1]]
+
+
+def _at_batch(row: TableRow, best: TableRow) -> str:
+    return "" if row.batch == best.batch else f" at batch {row.batch:,}"
+
+
+def _cheapest(statement: Statement) -> str:
+    best = statement.leaders[0]
+    named = [f"Cheapest: {best.name} at batch {best.batch:,}, {_amount(best, 'cost')}"]
+    if statement.is_level:
+        named = [_level(statement)]
+    elif not statement.others:
+        named.append("no other has a price")
+    room = _MOST_NAMED - min(len(statement.leaders), _MOST_NAMED - 1)
+    comparison = statement.comparison
+    compared = [row for row in statement.others if comparison and row.chip == comparison.over.chip]
+    shown = [row for row in statement.others if row not in compared][: room - len(compared)]
+    for row in (row for row in statement.others if row in (*compared, *shown)):
+        words = _compared(comparison, row, best) if comparison and row in compared else ""
+        named.append(f"{row.name} at batch {row.batch:,}, {output_price(row.record)}{words}")
+    hidden = len(statement.others) - len(shown) - len(compared)
+    return "; ".join([*named, *[f"{hidden:,} other chips cost more"] * (hidden > 0)])
+
+
+def _compared(comparison: Comparison, row: TableRow, best: TableRow) -> str:
+    """Return what a row costs next to the cheapest, or at which equal batch how much more."""
+    over, under = comparison.over, comparison.under
+    if (over, under) == (row, best):
+        return f", {times(comparison.ratio, 'times as much')}"
+    if over == row:
+        if comparison.is_level:
+            return f", level there with {under.name}"
+        return f", there {times(comparison.ratio)} the price of {under.name}"
+    ratio = "is level" if comparison.is_level else f"is {times(comparison.ratio)}"
+    return f", at batch {over.batch:,} the price of {over.name} {ratio} that of {under.name}"
+
+
+def _level(statement: Statement) -> str:
+    """Name the rows that are level; each with its batch, or all with that which they share."""
+    rows = statement.leaders
+    best, shared = rows[0], len({row.batch for row in rows}) == 1
+    at = f" at batch {best.batch:,}" if shared else ""
+    amounts = [_amount(best, statement.figure)]
+    amounts += [_bare_amount(row, statement.figure) for row in rows[1:]]
+    named = [
+        f"{row.name}{'' if shared else f' at batch {row.batch:,}'} ({amount})"
+        for row, amount in zip(rows, amounts, strict=True)
+    ]
+    return f"{_LEVEL[statement.figure]}{at}: {listed(first_few(named, _MOST_NAMED))}"
+
+
+def _amount(row: TableRow, figure: str) -> str:
+    unit = " tokens/s per user" if figure == "speed" else "/Mtok"
+    return f"{_bare_amount(row, figure)}{unit}"
+
+
+def _bare_amount(row: TableRow, figure: str) -> str:
+    return number(float(row.speed.expected)) if figure == "speed" else output_price(row.record)

@@ -1,0 +1,217 @@
+"""A comparison as a page: what it says, its table, its charts, and what it rests on."""
+
+from collections.abc import Iterator, Sequence
+from html import escape
+from itertools import groupby
+from typing import Any
+
+from fastcalc.core.scenario import Outcome, chips_by_id
+from fastcalc.errors import InputError
+from fastcalc.features.compare import answer as compare
+from fastcalc.features.compare import chart as of_outcomes
+from fastcalc.features.compare import steps_chart as of_steps
+from fastcalc.features.compare.explain import answer as explain
+from fastcalc.features.compare.headline import headline
+from fastcalc.features.compare.headline_words import sentences
+from fastcalc.grid.columns import COLUMNS, TableColumn, pick
+from fastcalc.kit.answer import outcome_lines, record_tables
+from fastcalc.kit.answer.console import TextTable
+from fastcalc.kit.answer.numbers_as_text import capital, number
+from fastcalc.kit.answer.point_records import Record, compare_records
+from fastcalc.kit.answer.prices import basis_of, hours_used, price_line, provenance
+from fastcalc.kit.charts import of_memory
+from fastcalc.kit.page.filled_page import (
+    FILTER,
+    Page,
+    all_of,
+    as_html,
+    drawn,
+    filled,
+    listed,
+    under,
+)
+
+MOST_ROWS = 400
+"""Rows that a page holds, and most of those that are taken apart."""
+_MOST_EXPLAINED = 16
+
+_FIRST = pick(
+    "hardware chips batch tokens_per_s_per_user tokens_per_s_per_user_low "
+    "tokens_per_s_per_user_bound tokens_per_s_total ttft_ms usd_per_mtok_output limiter placement"
+)
+"""Columns that are there at first; the others are chosen."""
+
+_KINDS = {
+    "tokens_per_s_per_user": "key-figure",
+    "tokens_per_s_per_user_low": "range",
+    "usd_per_mtok_output": "price",
+}
+"""Of columns that a screen sets off: prices stay in sight on a narrow one, which shows the range
+below its number."""
+(_RANGE,) = pick("tokens_per_s_per_user_low")
+
+_CHARTS = (of_outcomes.speed, of_outcomes.price, of_outcomes.roofline, of_steps.step)
+_READING = (
+    "<p class='quiet'>tok/s per user is decode alone, with its 80 % range; the bound is what no "
+    "software exceeds{bound}; $/Mtok is of output, prompts priced apart. "
+    "<span class='hint'>Columns has all others.</span></p>"
+)
+
+
+def document(
+    outcomes: Sequence[Outcome], phrases: Sequence[str], assumptions: Record, command: str
+) -> str:
+    """Return the page of a comparison, which asks nothing of anywhere.
+
+    phrases : those of the settings that differ from their defaults
+    assumptions : what the records rest on, as JSON has it
+
+    Raises InputError if there are more rows than a page holds.
+    """
+    records = compare_records(outcomes)
+    if len(records) > MOST_ROWS:
+        raise InputError(
+            f"{len(records):,} rows are more than the {MOST_ROWS} of a page; compare fewer, or "
+            "write csv or xlsx"
+        )
+    models = ", ".join(dict.fromkeys(outcome.scenario.model.heading for outcome in outcomes))
+    chips = ", ".join(chips_by_id(outcomes))
+    has_fit = any(outcome.estimate.fits.any() for outcome in outcomes)
+    verdict = [*_verdict(outcomes)]
+    charts = (make(outcomes).stating(phrases) for make in (*_CHARTS, of_memory.memory) if has_fit)
+    return filled(
+        Page(
+            f"{models} on {chips}",
+            verdict,
+            outcome_lines.heading_in_full(outcomes[0], phrases),
+            {
+                "Table": _table(records)
+                + _READING.format(bound=outcome_lines.key_of_bound(outcomes)),
+                "Charts": drawn(charts, verdict),
+                "Step by step": "".join(_explained(outcomes)),
+                "Premises": "".join(_premises(outcomes))
+                + listed(compare.notes(outcomes)[1][1:])
+                + all_of(assumptions),
+                "Sources": "".join(_sources(outcomes)),
+            },
+            command,
+        )
+    )
+
+
+def _verdict(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    for _, group in groupby(outcomes, lambda outcome: outcome.scenario.model.id):
+        members = list(group)
+        stated = headline(members)
+        yield " ".join([sentences(stated), *price_line(stated.priced)])
+        if stated.fastest is None:
+            continue
+        row = stated.fastest.leaders[0]
+        low, high = (number(row.record[f"tokens_per_s_per_user_{end}"]) for end in ("low", "high"))
+        bound = number(row.record[record_tables.SERIAL_BOUND] or row.record[record_tables.BOUND])
+        has_range = row.record["tokens_per_s_per_user_low"] is not None
+        ranged = f", 80 % interval {low} to {high}" if has_range else ""
+        yield (
+            f"{capital(row.name)} at batch {row.batch:,}: {number(float(row.speed.expected))} "
+            f"tokens/s per user{ranged}; hardware bound {bound}; {row.record['limiter']} takes "
+            "most of a step."
+        )
+
+
+def _name(column: TableColumn) -> str:
+    key = column.key.replace("_", " ").replace("tokens per s", "tok/s").replace("usd", "$")
+    return record_tables.heading(column) or key
+
+
+def _table(records: Sequence[Record]) -> str:
+    head, chosen = [], []
+    has_models = len({record["model"] for record in records}) > 1
+    shown = [*pick("model"), *_FIRST] if has_models else _FIRST
+    columns = [*shown, *(column for column in COLUMNS if column not in shown)]
+    for place, column in enumerate(columns):
+        away = "" if column in shown else " hidden"
+        unit = "" if column.unit in ("text", "count", "yes or no", "list") else f", {column.unit}"
+        kind = _class_of(column)
+        below = under(record_tables.heading(_RANGE)) if column.is_key_figure else ""
+        about = escape(f"{column.meaning}{unit}", quote=True)
+        head.append(
+            f'<th scope="col"{away}{kind}{below}><button title="{about}">'
+            f"{escape(_name(column))}</button></th>"
+        )
+        tick = "" if away else " checked"
+        chosen.append(
+            f'<label><input type="checkbox" value="{place}"{tick}>{escape(_name(column))}</label>'
+        )
+    rows = ("".join(_cells(record, columns, len(shown))) for record in records)
+    body = "".join(f"<tr>{cells}</tr>" for cells in rows)
+    return (
+        f"{FILTER}<details class='columns'><summary>Columns</summary><div>{''.join(chosen)}</div>"
+        "</details><div class='wide' tabindex='0' role='region' aria-label='Table'>"
+        f"<table id='rows' class='rows'><thead><tr>{''.join(head)}</tr></thead>"
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _class_of(column: TableColumn) -> str:
+    """Return the attribute that aligns a column and sets it off."""
+    kinds = ["n"] * (column.unit not in ("text", "list", "yes or no"))
+    kinds += [_KINDS[column.key]] if column.key in _KINDS else []
+    return f' class="{" ".join(kinds)}"' if kinds else ""
+
+
+def _cells(record: Record, columns: Sequence[TableColumn], shown: int) -> Iterator[str]:
+    """Yield the cells of a row, each with its value in full; those beyond some are not shown."""
+    for place, column in enumerate(columns):
+        value, away = record[column.key], "" if place < shown else " hidden"
+        words = value if isinstance(value, list) else [value]
+        full = "; ".join("" if word is None else str(word) for word in words)
+        text = full
+        if not isinstance(value, list):
+            text = record_tables.row([column], record)[column.key]
+        attributes = _class_of(column)
+        if column.is_key_figure:
+            attributes += under(record_tables.row([_RANGE], record)[_RANGE.key])
+        in_order = record_tables.value_of(column, record)
+        attributes += f' data-s="{in_order}"' if in_order != value else ""
+        yield f'<td{attributes}{away} data-v="{escape(full, quote=True)}">{escape(text)}</td>'
+
+
+def _explained(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    left = _MOST_EXPLAINED
+    for outcome in outcomes:
+        if left <= 0:
+            yield "<p>Other rows are not taken apart here.</p>"
+            return
+        left -= len(outcome.scenario.batches)
+        name = f"{outcome.scenario.model.id} on {outcome.scenario.hardware.id}"
+        body = "".join(as_html(explain.explanation_parts([outcome])))
+        yield f"<details><summary>{escape(name)}, step by step</summary>{body}</details>"
+
+
+def _premises(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    pricing = outcomes[0].scenario.pricing
+    yield f"<p>Prices are {escape(basis_of(pricing))}, {hours_used(pricing)}.</p>"
+    rows = []
+    for chip in chips_by_id(outcomes).values():
+        quote = pricing.quote(chip)
+        usd = record_tables.FORMATS["USD"](quote.usd_per_hour)
+        cells: list[Any] = [chip.id, record_tables.marked(usd, is_unsure=quote.is_uncertain)]
+        cells += [provenance(quote, pricing), quote.origin and quote.origin.note]
+        rows.append([str(cell or "") for cell in cells])
+    heads = [(name,) for name in ("chip", "$ per chip-hour", "terms, date, confidence", "note")]
+    yield from as_html([TextTable(heads, rows)])
+
+
+def _sources(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    entries: dict[str, Any] = {}
+    for outcome in outcomes:
+        for kind in ("hardware", "model", "engine"):
+            entry = getattr(outcome.scenario, kind)
+            entries[f"{kind} {entry.id}"] = entry
+    for name, entry in entries.items():
+        lines = []
+        for source in entry.sources.values():
+            when = f"read {source.accessed}" if source.accessed else ""
+            lines.append(", ".join(filter(None, (source.title, source.url, when))))
+        if lines:
+            yield f"<h3>{escape(name)}</h3>{listed(lines)}"

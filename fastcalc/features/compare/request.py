@@ -1,0 +1,42 @@
+"""Requests of `compare`, and of the report that is one."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from fastcalc.kit.request import groups
+from fastcalc.kit.request.evaluation import Evaluated
+from fastcalc.kit.request.fields import flag
+
+if TYPE_CHECKING:
+    from fastcalc.kit.request.given import CountsGiven
+
+
+class Compare(Evaluated, groups.Written):
+    """Compare chips on models, batch by batch.
+
+    Speed, latency and dollars, the bound and the range, and what limits them.
+    """
+
+    examples = (
+        "fastcalc compare llama-3.1-70b --on h100-sxm,wse-3 --batch 1,8,64 --prompt 8k",
+        "fastcalc compare glm-4.7 --on gb200 --weights fp8 -o glm.csv",
+    )
+
+    batch: "CountsGiven" = "1,8,32,128"
+    explain: Annotated[
+        bool, flag(None, "Take each step apart: every component, rate and source.")
+    ] = False
+
+
+class WriteReport(Evaluated, groups.OutputFile, groups.OwnFolders):
+    """Write a comparison as one HTML file to send: the same as compare -o FILE.html.
+
+    What it says, its table (to sort, filter and choose columns of), charts, each step taken apart,
+    premises and sources; it asks nothing of anywhere, and prints well.
+    """
+
+    examples = (
+        "fastcalc report glm-4.7 --on h200-sxm,wse-3 -o report.html",
+        "fastcalc report llama-3.1-8b --on h100-sxm --batch 1..64x4 -o report.html",
+    )
+
+    batch: "CountsGiven" = Compare.batch

@@ -1,0 +1,1 @@
+"""`decide`: which of several services succeeds soonest or cheapest, and what flips it."""

@@ -1,0 +1,20 @@
+"""The chart of `decide`: time and price of a success."""
+
+from dataclasses import replace
+
+from fastcalc.features.decide.choice import Choice
+from fastcalc.features.decide.rows import records as decide_records
+from fastcalc.kit.charts.against_price import against_price
+from fastcalc.kit.charts.drawing import Chart
+
+
+def services(decision: Choice) -> Chart:
+    """Return the time of a success against its price, of each option."""
+    chart = against_price(
+        "Time and price of a success",
+        decide_records(decision),
+        ("usd_to_success", "$ to one success"),
+        ("s_to_success", "s to one success"),
+        lambda record: str(record["option"]),
+    )
+    return replace(chart, notes=["lower is sooner, further left is cheaper"])

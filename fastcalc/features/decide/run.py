@@ -1,0 +1,208 @@
+"""``fastcalc decide``: options of speed, price and accuracy, who wins, and what flips it."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+from fastcalc.catalogue.limits import LIMITS
+from fastcalc.core.chip.tier import OWN_MEMORY
+from fastcalc.errors import InputError
+from fastcalc.features.decide import answer as report
+from fastcalc.features.decide import map as maps
+from fastcalc.features.decide import options as decide_options
+from fastcalc.features.decide import rows as decision_rows
+from fastcalc.features.decide.choice import Axis, Choice, Contender, Objective, axis, winner_map
+from fastcalc.features.decide.options import checked
+from fastcalc.features.decide.parameters import PARAMETERS
+from fastcalc.features.decide.request import Decide
+from fastcalc.kit.answer.answer import CommandAnswer, later
+from fastcalc.kit.request import number_lists, readers
+from fastcalc.kit.request.fields import phrases, settings
+from fastcalc.kit.request.loading import basis_of, catalogue, chips_of
+from fastcalc.mentions import command, flag, option
+from fastcalc.quoting import shell_line
+from fastcalc.written import shown
+
+if TYPE_CHECKING:
+    from fastcalc.kit.request.given import PlacesGiven
+
+ACROSS, UP = 61, 8
+"""Points of a map along its axes: the characters and lines that it takes. [1]"""
+
+_TO_ALL = (
+    *("steps", "accuracy", "tokens", "cached", "tools", "retries", "best-of", "round-trip-ms"),
+    *("check", "repair", "sessions", "look-away", "come-back", "hour", "hours", "budget"),
+)
+"""Keys of parameters that flags give to all options."""
+_FLAGS = {"tools": "tool-seconds", "check": "check-seconds", "repair": "repair-seconds"}
+"""Those of other names."""
+
+
+def run(request: Decide) -> CommandAnswer:
+    """Return what each option costs, and where one beats another."""
+    entries = catalogue(request)
+    # Whether or not a machine is rented, and has a batch.
+    readers.share(request.utilization, option("utilization"))
+    basis_of(request)
+    number_lists.numbers(request.batch or "1", option("batch"), LIMITS["sequences"])
+    if request.on is not None:
+        chips_of(entries, request.on, OWN_MEMORY, [])  # wrong names are refused, whoever uses them
+    contenders, remarks, warned = decide_options.parsed(request, entries)
+    counts_input = bool(request.prompt) or any(
+        contender.numbers.get("prompt") for contender in contenders
+    )
+    listed, uncounted = _levelled(contenders, counts_input=counts_input)
+    window = _window(request)
+    decision = Choice(listed, _shared(request), _objective(request, window), window)
+    drawn = None if request.map is None else winner_map(decision, *_axes(request.map, decision))
+    sure = [
+        contender.name
+        for contender in listed
+        if "accuracy" not in contender.numbers and not contender.routes
+    ]
+    if sure and request.accuracy == 1.0 and window is None:
+        uncounted.insert(
+            0, f"accuracy of {', '.join(sure)} is not given: every answer is taken as right"
+        )
+    notes = [*uncounted, *report.notes(decision), *remarks, *dict.fromkeys(warned)]
+    next_command, stated = _next(request, decision), phrases(settings(request))
+    return CommandAnswer(
+        lambda screen: report.parts(decision, drawn, stated, notes, next_command, screen),
+        lambda: maps.records(decision, drawn) if drawn else decision_rows.records(decision),
+        lambda: (report.columns(decision), decision_rows.rows(decision)),
+        lambda: {
+            "objective": decision.objective,
+            "decided_by": decision.decided_by,
+            "break_even": report.flip_records(decision),
+            **({"options": decision_rows.records(decision)} if drawn else {}),
+            "assumptions": report.assumptions(decision),
+        },
+        [*uncounted, *warned],
+        drawn={"decide": later("features.decide.chart.services", decision)},
+    )
+
+
+def _window(request: Decide) -> float | None:
+    """Return the gap that an answer has to fit, or None. [s]"""
+    if request.window_ms is None:
+        return None
+    limit = PARAMETERS["hour"].limit
+    return readers.number(request.window_ms, option("window_ms"), limit, 10) / 1e3
+
+
+def _shared(request: Decide) -> dict[str, Any]:
+    numbers: dict[str, Any] = {
+        "prompt": float(request.prompt or 0),
+        "judge": decide_options.judge(request.judge, option("judge")),
+        "is_serial": request.serial,
+    }
+    for key in _TO_ALL:
+        name, parameter = _FLAGS.get(key, key), PARAMETERS[key]
+        value = getattr(request, name.replace("-", "_"))
+        if value is not None:
+            numbers[parameter.field] = (
+                checked(value, parameter, option(name.replace("-", "_"))) * parameter.scale
+            )
+    return numbers
+
+
+def _objective(request: Decide, window: float | None) -> Objective:
+    if window is not None:
+        if request.objective is not None:
+            raise InputError(
+                f"{option('window_ms')} asks for what fits the gap; leave {option('objective')} out"
+            )
+        return "window"
+    if request.objective is None:
+        return "time" if request.hour is None else "total"
+    objective = readers.choice(request.objective, option("objective"), ("total", "time", "cost"))
+    if objective == "total" and request.hour is None:
+        raise InputError(
+            f"{option('objective')} total adds a user's time: give its worth with "
+            f"{option('hour', 'USD')}"
+        )
+    return cast(Objective, objective)
+
+
+def _levelled(listed: list[Contender], *, counts_input: bool) -> tuple[list[Contender], list[str]]:
+    """Return options of which none has the first token or the input counted unless all have."""
+    notes = []
+    for field, label in (("lead", "time to first token"), ("input_price", "price of input")):
+        plain = [contender for contender in listed if contender.routes is None]
+        lacking = [contender.name for contender in plain if field not in contender.numbers]
+        if not lacking:
+            continue
+        listed = [
+            replace(
+                contender,
+                numbers={key: number for key, number in contender.numbers.items() if key != field},
+            )
+            for contender in listed
+        ]
+        if field == "lead" or counts_input:
+            partly = f"{label} of {', '.join(lacking)} is not given: counted for none"
+            nowhere = f"{label} is not given and not counted"
+            notes.append(partly if len(lacking) < len(plain) else nowhere)
+    return listed, notes
+
+
+def _axes(typed: "PlacesGiven", decision: Choice) -> tuple[Axis, Axis]:
+    text = readers.as_text(typed)
+    if isinstance(typed, str):
+        listed = (part.partition("=") for part in readers.names(typed, option("map")))
+        parts = [(name, ends) for name, _, ends in listed]
+    else:
+        parts = list(typed.items())
+    if len(parts) != 2:
+        raise InputError(
+            f"{option('map')} '{shown(text)}' is not two axes; write for example "
+            "tools=0..30,accuracy=0.6..1"
+        )
+    across, up = (
+        _axis(name, ends, decision, points)
+        for (name, ends), points in zip(parts, (ACROSS, UP), strict=True)
+    )
+    if across.name == up.name:
+        raise InputError(f"{option('map')} has {shown(across.name)} on both axes; name two")
+    return across, up
+
+
+def _axis(name: str, ends: str, decision: Choice, points: int) -> Axis:
+    text = f"{name}={ends}"
+    name, low, high = name.strip(), *(end.strip() for end in ends.partition("..")[::2])
+    owner, _, key = name.rpartition(".")
+    key = readers.choice(key, option("map"), tuple(PARAMETERS))
+    mixes = [option.name for option in decision.options if option.routes]
+    plain = [option for option in decision.options if not option.routes]
+    owners = mixes if key == "share" else [option.name for option in plain]
+    if (owner or key == "share" or key == "speed") and owner not in owners:
+        example = f"{owners[0]}.{key}" if owners else "a mix: both=to=spark,else=opus,share=0.7"
+        raise InputError(
+            f"{option('map')} {shown(name)}: no option here has that; write for example {example}"
+        )
+    field = PARAMETERS[key].field
+    if not owner and all(field in option.numbers for option in plain):
+        raise InputError(
+            f"{option('map')} {key}: every option gives its own; write for example "
+            f"{owners[0]}.{key}"
+        )
+    if not low or not high:
+        raise InputError(
+            f"{option('map')} '{shown(text)}' has no two ends; write for example {key}=0.5..1"
+        )
+    first, last = (
+        decide_options.read_number(end, key, f"{option('map')} {name}") for end in (low, high)
+    )
+    if not first < last:
+        raise InputError(f"{option('map')} {shown(text)} goes nowhere; write the smaller end first")
+    return axis(name, first, last, points)
+
+
+def _next(request: Decide, decision: Choice) -> str:
+    """Return a command that draws the map of what flips the verdict soonest, or shows all of it."""
+    words = ["fastcalc", "decide", *(request.options or decide_options.DEFAULTS)]
+    stated = [setting for setting in settings(request) if not setting.shown.is_argument]
+    words += [word for setting in stated for word in setting.words]
+    if request.map is not None or request.window_ms is not None:
+        return command(shell_line([*words, flag("notes")]))
+    plain = [option.name for option in decision.options if option.routes is None]
+    return command(shell_line([*words, flag("map"), f"tools=0..30,{plain[-1]}.accuracy=0.5..1"]))

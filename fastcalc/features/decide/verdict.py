@@ -1,0 +1,184 @@
+"""The verdict of a decision: who wins, by how much, and what that takes as given."""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from fastcalc.catalogue.stand_ins import service
+from fastcalc.features.decide.choice import BreakEven, Choice, Contender, Objective
+from fastcalc.kit.answer.numbers_as_text import dollars, number, percent
+from fastcalc.mentions import option
+from fastcalc.written import listed
+
+if TYPE_CHECKING:
+    from fastcalc.features.decide.rows import Row
+
+
+def seconds(value: float) -> str:
+    """Return a time as people say it.
+
+    >>> seconds(0.45), seconds(12.3), seconds(200.0), seconds(7300.0), seconds(float("inf"))
+    ('450 ms', '12.3 s', '3.33 min', '2.03 h', 'never')
+    """
+    if math.isinf(value):
+        return "never"
+    for unit_seconds, unit in ((3600.0, "h"), (60.0, "min"), (1.0, "s")):
+        if value >= unit_seconds:
+            return f"{number(value / unit_seconds)} {unit}"
+    return f"{number(value * 1e3)} ms"
+
+
+def _model(option: Contender) -> str:
+    """Return what answers of an option: its model, or what a fast mode is the fast mode of."""
+    offer = service(option.name)
+    return option.model or (offer.fast_mode_of or offer.id if offer else option.name)
+
+
+def _is_taken_as_right(decision: Choice, offered: "Sequence[Row]") -> bool:
+    """Return whether models differ and no accuracy is given of any."""
+    plain = [row for row in offered if row.option.routes is None]
+    is_accuracy_known = any(
+        "accuracy" in row.option.numbers or row.offered("accuracy") < 1.0 for row in plain
+    )
+    models = {_model(row.option) for row in plain}
+    return decision.objective != "window" and not is_accuracy_known and len(models) > 1
+
+
+def failures(decision: Choice, offered: "Sequence[Row]") -> list[str]:
+    """Say when failed steps are found, where any fail and a run has several."""
+    may_fail = _is_taken_as_right(decision, offered)
+    may_fail |= any(row.offered("accuracy") < 1.0 for row in offered)
+    has_steps = any(float(row.terms.steps) > 1 for row in offered)
+    if not may_fail or not has_steps or decision.objective == "window":
+        return []
+    tries = {row.offered("retries") for row in offered if row.option.routes is None}
+    if tries == {0.0}:
+        ends = "a user repairs the run" if offered[0].terms.repair is not None else "all is redone"
+        return [
+            f"Assumed: a failed step is found at the end, and {ends} (else {option('retries')})."
+        ]
+    if len(tries) > 1:
+        return ["Assumed: a failed step is found at once or at the end, by each option's retries."]
+    retries = f"{tries.pop():g}"
+    return [
+        f"Assumed: a failed step is found at once and redone, up to {retries} times "
+        f"({option('retries')})."
+    ]
+
+
+def verdict(decision: Choice, offered: "Sequence[Row]", flips: Sequence[BreakEven] = ()) -> str:
+    """Return who wins and by how much, and where it turns if models are taken as equally right."""
+    sentence = _leader(decision, offered)
+    if not _is_taken_as_right(decision, offered) or sentence.startswith("No option"):
+        return sentence
+    first = decision.winner
+    turns = [
+        f" {flip.winner} wins where {first.name} is right in fewer than "
+        f"{percent(flip.value)} of steps and the others in all."
+        for flip in flips
+        if first is not None
+        and flip.parameter == f"{first.name}.accuracy"
+        and not flip.is_above
+        and number(100.0 * flip.value) != "100"
+    ]
+    return f"If they are equally right, {sentence}{''.join(turns)}"
+
+
+def _leader(decision: Choice, offered: "Sequence[Row]") -> str:
+    """Return who wins and by how much, in a sentence."""
+    worth = {row.option.name: float(decision.value(row.option)) for row in offered}
+    ranked = sorted(worth, key=lambda name: worth[name])
+    leading, first = worth[ranked[0]], decision.winner
+    if first is None:
+        has_price = "" if decision.objective == "time" else "has both a price and a run that "
+        return f"No option {has_price}ever succeeds."
+    if decision.objective == "window":
+        fit = [f"{name} {math.floor(-worth[name] + 1e-9):,}" for name in ranked]
+        return f"Into the gap fit, in tokens: {', '.join(fit)}."
+    sentence, comparison = _best(decision, first.name, leading)
+    if len(decision.level) > 1:
+        sentence = _level(decision)
+    followers, named = [], {contender.name for contender in decision.level}
+    for name in (name for name in ranked if name not in named):
+        # Next to what takes nothing, no number of times is as much.
+        ratio = worth[name] / leading if leading else math.inf
+        against = f"{number(ratio)} times {comparison}"
+        followers.append(f"{name} {against if math.isfinite(ratio) else 'cannot be compared'}")
+    return f"{sentence}{': ' if followers else ''}{', '.join(followers)}."
+
+
+def _best(decision: Choice, name: str, leading: float) -> tuple[str, str]:
+    """Return that an option wins, and what a larger value of another is as."""
+    if decision.objective == "time":
+        return f"{name} succeeds soonest, in {seconds(leading)} of a user's time", "as long"
+    with_user = " with the user's time" * (decision.objective == "total")
+    return f"{name} costs least{with_user}, ${dollars(leading)} a success", "as much"
+
+
+def _level(decision: Choice) -> str:
+    """Say that options are level by the objective, and what decides between them instead."""
+    level = decision.level
+    names, (amounts, unit) = [option.name for option in level], _amounts(decision, level)
+    word, verb = "both" if len(names) == 2 else "all", _VERBS[decision.objective]
+    if len(set(amounts)) == 1:
+        sentence = f"{listed(names)} {word} {verb} {amounts[0]}{unit}"
+    else:
+        each = listed([f"{name} {text}" for name, text in zip(names, amounts, strict=True)])
+        sentence = f"{listed(names)} are level within their 80 % intervals: {each}{unit}"
+    return sentence + _deciding(decision)
+
+
+def _deciding(decision: Choice) -> str:
+    """Say by which figure the first of the level options wins, and whose is not known."""
+    other = decision.decided_by
+    known = [
+        option
+        for option in decision.level
+        if math.isfinite(float(decision.value(option, objective=other)))
+    ]
+    unknown = listed([option.name for option in decision.level if option not in known])
+    if not known:
+        return f"; the price of {unknown} is not known, which would decide"
+    (first, *more), unit = _amounts(decision, known, other)
+    if not unknown and {first} == {first, *more}:
+        return f", and {_VERBS[other]} {first}{unit}"
+    followers = [f"{option.name} {text}" for option, text in zip(known[1:], more, strict=True)]
+    sentence = f"; {', '.join([f'{known[0].name} {_VERBS[other]}s {first}{unit}', *followers])}"
+    return sentence + f"; the price of {unknown} is not known and may be lower" * bool(unknown)
+
+
+_VERBS = {"time": "take", "cost": "cost", "total": "cost"}
+
+
+def _amounts(
+    decision: Choice, level: Sequence[Contender], objective: Objective | None = None
+) -> tuple[list[str], str]:
+    """Return what options take or cost, and of what: money of a month where months are alike."""
+    objective = objective or decision.objective
+    values = [float(decision.value(option, objective=objective)) for option in level]
+    if objective == "time":
+        return [seconds(value) for value in values], " of a user's time per success"
+    outlooks = [decision.prospect(option) for option in level]
+    months = [float(outlook.month) for outlook in outlooks]
+    if objective == "cost" != decision.objective and math.isclose(min(months), max(months)):
+        return [f"${dollars(float(outlook.month_usd))}" for outlook in outlooks], "/month"
+    unit = " per success" + " with the user's time" * (objective == "total")
+    return [f"${dollars(value)}" for value in values], unit
+
+
+def cached_at_full_price(offered: "Sequence[Row]") -> list[str]:
+    """Say whose cached input costs as much as the rest, for want of a price of it."""
+    names = [
+        row.option.name
+        for row in offered
+        if row.option.routes is None
+        and row.option.model is None
+        and row.terms.cached_price is None
+        and float(row.terms.cached) * float(row.terms.prompt) * row.offered("input_price") > 0.0
+    ]
+    if not names:
+        return []
+    return [
+        f"cached input of {', '.join(names)} is counted at the full price of input: give "
+        "cached-price in $ a million tokens"
+    ]

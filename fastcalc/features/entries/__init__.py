@@ -1,0 +1,1 @@
+"""`list`, `show`, `diff`, `new`, `import` and `schema`: the files of the catalogue."""

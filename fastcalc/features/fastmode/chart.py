@@ -1,0 +1,38 @@
+"""Charts of ways to choose from: what each gives against what it costs."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fastcalc.features.fastmode.option import TRICKS, Option
+from fastcalc.features.fastmode.records import rows
+from fastcalc.features.fastmode.solve import FastModeAnswer
+from fastcalc.kit.answer.point_records import Record
+from fastcalc.kit.charts.against_price import against_price
+from fastcalc.kit.charts.drawing import Chart
+from fastcalc.kit.charts.grounds import grounds
+
+
+def tricks(answer: FastModeAnswer, options: Sequence[Option]) -> Chart:
+    """Return the users that each way to a target serves at once against the price of a token."""
+    first: dict[str, Record] = {}  # the cheapest of each trick
+    for record in rows(answer, options):
+        if record["usd_per_mtok_output"] is not None:
+            first.setdefault(record["trick"], record)
+    chart = against_price(
+        "Users at once and price of each way",
+        first.values(),
+        ("usd_per_mtok_output", "$/Mtok output, at the speed expected"),
+        ("batch", "users at once"),
+        lambda record: (
+            f"{TRICKS.get(record['trick'], record['trick'])}{' *' * record['changes_answers']}"
+        ),
+    )
+    outcomes = [answer.today, *(option.outcome for option in options if option.outcome)]
+    return replace(
+        chart,
+        notes=[
+            "the cheapest of each way; further left is cheaper, higher serves more users at once; "
+            "*: another model or fewer bits change the answers"
+        ],
+        grounds=grounds([outcome.scenario for outcome in outcomes]),
+    )

@@ -1,0 +1,99 @@
+"""The factors of a speed-up: records, and a table that multiplies up."""
+
+from collections.abc import Sequence
+from math import prod
+
+from fastcalc.features.fastmode.waterfall import Factor
+from fastcalc.grid.columns import Column, TableColumn, values
+from fastcalc.kit.answer import record_tables
+from fastcalc.kit.answer.console import Notes, Part, Title
+from fastcalc.kit.answer.numbers_as_text import dollars, number
+from fastcalc.kit.answer.point_records import Record, plainly
+
+
+def cost_multiple_cell(record: Record) -> str:
+    """Return the cell of a cost multiple."""
+    times = record["cost_multiple"]
+    return "-" if times is None else f"{dollars(times)}x"
+
+
+COLUMNS: tuple[TableColumn, ...] = (
+    Column("trick", "text", "what is changed", "trick", heading=("", "factor")),
+    Column("change", "text", "to what", "change", heading=("", "to")),
+    Column(
+        "speedup",
+        "ratio",
+        "over the speed of each user before it",
+        "speedup",
+        heading=("", "speed"),
+        format=lambda record: f"{number(record['speedup'])}x",
+        is_key_figure=True,
+    ),
+    Column(
+        "cost_multiple",
+        "ratio",
+        "over the price of an output token before it",
+        "cost_multiple",
+        heading=("", "cost"),
+        format=cost_multiple_cell,
+    ),
+    Column(
+        "batch",
+        "count",
+        "sequences decoded together after it",
+        lambda factor: factor.after.scenario.batches[0],
+        ("", "batch"),
+    ),
+    Column("chips", "count", "chips after it", "after.placement.layout.chips", ("", "chips")),
+    Column(
+        "tokens_per_s_per_user",
+        "tokens/s",
+        "of each user after it, expected",
+        lambda factor: float(factor.after.estimate.speed[0]),
+        ("tok/s", "a user"),
+    ),
+    Column(
+        "usd_per_mtok_output",
+        "USD/Mtok",
+        "of a million output tokens after it",
+        lambda factor: factor.after.usd and float(factor.after.usd[1][0]),
+        ("$/Mtok", "output"),
+    ),
+    Column(
+        "evidence",
+        "text",
+        "whether an engine is fitted to it, or it is published or assumed",
+        "evidence",
+        heading=("", "rests on"),
+    ),
+    Column(
+        "source", "text", "what it was fitted on, who published it, or why it is assumed", "source"
+    ),
+)
+_TABLE = [column for column in COLUMNS if column.key != "source"]
+
+
+def factor_records(factors: Sequence[Factor]) -> list[Record]:
+    """Return a record for each factor, in the order in which they are taken."""
+    return [plainly(values(COLUMNS, factor)) for factor in factors]
+
+
+def product(factors: Sequence[Factor]) -> str:
+    """Return what the factors multiply up to, in a phrase."""
+    speedup = prod(factor.speedup for factor in factors)
+    costs = [factor.cost_multiple for factor in factors]
+    known_costs = [cost for cost in costs if cost is not None]
+    law = " x ".join(f"{number(factor.speedup)} ({factor.trick})" for factor in factors)
+    cost = f", at {dollars(prod(known_costs))}x the cost" if len(known_costs) == len(costs) else ""
+    return f"{number(speedup)}x = {law}{cost}, one change after another"
+
+
+def parts(factors: Sequence[Factor], width: int) -> list[Part]:
+    """Return what the factors multiply up to, each of them, and what they rest on."""
+    sources = dict.fromkeys(f"{factor.evidence}: {factor.source}" for factor in factors)
+    return [
+        Title("the cheapest", product(factors)),
+        record_tables.table(_TABLE, factor_records(factors), width, {"change": 0}),
+        "",
+        Notes([*sources]),
+    ]

@@ -1,0 +1,95 @@
+"""The tricks that make a pass lighter: fewer bits, and more tokens from each pass."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from fastcalc.core.chip.formats_run import formats_run, narrower_caches
+from fastcalc.core.model.workload import Workload, workload
+from fastcalc.core.scenario import Scenario, default_cache
+from fastcalc.core.traffic.traffic import Speculation
+from fastcalc.features.fastmode.option import Option, in_order
+from fastcalc.features.fastmode.start import Base
+from fastcalc.formulas.speculation import acceptance_needed
+from fastcalc.formulas.types import Floats
+from fastcalc.grid.largest_batch import tokens_needed_per_pass
+from fastcalc.written import many
+
+PUBLISHED = {1: 1.92, 2: 2.58, 3: 2.82, 4: 2.99, 5: 3.01}
+"""Tokens a pass yields by drafts: DeepSeek-R1 with its own multi-token-prediction layer on eight
+B200, batch 1. Other models, drafters and texts differ."""
+
+DRAFTED_BY = "deepseek-r1"
+"""The model that they are of."""
+
+PUBLISHED_BY = (
+    'TensorRT-LLM, "Pushing Latency Boundaries: Optimizing DeepSeek-R1 Performance on NVIDIA B200 '
+    'GPUs"'
+)
+"""Where they are published."""
+
+MOST_DRAFTS = 8  # up to which the acceptance that would be needed is reported
+
+
+def fewer_bits(base: Base) -> list[Option]:
+    """Return each narrower format of weights, of the cache and of both, on today's kind of chip."""
+    options = [
+        base.option("fewer-bits", words, scenario) for words, scenario in narrower(base.scenario)
+    ]
+    if options:
+        return options
+    return [Option("fewer-bits", "weights and cache", why_not="no narrower format is run here")]
+
+
+def narrower(scenario: Scenario) -> Iterator[tuple[str, Scenario]]:
+    """Yield a scenario in every narrower format that chip and engine run, and in words which."""
+    engine, hardware = scenario.engine, scenario.hardware
+    listed, today = formats_run(engine, hardware).weights, _workload(scenario).weight_bytes
+    sizes = {name: _workload(replace(scenario, weights=name)).weight_bytes for name in listed}
+    weights = [name for name, size in sizes.items() if size < today]
+    cache_format = scenario.kv or default_cache(scenario.model, engine, scenario.weights)
+    caches = narrower_caches(engine, hardware, cache_format)
+    for kv in caches:
+        yield f"kv {kv}", replace(scenario, kv=kv)
+    for name in weights:
+        yield name, replace(scenario, weights=name)
+        for kv in caches:
+            yield f"{name}, kv {kv}", replace(scenario, weights=name, kv=kv)
+
+
+def narrowest(scenario: Scenario) -> list[tuple[str, Scenario]]:
+    """Return a scenario in the fewest bits that chip and engine run, if fewer than it has."""
+
+    def size(named_scenario: tuple[str, Scenario]) -> tuple[float, float]:
+        work = _workload(named_scenario[1])
+        return work.weight_bytes, work.cache_bytes_per_token
+
+    return sorted(narrower(scenario), key=size)[:1]
+
+
+def _workload(scenario: Scenario) -> Workload:
+    return workload(scenario.model, scenario.weights, scenario.kv)
+
+
+def drafting(scenario: Scenario, drafts: int) -> tuple[str, Scenario]:
+    """Return a scenario with some drafts and the tokens a pass that are published for them."""
+    speculation = Speculation(PUBLISHED[drafts], float(drafts))
+    traffic = replace(scenario.traffic, speculation=speculation)
+    return many(drafts, "draft"), replace(scenario, traffic=traffic)
+
+
+def speculation(base: Base) -> Option:
+    """Return drafts with the tokens a pass published for one model, on today's kind of chip."""
+    options = []
+    for drafts in PUBLISHED:
+        words, scenario = drafting(base.scenario, drafts)
+        options.append(base.option("speculation", words, scenario))
+    return in_order(options)[0]
+
+
+def needed_drafts(base: Base) -> tuple[Floats, Floats, Floats]:
+    """Return drafts, and the tokens a pass and the acceptance that they need; nan for never."""
+    drafts = np.arange(1.0, MOST_DRAFTS + 1.0)
+    tokens = tokens_needed_per_pass(base.today, drafts, base.speed)
+    return drafts, tokens, acceptance_needed(yielded=tokens, drafted=drafts)

@@ -1,0 +1,81 @@
+"""One way to a speed: a point that reaches it, or the reason why none does."""
+
+from dataclasses import dataclass
+
+from fastcalc.core.scenario import Outcome
+from fastcalc.grid.largest_batch import Reach
+
+
+@dataclass(frozen=True, eq=False)
+class Option:
+    """One trick and what it comes to.
+
+    trick, change : a key of `TRICKS`, and what is done, in words
+    outcome, why_not : the cheapest point that reaches the speed, or why none does
+    fastest : the highest speed expected where none does; 0 where nothing could be placed [1/s]
+    tricks, is_ruled_out : how many it takes [1], and whether the request itself leaves it no way
+    """
+
+    trick: str
+    change: str
+    outcome: Outcome | None = None
+    why_not: str | None = None
+    fastest: float = 0.0
+    tricks: int = 1
+    is_ruled_out: bool = False
+
+    @property
+    def usd(self) -> float | None:
+        """Dollars a million output tokens; None without a point or a price. [USD]"""
+        if self.outcome is None or self.outcome.usd is None:
+            return None
+        return float(self.outcome.usd[1][0])
+
+
+TRICKS = {
+    "smaller-batch": "smaller batch",
+    "other-layout": "other layout",
+    "more-chips": "more chips",
+    "newer-hardware": "newer hardware",
+    "other-hardware": "other hardware",
+    "fewer-bits": "fewer bits",
+    "speculation": "speculation",
+    "smaller-model": "smaller model",
+    "sram-machine": "SRAM machine",
+    "two-tricks": "two tricks",
+    "three-tricks": "three tricks",
+    "four-tricks": "four tricks",
+}
+"""Kinds of tricks in the order they are shown, as people call them."""
+
+
+def option_of(trick: str, change: str, reach: Reach, speed: float) -> Option:
+    """Return an option from a search: its point, or why it found none."""
+    if reach.outcome is not None:
+        return Option(trick, change, reach.outcome)
+    why_not = f"batch 1 expects {reach.fastest:,.0f} tokens/s"
+    if not reach.is_placed:
+        why_not = "no layout holds it"
+    elif reach.bound < speed:
+        why_not = f"the bound is {reach.bound:,.0f} tokens/s"
+    return Option(trick, change, why_not=why_not, fastest=reach.fastest)
+
+
+def in_order(options: list[Option]) -> list[Option]:
+    """Return options from cheap to dear, few tricks first, then the unpriced, then what cannot."""
+
+    def key(option: Option) -> tuple[bool, bool, float, int, float]:
+        return (
+            option.outcome is None,
+            option.usd is None,
+            option.usd or 0.0,
+            option.tricks,
+            -option.fastest,
+        )
+
+    return sorted(options, key=key)
+
+
+def best(options: list[Option]) -> Option | None:
+    """Return the first in order that has a point, or None."""
+    return next((option for option in in_order(options) if option.outcome is not None), None)

@@ -1,0 +1,64 @@
+"""The request of `fastmode`."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from fastcalc.kit.request import groups
+from fastcalc.kit.request.fields import Request, flag
+
+if TYPE_CHECKING:
+    from fastcalc.kit.request.given import ChipsGiven, CountsGiven, WordsGiven
+
+
+class FromAndTo(Request):
+    """Speed today and wanted."""
+
+    premise = "target"
+
+    batch: Annotated[
+        "CountsGiven | None", flag("N", "Sequences decoded together today.", premise="traffic")
+    ] = None
+    from_speed: Annotated[
+        float | None, flag("TOKENS", "Tokens/s of each user today: solve for the batch.")
+    ] = None
+    speedup: Annotated[float | None, flag("X", "How many times faster; 2.5 unless given.")] = None
+    to_speed: Annotated[float | None, flag("TOKENS", "Tokens/s that each user is to get.")] = None
+
+
+class Fastmode(
+    groups.ModelName,
+    FromAndTo,
+    groups.RequestTokens,
+    groups.MeanContext,
+    groups.PrefixHits,
+    groups.Placed,
+    groups.OwnRuns,
+    groups.EngineLimits,
+    groups.Paid,
+    groups.Written,
+):
+    """Say what each trick for speed buys and costs, from today's batch.
+
+    Smaller batch, other and more chips, fewer bits, speculation, a smaller model, SRAM machines;
+    the cheapest two, three and four together; and what each gives of the cheapest way. Exits with
+    1 if nothing reaches the speed.
+    """
+
+    examples = (
+        "fastcalc fastmode gpt-oss-120b --on h100-sxm --batch 32 --speedup 2",
+        "fastcalc fastmode llama-3.1-70b --from-speed 20 --to-speed 40",
+    )
+
+    on: "ChipsGiven" = "h100-sxm"
+    place_for: str = "decode"
+    smaller: Annotated[
+        "WordsGiven",
+        flag("family|all|none|MODELS", "Smaller models that may take its place.", premise="search"),
+    ] = "family"
+    everything: Annotated[bool, flag(None, "Show every chip, format and model that was tried.")] = (
+        False
+    )
+    curve: Annotated[
+        bool,
+        flag(None, "Show what a smaller batch costs from every starting batch.", premise="search"),
+    ] = False
+    cost: Annotated[float, flag("X", "Cost multiple to find on the curve.")] = 6.0

@@ -1,0 +1,189 @@
+"""What a speed-up by a smaller batch costs from every starting batch, on the same chips.
+
+Both ends are cut as is best, so that no starting point is chosen, and no layout.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from fastcalc.catalogue.schema import Engine, Hardware, Parameters
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.chip.machine import parameters_on
+from fastcalc.core.placement.layout import Layout
+from fastcalc.core.scenario import Scenario, engine_for
+from fastcalc.core.smaller_batch import Batches, speeds
+from fastcalc.core.step.schedule import Schedule
+from fastcalc.features.fastmode.start import readable
+from fastcalc.formulas.solving import first_changed, largest_reaching
+from fastcalc.formulas.types import Bools, Floats
+from fastcalc.grid.space import Space
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """The price of a speed-up under one engine in one pair of formats, one element a start.
+
+    floor : what a step of one sequence takes beyond reading, multiplying and sending [s]
+    chips, speedup : of both ends; asked for [1]
+    starts, speed, before : sequences at the start, each user's tokens a second, how chips are cut
+    batch, faster, after : the same at the end; 0 and nan where no batch is fast enough. [1], [1/s]
+    alone : tokens a second of one user on the cut that is best for one [1/s]
+    """
+
+    space: Space
+    chips: int
+    speedup: float
+    floor: float
+    starts: Batches
+    speed: Floats
+    before: Sequence[Layout]
+    batch: Batches
+    faster: Floats
+    after: Sequence[Layout]
+    alone: float
+
+    @property
+    def multiple(self) -> Floats:
+        """What an output token costs at the end over what it costs at the start; nan if never."""
+        return np.asarray(self.starts * self.speed / (np.maximum(self.batch, 1) * self.faster))
+
+    def ends(self, cost: float = np.inf) -> tuple[int, int] | None:
+        """Return the fewest and the most users at the start for whom it costs so much at most.
+
+        Whole numbers, as found between neighbours of the starts; None where there are none. [1]
+        """
+        paid = np.flatnonzero(self.multiple <= cost)
+        if not len(paid):
+            return None
+        first, last = int(paid[0]), int(paid[-1])
+        fewest, largest = int(self.starts[first]), int(self.starts[last])
+        if first:
+            fewest = self._turn(int(self.starts[first - 1]), fewest, cost)
+        if last + 1 < len(self.starts):
+            largest = self._turn(int(self.starts[last + 1]), largest, cost)
+        return fewest, largest
+
+    def _turn(self, missed: int, paid: int, cost: float) -> int:
+        """Return the first start on the way from one that costs more to one that does not."""
+        way = 1 if paid > missed else -1
+
+        def is_paid(starts: Floats) -> Bools:
+            rising = starts[::way].astype(np.int64)
+            between = curve(self.space.scenario, self.chips, rising, self.speedup)
+            assert between is not None, "the chips hold what is between"
+            return np.asarray((between.multiple <= cost)[::way])
+
+        ends = first_changed(is_paid, missed, paid, points=_TRIED)
+        assert ends is not None, "the second end costs no more"
+        return int(ends[1])
+
+
+def curve(scenario: Scenario, chips: int, starts: Batches, speedup: float) -> Curve | None:
+    """Return what a speed-up costs from each start; None where no cut of the chips holds anything.
+
+    The scenario's own batches and chips are left aside. Raises InputError as `Space.site` does.
+    """
+    space = Space(scenario)
+    layouts = space.cuts(chips)
+    if not layouts:
+        return None
+    placements, traffic = space.site.place_all(layouts, axes=1), scenario.traffic
+    max_batch = np.broadcast_to(np.asarray(placements.max_batch), (len(layouts), 1))
+    user_speeds = speeds(placements, traffic, np.minimum(starts, max_batch).astype(float))
+    user_speeds = np.where(starts <= max_batch, user_speeds, 0.0)
+    now, rows = user_speeds.max(axis=0), user_speeds.argmax(axis=0)
+    goals = now * speedup * (1.0 - 1e-12)
+    # No user is faster at a larger batch: an end lies between two neighbours of the starts.
+    reaching = np.sum(user_speeds[:, np.newaxis, :] >= goals[:, np.newaxis], axis=2) * (now > 0.0)
+    low, high = (np.append([0, *starts], starts[-1] + 1)[reaching + offset] for offset in (0, 1))
+    batches = largest_reaching(
+        partial(speeds, placements, traffic), goals, low, np.minimum(high, max_batch + 1)
+    )
+    quick = speeds(placements, traffic, np.maximum(batches, 1).astype(float))
+    best_rows = (batches * quick).argmax(axis=0)
+    ends = np.arange(len(starts))
+    batch = np.where(now > 0.0, batches[best_rows, ends], 0)
+    alone = speeds(placements, traffic, 1.0)[:, 0]
+    step = Schedule(space.site.place(layouts[int(alone.argmax())]), traffic, np.ones(1)).decode
+    return Curve(
+        space,
+        chips,
+        speedup,
+        # What goes one after another: launches, messages, hops.
+        float(sum(np.sum(component.by_limiter()[3]) for component in step.components)),
+        starts,
+        np.where(now > 0.0, now, np.nan),
+        [layouts[row] for row in rows],
+        batch,
+        np.where(batch > 0, quick[best_rows, ends], np.nan),
+        [layouts[row] for row in best_rows],
+        float(alone.max()),
+    )
+
+
+FLOORS = 2.0 ** np.arange(-3.0, 5.25, 0.5) * 1e-3  # of a textbook step [s]
+_STARTS = 4  # starting batches to an octave
+_TRIED = 18  # starts of a round in which an end is looked for, both ends among them
+MEASURED = ("vllm", "tensorrt-llm")  # shown where fitted on a chip, with that of the lowest floor
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """What a speed-up by a smaller batch costs on some chips of one kind.
+
+    engines, floors : in native formats and the narrowest, and a textbook step with each of `FLOORS`
+    """
+
+    chips: int
+    speedup: float
+    engines: list[Curve]
+    floors: list[Curve]
+
+
+def study(scenarios: Sequence[Scenario], chips: int, speedup: float) -> Study | None:
+    """Return the curves of some scenarios, which differ in engines and formats; None without any.
+
+    The first is in native formats, and floors are tried on it.
+    """
+    spaces = [Space(scenario) for scenario in scenarios]
+    holding = [(space, layouts) for space in spaces if (layouts := space.cuts(chips))]
+    if not holding or holding[0][0] is not spaces[0]:
+        return None
+    max_batch = max(float(np.max(space.site.place_all(cut).max_batch)) for space, cut in holding)
+    octaves = 2.0 ** (np.arange(np.log2(max_batch) * _STARTS + 1) / _STARTS)
+    starts = np.unique(np.append(np.round(octaves), max_batch)).astype(np.int64)
+    engines = [curve(space.scenario, chips, starts, speedup) for space, _ in holding]
+    floors = [
+        curve(textbook(scenarios[0], floor), chips, starts, speedup) for floor in FLOORS.tolist()
+    ]
+    drawn = [[line for line in curves if line is not None] for curves in (engines, floors)]
+    return Study(chips, speedup, *drawn)
+
+
+def engines_of(catalogue: Catalogue, hardware: Hardware) -> list[Engine]:
+    """Return measured engines of a chip, the one of the lowest floor of a layer among them."""
+    default, _ = engine_for(catalogue, hardware)
+    floors = {}
+    for engine in readable(catalogue.engine, catalogue.names("engines")):
+        floor = float(parameters_on(engine, hardware).decode_layer_floor)
+        is_measured = hardware.architecture in engine.fitted_architectures and not engine.is_bound
+        if floor and is_measured:
+            floors[engine.id] = floor
+    lowest = [min(floors, key=lambda name: floors[name])] if floors else []
+    names = [name for name in MEASURED if name in floors] + lowest
+    return [catalogue.engine(name) for name in dict.fromkeys([default.id, *names])]
+
+
+def textbook(scenario: Scenario, floor: float) -> Scenario:
+    """Return a scenario under software that reaches every peak and pays so long a step. [s]"""
+    parameters = {"decode_layer_floor": f"{floor / scenario.work.depth * 1e6!r} us"}
+    engine = Engine(
+        id="textbook",
+        name="Textbook step with a floor",
+        fitted_on="nothing; every byte and FLOP at the data sheet's rate, and a floor",
+        parameters=Parameters.model_validate(parameters),
+    )
+    return replace(scenario, engine=engine, engine_is_borrowed=False)

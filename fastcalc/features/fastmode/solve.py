@@ -1,0 +1,134 @@
+"""All tricks from one serving point to one speed, side by side."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.chosen_layouts import layouts_on_offer
+from fastcalc.core.scenario import Outcome, Scenario, locate, solve
+from fastcalc.core.smaller_batch import ROUNDING, speeds
+from fastcalc.errors import InputError
+from fastcalc.features.fastmode import lighter_passes as passes
+from fastcalc.features.fastmode import smaller_models as models
+from fastcalc.features.fastmode.combined import combinations, nearest
+from fastcalc.features.fastmode.option import TRICKS, Option, best, in_order
+from fastcalc.features.fastmode.smaller_models import SmallerShape
+from fastcalc.features.fastmode.start import Base
+from fastcalc.formulas.solving import largest_reaching
+from fastcalc.formulas.types import Floats
+from fastcalc.grid.space import Space, sharding
+from fastcalc.mentions import option
+
+MOST_CHIPS = 1024  # of a deployment that is looked for to serve users at a speed today
+
+
+@dataclass(frozen=True, eq=False)
+class FastModeAnswer:
+    """What each trick comes to, from a serving point of one batch. [1/s]
+
+    options : in the order of `fastcalc.search.fastmode.option.TRICKS`, the cheapest first
+    drafts, tokens, acceptance : and what they need at today's batch [1]
+    fewer_layers, thinner_layers : hypothetical smaller shapes that reach the speed at today's batch
+        and chips
+    same_answers : those that keep today's model, or one that was named, and its formats
+    nearest : where nothing reaches it, the fastest that there is for one user [1/s], and what it is
+    asked_start : the speed that today's users were to have, where it was asked for [1/s]
+    """
+
+    today: Outcome
+    speed: float
+    options: list[Option]
+    same_answers: list[Option]
+    drafts: Floats
+    tokens: Floats
+    acceptance: Floats
+    fewer_layers: SmallerShape | None
+    thinner_layers: SmallerShape | None
+    nearest: tuple[float, str] | None
+    asked_start: float | None = None
+
+    @property
+    def cheapest(self) -> Option | None:
+        """The cheapest that reaches the speed and keeps the answers as they are."""
+        return best(self.same_answers)
+
+    @property
+    def on_same_chips(self) -> Option | None:
+        """The cheapest of those on today's kind of chip."""
+        return best([option for option in self.same_answers if self._is_on_todays(option)])
+
+    @property
+    def on_another_machine(self) -> Option | None:
+        """The cheapest of those on another kind of chip."""
+        return best([option for option in self.same_answers if not self._is_on_todays(option)])
+
+    def _is_on_todays(self, option: Option) -> bool:
+        today = self.today.scenario.hardware.id
+        return option.outcome is None or option.outcome.scenario.hardware.id == today
+
+    @property
+    def reached(self) -> list[Option]:
+        """The options that reach the speed."""
+        return [option for option in self.options if option.outcome is not None]
+
+
+def fastmode(
+    today: Scenario, speed: float, catalogue: Catalogue, smaller: Sequence[str] | None = None
+) -> FastModeAnswer:
+    """Return what every trick comes to that could serve each user at a speed. [1/s]
+
+    Today's scenario is of one batch, and keeps its chips, cut as serves the batch fastest where
+    ranks are open. Other models are those of the same family, or those that are named.
+    """
+    outcome = solve(today)
+    if not outcome.fits:
+        needed, max_batch = outcome.min_chips[0], outcome.placement.max_batch
+        count, model, chip = outcome.placement.layout.chips, today.model.id, today.hardware.id
+        plural, verb = ("s", "") if count > 1 else ("", "s")
+        fault = f"batch {today.batches[0]:,} of {model} does not fit {count} chip{plural} of {chip}"
+        hint = f"; write {option('chips', needed)}" if needed and needed > count else ""
+        raise InputError(f"{fault}, which hold{verb} {max_batch:,}{hint}")
+    base = Base(outcome, speed, catalogue, smaller)
+    drafts, tokens, acceptance = passes.needed_drafts(base)
+    options = base.on_todays_chips() + base.on_other_machines()
+    options += [*in_order(passes.fewer_bits(base)), passes.speculation(base)]
+    options += [*models.smaller_models(base), *combinations(base)]
+    options.sort(key=lambda option: list(TRICKS).index(option.trick))
+    return FastModeAnswer(
+        today=outcome,
+        speed=speed,
+        options=options,
+        same_answers=[option for option in options if base.keeps_answers(option)],
+        drafts=drafts,
+        tokens=tokens,
+        acceptance=acceptance,
+        fewer_layers=models.fewer_layers(base),
+        thinner_layers=models.thinner_layers(base),
+        nearest=None if best(options) else nearest(base),
+    )
+
+
+def start_at_speed(scenario: Scenario, speed: float) -> Scenario | None:
+    """Return the smallest deployment whose users get a speed [1/s], at the largest batch that does.
+
+    Chips that the scenario names are kept. None where no layout that people run reaches the speed.
+    """
+    space = Space(scenario)
+    location, chips = locate(replace(scenario, batches=(1,))), scenario.sharding.chips
+    layouts = [location.placement.layout]
+    if chips is None and not scenario.sharding.names_ranks:
+        layouts += [cut for cut in layouts_on_offer(location.site) if cut.chips <= MOST_CHIPS]
+        layouts.sort(key=lambda layout: layout.chips)
+    elif not scenario.sharding.names_ranks:
+        layouts = space.cuts(chips or 1) or layouts
+    placements = space.site.place_all(layouts, axes=1)
+    goals = np.full((len(layouts), 1), speed * (1.0 - ROUNDING))
+    speeds_at = partial(speeds, placements, scenario.traffic)
+    batches = largest_reaching(speeds_at, goals, 0, np.asarray(placements.max_batch) + 1)[:, 0]
+    chosen = int(((batches > 0) if chips is None else batches).argmax())
+    if not batches[chosen]:
+        return None
+    return replace(scenario, batches=(int(batches[chosen]),), sharding=sharding(layouts[chosen]))

@@ -1,0 +1,232 @@
+"""Where the tricks begin: a serving point, the speed that is wanted, and what there is to take."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TypeVar
+
+from fastcalc.catalogue.schema import Engine, Hardware, Model
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.chip.machine_class import class_of, engine_of_class
+from fastcalc.core.model.workload import workload
+from fastcalc.core.placement.layout import Layout
+from fastcalc.core.placement.legal import link_domain
+from fastcalc.core.scenario import Outcome, Scenario, Sharding
+from fastcalc.errors import InputError
+from fastcalc.features.fastmode.option import Option, in_order, option_of
+from fastcalc.grid.largest_batch import Reach, cheapest
+from fastcalc.grid.space import Space
+
+SRAM_KINDS = ("wafer", "lpu", "rdu")  # sold for the speed of memory on the chip
+DATACENTER = ("datacenter", "tpu", "npu")  # classes that may take the place of today's
+MORE = 8  # times today's chips, up to which more are tried
+WAFERS = 64  # times the fewest chips of an SRAM machine that hold it are tried
+Entry = TypeVar("Entry")
+
+
+@dataclass(frozen=True, eq=False)
+class Base:
+    """A serving point of one batch, and the speed that every user is to get. [1/s]
+
+    The named models may take its place where they are smaller, or its family's where it is None.
+    """
+
+    today: Outcome
+    speed: float
+    catalogue: Catalogue
+    models: Sequence[str] | None = None
+    _engines: dict[str, Engine] = field(default_factory=dict)
+
+    @property
+    def layout(self) -> Layout:
+        """Where it lives today."""
+        return self.today.placement.layout
+
+    @property
+    def keeps_model(self) -> bool:
+        """Whether the request allows no other model."""
+        return self.models is not None and not self.models
+
+    def may_take(self, model: Model) -> bool:
+        """Whether a model is today's, or one that was named to take its place."""
+        return model is self.scenario.model or bool(self.models)
+
+    def keeps_answers(self, option: Option) -> bool:
+        """Whether an option has today's formats, and today's model or one that was named.
+
+        Weights may be in another format that the maker of the model publishes.
+        """
+        if option.outcome is None:
+            return False
+        scenario, today = option.outcome.scenario, self.scenario
+        own_formats = (today.weights, today.kv) if scenario.model is today.model else (None, None)
+        weights = (own_formats[0], *scenario.model.also_published)
+        return (
+            self.may_take(scenario.model)
+            and scenario.weights in weights
+            and scenario.kv == own_formats[1]
+        )
+
+    @property
+    def batch(self) -> int:
+        """Its batch today. [1]"""
+        return self.today.scenario.batches[0]
+
+    @cached_property
+    def space(self) -> Space:
+        """The same model, formats and chip, laid out in any way."""
+        return Space(self.scenario)
+
+    @cached_property
+    def scenario(self) -> Scenario:
+        """What is served today, its formats by name, its chips left open."""
+        work = self.today.placement.work
+        scenario = replace(self.today.scenario, sharding=Sharding(), kv=work.kv_format)
+        return replace(scenario, batches=(1,))
+
+    @cached_property
+    def chips(self) -> list[Hardware]:
+        """Chips with a price or memory on the chip, by id; a file that is no chip is left out."""
+        pricing = self.scenario.pricing
+        words = {"cloud": ("cloud:", "offers:"), "tco": ("purchase:",)}
+        marks = [*words[pricing.basis], *(f"kind: {kind}" for kind in SRAM_KINDS)]
+        names = {*self.catalogue.mentioning("hardware", marks), *pricing.user_prices}
+        return list(readable(self.catalogue.hardware, sorted(names)))
+
+    @cached_property
+    def rivals(self) -> list[Hardware]:
+        """Datacenter chips that clouds rent and that run layer after layer, today's left out."""
+        today = self.scenario.hardware.id
+        quotes = ((chip, self.scenario.pricing.quote(chip)) for chip in self.chips)
+        priced = (
+            chip
+            for chip, quote in quotes
+            if quote.usd_per_hour is not None and not quote.is_marketplace
+        )
+        return [chip for chip in priced if chip.id != today and class_of(chip) in DATACENTER]
+
+    def on(self, hardware: Hardware) -> Scenario:
+        """Return the same service on another chip, under the chosen engine where it fits."""
+        scenario, engine, borrowed = self.scenario, self.scenario.engine, False
+        if class_of(hardware) != class_of(scenario.hardware) and not engine.is_bound:
+            name, borrowed = engine_of_class(hardware)
+            engine = self._engines.get(name) or self.catalogue.engine(name)
+            self._engines[name] = engine
+        return replace(scenario, hardware=hardware, engine=engine, engine_is_borrowed=borrowed)
+
+    def search(self, space: Space, layouts: list[Layout]) -> Reach:
+        """Return the cheapest point of some layouts that reaches the speed."""
+        return cheapest(space, layouts, self.speed)
+
+    def option(self, trick: str, change: str, scenario: Scenario) -> Option:
+        """Return what another machine or model comes to, or why it cannot be."""
+        try:
+            space = Space(scenario)
+            reach = self.search(space, self.deployments(space))
+        except InputError as error:
+            return Option(trick, change, why_not=error.sentence)
+        return option_of(trick, change, reach, self.speed)
+
+    @cached_property
+    def sram_machines(self) -> list[Hardware]:
+        """Machines that are sold for their memory on the chip, today's left out."""
+        today = self.scenario.hardware.id
+        return [chip for chip in self.chips if chip.kind in SRAM_KINDS and chip.id != today]
+
+    @cached_property
+    def smaller(self) -> list[Model]:
+        """Models with fewer active parameters that may take its place, the largest first."""
+        today, active = self.scenario.model.id, self.today.placement.work.active_parameters
+        if self.models is None:
+            names = self.catalogue.names("models")
+            family = [
+                name for name in names if family_of(name) == family_of(today) and name != today
+            ]
+            models = readable(self.catalogue.model, family)
+        else:
+            models = (self.catalogue.model(name) for name in self.models)
+        sizes = [(workload(model).active_parameters, model) for model in models]
+        smaller = sorted((pair for pair in sizes if pair[0] < active), key=lambda pair: -pair[0])
+        return [model for _, model in smaller]
+
+    def deployments(self, space: Space) -> list[Layout]:
+        """Return layouts of a machine, a model and formats, up to as many chips as is reasonable.
+
+        On today's kind of chip they are today's own as well, and those of more chips.
+        """
+        fewest = space.fewest_chips
+        if fewest is None:
+            return []
+        max_chips = max(fewest, self.layout.chips, space.site.chips_joined)
+        if space.site.machine.is_spatial:
+            max_chips = fewest * WAFERS
+        layouts = space.up_to(max_chips)
+        if space.scenario.hardware is self.scenario.hardware:
+            copies = space.cuts(self.layout.chips)
+            beyond = self.beyond_today(space)
+            layouts = list(dict.fromkeys([self.layout, *layouts, *copies, *beyond]))
+        return layouts
+
+    def up_to_today(self) -> list[Layout]:
+        """Return the other layouts of today's chips, with copies of the weights, and of fewer."""
+        chips = self.layout.chips
+        layouts = dict.fromkeys([*self.space.up_to(chips), *self.space.cuts(chips)])
+        return [layout for layout in layouts if layout != self.layout]
+
+    def beyond_today(self, space: Space) -> list[Layout]:
+        """Return layouts of more than today's chips, up to eight times as many or a link domain."""
+        today = self.layout.chips
+        max_chips = most_chips(self.today)
+        return [layout for layout in space.up_to(max_chips) if layout.chips > today]
+
+    def on_todays_chips(self) -> list[Option]:
+        """Return today's chips at the largest batch that will do, cut otherwise, and more."""
+        options, other_layouts = [], self.up_to_today()
+        searches = (("smaller-batch", [self.layout]), ("other-layout", other_layouts))
+        for trick, layouts in (*searches, ("more-chips", self.beyond_today(self.space))):
+            reach = self.search(self.space, layouts)
+            cut = reach.outcome.placement.layout if reach.outcome else None
+            change = "" if cut is None or cut == self.layout else str(cut) or "one chip"
+            options.append(option_of(trick, change, reach, self.speed))
+        if not other_layouts:
+            options[1] = Option("other-layout", "", why_not="there is none")
+        return options
+
+    def on_other_machines(self) -> list[Option]:
+        """Return each rival and SRAM machine, at its cheapest point that reaches the speed."""
+        today = (self.scenario.hardware.released or "")[:4]
+        chips = [("sram-machine", chip) for chip in self.sram_machines]
+        for chip in self.rivals:
+            is_newer = (chip.released or "")[:4] > today
+            chips.append(("newer-hardware" if is_newer else "other-hardware", chip))
+        return in_order([self.option(trick, chip.id, self.on(chip)) for trick, chip in chips])
+
+
+def most_chips(today: Outcome) -> int:
+    """Return up to how many of today's kind of chip are tried. [1]"""
+    return max(MORE * today.placement.layout.chips, link_domain(today.scenario.hardware))
+
+
+def with_model(scenario: Scenario, model: Model) -> Scenario:
+    """Return a scenario with another model, in its own formats."""
+    return replace(scenario, model=model, weights=None, kv=None)
+
+
+def family_of(name: str) -> str:
+    """Return the letters that the models of a family begin with.
+
+    >>> family_of("glm-4.7"), family_of("qwen3-235b-a22b"), family_of("deepseek-r1")
+    ('glm', 'qwen', 'deepseek')
+    """
+    letters = re.match(r"[a-z]+", name.lower())
+    return letters[0] if letters else name
+
+
+def readable(load: Callable[[str], Entry], names: list[str]) -> Iterator[Entry]:
+    """Yield what some names mean; files at fault are left out."""
+    for name in names:
+        try:
+            yield load(name)
+        except InputError:
+            continue

@@ -1,0 +1,146 @@
+"""A speed-up as a product of factors: what machine, model, bits, drafts, layout and batch give.
+
+Each factor is a step from one point to the next, so that the product is the whole, exactly. A step
+that has no point of its own is taken together with the next.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from fastcalc.core.scenario import Outcome, Scenario, Sharding, solve
+from fastcalc.errors import InputError
+from fastcalc.features.fastmode.lighter_passes import DRAFTED_BY, PUBLISHED_BY
+from fastcalc.grid.space import sharding
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """One step from a point of one batch to the next; several changes are joined by ``+``.
+
+    evidence, source : ``fitted`` on measurements of such chips, ``published`` or ``assumed``, the
+        weakest, and by whom
+    """
+
+    trick: str
+    change: str
+    before: Outcome
+    after: Outcome
+    evidence: str
+    source: str
+
+    @property
+    def changes_anything(self) -> bool:
+        """False for the layout or the batch that is there already."""
+        if self.trick not in ("layout", "batch"):
+            return True
+        places = [
+            (point.placement.layout, point.scenario.batches) for point in (self.before, self.after)
+        ]
+        return places[0] != places[1]
+
+    @property
+    def speedup(self) -> float:
+        """How many times as fast each user is served. [1]"""
+        return float(self.after.estimate.speed[0] / self.before.estimate.speed[0])
+
+    @property
+    def cost_multiple(self) -> float | None:
+        """How many times as much an output token costs; None without a price. [1]"""
+        if self.before.usd is None or self.after.usd is None:
+            return None
+        return float(self.after.usd[1][0] / self.before.usd[1][0])
+
+
+EVIDENCE = ("fitted", "published", "assumed")  # the strongest first
+
+
+class _Step(NamedTuple):
+    trick: str
+    change: str
+    scenario: Scenario
+    evidence: str
+    source: str
+
+
+def waterfall(today: Outcome, end: Outcome) -> list[Factor]:
+    """Return the factors from today's point to another, which multiply up to the whole."""
+    factors: list[Factor] = []
+    before, joined = today, list[_Step]()
+    for step in _steps(today, end):
+        joined.append(step)
+        after = end if step.trick == "batch" else _point(step.scenario, today, end)
+        if after is not None:
+            weakest = max(joined, key=lambda change: EVIDENCE.index(change.evidence))
+            words = zip(*((part.trick, part.change) for part in joined), strict=True)
+            trick, change = map(" + ".join, words)
+            factors.append(Factor(trick, change, before, after, weakest.evidence, weakest.source))
+            before, joined = after, []
+    return [factor for factor in factors if factor.changes_anything]
+
+
+def _steps(today: Outcome, end: Outcome) -> Iterator[_Step]:
+    """Yield what is changed, one thing after another; the batch is last, even where it stays."""
+    last, software = end.scenario, _evidence_of_engine(end)
+    scenario = replace(today.scenario, kv=today.placement.work.kv_format, sharding=Sharding())
+    if last.hardware.id != scenario.hardware.id:
+        borrowed = last.engine_is_borrowed
+        scenario = replace(
+            scenario, hardware=last.hardware, engine=last.engine, engine_is_borrowed=borrowed
+        )
+        yield _Step("machine", last.hardware.id, scenario, *software)
+    if last.model.id != scenario.model.id:
+        scenario, model = replace(scenario, model=last.model, weights=None, kv=None), last.model
+        rests = ("assumed", f"the shape of {model.id} is not published")
+        is_known = not model.hypothetical and model.confidence not in ("low", "memory")
+        if is_known and model.sources:
+            rests = ("published", next(iter(model.sources.values())).title)
+        yield _Step("model", model.id, scenario, *rests)
+    work, end_work = scenario.work, end.placement.work
+    if (work.weight_format, work.kv_format) != (end_work.weight_format, end_work.kv_format):
+        scenario = replace(scenario, weights=last.weights, kv=last.kv)
+        rate = (
+            f"rates that {last.hardware.id} prints; what fewer bits do to answers is not computed"
+        )
+        words = f"{end_work.weight_format}, kv {end_work.kv_format}"
+        yield _Step("bits", words, scenario, "published", rate)
+    drafts = last.traffic.speculation
+    if drafts != scenario.traffic.speculation:
+        scenario = replace(scenario, traffic=last.traffic)
+        words = f"{drafts.drafted:g} drafted, {drafts.tokens_per_pass:g} tokens a pass"
+        assumption = f"as published for {DRAFTED_BY}: {PUBLISHED_BY}"
+        is_its_own = last.model.id == DRAFTED_BY
+        rests = ("published", PUBLISHED_BY) if is_its_own else ("assumed", assumption)
+        yield _Step("drafts", words, scenario, *rests)
+    layout = end.placement.layout
+    fixed = replace(scenario, sharding=sharding(layout))
+    yield _Step("layout", str(layout) or "one chip", fixed, *software)
+    yield _Step("batch", f"{last.batches[0]:,}", last, *software)
+
+
+def _point(scenario: Scenario, today: Outcome, end: Outcome) -> Outcome | None:
+    """Return a step at today's batch, or None where no layout of it holds that.
+
+    Today's chips stay cut as they are; others are cut as is best, as many as today, or at the end.
+    """
+    counts = [today.placement.layout.chips, end.placement.layout.chips, None]
+    layouts = [Sharding(chips=count) for count in counts]
+    if scenario.hardware is today.scenario.hardware:
+        layouts.insert(0, sharding(today.placement.layout))
+    for layout in [scenario.sharding] if scenario.sharding.names_ranks else layouts:
+        with suppress(InputError):  # a layout that this model or chip cannot have
+            outcome = solve(replace(scenario, sharding=layout))
+            if outcome.fits:
+                return outcome
+    return None
+
+
+def _evidence_of_engine(end: Outcome) -> tuple[str, str]:
+    """Return what the speed of a machine rests on: its engine, fitted on its kind or not."""
+    engine, chip = end.scenario.engine, end.scenario.hardware
+    if engine.is_bound:
+        return "assumed", "no software, the bound itself"
+    if end.scenario.engine_is_borrowed or chip.architecture not in engine.fitted_architectures:
+        return "assumed", f"{engine.id}, not fitted on {chip.architecture or chip.id}"
+    return "fitted", f"{engine.id}: {engine.fitted_on}"

@@ -1,0 +1,87 @@
+"""A chart of how long a context each of so many users may have."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from fastcalc.core.scenario import Scenario, locate
+from fastcalc.features.fit.solve import Capacity
+from fastcalc.kit.answer.numbers_as_text import counted
+from fastcalc.kit.charts.drawing import MOST, Chart, Panel, Series, axes
+from fastcalc.kit.charts.grounds import grounds
+from fastcalc.mentions import option
+
+OCTAVES = 10
+"""Doublings of users that are drawn where one batch was asked for. [1]"""
+
+
+def context(scenarios: Sequence[Scenario]) -> Chart:
+    """Return the longest context against users, a line for each chip, model and formats.
+
+    scenarios : a line keeps the chips that its smallest batch takes
+    """
+    lines: dict[tuple[str, ...], list[Scenario]] = {}
+    for scenario in scenarios:
+        work = scenario.work
+        key = (scenario.hardware.id, scenario.model.id, work.weight_format, work.kv_format)
+        lines.setdefault(key, []).append(scenario)
+    varied = [len(set(parts)) > 1 for parts in zip(*lines, strict=True)]
+    series: list[Series] = []
+    unfit: list[str] = []
+    for (chip, *names), parts in lines.items():
+        described = " ".join(
+            name for name, is_varied in zip(names, varied[1:], strict=True) if is_varied
+        )
+        line = _line(parts, described, len(series))
+        if line is None:
+            unfit.append(f"{' '.join(filter(None, [chip, described]))} holds none of them")
+        elif len(series) < MOST:
+            series.append(line)
+    models = dict.fromkeys(scenario.model.heading for scenario in scenarios)
+    formats = ""
+    if not any(varied[2:]):
+        weights, cache = next(iter(lines))[2:]
+        formats = f", weights {weights}, KV cache {cache}"
+    title = f"Context against users: {', '.join(models)}{formats}"
+    notes = [
+        "prompt and output of each user, however much the engine keeps for itself",
+        *unfit,
+        *[f"drawn are {MOST} lines; {option('on')} names the chips to draw"]
+        * (len(series) + len(unfit) < len(lines)),
+    ]
+    if not series:
+        return Chart(title, notes=notes)
+    axis, upward = axes(series, "users (concurrent sequences)", "tokens of each user", (2, 10))
+    panels = [Panel("", axis, upward, series)]
+    return Chart(title, panels, notes=notes, finding=_finding(series), grounds=grounds(scenarios))
+
+
+def _finding(series: Sequence[Series]) -> str:
+    """Say which chips give few users the longest contexts, and which the most users."""
+    longest = max(series, key=lambda line: (float(line.y[0]), float(line.y[-1])))
+    widest = max(series, key=lambda line: (float(line.x[-1]), float(line.y[-1])))
+    of_few = f"{longest.y[0]:,.0f} tokens of {counted(int(longest.x[0]), 'user')}"
+    of_many = f"{widest.y[-1]:,.0f} of each of {widest.x[-1]:,.0f}"
+    if longest is not widest:
+        return f"{longest.name}: up to {of_few}; {widest.name}: {of_many}."
+    return f"{longest.name} hold{'s' * longest.name.startswith('1 x')} most: {of_few}, {of_many}."
+
+
+def _line(scenarios: Sequence[Scenario], described: str, place: int) -> Series | None:
+    """Return the longest contexts of the users that some scenarios name; None if none is held."""
+    batches = sorted({batch for scenario in scenarios for batch in scenario.batches})
+    users = np.array(batches if len(batches) > 1 else 2.0 ** np.arange(OCTAVES + 1), dtype=float)
+    location = locate(replace(scenarios[0], batches=(int(users[0]),)))
+    capacity = Capacity.of(location)
+    tokens = capacity.context(users, capacity.site.machine.reserve.above)
+    is_held = tokens >= 1.0
+    if not is_held.any():
+        return None
+    chip = location.scenario.hardware.id
+    name = " ".join(filter(None, [f"{capacity.layouts[0].chips:,} x {chip}", described]))
+    tips = [
+        f"{counted(int(count), 'user')}, {length:,.0f} tokens each, {name}"
+        for count, length in zip(users[is_held], tokens[is_held], strict=True)
+    ]
+    return Series(name, users[is_held], tokens[is_held], place, tips=tips)

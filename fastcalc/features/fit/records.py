@@ -1,0 +1,120 @@
+"""Records of where models fit: one for each model on each chip."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+from fastcalc.core.scenario import Location
+from fastcalc.features.fit.solve import Solution
+from fastcalc.grid.columns import NEEDS_FIT, Column, pick, values
+from fastcalc.kit.answer.placed_batch import PlacedBatch
+from fastcalc.kit.answer.point_records import Record, plainly
+
+COLUMNS: tuple[Column[Any], ...] = (
+    *pick(
+        "hardware model engine chips tp pp ep dp weight_format kv_format batch prompt_tokens "
+        "output_tokens context_tokens fits placement min_chips max_batch weights_gb kv_gb "
+        "memory_used_fraction"
+    ),
+    Column(
+        "kv_gb_per_sequence",
+        "GB",
+        "KV cache of a sequence, prompt and output reserved",
+        lambda point: float(point.work.cache_bytes(point.traffic.reserved)) / 1e9,
+    ),
+    Column("memory_tier", "text", "the memory that holds weights and cache", "alone.memories"),
+    Column(
+        "usable_gb_per_chip",
+        "GB",
+        "of that memory, what the engine leaves for them",
+        lambda point: sum(point.placement.usable) / 1e9,
+    ),
+    Column(
+        "chips_by_capacity",
+        "count",
+        "chips needed if bytes could go anywhere",
+        lambda point: point.needed[0],
+        ("capacity", "alone"),
+        3,
+    ),
+    Column(
+        "chips_by_whole_layers",
+        "count",
+        "chips needed if layers stay whole",
+        lambda point: point.needed[1],
+        ("whole", "layers"),
+        2,
+    ),
+    *pick("speculation_tokens_per_pass host"),
+    *pick("dense_near_fraction experts_near_fraction kv_near_fraction speculation_drafted_tokens"),
+    Column(
+        "reserved_gb_per_chip",
+        "GB",
+        "of the chip's memory, what the engine is expected to keep for activations and runtime",
+        lambda point: float(point.placement.reserved) / 1e9,
+    ),
+    Column(
+        "available_kv_gb_per_chip",
+        "GB",
+        "of the usable memory, what the weights leave for caches; below 0 they do not fit",
+        lambda point: float(point.placement.available) / 1e9,
+    ),
+    *pick("fit_verdict"),
+    Column(
+        "kv_cache_tokens",
+        "count",
+        "tokens that the caches of a replica are expected to hold, as vLLM prints at its start",
+        lambda point: point.cache and point.cache.tokens,
+    ),
+    Column(
+        "max_concurrency",
+        "sequences",
+        "sequences of the longest length that engine or model take which they hold",
+        lambda point: point.cache and point.cache.concurrency,
+    ),
+    Column(
+        "solved_for",
+        "text",
+        "context or users, where one was solved for",
+        lambda point: point.solution and point.solution.unknown,
+    ),
+    Column(
+        "solution",
+        "count",
+        "the most users, or tokens of a sequence, prompt and output, that fit for certain",
+        lambda point: point.solution and point.solution.certain,
+    ),
+    Column(
+        "solution_at_edge",
+        "count",
+        "the same if the engine keeps as little as it may",
+        lambda point: point.solution and point.solution.edge,
+    ),
+    Column(
+        "solution_limited_by",
+        "text",
+        "what takes no more: memory, the model's context or a limit of the engine",
+        lambda point: point.solution and point.solution.limited_by,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class _SolvedBatch(PlacedBatch):
+    """A location's smallest batch, with what was solved for, if anything was."""
+
+    solution: Solution | None = None
+
+
+def fit_records(locations: Sequence[Location], solutions: Sequence[Solution] = ()) -> list[Record]:
+    """Return one record for each model on each chip; the keys mean what they do in compare.
+
+    solutions : what was solved for at each, if anything was
+    """
+    records = []
+    for location, solution in zip_longest(locations, solutions):
+        point = _SolvedBatch(location, solution)
+        record = plainly(values(COLUMNS, point))
+        records.append(record if point.fits else record | dict.fromkeys(NEEDS_FIT & record.keys()))
+    return records

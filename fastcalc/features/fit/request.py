@@ -1,0 +1,52 @@
+"""The request of `fit`."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from fastcalc.kit.request import groups
+from fastcalc.kit.request.evaluation import Decoding
+from fastcalc.kit.request.fields import Request, flag
+from fastcalc.mentions import option
+
+if TYPE_CHECKING:
+    from fastcalc.kit.request.given import CountsGiven
+
+
+class Solving(Request):
+    """Solve."""
+
+    premise = "search"
+
+    solve: Annotated[
+        str | None, flag("context|users", "Find the longest context, or the most users, that fit.")
+    ] = None
+    users: Annotated[
+        "CountsGiven | None",
+        flag(
+            "LIST", f"Concurrent sequences: another name of {option('batch')}.", premise="traffic"
+        ),
+    ] = None
+
+
+class FitMemory(
+    groups.ModelNames,
+    groups.RequestTokens,
+    groups.MeanContext,
+    Decoding,
+    groups.FormatsToTry,
+    groups.Deployed,
+    groups.EngineLimits,
+    groups.PrefixHits,
+    Solving,
+    groups.Written,
+):
+    """Say where models fit, the largest batch, and the longest context.
+
+    Which memory, how many chips and why, and the largest batch there; or, the other way, how long
+    a context so many users may have, and how many users a context leaves room for. Exits with 1
+    if no model fits on any of the chips.
+    """
+
+    examples = (
+        "fastcalc fit deepseek-r1 --on h100-sxm,h200-sxm,wse-3",
+        "fastcalc fit llama-3.1-70b --on h100-sxm --chips 4 --solve context --users 8",
+    )

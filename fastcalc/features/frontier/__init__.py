@@ -1,0 +1,1 @@
+"""`frontier`: speed per user against price, the points that no other beats."""

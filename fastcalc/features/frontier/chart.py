@@ -1,0 +1,83 @@
+"""A chart of the frontier of speed and price."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from fastcalc.core.scenario import Scenario
+from fastcalc.features.frontier.answer import verdict
+from fastcalc.features.frontier.search import FrontierPoint, frontier
+from fastcalc.formulas.dominance import undominated
+from fastcalc.kit.answer.numbers_as_text import capital, dollars
+from fastcalc.kit.charts.drawing import MOST, Chart, Series
+from fastcalc.kit.charts.grounds import grounds
+from fastcalc.kit.charts.outcome_series import (
+    PRICE,
+    marked_name,
+    of_prices,
+    of_speeds,
+    ranged,
+    speeds_of,
+)
+from fastcalc.mentions import option
+
+
+def frontiers(
+    scenarios: Sequence[Scenario], max_chips: int, unbeaten: Sequence[FrontierPoint]
+) -> Chart:
+    """Return speed against price of each chip's best points: what each chip has alone.
+
+    Of more chips than a chart names, those with most points that no other chip beats.
+
+    unbeaten : the frontier of all chips together
+    """
+    chips: dict[str, list[Scenario]] = defaultdict(list)
+    for scenario in scenarios:
+        chips[scenario.hardware.id].append(scenario)
+    by_chip = {name: frontier(of_chip, max_chips=max_chips) for name, of_chip in chips.items()}
+    by_chip = {name: points for name, points in by_chip.items() if points}
+    drawn = _leading(by_chip)
+    series: list[Series] = []
+    for place, name in enumerate(drawn):
+        points = by_chip[name]
+        tips = [
+            f"{point.outcome.placement.layout.chips:,} x {name}, batch {point.batch:,}, "
+            f"${dollars(point.usd)}/Mtok"
+            for point in points
+        ]
+        rows = zip(*(speeds_of(point.outcome, point.index) for point in points), strict=True)
+        middle, bound, *ends = (None if None in row else np.array(row) for row in rows)
+        bounds = bound if bound is None else np.maximum.accumulate(bound)  # for less, too
+        usd = np.array([point.usd for point in points])
+        series += ranged(marked_name(points[0].outcome), place, usd, (middle, bounds, *ends), tips)
+    scenario = scenarios[0]
+    title = (
+        f"Speed and price: {scenario.model.heading}, prompt {scenario.traffic.prompt:,.0f}, output "
+        f"{scenario.traffic.output:,.0f} tokens"
+    )
+    notes = ["each point is a layout and a batch that no other of its chip beats in both"]
+    notes += of_prices([point.outcome for name in drawn for point in by_chip[name]])
+    if len(drawn) < len(by_chip):
+        notes += [
+            f"drawn are {len(drawn)} of {len(by_chip)} chips: those with "
+            f"{'most ' * (len(drawn) == MOST)}points that no other chip beats; "
+            f"{option('on')} names the chips to draw"
+        ]
+    chart = of_speeds(title, {"": series}, PRICE, 10, notes)
+    finding = capital(verdict(unbeaten).partition(": ")[2])  # the title has the model
+    return replace(chart, finding=finding, grounds=grounds(scenarios))
+
+
+def _leading(by_chip: Mapping[str, Sequence[FrontierPoint]]) -> list[str]:
+    """Return the chips to draw, in order: all, or at most `MOST` that lead where all compete."""
+    if len(by_chip) <= MOST:
+        return list(by_chip)
+    owners = [name for name, points in by_chip.items() for _ in points]
+    every = [point for points in by_chip.values() for point in points]
+    speed, usd = np.array([(point.speed, point.usd) for point in every]).T
+    unbeaten = undominated(gain=speed, cost=usd)
+    counts = Counter(owners[place] for place in np.flatnonzero(unbeaten))
+    leading = {name for name, _ in counts.most_common(MOST)}
+    return [name for name in by_chip if name in leading]

@@ -1,0 +1,55 @@
+"""The request of `frontier`."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from fastcalc.kit.request import groups
+from fastcalc.kit.request.fields import flag
+
+if TYPE_CHECKING:
+    from fastcalc.kit.request.given import WordsGiven
+
+
+class Frontier(
+    groups.ModelName,
+    groups.RequestTokens,
+    groups.MeanContext,
+    groups.PrefixHits,
+    groups.FormatsToTry,
+    groups.ChipNames,
+    groups.EngineName,
+    groups.OwnRuns,
+    groups.EngineLimits,
+    groups.HostMemory,
+    groups.Paid,
+    groups.Written,
+):
+    """Show user speed against $/Mtok: the points that no other beats.
+
+    Over the layouts that people run of up to a number of chips, at batches in powers of two and the
+    largest.
+    Exits with 1 if no chip has both a place and a price.
+    """
+
+    examples = (
+        "fastcalc frontier gpt-oss-120b --on h100-sxm,gb200,wse-3 --max-chips 8",
+        "fastcalc frontier llama-3.1-8b --on h100-sxm --max-chips 4 -o frontier.csv",
+    )
+
+    weights: Annotated[
+        "WordsGiven | None",
+        groups.formats_named("Weight formats to try; the model's own unless given.", "LIST"),
+    ] = None
+    kv: Annotated[
+        "WordsGiven | None",
+        groups.formats_named("KV cache formats to try.", "LIST", groups.caches_said),
+    ] = None
+    place_for: str = "decode"
+    max_chips: Annotated[
+        int,
+        flag(
+            "N",
+            "Most chips of a deployment.",
+            says="deployments of up to {:,} chips",
+            premise="search",
+        ),
+    ] = 72

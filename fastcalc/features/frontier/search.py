@@ -1,0 +1,161 @@
+"""The points of many layouts and batches that no other beats in user speed and price."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+
+from fastcalc.core.placement.layout import Layout
+from fastcalc.core.scenario import Outcome, Scenario, Sharding
+from fastcalc.core.smaller_batch import largest_batches, speeds
+from fastcalc.errors import InputError
+from fastcalc.formulas.dominance import undominated
+from fastcalc.formulas.money import usd_per_million
+from fastcalc.formulas.types import Floats
+from fastcalc.grid.largest_batch import by_octaves
+from fastcalc.grid.space import Space
+from fastcalc.mentions import option
+
+_EDGE = 1024  # batches between two points that are tried at most: speeds have three digits
+_AT_ONCE = 2048  # layouts evaluated together: arrays that the caches of a core hold
+
+
+@dataclass(frozen=True, eq=False)
+class FrontierPoint:
+    """One batch of a scenario that is solved for several on one layout: which of them."""
+
+    outcome: Outcome
+    index: int
+
+    @property
+    def batch(self) -> int:
+        """Sequences decoded together. [1]"""
+        return self.outcome.scenario.batches[self.index]
+
+    @property
+    def speed(self) -> float:
+        """Tokens a second of each user, expected. [1/s]"""
+        return float(self.outcome.estimate.speed[self.index])
+
+    @property
+    def usd(self) -> float:
+        """Dollars a million output tokens. [USD]"""
+        assert self.outcome.usd
+        return float(self.outcome.usd[1][self.index])
+
+
+class _Tried(NamedTuple):
+    """A batch on a layout before it is solved."""
+
+    space: Space
+    layout: Layout
+    batch: float
+    speed: float
+    usd: float
+
+
+def frontier(scenarios: Sequence[Scenario], *, max_chips: int) -> list[FrontierPoint]:
+    """Return the points that no other beats in expected user speed and $/Mtok, the cheapest first.
+
+    Batches and chips of the scenarios are left aside, and so are those whose chip has no price.
+    """
+    candidates = [
+        candidate for scenario in scenarios for candidate in _batches(Space(scenario), max_chips)
+    ]
+    speed, usd = (
+        np.array([getattr(candidate, name) for candidate in candidates])
+        for name in ("speed", "usd")
+    )
+    survivors = [candidates[place] for place in np.flatnonzero(undominated(gain=speed, cost=usd))]
+    points: list[FrontierPoint] = []
+    for _, group in groupby(
+        survivors, key=lambda candidate: (id(candidate.space), candidate.layout)
+    ):
+        members = list(group)
+        outcome = members[0].space.at(
+            members[0].layout, *(int(candidate.batch) for candidate in members)
+        )
+        # Nobody asked for its ranks: its chips hold what their best layout holds.
+        chips = Sharding(chips=members[0].layout.chips)
+        outcome = replace(outcome, scenario=replace(outcome.scenario, sharding=chips))
+        points += [FrontierPoint(outcome, index) for index in range(len(members))]
+    return sorted(points, key=lambda point: point.speed)
+
+
+def _batches(space: Space, max_chips: int) -> Iterator[_Tried]:
+    """Yield the batches of a scenario that no other of the same layouts beats."""
+    scenario = space.scenario
+    price = scenario.pricing.per_chip_hour(scenario.hardware)
+    layouts = [] if price is None else space.layouts(*range(1, max_chips + 1))
+    for start in range(0, len(layouts), _AT_ONCE):
+        part = layouts[start : start + _AT_ONCE]
+        batch, speed = by_octaves(space, part)
+        chips = np.array([[layout.chips] for layout in part])
+        hour = (price or 0.0) * chips / scenario.pricing.utilization
+        usd = usd_per_million(usd_per_hour=hour, seconds=1.0 / speed, tokens=batch)
+        for row, column in np.argwhere(undominated(gain=speed, cost=usd)):
+            at = row, column
+            yield _Tried(space, part[row], batch[at], speed[at], usd[at])
+
+
+def edge(before: Sequence[FrontierPoint], after: Sequence[FrontierPoint]) -> float:
+    """Return the highest speed at which the layouts of some points are cheaper than others. [1/s]
+
+    Over whole batches between those that were tried: where one chip follows another on a frontier,
+    the first is still cheapest up to it.
+
+    before, after : points of two runs, the first of which ends where the other begins
+    """
+    ends = before[-1].speed, after[0].speed
+    curve, rival = (_between(points, *ends) for points in (before, after))
+    wins = [
+        speed
+        for speed, usd in curve[:, curve[0] < after[0].speed].T
+        if usd < np.min(rival[1, rival[0] >= speed], initial=np.inf)
+    ]
+    return float(max(wins, default=ends[0]))
+
+
+def _between(points: Sequence[FrontierPoint], low: float, high: float) -> Floats:
+    """Return speeds and dollars of the layouts of points at the batches between two speeds."""
+    curves = [np.empty((2, 0))]
+    for point in {id(point.outcome): point for point in points}.values():
+        placement, traffic = point.outcome.placement, point.outcome.scenario.traffic
+        largest, smallest = largest_batches(placement, traffic, np.array([low, high])).tolist()
+        if largest:
+            batch = np.unique(np.linspace(max(smallest, 1), largest, _EDGE).round())
+            user_speeds = speeds(placement, traffic, batch)
+            # The chips cost the same an hour at any batch.
+            hour = point.usd * point.batch * point.speed
+            curves.append(np.stack([user_speeds, hour / (batch * user_speeds)]))
+    return np.concatenate(curves, axis=1)
+
+
+def placeable(scenarios: Sequence[Scenario], max_chips: int) -> tuple[list[Scenario], list[str]]:
+    """Return the scenarios that have a price and a place on some chips, and why others have not."""
+    reasons = [_refusal(scenario, max_chips) for scenario in scenarios]
+    allowed = [
+        scenario for scenario, reason in zip(scenarios, reasons, strict=True) if reason is None
+    ]
+    return allowed, list(dict.fromkeys(filter(None, reasons)))
+
+
+def _refusal(scenario: Scenario, max_chips: int) -> str | None:
+    chip, model = scenario.hardware.id, scenario.model.id
+    if scenario.pricing.per_chip_hour(scenario.hardware) is None:
+        basis = scenario.pricing.name
+        return f"{chip} has no {basis} price; give one with {option('price', f'{chip}=USD')}"
+    space = Space(scenario)
+    try:
+        if space.layouts(*range(1, max_chips + 1)):
+            return None
+    except InputError as error:
+        return f"{chip}: {error.sentence}"
+    by_default = space.fewest_chips
+    if by_default is None:
+        return f"{model} fits on no number of chips of {chip} up to {max_chips:,}"
+    counts = range(max_chips + 1, by_default)
+    fewest = next((count for count in counts if space.layouts(count)), by_default)
+    return f"{model} needs {fewest:,} chips of {chip}; {option('max_chips')} is {max_chips:,}"

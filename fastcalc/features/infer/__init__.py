@@ -1,0 +1,1 @@
+"""`infer`: what two speeds and two prices of one service leave open."""

@@ -1,0 +1,99 @@
+"""A chart of predictions against measurements: a plot for each class, of rates and of times."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from fastcalc.evidence.score import Prediction
+from fastcalc.kit.answer.numbers_as_text import number
+from fastcalc.kit.charts.drawing import GREY, Chart, ChartAxis, Panel, Series
+from fastcalc.written import listed, many
+
+
+def accuracy(parts: Mapping[str, Sequence[Prediction]]) -> Chart:
+    """Return predicted against measured rates and times, each class of machine on axes of its own.
+
+    parts : predictions by how they come to be, such as by fits that left their source out; without
+        a name where there is one kind alone
+    """
+    classes: dict[tuple[str, bool], dict[str, list[Prediction]]] = {}
+    for part, predictions in parts.items():
+        for prediction in predictions:
+            key = prediction.part, prediction.point.is_time
+            classes.setdefault(key, {}).setdefault(part, []).append(prediction)
+    sizes = {key: sum(map(len, by_part.values())) for key, by_part in classes.items()}
+    order = sorted(classes, key=lambda key: (key[1], -sizes[key]))
+    engines = {prediction.engine_used for every in parts.values() for prediction in every}
+    return Chart(
+        "Predicted against measured",
+        [_panel(name, classes[name, is_time], list(parts)) for name, is_time in order],
+        notes=[
+            "rates in tokens/s, times in s; band: the 80 % range in the median, about where both "
+            "are the same; above it a rate is predicted too fast, a time too slow"
+        ],
+        is_one=True,
+        finding=" ".join(_score(name, every) for name, every in parts.items() if every),
+        grounds=f"Engines: {listed(sorted(engines))}.",
+    )
+
+
+def _panel(name: str, by_part: Mapping[str, Sequence[Prediction]], order: Sequence[str]) -> Panel:
+    """Return the plot of a class, whose axes are alike and hold its points and no more."""
+    every = [prediction for predictions in by_part.values() for prediction in predictions]
+    unit = "s" if every[0].point.is_time else "tokens/s"
+    series = [
+        Series(
+            part or name,
+            np.array([prediction.point.value for prediction in predictions]),
+            np.array([prediction.expected for prediction in predictions]),
+            order.index(part),
+            "points",
+            tips=[_tip(prediction) for prediction in predictions],
+        )
+        for part, predictions in by_part.items()
+    ]
+    values = [edge for points in series for edge in (points.x, points.y)]
+    middle = np.exp(np.mean(np.log(np.concatenate(values))))
+    values.append(middle * np.array([0.7, 1.4]))  # an octave at least
+    across, upward = (
+        ChartAxis.over(f"{kind}, {unit}", values) for kind in ("measured", "predicted")
+    )
+    ends = np.array([across.low, across.high])
+    shares = np.array(
+        [
+            (prediction.low / prediction.expected, prediction.high / prediction.expected)
+            for prediction in every
+            if prediction.low is not None and prediction.high is not None
+        ]
+    )
+    title = f"{name}\n{many(len(every), 'time' if unit == 's' else 'rate')}"
+    low = high = None
+    if shares.size:
+        below, above = np.median(shares, axis=0)
+        low, high = ends / above, ends / below
+        title += f", {_coverage(every):.0f} % inside"
+    line = Series("", ends, ends, GREY, "bound", low, high)
+    return Panel(title, across, upward, [line, *series])
+
+
+def _coverage(predictions: Sequence[Prediction]) -> float:
+    """Return how many measurements lie in their ranges. [%]"""
+    return 100.0 * float(np.mean([prediction.is_covered for prediction in predictions]))
+
+
+def _tip(prediction: Prediction) -> str:
+    point = prediction.point
+    return (
+        f"{point.id}: {point.model} on {point.hardware}, {point.metric} {number(point.value)} "
+        f"measured, {number(prediction.expected)} predicted"
+    )
+
+
+def _score(name: str, predictions: Sequence[Prediction]) -> str:
+    """Say how far off predictions are, and how many measurements lie in their ranges."""
+    middle = float(np.median([prediction.factor for prediction in predictions]))
+    heading = f"{name[:1].upper()}{name[1:]}: " if name else ""
+    return (
+        f"{heading}{many(len(predictions), 'point')}, half within a factor of {middle:.2f}, "
+        f"{_coverage(predictions):.0f} % in their 80 % range."
+    )

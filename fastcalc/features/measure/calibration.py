@@ -1,0 +1,112 @@
+"""What a fit found, in lines."""
+
+from math import expm1
+
+from fastcalc.evidence.calibrate import Calibration
+from fastcalc.evidence.own_engine import FEWEST_RUNS, OwnFit
+from fastcalc.evidence.own_rows import OwnRows
+from fastcalc.evidence.score import Group
+from fastcalc.evidence.validate import Validation
+from fastcalc.features.measure import validation
+from fastcalc.grid.columns import key_figure
+from fastcalc.kit.answer import own_rows, record_tables
+from fastcalc.kit.answer.console import Notes, Part
+from fastcalc.kit.answer.numbers_as_text import number
+from fastcalc.kit.answer.record_tables import numbers, words
+from fastcalc.mentions import flag
+from fastcalc.written import many
+
+_VALUES = (
+    words("value", lambda fitted: fitted[0].name),
+    words("engine", lambda fitted: fitted[0].engine),
+    words("on", lambda fitted: fitted[0].group or "all"),
+    numbers("was", lambda fitted: _si(fitted[0].value)),
+    key_figure(numbers("is", lambda fitted: _si(fitted[1]))),
+)
+
+
+def shipped_parts(calibration: Calibration, left_out: Validation, width: int) -> list[Part]:
+    """Return the fitted values alongside those in the files, and what is left of unseen sources."""
+    values = zip(calibration.family.nodes, map(float, calibration.values), strict=True)
+    table = record_tables.table(_VALUES, values, width)
+    scores = validation.scores(left_out, width)
+    heading = "Sources left out in turn"
+    return ["Fitted values, SI units", "", table, "", heading, "", *scores]
+
+
+def values_page(calibration: Calibration) -> str:
+    """Return a page of all fitted values: band, uncertainty, and what of it the data determine."""
+    count = len(calibration.family.nodes)
+    lines = [
+        "# Fitted values",
+        "",
+        f"Written by `fastcalc calibrate {flag('out')} .`: {count} values, in SI units. ± is the "
+        "standard",
+        "deviation of the value, the larger way. *Data* is the share of its uncertainty that the",
+        "measurements took away: 0 % is a value that nothing determines but its band, or the one",
+        "that it overrides.",
+        "[The method](method.md#engines-and-how-they-are-fitted) says how, and what each gains.",
+        "",
+        "| value | engine | on | is | ± | band | data |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    fitted = zip(
+        calibration.family.nodes,
+        calibration.values.tolist(),
+        calibration.uncertainty.tolist(),
+        strict=True,
+    )
+    for node, value, spread in fitted:
+        ends = node.band
+        band = f"{_si(ends[0])} to {_si(ends[1])}" if ends else "as above it"
+        explained = max(1.0 - (spread / node.spread) ** 2, 0.0)
+        lines.append(
+            f"| `{node.name}` | {node.engine} | {node.group or 'all'} | {_si(value)} | "
+            f"{expm1(spread):.0%} | {band} | {explained:.0%} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def own_parts(
+    rows: OwnRows, fit: OwnFit | None, name: str, next_command: str | None, width: int
+) -> list[Part]:
+    """Return what runs say of an engine: its values where they were fitted, and its deployments."""
+    deployments = rows.engine.own_deployments
+    engine = f"{rows.engine.id} as fitted" if fit and fit.nodes else rows.engine.id
+    page = [*own_rows.parts(deployments, engine, width), ""]
+    lines = [
+        f"{many(count, 'row')} left aside: {reason}" for reason, count in rows.left_aside.items()
+    ]
+    lines += _fitted_lines(fit, name) if fit else [_UNFITTED]
+    return [*page, Notes(lines, next_command)]
+
+
+_UNFITTED = f"values of the engine stay: {FEWEST_RUNS} rows or more would be fitted, too"
+
+
+def _fitted_lines(fit: OwnFit, name: str) -> list[str]:
+    """Return what a fit of an engine's values found, in sentences."""
+    tested = "one source: nothing is left to test the fit on, so trust the fitted figure less"
+    if fit.left_out is not None:
+        tested = f"sources left out in turn: {_scored(fit.left_out)}"
+    lines = [
+        f"{fit.base.id} on {name}: {_scored(fit.before)}; fitted: {_scored(fit.after)}",
+        tested,
+    ]
+    if not fit.nodes:
+        lines.append(f"these runs move no value of {fit.base.id}, only the deployments above")
+    return lines + [
+        f"{node.name}{f' on {node.group}' if node.group else ''}: {_si(node.value)} -> {_si(value)}"
+        for node, value in zip(fit.nodes, map(float, fit.values), strict=True)
+    ]
+
+
+def _scored(group: Group) -> str:
+    return (
+        f"median factor {group.median_factor:.2f}, 90 % within {group.p90_factor:.2f} "
+        f"({group.count} points)"
+    )
+
+
+def _si(value: float) -> str:
+    return number(value, 4) if 1e-3 <= value < 1e6 else f"{value:.4g}"

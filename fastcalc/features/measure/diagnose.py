@@ -1,0 +1,215 @@
+"""``fastcalc diagnose``: why a deployment is slower than predicted."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from fastcalc.catalogue.schema.engine_parameters import STARTED_WITH
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.chip.machine_class import engine_of_class
+from fastcalc.core.chip.tier import MemoryChoice
+from fastcalc.core.scenario import Scenario, Sharding
+from fastcalc.core.traffic.traffic import Traffic
+from fastcalc.errors import InputError
+from fastcalc.evidence.deployments import Deployments
+from fastcalc.evidence.point import Point
+from fastcalc.evidence.start_log import StartLog
+from fastcalc.features import request_of
+from fastcalc.features.measure import diagnosis_answer as report
+from fastcalc.features.measure import diagnosis_page
+from fastcalc.features.measure.diagnosis.diagnose import diagnose
+from fastcalc.features.measure.diagnosis.start import DIFFERS, GIB, Start, cache_format, limits_of
+from fastcalc.features.measure.request import Diagnose
+from fastcalc.features.measure.validate import points_of
+from fastcalc.importers.any_file import is_foreign
+from fastcalc.importers.naming import checkpoint_format, model_id
+from fastcalc.importers.setup import no_model, unclear_format
+from fastcalc.importers.start_log import read_start
+from fastcalc.kit.answer.answer import CommandAnswer, later
+from fastcalc.kit.answer.next_commands import follow_up
+from fastcalc.kit.request import loading
+from fastcalc.mentions import flag, option
+
+_RANKS = ("tp", "pp", "dp")
+
+
+def run(request: Diagnose) -> CommandAnswer:
+    """Return what of a deployment differs from what was predicted, as points and its log say."""
+    catalogue = loading.catalogue(request)
+    if request.path is None and request.log is None:
+        raise InputError(
+            "give a file of measured points, such as runs.csv, or what the server printed when it "
+            f"started, with {option('log', 'server.log')}"
+        )
+    log = read_start(request.log) if request.log else None
+    if request.path is None:
+        assert log is not None
+        return _of_log(request, catalogue, log)
+    return _of_points(request, catalogue, request.path, log)
+
+
+def _of_points(
+    request: Diagnose, catalogue: Catalogue, path: Path, log: StartLog | None
+) -> CommandAnswer:
+    file_options, ranks = request.file_options(), dict[str, str]()
+    if log and (path.is_dir() or is_foreign(path)):
+        model = model_id(log.settings.get("model", ""), catalogue)
+        if not {"chips", *_RANKS} & file_options.keys():
+            logged = _ranks(log).items()
+            ranks = {name: str(rank) for name, rank in logged if rank > 1 or name == "tp"}
+        file_options = ranks | ({"model": model} if model else {}) | file_options
+    measured = points_of(catalogue, path, file_options)
+    engine = catalogue.engine(file_options["engine"]) if file_options.get("engine") else None
+    points: Sequence[Point] = measured.points
+    start = None
+    try:
+        if log and points:
+            start = _start_of_points(log, points, catalogue, request)
+            kv = start.scenario.kv or ""
+            points = [
+                replace(point, kv=point.kv or kv, engine=point.engine or log.program)
+                for point in points
+            ]
+        limits = limits_of(start.log, start.scenario.engine) if start else None
+        result = diagnose(
+            points, catalogue, engine, limits, has_room=bool(start and start.has_room)
+        )
+    except InputError as error:
+        raise InputError(f"{path}: {error.sentence}") from None
+    point = result.predictions[0].point
+    words = [point.model, flag("on"), point.hardware, flag("like"), path]
+    words += [word for name, rank in ranks.items() for word in (flag(name), rank)]
+    skipped = [f"{skip.id}: {skip.reason}" for skip in measured.skipped]
+    answer = report.DiagnosisAnswer(
+        result, start, path.name, request.log.name if request.log else ""
+    )
+    return replace(
+        _answer(
+            answer, [*skipped, *result.set_aside], follow_up(request, request_of("compare"), *words)
+        ),
+        drawn={"diagnose": later("features.measure.diagnosis_page.chart", result)},
+    )
+
+
+def _start_of_points(
+    log: StartLog, points: Sequence[Point], catalogue: Catalogue, request: Diagnose
+) -> Start:
+    """Return the start of the deployment of some points; refuse a log of another."""
+    model = model_id(log.settings.get("model", ""), catalogue)
+    logged = [point for point in points if model in (None, catalogue.model(point.model).id)]
+    if not logged:
+        raise InputError(
+            f"its points are of {points[0].model}, and {request.log} is of {model}: give the log "
+            "of the server that was measured"
+        )
+    point = replace(logged[0], engine=logged[0].engine or log.program)
+    deployment = Deployments(catalogue).of(point)
+    stated, tp = deployment.stated, log.number("tp") or 1.0
+    if stated.tp and stated.tp != tp:
+        raise InputError(
+            f"its points are of tp {stated.tp}, and {request.log} is of tp {tp:.0f}: give the log "
+            "of the server that was measured"
+        )
+    scenario = Scenario(
+        hardware=deployment.hardware,
+        model=deployment.model,
+        engine=deployment.engine,
+        batches=(1,),
+        traffic=_traffic(point.prompt, point.output),
+        weights=point.weights or None,
+        kv=point.kv or None,
+    )
+    return _started(log, scenario)
+
+
+def _of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> CommandAnswer:
+    """Return what a log alone says."""
+    assert request.log is not None
+    called = log.settings.get("model", "")
+    model = str(request.model) if request.model else model_id(called, catalogue)
+    stored = request.weights or checkpoint_format(called)
+    missing = [
+        None if model else no_model(called),
+        None if request.hardware else f"it does not name the chip: give {option('hardware')}",
+        unclear_format(called) if stored is None else None,
+    ]
+    if any(missing):
+        raise InputError(f"{request.log}: {'; '.join(filter(None, missing))}")
+    assert model is not None
+    chip = catalogue.hardware(str(request.hardware))
+    name = request.engine or log.program
+    if chip.kind != "gpu" and request.engine is None:
+        name = engine_of_class(chip)[0]
+    scenario = Scenario(
+        hardware=chip,
+        model=catalogue.model(model),
+        engine=catalogue.engine(name),
+        batches=(1,),
+        traffic=_traffic(None, None),
+        weights=stored or None,
+        kv=request.kv,
+        sharding=Sharding(*(getattr(request, rank) for rank in ("chips", "tp", "pp", "ep", "dp"))),
+    )
+    try:
+        start = _started(log, scenario)
+    except InputError as error:
+        raise InputError(f"{request.log}: {error.sentence}") from None
+    words = [model, flag("on"), chip.id]
+    for name, value in log.settings.items():
+        if name in (*STARTED_WITH, "max_model_len", *_RANKS):
+            words += [flag(name), value]
+    if start.scenario.kv:
+        words += [flag("kv"), start.scenario.kv]
+    answer = report.DiagnosisAnswer(None, start, "", request.log.name)
+    return _answer(answer, [], follow_up(request, request_of("fit"), *words))
+
+
+def _traffic(prompt: float | None, output: float | None) -> Traffic:
+    prompt, output = prompt or 1000.0, output or 1000.0
+    return Traffic(prompt, output, prompt + output / 2.0)
+
+
+def _started(log: StartLog, scenario: Scenario) -> Start:
+    """Return a start with the ranks, the longest length and the caches that it logged."""
+    chip, sharding = scenario.hardware, scenario.sharding
+    if chip.kind == "host" or chip.execution == "spatial":
+        raise InputError(f"{log.program} does not run on {chip.id}")
+    if not sharding.names_ranks:
+        sharding = replace(sharding, **_ranks(log))
+    longest = float(log.length or log.number("max_model_len") or 0.0)
+    placed = replace(scenario, sharding=sharding, memory=MemoryChoice(longest=longest))
+    start = Start(log, replace(placed, kv=scenario.kv or cache_format(log, placed)))
+    if float(start.placement.available + start.placement.reserved) <= 0.0:
+        chips = f"{start.placement.layout.chips} {chip.id}"
+        raise InputError(
+            f"the {scenario.work.weight_format} weights of {scenario.model.id} do not fit on "
+            f"{chips}, so this is not what was started: check {option('hardware')}, "
+            f"{option('model')}, {option('weights')} and {option('tp')}"
+        )
+    capacity = start.placement.machine.tier.capacity
+    used = max(log.total or 0.0, (log.available or 0.0) + (log.weights or 0.0))
+    if used > DIFFERS * capacity:
+        raise InputError(
+            f"the log has {used / GIB:.1f} GiB of memory on a chip, more than the "
+            f"{capacity / GIB:.1f} GiB of {chip.id}: check {option('hardware')}"
+        )
+    return start
+
+
+def _ranks(log: StartLog) -> dict[str, int]:
+    """Return the ranks of a start; what it does not say is one."""
+    return {name: int(log.number(name) or 1) for name in _RANKS}
+
+
+def _answer(
+    answer: report.DiagnosisAnswer, notes: Sequence[str], next_command: str
+) -> CommandAnswer:
+    return CommandAnswer(
+        partial(diagnosis_page.parts, answer, notes, next_command),
+        partial(report.records, answer),
+        lambda: (report.TERM_TABLE, answer.terms),
+        partial(report.premises, answer),
+        sentences=notes,
+        keys=report.KEYS,
+    )

@@ -1,0 +1,1 @@
+"""Causes of a slow server, by measured points and by its start-up log."""

@@ -1,0 +1,254 @@
+"""Measured points of one deployment, and what of it is slower than predicted."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from fastcalc.catalogue.schema import Engine, Parameters
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.errors import InputError
+from fastcalc.evidence.deployments import Deployments
+from fastcalc.evidence.point import Point
+from fastcalc.evidence.predict import Batch, gather
+from fastcalc.evidence.score import Prediction, predictions_of
+from fastcalc.evidence.stacked import rows_of
+from fastcalc.features.measure.diagnosis.belief import (
+    GRID,
+    Belief,
+    believe,
+    parts_of,
+    tested,
+    together,
+)
+from fastcalc.features.measure.diagnosis.next_point import NextPoint, next_point
+from fastcalc.features.measure.diagnosis.slowdowns import Slowdowns, slowdowns_of
+from fastcalc.features.measure.diagnosis.terms import PARTS, TERMS, SlowdownTerm
+from fastcalc.formulas.sequences import evenly
+from fastcalc.formulas.types import Floats
+from fastcalc.written import many
+
+DIFFERS = 0.5  # that something is slower, from which on it is named
+NOTHING = 0.75  # that nothing is, from which on that is said
+NAMED_TOO = 0.1  # the probability from which on a second term is named
+FEWEST, MOST_NAMED = 2, 2  # points, and terms
+MOST_POINTS = 200  # that are weighed together; more would say no more of few terms
+ENDS = (0.1, 0.5, 0.9)  # of the interval of a slowdown, and its middle
+
+
+@dataclass(frozen=True)
+class TermFinding:
+    """What points say of one term.
+
+    probability : that it is slower [1]
+    part : position of the part of it that most likely is
+    low, slower, high : how many times, with an interval of 80 % [1]
+    is_tested, is_named : whether it would show in the points, and whether it is named
+    """
+
+    term: SlowdownTerm
+    probability: float
+    part: int
+    low: float
+    slower: float
+    high: float
+    is_tested: bool
+    is_named: bool
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What is slower than predicted, in the points of one deployment.
+
+    predictions : of the points, before anything is named
+    before : measured time over predicted, of the engine without the settings of a start [1]
+    set_aside : sentences about points that are left out
+    deployments : where further points are looked up
+    has_room : whether a log says that there is as much room for requests as predicted
+    """
+
+    predictions: Sequence[Prediction]
+    belief: Belief
+    before: Floats
+    set_aside: Sequence[str]
+    deployments: Deployments
+    has_room: bool = False
+
+    @cached_property
+    def further(self) -> NextPoint | None:
+        """The point that would tell most; None where nothing is open."""
+        measured = [prediction.point for prediction in self.predictions]
+        return next_point(measured, self.deployments, self.belief)
+
+    @property
+    def verdict(self) -> str:
+        """Whether something ``differs``, ``nothing`` does, or the points are too ``few``."""
+        if len(self.predictions) < FEWEST:
+            return "few"
+        if 1.0 - self.belief.nothing >= DIFFERS:
+            return "differs"
+        return "nothing" if self.belief.nothing >= NOTHING else "few"
+
+    @cached_property
+    def findings(self) -> list[TermFinding]:
+        """What the points say of each term, the likeliest first; at most two are named."""
+        belief = self.belief
+        likely = {term: belief.of_any(parts_of(term)) for term in TERMS}
+        order = sorted(TERMS, key=lambda term: -likely[term])
+        leading = [term for term in order[1:MOST_NAMED] if likely[term] >= NAMED_TOO]
+        causes = [order[0], *leading] if self.verdict == "differs" else []
+        shown = set(tested(belief.slowdowns))
+        return [self._finding(term, likely[term], shown, is_named=term in causes) for term in order]
+
+    def _finding(
+        self, term: SlowdownTerm, probability: float, shown: set[int], *, is_named: bool
+    ) -> TermFinding:
+        parts = parts_of(term)
+        part = max(parts, key=lambda place: self.belief.of_any([place]))
+        belief = self.belief
+        total = np.cumsum(belief.grid_of(part))
+        software = belief.slowdowns.rows.piles[0].software
+        low, middle, high = (
+            PARTS[part][1].times_shown(software, float(np.exp(np.interp(end, total, GRID))))
+            for end in ENDS
+        )
+        is_tested = bool(shown & set(parts))
+        return TermFinding(term, probability, part, low, middle, high, is_tested, is_named)
+
+    @property
+    def named(self) -> tuple[SlowdownTerm, ...]:
+        """The terms that are named."""
+        return tuple(finding.term for finding in self.findings if finding.is_named)
+
+    @property
+    def terms_within_named(self) -> set[SlowdownTerm]:
+        """Terms whose rates a part that is named slows as well: compute and memory, by clocks."""
+        named = [PARTS[finding.part][1] for finding in self.findings if finding.is_named]
+        return {
+            term
+            for term in set(TERMS).difference(self.named)
+            for part in term.parts
+            if any(part.is_within(other) for other in named)
+        }
+
+    @cached_property
+    def slower(self) -> Floats:
+        """How many times longer points take with what is named: low, middle, high by points. [1]"""
+        positions, slowdowns = set(parts_of(*self.named)), self.belief.slowdowns
+        logs, weights = [], []
+        for probability, hypothesis in zip(
+            self.belief.probabilities.tolist(), self.belief.hypotheses, strict=True
+        ):
+            parts = hypothesis.parts
+            if set(parts) <= positions and bool(parts) == bool(positions) and probability > 1e-3:
+                logs.append(_of_grid(slowdowns, parts).reshape(-1, len(slowdowns.residuals)))
+                weights.append(probability * hypothesis.weights.ravel())
+        columns, weight = np.concatenate(logs).T, np.concatenate(weights)
+        return np.exp(np.stack([_quantiles(column, weight) for column in columns], axis=-1))
+
+
+def _of_grid(slowdowns: Slowdowns, parts: Sequence[int]) -> Floats:
+    """Return the logarithms of how much longer points take, by places of the grid of each part."""
+    grids = [slowdowns.at(place, GRID) for place in parts]
+    if len(grids) == 2:
+        return together(tuple(parts), grids[0][:, np.newaxis], grids[1][np.newaxis])
+    return grids[0] if grids else np.zeros((1, len(slowdowns.residuals)))
+
+
+def _quantiles(values: Floats, weights: Floats) -> Floats:
+    order = np.argsort(values)
+    total = np.cumsum(weights[order])
+    return np.interp(ENDS, total / total[-1], values[order])
+
+
+def diagnose(
+    points: Sequence[Point],
+    catalogue: Catalogue,
+    engine: Engine | None = None,
+    limits: Parameters | None = None,
+    *,
+    has_room: bool = False,
+) -> Diagnosis:
+    """Return what of a deployment is slower than predicted, all under one engine if it is given.
+
+    limits : parameters that its server was started with
+    has_room : whether its log says that there is as much room for requests as predicted
+
+    Raises InputError if no point of it can be predicted.
+    """
+    plain = Deployments(catalogue, engine)
+    deployments = plain
+    if limits is not None:
+        limited = engine.limited(limits) if engine else None
+        deployments = Deployments(replace(catalogue, limits=limits), limited)
+    batches, reasons = gather(points, deployments)
+    set_aside = [f"{points[at].id}: {reason}" for at, reason in sorted(reasons.items())]
+    if not batches:
+        why = "; ".join(list(dict.fromkeys(reasons.values()))[:3]) or "the file holds no point"
+        raise InputError(f"nothing can be diagnosed: {why}")
+    batches, elsewhere = _of_one_deployment(batches)
+    possible, impossible = _below_bound(batches)
+    if not possible:
+        raise InputError(f"nothing can be diagnosed: {'; '.join(impossible[:3])}")
+    weighed, sampled = _few_enough(possible)
+    batches, _ = gather(weighed, deployments)
+    slowdowns = slowdowns_of(batches, has_room=has_room)
+    by_default = rows_of(gather(weighed, plain)[0])
+    times = by_default.measured / np.maximum(by_default.seconds(), by_default.bound)
+    before = {id(point): time for point, time in zip(by_default.points, times, strict=True)}
+    return Diagnosis(
+        predictions=predictions_of(slowdowns.rows),
+        belief=believe(slowdowns),
+        before=np.array(
+            [
+                before.get(id(point), time)
+                for point, time in zip(
+                    slowdowns.rows.points, np.exp(slowdowns.residuals), strict=True
+                )
+            ]
+        ),
+        set_aside=[*set_aside, *elsewhere, *impossible, *sampled],
+        deployments=deployments,
+        has_room=has_room,
+    )
+
+
+def _of_one_deployment(batches: Sequence[Batch]) -> tuple[list[Batch], list[str]]:
+    """Return the batches of the deployment with most points, and a sentence for each other one.
+
+    The number of chips may differ: one chip and several tell what links cost.
+    """
+    groups: dict[str, list[Batch]] = {}
+    for batch in batches:
+        deployment, point = batch.deployment, batch.points[0]
+        formats = " ".join(filter(None, (point.weights, point.kv)))
+        name = f"{deployment.model.id} {formats}".strip()
+        key = f"{name} on {deployment.hardware.id} under {deployment.engine.id}"
+        groups.setdefault(key, []).append(batch)
+    counts = {name: sum(len(batch.points) for batch in group) for name, group in groups.items()}
+    largest = max(counts, key=lambda name: counts[name])
+    return groups[largest], [
+        f"{many(count, 'point')} of {name} left aside: a diagnosis is of one "
+        f"deployment, here {largest}"
+        for name, count in counts.items()
+        if name != largest
+    ]
+
+
+def _below_bound(batches: Sequence[Batch]) -> tuple[list[Point], list[str]]:
+    """Return the points that software may reach, and a sentence about each of the others."""
+    predictions = predictions_of(rows_of(batches))
+    return [prediction.point for prediction in predictions if not prediction.beats_bound], [
+        f"{prediction.point.id} left aside: {prediction.point.value:g} is beyond what any software "
+        f"reaches on these chips ({prediction.bound:.4g}); check its unit, chips and format"
+        for prediction in predictions
+        if prediction.beats_bound
+    ]
+
+
+def _few_enough(points: Sequence[Point]) -> tuple[Sequence[Point], list[str]]:
+    if len(points) <= MOST_POINTS:
+        return points, []
+    sentence = f"{MOST_POINTS} of {len(points):,} points are weighed, evenly over the file"
+    return evenly(points, MOST_POINTS), [sentence]

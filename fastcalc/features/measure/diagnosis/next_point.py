@@ -1,0 +1,97 @@
+"""The measurement that would tell most between what is still possible."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fastcalc.evidence.deployments import Deployments
+from fastcalc.evidence.point import Point
+from fastcalc.evidence.predict import gather
+from fastcalc.features.measure.diagnosis.belief import GRID, Belief
+from fastcalc.features.measure.diagnosis.slowdowns import slowdowns_of
+from fastcalc.features.measure.diagnosis.terms import PARTS
+from fastcalc.formulas.naming_causes import disagreement
+
+BATCHES = (1, 8, 32, 64, 128, 256, 512)
+_ALIKE = 1.1  # ratio up to which two lengths or batches are the same
+LONGER = 4  # times the prompt, which tells what is paid a prompt from what is paid a token
+TELLING = 0.05  # two causes closer than that, in logarithms, a measurement does not tell apart
+
+
+@dataclass(frozen=True)
+class NextPoint:
+    """A point to measure, and how many times slower it would be by cause, the extremes of them.
+
+    slower : by the name of a term, or ``nothing`` [1]
+    """
+
+    point: Point
+    slower: dict[str, float]
+
+
+def next_point(
+    measured: Sequence[Point], deployments: Deployments, belief: Belief
+) -> NextPoint | None:
+    """Return what to measure next on the deployment of some points, if anything would tell.
+
+    It is where predictions by what is still possible differ most, and nothing was measured yet.
+    """
+    candidates = [
+        candidate
+        for candidate in _candidates(measured[0])
+        if not any(_is_the_same(candidate, point) for point in measured)
+    ]
+    batches, _ = gather(candidates, deployments)
+    if not batches:
+        return None
+    slowdowns = slowdowns_of(batches)
+    probabilities = [belief.nothing]
+    means = [np.zeros(len(slowdowns.residuals))]
+    names = ["nothing"]
+    for place, (term, _) in enumerate(PARTS):
+        if (probability := belief.of_any([place])) > 0.0:
+            probabilities.append(probability)
+            means.append(belief.grid_of(place) @ slowdowns.at(place, GRID))
+            names.append(term.name)
+    spread = disagreement(predictions=np.array(means), weights=np.array(probabilities))
+    place = int(np.argmax(spread))
+    if spread[place] < TELLING:
+        return None
+    likely = np.argsort(probabilities)[::-1][:3]
+    slower = {names[at]: float(np.exp(means[at][place])) for at in reversed(likely.tolist())}
+    return NextPoint(slowdowns.rows.points[place], slower)
+
+
+def _is_the_same(first: Point, second: Point) -> bool:
+    """Return whether two points are of one measurement, within a tenth of each number.
+
+    A run of a benchmark has all rates and times of tokens at once.
+    """
+    of_prompts = [point.metric in ("ttft_s", "prefill_tokens_per_s") for point in (first, second)]
+    numbers = [
+        (first.chips, second.chips),
+        (first.tp, second.tp),
+        (first.concurrency, second.concurrency),
+        (first.prompt, second.prompt),
+    ]
+    if not all(of_prompts):
+        numbers.append((first.output, second.output))
+    return of_prompts[0] == of_prompts[1] and all(
+        not one or not other or max(one, other) <= _ALIKE * min(one, other)
+        for one, other in numbers
+    )
+
+
+def _candidates(point: Point) -> Iterator[Point]:
+    """Yield points that users measure: batches, a first token, a longer prompt, one chip."""
+    prompt, output = point.prompt or 1000.0, point.output or 500.0
+    served = replace(point, metric="tokens_per_s_total", value=1.0, prompt=prompt, output=output)
+    served = replace(served, notes="kind=e2e_concurrency")
+    for count in BATCHES:
+        yield replace(served, concurrency=count)
+    lone = replace(served, concurrency=1, metric="ttft_s")
+    yield lone
+    yield replace(lone, prompt=prompt * LONGER)
+    if (point.tp or 1) > 1 and point.chips == point.tp:
+        yield replace(served, concurrency=BATCHES[1], chips=1, tp=1)

@@ -1,0 +1,273 @@
+"""A start of a server as it was logged, against what is expected of it: what differs, and why."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from fastcalc.catalogue.schema import Engine, Parameters
+from fastcalc.catalogue.schema.engine_parameters import STARTED_WITH
+from fastcalc.core.chip.reserve import start_rows
+from fastcalc.core.placement.cache_size import BLOCK, cache_size
+from fastcalc.core.placement.placement import Placement
+from fastcalc.core.scenario import Scenario, default_cache, locate, solve
+from fastcalc.evidence.start_log import SETTINGS, SGLANG, StartLog
+from fastcalc.features.measure.diagnosis.terms import (
+    BANDWIDTH,
+    EAGER,
+    HOST,
+    LAUNCHES,
+    OLD_RELEASE,
+    RUNNING,
+    SlowdownTerm,
+)
+
+DIFFERS = 1.05  # times, from which on something logged is not as expected
+MOST_CAUSES = 2
+_MANY = 64  # sequences at which prompts come between tokens
+_SAME_FORMAT = 1.1  # times that bytes of a token or of weights may differ within a format
+_OTHER_PROCESS = 2.0 * 2.0**30  # that a driver and a context do not take before a start
+_FORMATS = {"bfloat16": "bf16", "float16": "fp16", "half": "fp16"}
+GIB = 2.0**30
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What makes a deployment slower, as its log says.
+
+    sentence : what it is, and by how much
+    setting : what is known to change it
+    times : how many times less there is room for, or longer it takes [1]
+    """
+
+    term: SlowdownTerm
+    sentence: str
+    setting: str
+    times: float
+
+
+@dataclass(frozen=True)
+class Start:
+    """A start, and the deployment that was started: with formats, ranks and longest length."""
+
+    log: StartLog
+    scenario: Scenario
+
+    @cached_property
+    def placement(self) -> Placement:
+        """Where it lives, as it was started."""
+        return self._without(())
+
+    @cached_property
+    def room(self) -> tuple[float, float, float]:
+        """Memory of a chip that caches are expected to have: the least, likeliest, most. [byte]"""
+        placed, reserve = self.placement, self.placement.machine.reserve
+        low, middle, high = (
+            max(float(placed.available) - (times - 1.0) * float(placed.reserved), 0.0)
+            for times in (reserve.above, 1.0, 1.0 / reserve.below)
+        )
+        return low, middle, high
+
+    @cached_property
+    def tokens(self) -> tuple[float, float, float] | None:
+        """Tokens that caches are expected to hold: the fewest, likeliest, most. [1]
+
+        None where a token's bytes depend on how many there are, as engines count these each in
+        their own way.
+        """
+        a_token = self._bytes_of_token
+        if a_token is None:
+            return None
+        low, middle, high = (memory / a_token for memory in self.room)
+        return low, middle, high
+
+    @cached_property
+    def _bytes_of_token(self) -> float | None:
+        size = cache_size(self.placement)
+        if size is None or not size.tokens or not _is_even(self.placement, size.length):
+            return None
+        return float(self.placement.available) / size.tokens
+
+    @cached_property
+    def held(self) -> float | None:
+        """Memory of a chip that caches have, by their tokens or as logged. [byte]"""
+        if self.log.tokens and self._bytes_of_token:
+            return self.log.tokens * self._bytes_of_token
+        return self.log.available
+
+    @property
+    def has_room(self) -> bool:
+        """Whether caches have as much memory as expected, or more."""
+        return self.held is not None and self.held >= self.room[0]
+
+    @cached_property
+    def causes(self) -> list[Cause]:
+        """What makes it slower than by default, the largest first."""
+        causes = [*self._of_settings(), *self._of_memory()]
+        return sorted(
+            (c for c in causes if c.times > DIFFERS or c.setting is OLD_RELEASE),
+            key=lambda cause: -cause.times,
+        )
+
+    def _of_settings(self) -> Iterator[Cause]:
+        """Yield what settings cost, each over the same start without it."""
+        log, names = self.log, SETTINGS[self.log.program]
+        now = _tokens(self.placement)
+        for setting in STARTED_WITH:
+            if setting in log.settings and now:
+                name, default = names[setting], self._without((setting,))
+                times = _tokens(default) / now
+                value = f"{_default(default, setting, log.program):,.4g}"
+                by = f"{name} {log.settings[setting]} instead of {value}"
+                sentence = f"the cache holds {times:.1f} times fewer tokens by {by}"
+                yield Cause(RUNNING, sentence, f"{name} {value}", times)
+        if log.is_on("eager"):
+            times = self._ratio("eager", "tpot", 1)
+            sentence = f"a token takes {times:.1f} times as long at batch 1 by {names['eager']}"
+            yield Cause(HOST, sentence, EAGER, times)
+        if log.is_early:
+            times = self._ratio("early", "tpot_in_traffic", _MANY)
+            longer = f", so a token takes {times:.1f} times as long at batch {_MANY}"
+            sentence = (
+                f"{log.program} {log.version} launches no step ahead of the chip"
+                f"{longer * (times > DIFFERS)}"
+            )
+            yield Cause(HOST, sentence, OLD_RELEASE, times)
+        limit = log.number("max_num_seqs")
+        a_request = float(self.placement.cache_on_chip(self.scenario.traffic.reserved))
+        room = (self.held or self.room[1]) / a_request if a_request else 0.0
+        if limit is not None:
+            most = _default(self._without(("max_num_seqs",)), "max_num_seqs", log.program)
+            times = min(most, room) / min(limit, room) if room else 1.0
+            name = names["max_num_seqs"]
+            sentence = f"{limit:,.0f} requests run at once by {name}, of {room:,.0f} with room"
+            yield Cause(RUNNING, sentence, f"{name} up to {min(most, room):,.0f}", times)
+        wider = replace(self.scenario, kv=None)
+        if wider.work.kv_format != self.scenario.work.kv_format and now:
+            times = _tokens(replace(self, scenario=wider).placement) / now
+            was, by_default = self.scenario.work.kv_format, wider.work.kv_format
+            sentence = f"a cache of {was} holds {times:.1f} times fewer tokens than {by_default}"
+            yield Cause(RUNNING, sentence, f"{names['kv']} {by_default}", times)
+
+    def _of_memory(self) -> Iterator[Cause]:
+        """Yield what takes memory of caches that no setting does."""
+        log, explained = self.log, 0.0
+        expected = float(self.placement.weights_per_chip)
+        if log.weights is not None:
+            excess = log.weights / expected
+            explained += max(log.weights - expected, 0.0)
+            sentence = (
+                f"weights take {log.weights / GIB:.1f} GiB of a chip, {excess:.1f} times those "
+                f"of {self.scenario.work.weight_format}"
+            )
+            if excess > _SAME_FORMAT:
+                yield Cause(BANDWIDTH, sentence, "weights in the format that was meant", excess)
+        held = self.held
+        if not held:
+            return
+        if log.equivalent is not None:
+            share = log.number("gpu_memory_utilization")
+            if share is None:
+                share = _default(self.placement, "gpu_memory_utilization", log.program)
+            for_graphs = (share - log.equivalent) * self.placement.machine.tier.capacity
+            explained += for_graphs
+            times = 1.0 + for_graphs / held
+            sentence = f"{for_graphs / GIB:.1f} GiB are set aside for CUDA graphs"
+            yield Cause(RUNNING, sentence, _GRAPHS, times)
+        missing = self.room[1] - held - explained
+        if held * DIFFERS < self.room[0] and missing > 0.0:
+            taken = f"{missing / GIB:.1f} GiB of a chip are in use by something else"
+            before = (log.total or 0.0) - (log.free or log.total or 0.0)
+            if before > _OTHER_PROCESS:
+                taken += f": {before / GIB:.1f} GiB were taken before it started"
+            why = "another process on the chip: nvidia-smi"
+            if before <= _OTHER_PROCESS and self.log.program != SGLANG:
+                why = f"{_GRAPHS}; {why}; a larger peak (max_num_batched_tokens, max_num_seqs)"
+            yield Cause(RUNNING, taken, why, 1.0 + missing / held)
+
+    def _without(self, settings: Collection[str]) -> Placement:
+        """Return where it would live, started without some of its settings."""
+        return locate(self._limited(settings)).placement
+
+    def _limited(self, settings: Collection[str]) -> Scenario:
+        limits = limits_of(self.log, self.scenario.engine, settings)
+        if limits is None:
+            return self.scenario
+        return replace(self.scenario, engine=self.scenario.engine.limited(limits))
+
+    def _ratio(self, setting: str, quantity: str, batch: int) -> float:
+        """Return a time of a batch with a setting, over that without it. [1]"""
+        now, before = (
+            getattr(solve(replace(self._limited(without), batches=(batch,))).estimate, quantity)[0]
+            for without in ((), (setting,))
+        )
+        return float(now / before)
+
+
+_GRAPHS = "memory set aside for CUDA graphs (VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS=0)"
+
+
+def _default(placement: Placement, setting: str, program: str) -> float:
+    """Return the value of a setting that is left to the engine."""
+    software, tier = placement.machine.software, placement.machine.tier
+    if setting == "gpu_memory_utilization":
+        kept = float(placement.reserved) / tier.capacity if program == SGLANG else 0.0
+        return float(software.memory_fraction) - kept
+    rows = start_rows(software, tier)
+    return rows.sequences if setting == "max_num_seqs" else rows.tokens
+
+
+def _is_even(placement: Placement, length: float) -> bool:
+    """Return whether each token of a sequence leaves as many bytes: no window, no state."""
+    first, mean = (float(placement.cache_on_chip(tokens)) / tokens for tokens in (BLOCK, length))
+    return first < _SAME_FORMAT * mean
+
+
+def _tokens(placement: Placement) -> float:
+    size = cache_size(placement)
+    return float(size.tokens) if size else 0.0
+
+
+def limits_of(log: StartLog, engine: Engine, without: Collection[str] = ()) -> Parameters | None:
+    """Return the parameters that an engine is started with by a log, None for its own.
+
+    without : settings that are left at their defaults
+    """
+    limits: dict[str, float | str] = {}
+    for setting, names in STARTED_WITH.items():
+        if setting not in without and (value := log.number(setting)):
+            limits |= dict.fromkeys(names, value)
+    if log.program == SGLANG and "memory_fraction" in limits:
+        limits["chunk_memory"] = "0 GiB"  # its own share is what this leaves of memory
+    if log.is_early and "early" not in without:
+        limits["launches_ahead"] = 0.0
+    if log.is_on("eager") and "eager" not in without:
+        own = engine.parameters.given
+        limits |= {
+            name: f"{max(cost, own[name].si if name in own else 0.0) * 1e6:g} us"
+            for name, cost in LAUNCHES.towards
+        }
+    return Parameters.model_validate(limits) if limits else None
+
+
+def cache_format(log: StartLog, scenario: Scenario) -> str | None:
+    """Return the format of caches that a log states, or that its bytes of a token have.
+
+    None for the one taken by default.
+    """
+    stated = log.settings.get("kv", "")
+    if stated:
+        return "fp8" if stated.startswith("fp8") else _FORMATS.get(stated, stated)
+    if not log.available or not log.tokens:
+        return None
+    bytes_of_token = log.available / log.tokens
+    model, engine = scenario.model, scenario.engine
+    for name in dict.fromkeys((default_cache(model, engine, scenario.weights), "fp8", "bf16")):
+        placed = locate(replace(scenario, kv=name)).placement
+        size = cache_size(placed)
+        if size is None or not size.tokens or not _is_even(placed, size.length):
+            return None
+        length = float(-(-size.length // BLOCK) * BLOCK)
+        expected = float(placed.cache_on_chip(length)) / length
+        if 1.0 / _SAME_FORMAT < bytes_of_token / expected < _SAME_FORMAT:
+            return name
+    return None

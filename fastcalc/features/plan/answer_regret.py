@@ -1,0 +1,95 @@
+"""The price of not knowing speeds, and how to measure what lowers it most, in words and records."""
+
+from collections.abc import Iterator
+
+from fastcalc.features.plan.regret import BATCHES, Measurement
+from fastcalc.features.plan.servers.benchmark import bench_command
+from fastcalc.features.plan.verdict import Verdict
+from fastcalc.kit.answer.point_records import Record, plain
+from fastcalc.mentions import option
+from fastcalc.written import many
+
+_MATTERS = 0.01
+"""Share of a bill above which regret is worth a line of a first screen. [1]"""
+
+
+def _rough(usd: float) -> str:
+    """Return dollars in two digits, which is more than is known of them."""
+    return f"{float(f'{usd:.2g}'):,.0f}"
+
+
+def regret_notes(verdict: Verdict, *, matters: bool = False) -> Iterator[str]:
+    """Say what it costs not to know speeds, and what measurement lowers that most.
+
+    matters : say it in short, and only where it is much
+    """
+    regret = verdict.regret
+    if regret is None:
+        return
+    before, bill = regret.expected[0], regret.plans[0].usd_per_month or 0.0
+    if matters and before <= _MATTERS * bill:
+        return
+    text = f"not knowing speeds is expected to cost about ${_rough(before)} a month"
+    best = next(iter(regret.measurements), None)
+    if best is None or best.regret + best.usd >= before:
+        yield f"{text}, which no measurement lowers by its price"
+        return
+    chip = best.plan.scenario.hardware.id
+    rented = f"rent {best.plan.layout.chips} {chip} for {best.minutes} minutes"
+    yield (f"{text}: {rented}, ${best.usd:,.2f}, lowers that to ${_rough(best.regret)}")
+    if not matters and regret.plans[1:]:
+        regrets = (
+            f"{plan.scenario.hardware.id} ${_rough(usd)}"
+            for plan, usd in zip(regret.plans[1:], regret.expected[1:], strict=True)
+        )
+        yield (
+            "expected regret: what is bought too much, or is missing at the speeds that chips turn "
+            "out to have, above the best of "
+            f"{many(len(regret.plans), 'chip')} in hindsight; of the others: {', '.join(regrets)}"
+        )
+    if not matters:
+        server = f"the server that {option('on', chip)} {option('emit', 'vllm')} prints"
+        has_vllm = best.plan.scenario.hardware.kind in ("gpu", "npu", "soc", "tpu")
+        yield (
+            f"to measure {chip}: start {server if has_vllm else 'its server'}, run "
+            f"'{bench_command(best.plan, verdict.model)}', and give its file to {option('like')}: "
+            f"its speed is then known to {best.error - 1.0:.0%}; {best.minutes} minutes are enough "
+            f"to read weights from a drive and serve {BATCHES} batches"
+        )
+
+
+def regret_record(verdict: Verdict) -> Record | None:
+    """Return the regret of each plan, and what each measurement costs and leaves of it."""
+    regret = verdict.regret
+    if regret is None:
+        return None
+    plans = [
+        {
+            "hardware": plan.scenario.hardware.id,
+            "usd_per_month": plain(plan.usd_per_month),
+            "expected_regret_usd_per_month": plain(usd),
+        }
+        for plan, usd in zip(regret.plans, regret.expected, strict=True)
+    ]
+    before = regret.expected[0]
+    return {
+        "plans": plans,
+        "measurements": [
+            _measurement(measured, before, verdict.model) for measured in regret.measurements
+        ],
+    }
+
+
+def _measurement(measured: Measurement, before: float, model: str) -> Record:
+    plan, removed = measured.plan, before - measured.regret
+    return {
+        "hardware": plan.scenario.hardware.id,
+        "chips": plan.layout.chips,
+        "batch": plain(plan.batch),
+        "minutes": measured.minutes,
+        "usd": plain(measured.usd),
+        "error_then": plain(measured.error),
+        "expected_regret_usd_per_month_then": plain(measured.regret),
+        "removed_per_usd": plain(removed / measured.usd) if measured.usd else None,
+        "command": bench_command(plan, model),
+    }

@@ -1,0 +1,47 @@
+"""What turns the verdict on the cheapest chip, in words and as records."""
+
+from collections.abc import Iterator
+
+from fastcalc.features.plan.turning import Turn
+from fastcalc.features.plan.verdict import Verdict
+from fastcalc.kit.answer.point_records import Record, plain
+from fastcalc.kit.answer.rounding import rounded_down, rounded_up
+
+_WORDS = {
+    "price": "{of} {side} ${at} a chip-hour",
+    "slowness": "{of} {at} times slower",
+    "rate": "{at} requests/s or {more}",
+    "prompt": "prompts of {at} tokens or {more}",
+    "output": "outputs of {at} tokens or {more}",
+}
+
+
+def turn_notes(verdict: Verdict) -> Iterator[str]:
+    """Say what turns the verdict, each alone, by who leads then."""
+    for leads in dict.fromkeys(turn.leads for turn in verdict.turns or ()):
+        texts = (_text(turn) for turn in verdict.turns or () if turn.leads == leads)
+        yield f"{leads} instead, each alone: {', '.join(texts)}"
+    if verdict.turns == []:
+        yield "nothing turns the verdict: no two chips that take in their prompts carry a rate"
+
+
+def _text(turn: Turn) -> str:
+    digits = f"{(rounded_up if turn.is_above else rounded_down)(turn.at):,g}"
+    side, more = ("from", "more") if turn.is_above else ("up to", "fewer")
+    return _WORDS[turn.quantity].format(of=turn.of, side=side, at=digits, more=more)
+
+
+def turn_records(verdict: Verdict) -> list[Record] | None:
+    """Return each turn, None where nobody asks."""
+    if verdict.turns is None:
+        return None
+    return [
+        {
+            "quantity": turn.quantity,
+            "of": turn.of,
+            "at": plain(turn.at),
+            "side": "above" if turn.is_above else "below",
+            "leads": turn.leads,
+        }
+        for turn in verdict.turns
+    ]

@@ -1,0 +1,54 @@
+"""Machines against an API that is paid by the token: what both cost, and where as much."""
+
+from collections.abc import Iterator
+
+from fastcalc.features.plan.ranked_plan import SECONDS_PER_MONTH
+from fastcalc.features.plan.service import Service
+from fastcalc.formulas.money import break_even_rate
+from fastcalc.kit.answer.numbers_as_text import dollars, number
+
+
+def api_notes(
+    service: Service, requests: float, capacity: float, usd: float | None
+) -> Iterator[str]:
+    """Say what the API charges for some requests, and from how many on machines are cheaper.
+
+    requests, capacity : that the machines are to carry, and that they carry at most [1/s]
+    usd : what they cost a month; None if unknown
+    """
+    charged = service.api_request_usd
+    if charged is None or usd is None or service.tariff.api is None:
+        return
+    bill = charged * requests * SECONDS_PER_MONTH
+    prices = "/".join(f"{price:g}" for price in service.tariff.api)
+    note = (
+        f"API at ${prices} a million tokens: ${dollars(bill)} a month for {number(requests)} "
+        f"requests/s, these chips ${dollars(usd)}"
+    )
+    if usd > 0.0:
+        rate = float(break_even_rate(usd_per_month=usd, usd_per_request=charged))
+        note += (
+            f"; as much at {_crossing(service, rate, capacity)}, at {number(bill / usd)} times the "
+            "price of a chip, or where a chip carries so many times less"
+        )
+    yield note
+
+
+def cheaper_api(service: Service, requests: float, usd: float | None) -> str:
+    """Say in a phrase that an API charges less than machines cost, where it does.
+
+    requests, usd : that they carry [1/s], and what they cost a month; None if unknown
+    """
+    bill = (service.api_request_usd or 0.0) * requests * SECONDS_PER_MONTH
+    if service.tariff.api is None or usd is None or bill >= usd:
+        return ""
+    return f"; the API charges less, ${dollars(bill)} a month"
+
+
+def _crossing(service: Service, rate: float, capacity: float) -> str:
+    """Say where both cost the same, in requests, tokens and as a share of what is carried."""
+    tokens = rate * (service.prompt + service.output) * SECONDS_PER_MONTH
+    crossing = f"{number(rate)} requests/s ({number(tokens / 1e6)} Mtok a month"
+    if rate > capacity:
+        return f"{crossing}, more than the {number(capacity)} that they carry)"
+    return f"{crossing}, {rate / capacity:.1%} of what they carry)"

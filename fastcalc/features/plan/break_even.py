@@ -1,0 +1,52 @@
+"""Break-even price of a chip-hour: where another plan costs the same, in closed form."""
+
+from fastcalc.features.plan.decision import Decision, Plan
+
+
+def break_even_price(plan: Plan, chip: str, cost: float, cost_of_chip: float = 0.0) -> float | None:
+    """Price of a chip-hour at which a plan costs the same as something else. [USD/h]
+
+    Costs are linear in it; all other prices stay. None where no price makes them equal.
+
+    chip : id of a chip of the plan
+    cost, cost_of_chip : of what it is compared with, and how much of that the same chip costs, in
+        the unit of the plan's cost
+    """
+    price = _price(plan, chip)
+    own_cost = plan.cost * share_of_cost(plan, chip)
+    slope = own_cost - cost_of_chip
+    if not price or slope == 0.0:
+        return None
+    factor = ((cost - cost_of_chip) - (plan.cost - own_cost)) / slope
+    return price * factor if factor > 0.0 else None
+
+
+def runner_up_prices(decision: Decision) -> tuple[float | None, float | None]:
+    """Price of the best plan's chip above which the next leads, and of the next's below. [USD/h]
+
+    In fewer bits than were asked for the next never leads, and a fleet is led by throughput.
+    """
+    second, service = decision.runner_up, decision.service
+    if second is None or service.objective != "usd" or service.is_fleet:
+        return None, None
+    best = decision.plans[0]
+    if decision.may_lead(best) and not decision.may_lead(second):
+        return None, None
+    ours, theirs = (plan.scenario.hardware.id for plan in (best, second))
+    above = break_even_price(best, ours, second.cost, second.cost * share_of_cost(second, ours))
+    below = break_even_price(second, theirs, best.cost, best.cost * share_of_cost(best, theirs))
+    return above, below
+
+
+def _price(plan: Plan, chip: str) -> float | None:
+    quotes = {scenario.hardware.id: scenario.quote for scenario in plan.scenarios}
+    return quotes[chip].usd_per_hour if chip in quotes else None
+
+
+def share_of_cost(plan: Plan, chip: str) -> float:
+    """Share of a plan's cost that one chip type has. [1]"""
+    of_chip = plan.of_all_chips(
+        lambda scenario: (scenario.quote.usd_per_hour or 0.0) * (scenario.hardware.id == chip)
+    )
+    total = plan.usd_per_hour
+    return of_chip / total if of_chip and total else 0.0

@@ -1,0 +1,95 @@
+"""The deployments there are: formats a chip computes in, layouts that people run, batches."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from fastcalc.catalogue.formats import number_format, weight_formats
+from fastcalc.catalogue.schema import Engine, Hardware, Model
+from fastcalc.core.chip.formats_run import formats_run, narrower_caches
+from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
+from fastcalc.core.chosen_layouts import layouts_on_offer
+from fastcalc.core.pricing import Pricing
+from fastcalc.core.scenario import Scenario, default_cache
+from fastcalc.core.traffic.request_class import RequestClass
+from fastcalc.core.traffic.traffic import Speculation, Traffic
+from fastcalc.formulas.types import Floats
+from fastcalc.grid.grid import Grid
+from fastcalc.grid.request_lists import MixedRequests, Requests
+
+BATCHES: Floats = np.array(
+    [1, *(step * 2**octave for octave in range(12) for step in (2, 3)), 8192], dtype=float
+)
+"""Sequences of a deployment tried first, two to an octave; then those between the best. [1]"""
+
+
+def deployments(
+    model: Model,
+    chips: Sequence[tuple[Hardware, Engine, bool]],
+    *,
+    weights: Sequence[str] | None = None,
+    kv: Sequence[str] | None = None,
+    speculations: Sequence[Speculation] = (Speculation(),),
+    pricing: Pricing,
+    memory: MemoryChoice = OWN_MEMORY,
+    prefix_hit: float = 0.0,
+) -> Iterator[Scenario]:
+    """Yield a scenario for each chip under its engine (borrowed or not), formats and speculation.
+
+    Formats are those that the chip has units for where left out.
+    """
+    for hardware, engine, is_borrowed in chips:
+        for weight in weights or weight_choices(model, hardware, engine):
+            for cache in kv or cache_choices(model, hardware, engine, weight):
+                for speculation in speculations:
+                    yield Scenario(
+                        hardware=hardware,
+                        model=model,
+                        engine=engine,
+                        batches=(1,),
+                        traffic=Traffic(1.0, 1.0, 1.0, prefix_hit, speculation),
+                        weights=weight,
+                        kv=cache,
+                        pricing=pricing,
+                        engine_is_borrowed=is_borrowed,
+                        memory=memory,
+                    )
+
+
+def weight_choices(model: Model, hardware: Hardware, engine: Engine) -> list[str | None]:
+    """Return the model's own format, and narrower ones that the chip and engine run."""
+    own_bits = max(
+        stored.bits for stored in weight_formats(model.expert_format or model.weight_format)
+    )
+    listed = formats_run(engine, hardware).weights
+    return [None, *(name for name in listed if number_format(name).bits < own_bits)]
+
+
+def cache_choices(
+    model: Model, hardware: Hardware, engine: Engine, weight: str | None
+) -> list[str | None]:
+    """Return the cache format taken by default, and narrower ones that the chip and engine run."""
+    return [None, *narrower_caches(engine, hardware, default_cache(model, engine, weight))]
+
+
+def candidates(
+    scenario: Scenario, *, prompt: float, output: float, classes: Sequence[RequestClass] = ()
+) -> Grid | None:
+    """Return every layout and batch for such requests; None where no layout holds a sequence.
+
+    prompt, output : tokens of a request; on average where there are classes [1]
+    classes : of requests that differ, of which the longest must fit
+    """
+    context, longest = prompt + output / 2, prompt + output
+    requests = Requests(np.array([prompt]), np.array([output]), np.array([context]))
+    if classes:
+        requests = MixedRequests.of(classes)
+        longest = requests.traffic(scenario.traffic).longest
+    grid = Grid(scenario, (), requests, BATCHES)
+    site = replace(grid.site, reserved_tokens=longest)
+    holding = layouts_on_offer(site)
+    if not holding:
+        return None
+    largest = np.max(site.place_all(holding, axes=1).max_batch)
+    return grid.part(layouts=tuple(holding), batches=BATCHES[largest >= BATCHES])

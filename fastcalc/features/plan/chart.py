@@ -1,0 +1,33 @@
+"""The chart of `plan`: time of a token against the price of a month."""
+
+from dataclasses import replace
+
+from fastcalc.features.plan.decision import Decision
+from fastcalc.features.plan.records import plan_records
+from fastcalc.kit.answer.commands import Typed
+from fastcalc.kit.charts.against_price import against_price
+from fastcalc.kit.charts.drawing import Chart
+from fastcalc.kit.charts.grounds import grounds
+
+
+def plans(decision: Decision, shown: int) -> Chart:
+    """Return the time of a token against the price of a month: plans, and the best of each chip.
+
+    Without a rate it is the price of a token, for deployments then serve unlike loads.
+    """
+    every = [*decision.plans[:shown], *decision.of_each_chip[:shown]]
+    every = list({id(plan): plan for plan in every}.values())
+    records = plan_records(every, decision.service, Typed())
+    per_token = "usd_per_mtok_total", "$/Mtok, prompts and output"
+    chart = against_price(
+        "What serves it",
+        records,
+        per_token if decision.service.rate is None else ("usd_per_month", "$ a month"),
+        ("service_tpot_ms", "ms between tokens, in traffic"),
+        lambda record: f"{record['chips_total']:,} x {record['hardware']}",
+    )
+    return replace(
+        chart,
+        notes=["bars: the 80 % range; lower is faster, further left is cheaper"],
+        grounds=grounds([plan.scenario for plan in every]),
+    )

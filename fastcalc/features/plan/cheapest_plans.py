@@ -1,0 +1,218 @@
+"""The deployments of all chips ranked, the batches between those tried first among them."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+
+from fastcalc.core.scenario import Scenario
+from fastcalc.features.plan.decision import FEWER_BITS, Decision, Kind, Plan, kind_of
+from fastcalc.features.plan.pools import Pool, transfer_seconds
+from fastcalc.features.plan.refine import Gaps, gaps_of, with_largest
+from fastcalc.features.plan.score import has_cost, score
+from fastcalc.features.plan.scored import Scored
+from fastcalc.features.plan.service import NEAR, Service
+from fastcalc.features.plan.unlike import take_for, unlike_pools
+from fastcalc.formulas.types import Bools, Floats
+from fastcalc.grid.blocks import keep_freed_memory
+from fastcalc.grid.grid import Grid
+from fastcalc.grid.space import sharding
+
+
+def decide_surely(
+    grids: Sequence[Grid], service: Service, *, shown: int = 5, taking: Sequence[Grid] = ()
+) -> Decision:
+    """Return the same, with what expected speeds find where the service is to hold at slower ones.
+
+    The best by expected speeds is then known of all that is reported.
+    """
+    decision = decide(grids, service, shown=shown, taking=taking)
+    if service.deviations:
+        kinds = {plan.kind for plan in decision.reported(shown)}
+        even = replace(service, deviations=0.0)
+        expected = decide(grids, even, shown=shown, kinds=kinds, taking=taking)
+        for kind in kinds:
+            plan = decision.best_by_kind[kind]
+            decision.best_by_kind[kind] = replace(plan, expected=expected.best_by_kind.get(kind))
+        decision.expected = expected
+    return decision
+
+
+def decide(
+    grids: Iterable[Grid],
+    service: Service,
+    *,
+    shown: int = 5,
+    kinds: Collection[Kind] = (),
+    prompt_pools: Sequence[Pool] | None = None,
+    taking: Sequence[Grid] = (),
+) -> Decision:
+    """Return the best deployments for a service, and why the others lose.
+
+    The batches of the grids are tried first, and then those between them that may be better.
+
+    shown : first plans, of which each is to be the best of its kind. Else it is the best of each
+        chip, and the best in the model's own formats, that all batches are tried for; of 0 it is
+        the best of all alone [1]
+    kinds : others that all batches are tried for
+    prompt_pools : what takes in prompts apart; None for what is worth it, empty for none
+    taking : of other kinds of chips, which may take in the prompts
+    """
+    keep_freed_memory()
+    decision = Decision(service)
+    unlike = list(filter(None, (unlike_pools(grid, service) for grid in taking)))
+    ways = None if prompt_pools is None else [None, *prompt_pools]
+    waiting: list[tuple[Grid, Sequence[Pool | None] | None]] = []
+    for grid in map(with_largest, grids):
+        waiting.append((grid, ways))
+        waiting += [(grid, taken_in) for taken_in in unlike if take_for(taken_in, grid, service)]
+    left: list[Gaps] = []
+    while waiting:
+        for grid, pools in waiting:
+            if not has_cost(grid.scenario, service):
+                decision.candidates += grid.size
+                decision.reasons["unknown"] += grid.size
+                decision.unknown[grid.scenario.hardware.id] += grid.size
+                decision.terms = grid.scenario.pricing.offer or ""
+                continue
+            scored = score(grid, service, pools)
+            left.append(gaps_of(scored))
+            for deployments in scored:
+                decision.add(_summary(deployments))
+        left = _worth_trying(left, decision, shown, kinds)
+        parts = [gaps.split() for gaps in left]
+        waiting = [(first.between(), first.pools) for first, _ in parts]
+        left = [remaining for _, remaining in parts]
+    if decision.plans:
+        decision.reasons["beaten"] -= 1
+    met = {plan.scenario.hardware.id for plan in decision.best_by_kind.values()}
+    decision.closest = {chip: plan for chip, plan in decision.closest.items() if chip not in met}
+    return decision
+
+
+def _worth_trying(
+    left: Iterable[Gaps], decision: Decision, shown: int, kinds: Collection[Kind]
+) -> list[Gaps]:
+    """Return the gaps in which something may be better than what is shown, or than the first."""
+    if not shown:
+        cost = decision.plans[0].cost * (1.0 - 1e-9) if decision.best_by_kind else inf
+        return [gaps for gaps in (gaps.below(cost, cost) for gaps in left) if len(gaps)]
+    chip_plans, fewer = decision.of_each_chip, decision.in_fewer_bits[:FEWER_BITS]
+    alone = {plan.kind: plan.cost for plan in decision.reported(shown)}
+    alone |= {kind: plan.cost for kind in kinds if (plan := decision.best_by_kind.get(kind))}
+    of_chip = {plan.scenario.hardware.id: plan for plan in chip_plans}
+    first = (
+        fewer[-1].cost
+        if len(fewer) == FEWER_BITS
+        else decision.plans[0].cost
+        if chip_plans
+        else inf
+    )
+
+    def cost_to_beat(gaps: Gaps, *, is_apart: bool) -> float:
+        scenario = gaps.grid.scenario
+        on_chip = of_chip.get(scenario.hardware.id)
+        limit = on_chip.cost if on_chip else inf
+        if on_chip and decision.may_lead(on_chip) and not decision.may_lead_in(scenario):
+            limit = first
+        unlike = next((pool.scenario for pool in gaps.pools if pool and pool.scenario), None)
+        kind = kind_of(scenario, is_apart=is_apart, taking=unlike)
+        return alone.get(kind, limit * (1.0 - 1e-9))  # as much is no gain
+
+    better = (
+        gaps.below(cost_to_beat(gaps, is_apart=False), cost_to_beat(gaps, is_apart=True))
+        for gaps in left
+    )
+    return [gaps for gaps in better if len(gaps)]
+
+
+def _summary(scored: Scored) -> Decision:
+    service, misses = scored.service, scored.misses
+    table = np.stack([misses[name] for name in service.limits])
+    is_missed = table > 1.0
+    missed, largest_miss = is_missed.sum(axis=0), np.max(table, axis=0)
+    reasons = Counter(unfit=scored.unfit, several=int((missed > 1).sum()))
+    near = scored.first_of((missed > 0) & (largest_miss < NEAR))
+    cheapest, closest = scored.best, _argmin(largest_miss, missed > 0)
+    plan = None if cheapest is None else _plan(scored, cheapest)
+    chip = scored.grid.scenario.hardware.id
+    relaxed = {}
+    for name, wrong in zip(service.limits, is_missed, strict=True):
+        reasons[name] = int((wrong & (missed == 1)).sum())
+        place = _argmin(scored.values[name], (missed == 1) & wrong)
+        if place is not None:
+            relaxed[name] = float(scored.values[name][place])
+    reasons["beaten"] = int((missed == 0).sum())
+    return Decision(
+        service,
+        candidates=scored.unfit + len(scored.cost),
+        reasons=reasons,
+        best_by_kind={} if plan is None else {plan.kind: plan},
+        near=None if near is None else _plan(scored, near),
+        closest={} if closest is None else {chip: _plan(scored, closest)},
+        relaxed=relaxed,
+    )
+
+
+def _argmin(values: Floats, among: Bools) -> int | None:
+    candidates = np.where(among, values, inf)
+    place = int(np.argmin(candidates)) if candidates.size else 0
+    return place if candidates.size and candidates[place] < inf else None
+
+
+def _plan(scored: Scored, place: int) -> Plan:
+    service, grid, row = scored.service, scored.grid, int(scored.layout[place])
+    batch, pool, busy = float(scored.batch[place]), scored.pool(place), float(scored.busy[place])
+    base = grid.scenario
+    replicas, prompt_replicas, requests = (float(values[place]) for values in scored.crew)
+    prompt_busy = 0.0
+    if pool is not None:
+        taken_in = (service.rate or requests) * pool.taking / prompt_replicas
+        prompt_busy = min(taken_in, pool.busiest)
+    # Without a rate nothing else says how idle a replica is, and its tokens must pay for that.
+    paid = busy if service.rate is None and not service.is_fleet else 1.0
+    scenario = replace(
+        base,
+        batches=(int(batch),),
+        traffic=service.traffic(base.traffic),
+        sharding=sharding(grid.layouts[row]),
+        pricing=replace(base.pricing, utilization=paid),
+    )
+    plan = Plan(
+        scenario=scenario,
+        layout=grid.layouts[row],
+        batch=batch,
+        replicas=replicas,
+        busy=busy,
+        prefill_layout=pool.layout if pool else None,
+        prefill_replicas=prompt_replicas,
+        prefill_busy=prompt_busy,
+        values={name: float(scored.values[name][place]) for name in service.limits},
+        misses={name: float(scored.misses[name][place]) for name in service.limits},
+        requests=requests,
+        cost=float(scored.cost[place]),
+        last_resort=float(scored.last_resort[place]),
+        class_ttft=tuple(scored.class_ttft[:, place].tolist()),
+        slowness=float(scored.replica.slowness[place % len(scored.replica.batch)]),
+        node_chips=scored.packing.node_chips,
+    )
+    if pool is None or pool.scenario is None:
+        return plan
+    return _with_prompts_on(
+        pool, pool.scenario, plan, service, transfer_seconds(grid, service.prompt)[row]
+    )
+
+
+def _with_prompts_on(
+    pool: Pool, scenario: Scenario, plan: Plan, service: Service, seconds: float
+) -> Plan:
+    """Return a plan whose prompts are on chips of another kind, which send what they made."""
+    traffic, ranks = service.traffic(scenario.traffic), sharding(pool.layout)
+    return replace(
+        plan,
+        prefill_scenario=replace(scenario, traffic=traffic, sharding=ranks),
+        prefill_chips=pool.chips,
+        sending=max(pool.sending, float(seconds)),
+    )

@@ -1,0 +1,216 @@
+"""Which pools of replicas classes of requests have: at the least cost, or for the most requests."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import inf, sqrt
+
+import numpy as np
+
+from fastcalc.core.traffic.request_class import RequestClass
+from fastcalc.features.plan.cheapest_plans import decide
+from fastcalc.features.plan.class_groups import Classes, ClassGroup, GridsFor, Groups, Option
+from fastcalc.features.plan.fleet import bills
+from fastcalc.features.plan.service import Service
+from fastcalc.features.plan.sharing import Pools, ReplicaPool, Sharing
+from fastcalc.features.plan.ways import Way
+from fastcalc.formulas.types import floats
+
+_FIRST, _LEAST = 1.0, 1e-4  # rates that are tried; what carries less carries nothing [1/s]
+_NEAR = 1.02  # of a rate: within it the next step is tried
+_STEP = 1.0 + 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class ClassSearch:
+    """What is searched for classes of requests.
+
+    may_share : whether classes can share replicas, as those of two models cannot
+    """
+
+    classes: Classes
+    grids_for: GridsFor
+    may_share: Callable[[Classes], bool] = lambda _: True
+
+    def carried(self, service: Service, rate: float | None) -> Sharing:
+        """Return the pools for a rate within the means of a service, or for the most that they can.
+
+        In fewer bits than were asked for only where they carry nothing otherwise. Where they are
+        not enough, `needed` is what would be.
+
+        rate : of all classes; None for the most that there is [1/s]
+        """
+        for is_narrow in (False, True):
+            groups = Groups(
+                self.classes, self.grids_for, self.may_share, service, is_narrow=is_narrow
+            )
+            chosen = _cheapest(groups.options(rate), rate, service) if rate else None
+            chosen = chosen or _most(groups, service, rate or inf)
+            if chosen is not None:
+                return self._sharing(chosen, groups, service, rate or chosen.rate)
+        unserved = tuple(
+            self._alone(kind, _without_means(service), rate or _FIRST)
+            for kind in self.classes
+            if kind not in groups.served
+        )
+        needed = {} if unserved else _needed(groups, rate or _LEAST, service)
+        return Sharing((), None, None, unserved, needed)
+
+    def _sharing(self, chosen: "_Chosen", groups: Groups, service: Service, rate: float) -> Sharing:
+        """Return what was chosen with what there is besides, for a rate that it may not carry."""
+        options = groups.options(chosen.rate)
+
+        def pools_of(count: int) -> Pools | None:
+            alike = [option for option in options if len(option) == count]
+            cheapest = _cheapest(alike, chosen.rate)  # whether or not the means allow them
+            return self._pools(cheapest, _without_means(service)) if cheapest else None
+
+        is_short = rate > chosen.rate * _STEP
+        return Sharing(
+            pools=self._pools(chosen, service),
+            shared_by_all=pools_of(1),
+            one_each=pools_of(len(self.classes)),
+            unserved=(),
+            needed=_needed(groups, rate, service) if is_short else {},
+        )
+
+    def _pools(self, chosen: "_Chosen", service: Service) -> Pools:
+        """Return the plans of pools, at what they are to carry."""
+        pools = []
+        for group, way in chosen.pools:
+            at_rate = service.of_classes(group.classes, chosen.rate * group.share)
+            pools.append(
+                ReplicaPool(group.classes, decide([way.grid], at_rate, shown=1, prompt_pools=()))
+            )
+        return tuple(pools)
+
+    def _alone(self, kind: RequestClass, service: Service, rate: float) -> ReplicaPool:
+        """Return the deployments for one class."""
+        at_rate = service.of_classes((kind,), rate * kind.share)
+        grids = self.grids_for((kind,), at_rate, None)
+        return ReplicaPool((kind,), decide(grids, at_rate, shown=1, prompt_pools=()))
+
+
+@dataclass(frozen=True, eq=False)
+class _Chosen:
+    """Groups of classes, each with the way that its replicas are deployed, at a rate."""
+
+    pools: Sequence[tuple[ClassGroup, Way]]
+    rate: float
+
+    @property
+    def requests(self) -> float:
+        """Requests of all classes that the replicas carry at most. [1/s]"""
+        return min(
+            way.replicas(self.rate * group.share) * way.requests / group.share
+            for group, way in self.pools
+        )
+
+    def amounts(self, service: Service) -> dict[str, float]:
+        """Return the chips and, where those are limited, dollars a month and watts.
+
+        Infinity where a chip's price or power is not known.
+        """
+        total: Counter[str] = Counter()
+        for group, way in self.pools:
+            chips = way.chips(self.rate * group.share)
+            amounts = {"chips": floats(chips), **bills(way.grid.scenario, service, floats(chips))}
+            total.update({name: float(amounts.get(name, inf)) for name in service.means})
+        return dict(total)
+
+    def is_within(self, service: Service) -> bool:
+        """Return whether the means of a service allow it."""
+        amounts = self.amounts(service)
+        return all(amount <= service.means[name] for name, amount in amounts.items())
+
+    @property
+    def order(self) -> tuple[float, int]:
+        """What it costs, and then how many pools there are."""
+        costs = (way.cost(self.rate * group.share) for group, way in self.pools)
+        return sum(costs), len(self.pools)
+
+
+def _cheapest(
+    options: Sequence[Option], rate: float, service: Service | None = None
+) -> _Chosen | None:
+    """Return the pools of least cost for a rate, within the means of a service if there is one."""
+    chosen: list[_Chosen | None] = []
+    for option in options:
+        pools = _Chosen([(group, group.cheapest(rate)) for group in option], rate)
+        if service is None or pools.is_within(service):
+            chosen.append(pools)
+        else:
+            chosen.append(_within(option, rate, service))
+    return min(filter(None, chosen), key=lambda pools: pools.order, default=None)
+
+
+def _within(option: Option, rate: float, service: Service) -> _Chosen | None:
+    """Return the pools of least cost within means that the cheapest of each group exceed.
+
+    They are on dearer chips, of which fewer do or which draw less.
+    """
+    chosen = [_Chosen((), rate)]
+    for group in option:
+        alone = (_Chosen([(group, way)], rate) for way in group.ways_of_chips)
+        chosen = _undominated(
+            (
+                _Chosen([*pools.pools, *further.pools], rate)
+                for further in _undominated(alone, service)
+                for pools in chosen
+            ),
+            service,
+        )
+    return min(chosen, key=lambda pools: pools.order, default=None)
+
+
+def _undominated(chosen: Iterable[_Chosen], service: Service) -> list[_Chosen]:
+    """Return those within the means of a service, of which no other takes as little of each."""
+    kept: list[tuple[_Chosen, list[float]]] = []
+    for pools in sorted(chosen, key=lambda pools: pools.order):
+        amounts = pools.amounts(service)
+        taken = [amounts[name] for name, limit in service.means.items() if limit < inf]
+        is_beaten = any(np.all(np.less_equal(less, taken)) for _, less in kept)
+        if pools.is_within(service) and not is_beaten:
+            kept.append((pools, taken))
+    return [pools for pools, _ in kept]
+
+
+def _needed(groups: Groups, rate: float, service: Service) -> dict[str, float]:
+    """Return what the cheapest pools for a rate take, of the means that do not allow it."""
+    cheapest = _cheapest(groups.options(rate), rate)
+    amounts = cheapest.amounts(service) if cheapest else {}
+    return {name: value for name, value in amounts.items() if value > service.means[name]}
+
+
+def _without_means(service: Service) -> Service:
+    return replace(service, max_chips=inf, budget=inf, power=inf)
+
+
+def _most(groups: Groups, service: Service, beyond: float) -> _Chosen | None:
+    """Return the pools that carry the most within the means of a service, at that rate.
+
+    What a rate takes grows with it in steps, of a replica each. Pools carry more than the rate that
+    they were found for, up to a step; the most is carried where nothing is found just above that.
+
+    beyond : a rate that is too much [1/s]
+    """
+    if min(service.means.values()) == inf:
+        return None
+    carried, trial = None, min(_FIRST, beyond / 2.0)
+    while trial > _LEAST:
+        chosen = _cheapest(groups.options(trial), trial, service)
+        if chosen is not None:
+            carried = chosen
+        else:
+            beyond = trial
+        if carried is None:
+            trial /= 8.0
+        elif carried.requests * _STEP >= beyond:
+            return replace(carried, rate=carried.requests / _STEP)
+        elif beyond == inf:
+            trial = carried.requests * 2.0
+        elif beyond < carried.requests * _NEAR:
+            trial = carried.requests * _STEP
+        else:
+            trial = sqrt(carried.requests * beyond)
+    return None

@@ -1,0 +1,279 @@
+"""Columns of plans: what stands in a record, and which of them a table shows."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from fastcalc.core.scenario import Scenario
+from fastcalc.core.speed_range import weaknesses
+from fastcalc.features.plan.ranked_plan import RankedPlan
+from fastcalc.grid.columns import Column, pick
+from fastcalc.kit.answer import point_records as records
+from fastcalc.kit.answer.record_tables import ends
+
+_RANKS = ("tp", "pp", "ep", "dp")
+WEAK = "!"
+"""Mark of a range that is wider than those of the measurements that it was learned from."""
+
+
+def _prefill_ranks(name: str, point: RankedPlan) -> int | None:
+    layout = point.plan.prefill_layout
+    return None if layout is None else int(getattr(layout, name))
+
+
+def _weaknesses(scenario: Scenario) -> Iterator[str]:
+    return weaknesses(scenario.engine, scenario.hardware, scenario.model)
+
+
+COLUMNS: tuple[Column[Any], ...] = (
+    Column("rank", "count", "place among the plans", "rank"),
+    *pick("hardware model engine weight_format kv_format speculation_tokens_per_pass"),
+    Column(
+        "prefill",
+        "text",
+        "together with decode, or apart on replicas of its own",
+        lambda point: "apart" if point.plan.prefill_layout else "together",
+    ),
+    Column("replicas", "count", "that decode", "plan.replicas", ("repli-", "cas")),
+    Column(
+        "utilization",
+        "ratio",
+        "share of its capacity that each of them does",
+        "plan.busy",
+        ("busy", "%"),
+        6,
+        lambda record: f"{record['utilization']:.1%}".rstrip("%"),
+    ),
+    Column("chips_per_replica", "count", "tp x pp x dp / ranks of a chip", "plan.layout.chips"),
+    *pick("tp pp ep dp batch"),
+    Column(
+        "prefill_replicas",
+        "count",
+        "that only take in prompts",
+        lambda point: point.plan.prefill_replicas if point.plan.prefill_layout else None,
+    ),
+    Column(
+        "prefill_utilization",
+        "ratio",
+        "share of its capacity that each of those does",
+        lambda point: point.plan.prefill_busy if point.plan.prefill_layout else None,
+    ),
+    *(
+        Column(
+            f"prefill_{column.key}",
+            column.unit,
+            f"{column.meaning} of each of those",
+            partial(_prefill_ranks, column.key),
+        )
+        for column in pick(" ".join(_RANKS))
+    ),
+    Column(
+        "chips_total",
+        "count",
+        "of all replicas, in whole nodes",
+        lambda point: point.plan.values["chips"],
+        ("", "chips"),
+    ),
+    Column(
+        "service_ttft_ms",
+        "ms",
+        "time to the first token, with any wait: held against ttft",
+        lambda point: point.plan.values["ttft"] * 1e3,
+        ("TTFT", "ms"),
+    ),
+    Column(
+        "service_ttft_percentile",
+        "%",
+        "of requests that meet it, where they arrive at random",
+        lambda point: point.service.share and point.service.share * 100.0,
+    ),
+    Column(
+        "service_tpot_ms",
+        "ms",
+        "time per output token, held against tpot: prompts of others come between, "
+        "but not where prefill is apart",
+        lambda point: point.plan.values["tpot"] * 1e3,
+        ("TPOT", "ms"),
+    ),
+    *pick(
+        "ttft_ms tpot_ms tokens_per_s_per_user tokens_per_s_per_user_low "
+        "tokens_per_s_per_user_high tokens_per_s_per_user_bound memory_used_fraction "
+        "usd_per_mtok_total joules_per_token"
+    ),
+    Column("service_usd_per_hour", "USD/h", "price of all replicas", "plan.usd_per_hour"),
+    Column(
+        "usd_per_month",
+        "USD/month",
+        "price of all replicas for 730 hours",
+        "plan.usd_per_month",
+        ("$ a", "month"),
+    ),
+    Column("watts", "W", "power of all chips with host and site", "watts", ("", "watts")),
+    Column("objective", "text", "what is least", "service.objective"),
+    Column("cost", "as objective", "how much of it", "plan.cost"),
+    *pick("warnings"),
+    Column("command", "text", "prints one replica again", "command"),
+    Column(
+        "service_tpot_ms_low",
+        "ms",
+        "fast end of the 80 % range",
+        lambda point: point.tpot_ms[0],
+        heading=("80 %", "range"),
+        drop_priority=1,
+        format=lambda record: (
+            ends(record, "service_tpot_ms_low", digits=2) + WEAK * bool(record["range_is_wider"])
+        ),
+    ),
+    Column(
+        "service_tpot_ms_high", "ms", "slow end of the 80 % range", lambda point: point.tpot_ms[1]
+    ),
+    Column(
+        "service_usd_per_mtok_total",
+        "USD/Mtok",
+        "service_usd_per_hour over the tokens, prompts and outputs, that the rate moves",
+        "usd_per_mtok",
+        ("$", "/Mtok"),
+    ),
+    Column(
+        "service_joules_per_token",
+        "J/token",
+        "watts over the output tokens of the rate",
+        "joules_per_token",
+    ),
+    *pick(
+        "host host_use dense_near_fraction experts_near_fraction kv_near_fraction "
+        "speculation_drafted_tokens undetermined"
+    ),
+    Column(
+        "service_requests_per_s",
+        "1/s",
+        "requests that all replicas carry: the rate, or the most they can where none is asked for",
+        "requests",
+        ("", "req/s"),
+    ),
+    Column(
+        "service_requests_per_s_most",
+        "1/s",
+        "requests that all replicas carry at most",
+        "plan.requests",
+    ),
+    Column(
+        "service_output_tokens_per_s",
+        "tokens/s",
+        "output tokens of service_requests_per_s",
+        lambda point: point.requests * point.service.output,
+        ("output", "tok/s"),
+        8,
+    ),
+    Column(
+        "requests_in_flight",
+        "requests",
+        "requests that are served at a time, by Little's law",
+        "in_flight",
+        ("at", "once"),
+        3,
+        lambda record: f"{record['requests_in_flight']:,.0f}",
+    ),
+    Column(
+        "kwh_per_month", "kWh/month", "watts for 730 hours", "kwh_per_month", ("kWh a", "month")
+    ),
+    Column(
+        "node_chips",
+        "count",
+        "chips of a node, which come together; 1 where they come by the chip",
+        "plan.node_chips",
+    ),
+    Column("idle_chips", "count", "chips of chips_total on which nothing runs", "plan.idle_chips"),
+    Column(
+        "owned_chips",
+        "count",
+        "chips of its kind that are owned; null where they are rented",
+        "owned",
+    ),
+    Column(
+        "api_usd_per_month",
+        "USD/month",
+        "what the API charges for service_requests_per_s in a month; null without one",
+        "api_usd_per_month",
+    ),
+    Column(
+        "api_break_even_tokens_per_month",
+        "tokens/month",
+        "prompts and outputs of a month at which the API charges usd_per_month",
+        "tokens_at_break_even",
+    ),
+    Column(
+        "api_break_even_utilization",
+        "ratio",
+        "share of service_requests_per_s_most at which it does; above 1 it always charges less",
+        lambda point: point.api_break_even and point.api_break_even / point.plan.requests,
+    ),
+    Column(
+        "service_g_co2_per_mtok",
+        "g/Mtok",
+        "carbon dioxide of a million tokens, prompts and outputs; null without a grid",
+        "grams_per_mtok",
+        ("g CO2", "/Mtok"),
+        2,
+    ),
+    Column(
+        "chips_expected",
+        "count",
+        "chips of the best of its chip, formats and kind by expected speeds; chips_total "
+        "hold at slower ones where a confidence says so",
+        "chips_expected",
+        ("chips", "expected"),
+    ),
+    Column(
+        "range_is_wider",
+        "text",
+        "why the 80 % range is wider than those of measurements; null where it is not",
+        lambda point: "; ".join(_weaknesses(point.plan.scenario)) or None,
+    ),
+    Column(
+        "prefill_hardware",
+        "text",
+        "id of the chip that takes in the prompts, where it is not the one that decodes",
+        lambda point: point.plan.prefill_scenario and point.plan.prefill_scenario.hardware.id,
+    ),
+    Column(
+        "prefill_chips",
+        "count",
+        "of chips_total, those of that chip",
+        lambda point: point.plan.prefill_chips if point.plan.prefill_scenario else None,
+    ),
+    Column(
+        "prefill_sending_ms",
+        "ms",
+        "in which the cache of a prompt crosses the slower link of both, part of service_ttft_ms",
+        lambda point: point.plan.sending * 1e3 if point.plan.prefill_scenario else None,
+    ),
+    Column(
+        "prefill_command",
+        "text",
+        "prints one replica of that chip, whose ttft_ms is that of a prompt",
+        "prefill_command",
+    ),
+    *pick(
+        "usd_per_chip_hour price_terms price_commitment_months price_provider price_region "
+        "price_date price_confidence low_confidence tokens_per_s_per_user_bound_serial"
+    ),
+    Column(
+        "prefill_usd_per_chip_hour",
+        "USD/h",
+        "price of a chip-hour of that chip",
+        lambda point: (
+            point.plan.prefill_scenario and point.plan.prefill_scenario.quote.usd_per_hour
+        ),
+    ),
+    Column(
+        "prefill_price_terms",
+        "text",
+        "terms of that price, as price_terms",
+        lambda point: point.plan.prefill_scenario and point.plan.prefill_scenario.quote.terms,
+    ),
+)
+PLAN_COLUMNS = [column for column in COLUMNS if column.key not in records.KEYS]
+"""The others are those of ``compare`` for one replica."""
+
+KEYS = tuple(column.key for column in COLUMNS)

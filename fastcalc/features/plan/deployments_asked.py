@@ -1,0 +1,143 @@
+"""Every deployment that ``fastcalc plan`` leaves open: chips, formats, engines."""
+
+from fastcalc.catalogue.formats import number_format
+from fastcalc.catalogue.schema import Hardware, Model
+from fastcalc.catalogue.selection import selected
+from fastcalc.core.chip.formats_run import four_bits
+from fastcalc.core.scenario import Scenario, check_context
+from fastcalc.errors import InputError
+from fastcalc.features.plan.candidates import candidates, deployments
+from fastcalc.features.plan.request import FindPlans
+from fastcalc.features.plan.servers.script import ENGINES, runs_on
+from fastcalc.features.plan.service import Service
+from fastcalc.grid.grid import Grid
+from fastcalc.kit.answer import commands, next_commands
+from fastcalc.kit.request import loading, readers
+from fastcalc.kit.request.evaluation import Evaluated
+from fastcalc.kit.request.like import like
+from fastcalc.kit.request.readers import as_text
+from fastcalc.kit.request.speculate import speculations
+from fastcalc.mentions import option
+from fastcalc.written import shown
+
+
+def grids_of(request: FindPlans, service: Service, notes: list[str]) -> list[Grid]:
+    """Return every deployment that the request leaves open."""
+    entries = loading.catalogue(request)
+    (model, *_) = loading.models_of(entries, [request.model], notes)
+    tokens = service.prompt + service.output
+    check_context(model, tokens, f"prompt + output = {tokens:,.0f} tokens")
+    loading.check_longest(request, tokens)
+    grids = (
+        candidates(scenario, prompt=service.prompt, output=service.output)
+        for scenario in scenarios_of(request, model, service.prefix_hit, notes)
+    )
+    return [grid for grid in grids if grid is not None]
+
+
+def scenarios_of(
+    request: FindPlans, model: Model, prefix_hit: float, notes: list[str]
+) -> list[Scenario]:
+    """Return a scenario for each chip, its formats and ways to draft ahead."""
+    entries = loading.catalogue(request)
+    memory = loading.memory_of(entries, request)
+    prompts_on, flag = request.prompts_on, option("prompts_on")
+    taking = [] if prompts_on is None else selected(entries, readers.names(prompts_on, flag))
+    chips = loading.chips_of(entries, request.on, memory, notes, taking)
+    pricing = loading.pricing_of([*chips, *taking], request, utilization=1.0)
+    if request.objective == "usd":
+        chips = loading.without_marketplaces(entries, request.on, chips, pricing, notes)
+    if request.emit is not None:
+        chips = _run_by(request, request.emit, chips, notes)
+    engine = request.engine or (request.emit and ENGINES[request.emit])
+    engines = loading.engines_of(entries, chips, engine)
+    entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
+    choices = _formats(request, chips, notes)
+    speculated = speculations(request.speculate)
+    own = like(request, request.like, entries, engines) if request.like is not None else None
+    if own is not None:
+        engines = [(own.engine(engine), is_borrowed) for engine, is_borrowed in engines]
+    scenarios = [
+        scenario
+        for chip, engine in zip(chips, engines, strict=True)
+        if chip.id in choices
+        for scenario in deployments(
+            model,
+            [(chip, *engine)],
+            **choices[chip.id],
+            speculations=speculated,
+            pricing=pricing,
+            memory=memory,
+            prefix_hit=prefix_hit,
+        )
+    ]
+    if own is not None:
+        notes += own.notes(scenarios)
+    return scenarios
+
+
+def _run_by(
+    request: FindPlans, program: str, chips: list[Hardware], notes: list[str]
+) -> list[Hardware]:
+    """Return the chips that the program runs on whose command is to be written."""
+    readers.choice(program, option("emit"), tuple(ENGINES))
+    supported = [chip for chip in chips if runs_on(program, chip)]
+    if not supported:
+        raise InputError(
+            f"{option('emit', program)} starts no server on {shown(as_text(request.on))}; name "
+            f"chips that it runs on with {option('on', 'h100-sxm')}"
+        )
+    if len(supported) < len(chips):
+        left_out = len(chips) - len(supported)
+        notes.append(f"{program} does not run on {left_out} of {len(chips)} chips: left out")
+    return supported
+
+
+def _formats(
+    request: FindPlans, chips: list[Hardware], notes: list[str]
+) -> dict[str, dict[str, list[str] | None]]:
+    """Return the weight and cache formats asked of each chip that has units for one of each."""
+    weights = readers.names_if_any(request.weights, option("weights"))
+    kv = readers.names_if_any(request.kv, option("kv"))
+    choices = {
+        chip.id: {"weights": _in_full(weights, chip), "kv": _in_full(kv, chip, cache=True)}
+        for chip in chips
+    }
+    runnable = {chip: choice for chip, choice in choices.items() if [] not in choice.values()}
+    if not runnable:
+        has_weights = any(choice["weights"] != [] for choice in choices.values())
+        flag = option("kv") if has_weights else option("weights")
+        raise InputError(
+            f"{flag} fp4: no chip of {option('on')} has units for that; name one that does, such "
+            "as b200"
+        )
+    if len(runnable) < len(choices):
+        left_out = len(choices) - len(runnable)
+        notes.append(
+            f"fp4: {left_out} of {len(choices)} chips have no units for it, and are left out"
+        )
+    return runnable
+
+
+def _in_full(formats: list[str] | None, chip: Hardware, *, cache: bool = False) -> list[str] | None:
+    """Return formats with ``fp4`` as what the chip multiplies, left out where it cannot be."""
+    if formats is None:
+        return None
+    four = four_bits(chip)
+    if four is not None and cache and number_format(four).cache_bits is None:
+        four = None
+    names = (four if name == "fp4" else name for name in formats)
+    return list(dict.fromkeys(name for name in names if name is not None))
+
+
+def typed_of(request: FindPlans) -> commands.Typed:
+    """Return what a command must repeat: files by the paths typed, and folders."""
+    entries = loading.catalogue(request)
+    names = {entries.model(request.model).id: as_text(request.model)}
+    names |= loading.names_typed(entries, request.on)
+    if request.prompts_on is not None:
+        names |= loading.names_typed(entries, request.prompts_on)
+    if engine := request.engine or (request.emit and ENGINES[request.emit]):
+        names[entries.engine(engine).id] = as_text(engine)
+    words = next_commands.repeated(request, Evaluated, commands.OF_A_POINT)
+    return commands.Typed(names, words)

@@ -1,0 +1,77 @@
+"""When each class of requests that share replicas has its first token, and which limit binds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fastcalc.core.timeline import first_token, prompts_together
+from fastcalc.core.traffic.mix import Mix
+from fastcalc.core.traffic.request_class import RequestClass
+from fastcalc.features.plan.service import Service
+from fastcalc.formulas.types import Bools, Floats, Ints
+from fastcalc.grid.evaluated_points import EvaluatedPoints
+
+
+@dataclass(frozen=True, eq=False)
+class ClassFirstTokens:
+    """Times to the first token without waiting, of deployments that fit.
+
+    seconds : a row for each class, an element for each deployment; no rows where all are alike [s]
+    limits, shares : of each class, its limit [s] and its share of the requests [1]
+    """
+
+    seconds: Floats
+    limits: Floats
+    shares: Floats
+
+    def latest(self, service: Service, mean: Floats) -> Floats:
+        """Return a time as far from the limit of the service as the nearest class is from its own.
+
+        mean : time to the first token of the mean request, where there are no classes [s]
+        """
+        if not len(self.seconds):
+            return mean
+        if np.isinf(service.ttft):
+            return np.asarray(self.shares @ self.seconds)
+        return np.asarray(np.max(self.seconds - self.limits, axis=0) + service.ttft)
+
+    def over_limits(self, service: Service, waits: Floats, mean: Floats) -> Floats:
+        """Return a time as many times the limit of the service as some class is over its own.
+
+        waits : of all, for a slot and for other prompts [s]
+        """
+        if not len(self.seconds) or np.isinf(service.ttft):
+            return mean + waits
+        return np.asarray(np.max((self.seconds + waits) / self.limits, axis=0) * service.ttft)
+
+
+def class_first_tokens(
+    points: EvaluatedPoints,
+    classes: Sequence[RequestClass],
+    *,
+    fits: Bools,
+    arrivals: Floats,
+    dp: Ints,
+) -> ClassFirstTokens:
+    """Return when each class has its first token on the deployments that fit.
+
+    points : evaluated with the mix of the classes
+    fits : which of layouts x batches
+    arrivals, dp : requests that each takes in a second, and its attention replicas [1/s], [1]
+    """
+    limits = np.array([kind.ttft for kind in classes])[:, np.newaxis]
+    shares = np.array([kind.share for kind in classes])
+    shares = shares / shares.sum() if len(shares) else shares
+    passes, mix = points.estimate.passes, points.estimate.traffic
+    slowness = points.estimate.slowness
+    rows: list[Floats] = []
+    for place in range(len(classes)):
+        joined = passes.joined_by(Mix.of(classes, mix.speculation, place))
+        alone, joint = (
+            np.broadcast_to(times(joined).seconds * slowness, (1, *fits.shape))[0][fits]
+            for times in (first_token, prompts_together)
+        )
+        meets = np.minimum(alone * arrivals, 1.0) * (1.0 - 1.0 / dp)
+        rows.append(alone + meets * np.maximum(joint - alone, 0.0))
+    return ClassFirstTokens(np.reshape(rows, (len(classes), int(fits.sum()))), limits, shares)

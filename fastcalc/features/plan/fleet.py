@@ -1,0 +1,178 @@
+"""Replicas that fill the chips there are: as many as money, power and what is owned allow."""
+
+from collections.abc import Callable
+from math import floor, inf
+from typing import NamedTuple
+
+import numpy as np
+
+from fastcalc.core.estimate import site_power
+from fastcalc.core.scenario import Scenario
+from fastcalc.features.plan.pools import PoolColumns, added, stages_in_nodes
+from fastcalc.features.plan.service import Service
+from fastcalc.formulas.money import HOURS_PER_MONTH
+from fastcalc.formulas.types import ArrayLike, Floats, Ints
+
+_TINY = 1e-300
+_ROUNDING = 1e-9  # of a chip, so that a budget for just so many is not one short
+
+
+class Crew(NamedTuple):
+    """Replicas of deployments, and what they carry: an element for each.
+
+    replicas, prompt_replicas : those that decode, and those that only take in prompts [1]
+    requests : that they carry, at most [1/s]
+    """
+
+    replicas: Floats
+    prompt_replicas: Floats
+    requests: Floats
+
+    @classmethod
+    def of(cls, replicas: Floats, carried: Floats, pools: PoolColumns | None) -> "Crew":
+        """Return so many replicas, each of which carries so much, with all of each pool."""
+        requests, prompt_replicas = replicas * carried, np.zeros(replicas.shape)
+        if pools is not None:
+            requests = np.minimum(requests, pools.replicas * pools.capacity)
+            prompt_replicas = prompt_replicas + pools.replicas
+        return cls(replicas, prompt_replicas, requests)
+
+    @property
+    def cost(self) -> Floats:
+        """What is least where most requests are best: time of the fleet that one takes. [s]"""
+        return np.asarray(1.0 / np.maximum(self.requests, _TINY))
+
+
+class Packing(NamedTuple):
+    """How replicas fill nodes, an element for each deployment; prompts of one layout are alongside.
+
+    A stage lies in one node if it fits in one, and nodes hold stages of both kinds. What a node
+    holds is counted in slots of the smaller stage.
+
+    node_chips : of a node [1]
+    apart : chips of pools of another kind, in nodes of their own [1]
+    node_slots : of a node [1]
+    slots, prompt_slots : that a replica takes that decodes, and one for prompts [1]
+    nodes, prompt_nodes : that replicas of each alone take, on average [1]
+    """
+
+    node_chips: int
+    apart: ArrayLike
+    node_slots: Floats
+    slots: Floats
+    prompt_slots: Floats
+    nodes: Floats
+    prompt_nodes: Floats
+
+    @classmethod
+    def of(
+        cls, node_chips: int, chips: Floats, stages: Floats, pools: PoolColumns | None
+    ) -> "Packing":
+        """Return how replicas of so many chips and stages, and of each pool, fill nodes."""
+        stages, width = stages_in_nodes(node_chips, chips, stages)
+        apart: ArrayLike = 0.0
+        prompt_stages, prompt_width = stages, width
+        if pools is not None and pools.scenario is not None:
+            prompt_stages, apart = 0.0 * stages, pools.chips
+        elif pools is not None:
+            sizes = pools.layout.chips, pools.layout.pp
+            prompt_stages, prompt_width = stages_in_nodes(node_chips, *sizes)
+        small, large = np.minimum(width, prompt_width), np.maximum(width, prompt_width)
+        node_slots, large_stages = node_chips // small, node_chips // large
+        # What stages of the larger kind leave of a node that is full of them is for the smaller.
+        large_slots = (node_slots - (node_chips - large_stages * large) // small) / large_stages
+        return cls(
+            node_chips,
+            apart,
+            node_slots,
+            stages * np.where(width == small, 1.0, large_slots),
+            prompt_stages * np.where(prompt_width == small, 1.0, large_slots),
+            stages / (node_chips // width),
+            prompt_stages / (node_chips // prompt_width),
+        )
+
+    def at(self, places: Ints) -> "Packing":
+        """Return those of some deployments."""
+        return Packing(self.node_chips, *(np.asarray(values)[places] for values in self[1:]))
+
+    def chips(self, replicas: Floats, prompt_replicas: ArrayLike) -> Floats:
+        """Return the chips of the fewest nodes that hold so many replicas. [1]"""
+        slots = replicas * self.slots + np.multiply(prompt_replicas, self.prompt_slots)
+        alone = np.maximum(replicas * self.nodes, np.multiply(prompt_replicas, self.prompt_nodes))
+        nodes = np.ceil(np.maximum(alone, slots / self.node_slots) - _ROUNDING)
+        return np.asarray(nodes * self.node_chips + self.apart)
+
+
+def bills(
+    scenario: Scenario, service: Service, chips: Floats, pools: PoolColumns | None = None
+) -> dict[str, Floats]:
+    """Return dollars a month and watts of some chips, where those are limited. [USD], [W]
+
+    pools : those among them that only take in prompts, if any
+    """
+    amounts = {}
+    for name, per_chip in LIMITED.items():
+        value = per_chip(scenario)
+        if name in service.limits and value is not None:
+            amounts[name] = chips * value + added(scenario, pools, per_chip)
+    return amounts
+
+
+def chips_within(service: Service, scenario: Scenario) -> float:
+    """Return how many chips of a kind the service allows, by number, price and power. [1]"""
+    chips = service.max_chips
+    per_chip = usd_per_month(scenario)
+    if service.budget < inf and per_chip:
+        chips = min(chips, floor(service.budget / per_chip + _ROUNDING))
+    watts = site_power(scenario.hardware)
+    if service.power < inf and watts:
+        chips = min(chips, floor(service.power / watts + _ROUNDING))
+    return chips
+
+
+def usd_per_month(scenario: Scenario) -> float | None:
+    """Return the price of a chip for a month of 730 hours; None if unknown. [USD]"""
+    price = scenario.pricing.per_chip_hour(scenario.hardware)
+    return None if price is None else price * HOURS_PER_MONTH
+
+
+LIMITED: dict[str, Callable[[Scenario], float | None]] = {
+    "budget": usd_per_month,
+    "power": lambda scenario: site_power(scenario.hardware),
+}
+"""What is limited, of a chip: dollars a month [USD] and power [W]."""
+
+
+def crew_within(chips: float, packing: Packing, carried: Floats, pools: PoolColumns | None) -> Crew:
+    """Return the replicas that carry the most on so many chips, one at least.
+
+    carried : requests that it carries [1/s]
+    pools : one replica of each that takes in prompts, where these are apart
+    """
+    nodes = chips // packing.node_chips
+    slots, prompt_slots, room = packing.slots, packing.prompt_slots, nodes * packing.node_slots
+    alone, prompts_alone = (
+        np.floor(nodes / nodes_of_replica + _ROUNDING)
+        for nodes_of_replica in (packing.nodes, packing.prompt_nodes)
+    )
+    if pools is None:
+        return Crew.of(np.maximum(alone, 1.0), carried, None)
+    # Both kinds are balanced at a broken number of replicas. Of the kind of which one carries more,
+    # the best whole number is a neighbour of that: one less loses more than the other can gain.
+    decoding_at_most = room / (slots + prompt_slots * carried / pools.capacity)
+    taking_at_most = room / (prompt_slots + slots * pools.capacity / carried)
+    requests = np.zeros(carried.shape)
+    for fewer in (-1.0, 0.0, 1.0):
+        decoding = np.minimum(np.maximum(np.floor(decoding_at_most) - fewer, 1.0), alone)
+        taking = np.floor((room - decoding * slots) / prompt_slots + _ROUNDING)
+        taking = np.clip(taking, 0.0, prompts_alone)
+        requests = np.maximum(requests, np.minimum(decoding * carried, taking * pools.capacity))
+        taking = np.clip(np.floor(taking_at_most) - fewer, 0.0, prompts_alone)
+        decoding = np.floor((room - taking * prompt_slots) / slots + _ROUNDING)
+        decoding = np.clip(decoding, 0.0, alone)
+        requests = np.maximum(requests, np.minimum(decoding * carried, taking * pools.capacity))
+    replicas, taking = (
+        np.maximum(np.ceil(requests / capacity - _ROUNDING), 1.0)
+        for capacity in (carried, pools.capacity)
+    )
+    return Crew(replicas, taking, requests)

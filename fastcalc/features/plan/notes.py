@@ -1,0 +1,334 @@
+"""What stands under a plan: how sure it is, what came second, and why the others lost."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from fastcalc.catalogue.schema.hardware import Terms
+from fastcalc.core.defaults_used import power_notes
+from fastcalc.core.load import SHARES
+from fastcalc.core.own_formats import own_formats
+from fastcalc.core.ratios import Ranged, cost_range, independent_ratio, is_level
+from fastcalc.features.plan.answer_regret import regret_notes
+from fastcalc.features.plan.answer_turns import turn_notes
+from fastcalc.features.plan.api import api_notes
+from fastcalc.features.plan.break_even import runner_up_prices
+from fastcalc.features.plan.decision import REASONS, Decision, Plan
+from fastcalc.features.plan.percentiles import in_words
+from fastcalc.features.plan.random_load import random_load
+from fastcalc.features.plan.ranked_plan import RankedPlan, low_confidence, tpot_range, undetermined
+from fastcalc.features.plan.refusal import FIELDS, MOST_NAMED, unknown_chips
+from fastcalc.features.plan.service import NEAR, Service
+from fastcalc.features.plan.verdict import Verdict
+from fastcalc.formulas.money import HOURS_PER_MONTH
+from fastcalc.kit.answer.numbers_as_text import dollars, number, size
+from fastcalc.kit.answer.prices import prices_of
+from fastcalc.kit.answer.record_tables import marked
+from fastcalc.kit.answer.rounding import rounded_down, rounded_up
+from fastcalc.mentions import option
+from fastcalc.written import many
+
+_RENTED: tuple[Terms, ...] = ("on-demand", "spot", "reserved", "marketplace")
+"""Terms on which chips can be rented; the others say what a rent is like."""
+
+_UNITS = {"usd": "$", "watts": "W", "chips": "chips"}
+_FULL = 0.9
+"""Share of its capacity above which a replica without a queue is worth a word. [1]"""
+
+
+def first_notes(verdict: Verdict, shown: Sequence[Plan]) -> list[str]:
+    """Return what changes how the plans are read, in short."""
+    decision = verdict.decision
+    chosen, service = decision.plans[0], decision.service
+    unknown = [": ".join(unknown_chips(decision))] if decision.unknown else []
+    return [
+        *turn_notes(verdict),
+        *against_api(chosen, service),
+        *(ways_to_pay(chosen) if chosen.scenario.pricing.name != "cloud" else ()),
+        *_next_chip(decision),
+        *(unknown if len(decision.unknown) <= MOST_NAMED else ()),
+        *regret_notes(verdict, matters=True),
+        *at_random(chosen, service, in_short=True),
+        *slow_end(chosen, service),
+        *_busy(chosen, service),
+        *idle(chosen),
+        *other_prices_of_plans(shown),
+        *_powers(shown, service),
+        *dict.fromkeys(chosen.replica.warnings),
+        *(unknown if len(decision.unknown) > MOST_NAMED else ()),
+    ]
+
+
+def against_api(chosen: Plan, service: Service) -> Iterator[str]:
+    """Say what an API charges for what a plan carries, where one is compared."""
+    requests = chosen.requests if service.rate is None else service.rate
+    yield from api_notes(service, requests, chosen.requests, chosen.usd_per_month)
+
+
+def idle(chosen: Plan) -> Iterator[str]:
+    """Say how many chips of its nodes a plan leaves idle."""
+    if chosen.idle_chips:
+        chips = f"{chosen.idle_chips:,.0f} of {chosen.values['chips']:,.0f}"
+        yield f"idle: {chips} {chosen.scenario.hardware.id}, which come in nodes"
+
+
+def by_the_chip(shown: Sequence[Plan], service: Service) -> Iterator[str]:
+    """Say of which chips no node is stated, where chips come in nodes."""
+    if service.in_nodes:
+        chips = {plan.scenario.hardware.id: plan.scenario.hardware for plan in shown}.values()
+        names = [chip.id for chip in chips if chip.node_chips is None]
+        if names:
+            yield (
+                f"no node is stated of {', '.join(names)}: planned by the chip; a file that "
+                "extends one may state its node"
+            )
+
+
+def _next_chip(decision: Decision) -> Iterator[str]:
+    chosen, second = decision.plans[0], decision.runner_up
+    if second is not None:
+        bits = ", in fewer bits" * (decision.may_lead(chosen) and not decision.may_lead(second))
+        bill = chips_and_price(second, decision.service)
+        line = f"next chip: {second.scenario.hardware.id}, {bill}{bits}: "
+        yield line + times_the_cost(decision, second)
+
+
+def break_even(decision: Decision) -> str:
+    """Say at which price of its chip, or of its own, the next chip costs as much; else empty."""
+    above, below = runner_up_prices(decision)
+    if decision.runner_up is None or above is None:
+        return ""
+    chip, other = (plan.scenario.hardware.id for plan in (decision.plans[0], decision.runner_up))
+    own = f" or {other} less than ${number(rounded_down(below))}" if below else ""
+    return f"{other} wins if {chip} costs more than ${number(rounded_up(above))}{own}"
+
+
+def other_prices_of_plans(shown: Sequence[Plan]) -> Iterator[str]:
+    """Yield the prices of other chips than those of the first plan, which stand under it."""
+    above = {scenario.hardware.id for plan in shown[:1] for scenario in plan.scenarios}
+    others = [plan for plan in shown if plan.scenario.hardware.id not in above]
+    yield from prices_of_plans(others, in_short=True) if others else ()
+
+
+def prices_of_plans(shown: Sequence[Plan], *, in_short: bool = False) -> Iterator[str]:
+    """Yield what an hour of each chip is taken to cost, and of when."""
+    pricing = shown[0].scenario.pricing
+    scenarios = (
+        scenario_of_plan
+        for plan in shown
+        for scenario_of_plan in (plan.scenario, plan.prefill_scenario)
+        if scenario_of_plan
+    )
+    chips = {scenario.hardware.id: scenario.hardware for scenario in scenarios}.values()
+    priced_chips = [chip for chip in chips if pricing.per_chip_hour(chip) is not None]
+    if priced_chips:
+        yield prices_of(pricing, priced_chips, in_short=in_short)
+
+
+def ways_to_pay(chosen: Plan) -> Iterator[str]:
+    """Say what a plan's chips cost in each way that has a price, and when reserving pays."""
+    pricing, chip = chosen.scenario.pricing, chosen.scenario.hardware
+    rented = {terms: replace(pricing, basis="cloud", offer=terms) for terms in _RENTED}
+    is_whole = chip.node is not None and chip.node.price.purchase is not None
+    owned = "owned" if is_whole else "owned without host"
+    ways = rented | {owned: replace(pricing, basis="tco", offer=None)}
+    hours = {name: replace(way, user_prices={}).per_chip_hour(chip) for name, way in ways.items()}
+    chips = chosen.values["chips"] * HOURS_PER_MONTH
+    bills = [f"{name} ${dollars(usd * chips)}" for name, usd in hours.items() if usd is not None]
+    if len(bills) < 2:
+        return
+    note = f"ways to pay for {chip.id} a month: {', '.join(bills)}"
+    on_demand, reserved = hours["on-demand"], hours["reserved"]
+    if on_demand and reserved:
+        note += f"; reserving pays if they serve above {reserved / on_demand:.0%} of the hours"
+    yield note
+
+
+def _powers(shown: Sequence[Plan], service: Service) -> Iterator[str]:
+    """Yield the powers that files leave out, where power is to be least."""
+    chips = {plan.scenario.hardware.id: plan.scenario.hardware for plan in shown}.values()
+    for chip in chips if service.objective == "watts" else ():
+        yield from power_notes(chip)
+
+
+def at_random(chosen: Plan, service: Service, *, in_short: bool = False) -> Iterator[str]:
+    """Say what the slowest of a hundred requests take, where a closed form has it."""
+    load = random_load(chosen, service)
+    if load is not None and (load.is_known or not in_short):
+        limit = service.ttft if service.share == SHARES[-1] else None
+        yield in_words(load, chosen.scenario.hardware.id, limit=limit)
+
+
+def _busy(chosen: Plan, service: Service) -> Iterator[str]:
+    busiest, is_queued = max(chosen.busy, chosen.prefill_busy), service.share is not None
+    if service.rate is not None and not is_queued and busiest > _FULL:
+        yield (
+            f"{chosen.scenario.hardware.id}: replicas are {busiest:.1%} busy, so requests that "
+            f"arrive at random would queue; {option('percentile', '99')} plans for them"
+        )
+
+
+def reported(decision: Decision, shown: Sequence[Plan]) -> Iterator[str]:
+    """Say what the best plan rests on, what came second or just misses, why the others lost."""
+    chosen, service = decision.plans[0], decision.service
+    yield from against_api(chosen, service)
+    yield from _next_chip(decision)
+    yield from prices_of_plans(shown)
+    yield from ways_to_pay(chosen)
+    yield from _powers(shown, service)
+    yield from at_random(chosen, service)
+    yield from slow_end(chosen, service)
+    yield from _busy(chosen, service)
+    yield from idle(chosen)
+    yield from by_the_chip(shown, service)
+    if chosen.is_narrowed and decision.in_own_formats is None:
+        weights, cache = own_formats(chosen.scenario.model)
+        yield (
+            f"no plan is in the model's own formats, {weights} with a cache in {cache}: "
+            f"{option('weights', weights)} {option('kv', cache)} asks for one"
+        )
+    near = decision.near
+    if near is not None and near.cost < chosen.cost:
+        gain, share = "cheaper", f"{near.cost / chosen.cost:.0%} of the {_unit(service)}"
+        if service.is_fleet:
+            gain, share = "carries more", f"{number(near.requests)} requests/s"
+        yield f"{gain}, and misses by less than {NEAR:g} times: {_miss(near)}, at {share}"
+    if decision.closest:
+        closest = sorted(decision.closest.values(), key=lambda plan: max(plan.misses.values()))
+        names = (
+            f"{plan.scenario.hardware.id} {_times(max(plan.misses.values()))}" for plan in closest
+        )
+        yield f"chips that cannot meet it, and how far the closest is over: {', '.join(names)}"
+    lost = (f"{count:,} {REASONS[name]}" for name, count in decision.reasons.most_common() if count)
+    yield f"of {decision.candidates:,} deployments {', '.join(lost)}"
+    if decision.unknown:
+        chips_unknown, how = unknown_chips(decision)
+        all_of_them = (
+            f"; {option('format', 'json')} names all" if len(decision.unknown) > MOST_NAMED else ""
+        )
+        yield f"{chips_unknown}: {how}{all_of_them}"
+
+
+def times_the_cost(decision: Decision, plan: Plan) -> str:
+    """Return how much more of what is to be least a plan takes than the best, in a phrase.
+
+    Of a fleet, which is to carry the most, what the plan carries.
+    """
+    times = f"{number(plan.cost / decision.plans[0].cost)} times the {_unit(decision.service)}"
+    if decision.service.is_fleet:
+        times = f"carries {number(plan.requests)} requests/s"
+    return times + ", level by their 80 % intervals" * _is_level_with_best(decision, plan)
+
+
+def level_runner_up(decision: Decision) -> str:
+    """Name the runner-up in a phrase where 80 % intervals of speed leave open which is best."""
+    second = decision.runner_up
+    if second is None or not _is_level_with_best(decision, second):
+        return ""
+    bill = chips_and_price(second, decision.service)
+    return f"; level with {second.scenario.hardware.id} ({bill})"
+
+
+def _is_level_with_best(decision: Decision, plan: Plan) -> bool:
+    """Whether the ranges of speeds leave open which of a plan and the best takes less.
+
+    As many chips are needed as each is slower, as far as the speed of a user goes; the throughput
+    of a fleet is as much lower.
+    """
+    cheapest, other = (_ranged_cost(one) for one in (decision.plans[0], plan))
+    return bool(is_level(independent_ratio(over=other, under=cheapest))[0])
+
+
+def _ranged_cost(plan: Plan) -> Ranged:
+    return cost_range(plan.cost, plan.replica.estimate.ranged_speed)
+
+
+def in_fewer_bits(taken: Iterable[tuple[Decision, Plan]]) -> str:
+    """Say in a phrase if what is taken has fewer bits than published, which nobody asked for."""
+    models = {
+        plan.scenario.model.id: plan.scenario.model
+        for decision, plan in taken
+        if not decision.may_lead(plan)
+    }
+    published = [", cache ".join(own_formats(model)) for model in models.values()]
+    return f", in fewer bits than it is published in ({'; '.join(published)})" if published else ""
+
+
+def slow_end(chosen: Plan, service: Service) -> Iterator[str]:
+    """Say where the limit between tokens is met by the expected speed, not by all of its range."""
+    _, slow = tpot_range(chosen) or (0.0, 0.0)
+    if slow <= service.tpot:
+        return
+    if service.is_speed:
+        speed, wanted_speed = rounded_down(1.0 / slow), 1.0 / service.tpot
+        met = f"a user gets {speed:g} tokens/s, below {wanted_speed:g}"
+    else:
+        met = f"TPOT is {rounded_up(slow * 1e3):g} ms, above {service.tpot * 1e3:g} ms"
+    yield f"{chosen.scenario.hardware.id}: at the slow end of its 80 % range {met}"
+
+
+def crossing_note(plan: Plan, command: str | None) -> str:
+    """Say what crosses from the chips that take in prompts to unlike ones that decode."""
+    taking, traffic = plan.prefill_scenario, plan.scenario.traffic
+    assert taking is not None
+    cache = size(float(plan.scenario.work.cache_bytes(float(traffic.prompt))))
+    return (
+        f"prompts on {taking.hardware.id}: a cache of {cache} crosses in "
+        f"{number(plan.sending * 1e3)} ms by the slower of both links, which is in TTFT (what is "
+        f"sent layer by layer hides in the prompt); '{command}' says how long a prompt takes"
+    )
+
+
+def _miss(plan: Plan) -> str:
+    over = [
+        f"{FIELDS[name].replace('_', '-')} {_times(value)} times the limit"
+        for name, value in plan.misses.items()
+        if value > 1.0
+    ]
+    parts = [plan.scenario.hardware.id, f"{plan.replicas:,.0f} x {cut(plan.layout)}"]
+    parts += [f"batch {plan.batch:,.0f}"]
+    if plan.prefill_layout is not None:
+        parts += [f"prompts on {plan.prefill_replicas:,.0f} x {cut(plan.prefill_layout)}"]
+    parts += [f"{many(plan.values['chips'], 'chip')} in all"]
+    return f"{', '.join(parts)}: {', '.join(over)}"
+
+
+def _times(value: float) -> str:
+    """Return a value over its limit so that it reads as over, and as near where it is near."""
+    text = number(value)
+    if value < NEAR and float(text.replace(",", "")) >= NEAR:
+        return f"just under {NEAR:g}"
+    return "just over 1" if text == number(1.0) else text
+
+
+def cut(layout: Any) -> str:
+    """Return a layout without blanks."""
+    return str(layout).replace(" ", "") or "1 chip"
+
+
+def chips_and_price(plan: Plan, service: Service) -> str:
+    """Say what a plan takes, in a phrase."""
+    is_unsure = "chips_total" in undetermined(plan, service)
+    count, _, chips = many(plan.values["chips"], "chip").partition(" ")
+    chips = f"{marked(count, is_unsure=is_unsure)} {chips}"
+    if plan.node_chips > 1:
+        nodes = plan.values["chips"] / plan.node_chips
+        chips += f" in {'a node' if nodes == 1 else f'{nodes:,.0f} nodes'}"
+    watts = RankedPlan(1, plan, service, "").watts
+    if service.objective == "watts" and watts is not None:
+        chips += f", {number(watts / 1e3)} kW"
+    if plan.usd_per_month is None:
+        return chips
+    is_dubious = bool(low_confidence(plan, service))
+    usd = marked(dollars(plan.usd_per_month), is_unsure=is_unsure or is_dubious)
+    month = f"${usd} a month"
+    if service.objective == "usd" and service.rate is None and not service.is_fleet:
+        token = marked(dollars(plan.cost), is_unsure=is_dubious)  # which is what it is ranked by
+        return f"{chips}, ${token}/Mtok, {month}"
+    return f"{chips}, {month}"
+
+
+def _unit(service: Service) -> str:
+    a_token = {"usd": "$ a token", "watts": "joules a token"}
+    word = _UNITS[service.objective]
+    return word if service.rate is not None else a_token.get(service.objective, word)

@@ -1,0 +1,70 @@
+"""Percentiles of what requests wait for, in words and in records."""
+
+from collections.abc import Mapping
+
+from fastcalc.core.load import (
+    MOST_BUSY,
+    MOST_PROMPTS,
+    MOST_QUEUED,
+    ROOM_FOR_CHANCE,
+    SHARES,
+    Percentiles,
+    RandomLoad,
+    Spread,
+)
+from fastcalc.kit.answer.numbers_as_text import number
+from fastcalc.kit.answer.point_records import Record, plain
+from fastcalc.mentions import option
+
+NAMES = tuple(f"p{share * 100:g}" for share in SHARES)
+_LAST = NAMES[-1]
+
+
+def percentile_record(percentiles: Percentiles) -> Record:
+    """Return the mean and the percentiles of each time, in ms."""
+    times: Mapping[str, Spread] = {
+        "ttft_ms": percentiles.ttft,
+        "tpot_ms": percentiles.tpot,
+        "request_ms": percentiles.request,
+    }
+    return {
+        key: {"mean": plain(spread.mean * 1e3)}
+        | {
+            name: plain(seconds * 1e3)
+            for name, seconds in zip(NAMES, spread.percentiles, strict=True)
+        }
+        for key, spread in times.items()
+    }
+
+
+def percentiles_of(load: RandomLoad | None) -> Record | None:
+    """Return the percentiles of a load, None where they are not known."""
+    return percentile_record(load.percentiles()) if load and load.is_known else None
+
+
+def in_words(load: RandomLoad, name: str, *, limit: float | None = None) -> str:
+    """Say what the slowest of a hundred requests take, or why that is not known.
+
+    name : of the replicas
+    limit : of the first token at that percentile, where a table has it as planned: it is repeated
+        where it is above [s]
+    """
+    if not load.is_known:
+        return (
+            f"{name}: {load.utilization:.0%} busy, prompts {load.prompt_share:.0%} of the time, "
+            f"{load.queued:.0%} of the requests without a slot at first; percentiles hold up to "
+            f"{MOST_BUSY:.0%}, {MOST_PROMPTS:.0%} and {MOST_QUEUED:.0%}: "
+            f"{option('load', f'{ROOM_FOR_CHANCE:g}')} or less leaves room"
+        )
+    slowest = load.percentiles()
+    ttft, tpot, request = (
+        spread.percentiles[-1] for spread in (slowest.ttft, slowest.tpot, slowest.request)
+    )
+    first = f"TTFT {number(ttft * 1e3)} ms, "
+    if limit is not None:
+        is_late = ttft > limit
+        first = f"{first}above the limit of {number(limit * 1e3)} ms, " if is_late else ""
+    return (
+        f"{name}: {_LAST} where requests arrive at random: {first}TPOT {number(tpot * 1e3)} ms, "
+        f"a whole request {number(request)} s"
+    )

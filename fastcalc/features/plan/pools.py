@@ -1,0 +1,223 @@
+"""Replicas that only take in prompts, for deployments whose prompts are apart."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+
+from fastcalc.core.placement.layout import Layout, Layouts
+from fastcalc.core.placement.placement import Placements
+from fastcalc.core.scenario import Scenario
+from fastcalc.features.plan.queues import Queues, needed
+from fastcalc.features.plan.service import NEAR, Service
+from fastcalc.formulas.dominance import undominated
+from fastcalc.formulas.types import ArrayLike, Floats, Ints, floats
+from fastcalc.grid.evaluated_points import EvaluatedPoints
+from fastcalc.grid.grid import Grid
+
+KEPT = 32
+"""Grids whose evaluation is kept: those of a chip are searched again at other speeds and rates."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Replicas of one layout that take in prompts one by one, and their chips.
+
+    busiest : share of its capacity that each may do [1]
+    taking : time of a replica that a prompt takes [s]
+    seconds, waits : from arrival until the prompt is taken in, and the wait that is in it [s]
+    sending : from there until the cache is sent [s]
+    scenario : what they run on, where that is another kind of chip than decodes
+    """
+
+    layout: Layout
+    replicas: float
+    chips: float
+    busiest: float
+    taking: float
+    seconds: float
+    waits: float
+    sending: float
+    scenario: Scenario | None = field(default=None, kw_only=True)
+
+    @property
+    def capacity(self) -> float:
+        """Requests that a replica takes in, as busy as it may be. [1/s]"""
+        return self.busiest / self.taking
+
+
+@dataclass(frozen=True, eq=False)
+class PoolColumns:
+    """Pools on one kind of chip, each quantity of a `Pool` a column with an element for each."""
+
+    layout: Layouts
+    replicas: Floats
+    chips: Floats
+    capacity: Floats
+    seconds: Floats
+    waits: Floats
+    sending: Floats
+    scenario: Scenario | None
+
+    @classmethod
+    def of(cls, pools: Sequence[Pool]) -> "PoolColumns | None":
+        """Return some pools; None of none."""
+        if not pools:
+            return None
+        names = ("replicas", "chips", "capacity", "seconds", "waits", "sending")
+        return cls(
+            **{name: np.array([[getattr(pool, name)] for pool in pools]) for name in names},
+            layout=Layouts.of([pool.layout for pool in pools], axes=1),
+            scenario=pools[0].scenario,
+        )
+
+
+def stages_in_nodes(node_chips: int, chips: ArrayLike, stages: ArrayLike) -> tuple[Floats, Floats]:
+    """Return how many stages replicas have, and the chips of each: no more than a node has. [1]"""
+    whole = np.where(chips % stages == 0.0, floats(stages), 1.0)  # of a chip that holds several
+    width = chips / whole
+    nodes = np.ceil(width / node_chips)
+    return whole * nodes, np.ceil(width / nodes)
+
+
+@lru_cache(maxsize=KEPT)
+def transfer_seconds(grid: Grid, prompt: float) -> Floats:
+    """Return the time in which each layout's chips send or receive the cache of a prompt. [s]"""
+    site, beyond = grid.site, grid.scenario.hardware.links.scale_out
+    assert beyond is not None
+    place = Placements(site.machine, site.work, Layouts.of(grid.layouts), prompt)
+    link = beyond.bandwidth.si * site.machine.software.link_fraction
+    return np.broadcast_to(place.cache_per_chip / link, (len(grid.layouts),))
+
+
+def can_be_apart(grid: Grid, service: Service) -> bool:
+    """Return whether prompts may be taken in by replicas of their own.
+
+    It takes a rate or a fleet, a link, tokens to decode, and batch 1, which says how long a prompt
+    takes; and requests that are all alike.
+    """
+    is_whole = grid.site.machine.is_spatial
+    has_alone = bool(np.all(grid.batches[..., 0] == 1))
+    return can_decode_alone(grid, service) and has_alone and not is_whole
+
+
+def can_decode_alone(grid: Grid, service: Service) -> bool:
+    """Return whether caches of prompts may come to a deployment over its link."""
+    has_several = service.rate is not None or service.is_fleet
+    scenario, has_rate = grid.scenario, has_several and service.output > 1.0
+    has_link = scenario.hardware.links.scale_out is not None
+    return has_rate and has_link and not (service.classes or scenario.engine.is_bound)
+
+
+def pools_of(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pool]:
+    """Return pools that take in all prompts, if any may, and that none beats in chips and in time.
+
+    A prompt alone takes as long as the first token at batch 1. Of those in time, the one of the
+    fewest chips and the soonest are taken; of those too late, which say what would do, the one of
+    the fewest chips, the first that is near, and the soonest. Of a fleet it is one replica of each
+    layout, but for those that others make needless.
+    """
+    if not can_be_apart(grid, service):
+        return []
+    pools_found = every_pool(grid, service, points)
+    if not pools_found:
+        return []
+    if service.is_fleet:
+        return _worth_filling(pools_found, service.ttft)
+    layouts = Layouts.of([pool.layout for pool in pools_found])
+    node_chips = service.node_chips(grid.scenario.hardware)
+    _, widths = stages_in_nodes(node_chips, layouts.chips, layouts.pp)
+    if np.all(node_chips % widths == 0):
+        widths[:] = 1  # stages of any width fill nodes as well
+    chips = np.array([pool.chips for pool in pools_found])
+    first = np.array([pool.seconds + pool.sending for pool in pools_found])
+    return [
+        pools_found[at]
+        for width in np.unique(widths)
+        for at in _worth_sizing(np.flatnonzero(widths == width), chips, first, service.ttft)
+    ]
+
+
+def every_pool(grid: Grid, service: Service, points: EvaluatedPoints) -> list[Pool]:
+    """Return a pool of each layout of a grid that holds a prompt.
+
+    points : of the grid, whose first batch is 1
+    """
+    (where,) = np.nonzero(np.broadcast_to(points.estimate.is_certain, grid.shape)[0, :, 0])
+    alone = np.broadcast_to(points.estimate.ttft, grid.shape)[0, where, 0]
+    layouts = [grid.layouts[place] for place in where]
+    sending = transfer_seconds(grid, service.prompt)[where]
+    queues = None if service.share is None else Queues(service.share, alone, 1.0)
+    # Half of the time that is left is for this queue; the other half is for that of a slot.
+    each_takes = np.maximum(alone, sending)
+    replicas, _, waits, busiest = needed(service, each_takes, alone + sending, queues, part=0.5)
+    chips, seconds = replicas * [float(layout.chips) for layout in layouts], alone + waits
+    columns_of = (replicas, chips, busiest, each_takes, seconds, waits, sending)
+    return [
+        Pool(layout, *(float(values[at]) for values in columns_of))
+        for at, layout in enumerate(layouts)
+    ]
+
+
+def undominated_pools(pools: Sequence[Pool], *burdens: Sequence[float] | Floats) -> list[Pool]:
+    """Prefill pools on the Pareto front of some burdens; of equal ones the first.
+
+    burdens : chips, times and whatever else counts against a pool, each with a value for each pool
+    """
+    columns = np.array(burdens)
+    is_no_more = np.all(columns[:, :, np.newaxis] <= columns[:, np.newaxis], axis=0)
+    is_equal = is_no_more & is_no_more.T
+    is_beaten = np.any(is_no_more & ~np.tril(is_equal), axis=0)
+    return [pool for pool, beaten in zip(pools, is_beaten, strict=True) if not beaten]
+
+
+def _worth_sizing(places: Ints, chips: Floats, first: Floats, limit: float) -> Ints:
+    """Return which of some pools to try: see `pools_of`.
+
+    chips, first : of all its replicas [1], until the cache is sent [s]
+    """
+    front = places[undominated(gain=-first[places], cost=chips[places])]
+    front = front[np.argsort(chips[front])]  # and so from late to soon
+    late, far = (int(np.sum(first[front] > times * limit)) for times in (1.0, NEAR))
+    chosen = np.clip([0, far, late - 1, late, len(front)], 0, max(len(front) - 1, 0))
+    return np.asarray(front[np.unique(chosen)[: len(front)]])
+
+
+def _worth_filling(replicas: list[Pool], limit: float) -> list[Pool]:
+    """Return the replicas that may fill a fleet best; of those too late the soonest.
+
+    Several of a smaller layout do what one of a larger does, where as many chips hold them.
+    """
+    in_time = [replica for replica in replicas if replica.seconds + replica.sending <= limit]
+    if not in_time:
+        return sorted(replicas, key=lambda replica: replica.seconds + replica.sending)[:1]
+    worth: list[Pool] = []
+    for replica in sorted(in_time, key=lambda replica: (replica.chips, -replica.capacity)):
+        if not any(_replaces(smaller, replica) for smaller in worth):
+            worth.append(replica)
+    return worth
+
+
+def _replaces(smaller: Pool, replica: Pool) -> bool:
+    """Return whether copies of a replica on as many chips carry as much as another, as soon."""
+    copies, left = divmod(replica.chips, smaller.chips)
+    return (
+        left == 0
+        and smaller.layout.width <= replica.layout.width
+        and copies * smaller.capacity >= replica.capacity
+        and smaller.seconds <= replica.seconds
+        and smaller.sending <= replica.sending
+    )
+
+
+def added(
+    scenario: Scenario, pools: PoolColumns | None, per_chip: Callable[[Scenario], float | None]
+) -> ArrayLike:
+    """Return what pools of other chips have of something more than as many that decode.
+
+    per_chip : dollars or watts of a chip, as these are for what decodes
+    """
+    if pools is None or pools.scenario is None:
+        return 0.0
+    return pools.chips * ((per_chip(pools.scenario) or 0.0) - (per_chip(scenario) or 0.0))

@@ -1,0 +1,154 @@
+"""How many replicas a rate asks for, how busy each may be, and how long requests wait for them."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from fastcalc.features.plan.service import Service
+from fastcalc.formulas.types import ArrayLike, Floats, Ints
+from fastcalc.formulas.waiting import prompt_wait_percentile, slot_wait_percentile
+
+_BUSY = 1.0 - np.geomspace(1.0, 1e-4, 512)
+"""Utilizations at which waits are tabled; between two of them they are taken as straight, which is
+longer than they are. [1]"""
+
+_FEW = 32  # slots
+_STEPS = 2 ** np.arange(len(_BUSY).bit_length() - 2, -1, -1)  # of a bisection of these
+_SLACK = 1e-9  # of a replica, so that a rate which one carries exactly is not given two
+_LEAST_BUSY = 1e-6  # what is planned at least: a limit that leaves no time to wait needs it
+_WAIT_OF_THE_LATE = 0.1
+
+
+class Slots:
+    """What is waited for before replicas, in times that a request holds its slot.
+
+    It depends on how many slots there are and how busy they are alone, so one table serves every
+    deployment. Waits are computed when they are first asked for; those of few slots, which take a
+    step for each slot, together.
+
+    share : of requests, whose wait is asked for [1]
+    """
+
+    def __init__(self, share: float) -> None:
+        self._share = share
+        self._counts: Floats = np.arange(1.0, _FEW)
+        self._waits = self._computed(self._counts[:, np.newaxis], _BUSY)
+
+    def _computed(self, counts: Floats, busy: Floats) -> Floats:
+        return slot_wait_percentile(slots=counts, utilization=busy, service=1.0, share=self._share)
+
+    def kinds(self, counts: Floats) -> Ints:
+        """Return the rows of the table for numbers of slots."""
+        new = np.setdiff1d(counts, self._counts)
+        if new.size:
+            self._counts = np.concatenate([self._counts, new])
+            rows = np.full((len(new), len(_BUSY)), np.nan)
+            self._waits = np.concatenate([self._waits, rows])
+        order = np.argsort(self._counts)
+        return np.asarray(order[np.searchsorted(self._counts, counts, sorter=order)])
+
+    def waits(self, kind: Ints | int, level: Ints) -> Floats:
+        """Return the waits of rows at tabled utilizations, by their positions. [1]"""
+        places = kind * len(_BUSY) + level
+        waits = self._waits.take(places)
+        is_new = np.isnan(waits)
+        if is_new.any():
+            row, column = np.divmod(np.unique(places[is_new]), len(_BUSY))
+            self._waits[row, column] = self._computed(self._counts[row], _BUSY[column])
+            waits = self._waits.take(places)
+        return np.asarray(waits)
+
+
+@lru_cache(maxsize=4)
+def slots_of(share: float) -> Slots:
+    """Return the table of a share of requests."""
+    return Slots(share)
+
+
+@dataclass(frozen=True, eq=False)
+class Queues:
+    """The queues before some deployments: for their prompts to be taken in, and for a slot.
+
+    share : of requests, whose wait is asked for [1]
+    prompt, prompt_busy : time for which a prompt keeps others waiting [s], its share at most [1];
+        of 0 where none does
+    slots, kind : what is waited for besides, if anything, and which of its rows each has
+    holds : time that a request holds its slot [s]
+    """
+
+    share: float
+    prompt: ArrayLike
+    prompt_busy: ArrayLike
+    slots: Slots | None = None
+    kind: Ints | int = 0
+    holds: ArrayLike = 0.0
+
+    def wait(self, utilization: Floats) -> Floats:
+        """Return the waits, both one after another, at most; infinity at full utilization. [s]"""
+        after = np.clip(np.searchsorted(_BUSY, utilization, side="right"), 1, len(_BUSY) - 1)
+        low, high = _BUSY[after - 1], _BUSY[after]
+        part = np.minimum((utilization - low) / (high - low), 1.0)
+        waits = self._at(after - 1) * (1.0 - part) + self._at(after) * part
+        return np.asarray(np.where(utilization <= _BUSY[-1], waits, np.inf))
+
+    def most(self, slack: Floats) -> Floats:
+        """Return the most utilization at which the waits are within a time above 0. [1]"""
+        low = np.zeros(np.shape(slack), dtype=int)  # where the wait is within the time
+        for step in _STEPS:
+            low += step * (self._at(low + step) <= slack)
+        after = np.minimum(low + 1, len(_BUSY) - 1)
+        low_wait, next_wait = self._at(low), self._at(after)
+        is_longer = next_wait > low_wait
+        longer = np.where(is_longer, next_wait - low_wait, 1.0)
+        part = np.where(is_longer, (slack - low_wait) / longer, 0.0)
+        return np.asarray(_BUSY[low] + part * (_BUSY[after] - _BUSY[low]))
+
+    def _at(self, level: Ints) -> Floats:
+        """Return the waits at tabled utilizations, by their positions. [s]"""
+        waits: Floats = np.zeros(level.shape)
+        if np.any(self.prompt_busy):
+            waits = prompt_wait_percentile(
+                utilization=_BUSY[level] * self.prompt_busy, service=self.prompt, share=self.share
+            )
+        if self.slots is not None:
+            waits += self.slots.waits(self.kind, level) * self.holds
+        return waits
+
+
+class Needed(NamedTuple):
+    """Replicas, how busy each is, how long a request waits, how busy each may be.
+
+    [1], [1], [s], [1]
+    """
+
+    replicas: Floats
+    busy: Floats
+    waits: Floats
+    busiest: Floats
+
+
+def needed(
+    service: Service, seconds: Floats, ttft: Floats, queues: Queues | None, *, part: float = 1.0
+) -> Needed:
+    """Return the replicas that requests need, and how busy they are.
+
+    One replica where no rate is asked. What is late without waiting is given a tenth of its time
+    for that, so that it may be said what it does.
+
+    seconds, ttft : time of a replica that a request takes, and to the first token, no wait, of
+        deployments or of pools x deployments [s]
+    queues, part : if arrivals are random, and how much of the time left to wait is for these [1]
+    """
+    busiest: Floats = np.full(ttft.shape, service.utilization)
+    if queues is not None:
+        late = ttft >= service.ttft
+        slack = part * np.where(late, _WAIT_OF_THE_LATE * ttft, service.ttft - ttft)
+        busiest = np.minimum(busiest, np.maximum(queues.most(slack), _LEAST_BUSY))
+    replicas, busy = np.ones(ttft.shape), busiest
+    if service.rate is not None:
+        replicas = np.maximum(np.ceil(np.asarray(service.rate * seconds / busiest) - _SLACK), 1.0)
+        busy = np.minimum(service.rate * seconds / replicas, busiest)
+    waits = np.zeros(busy.shape) if queues is None else queues.wait(busy)
+    return Needed(replicas, busy, waits, busiest)

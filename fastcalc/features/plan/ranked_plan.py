@@ -1,0 +1,180 @@
+"""A plan in its place among all: what it costs, draws and carries at the service's rate."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fastcalc.core.estimate import site_power
+from fastcalc.core.scenario import solve
+from fastcalc.features.plan.decision import Plan
+from fastcalc.features.plan.service import Service
+from fastcalc.formulas.money import HOURS_PER_MONTH, break_even_rate
+from fastcalc.grid.columns import uncertain_amounts, undetermined_keys
+
+SECONDS_PER_MONTH = HOURS_PER_MONTH * 3600.0
+
+_BATCHES = 24  # up to the full one; between two of them requests are taken as straight
+
+
+@dataclass(frozen=True)
+class RankedPlan:
+    """A plan, its place among all, and the command that prints one replica of it."""
+
+    rank: int
+    plan: Plan
+    service: Service
+    command: str
+    owned: int | None = None
+    prefill_command: str | None = None
+
+    @property
+    def requests(self) -> float:
+        """Requests of the service, or without a rate the most that the deployment carries. [1/s]"""
+        return self.plan.requests if self.service.rate is None else self.service.rate
+
+    @property
+    def chips_expected(self) -> float | None:
+        """Chips of the best of its kind by expected speeds; None if none was looked for. [1]"""
+        plan = self.plan.expected if self.service.deviations else self.plan
+        return None if plan is None else plan.values["chips"]
+
+    @property
+    def in_flight(self) -> float:
+        """Requests that are served at a time, by Little's law at the load that there is. [1]
+
+        As many as the batch at which the replicas serve as many as arrive, where their batches are
+        not full; prompts apart alongside.
+        """
+        plan, is_apart = self.plan, self.plan.prefill_layout is not None
+        batches = np.unique(np.rint(np.geomspace(1.0, plan.batch, _BATCHES)))
+        scenario = replace(plan.scenario, batches=tuple(batches.astype(int).tolist()))
+        estimate = solve(scenario).estimate
+        tokens = np.maximum.accumulate(estimate.total if is_apart else estimate.served)
+        carried = plan.replicas * tokens / (plan.slowness * self.service.output)
+        served = float(np.interp(self.requests, [0.0, *carried], [0.0, *batches]))
+        prompts = self.requests * plan.first_seconds if is_apart else 0.0
+        return plan.replicas * served + prompts
+
+    @property
+    def watts(self) -> float | None:
+        """Power of all chips with host and site. [W]"""
+        return self.plan.of_all_chips(lambda scenario: site_power(scenario.hardware))
+
+    @property
+    def _is_sized(self) -> bool:
+        """Whether its chips are those of some requests a second, which it carries."""
+        return self.requests > 0.0 and bool(self.service.rate or self.service.is_fleet)
+
+    @property
+    def usd_per_mtok(self) -> float | None:
+        """Price of a million tokens, prompts and outputs, at the rate. [USD]"""
+        usd, tokens = self.plan.usd_per_hour, self.service.prompt + self.service.output
+        if usd is None or not self._is_sized:
+            return None
+        return usd / 3600.0 / (self.requests * tokens) * 1e6
+
+    @property
+    def joules_per_token(self) -> float | None:
+        """Energy of an output token at the rate. [J]"""
+        watts = self.watts
+        if watts is None or not self._is_sized:
+            return None
+        return watts / (self.requests * self.service.output)
+
+    @property
+    def api_usd_per_month(self) -> float | None:
+        """What an API charges for the requests of a month of 730 hours. [USD]"""
+        charged = self.service.api_request_usd
+        return None if charged is None else charged * self.requests * SECONDS_PER_MONTH
+
+    @property
+    def api_break_even(self) -> float | None:
+        """Requests at which the API charges what the chips cost, if these carry any. [1/s]"""
+        charged, usd = self.service.api_request_usd, self.plan.usd_per_month
+        if charged is None or usd is None or not self.plan.requests:
+            return None
+        return float(break_even_rate(usd_per_month=usd, usd_per_request=charged))
+
+    @property
+    def tokens_at_break_even(self) -> float | None:
+        """Tokens of a month, prompts and outputs, at which the API charges as much. [1]"""
+        rate, tokens = self.api_break_even, self.service.prompt + self.service.output
+        return None if rate is None else rate * tokens * SECONDS_PER_MONTH
+
+    @property
+    def kwh_per_month(self) -> float | None:
+        """Energy of 730 hours. [kWh]"""
+        return self.watts and self.watts * HOURS_PER_MONTH / 1000.0
+
+    @property
+    def grams_per_mtok(self) -> float | None:
+        """Carbon dioxide of a million tokens, prompts and outputs, of what is carried. [g]"""
+        grid, kwh = self.service.tariff.grid, self.kwh_per_month
+        tokens = self.requests * (self.service.prompt + self.service.output) * SECONDS_PER_MONTH
+        return None if grid is None or kwh is None or not tokens else grid * kwh / tokens * 1e6
+
+    @property
+    def tpot_ms(self) -> tuple[float | None, float | None]:
+        """Fast and slow end of the time per output token. [ms]"""
+        fast, slow = tpot_range(self.plan) or (None, None)
+        return fast and fast * 1e3, slow and slow * 1e3
+
+
+def tpot_range(plan: Plan) -> tuple[float, float] | None:
+    """Return the least and the most time between tokens of the 80 % range, if there is one. [s]"""
+    estimate, tpot = plan.replica.estimate, plan.values["tpot"] / plan.slowness
+    if estimate.low is None or estimate.high is None:
+        return None
+    fast, slow = (float(tpot * (estimate.speed / end)[0]) for end in (estimate.high, estimate.low))
+    return fast, slow
+
+
+def undetermined(plan: Plan, service: Service) -> list[str]:
+    """Return the keys of a plan's record that nothing published determines.
+
+    How many replicas a rate takes turns with how fast they take prompts, and so does all that is of
+    all of them.
+    """
+    keys = undetermined_keys(plan.replica.placement.machine)
+    if not keys:
+        return []
+    is_apart = plan.prefill_layout is not None
+    affected = [*keys, "service_ttft_ms"]
+    if not is_apart or "tpot_ms" in keys:
+        affected += ["service_tpot_ms", "service_tpot_ms_low", "service_tpot_ms_high"]
+    if is_apart:
+        affected += ["prefill_replicas", "prefill_utilization"]
+    if service.rate is not None or is_apart or service.is_fleet:
+        affected += _OF_ALL_REPLICAS
+    if service.rate is not None or service.objective != "chips":
+        affected.append("cost")
+    return affected
+
+
+def low_confidence(plan: Plan, service: Service) -> list[str]:
+    """Keys of a plan's amounts that rest on an uncertain price of a chip-hour."""
+    if not any(scenario.quote.is_uncertain for scenario in plan.scenarios):
+        return []
+    own = uncertain_amounts(plan.scenario)
+    return [*own, *_AMOUNTS, *["cost"] * (service.objective == "usd" and not service.is_fleet)]
+
+
+_AMOUNTS = (
+    *("service_usd_per_hour", "usd_per_month", "service_usd_per_mtok_total"),
+    *("api_break_even_tokens_per_month", "api_break_even_utilization"),
+)
+"""Keys of amounts that rest on the prices of all chips of a plan."""
+
+_OF_ALL_REPLICAS = (
+    "replicas",
+    "utilization",
+    "chips_total",
+    "service_usd_per_hour",
+    "usd_per_month",
+    "watts",
+    "service_usd_per_mtok_total",
+    "service_joules_per_token",
+    "kwh_per_month",
+    "api_break_even_tokens_per_month",
+    "service_g_co2_per_mtok",
+)

@@ -1,0 +1,164 @@
+"""Plans as records, and what stands alongside them."""
+
+from collections.abc import Iterable
+from statistics import NormalDist
+
+from fastcalc.core.load import MOST_BUSY
+from fastcalc.features.plan.answer_regret import regret_record
+from fastcalc.features.plan.answer_turns import turn_records
+from fastcalc.features.plan.break_even import runner_up_prices
+from fastcalc.features.plan.columns import KEYS, PLAN_COLUMNS
+from fastcalc.features.plan.decision import FEWER_BITS, REASONS, Decision, Plan
+from fastcalc.features.plan.percentiles import percentiles_of
+from fastcalc.features.plan.random_load import random_load
+from fastcalc.features.plan.ranked_plan import RankedPlan, low_confidence, undetermined
+from fastcalc.features.plan.refusal import relaxed
+from fastcalc.features.plan.service import Service
+from fastcalc.features.plan.verdict import Verdict
+from fastcalc.grid.columns import values
+from fastcalc.kit.answer import point_records as records
+from fastcalc.kit.answer.commands import Typed, compare_command
+from fastcalc.kit.answer.numbers_as_text import stated_percent
+from fastcalc.kit.answer.point_records import Record, grounds, plain, plainly
+from fastcalc.mentions import option
+
+_RATES = (
+    "service_* are of the whole deployment as it is asked, service_joules_per_token of output "
+    "tokens; tokens_per_s_*, tpot_ms, ttft_ms, usd_per_mtok_total and joules_per_token are those "
+    "that the command prints, of one full replica that takes in its prompts, too; without a rate "
+    "usd_per_mtok_total counts the share of its capacity that must stay idle; with a confidence "
+    "chips and times of service_* are those of chips as slow as that, and all else is expected"
+)
+
+
+def plan_records(plans: Iterable[Plan], service: Service, typed: Typed) -> list[Record]:
+    """Return one record for each plan, in order."""
+    return [plainly(record) for record in unrounded(plans, service, typed)]
+
+
+def unrounded(
+    plans: Iterable[Plan], service: Service, typed: Typed, owned: int | None = None
+) -> list[Record]:
+    """Return the records with all digits, for a table to round once.
+
+    owned : chips of their kind that are owned, if they are
+    """
+    rows = []
+    for rank, plan in enumerate(plans, 1):
+        command, taking = compare_command(plan.scenario, typed), prompts_command(plan, typed)
+        point = RankedPlan(rank, plan, service, command, owned, taking)
+        (replica,) = records.unrounded([plan.replica])
+        replica["undetermined"] = undetermined(plan, service)
+        replica["low_confidence"] = low_confidence(plan, service)
+        record = replica | values(PLAN_COLUMNS, point)
+        rows.append({key: record[key] for key in KEYS})
+    return rows
+
+
+def commands_of(plan: Plan, typed: Typed) -> list[str]:
+    """Return the commands that print a replica of each kind of chip of a plan."""
+    taking = prompts_command(plan, typed)
+    return [compare_command(plan.scenario, typed), *([taking] if taking else [])]
+
+
+def prompts_command(plan: Plan, typed: Typed) -> str | None:
+    """Return the command that prints a replica of another chip that takes in the prompts."""
+    taking = plan.prefill_scenario
+    return None if taking is None else compare_command(taking, typed)
+
+
+def details(verdict: Verdict, typed: Typed) -> Record:
+    """Return what stands alongside the plans: why others lost, the runner-up, what would help."""
+    decision = verdict.decision
+    service = decision.service
+    unknown = sorted(decision.unknown)
+    above, below = runner_up_prices(decision)
+    loads = (random_load(plan, service) for plan in decision.plans[:1])
+    return {
+        "candidates": decision.candidates,
+        "lost": {REASONS[name]: count for name, count in decision.reasons.items() if count},
+        "runner_up": _first(decision.runner_up, service, typed),
+        "runner_up_wins_above_usd_per_chip_hour": plain(above),
+        "cheapest_near_miss": _missed(decision.near, service, typed),
+        "best_of_each_chip": plan_records(decision.of_each_chip, service, typed),
+        "best_in_own_formats": _first(decision.in_own_formats, service, typed),
+        "closest_of_other_chips": [
+            _missed(plan, service, typed) for _, plan in sorted(decision.closest.items())
+        ],
+        "unpriced": [] if service.objective == "watts" else unknown,
+        "unpowered": unknown if service.objective == "watts" else [],
+        "relax": [] if decision.plans else relaxed(decision),
+        "assumptions": assumptions(decision),
+        "best_in_fewer_bits": plan_records(decision.in_fewer_bits[:FEWER_BITS], service, typed),
+        "percentiles": next(map(percentiles_of, loads), None),
+        "regret": regret_record(verdict),
+        "turns": turn_records(verdict),
+        "runner_up_wins_below_usd_per_chip_hour": plain(below),
+    }
+
+
+def assumptions(decision: Decision) -> Record:
+    """Return what the records rest on: traffic, prices, engines, and how the times are meant."""
+    service = decision.service
+    plans = [*decision.plans, *decision.closest.values()]
+    return {
+        "prompt_tokens": plain(service.prompt),
+        "output_tokens": plain(service.output),
+        "context_tokens": plain(service.prompt + service.output / 2),
+        "requests_per_s": plain(service.rate),
+        **(grounds([scenario for plan in plans for scenario in plan.scenarios]) if plans else {}),
+        "rates": _RATES,
+        "utilization": plain(service.utilization),
+        "notes": list(notes(service)),
+        "prefix_hit": plain(service.prefix_hit),
+        "confidence": plain(NormalDist().cdf(service.deviations) * 100.0),
+    }
+
+
+def _first(plan: Plan | None, service: Service, typed: Typed) -> Record | None:
+    return None if plan is None else plan_records([plan], service, typed)[0]
+
+
+def _missed(plan: Plan | None, service: Service, typed: Typed) -> Record | None:
+    record = _first(plan, service, typed)
+    if plan is None or record is None:
+        return None
+    over = {name: plain(value) for name, value in plan.misses.items() if value > 1.0}
+    return {**record, "over_limit": over}
+
+
+def notes(service: Service) -> Iterable[str]:
+    """Say how the times of a plan are meant."""
+    between = "TPOT holds the prompts of others that are taken in between two tokens"
+    if service.output <= 1.0:
+        between = (
+            "nothing comes after one output token, so TPOT, and a limit on it, is of a step that "
+            "decodes at that batch, as in compare"
+        )
+    first = (
+        "TTFT is of an even stream of requests, with no queue: for requests that arrive at "
+        f"random give {option('percentile')}, or leave room with {option('load')}"
+    )
+    if service.share is not None:
+        percent = stated_percent(service.share)
+        first = (
+            f"TTFT is what {percent} of requests meet that arrive at random, with what {percent} "
+            "wait for prompts and for slots one after the other, each replica with queues of its "
+            "own; a router that knows which is idle does better"
+        )
+        if service.utilization < 1.0:
+            first += (
+                f"; replicas do at most {service.utilization:.0%} of what they could, since "
+                f"percentiles hold up to {MOST_BUSY:.0%} ({option('load')} says another share)"
+            )
+    elif service.utilization < 1.0 and (service.rate or service.is_fleet):
+        first = (
+            f"TTFT is without a queue; replicas do at most {service.utilization:.0%} of what they "
+            "could, which leaves room for requests that arrive at random"
+        )
+    yield f"{between}; {first}"
+    yield (
+        "prompts apart: taken in one by one at batch 1 on replicas of their own, their caches "
+        "then sent over the link beyond the domain; narrower formats may cost quality, "
+        f"{option('weights')} and {option('kv')} choose"
+    )

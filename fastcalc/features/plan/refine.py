@@ -1,0 +1,170 @@
+"""Batches between the few that are tried first, where one may cost less or be faster."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+
+from fastcalc.core.overflow import batch_without_host
+from fastcalc.features.plan.fleet import chips_within
+from fastcalc.features.plan.pools import KEPT, Pool
+from fastcalc.features.plan.scored import Scored
+from fastcalc.formulas.types import Bools, Floats, Ints
+from fastcalc.grid.grid import Grid
+
+_AT_ONCE = 32  # gaps tried together; what they find may rule out the others
+_TRIED = 24  # batches of a gap; what is still between two of them is another gap
+_AS_MUCH = 1e-9  # of a cost, by which another is no better
+
+
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """Where a grid may hold better deployments than those tried.
+
+    lowest_cost : what a deployment in each gap costs at least
+    layout, low, high : positions of the gaps' layouts in the grid's, batches on both sides [1]
+    """
+
+    grid: Grid
+    pools: Sequence[Pool | None]
+    lowest_cost: Floats
+    layout: Ints
+    low: Floats
+    high: Floats
+    is_apart: Bools
+
+    def below(self, inside_cost: float, apart_cost: float) -> "Gaps":
+        """Return the gaps that may beat the best, by its cost with prompts inside and apart."""
+        cost = np.where(self.is_apart, apart_cost, inside_cost)
+        return self._of(np.nonzero((self.lowest_cost <= cost) & (self.lowest_cost < np.inf))[0])
+
+    def split(self) -> tuple["Gaps", "Gaps"]:
+        """Return the most promising gaps, and the others."""
+        order = np.argsort(self.lowest_cost, kind="stable")
+        return self._of(order[:_AT_ONCE]), self._of(order[_AT_ONCE:])
+
+    def between(self) -> Grid:
+        """Return the grid of the batches in the gaps, a row for each, with those on both sides."""
+        return between(self.grid, self.layout, self.low, self.high)
+
+    def _of(self, places: Ints) -> "Gaps":
+        arrays = ("lowest_cost", "layout", "low", "high", "is_apart")
+        return replace(self, **{name: getattr(self, name)[places] for name in arrays})
+
+    def __len__(self) -> int:
+        return len(self.lowest_cost)
+
+
+def between(grid: Grid, layouts: Ints, low: Floats, high: Floats) -> Grid:
+    """Return the grid of some batches from low to high of layouts by position, a row for each."""
+    batches = np.round(np.linspace(low, high, _TRIED + 1, axis=-1))
+    return grid.part(layouts=tuple(grid.layouts[place] for place in layouts), batches=batches)
+
+
+@lru_cache(maxsize=KEPT)
+def with_largest(grid: Grid) -> Grid:
+    """Return a grid with a row of batches for each layout, the largest that it holds among them.
+
+    With a host also the largest that fits without it.
+    """
+    traffic = grid.requests[:].traffic(grid.scenario.traffic)
+    site = replace(grid.site, reserved_tokens=traffic.reserved_each.ravel())
+    placements = site.place_all(grid.layouts, axes=1)
+    largest = np.maximum(placements.max_batch, 1.0)
+    near = np.clip(batch_without_host(placements), 1.0, largest)
+    rows = np.broadcast_to(grid.batches, (len(grid.layouts), grid.shape[-1]))
+    return grid.part(batches=np.sort(np.concatenate([rows, near, largest], axis=1)))
+
+
+def gaps_of(scored: Sequence[Scored]) -> Gaps:
+    """Return the gaps of one grid in which something better than what was tried may be.
+
+    Cost falls with the batch and both times grow: the best batch of a layout is the largest that
+    meets them, and the smallest that makes do with as many replicas. But replicas that must stay
+    idle for random arrivals are best at some batch, on either side of the best that was tried.
+    """
+    grid, service = scored[0].grid, scored[0].service
+    is_own = service.is_fleet or service.objective != "chips"
+    has_cost = service.rate is None and is_own  # of its own at each batch
+    is_idle = service.share is not None and (has_cost or service.rate is not None)
+    gaps_found: list[tuple[Floats, Ints, Floats, Floats, Bools]] = []
+    for group in scored:
+        priority = -group.batch
+        if is_idle:
+            priority = group.cost if service.rate is None else -group.carried
+        best = group.best_of_rows(priority)
+        is_apart, rows = np.full(len(best), bool(group.pools)), group.layout[best]
+        batch, above = group.batch[best], group.batch[group.next(best)]
+        if is_idle:
+            below = group.batch[group.next(best, -1)]
+            share = np.minimum(below, batch**2 / above) / batch
+            cost = _lowest_costs_at_random(group, best, share)
+            gaps_found += [
+                (cost, rows, below, batch, is_apart),
+                (cost, rows, batch, above, is_apart),
+            ]
+        else:
+            gaps_found.append((_lowest_costs(group, best), rows, batch, above, is_apart))
+        # Below the batch of the best, fewer sequences may do for the same.
+        if service.rate is not None:
+            at = group.first_of_pools(group.cheapest)
+            sides = group.batch[group.next(at, -1)], group.batch[at]
+            gaps_found.append(
+                (group.cost[at], group.layout[at], *sides, np.full(len(at), bool(group.pools)))
+            )
+    pools = [pool for group in scored for pool in group.every_pool]
+    gaps = Gaps(grid, pools, *(np.concatenate(parts) for parts in zip(*gaps_found, strict=True)))
+    return gaps._of(np.nonzero(gaps.high - gaps.low > 1.0)[0])
+
+
+def _lowest_costs(group: Scored, places: Ints) -> Floats:
+    """Return what deployments cost at least whose batches are between these and the next.
+
+    A run does not get shorter as the batch grows, so the time for a request is no less than in
+    proportion to the batches; and where it falls from here to the next, it is no less than there.
+    """
+    after = group.next(places)
+    service = group.service
+    amounts = group.cost if service.rate is None else group.seconds
+    share, falls = (group.batch[places] / group.batch[after], amounts[after] / amounts[places])
+    share = np.where(falls <= 1.0 + _AS_MUCH, np.maximum(share, falls), share)
+    if service.rate is not None:
+        needed = group.busy[places] * group.replicas[places] * share / service.utilization
+        return _costs_of(group, places, needed)
+    # Just above, for as much is no gain.
+    cost = group.cost[places] * share * (1.0 + _AS_MUCH)
+    return np.where(_is_allowed(group, places), cost, np.inf)
+
+
+def _lowest_costs_at_random(group: Scored, places: Ints, share: Floats) -> Floats:
+    """Return what deployments cost at least on either side of a batch, idle for random arrivals.
+
+    share : of what a request takes at the batch, the least that it may take there [1]
+    """
+    if (rate := group.service.rate) is not None:
+        return _costs_of(group, places, rate / group.carried[places] * share)
+    return np.where(_is_allowed(group, places), group.cost[places] * share, np.inf)
+
+
+def _is_allowed(group: Scored, places: Ints) -> Bools:
+    """Return which deployments have no more chips than there may be."""
+    return np.asarray(
+        group.values["chips"][places] <= chips_within(group.service, group.grid.scenario)
+    )
+
+
+def _costs_of(group: Scored, places: Ints, needed: Floats) -> Floats:
+    """Return what deployments cost with other replicas, just above, for as much is no gain.
+
+    needed : replicas, not rounded to whole ones [1]
+    """
+    replicas = np.maximum(np.ceil(needed - 1e-6), 1.0)
+    fewer = group.packing.at(places).chips(replicas, group.crew.prompt_replicas[places])
+    # Of two kinds of chips a budget says no number.
+    is_unlike = bool(np.any(group.packing.apart))
+    service = group.service
+    limit = service.max_chips if is_unlike else chips_within(service, group.grid.scenario)
+    share, more = fewer / group.values["chips"][places], group.more[places]
+    cost = (group.cost[places] - more) * share + more
+    return np.where(fewer <= limit, cost * (1.0 + _AS_MUCH), np.inf)

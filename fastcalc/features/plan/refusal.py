@@ -1,0 +1,134 @@
+"""Why there is no plan, and which limit to relax to what."""
+
+from math import inf
+from typing import Any
+
+from fastcalc.features.plan.decision import REASONS, Decision
+from fastcalc.features.plan.owned import Fleet
+from fastcalc.features.plan.service import Service
+from fastcalc.kit.answer.numbers_as_text import dollars, number
+from fastcalc.kit.answer.rounding import rounded_down, rounded_up
+from fastcalc.mentions import option
+from fastcalc.written import first_few, listed, many
+
+FIELDS = {
+    "ttft": "ttft",
+    "tpot": "tpot",
+    "chips": "max_chips",
+    "budget": "budget",
+    "power": "power",
+    "rate": "rate",
+    "prompt": "prompt",
+    "by": "by",
+}
+"""What limits each value, by its name."""
+
+MOST_NAMED = 12
+"""Chips that a sentence names, so that it stays one; JSON names all."""
+
+
+def refusal(decision: Decision, owned: str | None = None) -> str:
+    """Say why there is no plan, and which limit to relax to what.
+
+    owned : the chip, where so many of it are owned
+    """
+    sentence, nearest = "no deployment meets this", decision.nearest
+    if not decision.candidates:
+        sentence = "no layout of these chips holds one request of this model"
+    if options := relaxed(decision, owned):
+        sentence += f"; it would with {', or '.join(options)}"
+    elif nearest is None and decision.candidates:
+        reasons = (
+            f"{count:,} {REASONS[name]}" for name, count in decision.reasons.items() if count
+        )
+        sentence += f": {', '.join(reasons)}"
+    elif nearest is not None:
+        needed = listed(
+            [
+                limit_as_option(name, nearest.values[name], decision.service, owned)
+                for name, over in nearest.misses.items()
+                if over > 1.0
+            ]
+        )
+        name = nearest.scenario.hardware.id
+        sentence += f", nor with one limit relaxed; {name} would with {needed}"
+    if decision.unknown:
+        chips_unknown, how = unknown_chips(decision)
+        sentence += f"; {chips_unknown}, which might meet it: {how}"
+    return sentence
+
+
+def over_budget(fleet: Fleet[Any]) -> list[str]:
+    """Say what owned chips cost where that alone is more than the budget."""
+    if fleet.is_within:
+        return []
+    usd, service = fleet.used("budget"), fleet.service
+    needed = limit_as_option("budget", usd, service)
+    return [
+        f"all owned chips together cost ${dollars(usd)} a month, used or not, which is more than "
+        f"the budget: it takes {needed}"
+    ]
+
+
+def most_carried(carried: Decision, service: Service) -> str:
+    """Say what the limits carry of a rate, where no deployment carries all of it."""
+    limits = {
+        "chips": many(service.max_chips, "chip") if service.max_chips < inf else "",
+        "budget": "the budget",
+        "power": "the power",
+    }
+    limits_named = [words for name, words in limits.items() if service.limits.get(name, inf) < inf]
+    within = f"within {listed(limits_named)}"
+    plan, rate = carried.plans[0], service.rate or 0.0
+    in_fewer_bits = max(ranked.requests for ranked in carried.in_order)
+    fewer_bits = (
+        f", and {number(in_fewer_bits)} in fewer bits"
+        if in_fewer_bits > plan.requests * 1.001
+        else ""
+    )
+    return (
+        f"{within} {plan.values['chips']:,.0f} x {plan.scenario.hardware.id} would carry "
+        f"{number(plan.requests)} of the {number(rate)} requests/s{fewer_bits}"
+    )
+
+
+def unknown_chips(decision: Decision) -> tuple[str, str]:
+    """Say of which chips no price or power is known, and how to plan with them all the same."""
+    names = listed(first_few([name for name, _ in decision.unknown.most_common()], MOST_NAMED))
+    if decision.service.objective == "watts":
+        return f"no power is known of {names}", f"use {option('objective', 'usd')} or chips"
+    how = f"give one with {option('price', 'CHIP=USD')}, or use {option('objective', 'chips')}"
+    price = f"{decision.terms} price".lstrip()
+    return f"no {price} is known of {names}", how
+
+
+def relaxed(decision: Decision, owned: str | None = None) -> list[str]:
+    """Return the options that would let a deployment in, each alone."""
+    limits = decision.relaxed.items()
+    return [
+        limit_as_option(name, value, decision.service, owned)
+        for name, value in limits
+        if value < inf
+    ]
+
+
+def limit_as_option(name: str, value: float, service: Service, owned: str | None = None) -> str:
+    """Return an option with a value that is not stricter than a limit."""
+    if name == "chips":
+        return (
+            option("own", f"{owned}={value:.0f}") if owned else option("max_chips", f"{value:.0f}")
+        )
+    if name == "by":
+        return option("by", "chip")
+    if name == "rate":
+        return option("rate", f"{rounded_down(value):g}/s")
+    if name == "prompt":
+        return option("prompt", f"{value:.0f}")
+    if name == "tpot" and service.is_speed:
+        return option("min_speed", f"{rounded_down(1.0 / value):g}")
+    if name == "budget":
+        return option("budget", f"{rounded_up(value):.0f}/month")
+    if name == "power":
+        return option("power", f"{rounded_up(value / 1e3):g}kW")
+    up = rounded_up(value * 1e3)
+    return option(FIELDS[name], f"{up:g}ms" if up < 1e3 else f"{up / 1e3:g}s")

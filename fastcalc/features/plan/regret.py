@@ -1,0 +1,147 @@
+"""The price of not knowing how fast chips are, and the measurement that lowers it most."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import ceil, exp, inf, log
+
+import numpy as np
+
+from fastcalc.core.own_rows import after_one_row
+from fastcalc.core.speed_range import TO_LOW_END
+from fastcalc.features.plan.cheapest_plans import decide
+from fastcalc.features.plan.decision import Decision, Plan
+from fastcalc.formulas.money import HOURS_PER_MONTH
+from fastcalc.formulas.regret import expected_regret, regret_after
+from fastcalc.formulas.types import Floats
+from fastcalc.grid.grid import Grid
+
+COMPARED = 3
+"""Chips whose best plans are compared: others cost so much more that they are seldom best. [1]"""
+
+_DEVIATIONS = np.linspace(-2.4, 2.4, 9)
+"""Standard deviations of a chip's speed at which the best plan is searched. Costs go in steps
+between them: regret is within a fifth of what 49 of them give. [1]"""
+
+_WEIGHTS_A_SECOND = 0.75e9
+"""At which a server reads weights: 67 billion in 16 bits in three minutes, of a drive that works as
+it should (https://github.com/vllm-project/vllm/issues/2233). [B/s]"""
+
+_START = 160.0
+"""Time until a server answers, without reading weights: the rest of five minutes
+(https://route179.dev/2026/06/30, "Optimizing vLLM cold start"). [s]"""
+
+BATCHES = 4
+"""Batches of requests that a measurement serves: one until the server is in step, three counted."""
+
+_MINUTES = 5
+"""What the time that a chip is rented for is rounded up to. [min]"""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One replica of a plan, measured at its batch.
+
+    minutes, usd : for which it is rented, and its price
+    error : how far off its speed then is, as a factor above 1 [1]
+    regret : expected a month of the plan that is chosen then [USD]
+    """
+
+    plan: Plan
+    minutes: int
+    usd: float
+    error: float
+    regret: float
+
+
+@dataclass(frozen=True)
+class Regret:
+    """What it costs a month to choose by what is expected.
+
+    plans : the best of each chip compared, the one that is chosen first
+    expected : regret of each [USD]
+    measurements : of each chip that has not been measured, what lowers regret most first
+    """
+
+    plans: Sequence[Plan]
+    expected: Sequence[float]
+    measurements: Sequence[Measurement]
+
+
+def regret_of(decision: Decision, grids: Sequence[Grid]) -> Regret | None:
+    """Return the regret of the best plans over the ranges of their speeds.
+
+    None without a rate, dollars or a range; and where slow chips of the only kind there is miss
+    the limits, however many there are; and where prompts are on other chips.
+    """
+    service = decision.service
+    plans = [plan for plan in decision.of_each_chip if decision.may_lead(plan)][:COMPARED]
+    if not (plans and grids and service.rate) or service.objective != "usd" or service.is_fleet:
+        return None
+    if any(plan.replica.estimate.low is None or plan.prefill_scenario for plan in plans):
+        return None
+    at = np.union1d(_DEVIATIONS, [service.deviations])
+    costs = np.array([_costs(plan, decision, grids, at) for plan in plans]) * HOURS_PER_MONTH
+    bought = np.array([plan.cost for plan in plans]) * HOURS_PER_MONTH
+    for place, row in enumerate(costs):  # what slow chips cannot do another does on top
+        row[np.isinf(row)] = bought[place] + np.delete(bought, place).min(initial=inf)
+    if np.isinf(costs).any():
+        return None
+    held = service.deviations
+    after = partial(regret_after, costs=costs, at=at, held=held)
+    measurements = [
+        _measured(plan, partial(after, measured=place))
+        for place, plan in enumerate(plans)
+        if not plan.replica.estimate.passes.own
+    ]
+    measurements.sort(key=lambda measured: measured.regret + measured.usd)
+    return Regret(plans, expected_regret(costs=costs, at=at, held=held).tolist(), measurements)
+
+
+def _costs(plan: Plan, decision: Decision, grids: Sequence[Grid], at: Floats) -> list[float]:
+    """Return what the best plan on a chip costs at speeds, infinity where none does it. [USD/h]"""
+    chip, service = plan.scenario.hardware.id, decision.service
+    grids_of_chip = [
+        grid
+        for grid in grids
+        if grid.scenario.hardware.id == chip and decision.may_lead_in(grid.scenario)
+    ]
+
+    def cost(deviations: float) -> float:
+        if deviations == service.deviations:
+            return plan.cost
+        decided = decide(grids_of_chip, replace(service, deviations=deviations), shown=0)
+        return decided.plans[0].cost if decided.plans else inf
+
+    return rising(cost, at.tolist())
+
+
+def rising(cost: Callable[[float], float], at: Sequence[float]) -> list[float]:
+    """Return a cost that never falls from one point to the next, computed where it may change."""
+    last = len(at) - 1
+    costs, spans = {0: cost(at[0]), last: cost(at[last])}, [(0, last)]
+    while spans:
+        low, high = spans.pop()
+        if high - low > 1:
+            middle = (low + high) // 2
+            costs[middle] = costs[low] if costs[low] == costs[high] else cost(at[middle])
+            spans += [(low, middle), (middle, high)]
+    return [costs[place] for place in range(len(at))]
+
+
+def _measured(plan: Plan, regret: Callable[..., float]) -> Measurement:
+    estimate, scenario = plan.replica.estimate, plan.scenario
+    assert estimate.low is not None
+    reading = plan.scenario.work.weight_bytes / _WEIGHTS_A_SECOND
+    serving = BATCHES * estimate.run.item() * plan.slowness
+    minutes = _MINUTES * ceil((_START + reading + serving) / 60.0 / _MINUTES)
+    price = scenario.pricing.per_chip_hour(scenario.hardware) or 0.0
+    spread = log((estimate.speed / estimate.low).item()) / TO_LOW_END
+    left = after_one_row(spread)  # of a row that is as far off as rows are on average
+    return Measurement(
+        plan=plan,
+        minutes=minutes,
+        usd=price * plan.layout.chips * minutes / 60.0,
+        error=exp(spread * left),
+        regret=regret(error=left),
+    )

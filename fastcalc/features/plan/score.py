@@ -1,0 +1,214 @@
+"""Every layout and batch of one deployment against a service: what it takes, what it misses."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from fastcalc.core.estimate import site_power
+from fastcalc.core.overflow import overflows
+from fastcalc.core.scenario import Scenario
+from fastcalc.features.plan.first_tokens import ClassFirstTokens, class_first_tokens
+from fastcalc.features.plan.fleet import Crew, Packing, bills, chips_within, crew_within
+from fastcalc.features.plan.pools import KEPT, Pool, PoolColumns, added, pools_of, transfer_seconds
+from fastcalc.features.plan.queues import Queues, needed, slots_of
+from fastcalc.features.plan.scored import Replica, Scored
+from fastcalc.features.plan.service import Objective, Service
+from fastcalc.formulas.money import usd_per_million
+from fastcalc.formulas.types import ArrayLike, Bools, Floats
+from fastcalc.grid.evaluated_points import EvaluatedPoints
+from fastcalc.grid.grid import Grid, solved
+
+_points = lru_cache(maxsize=KEPT)(solved)
+_ROUNDING = 1e-12  # of a limit: replicas as busy as it allows meet it
+
+
+def score(
+    grid: Grid, service: Service, prompt_pools: Sequence[Pool | None] | None = None
+) -> list[Scored]:
+    """Return the deployments of a grid of one kind of request: with prompts inside, and apart.
+
+    What takes in prompts is found among the grid's layouts unless given; None is what decodes.
+    """
+    points = _points(grid)
+    points = replace(points, estimate=points.estimate.slowed(service.deviations))
+    is_new = np.diff(np.broadcast_to(grid.batches, grid.shape[1:]), prepend=0.0) > 0.0
+    fits = is_new & _fits(grid, points)
+    replica = Replica.of(points, fits)
+    if prompt_pools is None:  # prompts apart take two chips at least
+        has_two = chips_within(service, grid.scenario) >= 2.0
+        prompt_pools = [None, *(pools_of(grid, service, points) if has_two else ())]
+    arrivals = replica.batch / replica.run
+    mixed = class_first_tokens(points, service.classes, fits=fits, arrivals=arrivals, dp=replica.dp)
+    deployments: list[Scored] = []
+    if None in prompt_pools:
+        unfit = int(is_new.sum() - fits.sum())
+        deployments.append(_sized(grid, service, replica, mixed, unfit=unfit))
+    if apart := list(filter(None, prompt_pools)):
+        deployments.append(_sized(grid, service, replica, mixed, apart))
+    return deployments
+
+
+def _sized(
+    grid: Grid,
+    service: Service,
+    replica: Replica,
+    mixed: ClassFirstTokens,
+    apart: Sequence[Pool] = (),
+    unfit: int = 0,
+) -> Scored:
+    """Return the replicas, as many as it takes of each, with each pool."""
+    scenario, pools = grid.scenario, PoolColumns.of(apart)
+    seconds, ttft, queues = _load(grid, service, replica, mixed, pools)
+    replicas, busy, waits, busiest = needed(service, seconds, ttft, queues)
+    carried = busiest / seconds
+    crew = Crew.of(replicas, carried, pools)
+    packing = Packing.of(service.node_chips(scenario.hardware), replica.chips, replica.pp, pools)
+    if service.is_fleet:
+        crew = crew_within(chips_within(service, scenario), packing, carried, pools)
+        busy = np.minimum(crew.requests * seconds / crew.replicas, busiest)
+    chips = packing.chips(crew.replicas, crew.prompt_replicas)
+    latest = mixed.over_limits(service, waits, ttft)
+    values = {
+        "ttft": _held_against_limit(service, latest, ttft, waits, pools),
+        "tpot": replica.tpot_in_traffic if pools is None else replica.tpot,
+        "chips": chips,
+        **bills(scenario, service, chips, pools),
+    }
+    more = added(scenario, pools, UNITS[service.objective])
+    cost = crew.cost if service.is_fleet else _cost(grid, service, replica, chips, seconds / busy)
+
+    def flat(values: ArrayLike) -> Floats:
+        return np.broadcast_to(values, ttft.shape).ravel()
+
+    return Scored(
+        grid,
+        service,
+        replica,
+        apart,
+        values={name: flat(column) for name, column in values.items()},
+        seconds=flat(seconds),
+        carried=flat(carried),
+        crew=Crew(*map(flat, crew)),
+        packing=Packing(packing.node_chips, *map(flat, packing[1:])),
+        busy=flat(busy),
+        cost=flat(cost + more),
+        class_ttft=(mixed.seconds[:, np.newaxis] + waits).reshape(len(mixed.seconds), ttft.size),
+        more=flat(more),
+        unfit=unfit,
+    )
+
+
+def _fits(grid: Grid, points: EvaluatedPoints) -> Bools:
+    """Return which layouts hold which batches, that their engine decodes at once."""
+    is_held = np.broadcast_to(grid.batches <= points.placement.max_batch, grid.shape)[0]
+    # A server queues before it serves less for a host's memory.
+    is_over = np.broadcast_to(overflows(points.estimate), grid.shape)[0]
+    return np.asarray(is_held & ~is_over)
+
+
+UNITS: dict[Objective, Callable[[Scenario], float | None]] = {
+    "usd": lambda scenario: scenario.pricing.per_chip_hour(scenario.hardware),
+    "watts": lambda scenario: site_power(scenario.hardware),
+    "chips": lambda _: 1.0,
+}
+"""What is to be least, of a chip."""
+
+
+def _held_against_limit(
+    service: Service, first: Floats, ttft: Floats, waits: Floats, pools: PoolColumns | None
+) -> Floats:
+    """Return times to the first token as they are held against their limit. [s]"""
+    if service.ttft < inf:
+        is_limit = np.abs(first - service.ttft) <= _ROUNDING * service.ttft
+        first = np.where(is_limit, service.ttft, first)
+    if pools is None:
+        return first
+    # Of what is late it is the limit that would do, half of which is for each queue.
+    enough = ttft - pools.waits + 2.0 * np.maximum(waits, pools.waits)
+    return np.where(first > service.ttft, enough, first)
+
+
+_Load = tuple[Floats, Floats, dict[str, Any]]
+"""Time of a replica that a request takes, for each replica; time to the first token without
+waiting, pools x replicas; and what waits are of."""
+
+
+def _load(
+    grid: Grid,
+    service: Service,
+    replica: Replica,
+    mixed: ClassFirstTokens,
+    pools: PoolColumns | None,
+) -> tuple[Floats, Floats, Queues | None]:
+    """Return the same two times, and the queues where requests arrive at random."""
+    if pools is None:
+        seconds, ttft, queued = _together(service, replica, mixed)
+    else:
+        receiving = transfer_seconds(grid, service.prompt)[replica.layout]
+        seconds, ttft, queued = _apart(service, replica, pools, receiving)
+    if service.share is None:
+        return seconds, ttft, None
+    slots = slots_of(service.share)
+    queues = Queues(service.share, **queued, slots=slots, kind=slots.kinds(replica.batch))
+    return seconds, ttft, queues
+
+
+def _together(service: Service, replica: Replica, mixed: ClassFirstTokens) -> _Load:
+    run, alone, batch = replica.run, replica.ttft, replica.batch
+    # Where prompts cost next to nothing, rounding may leave less than nothing.
+    prompts = np.maximum(run - service.output * replica.tpot, 0.0)
+    # Attention replicas run in step. If requests come faster than their prompts are taken in one by
+    # one, several take in prompts in the same pass, which is then as long as that of all.
+    meets = np.minimum(alone * batch / replica.run, 1.0) * (1.0 - 1.0 / replica.dp)
+    ttft = alone + meets * np.maximum(replica.prompts_together - alone, 0.0)
+    # Nobody's prompt is before that of one alone. Each attention replica, and each micro-batch of
+    # a pipeline, takes in prompts of its own, so many times as long.
+    before = (
+        prompts / batch * (1.0 - 1.0 / batch) * service.prompt_variation * replica.pp * replica.dp
+    )
+    first = mixed.latest(service, ttft)[np.newaxis]
+    queued = {"prompt": before, "prompt_busy": prompts / run, "holds": run}
+    return service.output / replica.served, first, queued
+
+
+def _apart(service: Service, replica: Replica, pools: PoolColumns, receiving: Floats) -> _Load:
+    """Return what replicas that only decode are asked; caches come in over links of their own."""
+    decoding = service.output / replica.total
+    seconds = np.maximum(decoding, receiving / replica.dp)
+    ttft = pools.seconds + np.maximum(pools.sending, receiving)
+    queued = {"prompt": 0.0, "prompt_busy": 0.0, "holds": decoding * replica.batch}
+    return seconds, ttft, queued
+
+
+def has_cost(scenario: Scenario, service: Service) -> bool:
+    """Return whether the price and the power that count are known of a chip."""
+    objective = "" if service.is_fleet else service.objective
+    needs_power = objective == "watts" or "power" in service.limits
+    needs_price = objective == "usd" or "budget" in service.limits
+    has_power = scenario.hardware.power is not None
+    has_price = scenario.pricing.per_chip_hour(scenario.hardware) is not None
+    return (has_power or not needs_power) and (has_price or not needs_price)
+
+
+def _cost(
+    grid: Grid, service: Service, replica: Replica, chips: Floats, seconds_busy: Floats
+) -> Floats:
+    """Return what is to be least: of all chips, or without a rate of a token of one replica.
+
+    seconds_busy : time of a replica that a request takes, and what it is idle besides [s]
+    """
+    per_chip = UNITS[service.objective](grid.scenario)
+    assert per_chip is not None
+    if service.objective == "chips" or service.rate is not None:
+        return np.asarray(per_chip * chips)
+    if service.objective == "watts":
+        return np.asarray(per_chip * replica.chips * seconds_busy / service.output)
+    return usd_per_million(
+        usd_per_hour=per_chip * replica.chips / grid.scenario.pricing.utilization,
+        seconds=seconds_busy,
+        tokens=service.prompt + service.output,
+    )

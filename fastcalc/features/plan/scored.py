@@ -1,0 +1,220 @@
+"""Deployments of a grid held against a service: what each does, and which of them are best."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from fastcalc.features.plan.fleet import Crew, Packing
+from fastcalc.features.plan.pools import Pool
+from fastcalc.features.plan.service import Service
+from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints
+from fastcalc.grid.evaluated_points import EvaluatedPoints
+from fastcalc.grid.grid import Grid
+
+_LEAST = 1e-9  # of a limit, where nothing is left of it
+_OF_ESTIMATE = (
+    "batch",
+    "total",
+    "served",
+    "tpot",
+    "tpot_in_traffic",
+    "ttft",
+    "prompts_together",
+    "run",
+    "slowness",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Replica:
+    """One full replica, which takes in its prompts, too: an element for each that fits.
+
+    layout : its position in the grid's [1]
+    batch : sequences that it decodes together [1]
+    chips, pp, dp : of its layout [1]
+
+    The others are values of its `fastcalc.core.estimate.Estimate`, as slow as the service says.
+    """
+
+    layout: Ints
+    batch: Floats
+    chips: Floats
+    pp: Floats
+    dp: Ints
+    total: Floats
+    served: Floats
+    tpot: Floats
+    tpot_in_traffic: Floats
+    ttft: Floats
+    prompts_together: Floats
+    run: Floats
+    slowness: Floats
+
+    @classmethod
+    def of(cls, points: EvaluatedPoints, fits: Bools) -> "Replica":
+        """Return those of the deployments that fit, layouts x batches, of one kind of request."""
+
+        def those(values: ArrayLike) -> Any:
+            return np.broadcast_to(values, (1, *fits.shape))[0][fits]
+
+        return cls(
+            **{name: those(getattr(points.estimate, name)) for name in _OF_ESTIMATE},
+            layout=np.nonzero(fits)[0],
+            chips=those(points.layout.chips),
+            pp=those(points.layout.pp),
+            dp=those(points.layout.dp),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Deployments of a grid that fit: each replica with each pool that takes in prompts, if any.
+
+    service : what they are held against
+    replica, pools : of which each deployment is one of the first, and of the second if there are
+    values : what is limited, by name: seconds to the first token, seconds between tokens, chips,
+        and dollars a month and watts where those are
+    seconds : time of a replica that a request takes [s]
+    carried : requests that each replica carries, as busy as it may be [1/s]
+    crew, packing : how many replicas, and how they fill nodes
+    busy : the share of its capacity that each that decodes does [1]
+    cost, unfit : what is to be least, and deployments that do not fit, alongside these [1]
+    class_ttft : time to the first token of each class, a row each, if there are several [s]
+    more : what the pool costs more than as many of the chips that decode
+    """
+
+    grid: Grid
+    service: Service
+    replica: Replica
+    pools: Sequence[Pool]
+    values: dict[str, Floats]
+    seconds: Floats
+    carried: Floats
+    crew: Crew
+    packing: Packing
+    busy: Floats
+    cost: Floats
+    class_ttft: Floats
+    more: Floats
+    unfit: int = 0
+
+    @property
+    def _ways(self) -> int:
+        """How prompts may be taken in: by each pool, or inside. [1]"""
+        return len(self.every_pool)
+
+    @cached_property
+    def layout(self) -> Ints:
+        """Position of the layout in the grid's. [1]"""
+        return np.tile(self.replica.layout, self._ways)
+
+    @cached_property
+    def batch(self) -> Floats:
+        """Sequences that each decodes together. [1]"""
+        return np.tile(self.replica.batch, self._ways)
+
+    @cached_property
+    def row(self) -> Ints:
+        """A number for each layout with each pool. [1]"""
+        pools = np.repeat(np.arange(self._ways), len(self.replica.batch))
+        return self.layout + len(self.grid.layouts) * pools
+
+    def pool(self, place: int) -> Pool | None:
+        """Return what takes in the prompts of a deployment, where that is apart."""
+        return self.every_pool[place // len(self.replica.batch)]
+
+    @property
+    def every_pool(self) -> Sequence[Pool | None]:
+        """The prefill pools; None alone where prefill is colocated with decode."""
+        return self.pools or [None]
+
+    def by_pool(self, places: Ints) -> Iterator[tuple[Pool | None, Ints]]:
+        """Yield each prefill pool that some deployments have, and the places of these, in order."""
+        pools = places // max(len(self.replica.batch), 1)
+        for at in np.unique(pools):
+            among = places[pools == at]
+            yield self.pool(among[0]), among
+
+    @property
+    def replicas(self) -> Floats:
+        """Replicas that decode. [1]"""
+        return self.crew.replicas
+
+    def next(self, places: Ints, step: int = 1) -> Ints:
+        """Return where the next batches of the same layouts are, or the places themselves."""
+        near = np.clip(places + step, 0, len(self.row) - 1)
+        return np.where(self.row[near] == self.row[places], near, places)
+
+    @cached_property
+    def misses(self) -> dict[str, Floats]:
+        """Each value over its limit: at most 1 where it is met."""
+        return {
+            name: self.values[name] / max(limit, _LEAST)
+            for name, limit in self.service.limits.items()
+        }
+
+    @cached_property
+    def is_in_time(self) -> Bools:
+        """Whether both times to tokens are within their limits."""
+        limits = self.service.limits
+        first, between = (self.values[name] <= limits[name] for name in ("ttft", "tpot"))
+        return first & between
+
+    def best_of_rows(self, priority: Floats) -> Ints:
+        """Return the place of the least priority of each row that has any in time.
+
+        Places of a row are one after another; of equals it is the first.
+        """
+        starts = np.flatnonzero(np.diff(self.row, prepend=-1))
+        priority = np.where(self.is_in_time, priority, inf)
+        least = np.minimum.reduceat(priority, starts) if starts.size else priority
+        counts = np.diff(starts, append=len(priority))
+        places = np.flatnonzero((priority == np.repeat(least, counts)) & self.is_in_time)
+        return places[np.diff(self.row[places], prepend=-1) > 0]
+
+    @cached_property
+    def cheapest(self) -> Ints:
+        """Places of those that miss nothing at the least cost, and on the fewest chips of these."""
+        return self._least(np.all([miss <= 1.0 for miss in self.misses.values()], axis=0))
+
+    def _least(self, among: Bools) -> Ints:
+        (places,) = np.nonzero(among)
+        for key in (self.cost, self.values["chips"]):
+            if places.size:
+                places = places[key[places] == key[places].min()]
+        return places
+
+    @property
+    def best(self) -> int | None:
+        """The place of the best that misses nothing."""
+        return self._first(self.cheapest)
+
+    def first_of(self, among: Bools) -> int | None:
+        """Return the place of the first of some deployments, in the order of plans."""
+        return self._first(self._least(among))
+
+    def first_of_pools(self, places: Ints) -> Ints:
+        """Return of places of one cost and as many chips the first of each pool."""
+        places = places[np.argsort(self.last_resort[places], kind="stable")]
+        _, first = np.unique(places // len(self.replica.batch), return_index=True)
+        return places[first]
+
+    def _first(self, places: Ints) -> int | None:
+        return int(places[np.argmin(self.last_resort[places])]) if places.size else None
+
+    @cached_property
+    def last_resort(self) -> Floats:
+        """What decides between those of one cost and as many chips.
+
+        With a rate the smallest batch is the fastest, but that where requests at random may wait
+        as long as it takes: then the shortest wait. Without a rate the least time does the most.
+        """
+        service = self.service
+        if service.rate is None:
+            return self.seconds
+        is_patient = service.share is not None and service.ttft == inf
+        return self.values["ttft"] if is_patient else self.batch

@@ -1,0 +1,47 @@
+"""``vllm serve``, by the flags of version 0.33.
+
+Source: vllm/engine/arg_utils.py and vllm/entrypoints/cli/serve.py of that release; its guide to the
+NixlConnector.
+"""
+
+from fastcalc.features.plan.servers.server import HEAD, RANK, Server, variable
+from fastcalc.quoting import ShellText
+from fastcalc.written import to_json
+
+LOADED_AS = {"fp8": "fp8", "mxfp8": "mxfp8"}
+"""What ``--quantization`` calls the formats that it brings 16-bit weights to while it loads."""
+
+CACHES = {
+    "bf16": "auto",
+    "fp16": "auto",
+    "fp8": "fp8",
+    "nvfp4": "nvfp4",
+    "int8": "int8_per_token_head",
+}
+"""What ``--kv-cache-dtype`` calls the formats of caches that it keeps."""
+
+
+def start(server: Server) -> list[str]:
+    """Return the words that start a server."""
+    layout = server.layout
+    words = ["vllm", "serve", server.checkpoint, "--tensor-parallel-size", f"{layout.tp}"]
+    words += ["--pipeline-parallel-size", f"{layout.pp}"] if layout.pp > 1 else []
+    words += ["--data-parallel-size", f"{layout.dp}"] if layout.dp > 1 else []
+    words += ["--enable-expert-parallel"] if layout.ep > 1 else []
+    words += ["--quantization", LOADED_AS[server.quantized_to]] if server.quantized_to else []
+    words += ["--kv-cache-dtype", CACHES[server.cache]]
+    words += ["--max-model-len", f"{server.tokens}"]
+    words += ["--max-num-seqs", f"{server.sequences}"] if server.sequences else []
+    words += ["--max-num-batched-tokens", f"{server.chunk}"] if server.chunk else []
+    words += ["--gpu-memory-utilization", f"{server.memory_share:g}"]
+    if server.drafts:
+        drafting = {"method": "mtp", "num_speculative_tokens": server.drafts}
+        words += ["--speculative-config", to_json(drafting)]
+    if server.role != "all":
+        transfer = {"kv_connector": "NixlConnector", "kv_role": "kv_both"}
+        words += ["--kv-transfer-config", to_json(transfer)]
+    if server.hosts > 1:
+        words += ["--nnodes", f"{server.hosts}", "--node-rank", variable(RANK)]
+        words += ["--master-addr", variable(HEAD)]
+        words += [ShellText(f"$([ ${RANK} = 0 ] || echo --headless)")]
+    return words

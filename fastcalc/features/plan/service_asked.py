@@ -1,0 +1,106 @@
+"""What ``fastcalc plan`` is asked: the service, and how it reads in words."""
+
+from math import inf
+from statistics import NormalDist
+from typing import cast
+
+from fastcalc.catalogue.limits import LIMITS
+from fastcalc.core.load import ROOM_FOR_CHANCE
+from fastcalc.errors import InputError
+from fastcalc.features.plan import means
+from fastcalc.features.plan.request import FindPlans
+from fastcalc.features.plan.service import Objective, Service
+from fastcalc.features.plan.tariff import Tariff
+from fastcalc.kit.answer.numbers_as_text import number, stated_percent
+from fastcalc.kit.request import readers
+from fastcalc.kit.request.fields import settings
+from fastcalc.kit.request.readers import as_text
+from fastcalc.mentions import option
+from fastcalc.written import many
+
+DEFAULT_PERCENTILE = 99.0
+"""Percent of the requests that are to meet their limits, where nothing else is asked."""
+
+
+def is_of_fleet(request: FindPlans) -> bool:
+    """Return whether chips are owned, or a budget or a power is to carry what it can."""
+    has_means = request.budget is not None or request.power is not None
+    return request.own is not None or (request.rate is None and has_means)
+
+
+def service_of(request: FindPlans) -> Service:
+    """Return what a deployment is asked, for requests that are all alike."""
+    tpot, is_speed = _seconds(request.tpot, option("tpot")), False
+    if request.min_speed is not None:
+        readers.number(request.min_speed, option("min_speed"), LIMITS["speed"], 50)
+        is_speed, tpot = 1.0 / request.min_speed < tpot, min(tpot, 1.0 / request.min_speed)
+    chips = readers.ranks(request.max_chips, option("max_chips"))
+    share, load = _share_in_time(request), request.load
+    if load is None:
+        load = 1.0 if share is None else ROOM_FOR_CHANCE
+    objective = readers.choice(request.objective, option("objective"), ("usd", "watts", "chips"))
+    return Service(
+        prompt=float(request.prompt),
+        output=float(request.output),
+        ttft=_seconds(request.ttft, option("ttft")),
+        tpot=tpot,
+        rate=readers.rate(request.rate),
+        share=share,
+        max_chips=inf if chips is None else chips,
+        utilization=readers.share(load, option("load")),
+        is_speed=is_speed,
+        objective=cast(Objective, objective),
+        prefix_hit=readers.share(request.prefix_hit, option("prefix_hit"), zero=True),
+        any_weights=request.weights is not None,
+        any_cache=request.kv is not None,
+        in_nodes=readers.choice(request.by, option("by"), ("node", "chip")) == "node",
+        budget=means.usd_a_month(request.budget) or inf,
+        power=means.watts(request.power) or inf,
+        tariff=Tariff(means.api_prices(request.api), means.grid_grams(request.grid)),
+        deviations=NormalDist().inv_cdf(_percent(request.confidence, "confidence", 99, 90) / 100.0),
+    )
+
+
+def _share_in_time(request: FindPlans) -> float | None:
+    """Return the share of requests that are to have their first token in time. [1]"""
+    askers = (request.rate, request.people, request.traffic)
+    arrives = any(asked is not None for asked in askers) or is_of_fleet(request)
+    if request.percentile is None:
+        return DEFAULT_PERCENTILE / 100.0 if arrives and request.load is None else None
+    if request.ttft is None and not arrives:
+        raise InputError(
+            f"{option('percentile')} is of requests that meet {option('ttft')}, or that come at a "
+            f"rate; give {option('ttft', '1s')} or {option('rate', '20/s')}"
+        )
+    return _percent(request.percentile, "percentile", 99.99, 99) / 100.0
+
+
+def _percent(value: float | None, name: str, limit: float, example: int) -> float:
+    """Return a percentage from 50, which it is where left out, to a most."""
+    if value is not None and not 50 <= value <= limit:
+        raise InputError(
+            f"{option(name)} {value:g} is not from 50 to {limit:g}; write for example {example}"
+        )
+    return 50.0 if value is None else value
+
+
+def _seconds(text: str | None, flag: str) -> float:
+    if text is None:
+        return inf
+    return readers.quantity(text, flag, "time", LIMITS["duration"], "25ms or 1s")
+
+
+def phrase(request: FindPlans, service: Service) -> str:
+    """Return what is asked, in words."""
+    tokens = many(request.output, "token")
+    cached = f" ({stated_percent(request.prefix_hit)} cached)" if request.prefix_hit else ""
+    words = [
+        f"{as_text(request.model)}, prompts of {request.prompt:,}{cached} and outputs of {tokens}"
+    ]
+    shown = ("prefix_hit", "price")  # above, and in the line of prices
+    said = {each.name: each.phrase for each in settings(request) if each.name not in shown}
+    if service.share and request.ttft:
+        said["ttft"] = f"p{service.share * 100:g} {said['ttft']}"
+    if request.people is not None:
+        said["people"] = f"{said['people']} ({number(service.rate or 0.0)} requests/s)"
+    return ", ".join([*words, *filter(None, said.values())])

@@ -1,0 +1,97 @@
+"""Pools of replicas that classes of requests share, or have to themselves."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from math import inf
+
+from fastcalc.core.traffic.request_class import RequestClass
+from fastcalc.features.plan.decision import Decision, Plan
+
+EVERY_GROUP = 3
+"""Classes up to which every group of them is tried; of more, those next to each other by their
+prompts, which share best. [1]"""
+
+
+@dataclass(frozen=True)
+class ReplicaPool:
+    """Classes that share replicas, and the deployments found for them."""
+
+    classes: tuple[RequestClass, ...]
+    decision: Decision
+
+    @property
+    def plan(self) -> Plan:
+        """The best deployment."""
+        return self.decision.plans[0]
+
+    @property
+    def cost(self) -> float:
+        """What is to be least; infinity where no deployment serves them."""
+        return self.plan.cost if self.decision.plans else inf
+
+    @property
+    def chips(self) -> float:
+        """Chips of all its replicas. [1]"""
+        return self.plan.values["chips"] if self.decision.plans else inf
+
+
+Pools = tuple[ReplicaPool, ...]
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """The cheapest pools, and others to compare them with.
+
+    pools : all classes are in one of them each; none where nothing serves all
+    shared_by_all, one_each : one pool for all, and one for each class, where they were searched
+    unserved : classes that no deployment serves, whatever the means, with why
+    needed : what the cheapest pools for all of a rate take, of means that do not allow it
+    """
+
+    pools: Pools
+    shared_by_all: Pools | None
+    one_each: Pools | None
+    unserved: Pools
+    needed: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def rate(self) -> float:
+        """Requests that the pools were found for. [1/s]"""
+        return sum(pool.decision.service.rate or 0.0 for pool in self.pools)
+
+    @property
+    def requests(self) -> float:
+        """Requests of all classes that the pools carry at most. [1/s]"""
+        carried = (pool.plan.requests / (pool.decision.service.rate or 1.0) for pool in self.pools)
+        return min(carried, default=0.0) * self.rate
+
+
+def partitions(count: int) -> Iterator[list[int]]:
+    """Yield the ways to group some classes, each group as the bits of its members.
+
+    >>> list(partitions(2))
+    [[3], [1, 2]]
+    """
+    if count <= EVERY_GROUP:
+        yield from _all_partitions((1 << count) - 1)
+        return
+    for cuts in range(1 << (count - 1)):
+        ends = [place + 1 for place in range(count - 1) if cuts >> place & 1]
+        yield [
+            (1 << end) - (1 << start) for start, end in zip([0, *ends], [*ends, count], strict=True)
+        ]
+
+
+def _all_partitions(members: int) -> Iterator[list[int]]:
+    if not members:
+        yield []
+        return
+    lowest = members & -members
+    remaining = members ^ lowest
+    joining = remaining
+    while True:  # every set of the others joins the lowest
+        for groups in _all_partitions(remaining ^ joining):
+            yield [lowest | joining, *groups]
+        if not joining:
+            return
+        joining = (joining - 1) & remaining

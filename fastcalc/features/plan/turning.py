@@ -1,0 +1,177 @@
+"""What turns a verdict: the price, speed, rate or length at which another chip or the API leads."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+from fastcalc.features.plan.break_even import break_even_price, share_of_cost
+from fastcalc.features.plan.candidates import candidates
+from fastcalc.features.plan.cheapest_plans import decide
+from fastcalc.features.plan.decision import Decision
+from fastcalc.features.plan.service import Service
+from fastcalc.formulas.solving import bisect, geometric_mean
+from fastcalc.grid.grid import Grid
+
+API = "API"
+
+_FACTORS = (1.1, 1.25, 1.5, 2.0, 4.0, 8.0)
+"""Times as much or as little at which is looked whether the verdict has turned. [1]"""
+
+_HALVINGS = 5
+"""Of the last step between them, so that what turns the verdict is known to 1 or 2 %. [1]"""
+
+_SAME = 1e-9
+
+Costs = dict[str, tuple[float, float]]
+"""Dollars an hour and chips of what competes, by chip or `API`."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Where a verdict turns, everything else as it is.
+
+    quantity : ``price`` of a chip-hour [USD/h], ``slowness`` of the chip, ``rate`` [1/s],
+        ``prompt`` or ``output`` of a request [1]
+    of : the chip, of a price or a slowness
+    at, is_above : from here on, up or down
+    leads : the chip that is cheapest then, or `API`
+    """
+
+    quantity: str
+    at: float
+    is_above: bool
+    leads: str
+    of: str | None = None
+
+
+def turns(decision: Decision, grids: Sequence[Grid]) -> list[Turn]:
+    """Return what turns the verdict between the best two chips, and the API where it has prices."""
+    service = decision.service
+    rivals = [plan for plan in decision.of_each_chip if decision.may_lead(plan)][:2]
+    is_priced = service.rate and service.objective == "usd" and not service.is_fleet
+    if not (rivals and is_priced and grids) or len(rivals) < 2 - bool(service.api_request_usd):
+        return []
+    chips = {plan.scenario.hardware.id: plan for plan in rivals}
+    rival_grids = {
+        chip: [
+            grid
+            for grid in grids
+            if grid.scenario.hardware.id == chip and decision.may_lead_in(grid.scenario)
+        ]
+        for chip in chips
+    }
+    costs = {chip: (plan.cost, plan.values["chips"]) for chip, plan in chips.items()}
+    costs |= _api(service)
+    turning_points = []
+    for chip, plan in chips.items():
+        other_costs = {name: cost for name, cost in costs.items() if name != chip}
+        nearest = min(other_costs, key=other_costs.__getitem__)
+        rival = chips.get(nearest)
+        at = break_even_price(
+            plan, chip, costs[nearest][0], rival.cost * share_of_cost(rival, chip) if rival else 0.0
+        )
+        if at is None:
+            continue
+        leads = _leader(costs)
+        turning_points.append(
+            Turn("price", at, leads == chip, nearest if leads == chip else chip, chip)
+        )
+    return [*turning_points, *_searched(service, rival_grids, costs)]
+
+
+def _searched(service: Service, grids: dict[str, list[Grid]], costs: Costs) -> Iterator[Turn]:
+    """Yield what turns it that is no price, by searching again."""
+    first, rate = _leader(costs), service.rate or 0.0
+
+    def by_slowness(times: float) -> str:
+        """Return who leads where the clock of the first goes so many times slower."""
+        limits = service.ttft / times, service.tpot / times
+        slow = replace(service, rate=rate * times, ttft=limits[0], tpot=limits[1])
+        without = {name: cost for name, cost in costs.items() if name != first}
+        return _leader(without | _costs(slow, {first: grids[first]}))
+
+    def by_rate(times: float) -> str:
+        return _leader_of(replace(service, rate=rate * times), grids)
+
+    def by_prompt(times: float) -> str:
+        return _leader_of(_of_lengths(service, times, 1.0), grids)
+
+    def by_output(times: float) -> str:
+        return _leader_of(_of_lengths(service, 1.0, times), grids)
+
+    if first != API and (turn := _nearest(by_slowness, first, _FACTORS)):
+        yield Turn("slowness", turn[0], True, turn[1], first)
+    searched = {
+        "rate": (by_rate, rate),
+        "prompt": (by_prompt, service.prompt),
+        "output": (by_output, service.output),
+    }
+    for name, (leader, now) in searched.items():
+        for is_above in (True, False):
+            factors = [factor if is_above else 1.0 / factor for factor in _FACTORS]
+            if turn := _nearest(leader, first, factors):
+                at = now * turn[0]
+                yield Turn(name, at if name == "rate" else round(at), is_above, turn[1])
+
+
+def _nearest(
+    leader: Callable[[float], str], first: str, factors: Sequence[float]
+) -> tuple[float, str] | None:
+    """Return the factor from which another leads than the first, and which; None if none does."""
+    before, leading = 1.0, cache(leader)
+    for after in factors:
+        if leading(after) != first:
+            _, turn = bisect(
+                lambda factor: leading(float(factor)) == first,
+                before,
+                after,
+                halvings=_HALVINGS,
+                middle=geometric_mean,
+            )
+            leads = leading(float(turn))
+            return (float(turn), leads) if leads else None
+        before = after
+    return None
+
+
+def _costs(service: Service, grids: dict[str, list[Grid]]) -> Costs:
+    """Return the costs of the chips that serve it."""
+    decisions = {chip: decide(several, service, shown=1) for chip, several in grids.items()}
+    return {
+        chip: (decision.plans[0].cost, decision.plans[0].values["chips"])
+        for chip, decision in decisions.items()
+        if decision.plans
+    }
+
+
+def _api(service: Service) -> Costs:
+    charged = service.api_request_usd
+    return {} if charged is None else {API: (charged * (service.rate or 0.0) * 3600.0, 0.0)}
+
+
+def _leader(costs: Costs) -> str:
+    """Return what costs least, of as much the fewest chips; none where nothing serves it."""
+    return min(costs, key=lambda name: (costs[name][0] * (1.0 + _SAME), costs[name][1]), default="")
+
+
+def _of_lengths(service: Service, prompt: float, output: float) -> Service:
+    """Return the service of requests with so many times the tokens, in whole ones."""
+    tokens = round(service.prompt * prompt), round(service.output * output)
+    return replace(service, prompt=max(tokens[0], 1.0), output=max(tokens[1], 1.0))
+
+
+def _leader_of(service: Service, grids: dict[str, list[Grid]]) -> str:
+    """Return what leads for another service."""
+    moved = {
+        chip: [
+            grid
+            for grid_of_chip in several
+            if (
+                grid := candidates(
+                    grid_of_chip.scenario, prompt=service.prompt, output=service.output
+                )
+            )
+        ]
+        for chip, several in grids.items()
+    }
+    return _leader(_costs(service, moved) | _api(service))

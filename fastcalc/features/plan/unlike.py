@@ -1,0 +1,52 @@
+"""Prompts on another kind of chip than decodes: its pools, and what they cost more."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from fastcalc.features.plan.fleet import Packing
+from fastcalc.features.plan.pools import (
+    Pool,
+    can_be_apart,
+    can_decode_alone,
+    every_pool,
+    undominated_pools,
+)
+from fastcalc.features.plan.service import Service
+from fastcalc.grid.grid import Grid, solved
+
+
+def unlike_pools(grid: Grid, service: Service) -> list[Pool]:
+    """Return pools of the chips of a grid for others that decode, but for what some other beats.
+
+    How long those take to receive a cache is theirs to say, so that any that is smaller, sooner or
+    sends faster may be the best. They have nodes of their own.
+    """
+    alone = grid.part(batches=np.ones(1))
+    if service.rate is None or not can_be_apart(alone, service):
+        return []
+    points = solved(alone)
+    points = replace(points, estimate=points.estimate.slowed(service.deviations))
+    pools: list[Pool] = []
+    for pool in every_pool(alone, service, points):
+        sizes = np.array([float(pool.layout.chips)]), np.array([float(pool.layout.pp)])
+        packing = Packing.of(service.node_chips(grid.scenario.hardware), *sizes, None)
+        (chips,) = packing.chips(np.array([pool.replicas]), 0.0).tolist()
+        pools.append(replace(pool, chips=chips, scenario=grid.scenario))
+    names = ("chips", "seconds", "sending")
+    return undominated_pools(pools, *([getattr(pool, name) for pool in pools] for name in names))
+
+
+def take_for(pools: Sequence[Pool], grid: Grid, service: Service) -> bool:
+    """Return whether pools may take in prompts for the chips of a grid.
+
+    They are of other chips, and both keep weights and caches in the same formats.
+    """
+    taking, decoding = pools[0].scenario, grid.scenario
+    assert taking is not None
+    formats = {
+        (scenario.work.weight_format, scenario.work.kv_format) for scenario in (taking, decoding)
+    }
+    is_other = taking.hardware.id != decoding.hardware.id
+    return is_other and len(formats) == 1 and can_decode_alone(grid, service)

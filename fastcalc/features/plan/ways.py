@@ -1,0 +1,212 @@
+"""The ways to deploy a replica that takes in its prompts, each at its best batch.
+
+What a replica carries does not depend on how many there are. So each way is searched once, and any
+rate takes so many of them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import ceil, inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fastcalc.core.estimate import site_power
+from fastcalc.core.placement.layout import Layout
+from fastcalc.features.plan.fleet import Packing, usd_per_month
+from fastcalc.features.plan.refine import with_largest
+from fastcalc.features.plan.score import has_cost, score
+from fastcalc.features.plan.scored import Scored
+from fastcalc.features.plan.service import Service
+from fastcalc.formulas.types import Floats
+from fastcalc.grid.grid import Grid
+
+_SLACK = 1e-9  # of a replica, so that a rate which some carry exactly is not given one more
+_TRIED = 33  # batches on both sides of the best of those tried before
+_NEXT_TO = 2.0  # the batches on both sides of one that was tried
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """One replica of a layout at the batch at which it carries most.
+
+    grid : of that layout and batch alone
+    requests : that it carries [1/s]
+    nodes, node_chips : that it takes, some with others, and the chips of one [1]
+    cost_per_chip : of what is to be least
+    """
+
+    grid: Grid
+    requests: float
+    nodes: float
+    node_chips: int
+    cost_per_chip: float
+
+    def replicas(self, rate: float) -> float:
+        """Return how many replicas a rate takes. [1]"""
+        return ceil(rate / self.requests - _SLACK)
+
+    def chips(self, rate: float) -> float:
+        """Return the chips of the nodes that a rate takes. [1]"""
+        return ceil(self.replicas(rate) * self.nodes - _SLACK) * self.node_chips
+
+    def cost(self, rate: float) -> float:
+        """Return what a rate costs."""
+        return self.chips(rate) * self.cost_per_chip
+
+    @property
+    def each_chips(self) -> float:
+        """Chips of full nodes that a replica takes. [1]"""
+        return self.nodes * self.node_chips
+
+    @property
+    def each(self) -> float:
+        """What a replica costs of full nodes."""
+        return self.each_chips * self.cost_per_chip
+
+
+@dataclass(frozen=True, eq=False)
+class CostBound:
+    """What a replica of each layout carries at most, on one chip, whatever the limits on times.
+
+    requests : that it carries at the batch of the least time for each [1/s]
+    nodes, node_chips, cost_per_chip : as of a `Way`
+    """
+
+    chip: str
+    requests: Floats
+    nodes: Floats
+    node_chips: int
+    cost_per_chip: float
+
+    def least_cost(self, rate: float) -> float:
+        """Return what a rate costs at least."""
+        replicas = np.ceil(rate / self.requests - _SLACK)
+        nodes = np.ceil(replicas * self.nodes - _SLACK)
+        return float(np.min(nodes, initial=inf)) * self.node_chips * self.cost_per_chip
+
+
+class _Best(dict[Any, Way]):
+    """The best way of each layout of each deployment."""
+
+    def carried_for(self, chip: str, cost: float) -> float:
+        """Return the most that a replica carries which costs no more at any number of them. [1/s]
+
+        Of another chip it has to cost a node less, as nodes may be left with room.
+        """
+        numbers = self._numbers
+        at_most = np.where(self._chips == chip, numbers[1], numbers[1] + numbers[2])
+        return float(np.max(numbers[0][at_most <= cost * (1.0 + _SLACK)], initial=0.0))
+
+    @cached_property
+    def _numbers(self) -> Floats:
+        return np.array(
+            [(way.requests, way.each, way.node_chips * way.cost_per_chip) for way in self.values()]
+        ).T
+
+    @cached_property
+    def _chips(self) -> NDArray[np.str_]:
+        return np.array([way.grid.scenario.hardware.id for way in self.values()])
+
+
+def ways(grids: Sequence[Grid], service: Service) -> tuple[list[Way], list[CostBound]]:
+    """Return the best way of each layout, tried between batches where it may cost the least.
+
+    Alongside is what replicas of each deployment carry at most.
+
+    service : of the classes; its rate and means do not count
+    """
+    service = replace(service, rate=1.0, max_chips=inf, budget=inf, power=inf)
+    best, bounds = _Best(), list[CostBound]()
+    waiting = [with_largest(grid) for grid in grids if has_cost(grid.scenario, service)]
+    while waiting:
+        with_gaps, is_first = [], not bounds
+        for grid in waiting:
+            (group,) = score(grid, service, [None])
+            if is_first:
+                bounds.append(_bound(group, service))
+            with_gaps.append((grid, list(_gaps(group, service, best))))
+        best = _Best(best)
+        waiting = [between for grid, gaps in with_gaps for between in _between(grid, gaps, best)]
+    return list(best.values()), bounds
+
+
+def worth(every: Sequence[Way]) -> list[Way]:
+    """Return the ways that may cost the least for some rate."""
+    best = _Best(enumerate(every))
+    return [
+        way
+        for way in every
+        if way.requests >= best.carried_for(way.grid.scenario.hardware.id, way.each)
+    ]
+
+
+@dataclass(frozen=True)
+class _Gap:
+    """Batches on both sides of that of a way, and what replicas carry there at most. [1], [1/s]"""
+
+    way: Way
+    layout: Layout
+    low: float
+    high: float
+    requests: float
+
+
+def _bound(group: Scored, service: Service) -> CostBound:
+    starts = np.flatnonzero(np.diff(group.row, prepend=-1))
+    seconds = np.minimum.reduceat(group.seconds, starts) if starts.size else group.seconds
+    packing = group.packing.at(starts)
+    return CostBound(
+        group.grid.scenario.hardware.id,
+        1.0 / seconds,
+        _nodes(packing),
+        packing.node_chips,
+        _cost_per_chip(group.grid, service),
+    )
+
+
+def _nodes(packing: Packing) -> Floats:
+    """Return the nodes that a replica takes, some with others. [1]"""
+    return np.maximum(packing.nodes, packing.slots / packing.node_slots)
+
+
+def _gaps(group: Scored, service: Service, best: _Best) -> Iterator[_Gap]:
+    """Keep the best batch of each layout, and yield where a better one may be."""
+    grid = group.grid
+    chosen = group.best_of_rows(-group.carried)
+    packing = group.packing.at(chosen)
+    nodes = _nodes(packing)
+    below, batches, above = (group.batch[group.next(chosen, step)] for step in (-1, 0, 1))
+    numbers = (group.layout[chosen], group.carried[chosen], nodes, below, batches, above)
+    for row, carried, nodes_of_way, low, batch, high in zip(*numbers, strict=True):
+        layout = grid.layouts[row]
+        alone = grid.part(layouts=(layout,), batches=np.array([batch]))
+        per_chip = _cost_per_chip(grid, service)
+        way = Way(alone, float(carried), float(nodes_of_way), packing.node_chips, per_chip)
+        key = (layout, id(grid.scenario))
+        if key not in best or best[key].requests < way.requests:
+            best[key] = way
+        if high - low > _NEXT_TO:
+            may_carry = way.requests * batch / min(low, batch**2 / high)
+            yield _Gap(way, layout, float(low), float(high), float(may_carry))
+
+
+def _between(grid: Grid, gaps: Sequence[_Gap], best: _Best) -> Iterator[Grid]:
+    """Yield the batches of gaps in which a replica may carry more than what costs no more."""
+    chip = grid.scenario.hardware.id
+    wide = [gap for gap in gaps if gap.requests > best.carried_for(chip, gap.way.each)]
+    if wide:
+        low, high = (np.array([getattr(gap, end) for gap in wide]) for end in ("low", "high"))
+        batches = np.round(np.linspace(low, high, _TRIED, axis=-1))
+        yield grid.part(layouts=tuple(gap.layout for gap in wide), batches=batches)
+
+
+def _cost_per_chip(grid: Grid, service: Service) -> float:
+    """Return what a chip costs of what is to be least."""
+    if service.objective == "chips":
+        return 1.0
+    is_usd = service.objective == "usd"
+    cost = usd_per_month(grid.scenario) if is_usd else site_power(grid.scenario.hardware)
+    return cost or 0.0

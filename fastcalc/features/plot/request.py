@@ -1,0 +1,61 @@
+"""The request of `plot`."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from fastcalc.kit.request import groups, offered
+from fastcalc.kit.request.drawing import Drawing
+from fastcalc.kit.request.evaluation import Evaluated
+from fastcalc.kit.request.fields import Request, argument, flag
+
+if TYPE_CHECKING:
+    from fastcalc.kit.request.given import ChangesGiven, CountsGiven
+
+
+class KindOfChart(Request):
+    """Arguments."""
+
+    kind: Annotated[
+        str,
+        argument(
+            "KIND",
+            "speed, price, roofline, frontier, step, validate, diagnose, calibrate, memory, "
+            "context or tornado.",
+            completion=offered.charts,
+        ),
+    ]
+
+
+class Plot(
+    KindOfChart,
+    Evaluated,
+    groups.OwnRuns,
+    groups.StartUpLog,
+    groups.Paid,
+    Drawing,
+    groups.OutputFile,
+    groups.OwnFolders,
+):
+    """Draw a chart, in a file by its ending (svg, pdf, png, ...) or in the terminal.
+
+    Of models on chips: speed against batch, the roofline, the frontier of speed and price, the time
+    of a decode step by component, what lives in which memory, context against users, or what 10 %
+    of each number does. Of measurements, such as a file in place of the models: predicted against
+    measured, before and after `diagnose` and `calibrate`. Files need matplotlib.
+    """
+
+    examples = (
+        "fastcalc plot roofline llama-3.1-70b --on h100-sxm,gb200,wse-3",
+        "fastcalc plot speed --on wse-3 --over memory.SRAM.bandwidth=1PB/s..9PB/sx2",
+    )
+
+    batch: "CountsGiven" = "1..512x2"
+    over: Annotated[
+        "ChangesGiven | None",
+        flag(
+            "PATH=VALUES",
+            "Speed or price over a number of a file: memory.SRAM.bandwidth=1PB/s..16PB/sx2; a "
+            "second makes a map.",
+            is_repeated=True,
+        ),
+    ] = None
+    max_chips: Annotated[int, flag("N", "Most chips of a deployment on the frontier.")] = 72

@@ -1,0 +1,147 @@
+"""``fastcalc plot``: a chart to a file, or to the terminal."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from fastcalc.errors import InputError
+from fastcalc.features import answer_to, request_of
+from fastcalc.features.plot.request import Plot
+from fastcalc.kit.answer import output
+from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.console import Wording
+from fastcalc.kit.answer.respond import page
+from fastcalc.kit.charts import figure
+from fastcalc.kit.charts.drawing import Chart
+from fastcalc.kit.charts.highlight import highlighted
+from fastcalc.kit.charts.look import STYLES, Look
+from fastcalc.kit.charts.terminal import parts
+from fastcalc.kit.request import loading, readers
+from fastcalc.kit.request.drawing import Drawing
+from fastcalc.kit.request.fields import phrases, settings
+from fastcalc.kit.request.offered import CHARTS
+from fastcalc.mentions import as_flags, as_prose, option
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from fastcalc.features.measure.request import Calibrate
+
+_WIDEST = 80
+
+
+def run(request: Plot) -> int:
+    """Draw a chart of a kind, and return the exit code: 1 if there is nothing to draw."""
+    ending = figure.ending_of(request.out)
+    answer = _answer(request)
+    if request.kind not in answer.charts:
+        output.warn([*answer.reading, *_missing(answer)])
+        return 1
+    output.warn([*answer.reading, *answer.reasons])
+    if ending is None:
+        chart = _chart(answer, request, as_flags)
+        is_ascii = request.out is None and not output.draws()
+        page(request, lambda screen: parts(chart, min(screen.width, _WIDEST), is_ascii=is_ascii))
+    else:
+        _saved(_chart(answer, request, as_prose), request, ending)
+    return answer.code
+
+
+def drawn(request: Plot) -> "Figure":
+    """Return a chart as a figure of matplotlib, written to a file where one is named.
+
+    Raises InputError if there is nothing to draw.
+    """
+    ending = figure.ending_of(request.out) or "svg"
+    answer = _answer(request)
+    if request.kind not in answer.charts:
+        raise InputError("; ".join([*answer.reading, *_missing(answer)]))
+    return _saved(_chart(answer, request, as_prose), request, ending)
+
+
+def _chart(answer: Answer, request: Plot, wording: Wording) -> Chart:
+    """Return a chart in the words of its reader: who sees a picture has no command line."""
+    chart = answer.charts[request.kind]().stating(phrases(settings(request)))
+    return highlighted(chart.worded(wording), look_of(request).highlight)
+
+
+def _saved(chart: Chart, request: Plot, ending: str) -> "Figure":
+    drawing = figure.figure(chart, look_of(request))
+    if request.out is not None:
+        with output.whole(request.out) as draft:
+            figure.save(drawing, draft, ending)
+    return drawing
+
+
+def _missing(answer: Answer) -> list[str]:
+    """Return why there is no chart."""
+    no_room = f"nothing fits its chips: {option('chips')} makes room for more"
+    return [*answer.reasons] or [no_room]
+
+
+def look_of(request: Drawing) -> Look:
+    """Return how a picture is to look."""
+    for name, low, high, example in (
+        ("width", 2, 40, 8),
+        ("height", 1, 80, 5),
+        ("dpi", 30, 1200, 300),
+    ):
+        value = getattr(request, name)
+        if value is not None and not low <= value <= high:
+            inches = "" if name == "dpi" else " inches"
+            raise InputError(
+                f"{option(name)} {value:g} is not {low} to {high:,}{inches}; write for example "
+                f"{example}"
+            )
+    style = readers.choice(request.style, option("style"), STYLES)
+    if request.dark and style == "print":
+        raise InputError(f"{option('dark')} and {option('style', 'print')} are two grounds")
+    return Look(
+        style="dark" if request.dark else style,
+        width=request.width,
+        height=request.height,
+        dpi=request.dpi,
+        title=request.title,
+        highlight=readers.names_if_any(request.highlight, option("highlight")) or (),
+    )
+
+
+def _answer(request: Plot) -> Answer:
+    """Return the answer that has the chart; a wrong look is refused before it is computed."""
+    kind = readers.choice(request.kind, "KIND", CHARTS)
+    look_of(request)
+    if request.over:
+        from fastcalc.features.plot import over  # most charts are over batches
+
+        return over.run(kind, request)
+    command, changes = _drawn_by(kind, request)
+    request_of_kind = request_of(command).sharing(request, out=None, **changes)
+    if command == "calibrate":
+        from fastcalc.features.measure import calibrate  # whose own answer is a file
+
+        return calibrate.drawn(cast("Calibrate", request_of_kind))
+    answer: Answer = answer_to(command, request_of_kind)
+    return answer
+
+
+def _drawn_by(kind: str, request: Plot) -> tuple[str, dict[str, Any]]:
+    """Return the command whose answer has a chart, and what its request has of its own."""
+    if kind in ("validate", "diagnose", "calibrate"):
+        name = _only(request, "file of measurements")
+        hardware = None if request.on == Plot.on else readers.as_text(request.on)
+        return kind, {"path": name and Path(name), "hardware": hardware}
+    if kind == "frontier":
+        return kind, {"model": _only(request, "model") or loading.DEFAULT_MODELS[0]}
+    is_given = request.batch != Plot.batch
+    if kind in ("memory", "context"):
+        return "fit", {"batch": request.batch if is_given or kind == "context" else "1"}
+    if kind == "tornado":
+        model = _only(request, "model") or loading.DEFAULT_MODELS[0]
+        return "sensitivity", {"model": model, "batch": request.batch if is_given else "1"}
+    return "compare", {}
+
+
+def _only(request: Plot, noun: str) -> str | None:
+    names = [readers.as_text(name) for name in request.models or ()]
+    if len(names) > 1:
+        raise InputError(f"plot {request.kind} draws one {noun}, not {len(names)}; name one")
+    return names[0] if names else None

@@ -1,0 +1,1 @@
+"""`sensitivity`: what each number of a chip, its engine and a model buys."""

@@ -1,0 +1,110 @@
+"""``fastcalc sensitivity``: what each number buys, and what it would have to be."""
+
+from fastcalc.core.scenario import Outcome, each_warning, solve
+from fastcalc.errors import InputError
+from fastcalc.features import request_of
+from fastcalc.features.sensitivity import answer as report
+from fastcalc.features.sensitivity import moved_numbers
+from fastcalc.features.sensitivity.effects import effects
+from fastcalc.features.sensitivity.figures import MovedFigure
+from fastcalc.features.sensitivity.levers import with_layout
+from fastcalc.features.sensitivity.request import Sensitivity
+from fastcalc.features.sensitivity.target_text import target
+from fastcalc.features.sensitivity.targets import Goal
+from fastcalc.features.sensitivity.targets import goals as goals_of
+from fastcalc.kit.answer import outcome_lines, progress
+from fastcalc.kit.answer import point_records as records
+from fastcalc.kit.answer.answer import Answer, CommandAnswer, later, no_answer
+from fastcalc.kit.answer.console import Part, Screen
+from fastcalc.kit.answer.next_commands import follow_up
+from fastcalc.kit.request import readers
+from fastcalc.kit.request.evaluation import Evaluated
+from fastcalc.kit.request.fields import phrases, settings
+from fastcalc.kit.request.loading import scenarios
+from fastcalc.kit.request.readers import as_text
+from fastcalc.mentions import flag, option
+
+_MOST_BATCHES = 12
+
+
+def run(request: Sensitivity) -> Answer:
+    """Return what each number buys at each batch; the answer is no if nothing reaches a target."""
+    aim = None if request.target is None else target(request.target)
+    notes: list[str] = []
+    outcomes = _outcomes(request, notes)
+    if not any(outcome.estimate.fits.any() for outcome in outcomes):
+        reasons = [reason for reason in map(outcome_lines.no_place, outcomes) if reason]
+        reasons = reasons or [line for outcome in outcomes for line in _too_large(outcome)]
+        return no_answer(reasons, moved_numbers.RECORD_KEYS, report.of_table([])[0], notes=notes)
+    if aim and aim.figure == "usd" and any(outcome.usd is None for outcome in outcomes):
+        raise InputError(_unpriced(request, outcomes[0]))
+    notes += dict.fromkeys(line for outcome in outcomes for line in _too_large(outcome))
+    rows: list[moved_numbers.MovedNumber] = []
+    goals: list[Goal] = []
+    for outcome in outcomes:
+        speeds = MovedFigure(with_layout(outcome), "speed")
+        shared = speeds if aim and aim.figure == speeds.figure else None
+        progress.say("what each number would have to be")
+        reached = goals_of(outcome, aim, shared) if aim else {}
+        progress.say("what each number buys")
+        rows += moved_numbers.rows_of(outcome, effects(outcome, speeds), reached)
+        goals += reached.values()
+
+    def page(screen: Screen) -> list[Part]:
+        models = [request.model, flag("on"), request.on]
+        next_command = follow_up(request, request_of("plot"), "tornado", *models)
+        return report.parts(outcomes, rows, goals, phrases(settings(request)), next_command, screen)
+
+    is_reached = aim is None or any(goal.is_reached for goal in goals)
+    return CommandAnswer(
+        page,
+        lambda: moved_numbers.sensitivity_records(rows),
+        lambda: report.of_table(rows),
+        lambda: {
+            **({"targets": report.target_record(goals)} if goals else {}),
+            "assumptions": records.assumptions(outcomes),
+        },
+        each_warning(outcomes),
+        reading=notes,
+        keys=moved_numbers.RECORD_KEYS,
+        drawn={"tornado": later("features.sensitivity.chart.tornado", rows)},
+        code=0 if is_reached else 1,
+    )
+
+
+def _unpriced(request: Sensitivity, outcome: Outcome) -> str:
+    """Say that a price cannot be reached, as there is none, and how to give one."""
+    chip, basis = outcome.scenario.hardware.id, outcome.scenario.pricing.name
+    how = f"give one with {option('price', f'{chip}=USD')}"
+    return f"{option('target', request.target)}: {chip} has no {basis} price; {how}"
+
+
+def _too_large(outcome: Outcome) -> list[str]:
+    """Say which batches do not fit, and how many chips hold them."""
+    batches = zip(outcome.scenario.batches, outcome.estimate.fits, outcome.min_chips, strict=True)
+    return [
+        f"batch {batch:,} needs {option('chips', fewest)}"
+        if fewest
+        else f"batch {batch:,} has no place"
+        for batch, fits, fewest in batches
+        if not fits
+    ]
+
+
+def _outcomes(request: Sensitivity, notes: list[str]) -> list[Outcome]:
+    """Return the model on the one chip whose numbers are asked about."""
+    chips = readers.names(request.on, option("on"))
+    if len(chips) > 1 or chips == ["all"]:
+        raise InputError(
+            f"{option('on')} {as_text(request.on)}: the numbers of one chip are asked about; name "
+            "one"
+        )
+    comparison = Evaluated.sharing(request, models=[request.model])
+    asked = scenarios(comparison, notes)
+    batches = max(len(scenario.batches) for scenario in asked)
+    if batches > _MOST_BATCHES:
+        raise InputError(
+            f"{option('batch')} names {batches:,} batches, and every number is moved at each of "
+            f"them: name {_MOST_BATCHES} at most, such as 1..1024x2"
+        )
+    return [solve(scenario) for scenario in asked]

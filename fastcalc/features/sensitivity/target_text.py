@@ -1,0 +1,44 @@
+"""Targets as people type them: ``1000`` tokens/s of a user, ``0.5$/Mtok``, ``200ms``."""
+
+import re
+from typing import TYPE_CHECKING
+
+from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.units import UNITS
+from fastcalc.errors import InputError
+from fastcalc.features.sensitivity.targets import Target
+from fastcalc.mentions import option
+from fastcalc.written import shown
+
+if TYPE_CHECKING:
+    from fastcalc.kit.request.given import NumberGiven
+
+_TARGET = re.compile(r"(\$?)\s*([0-9]+(?:\.[0-9]+)?)\s*([^0-9\s].*)?")
+_SPEEDS = ("", "tok/s", "tokens/s", "tps")
+_DOLLARS = ("$/Mtok", "USD/Mtok", "/Mtok")
+
+
+def target(text: "NumberGiven") -> Target:
+    """Return the figure that is to reach a value, by its unit.
+
+    >>> target("0.5$/Mtok"), target("200 ms")
+    (Target(figure='usd', value=0.5), Target(figure='ttft', value=0.2))
+    >>> target(1000)
+    Target(figure='speed', value=1000.0)
+    """
+    match = _TARGET.fullmatch(str(text).strip())
+    sign, digits, unit = match.groups() if match else ("", "0", "")
+    value, unit = float(digits), (unit or "").strip()
+    if unit in UNITS["time"] and not sign:
+        value, figure = value * UNITS["time"][unit], "ttft"
+    elif unit in _DOLLARS and (sign != "") == (unit == "/Mtok"):
+        figure = "usd"
+    else:
+        figure = "speed"
+    is_known = figure != "speed" or (unit in _SPEEDS and not sign)
+    if not is_known or value not in LIMITS["speed" if figure == "speed" else "dollars"]:
+        raise InputError(
+            f"{option('target')} '{shown(text, 40)}' is no target; write 1000 for the tokens/s of "
+            "a user, 200ms for the first token, or 0.5$/Mtok"
+        )
+    return Target(figure, value)

@@ -1,0 +1,271 @@
+"""The other way round: what one number, or two, would have to be for a figure to reach a target."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import exp, inf, isclose, isfinite, log
+
+import numpy as np
+
+from fastcalc.core.scenario import Outcome, Scenario
+from fastcalc.features.sensitivity.crossing import nearest
+from fastcalc.features.sensitivity.effects import ends_of
+from fastcalc.features.sensitivity.figures import BatchFigure, MovedFigure
+from fastcalc.features.sensitivity.levers import Lever, levers, with_layout
+
+
+@dataclass(frozen=True)
+class Target:
+    """A figure, and what it is to be at least, or for times and prices at most. [SI]"""
+
+    figure: str
+    value: float
+
+    def reached(self, value: float) -> bool:
+        """Return whether a figure is good enough; nan is not."""
+        return value >= self.value if self.figure == "speed" else value <= self.value
+
+    def surplus(self, value: float) -> float:
+        """Share of the time, or of the money, that a figure leaves over; below 0 it misses. [1]"""
+        if np.isnan(value) or (self.figure == "speed" and value <= 0.0):
+            return -inf
+        left = 1.0 - (self.value / value if self.figure == "speed" else value / self.value)
+        return max(left, 0.0) if self.reached(value) else min(left, -_LEAST)
+
+    def better(self, first: float, second: float) -> bool:
+        """Return whether one figure is better than another; nan is worse than any."""
+        if np.isnan(second):
+            return not np.isnan(first)
+        return first > second if self.figure == "speed" else first < second
+
+
+@dataclass(frozen=True)
+class NeededValue:
+    """What one number would have to be.
+
+    figure : what is to reach the target
+    value : that reaches the target, nearest to what it is; None where none does
+    extreme, today : the figure with the best value that a file may hold, and as it is [SI]
+    """
+
+    lever: Lever
+    figure: str
+    value: float | None
+    extreme: float
+    today: float
+
+    @property
+    def moves(self) -> bool:
+        """Whether the figure with the best value differs from today's by more than rounding."""
+        is_same = isclose(self.extreme, self.today, rel_tol=_ROUNDING)
+        return isfinite(self.extreme) and not is_same
+
+    @property
+    def factor(self) -> float | None:
+        """How many times what it is; 0 where it would have to be nothing. [1]"""
+        return None if self.value is None else self.value / self.lever.number.value
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The two numbers that reach a target with the least change, each by the same factor.
+
+    values : what they would have to be
+    factor : how many times better each is, or less where its limit comes first [1]
+    """
+
+    levers: tuple[Lever, Lever]
+    values: tuple[float, float]
+    factor: float
+
+
+@dataclass(frozen=True)
+class Goal:
+    """How a batch reaches a target.
+
+    scenario : of the batch alone, held to its layout
+    """
+
+    scenario: Scenario
+    target: Target
+    alone: Sequence[NeededValue]
+    pair: Pair | None
+
+    @property
+    def is_reached(self) -> bool:
+        """Whether a number alone, or two, reach it."""
+        return self.pair is not None or any(answer.value is not None for answer in self.alone)
+
+
+def goals(outcome: Outcome, target: Target, figures: MovedFigure | None = None) -> dict[int, Goal]:
+    """Return what each number would have to be for each batch that fits to reach a target.
+
+    figures : the target's, of the layout that the outcome has, where somebody else asks for them
+    """
+    figures = figures or MovedFigure(with_layout(outcome), target.figure)
+    return {
+        place: _goal(BatchFigure(figures, place), target)
+        for place, fits in enumerate(outcome.estimate.fits)
+        if fits
+    }
+
+
+def _goal(figures: BatchFigure, target: Target) -> Goal:
+    """Return what each number would have to be at a batch, and which two the least."""
+    every = levers(figures.scenario)
+    answers = [_alone(figures, lever, target) for lever in every]
+    factors = [answer.factor for answer in answers if not answer.lever.is_choice]
+    furthest = min((max(f, 1.0 / f) for f in factors if f), default=_FURTHEST)
+    pair = _least_pair(figures, [lever for lever in every if not lever.is_choice], target, furthest)
+    return Goal(figures.scenario, target, answers, pair)
+
+
+def _alone(figures: BatchFigure, lever: Lever, target: Target) -> NeededValue:
+    def figure(value: float) -> float:
+        return figures.at({lever: value})
+
+    now = lever.number.value
+    today = figure(now)
+    if target.reached(today):
+        return NeededValue(lever, target.figure, now, today, today)
+    if lever.is_choice:
+        return _chosen(lever, target, figure)
+    low, high = ends_of(lever)
+    at_low, at_high = figure(low), figure(high)
+    end, extreme = (high, at_high) if target.better(at_high, at_low) else (low, at_low)
+    if not target.reached(extreme):
+        return NeededValue(lever, target.figure, None, extreme, today)
+    is_whole = lever.number.limit.is_whole
+    value = nearest(lambda value: target.surplus(figure(value)), end, now, is_whole=is_whole)
+    return NeededValue(lever, target.figure, value, extreme, today)
+
+
+def _chosen(lever: Lever, target: Target, figure: Callable[[float], float]) -> NeededValue:
+    """Return the nearest value that reaches a target where more may be better or worse.
+
+    It is doubled and halved until it does, or makes the figure worse and worse; the nearest between
+    there and the last is taken.
+    """
+    now, limit = lever.number.value, lever.number.limit
+    today = extreme = figure(now)
+    reaching = list[float]()
+    for factor in (2.0, 0.5):
+        before, at_before, falls = now, today, 0
+        for _ in range(_DOUBLINGS):
+            value = round(before * factor) if limit.is_whole else before * factor
+            if value == before or value not in limit or falls == _FALLS:
+                break
+            answer = figure(value)
+            extreme = answer if target.better(answer, extreme) else extreme
+            if target.reached(answer):
+                reaching.append(_between(lever, target, figure, (value, before)))
+                break
+            is_fall = target.better(at_before, answer) or np.isnan(answer)
+            falls = falls + 1 if is_fall else 0
+            before, at_before = value, answer
+    nearest_value = min(reaching, key=lambda value: abs(log(value / now)), default=None)
+    return NeededValue(lever, target.figure, nearest_value, extreme, today)
+
+
+def _between(
+    lever: Lever, target: Target, figure: Callable[[float], float], ends: tuple[float, float]
+) -> float:
+    """Return the value nearest to the second end that reaches a target, as the first does.
+
+    Few whole numbers are all tried: a file may hold some of them only.
+    """
+
+    def surplus(value: float) -> float:
+        return target.surplus(figure(value))
+
+    good, bad = ends
+    is_whole = lever.number.limit.is_whole
+    if is_whole and abs(good - bad) <= _FEW:
+        values = np.linspace(bad, good, round(abs(good - bad)) + 1)
+        return next(float(value) for value in values if surplus(value) >= 0.0)
+    if is_whole:
+        return nearest(lambda value: surplus(round(value)), good, bad, is_whole=True)
+    return nearest(surplus, good, bad)
+
+
+_DOUBLINGS = 10
+_FALLS = 3
+"""Doublings in a row, each worse than the last or impossible, after which no more are tried. [1]"""
+_FEW = 64
+
+
+Group = Sequence[Lever]
+
+
+def _least_pair(
+    figures: BatchFigure, listed: Sequence[Lever], target: Target, furthest: float
+) -> Pair | None:
+    """Return the two numbers of which the least change reaches a target.
+
+    Both get better by one factor, the least of any two; None where it is not below one that is
+    reached alone.
+
+    furthest : that factor [1]
+    """
+    good_ends = ((lever, _good_end(figures, lever, target)) for lever in listed)
+    ends = {lever: end for lever, end in good_ends if end is not None}
+
+    def surplus(moved: Sequence[Lever], factor: float) -> float:
+        values = {lever: _better(lever, ends[lever], factor) for lever in moved}
+        return target.surplus(figures.at(values))
+
+    at_start = furthest * (1.0 - _NEARER)
+    strongest = sorted(ends, key=lambda lever: surplus([lever], at_start), reverse=True)
+    nearest_pair: Pair | None = None
+    waiting: list[tuple[Group, Group]] = [(strongest, strongest)]
+    while waiting:
+        groups = waiting.pop()
+        limit = (furthest if nearest_pair is None else nearest_pair.factor) * (1.0 - _NEARER)
+        together = list(dict.fromkeys([*groups[0], *groups[1]]))
+        # Better numbers never make a figure worse: no two reach what all of them miss.
+        if limit <= 1.0 or len(together) < 2 or surplus(together, limit) < 0.0:
+            continue
+        if len(together) == 2:
+            factor = nearest(partial(surplus, together), limit, 1.0)
+            first, second = (_better(lever, ends[lever], factor) for lever in together)
+            nearest_pair = Pair((together[0], together[1]), (first, second), factor)
+        else:
+            waiting += _smaller(*groups)
+    return nearest_pair
+
+
+def _smaller(first: Group, second: Group) -> list[tuple[Group, Group]]:
+    """Return smaller groups that hold the same pairs, the stronger numbers' last."""
+    if first is second or len(first) >= len(second):
+        half = len(first) // 2
+        strong, weak = first[:half], first[half:]
+        if first is second:
+            return [(weak, weak), (strong, weak), (strong, strong)]
+        return [(weak, second), (strong, second)]
+    half = len(second) // 2
+    return [(first, second[half:]), (first, second[:half])]
+
+
+_NEARER = 1e-6
+"""Share by which the factor of another pair must be less. [1]"""
+_FURTHEST = exp(30.0)
+"""A factor beyond which nothing is looked for. [1]"""
+_ROUNDING = 1e-9
+"""Share of a figure below which a number does not move it: digits of a float. [1]"""
+_LEAST = 1e-15
+"""What a figure that misses a target by the last digit of a float misses it by. [1]"""
+
+
+def _good_end(figures: BatchFigure, lever: Lever, target: Target) -> float | None:
+    """Return the end of a number where a figure is better, or None where both are alike."""
+    low, high = ends_of(lever)
+    at_low, at_high = (figures.at({lever: end}) for end in (low, high))
+    if target.better(at_high, at_low):
+        return high
+    return low if target.better(at_low, at_high) else None
+
+
+def _better(lever: Lever, end: float, factor: float) -> float:
+    """Return a number so many times nearer to its good end, as far as it may go."""
+    now = lever.number.value
+    return min(now * factor, end) if end > now else max(now / factor, end)

@@ -1,0 +1,197 @@
+"""What a sweep varies, as grids: one for each chip, model, formats, engine and speculation."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from math import inf, prod
+
+import numpy as np
+
+from fastcalc.catalogue.formats import number_format
+from fastcalc.catalogue.schema import Engine, Hardware, Model
+from fastcalc.core.chip.formats_run import four_bits
+from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
+from fastcalc.core.chosen_layouts import open_layouts
+from fastcalc.core.placement.layout import LayoutError
+from fastcalc.core.pricing import Pricing
+from fastcalc.core.scenario import Scenario, Sharding, site_of
+from fastcalc.core.traffic.traffic import Speculation, Traffic
+from fastcalc.errors import InputError
+from fastcalc.grid.grid import Grid
+from fastcalc.grid.request_lists import OpenRequests
+
+MOST_DEPLOYMENTS = 100_000  # each takes a few kilobytes and a quarter of a millisecond
+MOST_LAYOUTS = 2_000_000  # each takes some 6 microseconds to check, and 200 bytes if legal
+_NO_FOUR_BITS = "4-bit weights or caches on a chip without units for them"
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """Chips and ranks to combine; None where they are left to the placement. [1]"""
+
+    chips: tuple[int, ...] | None = None
+    tp: tuple[int, ...] | None = None
+    pp: tuple[int, ...] | None = None
+    ep: tuple[int, ...] | None = None
+    dp: tuple[int, ...] | None = None
+
+    def count(self, hardware: Hardware, *, is_alone: bool) -> int:
+        """Return how many combinations there are for a chip, less what is left open. [1]"""
+        ranks = self._placed_on(hardware, is_alone)
+        return (
+            0
+            if ranks == Ranks()
+            else prod(len(choices or (1,)) for choices in vars(ranks).values())
+        )
+
+    def on(self, hardware: Hardware, *, is_alone: bool) -> list[Sharding]:
+        """Return every combination for a chip, as `Sharding.on` has each."""
+        lists = vars(self._placed_on(hardware, is_alone)).values()
+        every = product(*(ranks or (None,) for ranks in lists))
+        return [Sharding(*ranks).on(hardware, is_alone=is_alone) for ranks in every]
+
+    def _placed_on(self, hardware: Hardware, is_alone: bool) -> "Ranks":
+        """Return these without the ranks of a layer where a chip of others takes layers whole."""
+        takes_layers_whole = hardware.execution == "spatial" and not is_alone
+        return Ranks(chips=self.chips, pp=self.pp) if takes_layers_whole else self
+
+
+@dataclass(frozen=True)
+class Axes:
+    """What is varied.
+
+    Chips come with their engines, borrowed from another class or not; a format of None is the
+    model's own; without contexts it is the mean of each request. [1]
+
+    computed : ids of chips, models and engines whose points other axes have already
+    """
+
+    models: Sequence[Model]
+    chips: Sequence[tuple[Hardware, Engine, bool]]
+    prompts: Sequence[float]
+    outputs: Sequence[float]
+    batches: Sequence[float]
+    contexts: Sequence[float] = ()
+    weights: Sequence[str | None] = (None,)
+    kv: Sequence[str | None] = (None,)
+    speculations: Sequence[Speculation] = (Speculation(),)
+    ranks: Ranks = Ranks()
+    prefix_hit: float = 0.0
+    pricing: Pricing = field(default_factory=Pricing)
+    memory: MemoryChoice = OWN_MEMORY
+    computed: frozenset[tuple[str, str, str]] = frozenset()
+
+    @property
+    def is_alone(self) -> bool:
+        """True where no chip cuts layers, so that ranks of a layer are for none of them."""
+        return all(chip.execution == "spatial" for chip, _, _ in self.chips)
+
+    def requests(self, model: Model) -> OpenRequests:
+        """Return every kind of request that a model and its engine take."""
+        return OpenRequests(
+            prompts=np.array(self.prompts, dtype=float),
+            outputs=np.array(self.outputs, dtype=float),
+            contexts=np.array(self.contexts or (np.nan,), dtype=float),
+            longest=min(model.max_context or inf, self.memory.longest or inf),
+        )
+
+    def too_long(self, model: Model) -> str:
+        """Return why a model leaves requests out that are longer than it takes."""
+        if 0.0 < self.memory.longest < (model.max_context or inf):
+            return f"more than the {self.memory.longest:,.0f} tokens that the engine is to take"
+        return f"a context beyond that of {model.id}"
+
+    def refuse_too_many(self) -> None:
+        """Raise InputError where deployments or layouts are too many to look at one by one."""
+        per_chip = len(self.models) * len(self.weights) * len(self.kv) * len(self.speculations)
+        layouts = per_chip * sum(
+            self.ranks.count(chip, is_alone=self.is_alone) for chip, _, _ in self.chips
+        )
+        for count, limit, combined in (
+            (per_chip * len(self.chips), MOST_DEPLOYMENTS, "chips, engines, models and formats"),
+            (layouts, MOST_LAYOUTS, "tp, pp, ep and dp on all chips, models and formats"),
+        ):
+            if count > limit:
+                raise InputError(
+                    f"{count:,} combinations of {combined}, of which at most {limit:,} are "
+                    "looked at; name fewer, or sweep them in parts"
+                )
+
+
+def grids(axes: Axes) -> tuple[list[Grid], Counter[str]]:
+    """Return the grids of some axes, and how many points are left out for which reason.
+
+    Every combination is either a point or counted once. Raises InputError if a format is unknown,
+    or there are too many deployments.
+    """
+    chosen_grids: list[Grid] = []
+    left_out: Counter[str] = Counter()
+    axes.refuse_too_many()
+    batches = np.array(axes.batches, dtype=float)
+    request_count = len(axes.prompts) * len(axes.outputs) * max(len(axes.contexts), 1)
+    for model in axes.models:
+        requests = axes.requests(model)
+        too_long = (request_count - len(requests)) * len(batches)
+        for scenario in _scenarios(axes, model):
+            shardings = axes.ranks.on(scenario.hardware, is_alone=axes.is_alone)
+            if too_long:
+                left_out[axes.too_long(model)] += too_long * len(shardings)
+            if not len(requests):
+                continue
+            runnable = _with_fp4_named(scenario)
+            if runnable is None:
+                left_out[_NO_FOUR_BITS] += len(requests) * len(batches) * len(shardings)
+                continue
+            site, layouts = site_of(runnable, 0.0), []
+            for sharding in shardings:
+                try:
+                    layout = sharding.layout(site) if sharding.names_ranks else None
+                    if layout is None and sharding.chips is not None:
+                        open_layouts(site, sharding.chips)
+                except LayoutError as error:
+                    left_out[error.rule] += len(requests) * len(batches)
+                    continue
+                if layout is None:
+                    chosen_grids.append(Grid(runnable, (), requests, batches, sharding.chips))
+                else:
+                    layouts.append(layout)
+            if layouts:
+                chosen_grids.append(Grid(runnable, tuple(layouts), requests, batches))
+    return chosen_grids, left_out
+
+
+def _scenarios(axes: Axes, model: Model) -> Iterator[Scenario]:
+    """Yield a scenario for each grid of a model; the grid has its requests and batches."""
+    combined = product(axes.chips, axes.weights, axes.kv, axes.speculations)
+    ranks_of_a_layer = (axes.ranks.tp, axes.ranks.ep, axes.ranks.dp)
+    cuts_layers = not axes.is_alone and any(
+        max(choices or (1,)) > 1 for choices in ranks_of_a_layer
+    )
+    for (hardware, engine, is_borrowed), weights, kv, speculation in combined:
+        if (hardware.id, model.id, engine.id) in axes.computed:
+            continue
+        yield Scenario(
+            hardware=hardware,
+            model=model,
+            engine=engine,
+            batches=(1,),
+            traffic=Traffic(1.0, 1.0, 1.0, axes.prefix_hit, speculation),
+            weights=weights,
+            kv=kv,
+            pricing=axes.pricing,
+            engine_is_borrowed=is_borrowed,
+            memory=axes.memory,
+            ignores_ranks=cuts_layers and hardware.execution == "spatial",
+        )
+
+
+def _with_fp4_named(scenario: Scenario) -> Scenario | None:
+    """Return a scenario with the format that ``fp4`` is on its chip; None without such units."""
+    if "fp4" not in (scenario.weights, scenario.kv):
+        return scenario
+    fp4 = four_bits(scenario.hardware)
+    if fp4 is None or (scenario.kv == "fp4" and number_format(fp4).cache_bits is None):
+        return None
+    weights, kv = (fp4 if name == "fp4" else name for name in (scenario.weights, scenario.kv))
+    return replace(scenario, weights=weights, kv=kv)

@@ -1,0 +1,162 @@
+"""Blocks of columns to files: CSV, JSON, or Parquet with pyarrow."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, BinaryIO, Protocol, TextIO
+
+import numpy as np
+
+from fastcalc.errors import InputError
+from fastcalc.grid.columns import NEEDS_FIT, WHOLE, WORDS, Columns
+from fastcalc.grid.evaluated_points import CodedColumn
+from fastcalc.written import csv_cell, csv_line, to_json, visible
+
+FORMATS = ("csv", "json", "parquet")
+Write = Callable[[Any], str]
+
+
+class Sink(Protocol):
+    """Something that takes blocks one after another."""
+
+    def write(self, columns: Columns, shape: tuple[int, ...]) -> None:
+        """Take the points of a block."""
+
+    def close(self, extra: dict[str, Any]) -> None:
+        """Write what belongs at the end: nothing in a table, which has no place for it."""
+
+
+class CSVSink(Sink):
+    """A header and a line for each point."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream, self.is_new = stream, True
+
+    def write(self, columns: Columns, shape: tuple[int, ...]) -> None:
+        """Take the points of a block."""
+        if self.is_new:
+            self.stream.write(csv_line(columns))
+        self.is_new = False
+        self.stream.writelines(",".join(row) + "\n" for row in rows(columns, shape, csv_cell))
+
+
+class JSONSink:
+    """One document in the form of ``compare``, a record for each point."""
+
+    def __init__(self, stream: TextIO, head: Mapping[str, str]) -> None:
+        self.stream, self.between = stream, "\n"
+        lines = (f"  {to_json(key)}: {to_json(text)},\n" for key, text in head.items())
+        stream.write("{\n" + "".join(lines) + '  "records": [')
+
+    def write(self, columns: Columns, shape: tuple[int, ...]) -> None:
+        """Take the points of a block."""
+        lines = (f"      {to_json(key)}: %s" for key in columns)
+        record = "    {\n" + ",\n".join(lines) + "\n    }"
+        for row in rows(columns, shape, json_text):
+            self.stream.write(self.between + record % row)
+            self.between = ",\n"
+
+    def close(self, extra: dict[str, Any]) -> None:
+        """Write what belongs alongside the records."""
+        self.stream.write("\n  ]")
+        for key, value in extra.items():
+            text = visible(to_json(value, indent=2))
+            self.stream.write(f",\n  {to_json(key)}: " + text.replace("\n", "\n  "))
+        self.stream.write("\n}\n")
+
+
+class ParquetSink:
+    """A row group for each block; words as dictionaries, what has no value as null."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        try:
+            import pyarrow
+            import pyarrow.parquet
+        except ImportError as error:
+            raise InputError(
+                "parquet needs pyarrow: python -m pip install pyarrow; csv and json need nothing"
+            ) from error
+        self.arrow, self.parquet, self.stream = pyarrow, pyarrow.parquet, stream
+        self.writer: Any = None
+
+    def write(self, columns: Columns, shape: tuple[int, ...]) -> None:
+        """Write a block as one row group."""
+        does_not_fit = ~np.broadcast_to(columns["fits"], shape).ravel()
+        table = self.arrow.table(
+            {key: self._array(key, column, shape, does_not_fit) for key, column in columns.items()}
+        )
+        if self.writer is None:
+            self.writer = self.parquet.ParquetWriter(self.stream, table.schema, compression="zstd")
+        self.writer.write_table(table)
+
+    def close(self, extra: dict[str, Any]) -> None:
+        """Write the footer, with what belongs alongside the points in its metadata."""
+        if self.writer is not None:
+            self.writer.add_key_value_metadata({"fastcalc": to_json(extra)})
+            self.writer.close()
+
+    def _array(self, key: str, column: Any, shape: tuple[int, ...], does_not_fit: Any) -> Any:
+        arrow, missing = self.arrow, does_not_fit if key in NEEDS_FIT else None
+        if isinstance(column, str) or (column is None and key in WORDS):
+            column = CodedColumn(np.int32(0), (column,))
+        if column is None:
+            return arrow.nulls(int(np.prod(shape)), arrow.float64())
+        if isinstance(column, CodedColumn):
+            codes = np.broadcast_to(column.codes, shape).ravel().astype(np.int32)
+            words = ["; ".join(word) if isinstance(word, list) else word for word in column.words]
+            nothing = np.array([word is None for word in words])[codes]
+            missing = nothing if missing is None else missing | nothing
+            words = [word or "" for word in words]
+            return arrow.DictionaryArray.from_arrays(
+                arrow.array(codes, mask=missing), arrow.array(words, arrow.string())
+            )
+        values = np.broadcast_to(column, shape).ravel()
+        if values.dtype == bool:
+            return arrow.array(values)
+        nothing = ~np.isfinite(values)
+        missing = nothing if missing is None else missing | nothing
+        if key in WHOLE:
+            values = np.where(nothing, 0, values).astype(np.int64)
+        else:
+            values = values.astype(float)
+        return arrow.array(values, mask=missing)
+
+
+def rows(columns: Columns, shape: tuple[int, ...], write: Write) -> Iterator[tuple[str, ...]]:
+    """Yield the texts of each point of a grid, as `csv_cell` or `json_text` writes them."""
+    does_not_fit = ~np.broadcast_to(columns["fits"], shape).ravel()
+    table = []
+    for key, column in columns.items():
+        if isinstance(column, CodedColumn):
+            texts = np.array([write(word) for word in column.words], dtype=object)[column.codes]
+        elif column is None or isinstance(column, str):
+            texts = np.array(write(column), dtype=object)
+        elif (values := np.asarray(column)).dtype == bool:
+            texts = np.take(np.array([write(False), write(True)], dtype=object), values)
+        else:
+            digits = [number(value, write) for value in values.ravel().tolist()]
+            texts = np.array(digits, dtype=object).reshape(values.shape)
+        texts = np.broadcast_to(texts, shape).ravel()
+        if key in NEEDS_FIT and does_not_fit.any():
+            texts = np.where(does_not_fit, write(None), texts)
+        table.append(texts.tolist())
+    return zip(*table, strict=True)
+
+
+def number(value: float, write: Write) -> str:
+    """Return twelve digits, whole where it is whole; what stands for None where it is not finite.
+
+    >>> from fastcalc.written import csv_cell
+    >>> number(0.1 + 0.2, csv_cell), number(4e3, csv_cell), number(1.5e13, csv_cell)
+    ('0.3', '4000', '15000000000000')
+    """
+    text = f"{value:.12g}"
+    if "n" in text:  # nan and inf
+        return write(None)
+    if "e+" not in text:
+        return text
+    rounded = float(text)
+    return str(int(rounded)) if abs(rounded) < 1e15 else repr(rounded)
+
+
+def json_text(value: Any) -> str:
+    """Return a word as JSON."""
+    return visible(to_json(value))

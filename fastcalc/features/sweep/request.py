@@ -1,0 +1,95 @@
+"""The request of `sweep`."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from fastcalc.kit.request import groups
+from fastcalc.kit.request.fields import Request, flag
+from fastcalc.mentions import option
+
+if TYPE_CHECKING:
+    from fastcalc.kit.request.given import ChangesGiven, CountsGiven, EnginesGiven
+
+
+class ListedTraffic(groups.PrefixHits):
+    """Traffic."""
+
+    premise = "traffic"
+
+    batch: Annotated["CountsGiven", flag("LIST", "Sequences decoded together.")] = "1..256x2"
+    prompt: Annotated["CountsGiven", flag("LIST", "Prompt tokens of a request.")] = "1000"
+    output: Annotated["CountsGiven", flag("LIST", "Output tokens of a request.")] = "1000"
+    context: Annotated[
+        "CountsGiven | None",
+        flag("LIST", "Mean context in decode; prompt + output/2 unless given."),
+    ] = None
+
+
+class ListedRanks(Request):
+    """Deployment."""
+
+    premise = "deployment"
+
+    engine: Annotated[
+        "EnginesGiven | None",
+        groups.engine_named("Engines to try; by kind of chip unless given.", "NAMES"),
+    ] = None
+    chips: Annotated[
+        "CountsGiven | None",
+        flag("LIST", "Chips; without ranks the layout that serves each batch most."),
+    ] = None
+    tp: Annotated[
+        "CountsGiven | None", flag("LIST", "Tensor-parallel ranks; 1 if others are given.")
+    ] = None
+    pp: Annotated["CountsGiven | None", flag("LIST", "Pipeline stages.")] = None
+    ep: Annotated["CountsGiven | None", flag("LIST", "Ranks that share the experts.")] = None
+    dp: Annotated["CountsGiven | None", flag("LIST", "Attention replicas.")] = None
+
+
+class OutputOfPoints(groups.OutputFile):
+    """Output."""
+
+    format: Annotated[
+        str | None,
+        flag("table|csv|json|parquet", f"By the ending of {option('out')}; table on a terminal."),
+    ] = None
+    anyway: Annotated[bool, flag(None, "Even beyond 10 minutes or what is free on the disk.")] = (
+        False
+    )
+
+
+class Sweep(
+    groups.ModelNames,
+    ListedTraffic,
+    groups.DraftsToTry,
+    groups.FormatsToTry,
+    groups.AnyChips,
+    ListedRanks,
+    groups.OwnRuns,
+    groups.EngineLimits,
+    groups.HostMemory,
+    groups.Paid,
+    OutputOfPoints,
+    groups.OwnFolders,
+):
+    """Evaluate every combination of lists: chips, formats, layouts, traffic, batches.
+
+    Numbers are lists and ranges: 1,8,32 or 1..1024x2 or 8..64+8, with 1k for a thousand; so are
+    what-ifs of any number of a chip, model or engine. Records have the keys of compare. What cannot
+    be is left out and counted on standard error; what does not fit its chips is kept, with fits
+    false.
+    """
+
+    examples = (
+        "fastcalc sweep llama-3.1-70b --on h100-sxm,b200 --tp 1..8x2 --batch 1..64x8",
+        "fastcalc sweep llama-3.1-8b --on wse-3 --set memory.SRAM.bandwidth=1PB/s,4PB/s",
+    )
+
+    set: Annotated[
+        "ChangesGiven | None",
+        flag(
+            "PATH=VALUES",
+            "What if, a column each: memory.SRAM.capacity=40GB..100GB+20GB, cores=64,128; "
+            "repeatable.",
+            is_repeated=True,
+        ),
+    ] = None

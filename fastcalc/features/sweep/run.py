@@ -1,0 +1,290 @@
+"""``fastcalc sweep``: every combination to a file, block by block."""
+
+import gc
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from io import StringIO, TextIOWrapper
+from itertools import product
+from math import nan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.schema import Entry
+from fastcalc.core.scenario import Scenario
+from fastcalc.errors import InputError
+from fastcalc.features.sweep.axes import Axes, Ranks, grids
+from fastcalc.features.sweep.files import FORMATS, CSVSink, JSONSink, ParquetSink, Sink
+from fastcalc.features.sweep.request import Sweep
+from fastcalc.features.sweep.size import foresee
+from fastcalc.grid.blocks import solve_all
+from fastcalc.grid.columns import Columns, TableColumn, pick
+from fastcalc.grid.evaluated_points import CodedColumn
+from fastcalc.grid.grid import Grid
+from fastcalc.kit.answer import output, progress
+from fastcalc.kit.answer import point_records as records
+from fastcalc.kit.answer.console import (
+    Remark,
+    Wording,
+    is_terminal,
+    output_width,
+    render,
+    wants_colour,
+)
+from fastcalc.kit.answer.envelope import envelope
+from fastcalc.kit.answer.record_tables import table
+from fastcalc.kit.request import loading, readers
+from fastcalc.kit.request.change_lists import ChangeLists, change_lists
+from fastcalc.kit.request.fields import Setting, by_premise, settings
+from fastcalc.kit.request.like import like
+from fastcalc.kit.request.number_lists import numbers
+from fastcalc.kit.request.speculate import speculations
+from fastcalc.mentions import as_flags, option, written
+from fastcalc.written import many
+
+_TABLE = "table"
+TERMINAL_ROWS = 200
+"""Of a sweep that is written to no file: millions would run past."""
+
+POINT_KEYS = "hardware model chips batch"
+ANSWER_KEYS = "tokens_per_s_per_user tokens_per_s_total usd_per_mtok_total limiter"
+VARIED_KEYS = "engine tp pp ep dp weight_format kv_format prompt_tokens output_tokens host fits"
+"""Keys of a terminal's table: of the second, those in which the points differ."""
+
+
+def run(request: Sweep) -> None:
+    """Evaluate every combination and write it."""
+    file, kind = request.out, _kind_of(request)
+    notes: list[str] = []
+    swept = combinations(request, notes)
+    output.warn(notes)
+    total, left_out = swept.points, swept.left_out
+    if kind == _TABLE:  # of a few points, whatever there are
+        _show(swept, file)
+        return
+    foresee(total, len(swept.grids), kind, file, is_meant=request.anyway)
+    with _sink(kind, file) as sink:
+        unfit = fill(sink, swept, lambda points_done: _progress(points_done, total))
+    lines = [f"{unfit:,} with fits false, for want of memory"] if unfit else []
+    if left_out:
+        count = many(sum(left_out.values()), "combination")
+        lines.append(f"{count} left out: {_reasons(left_out)}")
+    output.warn(["; ".join([many(total, "point"), *lines])] if lines else [])
+
+
+def _kind_of(request: Sweep) -> str:
+    """Return the format to write: a table if asked for, or on a terminal where nothing is."""
+    is_shown = request.out is None and request.format is None and is_terminal()
+    if is_shown or request.format == _TABLE:
+        return _TABLE
+    return readers.kind_of(request.format, request.out, (*FORMATS, _TABLE))
+
+
+def save(request: Sweep, file: Path) -> None:
+    """Evaluate every combination and write it to a file, without a word."""
+    with _sink(readers.kind_of(None, file, FORMATS), file) as sink:
+        fill(sink, combinations(request, []), lambda _: None)
+
+
+@dataclass(frozen=True)
+class Combinations:
+    """What is swept.
+
+    grids : of the combinations that there are
+    left_out : how many are not, by reason
+    changes : what-ifs of several values, of which each point has one
+    settings : of the request
+    """
+
+    grids: Sequence[Grid]
+    left_out: Counter[str]
+    changes: ChangeLists
+    settings: Sequence[Setting]
+
+    @property
+    def points(self) -> int:
+        """How many there are. [1]"""
+        return sum(grid.size for grid in self.grids)
+
+    def changed(self, scenario: Scenario) -> Columns:
+        """Return the columns of listed what-ifs: the values that a scenario has, if any."""
+        columns: Columns = {
+            key: nan if type_ is float else CodedColumn(np.int64(0), (None,))
+            for key, type_ in self.changes.keys.items()
+        }
+        applied = _applied(scenario.hardware, scenario.model, scenario.engine, scenario.memory.host)
+        for text in applied & self.changes.written.keys():
+            change = self.changes.written[text]
+            columns[change.key] = change.value
+        return columns
+
+
+def combinations(request: Sweep, notes: list[str]) -> Combinations:
+    """Return what is evaluated and how many are left out, by reason; refuse to have nothing."""
+    changes = change_lists(request.set)
+    swept: list[Grid] = []
+    left_out: Counter[str] = Counter()
+    computed: dict[tuple[str, str, str], set[frozenset[str]]] = {}
+    for what_ifs in changes.combined():
+        changed = replace(request, set=what_ifs or None)
+        axes = _axes(changed, [] if swept else notes)
+        like_rows = None
+        if request.like is not None:
+            entries = loading.catalogue(changed)
+            like_rows = like(request, request.like, entries, [pair[1:] for pair in axes.chips])
+            axes = replace(
+                axes,
+                chips=[(chip, like_rows.engine(engine), part) for chip, engine, part in axes.chips],
+            )
+        repeated = set()
+        for (chip, engine, _), model in product(axes.chips, axes.models):
+            ids = (chip.id, model.id, engine.id)
+            applied = _applied(chip, model, engine, axes.memory.host)
+            if applied in computed.setdefault(ids, set()):
+                repeated.add(ids)  # which this list does not change
+            computed[ids].add(applied)
+        new_grids, skipped = grids(replace(axes, computed=frozenset(repeated)))
+        if like_rows is not None and not swept:
+            notes += like_rows.notes(grid.scenario for grid in new_grids)
+        swept += new_grids
+        left_out += skipped
+    if not any(grid.size for grid in swept):
+        raise InputError(f"no combination is left: {_reasons(left_out)}")
+    return Combinations(swept, left_out, changes, settings(request))
+
+
+def _applied(*entries: Entry | None) -> frozenset[str]:
+    """Return what was changed of some entries, as written."""
+    return frozenset(change for entry in entries if entry for change in entry.what_if)
+
+
+def fill(
+    sink: Sink, swept: Combinations, say: Callable[[int], object], wording: Wording = as_flags
+) -> int:
+    """Give a sink every point and what belongs alongside; return how many do not fit."""
+    gc.enable()  # a sweep lives longer than a table
+    points_done = unfit = 0
+    for grid, columns in solve_all(swept.grids):
+        worded = {key: _worded(column, wording) for key, column in columns.items()}
+        sink.write({**worded, **swept.changed(grid.scenario)}, grid.shape)
+        points_done += grid.size
+        unfit += int(np.sum(~np.broadcast_to(columns["fits"], grid.shape)))
+        say(points_done)
+    rests_on = records.grounds([grid.scenario for grid in swept.grids])
+    rests_on["settings"] = by_premise(swept.settings)
+    extra = {"points": points_done, "left_out": dict(swept.left_out), "assumptions": rests_on}
+    sink.close(written(extra, wording))
+    return unfit
+
+
+def _worded(column: Any, wording: Wording) -> Any:
+    """Return a column with what its words mention written out."""
+    if not isinstance(column, CodedColumn):
+        return column
+    return CodedColumn(column.codes, tuple(written(list(column.words), wording)))
+
+
+def _axes(request: Sweep, notes: list[str]) -> Axes:
+    entries = loading.catalogue(request)
+    memory = loading.memory_of(entries, request)
+    chips = loading.chips_of(entries, request.on, memory, notes)
+    names = [None] if request.engine is None else readers.names(request.engine, option("engine"))
+    engines = [loading.engines_of(entries, chips, name) for name in names]
+    entries.refuse_idle_changes(
+        "engines", [engine for per_chip in engines for engine, _ in per_chip]
+    )
+    pairs = [
+        (chip, *engine)
+        for chip, *choices in zip(chips, *engines, strict=True)
+        for engine in choices
+    ]
+    tokens = LIMITS["tokens"]
+    return Axes(
+        models=loading.models_of(entries, request.models, notes),
+        chips=pairs,
+        prompts=numbers(request.prompt, option("prompt"), tokens),
+        outputs=numbers(request.output, option("output"), tokens),
+        batches=numbers(request.batch, option("batch"), LIMITS["sequences"]),
+        contexts=()
+        if request.context is None
+        else numbers(request.context, option("context"), tokens),
+        weights=readers.names_if_any(request.weights, option("weights")) or (None,),
+        kv=readers.names_if_any(request.kv, option("kv")) or (None,),
+        speculations=speculations(request.speculate),
+        ranks=Ranks(
+            **{
+                name: numbers(text, option(name), LIMITS["chips"])
+                for name in ("chips", "tp", "pp", "ep", "dp")
+                if (text := getattr(request, name)) is not None
+            }
+        ),
+        prefix_hit=readers.share(request.prefix_hit, option("prefix_hit"), zero=True),
+        pricing=loading.pricing_of(chips, request, utilization=request.utilization),
+        memory=memory,
+    )
+
+
+def _show(swept: Combinations, file: Path | None) -> None:
+    """Write the first points as a table: a screen has no room for every key of every point."""
+    text, points = StringIO(), 0
+    sink = JSONSink(text, {})
+    for grid, columns in solve_all(swept.grids):
+        sink.write({**columns, **swept.changed(grid.scenario)}, grid.shape)
+        points += grid.size
+        if points >= TERMINAL_ROWS:
+            break
+    sink.close({})
+    rows = json.loads(text.getvalue())["records"][:TERMINAL_ROWS]
+    varied = [
+        TableColumn(key, heading=_heading(key), format=partial(_cell, key))
+        for key in (*VARIED_KEYS.split(), *swept.changes.keys)
+        if len({row[key] for row in rows}) > 1
+    ]
+    width, is_cut = output_width(), len(rows) < swept.points
+    count = f"the first {len(rows):,} of {swept.points:,} points" if is_cut else ""
+    where = f"{count or many(len(rows), 'point')}; {option('out', 'sweep.csv')} writes every key"
+    shown = table([*pick(POINT_KEYS), *varied, *pick(ANSWER_KEYS)], rows, width)
+    colour = file is None and wants_colour()
+    output.write(render([shown, "", Remark(where)], width, colour=colour), file)
+
+
+def _heading(key: str) -> tuple[str, str]:
+    path, _, name = key.rpartition(".")
+    return path, name
+
+
+def _cell(key: str, record: records.Record) -> str:
+    value = record[key]
+    return f"{value:,.6g}" if isinstance(value, (int, float)) else str(value or "-")
+
+
+@contextmanager
+def _sink(kind: str, file: Path | None) -> Iterator[Sink]:
+    text: dict[str, Callable[[Any], Sink]] = {
+        "csv": CSVSink,
+        "json": lambda stream: JSONSink(stream, envelope(records.SCHEMA)),
+    }
+    if file is None:
+        with output.standard_output() as stream:
+            yield text[kind](stream)
+        return
+    with output.whole(file) as draft:
+        if kind == "parquet":
+            yield ParquetSink(draft)
+            return
+        with TextIOWrapper(draft, "utf-8", "replace", newline="") as stream:
+            yield text[kind](stream)
+
+
+def _progress(points_done: int, total: int) -> None:
+    progress.say(f"{points_done:,} of {total:,} points ({points_done / total:.0%})")
+
+
+def _reasons(skipped: Counter[str]) -> str:
+    return "; ".join(f"{count:,} with {reason}" for reason, count in skipped.most_common())

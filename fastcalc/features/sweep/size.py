@@ -1,0 +1,44 @@
+"""How large an answer will be, said before it is begun, and refused where nobody can mean it."""
+
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from fastcalc.errors import InputError
+from fastcalc.kit.answer import output
+from fastcalc.mentions import option
+
+NOTED = 1_000_000
+"""Points from which it is worth a line. [1]"""
+
+LONGEST = 600.0
+"""Time that is spent without being asked twice. [s]"""
+
+SECONDS = {"csv": 15e-6, "json": 20e-6, "parquet": 2e-6}
+"""Time of a point, rounded up; docs/benchmarks.md says where these and the next are from. [s]"""
+
+BYTES = {"csv": 450, "json": 1600, "parquet": 180}
+"""Bytes of a point, rounded up. [B]"""
+
+DEPLOYMENT = 0.02
+"""Time of what is computed once for each chip, model, formats and engine. [s]"""
+
+
+def foresee(points: int, deployments: int, kind: str, file: Path | None, *, is_meant: bool) -> None:
+    """Say how large a file will be if that is worth a line, or refuse to begin it."""
+    seconds = points * SECONDS[kind] + deployments * DEPLOYMENT
+    size = points * BYTES[kind]
+    time = f"{seconds / 60.0:,.0f} minutes" if seconds > 120.0 else f"{seconds:,.0f} s"
+    forecast = f"{points:,} points, about {size / 1e9:,.1f} GB and {time}"
+    free = float("inf")
+    if file is not None and not output.is_stream(file):
+        with suppress(OSError):
+            free = float(shutil.disk_usage(os.path.dirname(os.path.realpath(file))).free)
+    if not is_meant and (seconds > LONGEST or size > free):
+        limit = f"the {free / 1e9:,.1f} GB free there" if size > free else "10 minutes"
+        raise InputError(
+            f"{forecast}: more than {limit}; name fewer values, or add {option('anyway')}"
+        )
+    if points > NOTED:
+        output.warn([forecast])

@@ -1,0 +1,49 @@
+"""Blocks of grids evaluated in order, on several cores, with few of them in memory."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from itertools import chain, islice
+from typing import TypeVar
+
+import numpy as np
+
+from fastcalc.grid.columns import Columns
+from fastcalc.grid.grid import Grid, solve_grid
+
+WORKERS = 2  # numpy lets go of the interpreter while it computes, which feeds two threads
+_KEPT = 31 * 2**20
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
+
+
+def keep_freed_memory() -> None:
+    """Let the allocator of glibc keep what is freed, instead of asking for it again and again.
+
+    Its threshold rises to the size of a mapped block that is freed, up to 32 MiB (mallopt(3),
+    M_MMAP_THRESHOLD); without it pages of each new array take three times as long as arithmetic.
+    """
+    np.empty(_KEPT, dtype=np.uint8)
+
+
+def solve_all(grids: Iterable[Grid]) -> Iterator[tuple[Grid, Columns]]:
+    """Yield every block of some grids and its columns, in order."""
+    keep_freed_memory()
+    # Copies, so that what a grid and its scenario keep of themselves goes when they are done.
+    copies = (replace(grid, scenario=replace(grid.scenario)) for grid in grids)
+    blocks = chain.from_iterable(grid.blocks() for grid in copies)
+    return in_order(lambda block: (block, solve_grid(block)), blocks)
+
+
+def in_order(make: Callable[[Given], Made], jobs: Iterable[Given]) -> Iterator[Made]:
+    """Yield what a function that computes in numpy makes of each thing, in order, a few ahead."""
+    waiting: deque[Future[Made]] = deque()
+    source = iter(jobs)
+    with ThreadPoolExecutor(WORKERS) as pool:
+        waiting.extend(pool.submit(make, job) for job in islice(source, WORKERS))
+        while waiting:
+            computed = waiting.popleft().result()
+            waiting.extend(pool.submit(make, job) for job in islice(source, 1))
+            yield computed

@@ -1,0 +1,538 @@
+"""The columns of records: what each is, and how it comes from an estimate.
+
+Each is declared once. JSON, CSV and the files of a sweep take keys, order and values from here,
+the data dictionary in ``docs/`` the meanings, and tables the headings.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from operator import attrgetter
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from fastcalc.core.chip.machine import Machine
+from fastcalc.core.scenario import Scenario
+from fastcalc.core.step.component import LIMITERS
+from fastcalc.core.undetermined import undetermined
+from fastcalc.formulas.types import Array
+from fastcalc.grid.evaluated_points import CodedColumn, EvaluatedPoints
+
+Columns = dict[str, Any]
+"""By key: text, a number, an array that broadcasts with the others, or `CodedColumn`."""
+
+Source = TypeVar("Source")
+"""What a record is of."""
+
+
+def _nothing(_: object) -> None:
+    """Stand for the value of a column that tables have and records have not."""
+
+
+@dataclass(frozen=True)
+class Column(Generic[Source]):
+    """A column of records and of the tables that show them, or of tables alone.
+
+    key, unit, meaning : name in a record; unit, or ``count``, ``text``, ``list`` or ``yes or no``;
+        what it is
+    value : takes it from what a record is of, or names the attribute that it is there
+    heading : in a table, in two lines
+    drop_priority : how readily it makes room in a narrow table; the largest leaves first, 0 never
+    format : how a table writes it, where its unit does not say: the name of a format, or what
+        makes a cell of a record
+    is_key_figure : whether it is the number to read first, which a terminal shows in bold
+    needs_fit : whether it has no value where the batch does not fit
+    rests_on : the ``engine``, ``prefill`` or ``price``; where that is undetermined or uncertain, so
+        is the number, and tables mark it
+    """
+
+    key: str
+    unit: str = "text"
+    meaning: str = ""
+    value: Callable[[Source], Any] | str = _nothing
+    heading: tuple[str, str] = ("", "")
+    drop_priority: int = 0
+    format: str | Callable[[Any], str] = ""
+    is_key_figure: bool = False
+    needs_fit: bool = field(default=False, kw_only=True)
+    rests_on: tuple[str, ...] = field(default=(), kw_only=True)
+
+    def of(self, source: Source) -> Any:
+        """Return what a record of something holds under the key."""
+        return (attrgetter(self.value) if isinstance(self.value, str) else self.value)(source)
+
+
+TableColumn = Column[Any]
+"""A column of a table, whose rows may be anything."""
+
+_fitting = partial(Column[EvaluatedPoints], needs_fit=True)
+"""A column without a value where the batch does not fit."""
+
+FIRST: tuple[Column[EvaluatedPoints], ...] = (
+    Column("hardware", "text", "id of the chip", "scenario.hardware.id", heading=("", "hardware")),
+    Column("model", "text", "id of the model", "scenario.model.id", heading=("", "model")),
+    Column("engine", "text", "id of the engine", "scenario.engine.id"),
+    Column(
+        "chips", "count", "tp x pp x dp / ranks of a chip", "layout.chips", heading=("", "chips")
+    ),
+    Column("tp", "count", "tensor-parallel ranks", "layout.tp"),
+    Column("pp", "count", "pipeline stages", "layout.pp"),
+    Column("ep", "count", "ranks that share the experts", "layout.ep"),
+    Column("dp", "count", "attention replicas", "layout.dp"),
+    Column(
+        "weight_format",
+        "text",
+        "format of the weights",
+        "work.weight_format",
+        heading=("weight", "format"),
+        drop_priority=3,
+    ),
+    Column(
+        "kv_format",
+        "text",
+        "format of the KV cache",
+        "work.kv_format",
+        heading=("KV", "cache"),
+        drop_priority=5,
+    ),
+    Column(
+        "batch",
+        "count",
+        "sequences decoded together by the whole deployment",
+        "batch",
+        heading=("", "batch"),
+    ),
+    Column("prompt_tokens", "count", "prompt of a request", "traffic.prompt"),
+    Column("output_tokens", "count", "output of a request", "traffic.output"),
+    Column("context_tokens", "tokens", "mean context in decode", "traffic.context"),
+    Column(
+        "speculation_tokens_per_pass",
+        "tokens",
+        "accepted in a decode pass",
+        "traffic.speculation.tokens_per_pass",
+        heading=("tokens", "a pass"),
+        drop_priority=4,
+    ),
+    Column("fits", "yes or no", "whether memory, also at its edge, and engine hold it", "fits"),
+    Column(
+        "placement",
+        "text",
+        "where the model lives",
+        lambda points: points.locations(),
+        heading=("", "where"),
+    ),
+    Column(
+        "min_chips",
+        "count",
+        "fewest chips that hold the batch for certain in a usual layout",
+        lambda points: points.min_chips(),
+    ),
+    Column(
+        "max_batch",
+        "count",
+        "sequences that these chips hold for certain, prompt and output reserved, and the engine "
+        "takes at once; of all usual layouts unless ranks are given",
+        "max_batch",
+        heading=("largest", "batch"),
+    ),
+    Column(
+        "weights_gb",
+        "GB",
+        "weights",
+        lambda points: points.work.weight_bytes / 1e9,
+        heading=("weights", "GB"),
+    ),
+    Column(
+        "kv_gb",
+        "GB",
+        "KV cache of the batch, prompt and output reserved",
+        lambda points: (
+            points.batch * (points.work.cache_bytes(points.placement.reserved_tokens) / 1e9)
+        ),
+        heading=("KV cache", "GB"),
+    ),
+    Column(
+        "memory_used_fraction",
+        "ratio",
+        "of the usable memory as expected; above 1 where the batch does not fit",
+        "used",
+        heading=("memory", "used"),
+        drop_priority=1,
+        format="percent",
+    ),
+    _fitting(
+        "tokens_per_s_per_user",
+        "tokens/s",
+        "output tokens of each user, decode alone: expected",
+        "estimate.speed",
+        heading=("tok/s", "per user"),
+        is_key_figure=True,
+        rests_on=("engine",),
+    ),
+    _fitting(
+        "tokens_per_s_per_user_low",
+        "tokens/s",
+        "low end of the 80 % range",
+        "estimate.low",
+        heading=("80 %", "range"),
+        drop_priority=1,
+        format="range",
+    ),
+    _fitting(
+        "tokens_per_s_per_user_high", "tokens/s", "high end of the 80 % range", "estimate.high"
+    ),
+    _fitting(
+        "tokens_per_s_per_user_bound",
+        "tokens/s",
+        "what no implementation can exceed on these chips",
+        "estimate.bound",
+        heading=("", "bound"),
+        drop_priority=3,
+    ),
+    _fitting(
+        "tokens_per_s_total",
+        "tokens/s",
+        "batch x tokens_per_s_per_user",
+        "estimate.total",
+        heading=("tok/s", "total"),
+        drop_priority=4,
+        rests_on=("engine",),
+    ),
+    _fitting(
+        "tokens_per_s_per_chip",
+        "tokens/s",
+        "tokens_per_s_total / chips",
+        lambda points: points.estimate.total / points.layout.chips,
+        rests_on=("engine",),
+    ),
+    _fitting(
+        "tpot_ms",
+        "ms",
+        "time per output token, decode alone",
+        lambda points: points.estimate.tpot * 1e3,
+        heading=("TPOT", "ms"),
+        drop_priority=6,
+        rests_on=("engine",),
+    ),
+    _fitting(
+        "ttft_ms",
+        "ms",
+        "time to the first token",
+        lambda points: points.estimate.ttft * 1e3,
+        heading=("TTFT", "ms"),
+        drop_priority=5,
+        rests_on=(
+            "engine",
+            "prefill",
+        ),
+    ),
+    _fitting(
+        "request_s",
+        "s",
+        "time of a request: its first token and the others at tpot_ms",
+        "estimate.request",
+        heading=("request", "s"),
+        rests_on=(
+            "engine",
+            "prefill",
+        ),
+    ),
+    Column(
+        "limiter",
+        "text",
+        "what takes most of a decode step: memory, compute, link or latency; capacity where the "
+        "batch does not fit",
+        lambda points: CodedColumn(
+            np.where(points.fits, points.estimate.step.limiter, len(LIMITERS)),
+            (*LIMITERS, "capacity"),
+        ),
+        heading=("limited", "by"),
+        drop_priority=1,
+        format="limiter",
+    ),
+    _fitting(
+        "usd_per_mtok_input",
+        "USD/Mtok",
+        "price of a million prompt tokens, of the time that they add to served traffic",
+        lambda points: points.usd[0],
+        heading=("$/Mtok", "input"),
+        drop_priority=6,
+        rests_on=(
+            "engine",
+            "prefill",
+            "price",
+        ),
+    ),
+    _fitting(
+        "usd_per_mtok_output",
+        "USD/Mtok",
+        "price of a million output tokens, of decode alone",
+        lambda points: points.usd[1],
+        heading=("$/Mtok", "output"),
+        drop_priority=3,
+        rests_on=(
+            "engine",
+            "price",
+        ),
+    ),
+    _fitting(
+        "usd_per_mtok_total",
+        "USD/Mtok",
+        "price of a request over its tokens, prompt and output, times a million",
+        lambda points: points.usd[2],
+        heading=("$/Mtok", "total"),
+        drop_priority=2,
+        rests_on=(
+            "engine",
+            "prefill",
+            "price",
+        ),
+    ),
+    _fitting(
+        "joules_per_token",
+        "J/token",
+        "energy of an output token in served traffic, at the power of the chips with host and site",
+        "estimate.joules",
+        heading=("J per", "token"),
+        drop_priority=9,
+        rests_on=(
+            "engine",
+            "prefill",
+        ),
+    ),
+    Column("warnings", "list", "what to know of this row", lambda points: points.warnings()),
+    _fitting(
+        "served_tokens_per_s_total",
+        "tokens/s",
+        "output tokens of the deployment, prompts taken in between",
+        "estimate.served",
+        heading=("tok/s", "served"),
+        drop_priority=8,
+        rests_on=(
+            "engine",
+            "prefill",
+        ),
+    ),
+    _fitting(
+        "served_request_s",
+        "s",
+        "time in which as many requests as the batch are served",
+        "estimate.run",
+        heading=("request served", "s"),
+        rests_on=(
+            "engine",
+            "prefill",
+        ),
+    ),
+    _fitting(
+        "bound_limiter",
+        "text",
+        "which term is the bound: memory, compute or link",
+        lambda points: CodedColumn(points.estimate.bound_pass.limiter, LIMITERS),
+    ),
+    _fitting(
+        "tokens_per_s_per_user_bound_memory",
+        "tokens/s",
+        "the bound by memory alone",
+        "estimate.bound_memory",
+    ),
+    _fitting(
+        "tokens_per_s_per_user_bound_compute",
+        "tokens/s",
+        "the bound by compute alone",
+        "estimate.bound_compute",
+    ),
+    Column(
+        "usd_per_hour",
+        "USD/h",
+        "price of all chips for an hour, in use or not",
+        "usd_per_hour",
+        rests_on=("price",),
+    ),
+)
+
+LATER: tuple[Column[EvaluatedPoints], ...] = (
+    _fitting(
+        "tpot_in_traffic_ms",
+        "ms",
+        "time per output token while prompts of others come between, as servers are measured",
+        lambda points: points.estimate.tpot_in_traffic * 1e3,
+        heading=("TPOT in", "traffic"),
+        drop_priority=7,
+        rests_on=(
+            "engine",
+            "prefill",
+        ),
+    ),
+    Column("host", "text", "host whose memory the chips may use", "host"),
+    _fitting(
+        "host_use",
+        "text",
+        "what a decode step does with weights on the host: stream them over the link, or compute "
+        "in place",
+        "host_use",
+    ),
+    _fitting(
+        "dense_near_fraction",
+        "ratio",
+        "of the dense weights, in the chip's fastest memory",
+        lambda points: points.near("dense"),
+        heading=("dense weights", "near"),
+        format="percent",
+    ),
+    _fitting(
+        "experts_near_fraction",
+        "ratio",
+        "of the routed experts, in the chip's fastest memory; empty without any",
+        lambda points: points.near("experts") if points.work.experts else None,
+        heading=("experts", "near"),
+        format="percent",
+    ),
+    _fitting(
+        "kv_near_fraction",
+        "ratio",
+        "of the KV cache, in the chip's fastest memory",
+        lambda points: points.near("kv"),
+        heading=("KV cache", "near"),
+        format="percent",
+    ),
+    Column(
+        "speculation_drafted_tokens",
+        "count",
+        "drafted before each decode pass, which speculate takes after those accepted, as 2.5/3",
+        "traffic.speculation.drafted",
+    ),
+    Column(
+        "undetermined",
+        "list",
+        "keys of numbers that nothing published determines: read them as assumptions",
+        lambda points: CodedColumn(np.int64(0), (undetermined_keys(points.placement.machine),)),
+    ),
+    Column(
+        "fit_verdict",
+        "text",
+        "fits, edge where the batch does if the engine reserves less than it may, or no",
+        "fit_verdict",
+    ),
+    _fitting(
+        "tokens_per_s_per_user_bound_serial",
+        "tokens/s",
+        "the bound where each layer has a region of its own: layers one after another at printed "
+        "peaks; null on other machines",
+        "estimate.bound_serial",
+    ),
+)
+"""After those of the contract."""
+
+PRICES: tuple[Column[Any], ...] = (
+    Column(
+        "usd_per_chip_hour",
+        "USD/h",
+        "price of a chip-hour",
+        "scenario.quote.usd_per_hour",
+        rests_on=("price",),
+    ),
+    Column(
+        "price_terms",
+        "text",
+        "on-demand, reserved, spot, marketplace, survey, estimate, given, ownership or unstated",
+        "scenario.quote.terms",
+    ),
+    Column(
+        "price_commitment_months",
+        "months",
+        "length of the commitment of a reserved price, where stated",
+        "scenario.quote.commitment_months",
+    ),
+    Column("price_provider", "text", "cloud whose price it is", "scenario.quote.provider"),
+    Column("price_region", "text", "region of that cloud", "scenario.quote.region"),
+    Column("price_date", "text", "date of the price", "scenario.quote.date"),
+    Column(
+        "price_confidence",
+        "text",
+        "how sure its source is: high, medium, low or memory; null where the file does not say",
+        "scenario.quote.confidence",
+    ),
+    Column(
+        "low_confidence",
+        "list",
+        "keys of amounts by an uncertain price: of low confidence, inherited or substituted",
+        lambda points: CodedColumn(np.int64(0), (uncertain_amounts(points.scenario),)),
+    ),
+)
+"""Of the price of a chip-hour and its provenance, at the end of every record."""
+
+COLUMNS = (*FIRST, *LATER, *PRICES)
+"""Of ``compare``, ``frontier`` and ``sweep``, in the order of the contract."""
+
+NEEDS_FIT = frozenset(column.key for column in COLUMNS if column.needs_fit)
+WORDS = frozenset(column.key for column in COLUMNS if column.unit in ("text", "list"))
+WHOLE = frozenset(column.key for column in COLUMNS if column.unit == "count")
+
+
+def undetermined_keys(machine: Machine) -> list[str]:
+    """Return the keys of numbers that nothing published determines."""
+    unknown = undetermined(machine)
+    return _resting_on(unknown) if unknown else []
+
+
+def uncertain_amounts(scenario: Scenario) -> list[str]:
+    """Return the keys of amounts that rest on an uncertain price of a chip-hour."""
+    return _resting_on("price") if scenario.quote.is_uncertain else []
+
+
+def _resting_on(what: str) -> list[str]:
+    """Return the keys of numbers of points that rest on the engine, on prefill or on a price."""
+    return [column.key for column in COLUMNS if what in column.rests_on]
+
+
+def key_figure(column: TableColumn) -> TableColumn:
+    """Return a column as the number to read first, in bold on a terminal."""
+    return replace(column, is_key_figure=True)
+
+
+def pick(keys: str, columns: Sequence[Column[Any]] = (), *, keep: str = "") -> list[TableColumn]:
+    """Return columns by their keys.
+
+    keys : with blanks between
+    columns : others than those of points, or in place of them
+    keep : keys of those that a narrow table keeps, whatever their priority
+    """
+    by_key = {column.key: column for column in (*COLUMNS, *columns)}
+    picked = [by_key[key] for key in keys.split()]
+    return [
+        replace(column, drop_priority=0) if column.key in keep.split() else column
+        for column in picked
+    ]
+
+
+def values(columns: Sequence[Column[Source]], source: Source) -> dict[str, Any]:
+    """Return the value of each column by its key."""
+    return {column.key: column.of(source) for column in columns}
+
+
+def records(columns: Columns, shape: tuple[int, ...]) -> Iterator[dict[str, Any]]:
+    """Yield a record for each point of some columns, None where a key has no value.
+
+    columns : that broadcast to the shape
+    shape : of the points [1]
+    """
+    fits_by_point = np.broadcast_to(columns["fits"], shape).ravel().tolist()
+    cells = [flat(column, shape).tolist() for column in columns.values()]
+    for fits, *values in zip(fits_by_point, *cells, strict=True):
+        yield {
+            key: value if fits or key not in NEEDS_FIT else None
+            for key, value in zip(columns, values, strict=True)
+        }
+
+
+def flat(column: Any, shape: tuple[int, ...]) -> Array:
+    """Return the values of a column that broadcasts to a shape, one after another."""
+    if isinstance(column, CodedColumn):
+        words = np.empty(len(column.words), dtype=object)
+        words[:] = column.words
+        return words[np.broadcast_to(column.codes, shape)].ravel()
+    if column is None or isinstance(column, str):
+        column = np.array(column, dtype=object)
+    return np.broadcast_to(column, shape).ravel()

@@ -1,0 +1,172 @@
+"""An open grid of one deployment: requests x layouts x batches, evaluated block by block.
+
+Nothing loops over points. Each axis stays an axis, so that what depends on few of them is
+computed once, and a block is small enough for its arrays to stay in the cache.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import floor, inf
+from typing import Any
+
+import numpy as np
+
+from fastcalc.core.chosen_layouts import chosen_layouts, fewest_chips, open_layouts
+from fastcalc.core.estimate import Estimate, evaluate
+from fastcalc.core.overflow import batch_without_host, overflow_note, overflows
+from fastcalc.core.placement.layout import Layout, Layouts
+from fastcalc.core.placement.placement import Placements, Site
+from fastcalc.core.scenario import Location, Scenario, Sharding, layout_notes, site_of, warnings_of
+from fastcalc.core.verdict import edge_note
+from fastcalc.formulas.types import Floats, Ints
+from fastcalc.grid.columns import COLUMNS, Column, Columns, values
+from fastcalc.grid.evaluated_points import CodedColumn, EvaluatedPoints, places
+from fastcalc.grid.request_lists import OpenRequests, Requests
+
+BLOCK = 65_536  # points: half a megabyte an array, which the caches of a core can hold
+_OPEN = 16  # layouts that chips usually have
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Every layout with every kind of request and every batch, of one deployment.
+
+    scenario : what is deployed; its batches and sharding do not count
+    layouts : none for the one that each batch takes of the chips, or of the fewest that hold it
+    batches : sequences decoded together; maybe with a row of its own for each layout [1]
+    chips : chips whose layout is left open; None for the fewest that hold each batch [1]
+    """
+
+    scenario: Scenario
+    layouts: tuple[Layout, ...]
+    requests: Requests | OpenRequests
+    batches: Floats
+    chips: int | None = None
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Kinds of requests, layouts, batches. [1]"""
+        return len(self.requests), max(len(self.layouts), 1), self.batches.shape[-1]
+
+    @property
+    def size(self) -> int:
+        """Points. [1]"""
+        return int(np.prod(self.shape))
+
+    @cached_property
+    def site(self) -> Site:
+        """The model on the kind of chip; no cache is reserved."""
+        return site_of(self.scenario, 0.0)
+
+    def part(self, **axes: Any) -> "Grid":
+        """Return the grid with other layouts, requests or batches."""
+        return replace(self, **axes)
+
+    def blocks(self, size: int = BLOCK) -> Iterator["Grid"]:
+        """Yield the grid in parts of at most so many points, in order."""
+        kinds, layouts, batches = self.shape
+        if not self.layouts:  # every layout of as many chips is evaluated
+            count = _OPEN if self.chips is None else len(open_layouts(self.site, self.chips))
+            size = max(size // count, 1)
+        width = min(batches, size)
+        high = max(min(layouts, size // width), 1)
+        deep = max(min(kinds, size // (width * high)), 1)
+        for kind in range(0, kinds, deep):
+            for row in range(0, layouts, high):
+                for batch in range(0, batches, width):
+                    yield self.part(
+                        layouts=self.layouts[row : row + high],
+                        requests=self.requests[kind : kind + deep],
+                        batches=self.batches[batch : batch + width],
+                    )
+
+
+def solved(grid: Grid) -> EvaluatedPoints:
+    """Evaluate every point of a grid or a block of it at once, to the same bits as one by one."""
+    scenario = grid.scenario
+    traffic = grid.requests[:].traffic(scenario.traffic)
+    site = replace(grid.site, reserved_tokens=traffic.reserved_each)
+    if grid.layouts:
+        listed = list(grid.layouts)
+        positions: Ints = np.arange(len(listed))[:, np.newaxis]
+        layouts, max_batch = Layouts.of(listed, axes=1), None
+    else:
+        chosen = chosen_layouts(site, grid.chips, grid.batches, traffic)
+        listed, positions = chosen.layouts, chosen.positions[:, np.newaxis]
+        layouts, max_batch = Layouts.of(listed).at(positions), chosen.max_batch[:, np.newaxis]
+    placement = Placements(site.machine, site.work, layouts, traffic.reserved_each)
+    estimate = evaluate(placement, batch=grid.batches, traffic=traffic)
+    price = scenario.pricing.per_chip_hour(scenario.hardware)
+    return EvaluatedPoints(
+        scenario=scenario,
+        estimate=estimate,
+        usd_per_hour=None if price is None else price * layouts.chips,
+        min_chips=lambda: np.fmin(
+            fewest_chips(site, grid.batches)[:, np.newaxis],
+            np.where(placement.max_batch >= grid.batches, layouts.chips, np.nan),
+        ),
+        max_batch=placement.max_batch if max_batch is None else max_batch,
+        locations=lambda: places(estimate, positions, listed, site),
+        warnings=lambda: _and_of_layouts(
+            _and_of_edges(_warnings(scenario, site, estimate), scenario, estimate),
+            positions,
+            [layout_notes(site, layout, Sharding(grid.chips)) for layout in listed],
+        ),
+    )
+
+
+def solve_grid(grid: Grid, columns: Sequence[Column[EvaluatedPoints]] = COLUMNS) -> Columns:
+    """Return columns that broadcast to the shape of a grid or of a block; words take time."""
+    return values(columns, solved(grid))
+
+
+def _warnings(scenario: Scenario, site: Site, estimate: Estimate) -> CodedColumn:
+    """Return what a reader must know.
+
+    It depends on one chip or more, in the link domain or beyond, on one sequence or more, and on
+    the engine's limit.
+    """
+    limit, layout = float(site.machine.max_sequences), estimate.placement.layout
+    is_beyond = estimate.batch / layout.dp > limit
+    beyond = floor(limit) + 1 if limit < inf else 1
+    kinds = []
+    for batch in (1, 2, beyond):
+        one_batch = replace(scenario, batches=(batch,))
+        for chips in (1, 2, site.chips_joined + 1):
+            place = site.place(Layout(pp=chips * site.machine.ranks))
+            location = Location(one_batch, site, place, is_default_layout=False)
+            kinds.append(list(warnings_of(location)))
+    size = 1 * (layout.chips > 1) + (layout.chips > site.chips_joined)
+    codes, host = size + 3 * (1 * (estimate.batch > 1) + is_beyond), scenario.memory.host
+    if host is None or not (is_over := overflows(estimate)).any():
+        return CodedColumn(codes, tuple(kinds))
+    near = np.broadcast_to(batch_without_host(estimate.placement), is_over.shape)
+    limits, place_of = np.unique(np.where(is_over, near, 0.0), return_inverse=True)
+    notes = [[overflow_note(host.id, limit)] if limit else [] for limit in limits.tolist()]
+    words = [[*note, *kind] for note in notes for kind in kinds]
+    return CodedColumn(codes + len(kinds) * place_of.reshape(is_over.shape), tuple(words))
+
+
+def _and_of_edges(warnings: CodedColumn, scenario: Scenario, estimate: Estimate) -> CodedColumn:
+    """Return warnings with that of the points at the edge of memory."""
+    is_at_edge = estimate.is_at_edge
+    if not is_at_edge.any():
+        return warnings
+    note, words = edge_note(scenario.engine.id), warnings.words
+    with_note = ([note, *word] for word in words)
+    return CodedColumn(warnings.codes + len(words) * is_at_edge, (*words, *with_note))
+
+
+def _and_of_layouts(
+    warnings: CodedColumn, positions: Ints, notes: Sequence[list[str]]
+) -> CodedColumn:
+    """Return warnings with those of each point's layout.
+
+    positions : the position of each point's layout
+    notes : of each layout
+    """
+    kinds = list(dict.fromkeys(map(tuple, notes)))
+    kind_of = np.array([kinds.index(tuple(note)) for note in notes])
+    words = tuple([*word, *kind] for kind in kinds for word in warnings.words)
+    return CodedColumn(warnings.codes + len(warnings.words) * kind_of[positions], words)

@@ -1,0 +1,190 @@
+"""The cheapest layout at which every user still gets a speed."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf
+
+import numpy as np
+
+from fastcalc.core.placement.layout import Layout
+from fastcalc.core.placement.placement import Placement, Placements
+from fastcalc.core.scenario import Outcome
+from fastcalc.core.smaller_batch import ROUNDING, speeds, speeds_at_most, speeds_by_memory
+from fastcalc.core.step.bound import Bound
+from fastcalc.core.step.component import Step
+from fastcalc.core.step.schedule import Schedule
+from fastcalc.core.traffic.traffic import Traffic
+from fastcalc.formulas.money import usd_per_million
+from fastcalc.formulas.types import ArrayLike, Floats
+from fastcalc.grid.space import Space
+
+_GRID = 1024  # batches tried at once: a thousand take little longer than one
+_STEPS = 2  # batches to an octave that say what a layout may come to
+
+
+def by_octaves(
+    space: Space,
+    layouts: Sequence[Layout],
+    *,
+    steps: int = 1,
+    speeds_at: Callable[[Placements, Traffic, Floats], Floats] = speeds,
+) -> tuple[Floats, Floats]:
+    """Return batches of layouts up to the most each holds, and speeds of users there. [1], [1/s]
+
+    steps : batches to an octave [1]
+    speeds_at : what gives the speeds, or some that are no lower
+    """
+    placement = space.site.place_all(layouts, axes=1)
+    max_batch = np.broadcast_to(placement.max_batch, (len(layouts), 1))
+    octaves = int(max_batch.max()).bit_length()
+    batches = np.unique(np.round(2.0 ** (np.arange(octaves * steps + 1) / steps)))
+    batch = np.minimum(batches, max_batch)
+    return batch, speeds_at(placement, space.scenario.traffic, batch)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How a search for a speed ended: the cheapest point, or the fastest user and the bound.
+
+    alone : one user on each layout; None where none holds a sequence, or a point was chosen
+    speed : that every user was to get [1/s]
+    """
+
+    outcome: Outcome | None
+    alone: Schedule | None = None
+    speed: float = 0.0
+
+    @cached_property
+    def fastest(self) -> float:
+        """What one user gets on the fastest layout. [1/s]"""
+        return 0.0 if self.alone is None else float(self._user_speeds(self.alone.decode).max())
+
+    @cached_property
+    def bound(self) -> float:
+        """The highest bound of the layouts that are too slow. [1/s]"""
+        if self.alone is None:
+            return 0.0
+        is_slow = self._user_speeds(self.alone.decode) < self.speed * (1.0 - ROUNDING)
+        return float(self._user_speeds(self.alone.bound())[is_slow].max(initial=0.0))
+
+    @property
+    def is_placed(self) -> bool:
+        """True where at least one layout holds a sequence."""
+        return self.bound > 0.0
+
+    def _user_speeds(self, timed: Step | Bound) -> Floats:
+        """Return what one user gets on each layout. [1/s]"""
+        assert self.alone is not None
+        shape = (*np.shape(self.alone.placement.layout.chips)[:-1], 1)
+        tokens = self.alone.traffic.speculation.tokens_per_pass
+        return np.asarray(tokens / np.broadcast_to(timed.seconds, shape))
+
+
+def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float = inf) -> Reach:
+    """Return the point of some layouts whose output tokens cost least at a speed [1/s], if any.
+
+    Each layout is taken at its largest batch that reaches the speed, or a smaller one that is
+    cheaper still. Without a price, the point with the fewest chip-seconds a token is taken. From
+    ``below`` dollars a million output tokens on a point is of no interest.
+    """
+    traffic, pricing = space.scenario.traffic, space.scenario.pricing
+    hour = (pricing.per_chip_hour(space.scenario.hardware) or 1.0) / pricing.utilization
+    lowest_usd, point = below, None
+    candidates = space.holding(list(layouts))
+    if not candidates:
+        return Reach(None)
+    batches, user_speeds = by_octaves(space, candidates, steps=_STEPS, speeds_at=speeds_at_most)
+    usd_at_least = least_usd(candidates, batches, user_speeds, speed)
+    # Copies of a layout cost the same but for rounding: the fewest chips come first, and stay.
+    chips = np.array([layout.chips for layout in candidates])
+    for place in np.lexsort((chips, usd_at_least.astype(np.float32))).tolist():
+        if usd_at_least[place] * hour >= lowest_usd:
+            break
+        layout = candidates[place]
+        scale = float(usd_per_million(usd_per_hour=hour * layout.chips, seconds=1.0, tokens=1.0))
+        total, batch = _closest(space.site.place(layout), traffic, speed, lowest_usd / scale)
+        if batch and scale / total < lowest_usd * (1.0 - ROUNDING):
+            lowest_usd, point = scale / total, (layout, batch)
+    if point is not None:
+        return Reach(space.at(*point))
+    return Reach(
+        None, Schedule(space.site.place_all(candidates, axes=1), traffic, np.ones(1)), speed
+    )
+
+
+def least_usd(
+    layouts: Sequence[Layout], batch: Floats, user_speeds: Floats, speed: float
+) -> Floats:
+    """Return the least that a million tokens of layouts may cost at a dollar a chip-hour. [USD]
+
+    Batches and speeds are those of `by_octaves`, or speeds that are higher. No user is faster at a
+    larger batch, so what a batch does not reach none up to the next does. Infinite if out of reach.
+    """
+    upto = np.maximum(np.append(batch[:, 1:] - 1.0, batch[:, -1:], axis=1), batch)
+    total = np.where(user_speeds >= speed * (1.0 - ROUNDING), upto * user_speeds, 0.0).max(axis=1)
+    chips = np.array([layout.chips for layout in layouts])
+    usd = np.full(len(chips), inf)
+    second = usd_per_million(usd_per_hour=chips, seconds=1.0, tokens=1.0)
+    np.divide(second, total, out=usd, where=total > 0.0)
+    return usd
+
+
+def _closest(
+    placement: Placement, traffic: Traffic, speed: float, below: float
+) -> tuple[float, int]:
+    """Return the most tokens a second at a speed, and their batch or 0, as closely as matters.
+
+    The largest batch that reaches it, but for pipelines that a batch or two more leave uneven, of
+    those with as many users on each replica, or one at most. From ``below`` seconds a token on a
+    batch is of no interest.
+    """
+    replicas = placement.layout.dp
+    goal = speed * (1.0 - ROUNDING)
+    low, high = 0, int(placement.max_batch) // replicas + replicas
+    highest = (0.0, 0)
+    while True:
+        places = np.unique(np.round(np.geomspace(low + 1, high - 1, _GRID)))
+        batches = _even(places, replicas)
+        if len(placement.machine.tiers) > 1:  # up to the first that is too slow wherever bytes live
+            hopeful = speeds_at_most(placement, traffic, batches) >= goal
+            batches = batches[: np.count_nonzero(hopeful) + 1]
+        reached = speeds_by_memory(placement, traffic, batches)
+        count = int(np.count_nonzero(reached >= goal))
+        if not count:
+            return 0.0, 0
+        totals = batches * reached
+        top = int(np.argmax(totals[:count]))
+        highest = max(highest, (float(totals[top]), int(batches[top])))
+        # The next batch yields more, but is too slow: if that is too little, look no closer.
+        beyond = min(count, len(batches) - 1)
+        is_exact = places[beyond] <= places[count - 1] + 1
+        if is_exact or max(highest[0], float(totals[beyond])) * below <= 1.0:
+            return highest
+        low, high = int(places[count - 1]) - 1, int(places[beyond])
+
+
+def _even(places: Floats, replicas: int) -> Floats:
+    """Return batches by their place in order: of one user or none a replica, then of two, and on.
+
+    >>> _even(np.arange(1.0, 7.0), 3).tolist()
+    [1.0, 2.0, 3.0, 6.0, 9.0, 12.0]
+    """
+    return np.where(places < replicas, places, replicas * (places - replicas + 1.0))
+
+
+def tokens_needed_per_pass(outcome: Outcome, drafts: ArrayLike, speed: float) -> Floats:
+    """Return the tokens that a pass must yield for a speed at a batch; nan beyond the bound. [1]"""
+    batch, traffic = outcome.scenario.batches[0], outcome.scenario.traffic
+
+    def speed_at(tokens: float, drafted: float) -> float:
+        speculation = replace(traffic.speculation, tokens_per_pass=tokens, drafted=drafted)
+        drafting = replace(traffic, speculation=speculation)
+        return float(speeds(outcome.placement, drafting, batch)[0])
+
+    needed = []
+    for drafted in np.atleast_1d(drafts).tolist():
+        tokens = max(speed / speed_at(1.0, drafted), 1.0)  # a pass takes as long whatever it yields
+        is_met = tokens > drafted + 1.0 or speed_at(tokens, drafted) >= speed * (1.0 - 1e-9)
+        needed.append(tokens if is_met else np.nan)
+    return np.array(needed)

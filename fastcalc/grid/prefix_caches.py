@@ -1,0 +1,179 @@
+"""What the prefix caches of a deployment find of a trace, tier by tier, and what that buys."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf, isnan, nan
+
+import numpy as np
+
+from fastcalc.catalogue.chip_defaults import completed
+from fastcalc.core.chip.tier import MemoryChoice, own_tiers
+from fastcalc.core.estimate import Estimate, evaluate
+from fastcalc.core.scenario import Location, Scenario, locate, site_of
+from fastcalc.core.step.schedule import Schedule
+from fastcalc.core.traffic.mix import Mix
+from fastcalc.core.traffic.request_class import Lengths, RequestClass
+from fastcalc.core.traffic.reuse import Reuse, SharedPrefixes
+from fastcalc.formulas.reuse import tier_break_even
+
+BEHIND = "tier"
+"""What a memory is called behind chips whose host is not named."""
+
+_APART = 1.4
+"""How many times as large as its neighbour a size is that is tried unasked. [1]"""
+
+
+@dataclass(frozen=True, eq=False)
+class CachedTier:
+    """A memory that keeps caches of prompts, and what a deployment does with it.
+
+    name : of the memory; None for no cache at all
+    size : of all chips together [byte]
+    tokens : that it holds [1]
+    hit, loaded : share of the prompt tokens that are found, and that are loaded over a link [1]
+    estimate : with so much of each prompt found
+    loading : time to load what is loaded of a request; nan where the link is open [s]
+    requests : that it carries a second [1/s]
+    """
+
+    name: str | None
+    size: float
+    tokens: float
+    hit: float
+    loaded: float
+    estimate: Estimate
+    loading: float
+    requests: float
+
+    @property
+    def is_limited_by_link(self) -> bool:
+        """Whether the link carries fewer requests than the chips would."""
+        return self.requests < _carried(self.estimate)
+
+    @property
+    def ttft(self) -> float:
+        """Time to the first token of a mean request. [s]"""
+        return float(self.estimate.ttft[0]) + (0.0 if isnan(self.loading) else self.loading)
+
+
+@dataclass(frozen=True, eq=False)
+class CachedDeployment:
+    """A deployment that a trace comes to, whose chips keep what their memory leaves room for.
+
+    location : the model on its chips, for one batch, without a host
+    scenario : the same with its host, if it has one, which keeps caches alone
+    lengths, reuse : of the requests of the trace, and of their prompts
+    """
+
+    location: Location
+    scenario: Scenario
+    lengths: Lengths
+    reuse: Reuse | SharedPrefixes
+
+    @classmethod
+    def of(
+        cls, scenario: Scenario, lengths: Lengths, reuse: Reuse | SharedPrefixes
+    ) -> "CachedDeployment":
+        """Return the deployment of a scenario."""
+        memory = MemoryChoice(longest=scenario.memory.longest)
+        traffic = _traffic(scenario, lengths, 0.0)
+        location = locate(replace(scenario, memory=memory, traffic=traffic))
+        return cls(location, scenario, lengths, reuse)
+
+    @cached_property
+    def bytes_per_token(self) -> float:
+        """What a token of a mean prompt takes of all chips that hold it. [byte]"""
+        prompt, placement = self.lengths.mean(self.lengths.prompt), self.location.placement
+        layout = placement.layout
+        return float(placement.cache_on_chip(prompt)) / prompt * layout.chips / layout.dp
+
+    @cached_property
+    def own_size(self) -> float:
+        """Memory of the chips that weights and the outputs under way leave. [byte]
+
+        Prompts under way are part of what was used last.
+        """
+        placement, traffic = self.location.placement, self.location.scenario.traffic
+        longest = np.asarray(traffic.longest_each)
+        output = placement.cache_on_chip(longest) - placement.cache_on_chip(traffic.prompt)
+        output_bytes = placement.sequences(min(self.location.scenario.batches)) * output
+        return max(float(placement.available - output_bytes), 0.0) * placement.layout.chips
+
+    @cached_property
+    def _own_hit(self) -> float:
+        return float(self.reuse.hit(self.own_size / self.bytes_per_token))
+
+    def tiers(self, sizes: Sequence[float]) -> list[CachedTier]:
+        """Return no cache, the chips' own, the host's memories, and the first of them at sizes.
+
+        sizes : of all chips together [byte]
+        """
+        host, chips = self.scenario.memory.host, self.location.placement.layout.chips
+        memories = own_tiers(completed(host)) if host else ()
+        behind = [
+            (tier.name, tier.capacity * float(tier.share(chips)) * chips) for tier in memories
+        ]
+        name = behind[0][0] if behind else BEHIND
+        behind += [(name, size) for size in sizes]
+        every = [self._tier(None, 0.0, 0.0, 0.0)]
+        every += [self._tier(self.location.memories, self.own_size, self._own_hit, 0.0)]
+        for name, size in sorted(behind, key=lambda pair: pair[1]):
+            hit = max(float(self.reuse.hit(size / self.bytes_per_token)), self._own_hit)
+            every.append(self._tier(name, size, hit, hit - self._own_hit))
+        return every
+
+    def sizes(self) -> list[float]:
+        """Return sizes to try, from the chips' own to that which finds all that comes again."""
+        last = self.reuse.tokens * self.bytes_per_token
+        powers = range(int(np.log10(max(self.own_size, 1e9))), int(np.log10(max(last, 1.0))) + 1)
+        steps = [step * 10.0**power for power in powers for step in (1.0, 3.0)]
+        distinct = [step for step in steps if _APART * self.own_size < step < last / _APART]
+        return [*distinct, last]
+
+    def _tier(self, name: str | None, size: float, hit: float, loaded: float) -> CachedTier:
+        placement, batch = self.location.placement, min(self.location.scenario.batches)
+        traffic = _traffic(self.scenario, self.lengths, hit)
+        estimate = evaluate(placement, batch=np.array([batch]), traffic=traffic)
+        loading = self._loading(name, loaded) if loaded else 0.0
+        of_link = placement.layout.dp / loading if loading > 0.0 else inf
+        tokens, requests = size / self.bytes_per_token, min(_carried(estimate), of_link)
+        return CachedTier(name, size, tokens, hit, loaded, estimate, loading, requests)
+
+    def _loading(self, name: str | None, share: float) -> float:
+        """Return the time to load a share of a mean prompt from a memory of the host. [s]"""
+        host, placement = self.scenario.memory.host, self.location.placement
+        if host is None:
+            return nan
+        behind = replace(self.scenario, memory=MemoryChoice(host, "stream", prefix_tier=name))
+        site = site_of(behind, placement.reserved_tokens)
+        traffic = _traffic(self.scenario, self.lengths, share)
+        return float(Schedule(site.place(placement.layout), traffic, np.ones(1)).loading)
+
+
+def _traffic(scenario: Scenario, lengths: Lengths, hit: float) -> Mix:
+    """Return the requests of a trace, so much of whose prompts is found."""
+    alike = RequestClass("", 1.0, lengths, prefix_hit=hit)
+    return Mix.of([alike], scenario.traffic.speculation)
+
+
+def _carried(estimate: Estimate) -> float:
+    """Return the requests that chips carry a second, whatever their links do. [1/s]"""
+    return float(estimate.served[0] / estimate.traffic.output)
+
+
+def gain(tier: CachedTier, in_chips: CachedTier) -> float:
+    """Return how many times the requests a tier carries that the chips' own memory does. [1]"""
+    return tier.requests / in_chips.requests
+
+
+def break_even(tier: CachedTier, in_chips: CachedTier, usd_per_hour: float | None) -> float | None:
+    """Return the price below which a tier pays; None without a price, or where it saves nothing.
+
+    in_chips : the memory of the chips alone
+    usd_per_hour : price of the chips [USD/h]
+    """
+    if usd_per_hour is None or not tier.loaded or gain(tier, in_chips) <= 1.0:
+        return None
+    price = tier_break_even(usd_per_hour=usd_per_hour, gain=gain(tier, in_chips), size=tier.size)
+    return float(price)

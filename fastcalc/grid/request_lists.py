@@ -1,0 +1,95 @@
+"""Kinds of requests: those of a block as arrays, those of a whole sweep without any."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from fastcalc.core.traffic.mix import Mix
+from fastcalc.core.traffic.request_class import RequestClass
+from fastcalc.core.traffic.traffic import Traffic
+from fastcalc.formulas.types import Array, Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Requests:
+    """What requests look like, an element for each kind. [1]"""
+
+    prompt: Floats
+    output: Floats
+    context: Floats
+
+    def __len__(self) -> int:
+        return len(self.prompt)
+
+    def __getitem__(self, place: slice | Array) -> "Requests":
+        return Requests(self.prompt[place], self.output[place], self.context[place])
+
+    def traffic(self, base: Traffic) -> Traffic:
+        """Return traffic of these lengths on the first of three axes, otherwise as another is."""
+        lengths = {name: array[:, np.newaxis, np.newaxis] for name, array in vars(self).items()}
+        return replace(base, **lengths)
+
+
+@dataclass(frozen=True, eq=False)
+class MixedRequests(Requests):
+    """One kind of requests: those of several classes, in one batch."""
+
+    classes: tuple[RequestClass, ...]
+
+    @classmethod
+    def of(cls, classes: Sequence[RequestClass]) -> "MixedRequests":
+        """Return the mix of some classes."""
+        mix = Mix.of(classes, Traffic.speculation)
+        prompt, output, context = (
+            np.array([length]) for length in (mix.prompt, mix.output, mix.context)
+        )
+        return cls(prompt, output, context, tuple(classes))
+
+    def __getitem__(self, place: slice | Array) -> "MixedRequests":
+        return self
+
+    def traffic(self, base: Traffic) -> Mix:
+        """Return the mix, with what is drafted as in other traffic."""
+        return Mix.of(self.classes, base.speculation)
+
+
+@dataclass(frozen=True, eq=False)
+class OpenRequests:
+    """Every prompt with every output and every context that a model holds, made when asked for.
+
+    A context of nan is the mean of each request.
+    """
+
+    prompts: Floats
+    outputs: Floats
+    contexts: Floats
+    longest: float
+
+    @cached_property
+    def _held(self) -> Floats:
+        return self.contexts[~(self.contexts > self.longest)]
+
+    @cached_property
+    def _ends(self) -> Ints:
+        """Kinds up to the last of each prompt. [1]"""
+        outputs = [
+            np.count_nonzero(prompt + self.outputs <= self.longest) for prompt in self.prompts
+        ]
+        return np.cumsum(outputs) * len(self._held)
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    def __getitem__(self, place: slice) -> Requests:
+        start, stop, _ = place.indices(len(self))
+        first, last = np.searchsorted(self._ends, [start, stop - 1], side="right")
+        prompts = self.prompts[first : last + 1]
+        rows, columns = np.nonzero(prompts[:, np.newaxis] + self.outputs <= self.longest)
+        before = self._ends[first - 1] if first else 0
+        pair, third = np.divmod(np.arange(start, stop) - before, max(len(self._held), 1))
+        prompt, output, context = prompts[rows], self.outputs[columns], self._held[third]
+        prompt, output = prompt[pair], output[pair]
+        mean = prompt + output / 2
+        return Requests(prompt, output, np.where(np.isnan(context), mean, context))

@@ -1,0 +1,1 @@
+"""What features share: how a request is stated, and how an answer is written and drawn."""

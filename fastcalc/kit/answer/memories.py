@@ -1,0 +1,135 @@
+"""What lives where, as a picture and in words."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from fastcalc.core.chip.reserve import NOTHING
+from fastcalc.core.model.kinds import KINDS
+from fastcalc.core.placement.split import asked_split
+from fastcalc.core.scenario import Location, Outcome
+from fastcalc.formulas.types import Array
+from fastcalc.grid.evaluated_points import host_use
+from fastcalc.kit.answer.numbers_as_text import size, stated_percent, whole_percent
+from fastcalc.written import listed
+
+NAMES = dict(
+    zip(KINDS, ("dense weights", "head", "experts", "KV cache", "embeddings"), strict=True)
+)
+"""Of kinds of bytes."""
+
+_HOW = {
+    None: "",
+    "stream": "; what is there streams over the link",
+    "compute": "; the host's cores multiply what is there",
+}
+LETTERS = dict(zip(KINDS, "DHEKT", strict=True))
+
+KEY = (
+    ", ".join(f"{letter} {NAMES[kind]}" for kind, letter in LETTERS.items())
+    + "; a bar is what the engine may fill of a chip's memory"
+)
+
+
+def filled(location: Location) -> Iterator[tuple[str, float, list[tuple[str, float]]]]:
+    """Yield for each memory of a chip its name, what may be filled [byte], and shares by kind. [1]
+
+    At the smallest batch of a placed scenario that fits; kinds that are not there are left out.
+    """
+    batches, place = location.scenario.batches, location.placement
+    by_tier = location.split or asked_split(place, np.array(batches, dtype=float))
+    index = batches.index(min(batches))
+    for at, (tier, usable) in enumerate(zip(by_tier.tiers, place.usable, strict=True)):
+        capacity = float(usable)
+        shares = [
+            (
+                kind,
+                _at(by_tier.shares[kind][at], index) * _at(by_tier.sizes[kind], index) / capacity,
+            )
+            for kind in KINDS
+        ]
+        yield tier.name, capacity, [(kind, share) for kind, share in shares if share > 0.0]
+
+
+def bar(shares: Sequence[tuple[str, float]], wide: int) -> str:
+    """Return a bar of letters by their shares [1]; what is above a hundredth has one at least."""
+    text, total = "", 0.0
+    for letter, share in shares:
+        total += share
+        text += letter * max(round(total * wide) - len(text), int(share > 0.01))
+    return f"{text[:wide]:.<{wide}}"
+
+
+def lives(outcome: Outcome) -> Iterator[str]:
+    """Yield what is beyond a chip's fastest memory, at the first batch with any and the largest."""
+    by_tier, batches = outcome.estimate.passes.split, outcome.scenario.batches
+    if by_tier is None:
+        return
+    shown: list[str] = []
+    fastest = outcome.placement.machine.fastest
+    use = host_use(outcome.estimate.passes)
+    for index in sorted(range(len(batches)), key=lambda at: batches[at]):
+        sentences = []
+        for place, tier in enumerate(by_tier.tiers):
+            contents = [
+                f"{whole_percent(share)} of {NAMES[kind]}"
+                for kind in KINDS
+                for share in [_at(by_tier.shares[kind][place], index)]
+                if tier is not fastest and share >= 0.005 and _at(by_tier.sizes[kind], index) > 0.0
+            ]
+            sentences += [f"{tier.name} holds {', '.join(contents)}"] if contents else []
+        if sentences:
+            how = _HOW[use.words[int(_at(np.asarray(use.codes), index))]] if use else ""
+            shown.append(f"at batch {batches[index]:,} {'; '.join(sentences)}{how}")
+    yield from dict.fromkeys((*shown[:1], *shown[-1:]))
+
+
+def kept_note(location: Location) -> str:
+    """Say what an engine fills of a chip's memory and keeps of it, by which starts and kernels.
+
+    location : a placed scenario, which may not fit
+    """
+    scenario, place = location.scenario, location.placement
+    machine, engine = place.machine, scenario.engine
+    tiers = [tier for tier in machine.tiers if tier.is_near]
+    reported = size(sum(float(tier.capacity * machine.reported(tier)) for tier in tiers))
+    share = float(np.asarray(machine.software.memory_fraction))
+    fills = f"{scenario.hardware.id}: {engine.id} fills {stated_percent(share)} of {reported}"
+    return f"{fills}{_kept(location)}; {_kernels(location)}"
+
+
+def _kept(location: Location) -> str:
+    """Return what is kept for what, and the starts that it is of."""
+    place = location.placement
+    memory, reserve = place.kept, place.machine.reserve
+    if reserve == NOTHING:
+        return ", and nothing is known of what it keeps for itself"
+    sampling, layer = (float(np.asarray(term)) for term in (memory.sampling, memory.layer))
+    terms = (
+        (sampling, "while it samples") if sampling >= layer else (layer, "while a layer computes"),
+        (float(np.asarray(memory.runtime)), "for its runtime"),
+        (float(np.asarray(memory.joined)), "for other chips"),
+    )
+    parts = listed([f"{size(value)} {purpose}" for value, purpose in terms if value])
+    total, stated = float(place.reserved), (location.scenario.engine.ranges or {}).get("reserve")
+    if stated is None:
+        return f" and keeps {size(total)}: {parts}"
+    low, high = size(total / reserve.below), size(total * reserve.above)
+    return f" and keeps {size(total)} ({low} to {high}): {parts}, as in {stated.basis}"
+
+
+def _kernels(location: Location) -> str:
+    """Return the formats that its kernels take, and the width that they multiply in."""
+    placement = location.placement
+    formats, products = placement.work.formats, placement.machine.chip.products
+    widths = {
+        stored.id: f"{stored.id} in {np.asarray(product.bits):g} bits"
+        for stored, product in list(zip(formats, products, strict=True))[:-1]
+    }
+    cache = f"{formats.kv.id} in {np.asarray(products.kv.bits):g}"
+    return f"its kernels multiply weights of {listed([*widths.values()])}, caches of {cache}"
+
+
+def _at(values: Array, index: int) -> float:
+    flat = np.ravel(values)
+    return float(flat[index if flat.size > 1 else 0])

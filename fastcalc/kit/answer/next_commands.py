@@ -1,0 +1,112 @@
+"""What a user may type next: a request as a command again, and what follows from an answer."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fastcalc import mentions
+from fastcalc.core.scenario import Outcome, Sharding
+from fastcalc.importers.setup import LAYOUT
+from fastcalc.kit.request.evaluation import Evaluated
+from fastcalc.kit.request.fields import Request, declared, differing, settings
+from fastcalc.kit.request.groups import OwnFolders
+from fastcalc.kit.request.loading import DEFAULT_MODELS, catalogue, names_typed
+from fastcalc.kit.request.readers import as_text
+from fastcalc.mentions import flag
+from fastcalc.quoting import shell_line
+
+if TYPE_CHECKING:
+    from fastcalc.kit.request.given import ChipsGiven
+
+
+def command(request: Evaluated, outcome: Outcome, today: Outcome) -> str:
+    """Return the command that prints a point again; entries go by the names typed."""
+    from fastcalc.kit.answer.commands import OF_A_POINT, Typed, compare_command
+
+    scenario, layout = today.scenario, outcome.placement.layout
+    names = {scenario.model.id: as_text((request.models or DEFAULT_MODELS)[0])}
+    names |= names_typed(catalogue(request), request.on)
+    names |= {scenario.engine.id: as_text(request.engine)} if request.engine else {}
+    sharding = Sharding(None, layout.tp, layout.pp, layout.ep, layout.dp)
+    placed = replace(outcome.scenario, sharding=sharding)
+    has_memories = len(outcome.placement.machine.tiers) > 1
+    words = repeated(request, Evaluated, OF_A_POINT, has_memories=has_memories)
+    return compare_command(placed, Typed(names, words))
+
+
+def follow_up(
+    request: Request, kind: type[Request], *begun: object, ending: Sequence[str] = ()
+) -> str:
+    """Return a command of another kind with the settings of a request, those that it has itself.
+
+    begun : its arguments and chips, by name or as they are
+    """
+    line = ["fastcalc", kind.command(), *map(as_text, begun)]
+    apart = [name for name in declared(kind) if flag(name) in (*line, *ending)]
+    words = repeated(request, kind, ("on", *apart))
+    return mentions.command(shell_line([*line, *words, *ending]))
+
+
+def repeated(
+    request: Request, kind: type[Request], apart: Sequence[str], *, has_memories: bool = False
+) -> list[str]:
+    """Return the words on what a request sets that a command of another kind may be asked, too.
+
+    apart : names of fields that the command has from elsewhere
+    has_memories : whether the chip has several memories of its own
+    """
+    is_placed = has_memories or any(getattr(request, name, None) for name in ("host", "place"))
+    idle = () if is_placed else ("place_for",)
+    return [
+        word
+        for setting in settings(request)
+        if setting.name in declared(kind)
+        and setting.name not in (*apart, *idle)
+        and not setting.shown.is_argument
+        and setting.value != getattr(kind, setting.name)
+        for word in setting.words
+    ]
+
+
+def again(request: Request) -> str:
+    """Return the command that a request is, with all that it sets."""
+    stated = [setting for setting in differing(request) if setting.name != "format"]
+    stated.sort(key=lambda setting: not setting.shown.is_argument)
+    words = (word for setting in stated for word in setting.words)
+    return mentions.command(shell_line(["fastcalc", request.command(), *words]))
+
+
+def report_on(request: Evaluated, kind: type[Request], on: object, file: Path | None = None) -> str:
+    """Return the command that writes a report of a comparison, on some chips, to a file.
+
+    kind : the request of a report
+    """
+    models = request.models or DEFAULT_MODELS
+    ending = [flag("out"), str(file or "report.html")]
+    return follow_up(request, kind, *models, flag("on"), on, ending=ending)
+
+
+def rows_kept(request: Evaluated, rows: Path, chip: str) -> str | None:
+    """Return the command that keeps rows in an engine with what their file leaves unsaid, if any.
+
+    Searches have no flags for that, but take the engine.
+    """
+    from fastcalc.importers.any_file import is_foreign, read
+
+    says_all = not (rows.is_dir() or is_foreign(rows))
+    if says_all or not read(rows, catalogue=catalogue(request)).faults:
+        return None
+    names = ("weights", "kv", *LAYOUT)
+    stated: dict[str, object] = {"hardware": chip, "model": (*(request.models or ()), None)[0]}
+    stated |= {name: getattr(request, name) for name in names}
+    words = [
+        word for name, value in stated.items() if value for word in (flag(name), as_text(value))
+    ]
+    line = ["fastcalc", "calibrate", str(rows), *words, flag("out"), "our-engine.yaml"]
+    return mentions.command(shell_line(line))
+
+
+def typed_as(request: OwnFolders, on: "ChipsGiven", chip: str) -> str:
+    """Return a chip's id as the user typed it, which may be a path."""
+    return names_typed(catalogue(request), on).get(chip, chip)

@@ -1,0 +1,71 @@
+"""Lines about outcomes that several answers print: what is compared, and what has no place."""
+
+from collections.abc import Iterable, Sequence
+
+from fastcalc.core.scenario import Outcome
+from fastcalc.grid.columns import pick
+from fastcalc.kit.answer.numbers_as_text import parameters, size
+from fastcalc.kit.answer.why_so_many import why
+
+
+def heading(outcomes: Sequence[Outcome], phrases: Sequence[str]) -> str:
+    """Return what is compared, in a line: the model as it is held, and what was asked of it.
+
+    outcomes : of one model
+    phrases : those of the settings that differ from their defaults
+    """
+    work = outcomes[0].placement.work
+    model_text = (
+        f"{outcomes[0].scenario.model.heading}: {parameters(work.total_parameters)} parameters, "
+        f"{work.weight_format} {size(work.weight_bytes)}"
+    )
+    return "; ".join([model_text, requests_of(outcomes[0]), *phrases])
+
+
+def requests_of(outcome: Outcome) -> str:
+    """Return the tokens of each request."""
+    traffic = outcome.scenario.traffic
+    return f"prompt {traffic.prompt:,.0f}, output {traffic.output:,.0f} tokens"
+
+
+OUTCOME_COLUMNS = pick(
+    "batch tokens_per_s_per_user tokens_per_s_per_user_low tokens_per_s_per_user_bound "
+    "tokens_per_s_total served_tokens_per_s_total tpot_ms tpot_in_traffic_ms ttft_ms "
+    "usd_per_mtok_input usd_per_mtok_output usd_per_mtok_total joules_per_token limiter",
+    keep="tokens_per_s_per_user_low tokens_per_s_per_user_bound",
+)
+
+
+def no_place(outcome: Outcome) -> str | None:
+    """Say why no number of chips holds the smallest batch; None where some does."""
+    if outcome.estimate.fits.any() or outcome.min_chips[0] is not None:
+        return None
+    return f"{outcome.scenario.hardware.id}: {why(outcome)}"
+
+
+def heading_in_full(outcome: Outcome, phrases: Sequence[str]) -> str:
+    """Return what is compared: the model in its formats, the traffic, and other settings."""
+    work, traffic = outcome.placement.work, outcome.scenario.traffic
+    name = outcome.scenario.model.heading
+    active = ""
+    if work.active_parameters < work.total_parameters:
+        active = f", {parameters(work.active_parameters)} active"
+    said = (
+        f"{name}: {parameters(work.total_parameters)} parameters{active}; weights "
+        f"{work.weight_format} {size(work.weight_bytes)}, KV cache {work.kv_format} "
+        f"{size(work.cache_bytes_per_token)} a token; prompt {traffic.prompt:,.0f}, output "
+        f"{traffic.output:,.0f}, mean context {traffic.context:,.0f} tokens"
+    )
+    return "; ".join([said, *phrases])
+
+
+IN_HEADING = "context kv"
+"""Fields that the heading_in_full of all columns shows whether they are set or not."""
+
+
+def key_of_bound(outcomes: Iterable[Outcome]) -> str:
+    """Say in the key of a table of which chips the bound is that of layers in turn."""
+    chips = dict.fromkeys(
+        outcome.scenario.hardware.id for outcome in outcomes if outcome.placement.machine.is_spatial
+    )
+    return f"; bound of {', '.join(chips)}: layers one after another" if chips else ""

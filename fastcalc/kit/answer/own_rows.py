@@ -1,0 +1,231 @@
+"""What a user's own rows say of an engine: what was off, by how much, and how it is with them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import exp, log, log2
+from statistics import fmean, median
+
+import numpy as np
+
+from fastcalc.catalogue.schema.own_rows import OwnDeployment, OwnRow
+from fastcalc.core.own_rows import interpolated
+from fastcalc.formulas.sequences import evenly
+from fastcalc.grid.columns import key_figure
+from fastcalc.kit.answer import record_tables
+from fastcalc.kit.answer.console import Notes, Part
+from fastcalc.kit.answer.record_tables import numbers, words
+from fastcalc.kit.charts.drawing import Chart
+from fastcalc.kit.charts.of_measurements import before_and_after
+from fastcalc.written import many
+
+_SHOWN = 6
+"""Rows of a table; of more, as many evenly from the first to the last."""
+
+_DEPLOYMENTS = 4
+"""Deployments of which is said what is believed; more are counted."""
+
+_AS_MUCH = 1.02  # times as far off is no difference
+
+_STRIP = 17
+"""Characters of a picture from half of what was measured to twice."""
+
+KINDS = ("decode", "served", "prompts")
+
+_METRICS = {
+    "tpot_s": "TPOT",
+    "ttft_s": "TTFT",
+    "tokens_per_s_total": "tok/s",
+    "tokens_per_s_per_chip": "tok/s a chip",
+    "tokens_per_s_per_user": "tok/s a user",
+    "prefill_tokens_per_s": "prompt tok/s",
+}
+
+
+@dataclass(frozen=True)
+class RowScore:
+    """A row alongside what is predicted of it, as speeds over what was measured. [1]
+
+    before, now : by the engine, and by the other rows of the deployment; None of a row alone
+    """
+
+    row: OwnRow
+    before: float
+    now: float | None
+
+    @property
+    def kind(self) -> str:
+        """What its passes do, one of `KINDS`."""
+        share = self.row.decode_share
+        return KINDS[0] if share > 0.999 else KINDS[2] if share < 0.001 else KINDS[1]
+
+    @property
+    def strip(self) -> str:
+        """A line from half to twice, with the measurement, and predictions before and now."""
+        characters = [" "] * _STRIP
+        characters[_STRIP // 2] = "|"
+        for mark, ratio in (("o", self.before), ("x", self.now)):
+            if ratio is not None:
+                at = round((_STRIP - 1) * (log2(ratio) + 1.0) / 2.0)
+                at = min(max(at, 0), _STRIP - 1)
+                characters[at] = "*" if characters[at] == "o" else mark
+        return f"[{''.join(characters)}]"
+
+
+@dataclass(frozen=True)
+class RowBelief:
+    """What is believed of the rows of one kind of a deployment.
+
+    scores : of these rows
+    slower, width : how many times as slow as the engine says, and half-widths of ranges over
+        those without rows, of each [1]
+    """
+
+    kind: str
+    deployment: OwnDeployment
+    scores: Sequence[RowScore]
+    slower: Sequence[float]
+    width: Sequence[float]
+
+    def error(self, name: str) -> str:
+        """Return how far off predictions of the rows are in the median. [1]"""
+        ratios = [getattr(score, name) for score in self.scores]
+        return "-" if None in ratios else f"{_error(ratios):.2f}"
+
+    @property
+    def speed(self) -> str:
+        """How fast its passes are believed to be, over what the engine says. [1]"""
+        ends = dict.fromkeys(f"{1.0 / end:.2f}" for end in (max(self.slower), min(self.slower)))
+        return " to ".join(ends)
+
+    @property
+    def range(self) -> str:
+        """How wide the ranges are where the rows are, over those without rows. [1]"""
+        return f"{exp(fmean(log(max(width, 1e-9)) for width in self.width)):.2f}"
+
+
+_ROWS = (
+    words("row", lambda score: score.row.point),
+    words("of", lambda score: f"{score.kind} {_METRICS.get(score.row.metric, '')}".rstrip()),
+    numbers("batch", lambda score: f"{score.row.batch:,.0f}"),
+    numbers("context", lambda score: f"{score.row.context:,.0f}"),
+    numbers("before", lambda score: f"{score.before:.2f}"),
+    key_figure(numbers("now", lambda score: "-" if score.now is None else f"{score.now:.2f}")),
+    words("[half measured twice]", lambda score: score.strip),
+)
+_BELIEFS = (
+    words("", lambda belief: belief.kind),
+    numbers("rows", lambda belief: str(len(belief.scores))),
+    numbers("off by", lambda belief: belief.error("before")),
+    key_figure(numbers("now", lambda belief: belief.error("now"))),
+    numbers("times the speed", lambda belief: belief.speed),
+    numbers("times the range", lambda belief: belief.range),
+)
+
+
+def scores_of(deployment: OwnDeployment) -> list[RowScore]:
+    """Return every row of a deployment alongside what the engine and the other rows predict."""
+    _, by_others = interpolated(deployment)
+    is_alone = len(deployment.rows) == 1
+    return [
+        RowScore(row, row.slower, None if is_alone else row.slower / slower)
+        for row, (slower, _) in zip(deployment.rows, by_others, strict=True)
+    ]
+
+
+def parts(deployments: Sequence[OwnDeployment], engine: str, width: int) -> list[Part]:
+    """Return what rows say of an engine: each row of one deployment, and what is believed now."""
+    page: list[Part] = []
+    for deployment in deployments[:_DEPLOYMENTS]:
+        scores = scores_of(deployment)
+        work = f"{deployment.model} ({deployment.weights}, cache {deployment.kv})"
+        page += [
+            f"{deployment.file}: {many(len(scores), 'row')} of {work} on {deployment.hardware}, "
+            f"{deployment.layout}",
+            "",
+        ]
+        if len(deployments) == 1:
+            shown = [record_tables.row(_ROWS, score) for score in _evenly(scores)]
+            page += [*record_tables.tables(_ROWS, [shown], width), ""]
+        beliefs = list(_beliefs(deployment, scores))
+        page += [record_tables.table(_BELIEFS, beliefs, width), Notes(_notes(scores)), ""]
+    further = len(deployments) - _DEPLOYMENTS
+    if further > 0:
+        page += [f"{many(further, 'more deployment')} in the file", ""]
+    key = (
+        f"key: predicted speed over measured, before (o) by {engine}, now (x) by the other rows; "
+        f"times: what is believed at the rows, over the speed and 80 % range by {engine}"
+    )
+    return [*page[:-1], Notes([key])]
+
+
+def chart(deployments: Sequence[OwnDeployment], engine: str) -> Chart:
+    """Return speeds predicted over measured of every row, by an engine and by the other rows."""
+    scores = [score for deployment in deployments for score in scores_of(deployment)]
+    first, *further = deployments
+    subject = first.file if further else f"{first.model} on {first.hardware}, {first.layout}"
+    phases = [score.kind.replace("prompts", "prefill") for score in scores]
+    drawn = before_and_after(
+        f"Measured against predicted: {subject}",
+        phases,
+        np.array([s.row.prompt if s.kind == KINDS[2] else s.row.batch for s in scores]),
+        np.array([score.before for score in scores]),
+        np.array([np.nan if score.now is None else score.now for score in scores]),
+    )
+    before = f"before: by {engine}; after: each row by the other rows"
+    return replace(
+        drawn,
+        notes=[*drawn.notes, before, *_notes(scores)],
+        finding=_finding(scores),
+        grounds=f"Engine: {engine}.",
+    )
+
+
+def _evenly(scores: Sequence[RowScore]) -> list[RowScore]:
+    ordered = sorted(scores, key=lambda score: (-score.row.decode_share, score.row.batch))
+    return evenly(ordered, _SHOWN)
+
+
+def _beliefs(deployment: OwnDeployment, scores: Sequence[RowScore]) -> list[RowBelief]:
+    """Return what is believed of each kind of row that there is."""
+    by_all, _ = interpolated(deployment)
+    beliefs = []
+    for kind in KINDS:
+        places = [place for place, score in enumerate(scores) if score.kind == kind]
+        if places:
+            slower, width = zip(*(by_all[place] for place in places), strict=True)
+            rows = [scores[place] for place in places]
+            beliefs.append(RowBelief(kind, deployment, rows, slower, width))
+    return beliefs
+
+
+def _error(ratios: Sequence[float | None]) -> float:
+    """Return the factor within which half of some ratios are; those that are None have no say."""
+    return exp(median(abs(log(ratio)) for ratio in ratios if ratio is not None))
+
+
+def _errors(scores: Sequence[RowScore]) -> tuple[float, float]:
+    """Median error of the engine alone, and of the other rows."""
+    return _error([score.before for score in scores]), _error([score.now for score in scores])
+
+
+def _finding(scores: Sequence[RowScore]) -> str:
+    if len(scores) == 1:
+        return ""
+    before, now = _errors(scores)
+    return (
+        f"Half of {many(len(scores), 'row')} are within a factor of {before:.2f} before, "
+        f"{now:.2f} after."
+    )
+
+
+def _notes(scores: Sequence[RowScore]) -> list[str]:
+    """Return what the rows leave open."""
+    if len(scores) == 1:
+        return ["a second row would test what this one says"]
+    before, now = _errors(scores)
+    if now > _AS_MUCH * before:
+        return [
+            f"off by {before:.2f} in the median, each by the others by {now:.2f}, no nearer, so "
+            "more rows are needed before what is between them is trusted"
+        ]
+    return []

@@ -1,0 +1,159 @@
+"""Outcomes to flat records, and records to text."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from fastcalc.catalogue.chip_defaults import defaults_of
+from fastcalc.catalogue.schema import Model
+from fastcalc.core.estimate import SITE_FACTOR
+from fastcalc.core.overflow import overflows
+from fastcalc.core.scenario import Location, Outcome, Scenario
+from fastcalc.grid import columns
+from fastcalc.grid.columns import Column
+from fastcalc.grid.evaluated_points import CodedColumn, EvaluatedPoints, places
+from fastcalc.kit.answer.numbers_as_text import counted
+
+SCHEMA = "fastcalc/1"
+Record = dict[str, Any]
+KEYS = tuple(column.key for column in columns.COLUMNS)
+
+
+def compare_records(outcomes: Iterable[Outcome]) -> list[Record]:
+    """Return one record for each batch of each outcome, keys in the order of the contract."""
+    return [plainly(record) for record in unrounded(outcomes)]
+
+
+def compare_column(outcomes: Iterable[Outcome], key: str) -> list[Any]:
+    """Return what the records of outcomes have under one key; others are not computed."""
+    chosen = [column for column in columns.COLUMNS if column.key in ("fits", key)]
+    return [plain(record[key]) for record in unrounded(outcomes, chosen)]
+
+
+def unrounded(
+    outcomes: Iterable[Outcome], chosen: Sequence[Column[EvaluatedPoints]] = columns.COLUMNS
+) -> Iterator[Record]:
+    """Yield the records of outcomes with all digits, of some columns, `fits` among them."""
+    for outcome in outcomes:
+        points = EvaluatedPoints(
+            scenario=outcome.scenario,
+            estimate=outcome.estimate,
+            usd_per_hour=outcome.usd_per_hour,
+            min_chips=partial(np.array, outcome.min_chips, dtype=float),
+            max_batch=outcome.max_batch,
+            locations=partial(
+                places, outcome.estimate, np.asarray(0), [outcome.placement.layout], outcome.site
+            ),
+            warnings=partial(_warnings, outcome),
+        )
+        values, shape = columns.values(chosen, points), outcome.estimate.batch.shape
+        yield from columns.records(values, shape)
+
+
+def _warnings(outcome: Outcome) -> CodedColumn:
+    codes = overflows(outcome.estimate) + 2 * outcome.estimate.is_at_edge
+    return CodedColumn(codes, outcome.row_warnings)
+
+
+def assumptions(outcomes: Sequence[Outcome]) -> Record:
+    """Return what the records rest on: traffic, prices and engines."""
+    traffic, drafts = outcomes[0].scenario.traffic, None
+    if traffic.speculation.drafted:
+        drafts = {
+            "tokens_per_pass": plain(traffic.speculation.tokens_per_pass),
+            "drafted_tokens": plain(traffic.speculation.drafted),
+            "acceptance": plain(traffic.speculation.acceptance),
+            "drafters": {model.id: drafter(model) for model in models_of(outcomes)},
+        }
+    return {
+        "prompt_tokens": plain(traffic.prompt),
+        "output_tokens": plain(traffic.output),
+        "context_tokens": plain(traffic.context),
+        "prefix_hit": plain(traffic.prefix_hit),
+        "speculation": drafts,
+        **grounds([outcome.scenario for outcome in outcomes]),
+    }
+
+
+def price_records(scenarios: Iterable[Scenario]) -> Record:
+    """Return the price of a chip-hour of each chip, with its provenance."""
+    prices = Record()
+    for scenario in scenarios:
+        quote, hardware, pricing = scenario.quote, scenario.hardware, scenario.pricing
+        prices[hardware.id] = {
+            "usd_per_chip_hour": plain(quote.usd_per_hour),
+            "basis": "given" if hardware.id in pricing.user_prices else pricing.basis,
+            "date": quote.date,
+            "confidence": quote.confidence,
+            "note": quote.origin.note if quote.origin else None,
+            "provider": quote.provider,
+            "offer": pricing.offer,
+            "terms": quote.terms,
+            "commitment_months": quote.commitment_months,
+            "region": quote.region,
+            "price_of": quote.price_of,
+            "is_uncertain": quote.is_uncertain,
+        }
+    return prices
+
+
+def grounds(scenarios: Sequence[Scenario]) -> Record:
+    """Return what records rest on whatever the traffic: prices and engines."""
+    pricing = scenarios[0].pricing
+    return {
+        "rates": "tokens_per_s_* and usd_per_mtok_output are decode alone, usd_per_mtok_input is "
+        "prefill; usd_per_mtok_total, joules_per_token and served_tokens_per_s_total hold both",
+        "range": "low to high holds four in five measurements, of sources that no fit has seen",
+        "utilization": pricing.utilization,
+        "prices": price_records(scenarios),
+        "ownership": {
+            "years": plain(pricing.years),
+            "usd_per_kwh": plain(pricing.usd_per_kwh),
+            "site_factor": SITE_FACTOR,
+        },
+        "engines": {scenario.engine.id: scenario.engine.fitted_on for scenario in scenarios},
+        "defaults": {
+            entry.id: {
+                default.path: {"value": default.quantity.text, "basis": default.basis}
+                for default in defaults_of(entry)
+            }
+            for scenario in scenarios
+            for entry in (scenario.hardware, scenario.memory.host)
+            if entry and defaults_of(entry)
+        },
+    }
+
+
+def named_chips(location: Location) -> str:
+    """Number and type of the chips of a deployment."""
+    return counted(location.placement.layout.chips, location.scenario.hardware.id)
+
+
+def models_of(outcomes: Sequence[Outcome]) -> list[Model]:
+    """Return the models of outcomes, each once."""
+    models = (outcome.scenario.model for outcome in outcomes)
+    return list({model.id: model for model in models}.values())
+
+
+def drafter(model: Model) -> str:
+    """Say who is taken to draft for a model, and at what cost."""
+    head = "its own multi-token-prediction module" if model.mtp else "a head of one layer (assumed)"
+    return f"{head}, a drafted token costs one layer's share of a step"
+
+
+def plainly(record: Record) -> Record:
+    """Return a record with every value as JSON holds it."""
+    return {key: plain(value) for key, value in record.items()}
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON holds it: finite, twelve digits, whole where it is whole."""
+    if not isinstance(value, float):
+        return value
+    if not math.isfinite(value):
+        return None
+    rounded = float(f"{value:.12g}")
+    return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded

@@ -1,0 +1,125 @@
+"""Prices of chip-hours in words: how much, on which terms, from whom, of when, and how sure."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from fastcalc.catalogue.schema import Hardware
+from fastcalc.core.pricing import Pricing, Quote
+from fastcalc.core.scenario import Outcome, Scenario, chips_by_id
+from fastcalc.kit.answer.console import Remark
+from fastcalc.kit.answer.numbers_as_text import stated_percent
+from fastcalc.kit.answer.record_tables import marked
+from fastcalc.written import listed
+
+_TERMS = {
+    "on-demand": "on-demand",
+    "reserved": "reserved, length not stated",
+    "spot": "spot",
+    "marketplace": "marketplace of single owners",
+    "survey": "survey of several clouds",
+    "estimate": "an analyst's estimate",
+    "given": "given",
+    "unstated": "terms not stated",
+    "ownership": "ownership",
+}
+
+
+def terms_of(quote: Quote) -> str:
+    """Terms of a price in words; empty without a price.
+
+    >>> terms_of(Quote(2.0, "survey")), terms_of(Quote(None))
+    ('survey of several clouds', '')
+    """
+    if quote.commitment_months:
+        return f"reserved for {quote.commitment_months} months"
+    return _TERMS[quote.terms] if quote.terms else ""
+
+
+def price_line(scenarios: Iterable[Scenario], break_even: str = "") -> list[Remark]:
+    """Price of a chip-hour of what a headline names, to stand under it; none without a price.
+
+    break_even : at which price something else wins
+    """
+    quoted = [
+        f"{scenario.hardware.id} ${quote.usd_per_hour:,.2f} ({provenance(quote, scenario.pricing)})"
+        for scenario in scenarios
+        if (quote := scenario.quote).usd_per_hour is not None
+    ]
+    quoted = list(dict.fromkeys(quoted))
+    if not quoted:
+        return []
+    return [Remark(f"Price per chip-hour: {listed(quoted)}{break_even and f'; {break_even}'}.")]
+
+
+def provenance(quote: Quote, pricing: Pricing) -> str:
+    """Terms, cloud, region, date and confidence of a price, as far as they are stated."""
+    words = [
+        terms_of(quote) + (f" over {pricing.years:g} years" if quote.terms == "ownership" else ""),
+        " ".join(filter(None, (quote.provider, quote.region))),
+        quote.date,
+        f"{quote.confidence} confidence" if quote.confidence else "",
+        f"the price of {quote.price_of}" if quote.price_of else "",
+    ]
+    return ", ".join(filter(None, words))
+
+
+def prices(outcomes: Sequence[Outcome], *, in_short: bool = False) -> str:
+    """Return the prices that outcomes rest on, with their dates, in one sentence."""
+    pricing = outcomes[0].scenario.pricing
+    sentence = prices_of(pricing, chips_by_id(outcomes).values(), in_short=in_short)
+    if in_short and pricing.utilization == 1.0:
+        return sentence
+    return f"{sentence}; {hours_used(pricing)}"
+
+
+def hours_used(pricing: Pricing) -> str:
+    """Say in how many of the hours paid for a deployment serves."""
+    return f"in use {stated_percent(pricing.utilization)} of the hours paid for"
+
+
+def other_prices(outcomes: Sequence[Outcome], named: Iterable[Scenario]) -> Iterator[str]:
+    """Yield the prices of outcomes in short, but for those that stand under the headline."""
+    above = {scenario.hardware.id for scenario in named}
+    others = [outcome for outcome in outcomes if outcome.scenario.hardware.id not in above]
+    if others or outcomes[0].scenario.pricing.utilization != 1.0:
+        yield prices(others or outcomes, in_short=True)
+
+
+def prices_of(pricing: Pricing, chips: Iterable[Hardware], *, in_short: bool) -> str:
+    """List prices of chips; in full the first says why its confidence is low."""
+    listed_chips = list(chips)
+    quoted = [
+        priced(pricing, chip, in_short=in_short or place > 0)
+        for place, chip in enumerate(listed_chips)
+    ]
+    is_given = all(chip.id in pricing.user_prices for chip in listed_chips)
+    basis = "" if is_given else f", {basis_of(pricing)}"
+    return f"prices{basis}, $ per chip-hour: {', '.join(quoted)}"
+
+
+def basis_of(pricing: Pricing) -> str:
+    """Say what prices are of, in a phrase."""
+    if pricing.basis == "cloud":
+        return pricing.offer or "on-demand unless noted"
+    return (
+        f"ownership (purchase and power, no host) over {pricing.years:g} years at "
+        f"{pricing.usd_per_kwh:g} $/kWh"
+    )
+
+
+def priced(pricing: Pricing, chip: Hardware, *, in_short: bool) -> str:
+    """Return the price of a chip-hour, its cloud and date, and why it is uncertain if it is."""
+    quote = pricing.quote(chip)
+    if quote.usd_per_hour is None:
+        return f"{chip.id} unknown"
+    usual = {pricing.offer or "on-demand", "ownership"}
+    is_usual = quote.terms in usual and not quote.commitment_months
+    terms = terms_of(quote) if quote.commitment_months else quote.terms
+    words = ["" if is_usual else terms, quote.provider, quote.date]
+    if quote.confidence == "low":
+        note = quote.origin and quote.origin.note and quote.origin.note.split(";")[0]
+        words.append("low" if in_short else f"low confidence{f': {note}' if note else ''}")
+    if quote.price_of:
+        words.append(f"of {quote.price_of}")
+    usd = marked(f"{quote.usd_per_hour:,.2f}", is_unsure=quote.is_uncertain)
+    about = ", ".join(filter(None, words))
+    return f"{chip.id} {usd}" + (f" ({about})" if about else "")

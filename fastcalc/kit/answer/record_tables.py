@@ -1,0 +1,194 @@
+"""Records as tables: a cell for each column, and as many columns as a width holds."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from fastcalc.core.placement.layout import Layout
+from fastcalc.grid.columns import Column, TableColumn
+from fastcalc.kit.answer.console import TextTable
+from fastcalc.kit.answer.numbers_as_text import dollars, number, percent
+from fastcalc.written import csv_cell, to_markdown
+
+Row = Mapping[str, str]
+"""Cells by the keys of their columns."""
+
+OPTIONAL = 8
+"""Rank from which a column is left out rather than the table set tight."""
+
+UNDETERMINED = "?"
+"""After a number that nothing published determines, or whose price is uncertain."""
+
+_MARKED = re.compile(r"\dx?\?")
+MARK_MEANS = f"{UNDETERMINED}: undetermined, or an uncertain price"
+"""What the key of a table says of it; the notes of its chip and its price say why."""
+
+BOUND = "tokens_per_s_per_user_bound"
+SERIAL_BOUND = f"{BOUND}_serial"
+
+FORMATS: dict[str, Callable[[Any], str]] = {
+    "text": str,
+    "limiter": str,
+    "count": "{:,.0f}".format,
+    "yes or no": {True: "yes", False: "no"}.__getitem__,
+    "USD": dollars,
+    "percent": percent,
+}
+"""By format or unit, where it is not `number`."""
+
+
+def _column(
+    unit: str, heading: str, cell: Callable[[Any], str], drop_priority: int = 0
+) -> TableColumn:
+    first, _, second = heading.rpartition("|")
+    return Column(heading, unit, heading=(first, second), drop_priority=drop_priority, format=cell)
+
+
+words, numbers = partial(_column, "text"), partial(_column, "count")
+"""Columns that no record has: a heading, a bar between its lines, and what makes a cell."""
+
+
+def layout(record: Mapping[str, Any]) -> str:
+    """Return the ranks above one of a record, in words."""
+    return str(Layout(**{name: record[name] for name in ("tp", "pp", "ep", "dp")}))
+
+
+def of_keys(keys: Iterable[str]) -> list[TableColumn]:
+    """Return a column for each key of records, headed by it."""
+    return [Column(key, heading=("", key), format=partial(_any_cell, key)) for key in keys]
+
+
+def _any_cell(key: str, record: Mapping[str, Any]) -> str:
+    value = record[key]
+    if isinstance(value, float):
+        return number(value)
+    return "-" if value is None else csv_cell(value)
+
+
+def row(columns: Iterable[TableColumn], record: Any) -> dict[str, str]:
+    """Return the cells of a record."""
+    return {column.key: _cell(column, record) for column in columns}
+
+
+def _cell(column: TableColumn, record: Any) -> str:
+    text = _plain_cell(column, record)
+    return marked(text, is_unsure=isinstance(record, Mapping) and _is_unsure(record, column.key))
+
+
+def _is_unsure(record: Mapping[str, Any], key: str) -> bool:
+    return any(key in (record.get(marks) or ()) for marks in ("undetermined", "low_confidence"))
+
+
+def output_price(record: Mapping[str, Any]) -> str:
+    """Return what a million output tokens cost, with a mark where the price is uncertain."""
+    key = "usd_per_mtok_output"
+    return f"${marked(dollars(record[key]), is_unsure=_is_unsure(record, key))}"
+
+
+def marked(text: str, *, is_unsure: bool) -> str:
+    """Return a number as text, with a mark where nothing published determines it."""
+    return f"{text}{UNDETERMINED}" if is_unsure and text != "-" else text
+
+
+def key_of_mark(*tables: TextTable) -> list[str]:
+    """Return a line that says what the mark means, or none where no cell of some tables has it."""
+    cells = (cell for table in tables for row in table.rows for cell in row)
+    return [f"key: {MARK_MEANS}"] * any(_MARKED.search(cell) for cell in cells)
+
+
+def with_mark(key: str, *tables: TextTable) -> str:
+    """Return the key of some tables, with what the mark means where one of them has it."""
+    return f"{key}; {MARK_MEANS}" if key_of_mark(*tables) else key
+
+
+def _plain_cell(column: TableColumn, record: Any) -> str:
+    if callable(column.format):
+        return column.format(record)
+    value = value_of(column, record)
+    if column.format == "range":
+        return ends(record, column.key)
+    if column.format == "limiter" and not record["fits"]:
+        min_chips = record["min_chips"]
+        if min_chips is None:
+            return "no place"
+        return f"{'fits on' if min_chips <= record['chips'] else 'needs'} {min_chips:,}"
+    kind = column.format or column.unit.partition("/")[0]  # dollars a million tokens, an hour
+    return "-" if value is None else FORMATS.get(kind, number)(value)
+
+
+def value_of(column: TableColumn, record: Mapping[str, Any]) -> Any:
+    """Return the value that a table shows: of a bound, that of layers in turn where there is one.
+
+    Where each layer has a region of its own, memory and compute of all regions at once bound
+    nothing that a single token can reach.
+    """
+    value = record[column.key]
+    serial = record.get(SERIAL_BOUND) if column.key == BOUND else None
+    return value if serial is None else serial
+
+
+def ends(record: dict[str, Any], low: str, digits: int = 3) -> str:
+    """Return both ends of a range as a cell, by the key of the low end."""
+    low_and_high = (record[low], record[low.removesuffix("low") + "high"])
+    return "-" if None in low_and_high else "..".join(number(end, digits) for end in low_and_high)
+
+
+def heading(column: TableColumn) -> str:
+    """Return the heading of a column on one line."""
+    return " ".join(column.heading).strip().replace("- ", "")
+
+
+def tables(
+    columns: Sequence[TableColumn],
+    groups: Sequence[Sequence[Row]],
+    width: int,
+    wrapped: Mapping[str, int] | None = None,
+) -> list[TextTable]:
+    """Return a table of each group of rows, in the columns that fit.
+
+    The highest priority leaves first, from `OPTIONAL` on before the gap between columns narrows;
+    where none may leave, the console finds room. Columns that may wrap claim as many characters
+    as `wrapped` says.
+    """
+    claims, rows = wrapped or {}, [cells for group in groups for cells in group]
+    widths = {
+        column.key: max(map(len, (*column.heading, *_claimed(column, rows, claims))))
+        for column in columns
+    }
+    removable = (column for column in columns if column.drop_priority)
+    leaving = sorted(removable, key=lambda column: -column.drop_priority)
+    optional = sum(column.drop_priority >= OPTIONAL for column in leaving)
+    tries = [(count, 2) for count in range(optional + 1)]
+    tries += [(count, 1) for count in range(len(leaving) + 1)] if leaving else []
+    for count, gap in tries:
+        shown = [column for column in columns if column not in leaving[:count]]
+        if sum(widths[column.key] + gap for column in shown) - gap <= width:
+            break
+    lines = [line for line in zip(*(column.heading for column in shown), strict=True) if any(line)]
+    left = [place for place, column in enumerate(shown) if column.unit in ("text", "yes or no")]
+    heads = list(zip(*lines, strict=True))
+    cells = ([[row[column.key] for column in shown] for row in group] for group in groups)
+    bold = [place for place, column in enumerate(shown) if column.is_key_figure]
+    return [TextTable(heads, group_cells, left, gap, bold) for group_cells in cells]
+
+
+def _claimed(column: TableColumn, rows: Iterable[Row], claims: Mapping[str, int]) -> Iterator[str]:
+    """Yield the cells of a column, cut to what they claim where they may wrap."""
+    return (row[column.key][: claims.get(column.key)] for row in rows)
+
+
+def table(
+    columns: Sequence[TableColumn],
+    records: Iterable[Any],
+    width: int,
+    wrapped: Mapping[str, int] | None = None,
+) -> TextTable:
+    """Return one table of records, as `tables`."""
+    return tables(columns, [[row(columns, record) for record in records]], width, wrapped)[0]
+
+
+def markdown(columns: Sequence[TableColumn], records: Iterable[Any]) -> str:
+    """Return records as a Markdown table."""
+    rows = (list(row(columns, record).values()) for record in records)
+    return to_markdown([heading(column) for column in columns], rows)

@@ -1,0 +1,162 @@
+"""An answer in the format that was asked for."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from fastcalc.kit.answer import console, output, record_tables
+from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.console import Wording
+from fastcalc.kit.answer.envelope import envelope
+from fastcalc.kit.answer.point_records import SCHEMA
+from fastcalc.kit.request.fields import Request, phrases
+from fastcalc.kit.request.groups import Output, OutputFile
+from fastcalc.kit.request.readers import as_text
+from fastcalc.mentions import as_flags, written
+from fastcalc.written import json_text, to_csv
+
+
+def page(
+    request: OutputFile,
+    parts: Callable[[console.Screen], Iterable[console.Part]],
+    wording: Wording = as_flags,
+) -> None:
+    """Write the parts of a page, which depend on its screen."""
+    laid_out, colour = screen(request), request.out is None and console.wants_colour()
+    text = console.render(parts(laid_out), laid_out.width, wording, colour=colour)
+    output.write(text, request.out)
+
+
+def screen(request: Request) -> console.Screen:
+    """Return what a page is laid out for: flags that say so are those of `Reading`."""
+    wide, notes = (getattr(request, name, False) for name in ("wide", "notes"))
+    return console.Screen(console.output_width(), wide, notes)
+
+
+def respond(request: Output, answer: Answer) -> int:
+    """Write an answer as the command line does, with notes, and return the exit code."""
+    write(request, answer)
+    warnings = answer.warnings() if request.written_as not in ("table", "html") else ()
+    output.warn([*answer.reading, *warnings, *answer.reasons])
+    return answer.code
+
+
+def write(request: Output, answer: Answer, wording: Wording = as_flags) -> None:
+    """Write an answer in the format asked for.
+
+    wording : writes out what sentences mention of options and commands
+    """
+    form = request.written_as
+    if form in _WRITERS:
+        _WRITERS[form](request, answer, wording)
+    elif request.out is not None:
+        _write_sheet(request, answer, wording)
+
+
+def _write_text(request: Output, answer: Answer, wording: Wording) -> None:
+    laid_out = screen(request)
+    if text := answer.text(laid_out):
+        is_script = getattr(request, "is_script", False)
+        output.write(_SHELL * is_script + wording(text), request.out, executable=is_script)
+    elif parts := answer.page(laid_out):
+        page(request, lambda _: parts, wording)
+
+
+def _write_markdown(request: Output, answer: Answer, wording: Wording) -> None:
+    output.write(wording(record_tables.markdown(*answer.table())), request.out)
+
+
+def _write_html(request: Output, answer: Answer, wording: Wording) -> None:
+    output.write(wording(answer.html(request.out) or _html(request, answer)), request.out)
+
+
+def _write_json(request: Output, answer: Answer, wording: Wording) -> None:
+    pieces = answer.document()
+    if pieces is None:
+        document = {**envelope(SCHEMA), "records": list(answer.records()), **answer.alongside()}
+        pieces = [json_text(document)]
+    output.write(map(wording, [pieces] if isinstance(pieces, str) else pieces), request.out)
+
+
+def _write_csv(request: Output, answer: Answer, wording: Wording) -> None:
+    lines = to_csv(map(answer.cells, answer.records()), answer.keys)
+    output.write(map(wording, lines), request.out)
+
+
+def _write_sheet(request: Output, answer: Answer, wording: Wording) -> None:
+    """Write records and what stands beside them as a workbook, or as a file of columns."""
+    from fastcalc.kit.answer import sheets
+
+    records = [written(answer.cells(record), wording) for record in answer.records()]
+    keys = records[0] if records else answer.keys
+    to_bytes = {"xlsx": sheets.to_xlsx, "parquet": sheets.to_parquet}[request.written_as]
+    output.write_data(to_bytes(records, keys, written(answer.alongside(), wording)), request.out)
+
+
+_WRITERS = {
+    "table": _write_text,
+    "markdown": _write_markdown,
+    "html": _write_html,
+    "json": _write_json,
+    "csv": _write_csv,
+}
+
+_SHELL = "#!/usr/bin/env bash\n"
+
+_PAGE_WIDTH = 1000
+"""Characters of a page, which has room for every column. [1]"""
+
+
+def _html(request: Output, answer: Answer) -> str:
+    """Return an answer as one HTML page."""
+    from fastcalc.kit.answer import next_commands
+    from fastcalc.kit.page import answer_page
+
+    name = request.command()
+    command = next_commands.again(request)
+    title = _TITLES.get(name, name) + _about(request)
+    laid_out = replace(screen(request), width=_PAGE_WIDTH, notes=True)
+    if text := answer.text(laid_out):
+        return answer_page.preformatted(title, text, command)
+    parts = answer.page(laid_out)
+    stated = phrases(answer.settings)
+    charts = (make().stating(stated) for make in answer.charts.values())
+    notes = [*answer.reading, *(answer.reasons if parts else ())]
+    assumptions = answer.alongside()["assumptions"]
+    return answer_page.document(
+        title, parts or list(answer.reasons), charts, notes, assumptions, command
+    )
+
+
+def _about(request: Output) -> str:
+    """Return what is asked about, after a colon; nothing where nothing is named."""
+    fields = ("model", "models", "names", "entries", "left", "right", "path")
+    names = (getattr(request, name, None) for name in fields)
+    about = ", ".join(_named(named).replace(",", ", ") for named in names if named)
+    on = getattr(request, "on", None)
+    if about and on not in (None, getattr(type(request), "on", None)):
+        about += f" on {as_text(on).replace(',', ', ')}"
+    return f": {about}" * bool(about)
+
+
+def _named(named: object) -> str:
+    """Return names as text; of a file its name alone, for who reads a page has no folders."""
+    return named.name if isinstance(named, Path) else as_text(named)
+
+
+_TITLES = {
+    "caches": "What a cache of prompts saves",
+    "plan": "What serves it cheapest",
+    "fit": "What memory holds",
+    "fastmode": "What a faster service costs",
+    "sensitivity": "What each number buys",
+    "decide": "Which service to take",
+    "infer": "What speeds and prices leave open",
+    "frontier": "Price against speed",
+    "diagnose": "Why the server is slower than predicted",
+    "list": "In the catalogue",
+    "diff": "What differs",
+    "validate": "Predicted against measured",
+    "claims": "What articles claim, and what the numbers say",
+}
+"""Of pages, by command; of others the name."""

@@ -1,0 +1,51 @@
+"""A row of the table in words: what one chip gives, and the interval of a ratio."""
+
+from collections.abc import Iterable
+from math import isnan
+
+from fastcalc.core.ratios import Ranged, is_level
+from fastcalc.kit.answer.numbers_as_text import WORDS, number
+from fastcalc.kit.answer.record_tables import output_price
+from fastcalc.kit.answer.table_row import TableRow
+from fastcalc.written import listed
+
+
+def interval(ratio: Ranged) -> str:
+    """Return the 80 % interval of a ratio, and whether it tells nothing apart.
+
+    >>> interval(Ranged(0.57, 0.324, 1.02)), interval(Ranged(1.5, 1.04, 2.3))
+    ('0.32 to 1.02: level', '1.04 to 2.3')
+    """
+    low, high = map(float, ratio[1:])
+    if isnan(low):
+        return "range undetermined"
+    return f"{near_one(low)} to {near_one(high)}{': level' * bool(is_level(ratio))}"
+
+
+def near_one(value: float) -> str:
+    """Return an end of an interval: in two digits, unless they hide on which side of 1 it is."""
+    text = number(value, 2)
+    return number(value, 3) if text == "1.0" else text
+
+
+def alone(row: TableRow) -> str:
+    """Say what each user gets of the only chip, at what price, and what limits it."""
+    low, high = map(float, row.speed[1:])
+    within = "range undetermined" if isnan(low) else f"{number(low)} to {number(high)}"
+    pause = "" if row.chips in WORDS else ","
+    gives = "gives" if row.chips == 1 else "give"
+    price = ""
+    if row.price is not None:
+        price = f" at {output_price(row.record)} per million output tokens{by_prices_of([row])}"
+    return (
+        f"At batch {row.batch:,}{pause} {row.name} {gives} each user "
+        f"{number(float(row.speed.expected))} tokens/s ({within}){price}; "
+        f"{row.record['limiter']} limits it."
+    )
+
+
+def by_prices_of(rows: Iterable[TableRow]) -> str:
+    """Return whose price it is where a chip's file takes it from the one that it extends."""
+    quotes = [row.outcome.scenario.quote for row in rows if row.price is not None]
+    parents = dict.fromkeys(quote.price_of for quote in quotes if quote.price_of)
+    return f", by the price of {listed(list(parents))}" if parents else ""

@@ -1,0 +1,139 @@
+"""Records as files with types: a workbook, or Parquet."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from io import BytesIO
+from typing import Any
+
+from fastcalc.errors import InputError
+from fastcalc.features.dictionary import meanings, type_of
+from fastcalc.kit.answer.envelope import envelope
+from fastcalc.kit.answer.numbers_as_text import number
+from fastcalc.kit.answer.point_records import SCHEMA, Record
+from fastcalc.written import to_json, visible
+
+
+def to_xlsx(records: list[Record], keys: Iterable[str], premises: Record) -> bytes:
+    """Return a workbook: a sheet of records, and one of units and sources; needs XlsxWriter."""
+    try:
+        from xlsxwriter import Workbook
+    except ImportError as error:
+        raise _missing("xlsx", "XlsxWriter") from error
+    file, header, column_meanings = BytesIO(), list(keys), meanings()
+    with Workbook(file, {"in_memory": True}) as book:
+        book.set_properties({"created": datetime(2000, 1, 1)})  # the same bytes for the same answer
+        styles = _styles(book)
+        sheet = book.add_worksheet("records")
+        rows = [header, *([record[key] for key in header] for record in records)]
+        _fill(sheet, rows, styles)
+        sheet.freeze_panes(1, 0)
+        if header:
+            sheet.autofilter(0, 0, len(records), len(header) - 1)
+        about = book.add_worksheet("about")
+        columns = [
+            [key, column_meanings[key].unit, column_meanings[key].meaning]
+            if key in column_meanings
+            else [key]
+            for key in header
+        ]
+        head = envelope(SCHEMA)
+        grounds = [[key, None, head[key]] for key in ("version", "generated")]
+        grounds += [[], ["rests on"]]
+        for key, unit, value in leaves(premises, ()):
+            grounds.append([key, unit, to_json(value) if isinstance(value, list) else value])
+        _fill(about, [["key", "unit", "meaning"], *columns, [], *grounds], styles)
+    return file.getvalue()
+
+
+def _styles(book: Any) -> dict[str, Any]:
+    """Return the cell formats of a book, by number format; the heading's is called bold."""
+    styles = {"bold": book.add_format({"bold": True})}
+    for code in (_WHOLE, _SMALL, *(f"0.{'0' * places}" for places in range(1, _MOST))):
+        styles[code] = book.add_format({"num_format": code})
+    return styles
+
+
+def _fill(sheet: Any, rows: list[list[Any]], styles: dict[str, Any]) -> None:
+    """Write rows; text is never a formula, and numbers show the digits that a table has."""
+    widths: dict[int, int] = {}
+    for row, cells in enumerate(rows):
+        for column, value in enumerate(cells):
+            if isinstance(value, bool):
+                sheet.write(row, column, value)
+            elif isinstance(value, (int, float)):
+                sheet.write(row, column, value, styles[number_format(value)])
+                shown = max(len(number(value)), len(str(rows[0][column])))
+                widths[column] = max(shown, widths.get(column, 0))
+            elif value is not None:
+                sheet.write_string(row, column, _text(value), styles["bold"] if row == 0 else None)
+    sheet.autofit()
+    for column, width in widths.items():
+        sheet.set_column(column, column, width + 2)
+
+
+_WHOLE, _SMALL, _MOST = "#,##0", "0.00E+00", 10
+
+
+def number_format(value: float) -> str:
+    """Return the format in which a sheet shows a number, whose value stays as it is.
+
+    >>> number_format(0.0973654321), number_format(65.30482), number_format(8)
+    ('0.0000', '0.0', '#,##0')
+    """
+    places = 0 if isinstance(value, int) else len(number(value).partition(".")[2])
+    if places >= _MOST:
+        return _SMALL
+    return f"0.{'0' * places}" if places else _WHOLE
+
+
+def leaves(value: Any, path: tuple[str, ...]) -> Iterator[list[Any]]:
+    """Yield the leaves of a document, each with the way to it."""
+    if isinstance(value, dict):
+        for key, content in value.items():
+            yield from leaves(content, (*path, str(key)))
+    else:
+        yield [" ".join(path), None, value]
+
+
+def to_parquet(records: list[Record], keys: Iterable[str], premises: Record) -> bytes:
+    """Return a Parquet file of records, and what they rest on in its metadata; needs pyarrow."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise _missing("parquet", "pyarrow") from error
+    types = {int: pyarrow.int64(), float: pyarrow.float64(), bool: pyarrow.bool_()}
+    types |= {str: pyarrow.string(), list: pyarrow.list_(pyarrow.string())}
+    columns, fields = [], []
+    for key in keys:
+        values = [record[key] for record in records]
+        type_ = type_of(key, values)
+        if type_ is str:
+            values = [None if cell is None else _data(cell) for cell in values]
+        elif type_ is list:
+            values = [cell and [_data(part) for part in cell] for cell in values]
+        columns.append(pyarrow.array(values, types[type_]))
+        fields.append((key, types[type_]))
+    schema = pyarrow.schema(fields, {"fastcalc": to_json(premises)})
+    file = BytesIO()
+    pyarrow.parquet.write_table(pyarrow.Table.from_arrays(columns, schema=schema), file)
+    return file.getvalue()
+
+
+def _text(value: Any) -> str:
+    """Return words, or several of them, as the text of a cell that a sheet shows."""
+    return visible(_joined(value))
+
+
+def _data(value: Any) -> str:
+    """Return words, or several of them, to the letter; bytes that are no UTF-8 are marks."""
+    return _joined(value).encode(errors="replace").decode()
+
+
+def _joined(value: Any) -> str:
+    return "; ".join(map(str, value if isinstance(value, list) else [value]))
+
+
+def _missing(extra: str, package: str) -> InputError:
+    install = f"python -m pip install {package}"
+    return InputError(f"{extra} needs {package}: {install}; csv and json need nothing")

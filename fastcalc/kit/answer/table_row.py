@@ -1,0 +1,60 @@
+"""A deployment at one batch: a row of the table, with its speed and its price."""
+
+from math import nan
+from typing import Literal, NamedTuple
+
+from fastcalc.core.ratios import Ranged, cost_range
+from fastcalc.core.scenario import Outcome
+from fastcalc.formulas.types import floats
+from fastcalc.kit.answer.numbers_as_text import counted
+from fastcalc.kit.answer.point_records import Record
+
+Figure = Literal["speed", "cost"]
+
+
+class TableRow(NamedTuple):
+    """A deployment at one batch: a row of the table."""
+
+    record: Record
+    outcome: Outcome
+
+    @property
+    def chip(self) -> str:
+        """Id of the chip."""
+        return str(self.record["hardware"])
+
+    @property
+    def chips(self) -> int:
+        """Chips of the deployment. [1]"""
+        return int(self.record["chips"])
+
+    @property
+    def name(self) -> str:
+        """So many of which chip."""
+        return counted(self.chips, self.chip)
+
+    @property
+    def batch(self) -> int:
+        """Sequences decoded together. [1]"""
+        return int(self.record["batch"])
+
+    @property
+    def price(self) -> float | None:
+        """Price per million output tokens. [USD]"""
+        usd: float | None = self.record["usd_per_mtok_output"]
+        return usd
+
+    @property
+    def speed(self) -> Ranged:
+        """Speed per user; nan ends where the range is undetermined. [1/s]"""
+        ends = (self.record[f"tokens_per_s_per_user{end}"] for end in ("", "_low", "_high"))
+        return Ranged(*(floats(nan if speed is None else speed) for speed in ends))
+
+    @property
+    def cost(self) -> Ranged:
+        """Price per million output tokens: the slow end of the speed is the dear end. [USD]"""
+        return cost_range(nan if self.price is None else self.price, self.speed)
+
+    def figure(self, figure: Figure) -> Ranged:
+        """Return the speed, or the cost."""
+        return self.speed if figure == "speed" else self.cost

@@ -1,0 +1,69 @@
+"""Why a model takes so many chips, or fits on none: in a phrase."""
+
+from fastcalc.core.chosen_layouts import open_layouts
+from fastcalc.core.placement.layout import Layout
+from fastcalc.core.scenario import Location
+from fastcalc.kit.answer.numbers_as_text import size
+from fastcalc.mentions import option
+
+
+def why(location: Location) -> str:
+    """Say why a model takes so many chips, in a phrase."""
+    place, batch = location.placement, min(location.scenario.batches)
+    chips = place.layout.chips
+    usable = float(sum(place.usable))
+    needed = location.site.bytes_needed(batch)
+    if location.verdict == "edge":
+        return _at_the_edge(location)
+    if not location.fits:
+        site = location.site
+        if place.edge_batch >= batch:
+            return engine_limit(location)
+        if not site.is_joined(Layout(pp=site.domain + 1)):
+            joined = "one chip" if site.chips_joined == 1 else f"{site.chips_joined} chips"
+            return f"{size(needed)} do not fit {joined}, and no link is stated to join more"
+        return f"{size(needed)} do not fit ({size(usable)} usable a chip)"
+    if not location.is_default_layout:
+        is_asked = location.scenario.sharding.names_ranks
+        is_alone = is_asked or len(open_layouts(location.site, chips)) == 1
+        how = "as asked" if is_alone else "the layout with the highest throughput"
+        chip_count = f"{chips} chips" if chips > 1 else "a chip"
+        return f"{how}; {size(needed)} on {chip_count} of {size(usable)} usable"
+    if place.machine.place and chips > 1:
+        return f"{size(needed)}, of which {option('place')} says what lives where, need {chips}"
+    if chips == 1:
+        return f"{size(needed)} fit in {size(usable)} usable"
+    capacity, by_layers = location.site.chips_needed(batch)
+    if by_layers is not None and capacity is not None and by_layers > capacity:
+        return f"whole layers need {by_layers}, capacity alone {capacity}"
+    if capacity is not None and capacity == chips:
+        return f"{size(needed)} at {size(usable)} usable a chip need {chips}"
+    return (
+        f"{size(needed)} at {size(usable)} usable a chip need {capacity}; the next usual layout "
+        f"has {chips}"
+    )
+
+
+def _at_the_edge(location: Location) -> str:
+    """Say why a batch may fit or not, in a phrase: what is needed, and what may be left for it."""
+    place, engine = location.placement, location.scenario.engine
+    reserve, sequences = place.machine.reserve, place.sequences(min(location.scenario.batches))
+    needed = place.weights_per_chip + sequences * place.cache_per_chip
+    smallest, largest = (
+        size(float(sum(place.usable_beside(reserved))))
+        for reserved in (reserve.above, 1.0 / reserve.below)
+    )
+    chip = "the chip" if place.layout.chips == 1 else "each chip"
+    return (
+        f"at the edge: {size(float(needed))} are to live on {chip}, of which {engine.id} leaves "
+        f"{smallest} to {largest}, by what it keeps for itself"
+    )
+
+
+def engine_limit(location: Location) -> str:
+    """Say how many sequences the engine runs at once, and what changes that."""
+    limit = float(location.placement.machine.max_sequences)
+    return (
+        f"{location.scenario.engine.id} runs at most {limit:,.0f} sequences per replica and queues "
+        f"the rest; {option('max_num_seqs')} changes that"
+    )

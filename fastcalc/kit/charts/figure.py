@@ -1,0 +1,229 @@
+"""Charts drawn by matplotlib: svg, pdf, png and whatever else it writes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from io import BytesIO
+from math import ceil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fastcalc.errors import InputError
+from fastcalc.kit.charts import bars
+from fastcalc.kit.charts.drawing import GREY, Chart
+from fastcalc.kit.charts.look import Letters, Look
+from fastcalc.kit.charts.plots import PanelGrid, draw_key
+from fastcalc.mentions import option
+from fastcalc.written import shown
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_STYLE: dict[str, Any] = {
+    "svg.hashsalt": "fastcalc",
+    "svg.fonttype": "none",
+    "pdf.fonttype": 42,
+    "font.family": "sans-serif",
+    "text.parse_math": False,
+    "text.hinting": "no_hinting",  # else letters are as wide as dots allow, and not as measured
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "hatch.linewidth": 0.5,
+}
+_PAD = 9.0
+"""About everything. [pt]"""
+_LONG = 100
+"""Characters from which a title is in smaller letters."""
+_LOWEST = 50.0
+"""Height of a plot, at least. [pt]"""
+_FEW_GREY = 2
+"""Grey lines that a key names."""
+
+
+@dataclass(frozen=True)
+class FigureLayout:
+    """A picture before it is drawn: its width, its letters, and what stands above and below.
+
+    wide : [pt]
+    head, foot : lines with their size over that of names, and their weight
+    entries : of the key, where several plots share one: name, colour and style
+    """
+
+    wide: float
+    letters: Letters
+    head: Sequence[tuple[str, float, str]]
+    foot: Sequence[tuple[str, float, str]]
+    entries: Sequence[tuple[str, int, str]]
+
+    @classmethod
+    def of(cls, chart: Chart, look: Look, wide: float) -> "FigureLayout":
+        """Return the sheet of a chart so many inches wide."""
+        letters, room = Letters.of(wide), 72.0 * wide - 2.0 * _PAD
+        finding = look.title or chart.finding
+        head = [(finding, 1.2 if len(finding) < _LONG else 1.05, "bold")] if finding else []
+        head += [(chart.title, 1.0 if finding else 1.2, "normal" if finding else "bold")]
+        notes = " · ".join(dict.fromkeys(chart.notes))
+        foot = [(text, 0.9, "normal") for text in (notes, chart.grounds, look.program)]
+        above, below = (
+            [
+                (letters.wrapped(text, room, size, weight), size, weight)
+                for text, size, weight in lines
+                if text
+            ]
+            for lines in (head, foot)
+        )
+        return cls(72.0 * wide, letters, above, below, _entries(chart))
+
+    def high(self, lines: Sequence[tuple[str, float, str]]) -> float:
+        """Return the height of some lines, with some room to the plots. [pt]"""
+        heights = (
+            (1.3 * (text.count("\n") + 1) * size + 0.35) * self.letters.size
+            for text, size, _ in lines
+        )
+        return _PAD + sum(heights)
+
+    @property
+    def key_columns(self) -> int:
+        """Entries of the key in a row."""
+        widest = max(map(self.letters.measure, (name for name, *_ in self.entries)), default=1.0)
+        return max(int((self.wide - 2.0 * _PAD) / (widest + 4.5 * self.letters.size)), 1)
+
+    @property
+    def key_high(self) -> float:
+        """Height of the key. [pt]"""
+        return 1.1 * self.letters.line * ceil(len(self.entries) / self.key_columns)
+
+    @property
+    def top(self) -> float:
+        """Height of title and key. [pt]"""
+        return self.high(self.head) + self.key_high
+
+    def write(self, drawing: "Figure") -> None:
+        """Write title and notes."""
+        wide, high = drawing.get_size_inches() * 72.0
+        look: dict[str, Any] = {"linespacing": 1.3, "ha": "left"}
+        place = high - 0.8 * _PAD
+        for lines, alpha in ((self.head, 1.0), (self.foot, 0.85)):
+            for text, size, weight in lines:
+                font: dict[str, Any] = {
+                    "fontsize": size * self.letters.size,
+                    "weight": weight,
+                    "alpha": alpha,
+                }
+                drawing.text(_PAD / wide, place / high, text, va="top", **font, **look)
+                place -= (1.3 * (text.count("\n") + 1) * size + 0.35) * self.letters.size
+            place = self.high(self.foot) - 0.5 * _PAD
+
+
+def figure(chart: Chart, look: Look | None = None) -> "Figure":
+    """Return a chart as a figure, as high as what it holds unless that is given.
+
+    Raises InputError if a line to highlight is not there, or the height leaves no room.
+    """
+    _demand()
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    look = look or Look()
+    inked = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
+    wide = look.wide(10.0 if chart.is_one else 8.0)
+    sheet = FigureLayout.of(chart, look, wide)
+    sizes = dict.fromkeys(("font.size", "xtick.labelsize", "ytick.labelsize"), sheet.letters.size)
+    with mpl.rc_context(
+        {**_STYLE, **dict.fromkeys(inked, look.ink), "axes.facecolor": look.ground, **sizes}
+    ):
+        grid = PanelGrid(chart, sheet.wide - 2.0 * _PAD, sheet.letters)
+        count, line = len(chart.bars or chart.swings), sheet.letters.line
+        plots = grid.rows * grid.row
+        if count:
+            plots = (1.75 if count <= 8 else 1.35) * line * count + 3.0 * line
+        fixed = sheet.top + sheet.high(sheet.foot)
+        least = fixed + (grid.rows * _LOWEST if not count else (count + 3.0) * line)
+        high = fixed + plots if look.height is None else 72.0 * look.height
+        if high < least:
+            raise InputError(
+                f"{option('height')} {look.height:g} leaves no room for a plot; write at least "
+                f"{ceil(least / 7.2) / 10:g}, or a larger {option('width')}"
+            )
+        drawing = Figure((wide, high / 72.0), facecolor=look.ground, dpi=look.dpi)
+        setattr(drawing, "_repr_png_", partial(png, drawing))  # noqa: B010  (notebooks look for it)
+        sheet.write(drawing)
+        area = (_PAD, sheet.high(sheet.foot), sheet.wide - _PAD, high - sheet.top)
+        if chart.bars:
+            bars.draw_bars(drawing, chart.bars, look, sheet.letters, area)
+        elif chart.swings:
+            bars.draw_swings(drawing, chart.swings, look, sheet.letters, area)
+        if chart.panels:
+            grid.draw(drawing, look, area)
+        if sheet.entries:
+            key_top = area[3] + sheet.key_high
+            draw_key(drawing, sheet.entries, look, sheet.letters, sheet.key_columns, key_top)
+    return drawing
+
+
+def _entries(chart: Chart) -> list[tuple[str, int, str]]:
+    """Return what a key names: of bars their parts, of several plots their lines, of maps spots."""
+    if chart.bars:
+        return list(
+            dict.fromkeys((name, at, "area") for bar in chart.bars for name, at, _ in bar.parts)
+        )
+    if chart.swings:
+        return bars.WAYS
+    lines = [line for panel in chart.panels for line in panel.series if line.name]
+    if any(panel.heights for panel in chart.panels):
+        return list(dict.fromkeys((line.name, line.colour, "spot") for line in lines))
+    if len(chart.panels) < 2:
+        return []
+    main = {line.colour for line in lines if line.style in ("line", "area")}
+    entries = dict.fromkeys(
+        (line.name, line.colour, line.style)
+        for line in lines
+        if line.style in ("line", "area") or line.colour not in main
+    )
+    grey = [name for name, colour, style in entries if (colour, style) == (GREY, "line")]
+    told_apart = [entry for entry in entries if entry[1:] != (GREY, "line")]
+    named = ", ".join(grey) if len(grey) <= _FEW_GREY else f"{len(grey)} others"
+    return [*told_apart, *[(named, GREY, "line")][: len(grey)]]
+
+
+def ending_of(file: Path | None) -> str | None:
+    """Return what to write by the ending of a file, None for text; or raise an InputError."""
+    ending = "" if file is None else file.suffix[1:].lower()
+    if ending in ("", "txt"):
+        return None
+    _demand()
+    from matplotlib.figure import Figure
+
+    endings = sorted(Figure().canvas.get_supported_filetypes())
+    if ending not in endings:
+        raise InputError(
+            f"{option('out')} {shown(file)} ends in none of {', '.join(endings)} or txt"
+        )
+    return ending
+
+
+def _demand() -> None:
+    try:
+        import matplotlib  # noqa: F401  (whether it is there)
+    except ImportError:
+        raise InputError(
+            "charts in files need matplotlib: python -m pip install matplotlib; without "
+            f"{option('out')} the chart is drawn here"
+        ) from None
+
+
+def png(drawing: "Figure") -> bytes:
+    """Return a figure as the bytes of a PNG."""
+    stream = BytesIO()
+    save(drawing, stream, "png")
+    return stream.getvalue()
+
+
+def save(drawing: "Figure", file: Any, kind: str) -> None:
+    """Write a figure to an open file by an ending of matplotlib, the same bytes each time."""
+    import matplotlib as mpl
+
+    dated = {"svg": "Date", "svgz": "Date", "pdf": "CreationDate"}
+    unsaid = {dated[kind]: None} if kind in dated else None
+    with mpl.rc_context(_STYLE):
+        drawing.savefig(file, format=kind, facecolor=drawing.get_facecolor(), metadata=unsaid)

@@ -1,0 +1,63 @@
+"""A few lines of a chart in colour, with their ranges and bounds, and all others in grey."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+from fastcalc.errors import InputError
+from fastcalc.kit.charts.drawing import GREY, Chart, ChartAxis, Panel
+from fastcalc.mentions import option
+from fastcalc.written import shown
+
+FEW = 5
+"""Lines that are told apart by colour; of more, the others are grey."""
+
+DASHED = "dashed: the bound, which no software exceeds"
+
+
+def highlighted(chart: Chart, patterns: Sequence[str] = ()) -> Chart:
+    """Return a chart with some of its lines in colour.
+
+    patterns : of a line's name or a word of it; without any, a few of many are chosen: those that
+        the finding names, then the first
+
+    Raises InputError if a pattern is of no line.
+    """
+    lines = [line for panel in chart.panels for line in panel.series if line.style == "line"]
+    words: dict[int, set[str]] = {}
+    for line in lines:
+        words.setdefault(line.colour, set()).update((line.name, *line.name.split()))
+    finding = {word.strip(",.;:") for word in chart.finding.split()}
+    leading = sorted(words, key=lambda at: not words[at] & finding)
+    chosen: list[int] = [] if patterns or len(words) <= FEW else leading[:FEW]
+    for pattern in patterns:
+        places = [at for at in words if any(fnmatchcase(word, pattern) for word in words[at])]
+        if not places:
+            drawn = ", ".join(dict.fromkeys(line.name for line in lines)) or "there are no lines"
+            raise InputError(
+                f"{option('highlight')} '{shown(pattern)}' is none of what is drawn: {drawn}"
+            )
+        chosen += places
+    if not chosen:
+        return chart
+    colours = {place: colour % GREY for colour, place in enumerate(dict.fromkeys(chosen))}
+    panels = [_coloured(panel, colours) for panel in chart.panels]
+    has_bound = any(line.style == "bound" for panel in panels for line in panel.series)
+    notes = chart.notes if has_bound else [note.replace(f"; {DASHED}", "") for note in chart.notes]
+    return replace(chart, panels=panels, notes=notes)
+
+
+def _coloured(panel: Panel, colours: Mapping[int, int]) -> Panel:
+    quiet = [
+        replace(line, colour=GREY, low=None, high=None)
+        for line in panel.series
+        if line.colour not in colours and line.style != "bound"
+    ]
+    loud = [
+        replace(line, colour=colours[line.colour])
+        for line in panel.series
+        if line.colour in colours
+    ]
+    heights = [height for line in (*quiet, *loud) for height in line.heights]
+    upward = ChartAxis.over(panel.upward.label, heights, panel.upward.base)
+    return replace(panel, series=[*quiet, *loud], upward=upward)

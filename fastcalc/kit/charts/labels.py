@@ -1,0 +1,223 @@
+"""Where the names of lines stand: at their ends where it is clear, or in a column at the right."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fastcalc.formulas.types import Floats
+from fastcalc.kit.charts.drawing import GREY, Panel, Series
+
+GAP = 12.0
+"""Between the plot and the column, which leader lines cross. [pt]"""
+MARK = 9.0
+"""Room for a line's marker before its name in the column. [pt]"""
+_ALIKE = 1.5
+"""How near lines are that cannot be told apart. [pt]"""
+_CLEAR = 2.0
+"""Room about a name inside the plot. [pt]"""
+_EDGE = 0.94
+"""Share of the width from which lines end at the edge. [1]"""
+
+
+@dataclass(frozen=True)
+class Label:
+    """A name and where it begins, from the lower left corner of the plot upwards, and its line.
+
+    end : of the line, where a leader begins; None where the name stands at it
+    is_marked : whether the line's marker stands before the name, in the room of `MARK`
+    """
+
+    name: str
+    x: float
+    y: float
+    colour: int
+    end: tuple[float, float] | None
+    is_marked: bool = False
+
+
+def spread(heights: Sequence[float], line: float, low: float, high: float) -> list[float]:
+    """Return heights a line apart at least, within limits, as near as can be to those wanted.
+
+    What lies too close is moved as a block to where its members wanted to be in the mean, which
+    is least squares under an order: pool-adjacent-violators.
+
+    heights : in ascending order
+
+    >>> spread([10, 12, 40], 12, 0, 50)
+    [5.0, 17.0, 40.0]
+    >>> spread([1, 2], 12, 0, 50)
+    [0.0, 12.0]
+    """
+    blocks: list[tuple[float, int]] = []  # the lowest height of each, less what is below it
+    for place, height in enumerate(heights):
+        start, count = height - line * place, 1
+        while blocks and blocks[-1][0] >= start:
+            before, members = blocks.pop()
+            start = (start * count + before * members) / (count + members)
+            count += members
+        blocks.append((start, count))
+    starts = [start for start, count in blocks for _ in range(count)]
+    top = high - line * (len(heights) - 1)
+    return [float(min(max(start, low), top)) + line * place for place, start in enumerate(starts)]
+
+
+def line_names(
+    panel: Panel, wide: float, high: float, width_of: Callable[[str], float]
+) -> list[tuple[str, list[Series]]]:
+    """Return the names to write and their lines: those on each other together, if not too wide.
+
+    wide, high : of the plot [pt]
+    """
+    names: list[tuple[str, list[Series]]] = []
+    for group in _together(panel, wide, high):
+        before = len(names)
+        for series in group:
+            joined = f"{names[-1][0]}, {series.name}" if len(names) > before else ""
+            if joined and width_of(joined) < _JOINED * wide:
+                names[-1] = joined, names[-1][1]
+            else:
+                with_it = [other for other in group if other is not series]
+                names.append((series.name, [series, *with_it]))
+    return names
+
+
+_JOINED = 0.3
+"""Width of names on one line, at most, of a plot's. [1]"""
+
+
+def _together(panel: Panel, wide: float, high: float) -> list[list[Series]]:
+    drawn = [line for line in panel.series if line.name and line.style in ("line", "area")]
+    drawn.sort(key=lambda line: line.colour == GREY)  # others stand with those in colour
+    colours = {line.colour for line in drawn}
+    drawn += [
+        line for line in panel.series if line.name and line.colour not in colours
+    ]  # points and bounds that are no line's
+    groups: list[list[Series]] = []
+    for line in drawn:
+        for group in groups:
+            ends = [_end(panel, member, wide, high) for member in (line, group[0])]
+            gap = max(abs(ends[0][axis] - ends[1][axis]) for axis in (0, 1))
+            if gap < 2.0 * _ALIKE and is_on(panel, line, group[0], high):
+                group.append(line)
+                break
+        else:
+            groups.append([line])
+    return groups
+
+
+def is_on(panel: Panel, line: Series, other: Series, high: float) -> bool:
+    """Return whether a line cannot be told from another wherever both are.
+
+    high : of the plot [pt]
+    """
+    if {line.style, other.style} != {"line"}:
+        return False
+    (x, y), (left, up) = (_sorted(panel, series) for series in (line, other))
+    first, last = max(x[0], left[0]), min(x[-1], left[-1])
+    if first > last or (first == last) != (len(x) == 1 or len(left) == 1):
+        return False
+    places = np.linspace(first, last, 24)
+    gaps = np.abs(np.interp(places, x, y) - np.interp(places, left, up))
+    return bool(np.max(gaps) * high < _ALIKE)
+
+
+def placed(
+    panel: Panel,
+    wide: float,
+    high: float,
+    width_of: Callable[[str], float],
+    line: float,
+    whole: float | None = None,
+) -> list[Label]:
+    """Return the names of a plot: none covers another, a line or a point.
+
+    Grey ones are left out where there is no room for all.
+
+    wide, high : of the plot [pt]
+    width_of : returns the width of a text [pt]
+    line : height of one [pt]
+    whole : width of plot and column [pt]
+    """
+    labels: list[Label] = []
+    column: list[tuple[str, Series, tuple[float, float]]] = []
+    boxes: list[tuple[float, float, float, float]] = []
+    for name, group in line_names(panel, whole or wide, high, width_of):
+        colour = group[0].colour
+        end = _end(panel, group[0], wide, high)
+        left = end[0] + 6.0
+        box = (left, end[1] - line / 2.0, left + width_of(name), end[1] + line / 2.0)
+        is_inside = end[0] < _EDGE * wide and group[0].style != "area"
+        if is_inside and _is_clear(panel, group, box, wide, high, boxes):
+            boxes.append(box)
+            labels.append(Label(name, left, end[1], colour, None))
+        else:
+            column.append((name, group[0], end))
+    room = int((high + line) / line)
+    column.sort(key=lambda entry: entry[1].colour == GREY)  # those in colour first, to be kept
+    column = sorted(column[:room], key=lambda entry: entry[2][1])
+    heights = spread([end[1] for *_, end in column], line, 0.0, high)
+    # A marker, too, says what a leader leads to, where there are several in colour.
+    marked = {line.colour for _, line, _ in column if line.style != "area"} - {GREY}
+    left = wide + GAP + MARK * (len(marked) > 1)
+    labels += [
+        Label(name, left, height, line.colour, end, len(marked) > 1 and line.colour in marked)
+        for (name, line, end), height in zip(column, heights, strict=True)
+    ]
+    return labels
+
+
+def fitted(
+    panel: Panel, wide: float, high: float, width_of: Callable[[str], float], line: float
+) -> tuple[list[Label], float]:
+    """Return the names of a plot, as of `placed`, and the width that they leave to it. [pt]"""
+    left = wide
+    while True:  # which names stand inside depends on the room that the others take
+        labels = placed(panel, left, high, width_of, line, wide)
+        ends = [label.x + width_of(label.name) for label in labels if label.end]
+        over = max(ends, default=0.0) - wide
+        if over <= 0.0 or left <= _LEAST * wide:
+            return labels, left
+        left = max(left - over, _LEAST * wide)
+
+
+_LEAST = 0.3
+"""Share of its width that a plot keeps, however long names are. [1]"""
+
+
+def _sorted(panel: Panel, series: Series) -> tuple[Floats, Floats]:
+    """Return the places of a line along both axes, from left to right. [1]"""
+    x, y = panel.across.share(series.x), panel.upward.share(series.y)
+    order = np.argsort(x, kind="stable")
+    return x[order], y[order]
+
+
+def _end(panel: Panel, series: Series, wide: float, high: float) -> tuple[float, float]:
+    x, y = _sorted(panel, series)
+    return float(x[-1]) * wide, float(y[-1]) * high
+
+
+def _is_clear(
+    panel: Panel,
+    group: Sequence[Series],
+    box: tuple[float, float, float, float],
+    wide: float,
+    high: float,
+    boxes: Sequence[tuple[float, float, float, float]],
+) -> bool:
+    """Return whether a box of a name covers no line, no point and no other name."""
+    left, low, right, top = box
+    if right > wide or low < 0.0 or top > high:
+        return False
+    if any(left < b[2] and b[0] < right and low < b[3] and b[1] < top for b in boxes):
+        return False
+    for series in panel.series:
+        x, y = _sorted(panel, series)
+        x, y = x * wide, y * high
+        places = np.linspace(left, right, 12)
+        places = np.concatenate([places[(places >= x[0]) & (places <= x[-1])], x])
+        places = places[(places >= left) & (places <= right)]
+        heights = np.interp(places, x, y)
+        if series not in group and np.any((heights > low - _CLEAR) & (heights < top + _CLEAR)):
+            return False
+    return True

@@ -1,0 +1,49 @@
+"""A chart of a few measured points: how they were predicted before, and how they are now."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fastcalc.formulas.types import Floats
+from fastcalc.kit.charts.drawing import Chart, ChartAxis, Panel, Series, axes
+
+_ACROSS = {"prefill": "tokens of a prompt"}
+_UPWARD = "speed predicted over measured"
+
+
+def before_and_after(
+    title: str,
+    phases: Sequence[str],
+    across: Floats,
+    before: Floats,
+    after: Floats,
+    ends: tuple[Floats, Floats] | None = None,
+) -> Chart:
+    """Return speeds over what was measured, a plot for each phase; the line at 1 is measured.
+
+    phases : of each point: ``decode``, ``served`` or ``prefill``
+    across : sequences at once of each point; of prefill, tokens of its prompt [1]
+    before, after : expected speed of each point over the measured one; NaN is not drawn [1]
+    ends : lower and upper ends of the range of `after`, where it has one [1]
+    """
+    names = np.array(phases)
+    panels = []
+    for phase in ("decode", "served", "prefill"):
+        here = np.flatnonzero(names == phase)
+        if not here.size:
+            continue
+        here = here[np.argsort(across[here], kind="stable")]
+        now = here[np.isfinite(after[here])]
+        series = [Series("before", across[here], before[here], 0, "points")]
+        if now.size:
+            low, high = (end[now] for end in ends) if ends else (None, None)
+            series += [Series("after", across[now], after[now], 1, "points", low, high)]
+        axis, upward = axes(series, _ACROSS.get(phase, "sequences at once"), _UPWARD, (2, 10))
+        upward = ChartAxis.over(_UPWARD, [np.array([upward.low, upward.high, 0.7, 1.4])])
+        measured = np.array([axis.low, axis.high])
+        series += [Series("measured", measured, np.ones(2), 7, "bound")]
+        panels.append(Panel(phase, axis, upward, series))
+    key = "above 1 is predicted too fast" + (
+        "; bars: the 80 % range of what is predicted after" * (ends is not None)
+    )
+    return Chart(title, panels, notes=[key])

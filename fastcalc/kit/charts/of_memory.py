@@ -1,0 +1,57 @@
+"""A chart of what lives where."""
+
+from collections.abc import Sequence
+
+from fastcalc.core.model.kinds import KINDS
+from fastcalc.core.scenario import Location
+from fastcalc.kit.answer.memories import NAMES, filled
+from fastcalc.kit.answer.numbers_as_text import size, whole_percent
+from fastcalc.kit.charts.drawing import Bar, Chart
+from fastcalc.kit.charts.grounds import grounds
+from fastcalc.kit.charts.highlight import FEW
+from fastcalc.written import listed
+
+
+def memory(locations: Sequence[Location]) -> Chart:
+    """Return what fills each memory of a chip, for each placed scenario that fits."""
+    bars = [
+        Bar(
+            f"{location.scenario.hardware.id} {name}",
+            f"{whole_percent(sum(share for _, share in shares))} of {size(usable)}",
+            [(NAMES[kind], KINDS.index(kind), share) for kind, share in shares],
+        )
+        for location in locations
+        if location.fits
+        for name, usable, shares in filled(location)
+    ]
+    drawn: dict[str, None] = {}
+    unfit: dict[str, None] = {}
+    for location in locations:
+        batch = min(location.scenario.batches)
+        chips = f"{location.placement.layout.chips:,} x {location.scenario.hardware.id}"
+        if location.fits:
+            drawn[f"{chips} at batch {batch:,}"] = None
+            continue
+        min_chips = location.min_chips[location.scenario.batches.index(batch)]
+        takes = f"that takes {min_chips:,} chips" if min_chips else "no number of chips does"
+        unfit[f"{chips} cannot hold batch {batch:,}: {takes}"] = None
+    batches = sorted({min(location.scenario.batches) for location in locations})
+    at_batch = listed([f"{count:,}" for count in batches])
+    first = locations[0].scenario
+    case = f"{first.model.heading}, {first.work.weight_format}, batch {at_batch}"
+    deployments = ", ".join(drawn) if len(drawn) <= FEW else f"{len(drawn)} deployments"
+    every = f"each bar is one chip of {deployments}; its whole is what may be filled"
+    return Chart(
+        f"What lives where: {case}",
+        bars=bars,
+        notes=[*([every] if drawn else []), *unfit],
+        finding=_fullest(bars),
+        grounds=grounds([location.scenario for location in locations]),
+    )
+
+
+def _fullest(bars: Sequence[Bar]) -> str:
+    """Say which memory is fullest, and which emptiest."""
+    ordered = sorted(bars, key=lambda bar: -sum(share for *_, share in bar.parts))
+    ends = [f"{bar.name} is filled to {bar.says}" for bar in (*ordered[:1], *ordered[1:][-1:])]
+    return f"Fullest: {'; least full: '.join(ends)}." if ends else ""

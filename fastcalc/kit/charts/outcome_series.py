@@ -1,0 +1,213 @@
+"""Series, names and notes that charts of outcomes share."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fastcalc.core.scenario import Outcome, chips_by_id
+from fastcalc.core.undetermined import batching_notes, is_assumed, undetermined_notes
+from fastcalc.formulas.types import Floats
+from fastcalc.kit.answer.numbers_as_text import number
+from fastcalc.kit.answer.outcome_lines import no_place, requests_of
+from fastcalc.kit.answer.record_tables import UNDETERMINED
+from fastcalc.kit.charts.drawing import MOST, Chart, Panel, Series, axes
+from fastcalc.kit.charts.grounds import grounds
+from fastcalc.kit.charts.highlight import DASHED, FEW
+from fastcalc.mentions import option
+from fastcalc.written import first_few, listed
+
+BATCH = "batch (sequences decoded together)"
+
+
+def grounds_of(outcomes: Sequence[Outcome]) -> str:
+    """Return what a chart of outcomes rests on."""
+    return grounds([outcome.scenario for outcome in outcomes])
+
+
+def notes_of(outcomes: Sequence[Outcome], *, of_prompts: bool = False) -> list[str]:
+    """Return on how many chips, what is not drawn, and why numbers are undetermined."""
+    why = dict.fromkeys(unsure(outcomes, of_prompts=of_prompts))
+    return [chips_of(outcomes), *left_out(outcomes), *why]
+
+
+def chips_of(outcomes: Sequence[Outcome]) -> str:
+    """Return on how many chips lines are; of many only the ends."""
+    counts = dict.fromkeys(
+        (outcome.placement.layout.chips, outcome.scenario.hardware.id)
+        for outcome in outcomes
+        if outcome.estimate.fits.any()
+    )
+    if len(counts) <= FEW:
+        return f"on {', '.join(f'{count:,} {chip}' for count, chip in counts)}" if counts else ""
+    least, most = min(counts), max(counts)
+    if least[0] == most[0]:
+        return f"on {least[0]:,} of each chip"
+    return f"on {least[0]:,} ({least[1]}) to {most[0]:,} chips ({most[1]})"
+
+
+def speeds_of(outcome: Outcome, places: Any) -> tuple[Any, Any, Any, Any]:
+    """Return speed, bound, and both ends of the range where it has one, of some batches. [1/s]"""
+    estimate = outcome.estimate
+    every = (estimate.speed, estimate.bound, estimate.low, estimate.high)
+    speed, bound, low, high = (None if rates is None else rates[places] for rates in every)
+    return speed, bound, low, high
+
+
+def ranged(
+    name: str, place: int, x: Floats, speeds: Sequence[Floats | None], tips: Sequence[str]
+) -> tuple[Series, Series]:
+    """Return the bound of a chip's speeds, and the speeds, as of `speeds_of`, with their range."""
+    middle, bound, low, high = speeds
+    assert middle is not None
+    assert bound is not None
+    speed_tips = [
+        f"{tip}: {number(rate)} tokens/s, bound {number(limit)}"
+        for tip, rate, limit in zip(tips, middle, bound, strict=True)
+    ]
+    return (
+        Series(f"bound of {unmarked(name)}", x, bound, place, "bound"),
+        Series(name, x, middle, place, "line", low, high, speed_tips),
+    )
+
+
+def of_speeds(
+    title: str,
+    by_panel: Mapping[str, Sequence[Series]],
+    across: str,
+    base: int,
+    notes: Sequence[str],
+) -> Chart:
+    """Return a chart of speeds over what has a logarithm to a base, with bounds not far above."""
+    by_panel = {name: list(map(_as_drawn, lines)) for name, lines in by_panel.items()}
+    series = [line for lines in by_panel.values() for line in lines]
+    top = max(
+        float(np.max(edge)) for line in series if line.style == "line" for edge in line.heights
+    )
+    drawn = [line for line in series if line.style == "line" or line.y.max() < _FAR * top]
+    axis, upward = axes(drawn, across, "output tokens/s of each user", (base, 10))
+    far = [
+        f"{line.name}{where}: {number(float(line.y.max()))} tokens/s, far above"
+        for where, lines in ((f" ({name})" * bool(name), by_panel[name]) for name in by_panel)
+        for line in lines
+        if line not in drawn
+    ]
+    key = ["band: 80 % range"] * any(line.low is not None for line in drawn)
+    key += [DASHED] * any(line.style == "bound" for line in drawn)
+    all_notes = ["; ".join(key), *first_few(far, FEW, "more bounds far above"), *notes]
+    panels = [
+        Panel(name, axis, upward, [line for line in lines if line in drawn])
+        for name, lines in by_panel.items()
+    ]
+    return Chart(title, panels, (), all_notes)
+
+
+_FAR = 10.0
+"""How many times the fastest a bound may be and be drawn: beyond it, all else would be flat. [1]"""
+
+
+def _as_drawn(line: Series) -> Series:
+    """Return a series, the bound of a single point as a short line."""
+    if line.style != "bound" or line.x.size > 1:
+        return line
+    x = widened(line.x)
+    return replace(line, x=x, y=np.broadcast_to(line.y, x.shape))
+
+
+def widened(batch: Floats) -> Floats:
+    """Return batches, and a little on both sides of a single one, to draw a line or a column."""
+    return batch if batch.size > 1 else np.array([batch[0] / 1.2, batch[0] * 1.2])
+
+
+def of_prices(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Yield what drawn prices rest on that nothing published determines, each once."""
+    priced = [outcome for outcome in outcomes if outcome.usd is not None]
+    batched = [outcome for outcome in priced if max(outcome.scenario.batches) > 1]
+    batching = (note for outcome in batched for note in batching_notes(outcome.placement.machine))
+    yield from dict.fromkeys([*unsure(priced), *batching])
+
+
+PRICE = "$/Mtok output, at the speed expected"
+
+
+def from_to(values: Floats) -> str:
+    """Return the least and the largest of some values."""
+    return " to ".join(dict.fromkeys(number(float(end), 2) for end in (values.min(), values.max())))
+
+
+def subject(chips: Iterable[str]) -> str:
+    """Return chips as a sentence names them, many by their number."""
+    names = list(chips)
+    return listed(names) if len(names) <= FEW else f"these {len(names)} chips"
+
+
+def drawn_of(outcomes: Sequence[Outcome]) -> list[tuple[str, int, str, Outcome]]:
+    """Return title of the plot, place in the palette and name of each that is drawn.
+
+    Several models on one chip are lines of one plot; on several chips each model has a plot.
+    """
+    fitting = [outcome for outcome in outcomes if outcome.estimate.fits.any()]
+    models = {outcome.scenario.model.id for outcome in fitting}
+    chips = chips_by_id(fitting)
+    drawn: list[tuple[str, int, str, Outcome]] = []
+    places: dict[str, int] = {}
+    for outcome in fitting:
+        model = outcome.scenario.model.id
+        is_alone = len(models) > 1 and len(chips) == 1
+        name = marked_name(outcome, model if is_alone else outcome.scenario.hardware.id)
+        if places.setdefault(name, len(places)) < MOST:
+            title = model if len(models) > 1 and len(chips) > 1 else ""
+            drawn.append((title, places[name], name, outcome))
+    return drawn
+
+
+def marked_name(outcome: Outcome, name: str = "") -> str:
+    """Return a name, or the chip's, with a mark where nothing published determines its speed."""
+    name = name or outcome.scenario.hardware.id
+    return f"{name} {UNDETERMINED}" if is_assumed(outcome.scenario.engine) else name
+
+
+def unmarked(name: str) -> str:
+    """Return the name of a chip without a mark: its bound is as sure as its data sheet."""
+    return name.removesuffix(f" {UNDETERMINED}")
+
+
+def unsure(outcomes: Sequence[Outcome], *, of_prompts: bool = False) -> Iterator[str]:
+    """Yield why numbers that are drawn are undetermined; of speeds, or of prompts, too."""
+    for outcome in outcomes:
+        if of_prompts or is_assumed(outcome.scenario.engine):
+            yield from undetermined_notes(outcome.placement.machine)
+
+
+def left_out(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Yield which chips, models or batches are not drawn, and why."""
+    chips = chips_by_id(outcome for outcome in outcomes if outcome.estimate.fits.any())
+    is_cut = len(chips) > MOST
+    drawn = [*chips][:MOST] if is_cut else [outcome.scenario.hardware.id for outcome in outcomes]
+    largest = sorted(
+        (outcome.placement.max_batch, outcome.placement.layout.chips, outcome.scenario.hardware.id)
+        for outcome in outcomes
+        if outcome.scenario.hardware.id in drawn
+        and not outcome.estimate.fits.all()
+        and no_place(outcome) is None
+    )
+    yield from (f"not drawn: {note}" for note in map(no_place, outcomes) if note is not None)
+    if largest:
+        ends = largest if len(largest) <= FEW else [largest[0], largest[-1]]
+        held = [f"{batch:,} on {count:,} {chip}" for batch, count, chip in ends]
+        reason = (", " if len(largest) <= FEW else " to ").join(held)
+        yield f"largest batches: {reason}; {option('chips')} makes room for more"
+    if is_cut:
+        count = f"the first {MOST} of {len(chips)} are drawn"
+        yield f"{count}; {option('on')} names the chips to draw"
+
+
+def title_of(outcomes: Sequence[Outcome], kind: str) -> str:
+    """Return a kind of chart, and of which models, formats and requests it is."""
+    models = list(dict.fromkeys(outcome.scenario.model.heading for outcome in outcomes))
+    chips = {outcome.scenario.hardware.id for outcome in outcomes}
+    formats = dict.fromkeys(outcome.placement.work.weight_format for outcome in outcomes)
+    where = f" on {chips.pop()}" if len(chips) == 1 < len(models) else ""
+    requests = requests_of(outcomes[0])
+    return f"{kind}: {', '.join(models)}{where}, {listed([*formats])}; {requests}"

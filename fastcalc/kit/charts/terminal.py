@@ -1,0 +1,202 @@
+"""Charts as text: letters in a frame, a legend, and bars of letters."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from fastcalc.formulas.sequences import grouped
+from fastcalc.kit.answer.console import Notes, Part, TextTable
+from fastcalc.kit.answer.memories import LETTERS, NAMES, bar
+from fastcalc.kit.charts.drawing import Chart, ChartAxis, Panel, Series, written
+from fastcalc.kit.charts.tornado import swing_table
+
+_HEIGHT = 16
+"""Lines of the plot itself."""
+
+_EVERY = 8
+"""Columns between two signs of a bound, no fewer than bounds, so that none hides another's."""
+
+_RANGED = ("line", "points")
+"""Styles whose edges are the range of each point."""
+
+_DRAWN = {"rule": "─", "side": "│", "corner": "└", "bound": "·", "band": ":"}
+_ASCII = {"rule": "-", "side": "|", "corner": "+", "bound": ".", "band": ":"}
+
+
+def parts(chart: Chart, width: int, *, is_ascii: bool) -> list[Part]:
+    """Return a chart as parts of a page."""
+    page: list[Part] = [*filter(None, (chart.finding, chart.title)), ""]
+    panels = chart.panels
+    if chart.is_one:
+        panels = list(_merged(panels))
+    for panel in panels:
+        page += [panel.title] if panel.title else []
+        page += [*plot(panel, width=width, is_ascii=is_ascii), ""]
+    if chart.swings:
+        page += [swing_table(chart.swings, width), ""]
+    if chart.bars:
+        bars = chart.bars
+        kinds = {part[0] for memory in bars for part in memory.parts}
+        letters = {NAMES[kind]: letter for kind, letter in LETTERS.items() if NAMES[kind] in kinds}
+        names, says = ([getattr(memory, key) for memory in bars] for key in ("name", "says"))
+        bar_width = min(max(width - max(map(len, names)) - max(map(len, says)) - 4, 10), 40)
+        shares = ([(letters[name], share) for name, _, share in memory.parts] for memory in bars)
+        drawn_bars = (bar(memory_shares, bar_width) for memory_shares in shares)
+        rows = [*zip(names, says, drawn_bars, strict=True)]
+        drawn = {letter for *_, drawn in rows for letter in drawn}
+        legend = ", ".join(
+            f"{letter} {name}{'' if letter in drawn else ' (less than a letter)'}"
+            for name, letter in letters.items()
+        )
+        page += [
+            TextTable([("memory",), ("filled",), ("with",)], rows, (0, 2), key_figures=(1,)),
+            "",
+        ]
+        page += [legend, ""]
+    return [*page, Notes(list(dict.fromkeys(chart.notes)))]
+
+
+def _merged(panels: Sequence[Panel]) -> Iterator[Panel]:
+    """Yield the panels of each unit as one, in which a letter stands for each."""
+    for alike in grouped(panels, lambda panel: panel.across.label).values():
+        ends = [np.array([panel.across.low, panel.across.high]) for panel in alike]
+        across, upward = (
+            ChartAxis.over(axis.label, ends) for axis in (alike[0].across, alike[0].upward)
+        )
+        same = np.array([across.low, across.high])
+        series = [Series("", same, same, 0, "bound")]
+        for place, panel in enumerate(alike):
+            points = [part for part in panel.series if part.style == "points"]
+            x, y = (np.concatenate([getattr(part, axis) for part in points]) for axis in "xy")
+            series.append(Series(panel.title.partition("\n")[0], x, y, place, "points"))
+        yield Panel("", across, upward, series)
+
+
+def plot(
+    panel: Panel,
+    *,
+    width: int = 80,
+    is_ascii: bool = False,
+    marks: Mapping[str, float] | None = None,
+) -> list[str]:
+    """Return the lines of a plot: a letter for each series, ``*`` where two share a place.
+
+    marks : values on the axis across that have a capital letter below it
+    """
+    upward, drawn = panel.upward, _ASCII if is_ascii else _DRAWN
+    ticks = {_place(upward, tick, _HEIGHT): written(tick) for tick in upward.ticks}
+    margin = max(map(len, ticks.values()))
+    columns = max(width - margin - 2, 20)
+    grid: dict[tuple[int, int], str] = {}
+    bounds = [series for series in panel.series if series.style == "bound"]
+    has_digits = 1 < len(bounds) <= 9  # a sign takes one column
+    signs = [str(place) if has_digits else drawn["bound"] for place, _ in enumerate(bounds, 1)]
+    for series in panel.series:
+        sign = signs[bounds.index(series)] if series in bounds else ""
+        _edges(grid, panel, series, columns, drawn, sign)
+    shown = [series for series in panel.series if series.style != "bound"]
+    lettered = [(letter_of(place), series) for place, series in enumerate(shown)]
+    spots: dict[tuple[int, int], str] = {}
+    for letter, series in lettered:
+        for spot in _spots(panel, series, columns):
+            spots[spot] = letter if spots.get(spot, letter) == letter else "*"
+    grid |= spots
+    lines = [panel.upward.label]
+    for place in reversed(range(_HEIGHT)):
+        row = "".join(grid.get((column, place), " ") for column in range(columns))
+        lines.append(f"{ticks.get(place, ''):>{margin}} {drawn['side']}{row}".rstrip())
+    lines.append(" " * (margin + 1) + drawn["corner"] + drawn["rule"] * columns)
+    axis = panel.across
+    inside = {name: at for name, at in (marks or {}).items() if axis.low <= at <= axis.high}
+    if inside:
+        places = [margin + 2 + _place(axis, at, columns) for at in inside.values()]
+        lines.append(_capitals(places, margin + 2 + columns))
+    lines.append(_scale(panel.across, columns, margin + 2))
+    lines.append(panel.across.label.rjust(margin + 2 + columns).rstrip())
+    lines += [f"  {letter}  {series.name}" for letter, series in lettered]
+    lines += [
+        f"  {sign}  {series.name}"
+        for sign, series in zip(signs, bounds, strict=True)
+        if series.name
+    ]
+    if any(series.style in _RANGED and series.low is not None for series in panel.series):
+        lines += [f"  {drawn['band']}  range"]
+    return [*lines, *(f"  {letter_of(place).upper()}  {name}" for place, name in enumerate(inside))]
+
+
+def _capitals(places: Sequence[int], width: int) -> str:
+    """Return a line with a capital letter at each place."""
+    line = [" "] * width
+    for index, place in enumerate(places):
+        line[place] = letter_of(index).upper()
+    return "".join(line).rstrip()
+
+
+def letter_of(place: int) -> str:
+    """Return the letter of a series, by its place."""
+    return chr(ord("a") + place % 26)
+
+
+def _place(axis: ChartAxis, value: float, places: int) -> int:
+    return round(float(axis.share(value)) * (places - 1))
+
+
+def _spots(panel: Panel, series: Series, columns: int) -> Iterator[tuple[int, int]]:
+    """Yield the places of a series' letter: its points, or what is between the edges of an area."""
+    if series.style != "area":
+        for x, y in zip(series.x, series.y, strict=True):
+            yield _place(panel.across, x, columns), _place(panel.upward, y, _HEIGHT)
+        return
+    assert series.low is not None
+    assert series.high is not None
+    at = [_place(panel.across, x, columns) for x in series.x]
+    for column in range(at[0], at[-1] + 1):
+        low, high = (float(np.interp(column, at, edge)) for edge in (series.low, series.high))
+        for place in range(_HEIGHT):
+            value = panel.upward.high * place / (_HEIGHT - 1)
+            if low <= value < high:
+                yield column, place
+
+
+def _edges(
+    grid: dict[tuple[int, int], str],
+    panel: Panel,
+    series: Series,
+    columns: int,
+    drawn: dict[str, str],
+    sign: str,
+) -> None:
+    """Draw a bound as a line with its sign in it, and the range about each point of a line."""
+    if series.style in _RANGED and series.low is not None and series.high is not None:
+        for x, *ends in zip(series.x, series.low, series.high, strict=True):
+            low, high = (_place(panel.upward, end, _HEIGHT) for end in ends)
+            for place in range(low, high + 1):
+                grid[_place(panel.across, x, columns), place] = drawn["band"]
+    if series.style == "bound":
+        at = [
+            (_place(panel.across, x, columns), float(panel.upward.share(y)))
+            for x, y in zip(series.x, series.y, strict=True)
+        ]
+        for (left, first), (right, last) in pairwise(at):
+            for column in range(left, right + 1):
+                share = first + (last - first) * (column - left) / max(right - left, 1)
+                spot = column, round(share * (_HEIGHT - 1))  # it may be beyond the frame
+                if column == at[-1][0] or column % _EVERY == ord(sign) % _EVERY:
+                    grid[spot] = sign
+                elif not grid.get(spot, "").isdigit():
+                    grid[spot] = drawn["bound"]
+
+
+def _scale(axis: ChartAxis, columns: int, margin: int) -> str:
+    """Return the line of numbers under a chart, each where it stands, as many as there is room."""
+    line = [" "] * (margin + columns)
+    free = 0
+    for tick in axis.ticks:
+        text = written(tick)
+        middle = margin + _place(axis, tick, columns)
+        start = min(max(middle - len(text) // 2, margin), margin + columns - len(text))
+        if start >= free:
+            line[start : start + len(text)] = text
+            free = start + len(text) + 1
+    return "".join(line).rstrip()

@@ -1,0 +1,44 @@
+"""A tornado: what less and more of each number does to a figure, the widest swing on top."""
+
+from collections.abc import Sequence
+
+from fastcalc.kit.answer.console import TextTable
+from fastcalc.kit.charts.drawing import Swing
+
+LESS, MORE = "10 % less of it", "10 % more of it"
+_NARROWEST = 6
+"""Characters on either side of the middle, at least."""
+
+
+def reach_of(swings: Sequence[Swing]) -> float:
+    """Return the largest change of all, either way. [1]"""
+    return max((swing.width for swing in swings), default=1.0) or 1.0
+
+
+def ends_of(swings: Sequence[Swing]) -> tuple[str, str]:
+    """Return what a scale says at both ends.
+
+    >>> ends_of([Swing("cores", "132", lowered=-0.05, raised=0.04)])
+    ('-5 %', '+5 %')
+    """
+    reach = 100.0 * reach_of(swings)
+    return f"{-reach:.2g} %", f"{reach:+.2g} %"
+
+
+def swing_table(swings: Sequence[Swing], width: int) -> TextTable:
+    """Return a tornado as text: ``-`` for ten per cent less of a number, ``+`` for more."""
+    names, says = (max(len(getattr(swing, key)) for swing in swings) for key in ("name", "says"))
+    half = max((width - names - says - 5) // 2, _NARROWEST)
+    rows = [(swing.name, swing.says, _line(swing, half, reach_of(swings))) for swing in swings]
+    ends = ends_of(swings)
+    scale = f"{ends[0]:<{half}}0{ends[1]:>{half}}"
+    return TextTable([("number",), ("now",), (scale,)], rows, left=(0, 2))
+
+
+def _line(swing: Swing, half: int, reach: float) -> str:
+    line = [" "] * half + ["|"] + [" "] * half
+    for change, sign in ((swing.lowered, "-"), (swing.raised, "+")):
+        length = round(abs(change) / reach * half)
+        for step in range(1, length + 1):
+            line[half + (step if change > 0.0 else -step)] = sign
+    return "".join(line).rstrip()

@@ -1,0 +1,1 @@
+"""An answer as one HTML page that asks nothing of anywhere."""

@@ -1,0 +1,241 @@
+"""One HTML file that loads nothing from anywhere: what it says, tables, charts, premises."""
+
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from html import escape
+from itertools import groupby
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from fastcalc import __version__
+from fastcalc.kit.answer.console import Listing, Notes, Part, TextTable, Title, worded
+from fastcalc.kit.answer.envelope import today
+from fastcalc.kit.answer.numbers_as_text import number
+from fastcalc.kit.answer.point_records import Record
+from fastcalc.kit.answer.sheets import leaves
+from fastcalc.kit.charts.drawing import COLOURS, DARK, Chart
+from fastcalc.kit.charts.highlight import highlighted
+from fastcalc.kit.page.inline_svg import MARKS, figures
+from fastcalc.mentions import as_prose
+from fastcalc.written import visible
+
+_FOLDER = Path(__file__).parent
+_ADDRESS = re.compile(r"https?://[^\s<>\"]*[^\s<>\".,;:)]")
+_LEADING_NUMBER = re.compile(r"[<>=~$ ]*([+-]?[0-9][0-9,]*(?:\.[0-9]+)?)")
+_LONG_CELL = 30
+"""Letters from which a cell wraps."""
+RANGE = "80 % range"
+"""Heading of the column of ranges, each of the number in the column before it."""
+_PICTURE = 6
+"""Lines of text from which they are a plot."""
+_DRAWN, _LETTERS = 8, re.compile(r"[A-Z.|+*o -]*")
+"""Letters of the widest cell of a picture that letters make, which stand under each other."""
+
+FILTER = (
+    "<p class='controls'><label>Filter <input id='filter' type='search' "
+    "placeholder='a word of a row'></label><span id='count' role='status' class='quiet'></span>"
+    "<span class='hint quiet'>A heading sorts.</span></p>"
+)
+"""What a table of many rows has above it."""
+
+_POINTING = (
+    "<p class='quiet hint'>Point at a marker, or press Tab and the arrow keys, to read it.</p>"
+)
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a page says to somebody who has no command line, and the command at its end.
+
+    verdict : sentences that answer what was asked
+    about : what they are about, in a line
+    sections : HTML by heading; those without any are left out
+    """
+
+    title: str
+    verdict: Sequence[str]
+    about: str
+    sections: Mapping[str, str]
+    command: str
+
+
+def filled(page: Page) -> str:
+    """Return the file of a page."""
+    sections = "".join(
+        f'<section class="of-{heading.lower().replace(" ", "-")}">'
+        f"<h2>{heading}</h2>{html}</section>"
+        for heading, html in page.sections.items()
+        if html
+    )
+    fields = {
+        "title": escape(page.title),
+        "style": _style(sections),
+        "script": _text("report.js"),
+        "marks": MARKS,
+        "verdict": "".join(
+            f"<p>{escape(prose)}</p>" for prose in map(as_prose, page.verdict) if prose
+        ),
+        "about": escape(page.about),
+        "command": escape(page.command),
+        "sections": sections,
+        "version": __version__,
+        "date": today().isoformat(),
+    }
+    shown = {key: visible(text) for key, text in fields.items()}
+    # The policy lets these two run and nothing that a name might smuggle in.
+    hashes = {f"{key}_hash": _hash(shown[key]) for key in ("style", "script")}
+    return Template(_text("report.html")).substitute(shown | hashes)
+
+
+def _hash(text: str) -> str:
+    """Return the source expression that allows one inline script or style: CSP level 3, 2.3.1."""
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
+
+
+def _text(name: str) -> str:
+    return (_FOLDER / name).read_text(encoding="utf-8")
+
+
+def _style(charts: str) -> str:
+    rules = [
+        "".join(f"--c{place}:{colour};" for place, colour in enumerate(palette))
+        for palette in (COLOURS, DARK)
+    ]
+    classes = "".join(f".c{place}{{--c:var(--c{place})}}" for place in range(len(COLOURS)))
+    # The policy refuses style attributes, so each width of a bar is a class.
+    widths = sorted(set(re.findall(r'class="c\d+ w(\d+)"', charts)), key=int)
+    classes += "".join(f".w{width}{{width:{int(width) / 100:.2f}%}}" for width in widths)
+    return (
+        f":root{{{rules[0]}}}@media screen and (prefers-color-scheme:dark){{:root{{{rules[1]}}}}}"
+        f"{classes}\n{_text('report.css')}"
+    )
+
+
+def drawn(charts: Iterable[Chart], verdict: Sequence[str]) -> str:
+    """Return charts as figures, each note of theirs once; nothing where there is none.
+
+    verdict : what the page says already
+    """
+    html, notes_shown = "", list[str]()
+    for chart in charts:
+        prose = highlighted(chart.worded(as_prose))
+        new_notes = [note for note in prose.notes if note and note not in notes_shown]
+        finding = "" if prose.finding in as_prose(" ".join(verdict)) else prose.finding
+        html += "".join(figures(replace(prose, notes=new_notes, finding=finding)))
+        notes_shown += new_notes
+    pointing = _POINTING if "<title>" in html else ""
+    return f'{pointing}<div class="charts">{html}</div>' if html else ""
+
+
+def as_html(parts: Iterable[Part]) -> Iterator[str]:
+    """Yield parts of a page as HTML: tables that sort, titles, lists and headings."""
+    groups = [[*group] for _, group in groupby(parts, lambda part: isinstance(part, str))]
+    for place, group in enumerate(groups, 1):
+        is_text = isinstance(group[0], str)
+        members = [worded(part, as_prose) for part in group]
+        if is_text and len(members) >= _PICTURE:
+            yield f"<pre>{escape(chr(10).join(map(str, members)))}</pre>"
+            continue
+        for part in members:
+            if isinstance(part, TextTable):
+                yield table(part)
+            elif isinstance(part, Title):
+                yield f"<h3>{escape(part.name)}</h3><p>{escape(part.sentence)}</p>"
+            elif isinstance(part, (Notes, Listing)):
+                yield listed(part.lines)
+            elif part:
+                name = "h3" if place < len(groups) else "p"  # what nothing follows is no heading
+                yield f"<{name}>{escape(part)}</{name}>"
+
+
+def table(part: TextTable) -> str:
+    """Return a table of text, whose prices, or words, stay in sight on a narrow screen."""
+    columns = [*zip(*part.rows, strict=True)] or [()] * len(part.headings)
+    headings = [" ".join(lines).strip().replace("- ", "") for lines in part.headings]
+    kinds = ["" if place in part.left else "n" for place in range(len(headings))]
+    prices = [place for place, heading in enumerate(headings) if "$" in heading]
+    prices.sort(key=lambda place: "$/Mtok" not in headings[place])
+    for place in prices[:1]:
+        kinds[place] += " price"
+    for place, cells in enumerate(columns):
+        if max(map(len, cells), default=0) >= _DRAWN and all(map(_LETTERS.fullmatch, cells)):
+            kinds[place], headings[place] = "drawn", part.headings[place][-1]
+    for place in part.key_figures:
+        kinds[place] += " key-figure"
+    ranged = {place - 1 for place, heading in enumerate(headings) if heading == RANGE}
+    for place in ranged:
+        kinds[place + 1] += " range"
+    order = [*range(len(headings))]
+    if len(order) > 2 and sum(len(cell) > _LONG_CELL for cell in columns[-1]) > len(part.rows) / 2:
+        order.insert(1, order.pop())  # words come before numbers
+    heads = "".join(
+        f'<th scope="col" class="{kinds[place]}"{under(RANGE * (place in ranged))}>'
+        f"<button>{escape(headings[place])}</button></th>"
+        for place in order
+    )
+    rows = "".join(
+        "<tr>"
+        + "".join(
+            _cell(row[place], kinds[place], row[place + 1] if place in ranged else "")
+            for place in order
+        )
+        + "</tr>"
+        for row in part.rows
+    )
+    return (
+        "<div class='wide' tabindex='0' role='region' aria-label='Table'><table class='rows'>"
+        f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def under(text: str) -> str:
+    """Return the attribute of what a narrow screen shows below a cell, such as its range."""
+    return f' data-under="{escape(text.strip(), quote=True)}"' if text.strip(" -") else ""
+
+
+def _cell(text: str, kind: str, ends: str) -> str:
+    """Return a cell with what it sorts by: its number where it begins with one.
+
+    ends : of its range, which a narrow screen shows below it
+    """
+    text = text if kind == "drawn" else text.strip()
+    number = _LEADING_NUMBER.match(text)
+    value = number[1].replace(",", "") if number else text.strip(" -")
+    long = " long" if len(text) > _LONG_CELL and kind != "drawn" else ""
+    values = f'data-v="{escape(value, quote=True)}"{under(ends)}'
+    return f'<td class="{kind}{long}" {values}>{escape(text)}</td>'
+
+
+def listed(lines: Iterable[str]) -> str:
+    """Return a list, in which addresses are links, which nothing follows by itself."""
+    texts = [
+        _ADDRESS.sub(r'<a href="\g<0>">\g<0></a>', escape(prose))
+        for line in lines
+        if (prose := as_prose(line))
+    ]
+    return f"<ul>{''.join(f'<li>{text}</li>' for text in texts)}</ul>" if texts else ""
+
+
+def all_of(assumptions: Record) -> str:
+    """Return every assumption by name, folded up."""
+    rows = [
+        (key.replace("_", " "), number(value) if isinstance(value, float) else "; ".join(words))
+        for key, _, value in leaves(assumptions, ())
+        if key and (words := [*filter(None, map(as_prose, map(str, _each(value))))])
+    ]
+    shown = table(TextTable([("assumption",), ("value",)], rows, left=(0, 1))) if rows else ""
+    return f"<details><summary>All assumptions</summary>{shown}</details>" if rows else ""
+
+
+def _each(value: Any) -> list[Any]:
+    listed_values = value if isinstance(value, list) else [value]
+    words = {True: "yes", False: "no"}
+    return [
+        words[part] if isinstance(part, bool) else part
+        for part in listed_values
+        if part is not None
+    ]

@@ -1,0 +1,59 @@
+"""What requests that evaluate points have in common: their traffic, and where it is served."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from fastcalc.kit.request import groups
+from fastcalc.kit.request.fields import Request, flag
+
+if TYPE_CHECKING:
+    from fastcalc.kit.request.given import CountsGiven, NumberGiven, PathGiven
+
+
+def _drafts_said(typed: "NumberGiven") -> str:
+    from fastcalc.kit.answer.numbers_as_text import number  # help needs neither
+    from fastcalc.kit.request.speculate import speculation
+
+    drafts = speculation(typed)
+    return f"{drafts.drafted:g} drafted, {number(float(drafts.tokens_per_pass))} kept a pass"
+
+
+class Decoding(Request):
+    """Traffic."""
+
+    premise = "traffic"
+
+    batch: Annotated["CountsGiven", flag("LIST", "Batches: 1,8,32 or 1..256x2 or 8..64+8.")] = "1"
+    speculate: Annotated[
+        "NumberGiven | None",
+        flag(
+            "TOKENS|AxN",
+            "Speculative decoding: tokens a pass (2.5), or acceptance x drafted tokens (0.8x3).",
+            says=_drafts_said,
+        ),
+    ] = None
+
+
+class RecordedTraffic(Request):
+    """Traffic."""
+
+    premise = "traffic"
+
+    traffic: Annotated[
+        "PathGiven | None",
+        flag("FILE", "Classes of requests as a workload's YAML, or a trace's JSON lines or CSV."),
+    ] = None
+
+
+class Evaluated(
+    groups.ModelNames,
+    groups.RequestTokens,
+    groups.MeanContext,
+    Decoding,
+    groups.Placed,
+    groups.EngineLimits,
+    groups.PrefixHits,
+    groups.OwnRuns,
+    groups.Paid,
+    groups.OwnFolders,
+):
+    """Points to evaluate: what scenarios are made of, whatever is asked about them."""

@@ -1,0 +1,207 @@
+"""A request: a frozen dataclass of fields, each with what a command line and a page say of it."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from inspect import get_annotations
+from typing import Any, ClassVar, Self, dataclass_transform
+
+from fastcalc.catalogue.once import once
+from fastcalc.kit.request import offered
+from fastcalc.kit.request.readers import as_text
+from fastcalc.mentions import flag as named_flag
+
+Says = str | Callable[[Any], str] | None
+
+
+@dataclass(frozen=True)
+class FieldSetting:
+    """What is shown of a field, and how its text is read.
+
+    metavar : what stands for its value; None for a flag that takes none
+    names : of the flag, where they are not the field's own
+    is_argument : whether it goes without a name
+    is_hidden : whether ``--help`` leaves it out
+    is_repeated : whether it may be given several times; the field is a list then
+    variable : of the environment, which gives it where nothing else does
+    completion : returns what the shell offers for what is typed
+    says : how a value reads in a heading, as a template or a function of it; None if it is no news
+        there
+    premise : the one that records keep it under; that of its group unless given, and "" for a field
+        on which no number rests
+    """
+
+    metavar: str | None
+    help: str
+    names: tuple[str, ...] = ()
+    is_argument: bool = False
+    is_hidden: bool = False
+    is_repeated: bool = False
+    variable: str | None = None
+    parser: Callable[[Any], Any] | None = None
+    completion: Callable[[str], list[str]] | None = field(default=None)
+    says: Says = None
+    premise: str | None = None
+
+    def __post_init__(self) -> None:
+        """Complete the words that the metavar lists, where nothing else is offered."""
+        words = [
+            word for word in (self.metavar or "").split("|") if word.isalnum() and word.islower()
+        ]
+        if words and self.completion is None:
+            object.__setattr__(self, "completion", offered.offered(lambda: words))
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+class Request:
+    """A group of fields, or what a command is asked: its own fields and its groups'.
+
+    A field has a default and a `FieldSetting`; a class that repeats a field without the latter
+    changes the default alone. The summary of a group heads it in ``--help``.
+
+    examples : commands that ``--help`` shows; tests run them
+    premise : what records keep the fields of a group under; "" where no number rests on them
+    """
+
+    examples: ClassVar[tuple[str, ...]] = ()
+    premise: ClassVar[str] = ""
+
+    def __new__(cls, **_: Any) -> Self:
+        """Make the class a dataclass at first use: a millisecond that ``--help`` has no use for."""
+        if "__dataclass_fields__" not in vars(cls):
+            cls.__annotations__ = {name: kind for name, (kind, _) in declared(cls).items()}
+            dataclass(frozen=True, kw_only=True)(cls)
+        return super().__new__(cls)
+
+    @classmethod
+    def command(cls) -> str:
+        """Name of the command that asks this, as its examples write it."""
+        return cls.examples[0].split()[1]
+
+    @classmethod
+    def sharing(cls, request: "Request", **changes: Any) -> Self:
+        """Return a request of this class: what it shares with another, but for the changes."""
+        shared = {name: getattr(request, name) for name in declared(cls) if hasattr(request, name)}
+        return cls(**shared | changes)
+
+
+@once
+def declared(request: type[Request]) -> dict[str, tuple[Any, str]]:
+    """Return the annotation of each field and the heading that it stands under, by name."""
+    annotations: dict[str, tuple[Any, str]] = {}
+    for owner in request.__mro__:
+        heading = "Options" if owner is request else (owner.__doc__ or "").partition(".")[0]
+        for name, annotation in get_annotations(owner).items():
+            if "ClassVar" in str(annotation):
+                continue
+            # Taken out, so that it stands where it is declared first.
+            nearest, _ = annotations.pop(name, (annotation, heading))
+            is_shown = hasattr(nearest, "__metadata__")
+            annotations[name] = (nearest if is_shown else annotation, heading)
+    return annotations
+
+
+@once
+def premises(request: type[Request]) -> dict[str, str]:
+    """Premise of each field on which numbers may rest, by the field's name."""
+    of_group = {
+        name: str(vars(owner).get("premise", ""))
+        for owner in request.__mro__
+        for name in get_annotations(owner)
+    }
+    settings = {name: shown.__metadata__[0] for name, (shown, _) in declared(request).items()}
+    kept = {
+        name: of_group[name] if setting.premise is None else setting.premise
+        for name, setting in settings.items()
+    }
+    return {name: premise for name, premise in kept.items() if premise}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A field of a request that differs from its default: what numbers rest on besides defaults.
+
+    premise : that it is kept under in records; "" for a field on which no number rests
+    """
+
+    name: str
+    value: Any
+    premise: str
+    shown: FieldSetting
+
+    @property
+    def phrase(self) -> str | None:
+        """How it reads in a heading; None where it is no news there."""
+        says = self.shown.says
+        return says.format(self.value) if isinstance(says, str) else says and says(self.value)
+
+    @property
+    def values(self) -> list[Any]:
+        """Its value, or each of several, as they are typed one by one."""
+        if self.shown.is_repeated and isinstance(self.value, Mapping):
+            return [as_text({key: part}) for key, part in self.value.items()]
+        return self.value if isinstance(self.value, list) else [self.value]
+
+    @property
+    def words(self) -> list[str]:
+        """The words of a command line that set it."""
+        if self.shown.is_argument:
+            return [*map(as_text, self.values)]
+        typed = ([] if value is True else [as_text(value)] for value in self.values)
+        return [word for words in typed for word in (named_flag(self.name), *words)]
+
+    @property
+    def data(self) -> Any:
+        """Its value as JSON holds it: numbers and truths as they are, all else as typed."""
+        values = (
+            int(each) if isinstance(each, float) and each.is_integer() else each
+            for each in self.values
+        )
+        data = [each if isinstance(each, (int, float)) else as_text(each) for each in values]
+        return data if self.shown.is_repeated else data[0]
+
+
+def differing(request: Request) -> list[Setting]:
+    """Every field of a request that differs from its default, in the order of ``--help``."""
+    kind = type(request)
+    kept = premises(kind)
+    fields = sorted(declared(kind).items(), key=lambda field: field[1][1] == "Options")
+    return [
+        Setting(name, value, kept.get(name, ""), annotation.__metadata__[0])
+        for name, (annotation, _) in fields
+        if (value := getattr(request, name)) not in (None, getattr(kind, name, None))
+    ]
+
+
+def settings(request: Request) -> list[Setting]:
+    """What a request sets on which numbers may rest, in the order of ``--help``."""
+    return [setting for setting in differing(request) if setting.premise]
+
+
+def phrases(stated: Iterable[Setting], *, without: str = "") -> list[str]:
+    """How settings read in a heading.
+
+    without : names of fields that the heading itself shows
+    """
+    return [
+        phrase
+        for setting in stated
+        if setting.name not in without.split() and (phrase := setting.phrase)
+    ]
+
+
+def by_premise(stated: Iterable[Setting]) -> dict[str, dict[str, Any]]:
+    """Settings as records keep them."""
+    kept: dict[str, dict[str, Any]] = {}
+    for setting in stated:
+        kept.setdefault(setting.premise, {})[setting.name] = setting.data
+    return kept
+
+
+def argument(metavar: str, summary: str, **settings: Any) -> FieldSetting:
+    """Return what is shown of an argument; the shell completes the words of its metavar."""
+    return FieldSetting(metavar, summary, is_argument=True, **settings)
+
+
+def flag(metavar: str | None, summary: str, *names: str, **settings: Any) -> FieldSetting:
+    """Return what is shown of a flag; one that takes no value has no metavar."""
+    return FieldSetting(metavar, summary, names, **settings)

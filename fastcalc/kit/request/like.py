@@ -1,0 +1,174 @@
+"""``--like``: predictions as a server of the user's was measured."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fastcalc.catalogue.schema import Engine
+from fastcalc.catalogue.schema.own_rows import OwnDeployment
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.own_rows import measured_on
+from fastcalc.core.scenario import Scenario, Sharding
+from fastcalc.errors import InputError
+from fastcalc.importers.setup import LAYOUT
+from fastcalc.kit.request import readers
+from fastcalc.kit.request.fields import Request
+from fastcalc.kit.request.readers import as_text
+from fastcalc.mentions import flag, option
+from fastcalc.quoting import shell_line, shell_word
+
+if TYPE_CHECKING:
+    from fastcalc.evidence.own_rows import OwnRows
+    from fastcalc.evidence.points import Points
+
+_NAMED = 4
+"""Chips without rows that are named; more are counted."""
+
+
+@dataclass(frozen=True)
+class Like:
+    """The rows of a file under each engine that is asked about, by its id.
+
+    refusals : why none is of an engine
+    """
+
+    file: Path
+    by_engine: "dict[str, OwnRows]"
+    refusals: tuple[InputError, ...]
+
+    def engine(self, engine: Engine) -> Engine:
+        """Return an engine with the deployments that were measured under it."""
+        rows = self.by_engine.get(engine.id)
+        return rows.engine if rows else engine
+
+    def applied(self, scenarios: Sequence[Scenario], notes: list[str]) -> list[Scenario]:
+        """Return scenarios under these rows, and note what they do not say."""
+        compared = [
+            self.scenario(replace(scenario, engine=self.engine(scenario.engine)))
+            for scenario in scenarios
+        ]
+        notes += self.notes(compared)
+        return compared
+
+    def scenario(self, scenario: Scenario) -> Scenario:
+        """Return a scenario laid out as the only one that was measured, where none is asked for."""
+        deployments = _of(scenario)
+        if len(deployments) != 1 or scenario.sharding != Sharding():
+            return scenario
+        ranks = {name: getattr(deployments[0], name) for name in LAYOUT}
+        if scenario.hardware.execution == "spatial":
+            ranks = {"pp": ranks["chips"]}
+        return replace(scenario, sharding=Sharding(**ranks))
+
+    def notes(self, scenarios: Iterable[Scenario]) -> list[str]:
+        """Return which rows are left aside, and which chips are predicted without any."""
+        compared = list(scenarios)
+        applied = {id(part): part for scenario in compared for part in _of(scenario)}
+        if not applied:
+            raise InputError(self._refusal(compared))
+        notes: dict[str, None] = {}
+        for rows in self.by_engine.values():
+            counts = rows.left_aside | {
+                _differs(part, compared): len(part.rows)
+                for part in rows.engine.own_deployments
+                if id(part) not in applied
+            }
+            for reason, count in counts.items():
+                noun = "rows are" if count > 1 else "row is"
+                notes[f"{self.file.name}: {count} {noun} left aside: {reason}"] = None
+        chips = {part.hardware for part in applied.values()}
+        unmeasured = {scenario.hardware.id for scenario in compared} - chips
+        if unmeasured:
+            names = (
+                ", ".join(sorted(unmeasured))
+                if len(unmeasured) <= _NAMED
+                else f"{len(unmeasured)} chips"
+            )
+            notes[f"{names}: no row of {self.file.name} is of these, so they are unchanged"] = None
+        return list(notes)
+
+    def _refusal(self, compared: Sequence[Scenario]) -> str:
+        measured = [
+            part for rows in self.by_engine.values() for part in rows.engine.own_deployments
+        ]
+        if not measured:
+            return str(self.refusals[0])
+        return f"{option('like')} {self.file}: no row is of what is asked: " + "; ".join(
+            dict.fromkeys(_differs(part, compared) for part in measured)
+        )
+
+
+def like(
+    request: Request, path: Path, entries: Catalogue, engines: Iterable[tuple[Engine, bool]]
+) -> Like:
+    """Return what the rows of a file say of engines, borrowed or not."""
+    from fastcalc.evidence.own_rows import own_rows  # most commands read no rows
+
+    measured = _measured(request, path, entries)
+    by_engine: dict[str, OwnRows] = {}
+    refusals: list[InputError] = []
+    for engine in {engine.id: engine for engine, _ in engines}.values():
+        try:
+            by_engine[engine.id] = own_rows(measured, entries, engine, path, any_engine=False)
+        except InputError as error:
+            refusals.append(error)
+    return Like(path, by_engine, tuple(refusals))
+
+
+def _measured(request: Request, path: Path, entries: Catalogue) -> "Points":
+    """Read a file of rows; what results of other programs leave unsaid, the request says."""
+    from fastcalc.importers.any_file import is_foreign, read
+
+    measured = read(path, catalogue=entries)
+    if path.is_dir() or (measured.faults and is_foreign(path)):
+        names = ("weights", "kv", *LAYOUT)
+        texts = {name: as_text(getattr(request, name, None) or "") for name in names}
+        chips = readers.names(getattr(request, "on", ""), option("on"))
+        models = getattr(request, "models", None) or [getattr(request, "model", "")]
+        models = [] if path.is_dir() else models  # whose files may be of several
+        for name, entry_names in (("hardware", chips), ("model", models)):
+            texts[name] = as_text(entry_names[0]) if len(entry_names) == 1 else ""
+        measured = read(path, catalogue=entries, options=texts, fills_gaps=True)
+        if measured.faults:
+            raise InputError(*(_for(request, text, path) for text in measured.sentences()))
+    measured.demand()
+    return measured
+
+
+def _for(request: Request, sentence: str, path: Path) -> str:
+    """Return what a file lacks, by the words of a request."""
+    words = {option("hardware"): option("on"), option("model"): "MODEL"}
+    for word, replacement in words.items():
+        sentence = sentence.replace(word, replacement)
+    return sentence if hasattr(request, "tp") else without_ranks(sentence, path)
+
+
+def without_ranks(sentence: str, path: Path) -> str:
+    """Return what a file lacks where nothing states a layout: an engine with its rows does."""
+    calibrating = shell_line(["fastcalc", "calibrate", str(path), flag("hardware"), "CHIP"])
+    calibrating += f" {flag('tp')} N {flag('out')}"
+    return sentence.replace(
+        f"give {option('chips')} or {option('tp')}",
+        f"keep it in an engine, {calibrating} our-engine.yaml, and give "
+        f"{option('engine', 'our-engine.yaml')} in place of {option('like')}",
+    )
+
+
+def _of(scenario: Scenario) -> list[OwnDeployment]:
+    return measured_on(scenario.engine, scenario.hardware.id, scenario.work)
+
+
+def _differs(measured: OwnDeployment, compared: Sequence[Scenario]) -> str:
+    """Return of what a deployment is that nobody asks about, in a phrase."""
+    chips = {scenario.hardware.id for scenario in compared}
+    if measured.hardware not in chips:
+        return f"of another chip ({measured.hardware})"
+    if measured.model not in {scenario.model.id for scenario in compared}:
+        return f"of another model ({measured.model})"
+    weights = {scenario.work.weight_format for scenario in compared}
+    if measured.weights not in weights:
+        return (
+            f"of {measured.weights} weights: add {option('weights', shell_word(measured.weights))}"
+        )
+    return f"of a {measured.kv} cache: add {option('kv', shell_word(measured.kv))}"

@@ -1,0 +1,315 @@
+"""Requests to scenarios: every text checked once, every file loaded once."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, cast, get_args
+
+from fastcalc.catalogue.difference import changes
+from fastcalc.catalogue.kinds import SCHEMAS, Kind
+from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.once import once
+from fastcalc.catalogue.schema import Engine, Hardware, Model, Parameters
+from fastcalc.catalogue.schema.engine_parameters import PARAMETERS, STARTED_WITH
+from fastcalc.catalogue.schema.hardware import Terms
+from fastcalc.catalogue.selection import named, selected, single_names
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.chip.host import memory_choice
+from fastcalc.core.chip.machine import tier_position
+from fastcalc.core.chip.tier import MemoryChoice, PlaceFor, own_tiers
+from fastcalc.core.pricing import USD_PER_KWH, YEARS, PriceBasis, Pricing
+from fastcalc.core.scenario import Scenario, Sharding, by_layout, engine_for
+from fastcalc.core.traffic.traffic import Traffic
+from fastcalc.errors import InputError
+from fastcalc.kit.request import readers
+from fastcalc.kit.request.evaluation import Evaluated
+from fastcalc.kit.request.groups import (
+    EngineLimits,
+    FormatsToTry,
+    HostMemory,
+    OwnFolders,
+    Plugins,
+    PriceBasisOnly,
+    Prices,
+)
+from fastcalc.kit.request.like import like
+from fastcalc.kit.request.number_lists import numbers
+from fastcalc.kit.request.readers import as_text
+from fastcalc.kit.request.speculate import speculation
+from fastcalc.mentions import option
+from fastcalc.written import shown
+
+if TYPE_CHECKING:
+    from fastcalc.kit.request.given import ChipsGiven, EngineGiven, ModelGiven
+
+MOST_POINTS = 30_000
+"""Records that are in memory together, some 11 kB each, and take 0.1 ms each to write. [1]"""
+
+DEFAULT_MODELS = ("llama-3.1-70b",)
+
+
+def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
+    """Return the scenarios of each model on each chip, in the order typed.
+
+    notes : takes what to know of how they came about
+    """
+    batches = numbers(request.batch, option("batch"), LIMITS["sequences"])
+    traffic, entries = _traffic(request), catalogue(request)
+    memory = memory_of(entries, request)
+    models = models_of(entries, request.models, notes)
+    chips = chips_of(entries, request.on, memory, notes)
+    points = len(models) * len(chips) * len(batches)
+    if points > MOST_POINTS:
+        raise InputError(
+            f"{points:,} points (models x chips x batches) are more than {MOST_POINTS:,}; name "
+            "fewer, or write them with 'fastcalc sweep', which keeps few of them in memory"
+        )
+    pricing = pricing_of(chips, request, utilization=request.utilization)
+    engines = engines_of(entries, chips, request.engine)
+    entries.refuse_idle_changes("engines", [engine for engine, _ in engines])
+    check_longest(request, traffic.longest)
+    sharding = _sharding(request)
+    is_alone = all(chip.execution == "spatial" for chip in chips)
+    compared = [
+        Scenario(
+            hardware=chip,
+            model=model,
+            engine=engine,
+            batches=batches,
+            traffic=traffic,
+            weights=request.weights,
+            kv=request.kv,
+            sharding=(placed := sharding.on(chip, is_alone=is_alone)),
+            ignores_ranks=sharding.cuts_layers and not placed.cuts_layers,
+            pricing=pricing,
+            engine_is_borrowed=is_borrowed,
+            memory=memory,
+        )
+        for model in models
+        for chip, (engine, is_borrowed) in zip(chips, engines, strict=True)
+    ]
+    if request.like is not None:
+        compared = like(request, request.like, entries, engines).applied(compared, notes)
+    return [part for scenario in compared for part in by_layout(scenario)]
+
+
+def _sharding(request: Evaluated) -> Sharding:
+    names = ("chips", "tp", "pp", "ep", "dp")
+    return Sharding(**{name: readers.ranks(getattr(request, name), option(name)) for name in names})
+
+
+def _traffic(request: Evaluated) -> Traffic:
+    context = request.prompt + request.output / 2 if request.context is None else request.context
+    hit = readers.share(request.prefix_hit, option("prefix_hit"), zero=True)
+    drafts = speculation(request.speculate)
+    return Traffic(float(request.prompt), float(request.output), float(context), hit, drafts)
+
+
+def prices(request: Prices, entries: Catalogue) -> dict[str, float]:
+    """Return the user's own prices by id, of any chip that the catalogue knows. [USD/h]"""
+    pairs = readers.prices(request.price)
+    return {entries.hardware(name).id: value for name, value in pairs}
+
+
+def models_of(
+    entries: Catalogue, names: Sequence["ModelGiven"] | None, notes: list[str]
+) -> list[Model]:
+    """Return the models that the user names, or the one taken where none is named."""
+    models: list[Model] = []
+    asked: list[list[str]] = []
+    for name in names or DEFAULT_MODELS:
+        model = entries.model(name)
+        if model not in models:
+            models.append(model)
+            asked.append([])
+        asked[models.index(model)].append(as_text(name))
+        if entries.is_configuration(name):  # how it was read
+            notes += [f"{model.id}: {note}" for note in model.notes]
+    entries.refuse_idle_changes("models", models)
+    return [_asked_as(model, tuple(typed)) for model, typed in zip(models, asked, strict=True)]
+
+
+@once
+def _asked_as(model: Model, names: tuple[str, ...]) -> Model:
+    return model.asked_as(names)
+
+
+def chips_of(
+    entries: Catalogue,
+    on: "ChipsGiven",
+    memory: MemoryChoice,
+    notes: list[str],
+    also_changed: Sequence[Hardware] = (),
+) -> list[Hardware]:
+    """Return the chips that the user selects by name, pattern, vendor, ``all`` or ``rentable``.
+
+    Those without a memory of ``--place`` are left out, with a note, if others have it.
+
+    also_changed : chips besides that a change may be of
+
+    Raises InputError if a host is named, whose memory a chip may use and which is none itself.
+    """
+    names = readers.names(on, option("on"))
+    chips = selected(entries, names)
+    for chip in chips:
+        if chip.kind == "host":
+            typed = shown(as_text(single_names(entries, names)[chip.id]))
+            raise InputError(
+                f"{option('on')} {typed}: this is a host, whose memory chips may use; name a "
+                f"chip, and the host with {option('host', typed)}"
+            )
+    hosts = [memory.host] if memory.host else []
+    entries.refuse_idle_changes("hardware", [*chips, *also_changed, *hosts])
+    missing: dict[str, str] = {}
+    for chip in chips:
+        tiers = (*own_tiers(chip), *(own_tiers(memory.host) if memory.host else ()))
+        try:
+            for _, name in memory.place:
+                tier_position(chip, tiers, name)
+        except InputError as error:
+            missing[chip.id] = error.sentence
+    if len(missing) == len(chips):
+        raise InputError(next(iter(missing.values())))
+    notes += [f"{text}; it is left out" for text in missing.values()]
+    return [chip for chip in chips if chip.id not in missing]
+
+
+def formats_asked(request: FormatsToTry) -> Iterator[tuple[str | None, str | None]]:
+    """Yield each pair of weight and cache formats to try; None stands for the model's own."""
+    weights = readers.names_if_any(request.weights, option("weights")) or (None,)
+    caches = readers.names_if_any(request.kv, option("kv")) or (None,)
+    yield from product(weights, caches)
+
+
+def names_typed(entries: Catalogue, on: "ChipsGiven") -> dict[str, str]:
+    """Return what the user typed for each chip that is named by itself, by id."""
+    names = single_names(entries, readers.names(on, option("on")))
+    return {chip: as_text(name) for chip, name in names.items()}
+
+
+def engines_of(
+    entries: Catalogue, chips: list[Hardware], name: "EngineGiven | None"
+) -> list[tuple[Engine, bool]]:
+    """Return the engine of each chip and whether it is borrowed; each file is read once."""
+    if name is not None:
+        return [(entries.engine(name), False)] * len(chips)
+    engines: dict[tuple[str, str, str], tuple[Engine, bool]] = {}
+    # What the engine taken by default depends on.
+    classes = [(chip.kind, chip.execution, chip.market) for chip in chips]
+    for chip, machine_class in zip(chips, classes, strict=True):
+        if machine_class not in engines:
+            engines[machine_class] = engine_for(entries, chip)
+    return [engines[machine_class] for machine_class in classes]
+
+
+def basis_of(request: PriceBasisOnly) -> Pricing:
+    """Return what prices are of: a cloud and its terms, or ownership over years."""
+    basis = readers.choice(request.price_basis, option("price_basis"), get_args(PriceBasis))
+    if request.offer is not None:
+        readers.choice(request.offer, option("offer"), get_args(Terms))
+        if basis == "tco":
+            raise InputError(
+                f"{option('offer', request.offer)} is of clouds, and "
+                f"{option('price_basis', 'tco')} of what owning costs; leave one out"
+            )
+    numbers = {"years": ("years", YEARS), "electricity": ("energy price", USD_PER_KWH)}
+    for name, (kind, usual) in numbers.items():
+        if (value := getattr(request, name)) is not None:
+            readers.number(value, option(name), LIMITS[kind], usual)
+            if basis == "cloud" and getattr(request, "own", None) is None:
+                raise InputError(
+                    f"{option(name)} is of owned chips; give {option('price_basis', 'tco')}, too"
+                )
+    return Pricing(
+        cast(PriceBasis, basis),
+        offer=cast(Terms | None, request.offer),
+        years=YEARS if request.years is None else request.years,
+        usd_per_kwh=USD_PER_KWH if request.electricity is None else request.electricity,
+    )
+
+
+def pricing_of(chips: list[Hardware], request: Prices, *, utilization: float) -> Pricing:
+    """Return how an hour of each chip is priced."""
+    share = readers.share(utilization, option("utilization"))
+    usd_per_hour: dict[str, float] = {}
+    for name, value in readers.prices(request.price):
+        ids = [chip.id for chip in chips if name in (chip.id, *chip.aliases)]
+        if not ids:
+            compared = ", ".join(chip.id for chip in chips)
+            raise InputError(
+                f"{option('price')} names '{shown(name)}', which is not compared here; "
+                f"{option('on')} has {compared}"
+            )
+        usd_per_hour[ids[0]] = value
+    return replace(basis_of(request), utilization=share, user_prices=usd_per_hour)
+
+
+def without_marketplaces(
+    entries: Catalogue, on: "ChipsGiven", chips: list[Hardware], pricing: Pricing, notes: list[str]
+) -> list[Hardware]:
+    """Return the chips but for those of a group that only marketplaces rent, with a note."""
+    chosen = named(entries, readers.names(on, option("on")))
+    left_out = [
+        chip.id for chip in chips if chip.id not in chosen and pricing.quote(chip).is_marketplace
+    ]
+    if not left_out or len(left_out) == len(chips):
+        return chips
+    notes.append(
+        f"left out, since only marketplaces of single owners rent them: {', '.join(left_out)}; "
+        f"name them with {option('on')}, or give {option('offer', 'marketplace')}"
+    )
+    return [chip for chip in chips if chip.id not in left_out]
+
+
+def catalogue(request: OwnFolders) -> Catalogue:
+    """Return the catalogue with the user's own folders before the shipped ones."""
+    limits = _limits(request) if isinstance(request, EngineLimits) else None
+    return Catalogue(folders_of(request), tuple(changes(request.set)), limits)
+
+
+def folders_of(request: Plugins) -> dict[Kind, tuple[Path, ...]]:
+    """Return the folders of each kind besides the shipped ones: the user's own, then plugins'."""
+    folders: dict[Kind, tuple[Path, ...]] = {
+        kind: tuple(getattr(request, f"{kind}_dir", None) or ()) for kind in SCHEMAS
+    }
+    if request.plugins is not None:
+        from fastcalc.catalogue.plugins import plugin_folders
+
+        brought = plugin_folders(tuple(readers.names(request.plugins, option("plugins"))))
+        folders = {kind: (*folders[kind], *brought[kind]) for kind in folders}
+    return folders
+
+
+def _limits(request: EngineLimits) -> Parameters | None:
+    """Return the parameters that engines are started with, None for their own."""
+    limits: dict[str, float] = {}
+    for field, names in STARTED_WITH.items():
+        if (typed := getattr(request, field)) is None:
+            continue
+        limit = PARAMETERS[names[0]].reader.limit
+        value = readers.number(typed, option(field), limit, 256 if limit.is_whole else 0.9)
+        limits |= dict.fromkeys(names, value)
+    return Parameters.model_validate(limits) if limits else None
+
+
+def check_longest(request: EngineLimits, tokens: float) -> None:
+    """Refuse requests that are longer than the engine is to take.
+
+    tokens : that a sequence grows to [1]
+    """
+    if request.max_model_len is not None and tokens > request.max_model_len:
+        raise InputError(
+            f"{option('max_model_len')} {request.max_model_len:,} is less than the {tokens:,.0f} "
+            f"tokens that a request grows to; raise it, or lower {option('prompt')} or "
+            f"{option('output')}"
+        )
+
+
+def memory_of(entries: Catalogue, request: HostMemory) -> MemoryChoice:
+    """Return what the user asks of memory."""
+    goal = readers.choice(request.place_for, option("place_for"), get_args(PlaceFor))
+    tier = getattr(request, "prefix_tier", None)
+    memory = memory_choice(entries, request.host, request.host_use, request.place, tier)
+    longest = float(getattr(request, "max_model_len", None) or 0.0)
+    return replace(memory, place_for=cast(PlaceFor, goal), longest=longest)

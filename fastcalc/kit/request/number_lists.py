@@ -1,0 +1,77 @@
+"""Lists of numbers as people type them: ``1,8,32``, ``1..1024x2``, ``8..64+8``, ``1k,128k``."""
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from fastcalc.catalogue.limits import Limit
+from fastcalc.errors import InputError
+from fastcalc.kit.request import readers
+from fastcalc.written import shown
+
+if TYPE_CHECKING:
+    from fastcalc.kit.request.given import CountsGiven
+
+MOST_VALUES = 10_000
+READ_TWO_WAYS = re.compile(r"(?<![0-9])[0-9]{1,3},0[0-9]{2}(?![0-9])|[0-9]-[0-9]")
+"""3,000 and 1-8. Of 1,512 only its author knows."""
+_STEPS = re.compile(r"([0-9_]+[kM]?)\.\.([0-9_]+[kM]?)(?:([x+])([1-9][0-9_]*[kM]?))?")
+
+
+def numbers(typed: "CountsGiven", flag: str, limit: Limit) -> tuple[int, ...]:
+    """Return the whole numbers within a limit of a list, sorted, each once.
+
+    Text has commas, and ranges: ``a..bxk`` multiplies and ``a..b+k`` adds; ``k`` is a thousand and
+    ``M`` a million.
+
+    >>> from fastcalc.catalogue.limits import LIMITS
+    >>> numbers("1k,1..8x2,10..20+5", "--batch", LIMITS["sequences"])
+    (1, 2, 4, 8, 10, 15, 20, 1000)
+    """
+    values: set[int] = set()
+    for part in _parts(typed, flag):
+        steps = None if isinstance(part, int) else _STEPS.fullmatch(part)
+        values.update(_range(steps, flag, limit) if steps else [_whole(part, flag, limit)])
+        if len(values) > MOST_VALUES:
+            listed = f" {shown(typed)}" if isinstance(typed, str) else ""
+            raise InputError(
+                f"{flag}{listed} names more than {MOST_VALUES:,} values; take larger steps"
+            )
+    return tuple(sorted(values))
+
+
+def _parts(typed: "CountsGiven", flag: str) -> Iterable[int | str]:
+    """Return the numbers and ranges of a list; of text, those between its commas."""
+    if isinstance(typed, int):
+        return [typed]
+    if not isinstance(typed, str):
+        listed = [part for number in typed for part in _parts(number, flag)]
+        if not listed:
+            raise InputError(f"{flag} names no number; give one or several")
+        return listed
+    if READ_TWO_WAYS.search(typed):
+        raise InputError(
+            f"{flag} '{shown(typed, 40)}' can be read two ways; write 3000, 3_000 or 3k for one "
+            "number, and 1..8 for a range"
+        )
+    return readers.names(typed, flag)
+
+
+def _range(steps: re.Match[str], flag: str, limit: Limit) -> list[int]:
+    first, last = _whole(steps[1], flag, limit), _whole(steps[2], flag, limit)
+    is_product, step = steps[3] == "x", _whole(steps[4] or "1", flag, limit)
+    if first > last or (is_product and step < 2):
+        wrong = "runs downwards" if first > last else "goes nowhere"
+        raise InputError(
+            f"{flag} range '{shown(steps[0])}' {wrong}; write it like 1..1024x2 (times two) "
+            "or 8..64+8"
+        )
+    values: list[int] = []
+    while first <= last and len(values) <= MOST_VALUES:
+        values.append(first)
+        first = first * step if is_product else first + step
+    return values
+
+
+def _whole(typed: str | int, flag: str, limit: Limit) -> int:
+    return readers.whole(typed, flag, limit, "8, 1k or 1..256x2")

@@ -1,0 +1,282 @@
+"""How the texts of fields are read; what has its type already passes as it is."""
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fastcalc.catalogue.limits import LIMITS, Limit
+from fastcalc.catalogue.numerals import NUMERAL, parse_number
+from fastcalc.errors import InputError
+from fastcalc.mentions import option
+from fastcalc.written import did_you_mean, shown
+
+if TYPE_CHECKING:
+    from fastcalc.kit.request.given import PricesGiven, WordsGiven
+
+_YAML = (".yaml", ".yml")
+_MOST_PIECES = 8
+"""Pieces that the commas in a path may leave of it."""
+
+_ENDINGS = {
+    {"markdown": "md"}.get(name, name): name
+    for name in ("csv", "json", "markdown", "html", "xlsx", "parquet", "sarif")
+}
+"""Formats by the endings of files."""
+
+BINARY = ("xlsx", "parquet")
+
+_RATE = re.compile(rf"({NUMERAL})(?:/(s|min|h))?")
+_UNIT_SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0}
+
+_SCALE = {"": 1, "k": 1_000, "M": 1_000_000}
+_NUMBER = re.compile(r"([0-9]{1,12}|[0-9]{1,3}(?:_[0-9]{3}){1,3})([kM]?)")
+_ANY_NUMBER = "a number; write for example 0.5"
+_WITH_COMMAS = re.compile(r"[0-9]{1,3}(,[0-9]{3})+")
+
+
+def whole(typed: str | int, flag: str, limit: Limit, example: str = "8") -> int:
+    """Return a whole number within a limit; in text ``k`` is a thousand and ``M`` a million.
+
+    >>> whole("8k", "--prompt", LIMITS["tokens"])
+    8000
+    >>> whole("3_000", "--prompt", LIMITS["tokens"])
+    3000
+    """
+    if isinstance(typed, int) and typed in limit:
+        return typed
+    text = str(typed)
+    match = _NUMBER.fullmatch(text)
+    value = int(match[1]) * _SCALE[match[2]] if match else 0
+    if value not in limit:
+        if _WITH_COMMAS.fullmatch(text):
+            example = text.replace(",", "")
+        raise InputError(
+            f"{flag} '{shown(text, 40)}' is not a whole number {limit}; write for example {example}"
+        )
+    return value
+
+
+def number(value: float, flag: str, limit: Limit, example: float, *, zero: bool = False) -> float:
+    """Return a number that a flag gives, or refuse one that it cannot be, zero or not."""
+    if value not in limit and not (zero and value == 0):
+        expected = f"{'0 or ' if zero else ''}a {'whole ' if limit.is_whole else ''}number {limit}"
+        text = shown(value) if isinstance(value, int) else f"{value:g}"
+        raise InputError(f"{flag} {text} is not {expected}; write for example {example:g}")
+    return value
+
+
+def is_whole(value: float) -> bool:
+    """Return whether a number is whole, and no rounding may have made it so."""
+    return value.is_integer() and abs(value) <= 2.0**53
+
+
+def number_of(flag: str, kind: type) -> Callable[[Any], Any]:
+    """Return what reads the number of a flag, whole if it is of kind int, as people type it."""
+
+    def read(text: Any) -> Any:
+        if not isinstance(text, str):
+            return text
+        value = parse_number(text, "_")
+        if value is None or (kind is int and not is_whole(value)):
+            expected = "a whole number; write for example 8" if kind is int else _ANY_NUMBER
+            raise InputError(f"{flag} '{shown(text, 40)}' is not {expected}")
+        return kind(value)
+
+    return read
+
+
+def tokens_of(flag: str) -> Callable[[str | int], int]:
+    """Return what reads the tokens of a flag, for a parser does not know which flag it reads."""
+
+    def read(text: str | int) -> int:
+        return whole(text, flag, LIMITS["tokens"], "1000 or 8k")
+
+    return read
+
+
+def format_of(flag: str) -> Callable[[str], str]:
+    """Return what reads the format of a flag: an empty text, of a script's, is not the default."""
+
+    def read(text: str) -> str:
+        if not text.strip():
+            raise InputError(f"{flag} names nothing; name a format such as fp8, or leave it out")
+        return text
+
+    return read
+
+
+def file_of(text: str) -> Path | None:
+    """Return the file to write, or None for standard output; ``./-`` is a file called ``-``."""
+    if not text:
+        raise InputError(
+            f"{option('out')} names no file; write one, such as plan.json, or - for the terminal"
+        )
+    if text.endswith(("/", os.sep)) and os.path.isfile(text.rstrip(f"/{os.sep}")):
+        raise InputError(
+            f"{option('out')} {shown(text)} ends as a folder, and is a file; leave the end out"
+        )
+    return None if text == "-" else Path(text)
+
+
+def kind_of(format: str | None, file: Path | None, formats: Sequence[str]) -> str:  # noqa: A002
+    """Return the format to write: as named, else by a file's ending, else the first known.
+
+    Raises InputError if a format or an ending is none of those known, or needs a file and has none.
+    """
+    if format is not None:
+        kind = choice(format, option("format"), tuple(formats))
+    else:
+        ending = "" if file is None else file.suffix[1:].lower()
+        kind = formats[0] if ending in ("", "txt") else _ENDINGS.get(ending, ending)
+        if kind not in formats:
+            written = ", ".join(f".{end}" for end, name in _ENDINGS.items() if name in formats)
+            raise InputError(
+                f"{option('out')} {shown(file)} ends in none of {written} or .txt; name one with "
+                f"{option('format')}"
+            )
+    if kind in BINARY and file is None:
+        raise InputError(
+            f"{kind} does not go to standard output: give {option('out', f'FILE.{kind}')}"
+        )
+    return kind
+
+
+def names(typed: Any, flag: str) -> list[Any]:
+    """Return the names in a list, or one in text separated by commas, in order; entries as such."""
+    if isinstance(typed, str):
+        return _named(typed, flag)
+    listed = typed if isinstance(typed, (list, tuple)) else [typed]
+    if not listed:
+        raise InputError(f"{flag} names nothing; give one or several")
+    return [str(name) if isinstance(name, Path) else name for name in listed]
+
+
+def _named(text: str, flag: str) -> list[str]:
+    """Return the names that commas separate, paths with theirs, each once, in order."""
+    parts, start = text.split(","), 0
+    listed: dict[str, None] = {}
+    while start < len(parts):
+        pieces = parts[start : start + _MOST_PIECES]
+        ends = [end for end, part in enumerate(pieces, 1) if part.rstrip().endswith(_YAML)]
+        paths = (",".join(pieces[:end]).strip() for end in ends)
+        name = next((path for path in paths if os.path.exists(path)), pieces[0].strip())
+        listed[name] = None
+        start += name.count(",") + 1
+    listed.pop("", None)
+    if not listed:
+        raise InputError(f"{flag} names nothing; give one or several separated by commas")
+    return list(listed)
+
+
+def names_if_any(typed: "WordsGiven | None", flag: str) -> list[str] | None:
+    """Return the names in a list, or None where the flag is left out."""
+    return None if typed is None else names(typed, flag)
+
+
+def as_text(value: Any) -> str:
+    """Return what would be typed for a value of a field; entries go by their ids."""
+    if isinstance(value, Mapping):
+        return ",".join(f"{key}={as_text(part)}" for key, part in value.items())
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(as_text, value))
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(getattr(value, "id", value))
+
+
+def share_of(flag: str) -> Callable[[str | float], float]:
+    """Return what reads the share of a flag: 0.4 or 40%."""
+
+    def read(text: str | float) -> float:
+        if not isinstance(text, str):
+            return text
+        written = text.strip()
+        number = parse_number(written.removesuffix("%"))
+        if number is None:
+            raise InputError(
+                f"{flag} '{shown(written, 40)}' is not a share; write for example 0.5 or 50%"
+            )
+        return number / 100 if written.endswith("%") else number
+
+    return read
+
+
+def share(value: float, flag: str, *, zero: bool = False) -> float:
+    """Return a share above 0 (or from 0) up to 1."""
+    if value not in LIMITS["share"] and not (zero and value == 0):
+        start = "from 0" if zero else "above 0"
+        raise InputError(f"{flag} {value:g} is not a share {start} to 1; write for example 0.5")
+    return value
+
+
+def quantity(text: str, flag: str, dimension: str, limit: Limit, example: str) -> float:
+    """Return a number with its unit in SI, or refuse what is none, or beyond its limit.
+
+    example : what to write instead
+    """
+    from fastcalc.catalogue.units import parse_quantity  # help needs none
+
+    try:
+        value = parse_quantity(text, dimension)
+    except InputError:
+        value = 0.0
+    if value not in limit:
+        raise InputError(
+            f"{flag} '{shown(text, 40)}' is not a {dimension} with its unit {limit}; write for "
+            f"example {example}"
+        )
+    return value
+
+
+def ranks(value: int | None, flag: str) -> int | None:
+    """Return a number of chips or ranks, or refuse one that no machine has."""
+    return None if value is None else int(number(value, flag, LIMITS["chips"], 8))
+
+
+def prices(typed: "PricesGiven | None", *, zero: bool = False) -> list[tuple[str, float]]:
+    """Return each chip with the dollars of its hour, which may be 0 of a chip that is owned."""
+    if isinstance(typed, Mapping):
+        limit, flag = LIMITS["dollars"], option("price")
+        return [
+            (name, number(usd, f"{flag} of {shown(name)}", limit, 2.1, zero=zero))
+            for name, usd in typed.items()
+        ]
+    return [_price(text, zero=zero) for text in typed or ()]
+
+
+def _price(text: str, *, zero: bool) -> tuple[str, float]:
+    """Return the chip and the dollars an hour of ``h100-sxm=2.10``."""
+    name, equals, usd = text.partition("=")
+    value = parse_number(usd.strip().removeprefix("$"), "_")
+    is_price = value is not None and (value in LIMITS["dollars"] or (zero and value == 0.0))
+    if not name or not equals or value is None or not is_price:
+        raise InputError(
+            f"{option('price')} '{shown(text)}' is not CHIP=USD an hour, such as h100-sxm=2.10"
+        )
+    return name.strip(), value
+
+
+def choice(text: str, flag: str, words: tuple[str, ...]) -> str:
+    """Return one of a few words, or name the nearest."""
+    if text in words:
+        return text
+    hint = did_you_mean(text.lower(), words, f"one of {', '.join(words)}")
+    raise InputError(f"{flag} '{shown(text)}' is not known: {hint}")
+
+
+def rate(typed: str | float | None) -> float | None:
+    """Return requests a second, typed with their unit; None where none are given. [1/s]"""
+    if typed is None:
+        return None
+    text = as_text(typed)
+    match = _RATE.fullmatch(text.strip())
+    has_unit = match and (match[2] or not isinstance(typed, str))
+    requests = float(match[1]) / _UNIT_SECONDS[match[2] or "s"] if match and has_unit else 0.0
+    if requests not in LIMITS["request rate"]:
+        raise InputError(
+            f"{option('rate')} '{shown(text, 40)}' is not a rate of requests "
+            f"{LIMITS['request rate']}; write for example 20/s or 300/min"
+        )
+    return requests

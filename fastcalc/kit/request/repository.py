@@ -1,0 +1,95 @@
+"""Settings of a repository: `.fastcalc.toml`, or a table of pyproject.toml."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fastcalc.catalogue.inputs import read_bytes
+from fastcalc.catalogue.names import nearest
+from fastcalc.errors import InputError, placed
+from fastcalc.kit.request.fields import Request
+from fastcalc.kit.request.given import from_python
+from fastcalc.mentions import option
+from fastcalc.written import instead_of, shown
+
+OWN_FILE = ".fastcalc.toml"
+_SHARED_FILE = "pyproject.toml"
+_MOST_BYTES = 10_000_000
+
+_OF_CHECK = ("strict", "require-sources", "fail-on-warnings", "select", "ignore", "baseline")
+_KEYS = (*_OF_CHECK, "plugins")
+"""The flags that a repository may set for itself."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of a repository, by the fields that they stand in for, and the folder they are of.
+
+    The paths of a baseline are relative to that folder, whichever folder a command runs in.
+    """
+
+    folder: Path
+    values: Mapping[str, Any]
+
+
+def settings_of(folder: Path, kind: type[Request]) -> Settings:
+    """Return the settings that count in a folder.
+
+    The nearest file counts: `.fastcalc.toml`, or the table ``[tool.fastcalc]`` of pyproject.toml,
+    there or in a folder above.
+
+    kind : the request whose fields they set, that of `check`
+
+    Raises InputError if it cannot be read, or has a key or a value that is none.
+    """
+    for home in (folder, *folder.parents):
+        for name in (OWN_FILE, _SHARED_FILE):
+            table = _table(home / name)
+            if table is not None:
+                return Settings(home, _validated(table, home / name, kind))
+    return Settings(folder, {})
+
+
+def _table(path: Path) -> dict[str, Any] | None:
+    if not path.is_file():
+        return None
+    try:
+        written = read_bytes(path, _MOST_BYTES)
+        if path.name == _SHARED_FILE and b"tool.fastcalc" not in written:
+            return None
+        import tomllib  # here, as of the above
+
+        document = tomllib.loads(written.decode("utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {(error.strerror or '').lower()}") from error
+    except (ValueError, RecursionError) as error:
+        why = str(error)[:1].lower() + str(error)[1:]
+        raise InputError(f"{path}: not readable as TOML: {shown(why, 120)}") from error
+    if path.name == OWN_FILE:
+        return document
+    table = document.get("tool", {}).get("fastcalc")
+    return table if table is None or isinstance(table, dict) else {"": table}
+
+
+def _validated(table: dict[str, Any], path: Path, kind: type[Request]) -> dict[str, Any]:
+    for key in sorted(table.keys() - set(_KEYS)):
+        hint = instead_of(nearest(key, _KEYS, 1), f"known: {', '.join(_KEYS)}")
+        raise InputError(f"{path}: unknown key '{shown(key)}'; {hint}")
+    with placed(lambda: str(path)):
+        written = {key.replace("-", "_"): value for key, value in table.items() if value != []}
+        settings = {name: from_python(kind, name, value) for name, value in written.items()}
+    if "baseline" in settings:
+        settings["baseline"] = _regular(path, path.parent / settings["baseline"])
+    return settings
+
+
+def _regular(settings: Path, baseline: Path) -> Path:
+    """Return the path of a baseline, or raise InputError where reading it might never end."""
+    if baseline.exists() and not baseline.is_file():
+        kind = "a folder" if baseline.is_dir() else "a pipe or a device"
+        raise InputError(
+            f"{settings}: baseline {shown(baseline.name)} is {kind}; name a file that "
+            f"'fastcalc check {option('format', 'json')} {option('out', 'known.json')}' wrote"
+        )
+    return baseline

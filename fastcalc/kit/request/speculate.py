@@ -1,0 +1,71 @@
+"""What ``--speculate`` may say: tokens a pass, acceptance x drafted, or kept/drafted."""
+
+import re
+from typing import TYPE_CHECKING
+
+from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.numerals import NUMERAL
+from fastcalc.core.traffic.traffic import Speculation
+from fastcalc.errors import InputError
+from fastcalc.kit.request import readers
+from fastcalc.mentions import option
+from fastcalc.written import shown
+
+if TYPE_CHECKING:
+    from fastcalc.kit.request.given import DraftsGiven, NumberGiven
+
+_FORM = re.compile(rf"({NUMERAL})(?:\s*([x/])\s*({NUMERAL}))?")
+_HINT = "write tokens a pass (2.5), acceptance x drafted tokens (0.8x3), or kept/drafted (2.5/3)"
+
+
+def speculation(typed: "NumberGiven | None") -> Speculation:
+    """Return how decoding drafts ahead, of the forms that the module names; None for not at all.
+
+    >>> speculation("2.5/3")
+    Speculation(tokens_per_pass=2.5, drafted=3.0)
+    """
+    if typed is None:
+        return Speculation()
+    if not isinstance(typed, str):
+        return Speculation.keeping(_kept(typed))
+    match = _FORM.fullmatch(typed.strip())
+    if match is None:
+        raise InputError(f"{option('speculate')} '{shown(typed, 40)}' is not understood: {_HINT}")
+    first, form = float(match[1]), match[2]
+    if form is None:
+        return Speculation.keeping(_kept(first))
+    drafted = float(match[3])
+    if drafted not in LIMITS["drafts"]:
+        limit = LIMITS["drafts"]
+        raise InputError(
+            f"{option('speculate')}: {shown(match[3])} drafted tokens is not a whole number {limit}"
+        )
+    if form == "x":
+        if first not in LIMITS["share"]:
+            hint = f"; for tokens a pass write {match[1]}/{match[3]}" if first > 1.0 else ""
+            raise InputError(
+                f"{option('speculate')}: acceptance {first:g} is not above 0 and at most 1{hint}"
+            )
+        return Speculation.accepting(first, drafted)
+    if _kept(first) > drafted + 1.0:
+        raise InputError(
+            f"{option('speculate')} {shown(typed)}: a pass keeps at most the drafted tokens and "
+            f"one more, {drafted + 1:g} here"
+        )
+    return Speculation(first, drafted)
+
+
+def speculations(typed: "DraftsGiven | None") -> tuple[Speculation, ...]:
+    """Return each way of drafting in a list, once: ``none``, or a form that `speculation` reads."""
+    forms = ["none"] if typed is None else readers.names(typed, option("speculate"))
+    return tuple(dict.fromkeys(speculation(None if form == "none" else form) for form in forms))
+
+
+def _kept(value: float) -> float:
+    limit = LIMITS["tokens a pass"]
+    if value not in limit:
+        hint = f"; for acceptance {value:g} write for example {value:g}x3" if 0 < value < 1 else ""
+        raise InputError(
+            f"{option('speculate')}: {value:g} is not a number of tokens a pass {limit}{hint}"
+        )
+    return value

@@ -1,1 +1,0 @@
-"""Rules that find what is wrong or doubtful in hardware, model and engine files."""

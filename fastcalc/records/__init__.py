@@ -1,1 +1,0 @@
-"""What answers are made of: columns by name, from points that were evaluated."""

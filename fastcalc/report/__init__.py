@@ -1,1 +1,0 @@
-"""Results to text: the only place with digits, prefixes and columns."""

@@ -1,1 +1,0 @@
-"""The report as one HTML file that asks nothing of anywhere."""

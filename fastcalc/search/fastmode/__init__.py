@@ -1,1 +1,0 @@
-"""What each trick for fast inference buys and costs, from one serving point."""

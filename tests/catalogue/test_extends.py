@@ -1,0 +1,168 @@
+"""A file that extends another has everything that it leaves out from it, whatever the key."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import fastcalc
+from fastcalc.catalogue import inputs, store
+from fastcalc.catalogue.folders import names
+from fastcalc.catalogue.kinds import SCHEMAS
+from fastcalc.catalogue.reader import read
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.errors import InputError
+from fastcalc.features.check.lint import check
+
+ITS_OWN = {"id", "name", "aliases", "extends"}
+LOADERS = {"hardware": Catalogue.hardware, "models": Catalogue.model, "engines": Catalogue.engine}
+
+
+@pytest.fixture
+def own(tmp_path):
+    folders = {kind: tmp_path / kind for kind in SCHEMAS}
+    for folder in folders.values():
+        folder.mkdir()
+
+    def write(kind, **files):
+        for name, text in files.items():
+            (folders[kind] / f"{name}.yaml").write_text(f"id: {name}\n{text}")
+        return Catalogue({name: (folder,) for name, folder in folders.items()})
+
+    return write
+
+
+@pytest.mark.parametrize("kind", SCHEMAS)
+def test_a_child_that_only_extends_has_every_field_of_its_parent(own, catalogue, kind):
+    """Each field of each shipped file; a new field of a schema is inherited without more."""
+    parents = catalogue.names(kind)
+    files = {f"its-{name}": f"name: Its\nextends: {name}\n" for name in parents}
+    extended = own(kind, **files)
+    for name in parents:
+        parent, child = LOADERS[kind](catalogue, name), LOADERS[kind](extended, f"its-{name}")
+        assert child.name == "Its"
+        fields = set(type(parent).model_fields) - ITS_OWN
+        different = [key for key in fields if getattr(child, key) != getattr(parent, key)]
+        assert (name, different) == (name, [])
+
+
+@pytest.mark.parametrize("engine", names("engines"))
+def test_a_child_of_an_engine_answers_every_request_as_its_parent(own, tmp_path, engine):
+    own("engines", heir=f"extends: {engine}\n")
+    folder = {"engines_dir": tmp_path / "engines"}
+    compare = {"on": "h100-sxm,rtx-4090,trainium-2", "weights": "fp8", "batch": [1, 64]}
+    for command, asked in (("compare", compare), ("plan", {"on": "h100-sxm,apple-m3"})):
+        theirs, its = (
+            getattr(fastcalc, command)("llama-3.1-8b", engine=name, **asked, **folder)
+            for name in (engine, "heir")
+        )
+        assert len(theirs) > 0
+        answers = [str([dict(record) for record in table]) for table in (its, theirs)]
+        # A note says which engine a chip has by default: an heir is none.
+        its_own, parents = (re.sub(", the default of class [a-z]+,", "", text) for text in answers)
+        assert its_own.replace("heir", engine) == parents
+
+
+@pytest.mark.parametrize("parent", ["wse-3", "llama-3.1-8b", "tensorrt-llm"])
+def test_three_keys_suffice_wherever_the_file_lies(tmp_path, parent):
+    path = tmp_path / "mine.yaml"
+    path.write_text(f"id: mine\nname: Mine\nextends: {parent}\n")
+    assert check([path], strict=True).is_clean
+    assert Catalogue().of_any_kind(path).extends == parent
+
+
+def test_an_engine_stands_before_its_parents_numbers_for_single_chips(own, catalogue):
+    """The gpu engine has a bandwidth_fraction of its own for Ampere; a child's holds there, too."""
+    mine = own("engines", mine="extends: gpu\nparameters: {bandwidth_fraction: 0.5}\n")
+    assert mine.engine("mine").on("gpu", "ampere").bandwidth_fraction.si == 0.5
+    base = catalogue.engine("gpu").on("gpu", "pcie", "ampere")
+    assert mine.engine("mine").on("gpu", "pcie", "ampere").link_fraction == base.link_fraction
+
+
+def test_what_is_a_whole_is_not_joined_to_the_parents(own):
+    """Ranges are residuals of one fit, a source is one document."""
+    text = (
+        "extends: young\nranges: {unseen: {below: 3, above: 3, basis: mine}}\n"
+        "sources: {fit: {title: Mine}}\n"
+    )
+    engine = own("engines", mine=text).engine("mine")
+    assert list(engine.ranges) == ["unseen"]
+    chip = own("hardware", chip="extends: h100-sxm\nsources: {datasheet: {title: Mine}}\n")
+    assert chip.hardware("chip").sources["datasheet"].url is None
+    assert chip.hardware("chip").sources["device"].url
+
+
+def test_a_fault_of_the_parent_is_placed_in_its_own_file(own, tmp_path):
+    extended = own(
+        "engines",
+        mine="extends: theirs\n",
+        theirs="name: T\nfitted_on: x\nparameters: {memory_fraction: 7}\n",
+    )
+    with pytest.raises(InputError, match=r"mine\.yaml:2:10: \S*theirs\.yaml:4:31: parameters\.mem"):
+        extended.engine("mine")
+
+
+@pytest.mark.parametrize("kind", SCHEMAS)
+def test_a_chain_has_a_longest_length(own, kind):
+    parent = {"hardware": "wse-3", "models": "llama-3.1-8b", "engines": "vllm"}[kind]
+    links = {"link-0": f"extends: {parent}\n"}
+    links |= {f"link-{step}": f"extends: link-{step - 1}\n" for step in range(1, 1500)}
+    extended = own(kind, **links)
+    assert LOADERS[kind](extended, "link-28").id == "link-28"
+    with pytest.raises(InputError, match=r"link-1469\.yaml:2:10: 30 entries that extend one anoth"):
+        LOADERS[kind](extended, "link-1499")
+
+
+@pytest.mark.parametrize("base", ["{}/secret.yaml", "../secret.yaml", "engines/../../secret.yaml"])
+def test_a_file_that_is_checked_opens_none_by_its_path(own, tmp_path, monkeypatch, base):
+    """A pull request could have any file of the machine read, and its beginning printed."""
+    (tmp_path / "secret.yaml").write_text("password: hunter2\n")
+    extended = own("hardware", mine=f"name: Mine\nextends: {base.format(tmp_path)}\n")
+    monkeypatch.chdir(tmp_path / "hardware")
+    opened = []
+    monkeypatch.setattr(store, "read", lambda path: opened.append(path.name) or read(path))
+    with pytest.raises(InputError, match=r"mine\.yaml:3:10: .* is a path, which extends does not"):
+        extended.hardware("mine")
+    (fault,) = check([Path("mine.yaml")]).faults
+    assert (fault.rule, fault.line) == ("ST023", 3)
+    assert set(opened) <= {"mine.yaml"}
+
+
+@pytest.mark.parametrize("base", ["theirs", "theirs.yaml"])
+def test_a_file_extends_what_stands_alongside_it(tmp_path, base):
+    """Named by its path, its folder need not be a folder of entries; the catalogue's come first."""
+    folder = tmp_path / "chips"
+    folder.mkdir()
+    (folder / "mine.yaml").write_text(f"id: mine\nextends: {base}\nname: Mine\n")
+    (folder / "theirs.yaml").write_text("id: theirs\nextends: wse-3\nname: Theirs\n")
+    (folder / "wse-3.yaml").write_text("id: wse-3\n")
+    chip = Catalogue().hardware(str(folder / "mine.yaml"))
+    assert (chip.name, chip.memory) == ("Mine", Catalogue().hardware("wse-3").memory)
+
+
+def test_a_whole_disk_is_not_walked(tmp_path, monkeypatch):
+    """A hundred folders that lead nowhere are as many files as are walked here."""
+    monkeypatch.setattr(inputs, "MOST_WALKED", 100)
+    (tmp_path / "mine.yaml").write_text("id: mine\nextends: wse-3\nname: Mine\n")
+    for count in range(99):
+        (tmp_path / f"{count}").mkdir()
+    assert check([tmp_path]).files == 1
+    (tmp_path / "more").mkdir()
+    with pytest.raises(InputError, match=r"more than 100 files; name the folders of hardware"):
+        check([tmp_path])
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("cache_formats: {fp8: fp99}", r"4:22: cache_formats\.fp8: 'fp99'"),
+        ("cache_formats: {fp1: fp8}", r"4:22: cache_formats\.fp1\S*: 'fp1'"),
+        ("formats: [{weights: [fp7], caches: [], source: x}]", r"4:22: formats\S+: 'fp7'"),
+        ("formats: [{weights: [], caches: [q6_k], source: x}]", r"4:34: formats\S+: 'q6_k'"),
+    ],
+)
+def test_an_engines_unknown_format_is_refused_where_it_stands(own, text, place):
+    """Not by the first request that comes upon it, which names no file."""
+    extended = own("engines", mine=f"name: Mine\nextends: vllm\n{text}\n")
+    with pytest.raises(InputError, match=rf"mine\.yaml:{place} is not a (weight|KV cache) format"):
+        extended.engine("mine")

@@ -1,0 +1,112 @@
+"""``--help``: two examples of every command, which run, and so do the commands they lead to."""
+
+import re
+import shlex
+import shutil
+
+import pytest
+
+from fastcalc.features import COMMANDS, GROUPS, request_of
+from fastcalc.kit.request.fields import declared
+from tests.helpers import ROOT, run, run_once
+from tests.strategies import scaled
+
+ONWARDS = "new check list show diff fit plan caches diagnose compare calibrate frontier fastmode sensitivity validate report plot".split()
+"""Commands in the order in which their answers lead to each other."""
+
+EXAMPLES = [(name, one) for name in COMMANDS for one in request_of(name).examples]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder of a user's: a chip, measurements and a configuration."""
+    shutil.copytree(ROOT / "docs" / "examples", tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_two_examples_are_shown(name, capsys, monkeypatch):
+    out = run(name, "--help", capsys=capsys, monkeypatch=monkeypatch).out
+    shown = out.partition("\nExamples:\n")[2].splitlines()
+    assert len(shown) == 2
+    assert all(
+        line.startswith(f"  fastcalc {name} ") or line == f"  fastcalc {name}" for line in shown
+    )
+    assert all(len(line) <= 80 for line in shown)
+
+
+@pytest.mark.parametrize(("name", "example"), EXAMPLES, ids=[one for _, one in EXAMPLES])
+def test_an_example_runs_and_so_does_what_it_leads_to(name, example, folder, capsys, monkeypatch):
+    """A command after ``next:`` is one further on, or the same which does not lead back.
+
+    What the second example leads to is tried where tests are thorough.
+    """
+    ask = {"capsys": capsys, "monkeypatch": monkeypatch}
+    ran = run_once(*shlex.split(example)[1:], **ask)
+    assert ran.code in (0, 1), ran.err
+    if scaled(1) == 1 and example != request_of(name).examples[0]:
+        return
+    for command in re.findall(r"(?m)^next: (fastcalc .*(?:\n {2,}.*)*)", ran.out):
+        words = shlex.split(" ".join(command.split()))
+        then = run_once(*words[1:], **ask)
+        assert then.code in (0, 1), command
+        if words[1] == name:
+            back = re.findall("(?m)^next: (.*)$", then.out)
+            assert not {shlex.join(words), shlex.join(shlex.split(example))} & set(back)
+        else:
+            assert ONWARDS.index(words[1]) > ONWARDS.index(name)
+
+
+def test_a_word_has_one_meaning():
+    """A flag of several commands is described in the same words, but for those named here.
+
+    These are one thing, of which some commands take one and others a list, or which each describes
+    by what it has.
+    """
+    lists = {"batch", "prompt", "output", "context", "speculate", "weights", "kv", "on", "engine"}
+    lists |= {"chips", "tp", "pp", "ep", "dp", "max_chips", "format", "objective", "notes", "wide"}
+    lists |= {"set"}
+    meanings: dict[str, set[str]] = {}
+    for command in COMMANDS:
+        for name, (annotation, _) in declared(request_of(command)).items():
+            shown = annotation.__metadata__[0]
+            if not (shown.is_argument or shown.is_hidden) and name not in lists:
+                meanings.setdefault(name, set()).add(shown.help)
+    several = {name for name, some in meanings.items() if len(some) > 1}
+    assert several == {"explain"}  # of a row, a rule or a claim
+
+
+def test_the_old_name_of_a_flag_works_and_says_so(capsys, monkeypatch):
+    asked = ("plan", "llama-3.1-8b", "--on", "h100-sxm", "--rate", "9/s", "--format", "json")
+    old, new = (
+        run(*asked, flag, "40%", capsys=capsys, monkeypatch=monkeypatch)
+        for flag in ("--utilization", "--load")
+    )
+    assert old.out == new.out
+    assert "plan --utilization is now --load" in old.err
+    assert "--load" not in new.err
+    shown = run("plan", "--help", capsys=capsys, monkeypatch=monkeypatch).out
+    assert "--load SHARE" in shown
+    assert "--utilization" not in shown
+
+
+def test_every_command_stands_in_one_group_with_its_summary_whole(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    shown = " ".join(run("--help", capsys=capsys, monkeypatch=monkeypatch).out.split())
+    places = [shown.index(f" {heading}: ") for heading in GROUPS]
+    assert places == sorted(places)
+    for name in COMMANDS:
+        summary = (request_of(name).__doc__ or "").partition("\n\n")[0]
+        assert shown.count(f" {name} {' '.join(summary.split())}") == 1
+
+
+def test_the_bare_name_says_where_to_start_in_six_lines_which_run(capsys, monkeypatch):
+    lines = run(capsys=capsys, monkeypatch=monkeypatch).out.splitlines()
+    assert len(lines) == 6
+    for line in lines[1:5]:
+        command, _ = re.split("  +", line.strip())
+        _, name, *words = shlex.split(command)
+        assert name in COMMANDS
+        assert run_once(name, *words, capsys=capsys, monkeypatch=monkeypatch).code == 0

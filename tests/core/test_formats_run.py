@@ -1,0 +1,175 @@
+"""Formats that are offered are those that a chip and its engine run, as their documentation says."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from fastcalc.catalogue.formats import number_format
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.chip.formats_run import format_notes, formats_run, widened_by
+from fastcalc.core.chip.machine import machine
+from fastcalc.core.chip.rates import working_rate
+from fastcalc.core.chip.tier import OWN_MEMORY
+from fastcalc.core.model.workload import workload
+from fastcalc.core.scenario import Scenario, engine_for, solve
+from fastcalc.core.traffic.traffic import Traffic
+from fastcalc.features.fastmode.lighter_passes import narrower
+
+ENTRIES = Catalogue()
+CHIPS = [ENTRIES.hardware(name) for name in ENTRIES.names("hardware")]
+SERVERS = ("gpu", "vllm", "sglang", "tensorrt-llm", "eager", "young")
+
+
+@dataclass
+class Printed:
+    """A cell of a support matrix: an engine on a chip, and what it says there."""
+
+    engine: str
+    chip: str
+    weights: tuple[str, ...]
+    caches: tuple[str, ...]
+
+
+# vLLM 0.15, "Supported Hardware", and its page on AMD Quark; SGLang, "Platform Compatibility";
+# TensorRT-LLM, "Hardware Support Matrix"; llama.cpp, `--cache-type-k`.
+PRINTED = [
+    Printed("vllm", "h200-sxm", ("fp8",), ("fp8",)),
+    Printed("vllm", "a100-sxm-80gb", (), ()),
+    Printed("vllm", "mi300x", ("fp8",), ("fp8",)),
+    Printed("vllm", "mi355x", ("fp8", "mxfp4"), ("fp8",)),
+    Printed("sglang", "gb200", ("fp8", "nvfp4"), ("fp8",)),
+    Printed("tensorrt-llm", "a100-sxm-80gb", (), ("fp8",)),
+    Printed("tensorrt-llm", "h100-sxm", ("fp8",), ("fp8",)),
+    Printed("tensorrt-llm", "b200", ("fp8", "nvfp4"), ("fp8", "nvfp4")),
+    Printed("llama-cpp", "rtx-4090", ("q8_0", "q4_k_m"), ("q8_0", "q4_0")),
+]
+
+
+@pytest.mark.parametrize("cell", PRINTED, ids=lambda cell: f"{cell.engine} on {cell.chip}")
+def test_formats_are_those_of_the_engines_documentation(cell):
+    found = formats_run(ENTRIES.engine(cell.engine), ENTRIES.hardware(cell.chip))
+    assert (found.weights, found.caches, found.is_listed) == (cell.weights, cell.caches, True)
+
+
+def test_nvfp4_is_nvidias_and_no_server_multiplies_what_a_chip_has_no_units_for():
+    """NVFP4 weights or caches on another maker's chip run nowhere."""
+    for chip in CHIPS:
+        for engine in (*SERVERS, engine_for(ENTRIES, chip)[0].id):
+            found = formats_run(ENTRIES.engine(engine), chip)
+            if "nvfp4" in (*found.weights, *found.caches):
+                assert chip.vendor == "NVIDIA", (chip.id, engine)
+                assert chip.rate("fp4"), (chip.id, engine)
+            if engine in SERVERS:
+                unpacked = [
+                    name
+                    for name in found.weights
+                    if working_rate(chip, number_format(name)).is_unpacked
+                ]
+                assert not unpacked, (chip.id, engine)
+
+
+def test_fewer_bits_of_a_request_are_of_that_list():
+    for chip, engine in (("mi355x", "vllm"), ("b200", "tensorrt-llm"), ("rtx-4090", "llama-cpp")):
+        entry, hardware = ENTRIES.engine(engine), ENTRIES.hardware(chip)
+        traffic = Traffic(1000.0, 1000.0, 1500.0)
+        scenario = Scenario(hardware, ENTRIES.model("llama-3.1-8b"), entry, (1,), traffic)
+        found, listed = list(narrower(scenario)), formats_run(entry, hardware)
+        assert {one.weights for _, one in found} == {None, *listed.weights}
+        assert {one.kv for _, one in found} == {None, *listed.caches}
+
+
+def test_an_architecture_of_ones_own_has_what_its_units_say_and_a_note(tmp_path):
+    """The file extends an H100, which has units for fp8 and none for four bits."""
+    (tmp_path / "mine.yaml").write_text("id: mine\nextends: h100-sxm\narchitecture: newer\n")
+    chip = Catalogue({"hardware": (tmp_path,)}).hardware("mine")
+    vllm = ENTRIES.engine("vllm")
+    assert formats_run(vllm, chip)[:3] == (("fp8",), ("fp8",), False)
+    (note,) = format_notes(vllm, chip, "fp8")
+    assert note == "vllm lists no formats for newer: fp8 is taken as mine has units for it"
+    assert format_notes(vllm, ENTRIES.hardware("h100-sxm"), "fp8") == []
+
+
+def test_an_engine_of_ones_own_takes_its_parents_list(tmp_path):
+    (tmp_path / "ours.yaml").write_text("id: ours\nextends: tensorrt-llm\n")
+    ours = Catalogue({"engines": (tmp_path,)}).engine("ours")
+    chip = ENTRIES.hardware("b200")
+    assert formats_run(ours, chip) == formats_run(ENTRIES.engine("tensorrt-llm"), chip)
+
+
+# Kernels that NVIDIA's aiconfigurator-core 0.12.0 names for an RTX PRO 6000: FlashInfer's CUTLASS for
+# NVFP4 and Marlin for experts in MXFP4 under vLLM and SGLang, CUTLASS for both under TensorRT-LLM;
+# on GB10 Marlin for NVFP4, too (vLLM issue 50925).
+@pytest.mark.parametrize(
+    ("engine", "chip", "weights", "rate"),
+    [
+        ("vllm", "rtx-pro-6000-server", "nvfp4", "fp4"),
+        ("vllm", "rtx-pro-6000-server", "mxfp4", "bf16"),
+        ("sglang", "rtx-pro-6000-server", "mxfp4", "bf16"),
+        ("tensorrt-llm", "rtx-pro-6000-server", "mxfp4", "fp8"),
+        ("vllm", "gb10", "nvfp4", "bf16"),
+        ("vllm", "b200", "nvfp4", "fp4"),
+    ],
+)
+def test_products_run_at_the_rate_of_the_kernel_that_an_engine_has(engine, chip, weights, rate):
+    hardware, model = ENTRIES.hardware(chip), ENTRIES.model("gpt-oss-20b")
+    work = workload(model, weights, "fp8")
+    products = machine(hardware, ENTRIES.engine(engine), work, OWN_MEMORY).chip.products
+    assert products.experts.peak == hardware.rate(rate).si
+    assert products.experts.is_unpacked == (rate == "bf16")
+
+
+# vLLM, "Supported Hardware": Marlin takes GPTQ, AWQ and FP8 on Ampere and Ada; its documentation of
+# NVFP4 names Marlin where a chip has no 4-bit units. llama.cpp has kernels of its own.
+@pytest.mark.parametrize(
+    ("engine", "chip", "weights", "kernel"),
+    [
+        ("vllm", "rtx-3090", "awq-int4-g128", "Marlin"),
+        ("vllm", "a100-sxm-80gb", "fp8", "Marlin"),
+        ("vllm", "rtx-4090", "fp8", None),
+        ("vllm", "h200-sxm", "nvfp4", "Marlin"),
+        ("vllm", "b200", "nvfp4", None),
+        ("sglang", "rtx-pro-6000-server", "mxfp4", "Marlin"),
+        ("tensorrt-llm", "rtx-pro-6000-server", "mxfp4", None),
+        ("llama-cpp", "rtx-4090", "awq-int4-g128", None),
+    ],
+)
+def test_the_kernel_that_widens_a_format_is_named(engine, chip, weights, kernel):
+    entry, hardware = ENTRIES.engine(engine), ENTRIES.hardware(chip)
+    assert widened_by(entry, hardware).kernel_of("dense", number_format(weights)) == kernel
+    model = ENTRIES.model("llama-3.1-8b")
+    traffic = Traffic(1000.0, 1000.0, 1500.0)
+    solved = solve(Scenario(hardware, model, entry, (1,), traffic, weights=weights))
+    assert [note for note in solved.warnings if "widens weights" in note] == [
+        f"{chip}: {name} of {engine} widens weights of {weights} to 16 bits before it multiplies"
+        for name in (kernel,)
+        if name
+    ]
+
+
+def test_attention_over_an_8_bit_cache_runs_at_16_bits_where_kernels_widen_it():
+    """vLLM's prompt attention on an L40S: 0.43 of the 16-bit peak with it, 0.49 without."""
+    hardware, model = ENTRIES.hardware("l40s"), ENTRIES.model("llama-3.1-8b")
+    rates = {
+        engine: machine(
+            hardware, ENTRIES.engine(engine), workload(model, "fp8", "fp8"), OWN_MEMORY
+        ).chip.products.kv.peak
+        for engine in ("vllm", "tensorrt-llm")
+    }
+    assert rates == {"vllm": hardware.rate("bf16").si, "tensorrt-llm": hardware.rate("fp8").si}
+
+
+def test_a_note_says_what_kernels_widen():
+    scenario = Scenario(
+        ENTRIES.hardware("gb10"),
+        ENTRIES.model("llama-3.1-8b"),
+        ENTRIES.engine("vllm"),
+        (1,),
+        Traffic(1000.0, 1000.0, 1500.0),
+        weights="nvfp4",
+        kv="fp8",
+    )
+    notes = [note for note in solve(scenario).warnings if "widen" in note]
+    assert notes == [
+        "gb10: Marlin of vllm widens weights of nvfp4 to 16 bits before it multiplies",
+        "gb10: prompt attention of vllm widens caches of fp8 to 16 bits before it multiplies",
+    ]

@@ -1,0 +1,219 @@
+"""What a replica under random load is made of, worked by hand on `tests.made_up.clocked`.
+
+A pass that decodes n sequences takes 10 + 0.01 n ms, one with c prompt tokens 20 + 0.01 (n + c) ms,
+in chunks of 1,000 tokens; a request takes 5 ms besides.
+"""
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from fastcalc.core import load as loads
+from fastcalc.core.load import RandomLoad, _EachPrompt
+from fastcalc.core.placement.layout import Layout
+from fastcalc.core.traffic.mix import Mix
+from fastcalc.core.traffic.request_class import Lengths, RequestClass
+from fastcalc.core.traffic.traffic import Speculation
+from fastcalc.core.traffic.waits import PromptQueue
+from fastcalc.formulas.load import slot_wait_regularity, variance_in_window
+from tests import made_up
+from tests.helpers import every
+
+IDLE = 1e-9  # requests a second that meet nobody
+LONG, SHORT, EVEN = (1, 2500, 200), (1, 200, 100), (1, 1000, 200)
+MIXED = [(0.5, 200, 100), (0.5, 2500, 200)]
+MS = 1e-3
+
+
+def load(kinds, slots=4, rate=IDLE):
+    return made_up.random_load(kinds, slots, rate)
+
+
+def test_a_request_holds_a_slot_for_its_own_passes_and_those_of_others():
+    """Of 200 passes of n requests n take in a prompt: n (20 + 0.01 (n + 1,000)), the others 10."""
+    by_hand = [n * (30 + 0.01 * n) + (200 - n) * (10 + 0.01 * n) for n in (1, 2, 3, 4)]
+    found = load([EVEN])
+    assert found._holds == pytest.approx(np.array(by_hand) * MS)
+    assert found._rates == pytest.approx(np.array([1, 2, 3, 4]) / np.array(by_hand) / MS)
+    assert found.capacity == found._rates[-1]
+    assert load([EVEN], rate=0.5 * found.capacity).utilization == pytest.approx(0.5)
+
+
+def test_a_prompt_of_three_chunks_takes_two_passes_before_that_of_its_token():
+    """2.5 of 200 passes have a chunk, and 2 more come before the first token, of 85 / 3 ms each."""
+    passes = 2.5 * 30.01 + 197.5 * 10.01
+    assert load([LONG])._holds[0] == pytest.approx((passes + 2 * 85 / 3) * MS)
+
+
+@every(
+    "kinds,seconds,short,lengthened,marginal",
+    [
+        # 20 ms and 0.01 ms a token; what it adds to others is that less a pass of theirs.
+        ([EVEN], [30], [False], [30 - 10.01], [0]),
+        ([LONG], [85], [False], [85 - 3 * 10.01], [0]),
+        ([(1, 999, 50)], [29.99], [True], None, [9.99]),
+        ([SHORT], [22], [True], None, [2]),
+        (MIXED, [22, 85], [True, False], None, [2, 0]),
+    ],
+)
+def test_each_prompt_by_itself(kinds, seconds, short, lengthened, marginal):
+    found = load(kinds)
+    assert found._prompt_seconds == pytest.approx(np.array(seconds) * MS)
+    assert found._is_short.tolist() == short
+    assert found._marginal == pytest.approx(np.array(marginal) * MS, abs=1e-9)
+    assert found._step == pytest.approx(10.01 * MS)
+    assert found._overhead == pytest.approx([5 * MS] * len(kinds))
+    if lengthened:
+        assert found._lengthened == pytest.approx(np.array(lengthened) * MS)
+
+
+def test_short_prompts_that_share_a_pass_lengthen_it_together():
+    """Alone in flight, next to no two meet: one adds the 22 ms of its pass less 10.01, nearly."""
+    (alone,) = load([SHORT])._lengthened
+    assert alone == pytest.approx((22 - 10.01) * MS, rel=0.01)
+    # The more there are in flight, the more of them share a pass.
+    (busy,) = load([SHORT], slots=64, rate=0.7 * load([SHORT], slots=64).capacity)._lengthened
+    assert busy < 0.95 * alone
+
+
+@every(
+    "kinds,milliseconds",
+    [
+        ([EVEN], 30),
+        ([LONG], 85),
+        # A fifth of a chunk takes a fifth of its own pass, and four fifths of what it adds.
+        ([SHORT], 0.2 * 22 + 0.8 * 2),
+        ([(1, 500, 100)], 0.5 * 25 + 0.5 * 5),
+        (MIXED, 0.5 * (0.2 * 22 + 0.8 * 2) + 0.5 * 85),
+    ],
+)
+def test_the_share_of_time_with_prompts(kinds, milliseconds):
+    assert load(kinds).prompt_share == pytest.approx(IDLE * milliseconds * MS, rel=1e-6)
+
+
+@every("slots,share", [(1, 0.5), (1, 0.2), (2, 0.5), (3, 0.9)])
+def test_the_number_in_flight_is_a_birth_death_process(slots, share):
+    """Arrivals at one rate, departures at that of the number in flight, up to that of all slots."""
+    full = load([EVEN], slots)
+    found = load([EVEN], slots, share * full.capacity)
+    served = [full._rates[min(n, slots) - 1] for n in range(1, slots + 401)]
+    weights = [1.0]
+    for rate in served:
+        weights.append(weights[-1] * found.rate / rate)
+    chances = np.array(weights) / sum(weights)
+    assert found._found == pytest.approx(chances, abs=1e-12)
+    assert found.queued == pytest.approx(chances[slots:].sum())
+    taken = [*chances[: slots - 1], chances[slots - 1 :].sum()]
+    assert found._slots_taken == pytest.approx(taken)
+    assert found.in_flight == pytest.approx(sum(n * p for n, p in enumerate(taken, 1)))
+    if slots == 1:  # M/M/1: (1 - rho) rho^n, and rho of the requests find somebody
+        assert found._found[:5] == pytest.approx((1 - share) * share ** np.arange(5))
+        assert found.queued == pytest.approx(share)
+
+
+@pytest.fixture
+def waited(monkeypatch):
+    """What waits are made of, as they are asked for."""
+    asked = {}
+    monkeypatch.setattr(loads.Waits, "of", lambda **given: asked.update(given))
+    return asked
+
+
+def test_what_requests_wait_for(waited):
+    """Half of the requests have short prompts of 22 ms that add 2, half long ones of 85."""
+    kinds, slots = MIXED, 8
+    capacity = load(kinds, slots).capacity
+    found = load(kinds, slots, 0.5 * capacity)
+    assert found.waits is None
+    seconds = found._prompt_seconds
+    assert waited["step"] == found._step
+    assert waited["short_rate"] == pytest.approx(0.25 * capacity)
+    assert waited["short_pass"] == pytest.approx(seconds[0])
+    assert waited["short_more"] == pytest.approx(2 * MS, rel=0.01)
+    prompts = waited["prompts"]
+    assert isinstance(prompts, PromptQueue)
+    assert prompts.rates == pytest.approx([0.25 * capacity] * 2)
+    assert prompts.seconds == pytest.approx([0.0, seconds[1]])
+    assert prompts.busy == pytest.approx(found.prompt_share)
+    # Outputs of 100 and 200: (100^2 + 200^2) / 2 over 150^2, less one.
+    regular = slot_wait_regularity(slots=slots, utilization=0.5, variation=25_000 / 22_500 - 1)
+    assert waited["slots"] == pytest.approx((found.queued, float(regular) / (0.5 * capacity)))
+
+
+@every("kinds,short", [([SHORT], (22, 2)), ([LONG], (0, 0))])
+def test_requests_that_are_all_short_or_all_long(waited, kinds, short):
+    found = load(kinds)
+    assert found.waits is None
+    assert waited["short_rate"] == pytest.approx(IDLE if short[0] else 0.0)
+    assert (waited["short_pass"], waited["short_more"]) == pytest.approx(
+        tuple(part * MS for part in short)
+    )
+    assert waited["prompts"].seconds == pytest.approx([0.0 if short[0] else 0.085])
+
+
+def test_a_request_alone_waits_for_half_a_pass_and_takes_its_own():
+    """Classes by themselves: 22 or 85 ms, 5 ms, what is left of a pass of 10.01, and the others."""
+    found = load(MIXED)
+    for place, (own, output) in enumerate(((22, 100), (85, 200))):
+        times = found.percentiles(place)
+        first = 5 + own + 10.01 / 2
+        assert times.ttft.mean == pytest.approx(first * MS, rel=1e-4)
+        assert times.tpot.mean == pytest.approx(10.01 * MS, rel=1e-4)
+        whole = first + (output - 1) * 10.01
+        assert times.request.mean == pytest.approx(whole * MS, rel=1e-4)
+        # Of that pass any part may be left: half of it at the median.
+        by_hand = [5 + own + 10.01 * share for share in (0.5, 0.9, 0.95, 0.99)]
+        assert times.ttft.percentiles == pytest.approx(np.array(by_hand) * MS, abs=0.4 * MS)
+    both = found.percentiles()
+    assert both.ttft.mean == pytest.approx((5 + (22 + 85) / 2 + 10.01 / 2) * MS, rel=1e-4)
+
+
+def test_answers_of_one_token_have_no_time_between_tokens():
+    found = load([(0.5, 200, 1), (0.5, 200, 100)])
+    assert all(np.isfinite(found.percentiles().tpot.percentiles))
+    assert all(np.isnan(found.percentiles(0).tpot.percentiles))
+
+
+def test_prompts_of_others_vary_the_time_between_tokens():
+    """What is in flight at once, over a window, and prompts of others as a queue is longer by."""
+    rate = 0.5 * load(MIXED, 16).capacity
+    found = load(MIXED, 16, rate)
+    longer = found._lengthened
+    fed_back = rate * longer.mean()
+    assert 0.05 < fed_back < 0.9
+    held_up = rate * 0.012 * (longer**2).mean() / np.array([100.0, 200.0]) / (1 - fed_back) ** 2
+    windows = variance_in_window(window=np.array([100.0, 200.0]) / 150.0)
+    variance = found._token_variance(0.012, 4e-6)
+    assert variance == pytest.approx(4e-6 * windows + held_up)
+
+
+def test_attention_replicas_and_stages_take_requests_of_their_own():
+    classes = [RequestClass("a", 1.0, Lengths.fixed(1000.0, 200.0))]
+    placement = made_up.random_load([EVEN], 4, IDLE).passes.placement
+    for layout, lanes in (
+        (Layout(), 1),
+        (Layout(dp=2), 2),
+        (Layout(pp=3), 3),
+        (Layout(dp=2, pp=3), 6),
+    ):
+        site = replace(placement, layout=layout)
+        found = RandomLoad.of(site, classes, speculation=Speculation(), slots=12, rate=3.0)
+        assert found._lane_rate == 3.0 / lanes
+    assert found.passes.batch.ravel().tolist() == list(range(1, 13))
+    assert found.mix.is_random
+
+
+def test_each_prompt_is_counted_at_its_own_context():
+    """1,000 tokens of which half is found: 500 are computed, at 750 on average, in parts of 250."""
+    classes = [
+        RequestClass("a", 0.5, Lengths.fixed(1000.0, 10.0), prefix_hit=0.5),
+        RequestClass("b", 0.5, Lengths.fixed(600.0, 10.0)),
+    ]
+    mix = Mix.of(classes, Speculation())
+    stated = {part.name: getattr(mix, part.name) for part in fields(mix)}
+    each = _EachPrompt(**stated, longer=2.0)
+    assert each.computed_prompt.tolist() == [1000.0, 1200.0]
+    asked = []
+    each.mean_over_prompts(lambda middle, half: asked.append((middle.tolist(), half.tolist())))
+    assert asked == [([750.0, 300.0], [250.0, 300.0])]

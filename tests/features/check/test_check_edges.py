@@ -1,0 +1,337 @@
+"""Where the check begins to doubt a number: just inside and just outside what its rules say."""
+
+import re
+
+from fastcalc.catalogue.schema.engine_parameters import PARAMETERS as DECLARED
+from tests.features.check.test_check import faults
+from tests.helpers import ROOT, every
+from tests.rule_examples import child, put, value
+
+CHIP, CORES, MODEL, EXPERTS, PICKS, WINDOWS = (
+    "hardware/h100-sxm",
+    "hardware/inferentia-2",
+    "models/llama-3.1-8b",
+    "models/mixtral-8x7b",
+    "models/deepseek-v3.2",
+    "models/gpt-oss-120b",
+)
+# The rule; the file; what is changed there; numbers that are fine, and those that are not.
+EDGES = [
+    # All in, power is 1 to 4 times the chip's 700 W.
+    ("HW062", CHIP, "value: 1730 W", "value: {} W", (700, 2800), (699, 2801)),
+    # A chip has up to a few reticles: 60 to 3,600 mm2.
+    ("HW063", CHIP, "value: 814 mm2", "value: {} mm2", (61, 3599), (59, 3601)),
+    # 700 W on 0.02 to 1.6 W a mm2: 437.5 to 35,000 mm2.
+    ("HW065", CHIP, "value: 814 mm2", "value: {} mm2", (438, 34_990), (437, 35_010)),
+    # A rent of 0.8015 to 10 USD/h pays it back in 1,500 to 55,000 hours.
+    ("HW067", CHIP, "value: 26000 USD", "value: {} USD", (15_001, 44_082), (14_999, 44_083)),
+    # 85.9 GB of HBM at 40 to 700 USD each.
+    ("HW068", CHIP, "value: 26000 USD", "value: {} USD", (3436, 60_129), (3435, 60_130)),
+    ("HW069", CHIP, 'released: "2022"', "released: {}", (2012, 2028), (2011, 2029)),
+    ("HW069", CHIP, 'released: "2022"', 'released: "{}"', ("2028-12", "soon"), ("2029-01", "2011-12")),
+    # HBM3 was first sold in 2022.
+    ("HW028", CHIP, 'released: "2022"', "released: {}", (2022,), (2021,)),
+    # Verda's own 2.29 USD/h on demand, whatever others ask.
+    ("HW070", CHIP, "value: 0.8015 USD/h", "value: {} USD/h", (2.29, 0.01), (2.30,)),
+    # Others ask 2.29, 2.95 and 3.99 on demand: 4.5 times 2.95, the median, are 13.275.
+    ("HW071", CHIP, "value: 10.00 USD/h", "value: {} USD/h", (13.27,), (13.28,)),
+    # Spot at 1.5 times 3.47, the median of 2.29, 2.95, 3.99 and 10 on demand.
+    ("HW071", CHIP, "value: 1.25 USD/h", "value: {} USD/h", (5.20,), (5.21,)),
+    # 0.2 to 3.6 USD/h for each TB/s, of which it has 3.35.
+    ("HW072", CHIP, "value: 2.95 USD/h", "value: {} USD/h", (0.68, 12.05), (0.66, 12.07)),
+    # Eight cores of a Trainium2, each alone.
+    ("HW073", CORES, "ranks: {value: 2", "ranks: {{value: {}", (1, 8), (9, 64)),
+    # Of 2026-11-21: a year and a day ago at most.
+    ("PV008", CHIP, '"2026-05"', '"{}"', ("2025-11-20", "2026-11-21"), ("2025-11-19",)),
+    ("MD009", MODEL, "hidden_size: 4096", "hidden_size: {}", (4128, 1024, 1016), (4112, 1040, 1020)),
+    ("MD009", MODEL, "head_dim: 128", "head_dim: {}", (136,), (132,)),
+    ("MD010", MODEL, "width: 14336", "width: {}", (1024, 36_864), (1023, 36_865)),
+    ("MD010", EXPERTS, "width: 14336", "width: {}", (164, 24_576), (163, 24_577)),
+    ("MD011", MODEL, "head_dim: 128", "head_dim: {}", (24, 640), (16, 648)),
+    ("MD012", MODEL, "vocabulary: 128256", "vocabulary: {}", (1000, 1_100_000), (999, 1_100_001)),
+    ("MD012", MODEL, "max_context: 131072", "max_context: {}", (512, 20_000_000), (511, 20_000_001)),
+    ("MD013", MODEL, "count: 32", "count: {}", (300,), (301,)),
+    ("MD008", WINDOWS, "window: 128", "window: {}", (131_072,), (131_073,)),
+    ("MD021", WINDOWS, "window: 128", "window: {}", (64, 262_144), (63, 262_145)),
+    ("MD021", PICKS, "top_k: 2048", "top_k: {}", (128, 16_384), (127, 16_385)),
+    # Within a quarter of the size that the name says; a trillion is a thousand billion.
+    ("MD016", MODEL, "aliases: [", "aliases: [mine-{}, ", ("6.5b", "10.7b", "0.008t"), ("6.4b", "10.8b", "0.08t", "8t")),
+    # The largest domain of any GPU that is sold joins 576.
+    ("HW045", CHIP, "domain: {value: 8,", "domain: {{value: {},", (8, 576), (580,)),
+    # As printed: 128, and nothing else.
+    ("MD019", WINDOWS, "window: 128", "window: {}", (128,), (127, 256)),
+    # 8.03B, 1 % about.
+    ("MD006", MODEL, 'label: "8.03B"', 'label: "{}B"', (8.03, 7.96, 8.1), (7.94, 8.12)),
+    # 60.8 GiB of a checkpoint, 2 % about.
+    ("MD020", WINDOWS, "value: 60.8 GiB", "value: {} GiB", (60.0, 61.9), (59.3, 62.1)),
+    # The first configuration of a transformer is of June 2017, and this one was read in 2026.
+    ("MD015", MODEL, 'released: "2024-07"', 'released: "{}"', ("2017-06", "2026-11"), ("2017-05", "2026-12")),
+]  # fmt: skip
+
+
+@every("rule,file,old,new,fine,doubtful", EDGES)
+def test_a_rule_begins_to_doubt_where_it_says(
+    tmp_path_factory, rule, file, old, new, fine, doubtful
+):
+    text = (ROOT / f"{file}.yaml").read_text()
+    for number in (*fine, *doubtful):
+        changed = put(text, (re.escape(old), new.format(number)))
+        folder = tmp_path_factory.mktemp("edges")
+        found = faults(folder, file.partition("/")[2], changed)
+        assert (rule in {fault.rule for fault in found}) == (number in doubtful), number
+
+
+HALF, DOUBLE, BINARY, PREFIX, ANY = (
+    "if sparsity or both directions are printed",
+    "is it doubled?",
+    "if GB means 2^30 bytes there",
+    "a prefix is wrong",
+    "correct it, or let 'reading' say how it follows",
+)
+
+
+@every(
+    "written,hint",
+    [
+        ("1.675 TB/s", HALF),
+        ("6.7 TB/s", DOUBLE),
+        # 1.024, 1.0486, 1.0737 and 1.0995 times as much: powers of 1,024 over 1,000.
+        *((f"{3.35 * 1.024**power:.4f} TB/s", BINARY) for power in (1, 2, 3, 4)),
+        ("3.35 GB/s", PREFIX),
+        ("3.35 PB/s", PREFIX),
+        ("3.53 TB/s", ANY),
+        ("3.65 TB/s", ANY),
+        ("13.4 TB/s", ANY),
+    ],
+)
+def test_a_value_that_is_not_printed_is_told_what_it_may_be(tmp_path_factory, written, hint):
+    """3.35 TB/s is printed: half, twice, binary prefixes, a thousand, or nothing that is known."""
+    text = put((ROOT / f"{CHIP}.yaml").read_text(), ("value: 3.35 TB/s", f"value: {written}"))
+    found = faults(tmp_path_factory.mktemp("hints"), "h100-sxm", text)
+    (message,) = [fault.message for fault in found if fault.rule == "PV009"]
+    assert hint in message
+
+
+@every(
+    "capacity,bandwidth,hint",
+    [
+        # Five stacks of HBM3 hold 80 GiB and read 3.35 TB/s.
+        ("160 GiB", "3.35 TB/s", "half the capacity would fit"),
+        ("80 GiB", "6.7 TB/s", "half the bandwidth would fit"),
+        ("640 GiB", "26.8 TB/s", "an eighth of both would fit: is it of one chip?"),
+        ("5760 GiB", "241.2 TB/s", "a seventy-second of both would fit: is it of one chip?"),
+        ("80 GiB", "3.35 PB/s", "a thousandth of the bandwidth would fit"),
+        ("80 GiB", "3.35 GB/s", "a thousand times the bandwidth would fit"),
+        ("80 MiB", "3.35 GB/s", "a thousand times both would fit: is it of one chip?"),
+    ],
+)
+def test_a_memory_that_no_stacks_give_is_told_which_slip_would_explain_it(
+    tmp_path_factory, capacity, bandwidth, hint
+):
+    text = put(
+        (ROOT / f"{CHIP}.yaml").read_text(),
+        ("value: 80 GiB", f"value: {capacity}"),
+        ("value: 3.35 TB/s", f"value: {bandwidth}"),
+    )
+    found = faults(tmp_path_factory.mktemp("stacks"), "h100-sxm", text)
+    (message,) = [fault.message for fault in found if fault.rule == "HW021"]
+    assert message.endswith(hint)
+
+
+COUNTS = {
+    "two": 2, "three": 3, "four": 4, "six": 6, "eight": 8, "twelve": 12, "sixteen": 16,
+    "twice": 2, "double": 2, "doubled": 2, "a third": 3, "a quarter": 4, "an eighth": 8,
+    "5": 5, "72": 72,
+}  # fmt: skip
+
+
+@every("word,count", COUNTS.items())
+def test_a_reading_names_the_count_that_leads_to_the_value(tmp_path_factory, word, count):
+    """700 W of so many times as much, or of so much less, and of nothing else."""
+    text = (ROOT / f"{CHIP}.yaml").read_text()
+    for watts, follows in ((700 * count, True), (700 / count, True), (700 * (count + 1), False)):
+        printed = rf'\g<1>printed: "{watts:.4f} W", reading: "{word} of them"'
+        changed = put(
+            text, (r'(chip: \{value: 700 W, source: datasheet, )printed: "[^"]*"', printed)
+        )
+        found = faults(tmp_path_factory.mktemp("counts"), "h100-sxm", changed)
+        assert ("PV010" not in {fault.rule for fault in found}) == follows, watts
+
+
+@every(
+    "printed,is_doubtful",
+    [
+        ("3.35TB/s", False),
+        ("3350", True),  # in what unit?
+        ("3.35", False),  # in that of the value
+        ("3350000000000", False),  # as large as in bytes a second
+        ("6.7 TB/s both ways (6.7 TB/s / 2)", False),  # divided where it is printed
+        ("6.7 TB/s (10.05 TB/s / 4)", True),
+    ],
+)
+def test_printed_numbers_without_a_unit_are_in_the_value_s_own_or_in_si(
+    tmp_path_factory, printed, is_doubtful
+):
+    text = put(
+        (ROOT / f"{CHIP}.yaml").read_text(), ('printed: "3.35TB/s"', f'printed: "{printed}"')
+    )
+    found = faults(tmp_path_factory.mktemp("printed"), "h100-sxm", text)
+    assert ("PV009" in {fault.rule for fault in found}) == is_doubtful
+
+
+@every("capacity,is_doubtful", [("80 GB", True), ("79.6 GB", True), ("70.5 GB", False)])
+def test_gigabytes_that_are_whole_stacks_in_binary_are_doubted(
+    tmp_path_factory, capacity, is_doubtful
+):
+    """Five stacks of 16 GiB less what ECC takes are 79.6 GiB; no stacks give 70.5."""
+    reading = r'      reading: "a vendor.*\n'
+    text = put(
+        (ROOT / f"{CHIP}.yaml").read_text(), ("value: 80 GiB", f"value: {capacity}"), (reading, "")
+    )
+    found = faults(tmp_path_factory.mktemp("binary"), "h100-sxm", text)
+    assert ("HW025" in {fault.rule for fault in found}) == is_doubtful
+
+
+@every("power", [1, 2, 3, 4])
+def test_binary_prefixes_of_a_bare_number_are_any_up_to_tera(tmp_path_factory, power):
+    """3.35 is printed, and the value is so many times 1.024 of it."""
+    text = put(
+        (ROOT / f"{CHIP}.yaml").read_text(),
+        ("value: 3.35 TB/s", f"value: {3.35 * 1.024**power:.6f} TB/s"),
+        ('printed: "3.35TB/s"', 'printed: "3.35", reading: "binary"'),
+    )
+    found = faults(tmp_path_factory.mktemp("prefixes"), "h100-sxm", text)
+    assert "PV009" not in {fault.rule for fault in found}
+
+
+def test_a_memory_in_decimal_excuses_no_other(tmp_path):
+    """40 GB are decimal where their reading says so; the 80 GB after them say nothing."""
+    tiers = [
+        "- {name: HBM2, capacity: {value: 40 GB, reading: decimal}, bandwidth: 1 TB/s}",
+        "- {name: HBM3, capacity: 80 GB, bandwidth: 3.35 TB/s}",
+    ]
+    text = "\n".join(["id: mine", "name: Mine", "vendor: NVIDIA", "kind: gpu", "memory:", *tiers])
+    found = [fault.message for fault in faults(tmp_path, "mine", text) if fault.rule == "HW025"]
+    assert len(found) == 1
+    assert found[0].startswith("memory[1].capacity: 80 GB is")
+
+
+def test_how_far_a_shape_is_off_is_told(tmp_path):
+    """512 columns more in three matrices of 32 layers: 201,326,592 of 8,030,261,248 parameters."""
+    text = put((ROOT / f"{MODEL}.yaml").read_text(), ("width: 14336", "width: 14848"))
+    found = {fault.rule: fault.message for fault in faults(tmp_path, "llama-3.1-8b", text)}
+    assert "8,231,587,840 parameters, the checkpoint 8,030,261,248: +2.5 %" in found["MD005"]
+
+
+@every(
+    "ratio,is_doubtful",
+    [(2, False), (3, False), (2.85, False), (3.11, False), (2.5, True), (3.5, True), (4, True)],
+)
+def test_four_bits_run_two_or_about_three_times_as_fast_as_eight(
+    tmp_path_factory, ratio, is_doubtful
+):
+    text = put(
+        (ROOT / "hardware/b200.yaml").read_text(),
+        value("fp8", "4500 TFLOP/s"),
+        value("fp4", f"{4500 * ratio} TFLOP/s"),
+    )
+    found = faults(tmp_path_factory.mktemp("fp4"), "b200", text)
+    assert ("HW002" in {fault.rule for fault in found}) == is_doubtful
+
+
+# A value of a parameter of engines; values that some engine has, with room, and those that none has.
+PARAMETERS = [
+    ("bandwidth_fraction", ("0.4", "0.98"), ("0.39", "0.99")),
+    ("bandwidth_per_core", ("1 GB/s", "100 GB/s"), ("0.99 GB/s", "100.1 GB/s")),
+    ("compute_fraction", ("0.1", "0.98"), ("0.09", "0.99")),
+    ("compute_per_core", ("0.1 TFLOP/s", "100 TFLOP/s"), ("0.09 TFLOP/s", "101 TFLOP/s")),
+    ("grouped_gemm_fraction", ("0.05", "1"), ("0.04",)),
+    ("block_gemm_fraction", ("0.1", "0.98"), ("0.09", "0.99")),
+    ("narrow_expert_width", ("8", "512"), ("7", "513")),
+    ("dequantization_operations", ("0.25", "16"), ("0.2", "16.5")),
+    ("link_fraction", ("0.1", "0.98"), ("0.09", "0.99")),
+    ("collective_latency", ("1 us", "150 us"), ("0.9 us", "151 us")),
+    ("crossing_latency", ("1 us", "150 us"), ("0.9 us", "151 us")),
+    ("rank_wait", ("1 us", "150 us"), ("0.9 us", "151 us")),
+    ("decode_layer_floor", ("4 us", "2 ms"), ("3.9 us", "2.1 ms")),
+    ("prefill_layer_floor", ("4 us", "2 ms"), ("3.9 us", "2.1 ms")),
+    ("expert_layer_extra", ("0.05", "8"), ("0.04", "8.1")),
+    ("latent_layer_extra", ("0.05", "4"), ("0.04", "4.1")),
+    ("sequence_overhead", ("0.5 us", "5 ms"), ("0.49 us", "5.1 ms")),
+    ("stage_overhead", ("0.5 us", "5 ms"), ("0.49 us", "5.1 ms")),
+    ("request_overhead", ("0.1 ms", "2 s"), ("0.09 ms", "2.1 s")),
+    ("expert_correlation", ("0.4", "1"), ("0.39",)),
+    ("expert_imbalance", ("1", "4"), ("4.1",)),
+    ("memory_fraction", ("0.6", "1"), ("0.59",)),
+    ("reported_fraction", ("0.6", "1"), ("0.59",)),
+    ("cache_fraction", ("0.6", "1"), ("0.59",)),
+    ("small_memory", ("10 GB", "1000 GB"), ("9 GB", "1001 GB")),
+    ("small_sequences", ("16", "16384"), ("15", "16385")),
+    ("small_chunk", ("64", "1000000"), ("63", "1000001")),
+    ("sampler_copies", ("1", "20"), ("0.9", "21")),
+    ("chunk_logits", ("0.5", "4"), ("0.4", "4.1")),
+    ("layer_buffers", ("0.5", "4"), ("0.4", "4.1")),
+    ("chunk_memory", ("10 kB", "10 MB"), ("9 kB", "11 MB")),
+    ("runtime_memory", ("10 MB", "10 GB"), ("9 MB", "11 GB")),
+    ("joined_memory", ("10 MB", "10 GB"), ("9 MB", "11 GB")),
+    ("expert_columns", ("2", "1024"), ("1025",)),
+    ("prompt_chunk", ("64", "1000000"), ("63", "1000001")),
+    ("minimum_rows", ("1", "512"), ("513",)),
+    ("max_sequences", ("16", "16384"), ("15", "16385")),
+    ("host_bandwidth_fraction", ("0.3", "1"), ("0.29",)),
+    ("host_link_fraction", ("0.3", "1"), ("0.29",)),
+    ("host_layer_overhead", ("4 us", "2 ms"), ("3.9 us", "2.1 ms")),
+]  # fmt: skip
+
+
+@every("name,fine,doubtful", PARAMETERS)
+def test_parameters_that_no_engine_has_are_doubted(tmp_path_factory, name, fine, doubtful):
+    folder = tmp_path_factory.mktemp("parameters")
+    for text in (*fine, *doubtful):
+        engine = f"id: mine\nname: Mine\nfitted_on: mine\nparameters:\n  {name}: {text}\n"
+        found = {fault.rule for fault in faults(folder, "mine", engine)}
+        assert ("EN004" in found) == (text in doubtful), text
+
+
+def test_parameters_without_an_edge_here_have_those_of_their_type():
+    shares = {"exchange_gathers", "launches_ahead", "short_sums"}
+    assert {name for name, _, _ in PARAMETERS} == {*DECLARED} - shares
+
+
+WIDTHS = [
+    # half of 0.2, 0.3, 0.2 and 1, and twice 0.3, 0.5, 0.3 and 1.75
+    ("decode", 0.25, (0.09, 0.61)),
+    ("prefill", 0.43, (0.14, 1.1)),
+    ("served", 0.17, (0.09, 0.61)),
+    ("unseen", 1.9, (3.6,)),
+    ("new", 1.6, (3.6,)),
+]
+
+
+@every("name,fine,doubtful", WIDTHS)
+def test_widths_of_ranges_that_no_sources_give_are_doubted(tmp_path_factory, name, fine, doubtful):
+    usual = {key: width for key, width, _ in WIDTHS}
+    for width in (fine, *doubtful):
+        numbers = "".join(f"{key}: {at}, " for key, at in {**usual, name: width}.items())
+        engine = f"id: mine\nname: Mine\nfitted_on: mine\nrange_widths: {{{numbers}basis: x}}\n"
+        found = {fault.rule for fault in faults(tmp_path_factory.mktemp("widths"), "mine", engine)}
+        assert ("EN009" in found) == (width in doubtful), width
+
+
+DATES = [
+    ("2026-11", False),
+    ("2026-12", True),
+    ("2022-01", False),
+    ("2021-12", True),
+    ("soon", True),
+]
+
+
+@every("month,is_doubtful", [*DATES, (None, True)])
+def test_an_engine_says_when_it_was_fitted(tmp_path_factory, month, is_doubtful):
+    """The month of the engine that it extends is not its own."""
+    floor = "decode_layer_floor: {value: 60 us, source: own}"
+    line = f'date: "{month}"' if month else "aliases: [ours]"
+    text = put(child(floor)[1], ('date: "2026-11"', line))
+    found = faults(tmp_path_factory.mktemp("dates"), "child", text, strict=True)
+    assert ("EN003" in {fault.rule for fault in found}) == is_doubtful

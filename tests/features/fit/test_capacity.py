@@ -1,0 +1,264 @@
+"""The longest context and the most users, held against fit at the answer and one beyond it."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import fastcalc
+from fastcalc.core.chip.tier import OWN_MEMORY
+from fastcalc.core.placement.cache_size import cache_size
+from fastcalc.core.placement.practice import copies_run_by_people
+from fastcalc.core.scenario import Scenario, Sharding, locate
+from fastcalc.core.traffic.traffic import Traffic
+from fastcalc.features.fit.chart import context as context_chart
+from fastcalc.features.fit.solve import solve_for
+from fastcalc.formulas.cache_size import cached_tokens, whole_blocks
+from tests import made_up
+from tests.features.fit.test_starts import ENTRIES, GIB, STARTS, gib, located
+from tests.helpers import run
+
+CASES = 120
+
+
+def random_scenario(random):
+    """Return a workload on chips that nobody sells, which may hold it or not."""
+    capacity = random.uniform(0.5, 4.0)
+    memory = [{"name": "M", "capacity": f"{capacity:.3f} GB", "bandwidth": "1 TB/s"}]
+    ranges = {"below": 1.0 + random.random(), "above": 1.0 + random.random(), "basis": "made up"}
+    engine = made_up.engine(
+        runtime_memory=f"{random.uniform(0.0, 0.6):.3f} GB",
+        max_sequences=int(random.integers(4, 400)),
+        memory_fraction=random.uniform(0.5, 1.0),
+    ).changed(ranges={"reserve": ranges})
+    model = made_up.minimal(
+        total_parameters=int(random.integers(1, 900)) * 1_000_000,
+        kv_bytes_per_token=float(random.integers(500, 50_000)),
+        layers=8,
+        max_context=int(random.integers(3000, 400_000)),
+    )
+    shardings = [
+        Sharding(),
+        Sharding(pp=2),
+        Sharding(pp=2, dp=2),
+        Sharding(chips=1),
+        Sharding(dp=3),
+    ]
+    longest = float(random.choice([0, 2500, 20_000]))
+    output = float(random.integers(1, 1200))
+    return Scenario(
+        hardware=made_up.chip(memory=memory),
+        model=model,
+        engine=engine,
+        batches=(int(random.integers(1, 40)),),
+        traffic=Traffic(1000.0, output, 1000.0 + output / 2.0),
+        sharding=shardings[random.integers(len(shardings))],
+        memory=replace(OWN_MEMORY, longest=longest),
+    )
+
+
+def of_tokens(scenario, tokens):
+    """Return the traffic of a scenario with requests that are so long."""
+    prompt = tokens - scenario.traffic.output
+    return replace(scenario.traffic, prompt=prompt, context=prompt)
+
+
+def on_its_chips(location):
+    """Return the scenario on each layout that it may take on the chips that it was placed on."""
+    layouts = [location.placement.layout]
+    if not location.scenario.sharding.names_ranks:
+        layouts = [*copies_run_by_people(location.site, layouts[0].chips)] or layouts
+    return [
+        replace(location.scenario, sharding=Sharding(None, cut.tp, cut.pp, cut.ep, cut.dp))
+        for cut in layouts
+    ]
+
+
+def is_held(layouts, verdicts, **changes):
+    """Return whether any of some layouts holds a batch or a length that its engine takes, too."""
+    limit = layouts[0].engine.parameters.max_sequences.si
+    changed = [replace(layout, **changes) for layout in layouts]
+    return any(
+        locate(one).verdict in verdicts and min(one.batches) <= limit * one.sharding.dp
+        for one in changed
+    )
+
+
+@pytest.mark.parametrize("verdict", ["certain", "edge"])
+def test_no_more_users_fit_and_no_longer_context_than_what_is_solved_for(verdict):
+    """Random cases: fit holds the answer and not one more, unless model or engine takes no more."""
+    random, answers = np.random.default_rng(27), []
+    fitting = {"certain": ("fits",), "edge": ("fits", "edge")}[verdict]
+    for _ in range(CASES):
+        location = locate(random_scenario(random))
+        scenario, layouts = location.scenario, on_its_chips(location)
+        solution = solve_for("users", location)
+        users = getattr(solution, verdict)
+        if users:
+            assert is_held(layouts, fitting, batches=(users,))
+        assert not is_held(layouts, fitting, batches=(users + 1,))
+        if solution.certain:
+            # The layout that is printed holds what is printed.
+            assert solution.location.placement.max_batch >= solution.certain
+            assert solution.location.max_batch == solution.certain
+        answers.append(users)
+        solution = solve_for("context", location)
+        tokens = getattr(solution, verdict)
+        if tokens:
+            assert is_held(layouts, fitting, traffic=of_tokens(scenario, tokens))
+        takes = min(scenario.model.max_context, scenario.memory.longest or np.inf)
+        beyond = max(tokens, scenario.traffic.output) + 1
+        if tokens < takes and beyond <= takes:
+            assert not is_held(layouts, fitting, traffic=of_tokens(scenario, beyond))
+        answers.append(tokens)
+    assert sum(answer > 0 for answer in answers) > CASES  # of twice as many, most hold something
+    assert sum(answer == 0 for answer in answers) > CASES / 8
+
+
+@pytest.mark.parametrize(
+    ("model", "flags"),
+    [
+        ("llama-3.1-70b", {"on": "h100-sxm", "chips": 4}),
+        ("gemma-3-27b", {"on": "h100-sxm", "tp": 2, "kv": "fp8"}),  # windows
+        ("deepseek-r1", {"on": "h200-sxm", "tp": 8}),  # latent attention, experts
+        ("qwen3-next-80b-a3b", {"on": "b200", "tp": 2}),  # linear attention
+        ("gpt-oss-120b", {"on": "h100-sxm", "tp": 2, "max_num_seqs": 64, "max_model_len": 40_000}),
+        ("llama-3.1-8b", {"on": "wse-3", "chips": 2}),
+        ("gpt-oss-120b", {"on": "rtx-4090", "host": "ddr5-2ch", "chips": 1}),
+    ],
+)
+def test_fit_agrees_with_what_it_solves_for(model, flags):
+    (solved,) = fastcalc.fit(model, solve="users", prompt=3000, output=500, **flags)
+    most = solved["solution"]
+    assert (solved["batch"], solved["fit_verdict"]) == (most, "fits")
+    (beyond,) = fastcalc.fit(model, users=most + 1, prompt=3000, output=500, **flags)
+    assert solved["solution_limited_by"] == "engine" or beyond["fit_verdict"] != "fits"
+    (solved,) = fastcalc.fit(model, solve="context", users=7, output=500, **flags)
+    prompt = solved["solution"] - 500
+    assert (solved["batch"], solved["prompt_tokens"], solved["fit_verdict"]) == (7, prompt, "fits")
+    if solved["solution_limited_by"] == "memory":
+        (beyond,) = fastcalc.fit(model, users=7, prompt=prompt + 1, output=500, **flags)
+        assert beyond["fit_verdict"] != "fits"
+    else:
+        by = {"model": ENTRIES.model(model).max_context, "engine": flags.get("max_model_len")}
+        assert solved["solution"] == by[solved["solution_limited_by"]]
+
+
+def test_the_context_by_hand():
+    """1 GB less 0.2 GB of weights: four users have 0.2 GB each, 20,000 tokens of 10 kB."""
+    model = made_up.minimal(
+        total_parameters=100_000_000, kv_bytes_per_token=10_000, max_context=10**6
+    )
+    scenario = Scenario(
+        hardware=made_up.chip(),
+        model=model,
+        engine=made_up.engine(),
+        batches=(4,),
+        traffic=Traffic(100.0, 100.0, 150.0),
+    )
+    solution = solve_for("context", locate(scenario))
+    assert (solution.certain, solution.edge, solution.limited_by) == (20_000, 20_000, "memory")
+    assert solution.location.scenario.traffic.prompt == 19_900
+    assert solve_for("users", locate(scenario)).certain == 400
+    (line,) = context_chart([replace(scenario, batches=(1, 4, 8, 8001))]).panels[0].series
+    assert line.x.tolist() == [1, 4, 8, 8001]
+    assert line.y.tolist() == [80_000, 20_000, 10_000, 9]
+
+
+# -- what vLLM prints -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, row in STARTS.items() if row["tokens"] and row["available_gib"]]
+)
+def test_tokens_and_concurrency_are_those_of_a_start_with_as_much_memory(name):
+    """Within half a percent, as bytes are printed to a hundredth of a GiB."""
+    row, placement = STARTS[name], located(STARTS[name]).placement
+    length = float(row["max_model_len"])
+    blocks = float(whole_blocks(tokens=length, block=16))
+    tokens = cached_tokens(
+        available=gib(row, "available") * GIB,
+        sequence=placement.cache_on_chip(blocks),
+        tokens=blocks,
+        block=16,
+    )
+    assert float(tokens) == pytest.approx(float(row["tokens"]), rel=0.005)
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [
+        ("a5000-llama-3.1-8b-eager", 0.01),
+        ("a5000-llama-3.1-8b-graphs", 0.015),
+        # Of a multimodal model, which kept less than half of what is expected.
+        ("llmd-mistral-small-3.2-24b", 0.08),
+    ],
+)
+def test_tokens_of_a_start_from_its_command_alone(name, error):
+    size = cache_size(located(STARTS[name]).placement)
+    assert size.tokens == pytest.approx(float(STARTS[name]["tokens"]), rel=error)
+
+
+def test_the_lines_that_vllm_prints(capsys, monkeypatch):
+    """1,024 sequences of Llama 3.1 8B leave 51.4 GiB of an H100, and a token takes 128 KiB."""
+    flags = ("--on", "h100-sxm", "--max-model-len", "16000", "--solve", "users")
+    ran = run("fit", "llama-3.1-8b", *flags, capsys=capsys, monkeypatch=monkeypatch)
+    text = " ".join(ran.out.split())
+    (record,) = fastcalc.fit("llama-3.1-8b", on="h100-sxm", max_model_len=16_000)
+    tokens = record["kv_cache_tokens"]
+    assert tokens == pytest.approx(51.38 * 2**30 / 131_072, rel=0.005)
+    assert tokens % 16 == 0
+    assert f"'GPU KV cache size: {tokens:,} tokens'" in text
+    assert f"'Maximum concurrency for 16,000 tokens per request: {tokens / 16_000:.2f}x'" in text
+
+
+# -- as a command -----------------------------------------------------------------------
+
+
+def test_a_table_over_formats_and_chips():
+    table = fastcalc.fit(
+        "llama-3.1-70b", on=["h100-sxm", "mi300x"], weights=["bf16", "fp8"], kv=["bf16", "fp8"],
+        chips=4, solve="context", users=8,
+    )  # fmt: skip
+    keys = [(row["weight_format"], row["kv_format"], row["hardware"]) for row in table]
+    assert len(set(keys)) == len(keys) == 8
+    longest = dict(zip(keys, (row["solution"] for row in table), strict=True))
+    wide, narrow = (longest["bf16", cache, "h100-sxm"] for cache in ("bf16", "fp8"))
+    assert narrow == pytest.approx(2 * wide, abs=2)  # a token takes half as much
+    assert longest["fp8", "bf16", "h100-sxm"] > wide
+    assert longest["bf16", "bf16", "mi300x"] == 131_072
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (("--solve", "contexts"), "did you mean 'context'?"),
+        (("--solve", "users", "--users", "3"), "--solve users finds how many: leave out --users"),
+        (("--solve", "users", "--batch", "3"), "--solve users finds how many: leave out --batch"),
+        (("--solve", "context", "--context", "9"), "--solve context finds it: leave out --context"),
+        (("--users", "3", "--batch", "2"), "--users and --batch are the same here"),
+        (("--users", "0"), "--users '0' is not a whole number"),
+    ],
+)
+def test_what_cannot_be_solved_is_refused(flags, sentence, capsys, monkeypatch):
+    ran = run("fit", "llama-3.1-8b", *flags, capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == 2
+    assert sentence in ran.err
+
+
+def test_nothing_that_fits_is_an_answer_of_no(capsys, monkeypatch):
+    flags = ("--on", "h100-sxm", "--chips", "1", "--solve", "users", "--format", "json")
+    ran = run("fit", "llama-3.1-405b", *flags, capsys=capsys, monkeypatch=monkeypatch)
+    (record,) = json.loads(ran.out)["records"]
+    assert ran.code == 1
+    assert (record["solution"], record["solution_at_edge"], record["fits"]) == (0, 0, False)
+
+
+def test_a_solved_context_is_drawn(tmp_path, capsys, monkeypatch):
+    flags = ("--on", "h100-sxm,gb200", "-o", str(tmp_path / "context.svg"))
+    ran = run("plot", "context", "llama-3.1-70b", *flags, capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == 0
+    drawn = (tmp_path / "context.svg").read_text()
+    assert "4 x h100-sxm" in drawn
+    assert "1 x gb200" in drawn

@@ -1,0 +1,266 @@
+"""Starts of vLLM as they logged them: what was left for caches, and what is expected."""
+
+import csv
+import json
+
+import pytest
+
+import fastcalc
+from fastcalc.catalogue.folders import shipped_folder
+from fastcalc.catalogue.schema import Parameters
+from fastcalc.catalogue.schema.engines import merged
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.scenario import Scenario, Sharding, locate
+from fastcalc.core.traffic.traffic import Traffic
+from fastcalc.features.compare.explain.memory import memory_equations
+from tests import made_up
+from tests.helpers import run
+
+GIB = 2.0**30
+ENTRIES = Catalogue()
+COVERED = ("0.10", "0.11", "0.19")
+"""Versions that the engine's parameters are of."""
+
+with (shipped_folder("evidence") / "starts.csv").open(encoding="utf-8", newline="") as file:
+    STARTS = {row["id"]: row for row in csv.DictReader(file)}
+
+
+def gib(row, key):
+    return float(row[key + "_gib"])
+
+
+def located(row):
+    """Return where one sequence of the longest length would be, with the limits of the start."""
+    chip, engine = ENTRIES.hardware(row["hardware"]), ENTRIES.engine("vllm")
+    (memory,) = chip.memory
+    share = Parameters.model_validate({"memory_fraction": 1.0}).memory_fraction
+    reported = share.model_copy(update={"si": gib(row, "total") * GIB / memory.capacity.si})
+    limits = {"memory_fraction": float(row["utilization"])}
+    for limit, names in {
+        "max_num_seqs": ("max_sequences", "small_sequences"),
+        "max_num_batched_tokens": ("prompt_chunk", "small_chunk"),
+    }.items():
+        limits |= dict.fromkeys(names, int(row[limit])) if row[limit] else {}
+    length = float(row["max_model_len"] or 2000)
+    return locate(
+        Scenario(
+            hardware=chip.model_copy(
+                update={"memory": [memory.model_copy(update={"reported": reported})]}
+            ),
+            model=ENTRIES.model(row["model"]),
+            engine=engine.model_copy(
+                update={"parameters": merged(engine.parameters, Parameters.model_validate(limits))}
+            ),
+            batches=(1,),
+            traffic=Traffic(length - 1.0, 1.0, length - 1.0),
+            weights=row["weights"] or None,
+            sharding=Sharding(tp=int(row["tp"])),
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, row in STARTS.items() if row["tokens"] and row["available_gib"]]
+)
+def test_tokens_are_what_was_left_by_the_bytes_of_one(name):
+    row = STARTS[name]
+    work = located(row).placement.work
+    assert gib(row, "available") * GIB / work.cache_bytes_per_token == pytest.approx(
+        float(row["tokens"]), rel=0.005
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name, row in STARTS.items()
+        if row["available_gib"] and row["weights_gib"] and row["engine_version"].startswith(COVERED)
+    ],
+)
+def test_the_reserve_is_within_a_tenth_of_what_a_start_kept(name):
+    """But of a multimodal model, whose sampler and vision tower nobody has logged apart."""
+    row, place = STARTS[name], located(STARTS[name]).placement
+    kept = (
+        float(row["utilization"]) * gib(row, "total") - gib(row, "weights") - gib(row, "available")
+    )
+    close = float(place.reserved) / GIB == pytest.approx(kept, rel=0.1)
+    assert close == (name != "llmd-mistral-small-3.2-24b")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name, row in STARTS.items()
+        if row["engine_version"].startswith("0.6") and row["activation_gib"]
+    ],
+)
+def test_a_step_of_version_0_6_took_as_much_with_its_limits(name):
+    """256 sequences by default, and as many tokens as a sequence has; its runtime took more."""
+    place = located({**STARTS[name], "max_num_seqs": "256"}).placement
+    activations = float(place.kept.total - place.kept.runtime - place.kept.joined)
+    assert activations / GIB == pytest.approx(gib(STARTS[name], "activation"), rel=0.04)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, row in STARTS.items() if row["engine_version"].startswith(COVERED)]
+)
+def test_no_start_that_failed_is_said_to_fit_and_one_with_room_to_spare_is(name):
+    row, location = STARTS[name], located(STARTS[name])
+    if row["starts"] == "no":
+        assert location.verdict != "fits"
+        return
+    assert location.fits
+    cache = float(location.placement.cache_per_chip) / GIB
+    if gib(row, "available") - cache > gib(row, "total") / 10:
+        assert location.verdict == "fits"
+
+
+def fit(**limits):
+    """Return the record of Qwen3-32B on one H100 under vLLM with some limits."""
+    (record,) = fastcalc.fit("qwen3-32b", on="h100-sxm", chips=1, **limits)
+    return record
+
+
+@pytest.mark.parametrize(
+    ("limits", "kept"),
+    [
+        # 9.57 copies of 1,024 x 151,936 logits, and hidden states of 9,216 tokens; 0.13 GiB besides.
+        ({}, 9.57 * 1024 * 151_936 * 4 + 9216 * 5120 * 2),
+        ({"max_num_seqs": 512}, 9.57 * 512 * 151_936 * 4 + 8704 * 5120 * 2),
+        # A layer holds 3 x 25,600 columns and 5,120 of each of 65,536 tokens.
+        ({"max_num_batched_tokens": 65_536}, 65_536 * (3 * 25_600 + 5120) * 2),
+    ],
+)
+def test_limits_of_the_engine_say_what_it_keeps(limits, kept):
+    record = fit(**limits)
+    assert record["reserved_gb_per_chip"] * 1e9 == pytest.approx(kept + 0.13 * GIB, rel=1e-6)
+
+
+def test_a_larger_share_is_for_caches():
+    more, less = (fit(gpu_memory_utilization=share) for share in (0.95, 0.9))
+    gained = more["available_kv_gb_per_chip"] - less["available_kv_gb_per_chip"]
+    assert gained * 1e9 == pytest.approx(0.05 * 79.18 * GIB, rel=1e-6)
+
+
+def test_one_sequence_of_the_longest_length_is_to_fit():
+    """4.47 GiB for caches of 0.25 MiB a token hold 17,900 tokens, and 12,200 for certain."""
+    lengths = {
+        length: fit(max_model_len=length)["fit_verdict"] for length in (8000, 16_000, 24_000)
+    }
+    assert lengths == {8000: "fits", 16_000: "edge", 24_000: "no"}
+    with pytest.raises(fastcalc.InputError, match="max_model_len 1,500 is less than the 2,000"):
+        fit(max_model_len=1500)
+    with pytest.raises(fastcalc.InputError, match="2 with more than the 1,500 tokens"):
+        fastcalc.sweep("qwen3-32b", on="h100-sxm", batch=[1, 2], max_model_len=1500)
+
+
+@pytest.mark.parametrize(
+    ("limits", "verdict"),
+    [
+        # 4.47 GiB for caches of 0.25 MiB a token hold 17,900 tokens, and 12,200 for certain.
+        ({"prompt": 9000}, "fits"),
+        ({"prompt": 15_000}, "edge"),
+        ({"prompt": 15_000, "max_num_seqs": 64}, "fits"),
+        ({"prompt": 1000, "max_model_len": 24_000}, "no"),
+        ({"prompt": 1000, "gpu_memory_utilization": 0.8}, "no"),
+    ],
+)
+def test_all_commands_agree_at_the_edge(limits, verdict):
+    asked = {"on": "h100-sxm", "output": 1000, **limits}
+    (fitted,) = fastcalc.fit("qwen3-32b", chips=1, **asked)
+    (compared,) = fastcalc.compare("qwen3-32b", chips=1, batch=1, **asked)
+    (swept,) = fastcalc.sweep("qwen3-32b", chips=1, batch=1, **asked)
+    for record in (fitted, compared, swept):
+        assert (record["fit_verdict"], record["fits"]) == (verdict, verdict != "no")
+    for record in (compared, swept):
+        assert (record["tokens_per_s_per_user"] is None) == (verdict == "no")
+        at_edge = "at the edge of memory" in str(record["warnings"])
+        assert at_edge == (verdict == "edge")
+    if verdict == "no":
+        with pytest.raises(fastcalc.InputError, match="does not fit 1 chip"):
+            fastcalc.fastmode("qwen3-32b", chips=1, batch=1, smaller="none", **asked)
+    else:
+        (today, *_) = fastcalc.fastmode("qwen3-32b", chips=1, batch=1, smaller="none", **asked)
+        assert today["tokens_per_s_per_user"] == compared["tokens_per_s_per_user"]
+    # A search offers what fits for certain.
+    certain = verdict == "fits"
+    plans = fastcalc.plan("qwen3-32b", weights="bf16", kv="bf16", max_chips=1, **asked)
+    assert bool(plans) == certain
+    assert bool(fastcalc.frontier("qwen3-32b", max_chips=1, **asked)) == certain
+
+
+def test_fit_says_what_the_edge_of_memory_means(capsys, monkeypatch):
+    """Of 70.7 GB expected, and 69.3 GB for certain, 70.9 GB are needed; four chips hold it."""
+    ran = run("fit", "llama-3.1-70b", "--on", "h100-sxm", "--chips", "2", "--notes",
+              capsys=capsys, monkeypatch=monkeypatch)  # fmt: skip
+    text = " ".join(ran.out.split())
+    assert "at the edge of memory on two h100-sxm, where it starts only if vllm keeps less" in text
+    assert "four h100-sxm hold it for certain" in text
+    assert " 0..2 " in text
+    assert "70.9 GB are to live on each chip, of which vllm leaves 69.3 GB to 71.3 GB" in text
+    assert "vllm fills 90 % of 85 GB and keeps 5.77 GB (5.24 GB to 7.21 GB)" in text
+    assert "caches of bf16 in 16" in text
+
+
+def test_explain_writes_the_memory_of_an_engine_out(capsys, monkeypatch):
+    """The start of Llama 3.1 8B on an H100, of which 51.38 GiB were logged for caches."""
+    ran = run("compare", "llama-3.1-8b", "--on", "h100-sxm", "--batch", "1", "--explain",
+              "--format", "json", capsys=capsys, monkeypatch=monkeypatch)  # fmt: skip
+    (memory,) = json.loads(ran.out)["memory_explanations"]
+    terms = {line["name"]: line["value"] for line in memory["formulas"]}
+    assert terms["filled"] == pytest.approx(0.9 * 79.18 * GIB, rel=1e-4)
+    sampled = 9.57 * 1024 * 128_256 * 4 + 9216 * 4096 * 2
+    assert terms["while it samples"] == pytest.approx(sampled)
+    assert terms["while a layer computes"] == pytest.approx(8192 * (3 * 14_336 + 4096) * 2)
+    assert terms["activation peak"] == terms["while it samples"]
+    assert terms["kept"] == pytest.approx(sampled + 0.13 * GIB)
+    assert terms["kept at most"] == pytest.approx(1.25 * terms["kept"])
+    left = terms["filled"] - terms["weights"] - terms["kept"]
+    assert terms["for caches"] == pytest.approx(left)
+    assert left / GIB == pytest.approx(51.38, abs=0.05)
+    assert "starts of versions 0.10" in memory["basis"]
+    assert any(source["number"] == "sampler_copies" for source in memory["sources"])
+
+
+@pytest.mark.parametrize(
+    ("engine", "left"),
+    [
+        # Of 80 GiB x 0.98975 reported: all but 1 GiB and 8,192 x 1.5 MiB less 16.38 GB of weights;
+        # 0.9 of what they leave of 0.95.
+        ("sglang", 79.18 * GIB - 13 * GIB - 16.382e9),
+        ("tensorrt-llm", 0.9 * (0.95 * 79.18 * GIB - 16.382e9)),
+    ],
+)
+def test_the_memory_of_other_engines_is_written_out_as_well(engine, left):
+    place = fastcalc.deployment("qwen3-8b", on="h100-sxm", engine=engine).outcome.placement
+    terms = {line.name: line.result.value for line in memory_equations(place)}
+    assert terms["for caches"] == pytest.approx(left, rel=1e-3)
+
+
+def test_every_engine_of_a_command_is_started_with_its_limits():
+    """Those of other chips, which a fast mode takes by name, too; each is made once."""
+    limits = Parameters.model_validate({"memory_fraction": 0.5})
+    started = Catalogue(limits=limits)
+    for name in ("vllm", "cerebras"):
+        assert started.engine(name).parameters.memory_fraction.si == 0.5
+        assert started.engine(name) is started.engine(name)
+
+
+def test_an_engine_that_keeps_all_of_a_memory_holds_nothing_on_any_number_of_chips():
+    """A hundredth of 80 GiB is less than vLLM keeps for sampling alone."""
+    (record,) = fastcalc.fit("llama-3.1-8b", on="h100-sxm", gpu_memory_utilization=0.01)
+    assert record["fit_verdict"] == "no"
+    assert (record["chips_by_capacity"], record["min_chips"]) == (None, None)
+
+
+def test_what_the_slowest_memory_lacks_for_the_reserve_the_next_gives():
+    """3 GB are kept: 2 GB of the slow memory and 1 GB of the 4 GB that are fast."""
+    memory = [
+        {"name": "fast", "capacity": "4 GB", "bandwidth": "2 TB/s"},
+        {"name": "slow", "capacity": "2 GB", "bandwidth": "1 TB/s"},
+    ]
+    keeps = made_up.engine(runtime_memory="3 GB")
+    place = made_up.placed(made_up.minimal(), on=made_up.chip(memory=memory), under=keeps)
+    assert [float(room) for room in place.usable] == [3e9, 0.0]

@@ -1,0 +1,259 @@
+"""Why a deployment is slower: faults put into files are named, and nothing where there is none."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import fastcalc
+from benchmarks import faults
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.errors import InputError
+from fastcalc.evidence.point import COLUMNS
+from fastcalc.features.measure.diagnosis.diagnose import diagnose
+from fastcalc.features.measure.diagnosis.terms import COMPUTE, HOST, LINKS, TERMS
+from fastcalc.features.measure.diagnosis_answer import verdict
+from fastcalc.features.measure.diagnosis_page import _unnamed, chart
+from fastcalc.formulas.naming_causes import disagreement, log_likelihood, log_mean, posterior
+from fastcalc.kit.answer.console import Screen, render
+from fastcalc.written import csv_cell
+from tests.helpers import every, run
+
+ENTRIES = Catalogue()
+LARGE = faults.Case(
+    ENTRIES.hardware("h100-sxm"), "vllm", {}, faults.points("h100-sxm", "llama-3.1-70b", "vllm", 4)
+)
+SMALL = faults.Case(
+    ENTRIES.hardware("h100-sxm"), "vllm", {}, faults.points("h100-sxm", "llama-3.1-8b", "vllm", 1)
+)
+NOISE = np.exp(0.05 * np.array([0.5, -1.2, 0.8, -0.3, 1.1, -0.9]))
+"""Of six points: 5 %, as large as one standard deviation on average."""
+
+
+def measured(case, fault=None, noise=NOISE):
+    """Return the points of a case as they would be measured with a fault."""
+    values = faults.predicted(case, fault.values(case) if fault else {})
+    pairs = zip(case.points, values, noise, strict=True)
+    return [replace(point, value=value * factor) for point, value, factor in pairs]
+
+
+def file_of(points, folder):
+    path = folder / "runs.csv"
+    rows = [COLUMNS, *([csv_cell(getattr(p, key)) for key in COLUMNS] for p in points)]
+    path.write_text("\n".join(",".join(row) for row in rows) + "\n", encoding="utf-8")
+    return path
+
+
+FAULTS = {fault.name: fault for fault in faults.FAULTS}
+
+
+@every(
+    "case,name",
+    [
+        (LARGE, "utilization 0.5"),
+        (SMALL, "eager"),
+        (LARGE, "old release"),
+        (LARGE, "PCIe"),
+        (LARGE, "half the bandwidth"),
+        (LARGE, "power cap"),
+    ],
+)
+def test_a_fault_is_among_those_named(case, name):
+    fault = FAULTS[name]
+    named = diagnose(measured(case, fault), ENTRIES).named
+    assert 1 <= len(named) <= 2
+    assert set(named) & set(fault.terms)
+
+
+@every("case", [SMALL, LARGE])
+def test_nothing_is_named_where_nothing_is_wrong(case):
+    diagnosis = diagnose(measured(case), ENTRIES)
+    assert (diagnosis.verdict, diagnosis.named) == ("nothing", ())
+    assert diagnosis.slower.tolist() == [[1.0] * 6] * 3
+
+
+def test_how_many_times_slower_is_what_was_put_in():
+    """Prompts of PCIe 4 take 450/31.5 times as long to exchange, less what the engine reaches."""
+    diagnosis = diagnose(measured(LARGE, FAULTS["PCIe"]), ENTRIES)
+    finding = next(finding for finding in diagnosis.findings if finding.is_named)
+    assert finding.term is LINKS
+    assert finding.low < 450.0 / 31.5 * 0.65 / 0.60 < finding.high
+    left = np.array([point.value for point in measured(LARGE, FAULTS["PCIe"], np.ones(6))])
+    expected = np.array([prediction.expected for prediction in diagnosis.predictions])
+    is_time = [point.is_time for point in LARGE.points]
+    after = np.where(is_time, expected * diagnosis.slower[1], expected / diagnosis.slower[1])
+    assert after == pytest.approx(left, rel=0.15)
+
+
+def test_what_does_not_show_is_not_tested():
+    findings = {f.term: f for f in diagnose(measured(SMALL), ENTRIES).findings}
+    assert not findings[LINKS].is_tested  # one chip
+    decode = replace(SMALL.points[0], value=faults.predicted(SMALL, {})[0])
+    findings = {f.term: f for f in diagnose([decode], ENTRIES).findings}
+    assert findings[HOST].is_tested
+
+
+def test_a_fault_is_on_the_way_to_the_engine_that_has_it():
+    """The values of `terms` are those of the engines' files, which fits move a little."""
+    towards = {part.name: part.towards for part in HOST.parts if part.towards}
+    for name, engine in {"of every launch": "eager", "of every kernel": "young"}.items():
+        parameters = ENTRIES.engine(engine).parameters
+        values = {key: getattr(parameters, key).si for key, _ in towards[name]}
+        assert values == pytest.approx(dict(towards[name]), rel=0.15)
+
+
+def test_the_likelihood_is_that_of_a_normal_distribution():
+    """Against the dense covariance, inverted as a whole."""
+    random = np.random.default_rng(0)
+    residuals, shared = random.normal(size=5), random.normal(size=(5, 2))
+    noise = random.uniform(0.1, 0.5, size=5)
+    covariance = np.diag(noise**2) + shared @ shared.T
+    exponent = residuals @ np.linalg.inv(covariance) @ residuals
+    volume = np.linalg.det(2.0 * np.pi * covariance)
+    assert log_likelihood(residuals=residuals, shared=shared, noise=noise) == pytest.approx(
+        -0.5 * (exponent + np.log(volume))
+    )
+
+
+def test_evidence_is_a_mean_over_the_prior_and_a_posterior_is_by_bayes():
+    """(3 + 1) / 2 = 2; odds of 1:3 become even where the evidence is 3:1.
+
+    Of 1 and 3 both are one off their mean.
+    """
+    mean = log_mean(logs=np.log([3.0, 1.0]), weights=np.array([0.5, 0.5]))
+    assert np.exp(mean) == pytest.approx(2.0)
+    chances = posterior(log_evidence=np.log([3.0, 1.0]), prior=np.array([0.25, 0.75]))
+    assert chances == pytest.approx([0.5, 0.5])
+    apart = disagreement(
+        predictions=np.array([[1.0, 5.0], [3.0, 5.0]]), weights=np.array([2.0, 2.0])
+    )
+    assert apart == pytest.approx([1.0, 0.0])
+
+
+def test_one_point_is_too_few_and_the_next_one_would_tell():
+    slow = replace(SMALL.points[0], value=2.0 * faults.predicted(SMALL, {})[0])
+    diagnosis = diagnose([slow], ENTRIES)
+    assert (diagnosis.verdict, diagnosis.named) == ("few", ())
+    assert diagnosis.further is not None
+    slower = diagnosis.further.slower
+    assert max(slower.values()) > 1.1 * min(slower.values())
+
+
+def test_a_first_token_of_several_requests_is_off_where_nothing_is_wrong():
+    """By half as much again: more than a third of those in the evidence are further off."""
+    points = [*SMALL.points[1:3], replace(SMALL.points[4], concurrency=16)]
+    case = replace(SMALL, points=points)
+    diagnosis = diagnose(measured(case, noise=[1.0, 1.0, 1.5]), ENTRIES)
+    assert (diagnosis.verdict, diagnosis.named) == ("nothing", ())
+    alone = replace(case, points=[*points[:2], SMALL.points[4]])
+    assert diagnose(measured(alone, noise=[1.0, 1.0, 1.5]), ENTRIES).verdict != "nothing"
+
+
+def test_points_elsewhere_and_beyond_the_bound_are_set_aside_in_sentences():
+    points = measured(SMALL)
+    foreign = replace(points[0], id="else-1", model="qwen3-8b")
+    impossible = replace(points[1], id="fast-1", value=1e-6)
+    diagnosis = diagnose([*points, foreign, impossible], ENTRIES)
+    assert len(diagnosis.predictions) == 6
+    first, second = diagnosis.set_aside
+    assert "1 point of qwen3-8b on h100-sxm under vllm left aside" in first
+    assert "fast-1 left aside: 1e-06 is beyond what any software reaches" in second
+    with pytest.raises(InputError, match="fast-1 left aside"):
+        diagnose([impossible], ENTRIES)
+
+
+def test_the_chart_stands_where_measured_and_predicted_do():
+    """A server twice as slow as predicted is drawn at 2; with what is named, about at 1."""
+    points = measured(LARGE, FAULTS["half the bandwidth"], np.ones(6))
+    diagnosis = diagnose(points, ENTRIES)
+    decode, served, prefill = chart(diagnosis).panels
+    before, after, line = decode.series
+    ratios = [
+        point.value / value
+        for point, value in zip(points, faults.predicted(LARGE, {}), strict=True)
+    ]
+    assert before.x.tolist() == [1.0, 16.0]
+    assert before.y == pytest.approx(ratios[:2])
+    assert served.series[0].y == pytest.approx([1.0 / ratio for ratio in ratios[2:4]])
+    assert prefill.series[0].x.tolist() == [point.prompt for point in points[4:]]
+    assert after.y == pytest.approx(1.0, abs=0.1)
+    assert np.all((after.low < after.y) & (after.y < after.high))
+    assert line.y.tolist() == [1.0, 1.0]
+
+
+def test_an_order_of_points_makes_no_difference():
+    points = measured(LARGE, FAULTS["power cap"])
+    first, second = (diagnose(order, ENTRIES).findings[0] for order in (points, points[::-1]))
+    assert first.term is second.term is COMPUTE
+    assert first.probability == pytest.approx(second.probability)
+
+
+def test_the_library_and_the_command_line_say_the_same(tmp_path, capsys, monkeypatch):
+    path = file_of(measured(SMALL, FAULTS["eager"]), tmp_path)
+    table = fastcalc.diagnose(path)
+    assert next(row["term"] for row in table if row["named"]) == HOST.name
+    assert {row["term"] for row in table} == {term.name for term in TERMS}
+    ran = run("diagnose", path, "--format", "json", capsys=capsys, monkeypatch=monkeypatch)
+    document = json.loads(ran.out)
+    assert ran.code == 0
+    assert document["records"] == [dict(row) for row in table]
+    assert document["verdict"] == "differs"
+    assert len(document["points"]) == 6
+    assert "host time of every launch" in document["sentence"]
+    eager, usual = (
+        ENTRIES.engine(name).parameters.decode_layer_floor.si for name in ("eager", "vllm")
+    )
+    cause = document["records"][0]
+    assert 0.85 * cause["slower_low"] < eager / usual < 1.15 * cause["slower_high"]
+
+
+@every("case", [SMALL, LARGE])
+def test_what_to_measure_next_was_not_measured(case):
+    """Whatever is slower: no row that is given, nor another rate of its run, is asked for again."""
+    for fault in FAULTS.values():
+        points = measured(case, fault)
+        further = diagnose(points, ENTRIES).further
+        if further is None:
+            continue
+        asked = further.point
+        for given in points:
+            is_of_prompts = given.metric == "ttft_s"
+            assert (is_of_prompts, given.concurrency, given.prompt, given.tp) != (
+                asked.metric == "ttft_s",
+                asked.concurrency,
+                asked.prompt,
+                asked.tp,
+            )
+
+
+def test_what_is_named_is_not_called_unnamed():
+    """Lower clocks slow products and reads; of bandwidth, what is left is that it is alone."""
+    noise = np.exp(0.05 * np.random.default_rng(0).normal(size=len(LARGE.points)))
+    diagnosis = diagnose(measured(LARGE, FAULTS["power cap"], noise), ENTRIES)
+    assert "compute and memory" in verdict(diagnosis)
+    assert "memory bandwidth alone" in _unnamed(diagnosis)
+    other = diagnose(measured(LARGE, FAULTS["eager"]), ENTRIES)
+    assert "memory bandwidth " in _unnamed(other)
+    assert "alone" not in _unnamed(other)
+
+
+def test_times_have_a_unit(tmp_path):
+    """Half a second to the first token, by the file: 500 ms, next to its name."""
+    first = replace(SMALL.points[4], value=0.5)
+    assert first.metric == "ttft_s"
+    path = file_of([*measured(SMALL)[:4], first], tmp_path)
+    text = render(fastcalc.diagnose(path)._answer.page(Screen(100)), 100)
+    line = next(line for line in text.splitlines() if line.startswith("TTFT ms at 1 "))
+    assert line.split()[4] == "500"
+    assert "TPOT ms at 1 " in text
+
+
+def test_all_that_a_log_leaves_out_is_asked_for_at_once(tmp_path):
+    path = tmp_path / "server.log"
+    path.write_text(
+        "non-default args: {'model': 'x/nothing-7b-int4'}\nGPU KV cache size: 100 tokens\n"
+    )
+    with pytest.raises(InputError) as refused:
+        fastcalc.diagnose(log=path)
+    assert all(f"give {name}" in str(refused.value) for name in ("model", "hardware", "weights"))

@@ -1,0 +1,247 @@
+"""Which pools of classes are chosen, by hand: with groups, ways and rates of a few numbers."""
+
+from dataclasses import dataclass, field
+from math import inf, sqrt
+from types import SimpleNamespace
+
+import pytest
+
+from fastcalc.features.plan import class_search
+from fastcalc.features.plan.class_fleet import ClassShare
+from fastcalc.features.plan.class_search import (  # fmt: skip
+    _cheapest,
+    _Chosen,
+    _most,
+    _needed,
+    _undominated,
+    _within,
+    _without_means,
+)
+from fastcalc.features.plan.service import Service
+from tests.helpers import every
+
+
+@dataclass(eq=False)
+class Way:
+    """Replicas of so many chips that carry so many requests a second each."""
+
+    chips_each: float = 1.0
+    requests: float = 1.0
+    usd: float = 1.0
+    grid: object = field(default_factory=lambda: SimpleNamespace(scenario=None))
+
+    def replicas(self, rate):
+        return -(-rate // self.requests)
+
+    def chips(self, rate):
+        return self.replicas(rate) * self.chips_each
+
+    def cost(self, rate):
+        return self.chips(rate) * self.usd
+
+
+@dataclass(eq=False)
+class Group:
+    """Classes of a share of all requests, and the ways to deploy them."""
+
+    ways_of_chips: list
+    share: float = 1.0
+    classes: tuple = ()
+
+    def cheapest(self, rate):
+        return min(self.ways_of_chips, key=lambda way: way.cost(rate * self.share))
+
+
+def service(**limits):
+    return Service(1000.0, 500.0, **limits)
+
+
+@pytest.fixture(autouse=True)
+def billed(monkeypatch):
+    """Every chip draws 1 kW and costs 100 USD a month, where those are limited."""
+
+    def bills(scenario, service, chips):
+        limits = {"budget": service.budget, "power": service.power}
+        each = {"budget": 100.0, "power": 1000.0}
+        return {name: chips * each[name] for name, limit in limits.items() if limit < inf}
+
+    monkeypatch.setattr(class_search, "bills", bills)
+
+
+def test_what_pools_carry_take_and_cost():
+    """0.25 and 0.75 of 8 requests/s: 2 by replicas of 1.5, 6 by replicas of 4."""
+    first = Group([Way(chips_each=3.0, requests=1.5, usd=2.0)], 0.25)
+    second = Group([Way(chips_each=5.0, requests=4.0)], 0.75)
+    chosen = _Chosen([(group, group.ways_of_chips[0]) for group in (first, second)], 8.0)
+    # Two replicas each: 3 requests/s of a quarter are 12 in all, 8 of three quarters 10 2/3.
+    assert chosen.requests == pytest.approx(8 / 0.75)
+    limited = service(max_chips=99, budget=9999.0)
+    assert chosen.amounts(limited) == {"chips": 16.0, "budget": 1600.0}
+    assert chosen.order == (22.0, 2)
+    for chips, is_within in ((16, True), (15, False)):
+        assert chosen.is_within(service(max_chips=chips)) is is_within
+    assert not chosen.is_within(service(power=15_999.0))
+    assert chosen.is_within(service(power=16_000.0))
+
+
+def test_a_limit_on_what_is_not_known_is_not_kept(monkeypatch):
+    monkeypatch.setattr(class_search, "bills", lambda *_: {})
+    chosen = _Chosen([(Group([Way()]), Way())], 1.0)
+    assert chosen.amounts(service(budget=1e9)) == {"chips": 1.0, "budget": inf}
+    assert not chosen.is_within(service(budget=1e9))
+
+
+def test_of_two_divisions_the_cheaper_and_of_equals_the_fewer_pools():
+    apart = [Group([Way()], 0.5), Group([Way()], 0.5)]
+    shared = [Group([Way(usd=2.0)])]
+    dear = [Group([Way(usd=3.0)])]
+    assert [group for group, _ in _cheapest([apart, shared], 2.0).pools] == apart
+    # Half a replica each costs as much as one that all share.
+    assert [group for group, _ in _cheapest([apart, shared], 1.0).pools] == shared
+    assert _cheapest([dear, shared], 2.0).order == (4.0, 1)
+    assert _cheapest([], 2.0) is None
+
+
+SMALL = {"chips_each": 1.0, "usd": 9.0}
+"""Dearer chips, of which fewer do."""
+
+
+def test_pools_within_means_are_on_dearer_chips():
+    cheap, dear = Way(chips_each=4.0), Way(**SMALL)
+    option = [Group([cheap, dear], 0.5), Group([cheap, dear], 0.5)]
+
+    def ways(chips):
+        found = _cheapest([option], 2.0, service(max_chips=chips))
+        return found and {way.chips_each for _, way in found.pools}, found and found.order[0]
+
+    assert ways(8) == ({4.0}, 8.0)
+    assert ways(7) == ({4.0, 1.0}, 13.0)
+    assert ways(5) == ({4.0, 1.0}, 13.0)
+    assert ways(4) == ({1.0}, 18.0)
+    assert ways(2) == ({1.0}, 18.0)
+    assert ways(1) == (None, None)
+    assert _within(option, 2.0, service(max_chips=1)) is None
+
+
+def test_what_takes_more_of_everything_is_left_out():
+    def chosen(chips, usd):
+        return _Chosen([(Group([]), Way(chips_each=chips, usd=usd))], 1.0)
+
+    cheap, dear, worse, equal = chosen(4, 1.0), chosen(2, 9.0), chosen(5, 2.0), chosen(4, 1.1)
+    limited = service(max_chips=4)
+    assert _undominated([worse, dear, equal, cheap], limited) == [cheap, dear]
+    assert _undominated([dear, cheap], service(max_chips=3)) == [dear]
+    # Where two things are limited, less of either is enough to be kept.
+    both = service(max_chips=9, power=9000.0)
+    assert _undominated([worse, cheap], both) == [cheap]
+
+
+def groups(*options):
+    return SimpleNamespace(options=lambda _: list(options))
+
+
+def test_what_all_of_a_rate_would_take_of_the_means_it_lacks():
+    """Six chips, 600 USD and 6 kW for six requests/s."""
+    option = [Group([Way()])]
+    assert _needed(groups(option), 6.0, service(max_chips=5, budget=600.0)) == {"chips": 6.0}
+    assert _needed(groups(option), 6.0, service(budget=599.0, power=5999.0)) == {
+        "budget": 600.0,
+        "power": 6000.0,
+    }
+    assert _needed(groups(option), 6.0, service(max_chips=6)) == {}
+    assert _needed(groups(), 6.0, service(max_chips=1)) == {}
+    without = _without_means(service(max_chips=1, budget=2.0, power=3.0, ttft=4.0))
+    assert without == service(ttft=4.0)
+
+
+@every(
+    "chips,beyond,most",
+    [
+        (7, inf, 7.0),
+        (1, inf, 1.0),
+        (1000, inf, 1000.0),
+        (7, 100.0, 7.0),
+        (7, 7.5, 7.0),
+        (0, inf, None),
+        (0, 4.0, None),
+        (0, 1.0, None),
+    ],
+)
+def test_the_most_that_means_carry_is_in_whole_replicas(chips, beyond, most):
+    """A chip each carries a request/s."""
+    asked = []
+
+    def options(rate):
+        asked.append(rate)
+        return [[Group([Way()])]]
+
+    found = _most(SimpleNamespace(options=options), service(max_chips=chips), beyond)
+    assert (found and found.requests) == most
+    if found:  # a little below what they carry, so that rounding asks for no replica more
+        assert found.rate == pytest.approx(most, rel=1e-6)
+        assert found.rate < most
+    assert len(asked) < 40
+    assert asked[0] == min(class_search._FIRST, beyond / 2.0)
+
+
+def test_nothing_is_searched_without_means():
+    assert _most(SimpleNamespace(), service(), 5.0) is None
+
+
+@every("carried,limit", [(2.0, 30.0), (0.25, 4.25), (0.01, 0.03)])
+def test_the_most_of_unequal_replicas(carried, limit):
+    """Replicas of two chips: as many as half of the chips."""
+    option = [Group([Way(chips_each=2.0, requests=carried)])]
+    chips = 2 * int(limit / carried) + 1
+    found = _most(groups(option), service(max_chips=chips), inf)
+    assert found.requests == pytest.approx(carried * (chips // 2))
+    assert sqrt(found.rate * found.requests) == pytest.approx(found.requests, rel=1e-6)
+
+
+# What pools of owned and rented chips take
+
+
+def share(*pools, owned=None, unit=1):
+    """Pools of so many chips, at what they cost a month, for a request/s each."""
+    plans = [
+        SimpleNamespace(
+            usd_per_month=usd,
+            values={"chips": float(chips), "ttft": ttft},
+            of_all_chips=lambda of, chips=chips: of and chips * of,
+        )
+        for chips, usd, ttft in pools
+    ]
+    sharing = SimpleNamespace(
+        rate=float(len(plans)), pools=[SimpleNamespace(plan=plan) for plan in plans]
+    )
+    return ClassShare(sharing, owned, unit)
+
+
+@pytest.fixture
+def limited(monkeypatch):
+    monkeypatch.setattr(
+        "fastcalc.features.plan.class_fleet.LIMITED", {"power": 500.0, "budget": None}
+    )
+    monkeypatch.setattr("fastcalc.features.plan.class_fleet.site_power", lambda chip: chip)
+
+
+def test_pools_take_the_sum_of_their_chips(limited):
+    rented = share((3, 100.0, 1.0), (4, 50.0, 2.0))
+    assert (rented.requests, rented.chips, rented.is_owned) == (2.0, 7.0, False)
+    assert rented.usd_per_month == 150.0
+    assert share((3, 100.0, 1.0), (4, None, 2.0)).usd_per_month is None
+    assert share((3, None, 1.0)).usd_per_month is None
+    assert rented.used("power") == 3500.0
+    assert rented.used("budget") == 0.0  # of chips whose price is not known
+    assert rented.used("chips") == 7.0
+
+
+@every("unit,watts", [(1, 7000.0), (4, 8000.0), (7, 7000.0), (8, 8000.0)])
+def test_owned_chips_run_in_units(limited, unit, watts):
+    """Seven chips of 1,000 W each, in whole nodes."""
+    owned = share((3, 0.0, 1.0), (4, 0.0, 1.0), owned=SimpleNamespace(hardware=1000.0), unit=unit)
+    assert owned.is_owned
+    assert owned.used("power") == watts
+    assert owned.used("chips") == 7.0
+    unknown = share((3, 0.0, 1.0), owned=SimpleNamespace(hardware=None), unit=unit)
+    assert unknown.used("power") == 0.0

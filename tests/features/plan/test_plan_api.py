@@ -1,0 +1,64 @@
+"""What an API charges against what chips cost, by hand and as the sentence has it."""
+
+import re
+
+import pytest
+
+import fastcalc as fc
+from fastcalc.errors import InputError
+from fastcalc.features.plan.means import api_prices
+
+MONTH = 730 * 3600
+ASKED = {"on": "h100-sxm", "prompt": 2000, "output": 500, "tpot": "40ms"}
+
+
+def test_the_crossing_is_where_both_bills_are_the_same():
+    """2,000 tokens in, 40 % of them cached, and 500 out: 0.72 + 0.12 + 1.2 thousandths of a USD."""
+    plans = fc.plan("llama-3.1-8b", rate="30/s", prefix_hit=0.4, api="0.6/0.15/2.4", **ASKED)
+    each = (1200 * 0.6 + 800 * 0.15 + 500 * 2.4) / 1e6
+    for plan in plans:
+        assert plan["api_usd_per_month"] == pytest.approx(30 * each * MONTH)
+        tokens, usd = plan["api_break_even_tokens_per_month"], plan["usd_per_month"]
+        assert tokens / 2500 * each == pytest.approx(usd)
+        share = plan["api_break_even_utilization"]
+        carried = plan["service_requests_per_s_most"] * share * MONTH
+        assert carried * 2500 == pytest.approx(tokens)
+
+
+def test_the_sentence_has_the_numbers_of_the_first_record():
+    plans = fc.plan("llama-3.1-8b", rate="30/s", api=[0.6, 0.15, 2.4], **ASKED)
+    first = plans[0]
+    words = " ".join(re.sub(r"\n  ", " ", str(plans)).split())
+    rate = first["api_break_even_tokens_per_month"] / 2500 / MONTH
+    ratio = first["api_usd_per_month"] / first["usd_per_month"]
+    assert f"${first['api_usd_per_month']:,.0f} a month for 30.0 requests/s" in words
+    assert f"these chips ${first['usd_per_month']:,.0f}; as much at {rate:.2f} requests/s" in words
+    assert f"{first['api_break_even_utilization']:.1%} of what they carry" in words
+    assert f"at {ratio:.1f} times the price" in words
+
+
+def test_an_api_that_is_always_cheaper_is_said_to_be():
+    plans = fc.plan("llama-3.1-8b", rate="1/s", api="0.001/0.001/0.001", **ASKED)
+    assert plans[0]["api_break_even_utilization"] > 1
+    assert "that they carry)" in " ".join(str(plans).split())
+
+
+def test_carbon_is_that_of_the_energy():
+    """Of 730 hours of the watts at 400 g, over the tokens of as many seconds."""
+    first = fc.plan("llama-3.1-8b", rate="30/s", grid=400, **ASKED)[0]
+    grams = first["kwh_per_month"] * 400
+    assert first["service_g_co2_per_mtok"] == pytest.approx(grams / (30 * 2500 * MONTH / 1e6))
+    plain = fc.plan("llama-3.1-8b", rate="30/s", **ASKED)
+    assert plain[0]["service_g_co2_per_mtok"] is plain[0]["api_usd_per_month"] is None
+    assert "CO2" not in str(plain)
+
+
+@pytest.mark.parametrize("wrong", ["0.6", "0.6/0.15", "a/b/c", "0/0/0", "1/1/-1", "nan/1/1", ""])
+def test_wrong_prices_are_refused(wrong):
+    with pytest.raises(InputError, match="is not an API's dollars"):
+        api_prices(wrong)
+
+
+def test_a_wrong_grid_is_refused():
+    with pytest.raises(InputError, match="from 0 to 10000 g/kWh"):
+        fc.plan("llama-3.1-8b", grid=-1, **ASKED)

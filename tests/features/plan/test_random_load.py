@@ -1,0 +1,150 @@
+"""Percentiles in closed form are those of a simulation of the scheduler, where they are said."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from benchmarks.queueing import LOADS, TRAFFIC, Kind, pass_seconds, ratios, simulate
+from fastcalc.core.load import MOST_BUSY, SHARES, Percentiles, RandomLoad, Spread
+from fastcalc.core.traffic.waits import PromptQueue, Waits, mixture_quantiles
+from fastcalc.features.plan.percentiles import in_words
+from tests import made_up
+from tests.helpers import every
+
+MEAN, SLOWEST = 0.10, 0.25
+
+
+@every("name", TRAFFIC)
+def test_closed_form_is_the_simulation(name):
+    """Means within 10 %, the 99th percentile within 25 %, at up to 85 % of what is carried."""
+    kinds, slots = TRAFFIC[name]
+    capacity = made_up.random_load(kinds, slots, 1.0).capacity
+    loads = [made_up.random_load(kinds, slots, share * capacity) for share in LOADS]
+    for load in loads:
+        if load.is_known:
+            times = simulate(kinds, slots, load.rate, 8000)
+            for time, (mean, *_, slowest) in ratios(load.percentiles(), times):
+                assert mean == pytest.approx(1.0, abs=MEAN), (time, load.rate)
+                assert slowest == pytest.approx(1.0, abs=SLOWEST), (time, load.rate)
+    assert [load.is_known for load in loads[:2]] == [True, True]
+
+
+def test_beyond_that_it_says_that_it_cannot():
+    kinds, slots = TRAFFIC["few slots"]
+    capacity = made_up.random_load(kinds, slots, 1.0).capacity
+    for share in (MOST_BUSY + 0.01, 0.99, 1.5):
+        assert not made_up.random_load(kinds, slots, share * capacity).is_known
+
+
+def test_a_request_alone_takes_its_own_passes():
+    """5 ms, half of nothing, a pass of 20 + 0.01 x 1,000 ms, and 199 passes of 10.01 ms."""
+    (kinds, slots), rate = TRAFFIC["alike"], 1e-4
+    times = made_up.random_load(kinds, slots, rate).percentiles()
+    step, prompt_seconds = pass_seconds(1, 0), 5e-3 + pass_seconds(0, 1000)
+    assert times.ttft.mean == pytest.approx(prompt_seconds + step / 2, rel=1e-2)
+    assert times.tpot.mean == pytest.approx(step, rel=1e-3)
+    assert times.request.mean == pytest.approx(prompt_seconds + step / 2 + 199 * step, rel=1e-2)
+    simulated = simulate(kinds, slots, rate, 20)
+    assert simulated.tpot == pytest.approx(pass_seconds(1, 0), rel=1e-3)
+
+
+def test_hardly_any_short_prompts_wait_for_hardly_anything():
+    """Their own pass, and half a step."""
+    load = made_up.random_load([Kind(1, 5, 2)], 16, 1e-12)
+    seconds = 5e-3 + pass_seconds(0, 5) + pass_seconds(1, 0) / 2
+    assert load.percentiles().ttft.mean == pytest.approx(seconds, rel=1e-2)
+
+
+def test_as_many_are_in_flight_as_arrive_while_one_is_served():
+    """Little's law, which the chances of numbers in flight were not made of."""
+    kinds, slots = TRAFFIC["alike"]
+    load = made_up.random_load(kinds, slots, 15.0)
+    in_flight = load.in_flight - 1.0
+    times = load.percentiles()
+    served = times.request.mean - load.waits.mean
+    assert in_flight == pytest.approx(15.0 * served, rel=0.02)
+
+
+def test_classes_share_what_they_wait_for():
+    """Not their own prompts: of two classes each waits as long, and the mean is of both."""
+    kinds = [Kind(0.5, 500, 200), Kind(0.5, 4000, 200)]
+    load = made_up.random_load(kinds, 100, 4.0)
+    short, long, overall = (load.percentiles(place) for place in (0, 1, None))
+    prompt_seconds = [
+        5e-3 + pass_seconds(load.in_flight - 1, 500),
+        5e-3 + 4 * pass_seconds(load.in_flight - 1, 1000),
+    ]
+    assert long.ttft.mean - short.ttft.mean == pytest.approx(
+        prompt_seconds[1] - prompt_seconds[0], rel=1e-3
+    )
+    assert overall.ttft.mean == pytest.approx((short.ttft.mean + long.ttft.mean) / 2)
+    for spread in (short.ttft, short.tpot, short.request):
+        assert list(spread.percentiles) == sorted(spread.percentiles)
+
+
+def test_waits_one_after_another_add_up():
+    """Half a step of 1 s, then one time in two 2 s on average: 1.5 s, and their variances."""
+    waits = Waits.of(
+        step=1.0,
+        short_rate=0.0,
+        short_pass=0.0,
+        short_more=0.0,
+        prompts=PromptQueue(np.zeros(1), np.zeros(1), 0.0),
+        slots=(0.5, 2.0),
+    )
+    assert waits.mean == pytest.approx(0.5 + 1.0, rel=1e-2)
+    assert waits.variance == pytest.approx(1 / 12 + (2 * 0.5 * 2**2 - 1.0), rel=2e-2)
+    assert waits.quantile(0.5, np.ones(1), np.zeros(1)) < 1.2
+
+
+def test_prompts_wait_as_in_a_queue_with_one_server():
+    """M/D/1 at half the load: half a service on average, half of them none at all."""
+    queue = PromptQueue(np.array([0.5]), np.array([1.0]), 0.5)
+    chances = queue.chances(0.01)
+    assert queue.mean == 0.5
+    assert chances.sum() == pytest.approx(1.0, abs=1e-6)
+    assert chances @ (np.arange(len(chances)) * 0.01) == pytest.approx(0.5, rel=0.02)
+    # P(W <= 1) = (1 - rho) e^(rho) (Erlang).
+    assert chances[:100].sum() == pytest.approx(0.5 * math.exp(0.5), rel=0.01)
+
+
+def test_a_mixture_has_the_quantiles_of_its_parts():
+    """Of an exponential with mean 2 a share of 0.9 is below 2 ln 10; two alike are as one."""
+    (alone,) = mixture_quantiles((0.9,), np.ones(1), np.array([2.0]), np.array([4.0]))
+    (pair,) = mixture_quantiles((0.9,), np.ones(2), np.full(2, 2.0), np.full(2, 4.0))
+    assert alone == pytest.approx(2 * math.log(10), rel=0.012)
+    assert pair == pytest.approx(alone)
+    assert all(map(math.isnan, mixture_quantiles(SHARES, np.zeros(1), np.ones(1), np.ones(1))))
+
+
+@pytest.mark.parametrize(
+    ("limit", "remark"),
+    [
+        (None, ": TTFT 400 ms, TPOT"),
+        (math.inf, ": TPOT"),
+        (0.4, ": TPOT"),
+        (0.3, ": TTFT 400 ms, above the limit of 300 ms, TPOT"),
+    ],
+)
+def test_a_first_token_that_a_table_has_is_told_again_where_it_is_late(limit, remark):
+    spread = Spread(0.1, (0.1, 0.2, 0.3, 0.4))
+    load = SimpleNamespace(is_known=True, percentiles=lambda: Percentiles(spread, spread, spread))
+    assert remark in in_words(load, "a10", limit=limit)
+
+
+@every(
+    "queued,prompts,utilization,is_known",
+    [
+        (0.0, 0.0, 0.0, True),
+        # Each of the three limits by itself, as the guide states them: 1 %, 80 % and 85 %.
+        (0.01, 0.8, 0.85, True),
+        (0.0101, 0.0, 0.0, False),
+        (0.0, 0.801, 0.0, False),
+        (0.0, 0.0, 0.851, False),
+    ],
+)
+def test_percentiles_are_said_up_to_each_limit(queued, prompts, utilization, is_known):
+    load = SimpleNamespace(queued=queued, prompt_share=prompts, utilization=utilization)
+    assert RandomLoad.is_known.fget(load) is is_known

@@ -1,0 +1,252 @@
+"""How far each limit would have to move, by hand: fleets and prompts that meet a limit at a number."""
+
+from dataclasses import dataclass, replace
+from math import inf
+from types import SimpleNamespace
+
+import pytest
+
+from fastcalc.features.plan import relax, relax_fleet
+from fastcalc.features.plan.owned import OwnedChips
+from fastcalc.features.plan.relax import longest_prompt
+from fastcalc.features.plan.relax_fleet import (  # fmt: skip
+    carried_on_top,
+    fewest_owned,
+    least_relaxed_of_fleet,
+    of_chips_in,
+)
+from fastcalc.features.plan.service import Service
+from tests import made_up
+from tests.helpers import every
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A fleet that is enough from some values of its limits on, and takes so much of each."""
+
+    service: Service
+    owned: tuple = ()
+    least: dict | None = None
+    taken: dict | None = None
+    carries_all: bool = False
+    rents: bool = True
+    shares: tuple = (SimpleNamespace(owned=True, plan=None),)
+
+    @property
+    def is_enough(self):
+        limits = {"ttft": self.service.ttft, "tpot": self.service.tpot, "power": self.service.power}
+        return all(limits[name] >= value for name, value in (self.least or {}).items())
+
+    @property
+    def is_within(self):
+        return sum(kind.chips for kind in self.owned) <= self.service.budget
+
+    @property
+    def left(self):
+        return self.service
+
+    def used(self, name):
+        if name in (self.least or {}) and (self.taken or {}).get(name) is None:
+            return self.least[name]
+        return (self.taken or {}).get(name, 0.0)
+
+
+def service(**limits):
+    return Service(1000.0, 500.0, rate=4.0, **limits)
+
+
+@pytest.fixture
+def searched(monkeypatch):
+    """Fleets of rented deployments are those of a template, whatever is relaxed."""
+    asked = []
+
+    def use(template, rented=None):
+        def fleet_plan(owned, grids, service, shown):
+            asked.append((grids, service, shown))
+            return replace(template, owned=tuple(owned), service=service)
+
+        monkeypatch.setattr(relax_fleet, "fleet_plan", fleet_plan)
+        monkeypatch.setattr(relax_fleet, "least_relaxed", lambda *_: dict(rented or {}))
+        return asked
+
+    return use
+
+
+@every(
+    "name,asked_for,least",
+    [("ttft", 1.0, 3.0), ("tpot", 0.02, 0.05), ("power", 1000.0, 1001.0), ("ttft", 1.0, 1e6)],
+)
+def test_a_limit_is_relaxed_to_the_least_at_which_the_fleet_is_enough(
+    searched, name, asked_for, least
+):
+    """To a thousandth, from the value that would do for what is rented, or from none."""
+    fleet = Plan(service(**{name: asked_for}), least={name: least})
+    for rented in ({}, {name: 4 * least}):
+        asked = searched(fleet, rented)
+        assert least_relaxed_of_fleet(fleet, ["g"]) == {name: pytest.approx(least, rel=1.1e-3)}
+        assert {shown for *_, shown in asked} == {1}
+
+
+def test_it_is_searched_where_a_fleet_uses_more_than_the_least(searched):
+    """What is enough takes all that it may, so that its use says nothing of the least."""
+    fleet = Plan(service(ttft=1.0), least={"ttft": 3.0}, taken={"ttft": inf})
+    searched(fleet)
+    found = least_relaxed_of_fleet(fleet, ["g"])
+    assert found == {"ttft": pytest.approx(3.0, rel=1.1e-3)}
+    assert found["ttft"] >= 3.0
+
+
+def test_a_limit_that_does_not_help_alone_is_left_out(searched):
+    fleet = Plan(service(ttft=1.0, tpot=0.01), least={"ttft": 3.0, "tpot": 0.02})
+    searched(fleet)
+    assert least_relaxed_of_fleet(fleet, ["g"]) == {}
+
+
+def test_means_are_those_of_owned_chips_and_of_what_is_rented(searched):
+    """Rented chips would take 300 USD and 9 chips on top of 200 USD of owned ones."""
+    fleet = Plan(service(budget=400.0, max_chips=4), taken={"budget": 200.0, "chips": 0.0})
+    searched(fleet, {"budget": 300.0, "chips": 9.0})
+    assert least_relaxed_of_fleet(fleet, ["g"]) == {"budget": 500.0, "chips": 9.0}
+    assert least_relaxed_of_fleet(replace(fleet, rents=False), ["g"]) == {}
+    carries = replace(fleet, carries_all=True, taken={"budget": 777.0})
+    assert least_relaxed_of_fleet(carries, ["g"]) == {"budget": 777.0}
+
+
+def test_only_chips_that_do_are_searched_again(searched):
+    """Once rented chips of a kind are enough, others do with no less."""
+    grids = [
+        SimpleNamespace(scenario=SimpleNamespace(hardware=SimpleNamespace(id=c))) for c in "ab"
+    ]
+    plan = SimpleNamespace(scenario=grids[0].scenario)
+    last = SimpleNamespace(owned=None, decision=SimpleNamespace(of_each_chip=[plan]))
+    fleet = Plan(service(ttft=1.0), least={"ttft": 3.0}, taken={"ttft": inf}, shares=(last,))
+    asked = searched(fleet)
+    least_relaxed_of_fleet(fleet, grids)
+    enough = [service.ttft >= 3.0 for _, service, _ in asked]
+    assert asked[0][0] == grids
+    assert all(found == grids[:1] for found, *_ in asked[enough.index(True) + 1 :])
+    assert of_chips_in(last.decision, grids) == grids[:1]
+    owned = replace(fleet, shares=(SimpleNamespace(owned=object()),))
+    asked = searched(owned)
+    asked.clear()
+    least_relaxed_of_fleet(owned, grids)
+    assert {len(found) for found, *_ in asked} == {2}
+
+
+@dataclass(frozen=True, eq=False)
+class Owned(OwnedChips):
+    """Chips that are enough from some number on."""
+
+    def shares(self, left):
+        raise AssertionError(f"{left} is asked of a fleet alone")
+        yield
+
+
+def owned(chips, name="a", node=None):
+    changes = {"id": name} | ({"node": {"name": "n", "chips": node}} if node else {})
+    return Owned(made_up.chip(**changes), chips, 1.0)
+
+
+@every(
+    "chips,node,needed,budget,found",
+    [
+        (3, None, 4, inf, 4),
+        (3, None, 5, inf, 5),
+        (3, None, 50, inf, 50),
+        # Up to 64 times as many again are tried, in doubling steps.
+        (1, None, 65, inf, 65),
+        (1, None, 66, inf, None),
+        # Whole nodes of eight.
+        (8, 8, 9, inf, 16),
+        (8, 8, 25, inf, 32),
+        # More would cost more than there is.
+        (3, None, 5, 5.0, 5),
+        (3, None, 5, 4.0, None),
+        (3, None, 5, 2.0, None),
+    ],
+)
+def test_the_fewest_owned_chips_that_would_do(monkeypatch, chips, node, needed, budget, found):
+    def fleet_plan(kinds, grids, service, shown):
+        assert shown == 1
+        return SimpleNamespace(is_enough=kinds[0].chips >= needed)
+
+    monkeypatch.setattr(relax_fleet, "fleet_plan", fleet_plan)
+    fleet = Plan(service(in_nodes=True, budget=budget), owned=(owned(chips, node=node),))
+    expected = {} if found is None else {"a": found}
+    assert fewest_owned(fleet, ["g"]) == expected
+
+
+def test_each_kind_of_chip_is_added_alone(monkeypatch):
+    """Four of the first or six of the second would do."""
+
+    def fleet_plan(kinds, *_, **__):
+        first, second = (kind.chips for kind in kinds)
+        return SimpleNamespace(is_enough=first >= 4 or second >= 6)
+
+    monkeypatch.setattr(relax_fleet, "fleet_plan", fleet_plan)
+    fleet = Plan(service(), owned=(owned(2, "a"), owned(2, "b")))
+    assert fewest_owned(fleet, ["g"]) == {"a": 4, "b": 6}
+
+
+@every(
+    "last,plans,is_on_top",
+    [
+        ({"owned": None, "plan": None}, ["p"], True),
+        ({"owned": None, "plan": None}, [], False),
+        ({"owned": "o", "plan": None}, ["p"], False),
+        ({"owned": None, "plan": "p"}, ["p"], False),
+    ],
+)
+def test_what_may_be_rented_on_top(monkeypatch, last, plans, is_on_top):
+    left = service(max_chips=8)
+    asked = []
+
+    def carried_by(grids, service, chips, shown):
+        asked.append((grids, service, chips, shown))
+        return SimpleNamespace(plans=plans)
+
+    monkeypatch.setattr(relax_fleet, "carried_by", carried_by)
+    share = SimpleNamespace(**last, decision=SimpleNamespace(service=left))
+    found = carried_on_top(Plan(service(), shares=(share,)), ["g"])
+    assert (found is not None) is is_on_top
+    assert all(call == (["g"], left, 8, 1) for call in asked)
+
+
+@every(
+    "longest,prompt",
+    [(700, 1000.0), (1, 1000.0), (3, 1000.0), (999, 1000.0), (0, 1000.0), (5000, 1000.0), (40, 50.0)],
+)  # fmt: skip
+def test_the_longest_prompt_is_found_to_a_hundredth(monkeypatch, longest, prompt):
+    asked = []
+
+    def candidates(scenario, prompt, output):
+        return None if scenario == "none" else (scenario, prompt, output)
+
+    def decide(grids, service, shown):
+        assert all(grid[1:] == (service.prompt, 500.0) for grid in grids)
+        asked.append((service.prompt, [grid[0] for grid in grids], shown))
+        plans = ["p"] if service.prompt <= longest else []
+        chip = SimpleNamespace(scenario=SimpleNamespace(hardware=SimpleNamespace(id="a")))
+        return SimpleNamespace(plans=plans, of_each_chip=[chip])
+
+    class Chip(str):
+        @property
+        def hardware(self):
+            return SimpleNamespace(id=str(self))
+
+    monkeypatch.setattr(relax, "candidates", candidates)
+    monkeypatch.setattr(relax, "decide", decide)
+    scenarios = [Chip("a"), Chip("b"), Chip("none")]
+    found = longest_prompt(scenarios, Service(prompt, 500.0))
+    if longest < 1:
+        assert found is None
+        return
+    best = min(longest, prompt)
+    assert best * 0.99 - 1 <= found <= best
+    assert asked[0] == (1.0, ["a", "b"], 0)
+    # Once a prompt of some length is met, chips that do not meet it are left out.
+    shown = [(chips, count) for _, chips, count in asked[1:]]
+    assert all(count == 1 for _, count in shown)
+    met = next((at for at, (p, *_) in enumerate(asked) if 1 < p <= longest), len(asked))
+    assert all(chips == ["a"] for _, chips, _ in asked[met + 1 :])
+    assert len(asked) < 14

@@ -1,0 +1,287 @@
+"""Commands that start the servers of a plan: flags that engines have, and what each must say."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+
+import pytest
+import yaml
+
+import fastcalc
+from fastcalc.catalogue.schema.models import REPOSITORY
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.core.placement.layout import Layout
+from fastcalc.errors import InputError
+from fastcalc.features.plan.servers import sglang, trtllm, vllm
+from fastcalc.features.plan.servers.script import lines_of
+from fastcalc.features.plan.servers.server import Server
+from tests.helpers import ROOT, run_once
+
+FLAGS = {
+    program: set((ROOT / "tests" / "server_flags" / f"{program}.txt").read_text().split("\n"))
+    for program in ("vllm", "sglang", "trtllm")
+}
+STARTS = {
+    "vllm": "vllm serve",
+    "sglang": "python -m sglang.launch_server",
+    "trtllm": "trtllm-serve serve",
+}
+
+
+def commands(script: str) -> list[list[str]]:
+    """Return the words of each command that starts a server."""
+    joined = re.sub(r" \\\n", " ", script)
+    starts = re.compile(rf"(mpirun .* )?({'|'.join(STARTS.values())}) ")
+    return [shlex.split(line) for line in joined.splitlines() if starts.match(line)]
+
+
+def values(words: list[str]) -> dict[str, str]:
+    return {
+        flag: following
+        for flag, following in zip(words, [*words[1:], ""], strict=True)
+        if flag.startswith("--")
+    }
+
+
+CASES = [
+    "llama-3.3-70b --on h100-sxm,h200-sxm --rate 10/s --ttft 1s --tpot 40ms",
+    "deepseek-r1 --on h200-sxm --rate 10/s --ttft 1s --tpot 40ms --speculate 1.8/1",
+    "kimi-k3 --on b200 --rate 3/s",
+    "llama-3.1-8b --on l40s --rate 10/s --weights fp8 --kv fp8",
+    "gpt-oss-120b --on h100-sxm --prompt 8k --output 500",
+]
+
+
+@pytest.mark.parametrize("program", list(FLAGS))
+@pytest.mark.parametrize("case", CASES)
+def test_engines_have_every_flag(program, case, capsys, monkeypatch):
+    ran = run_once("plan", *case.split(), "--emit", program, capsys=capsys, monkeypatch=monkeypatch)
+    assert ran.code == 0, ran.err
+    started = commands(ran.out)
+    assert started
+    for words in started:
+        flags = {word.rstrip(")") for word in words if word.startswith("--")}
+        assert flags <= FLAGS[program], flags - FLAGS[program]
+    for quoted in re.findall(r"<<'END'\n(.*?)END", ran.out, re.DOTALL):
+        assert yaml.safe_load(quoted)
+    assert all(line.startswith(("#", " ")) or line for line in ran.out.splitlines() if line)
+
+
+def server(**changes):
+    values = {
+        "checkpoint": "a/b",
+        "quantized_to": None,
+        "cache": "fp8",
+        "layout": Layout(tp=4, dp=2, ep=8),
+        "sequences": 32,
+        "tokens": 3000,
+        "chunk": 4096,
+        "memory_share": 0.9,
+        "cache_share": 0.85,
+    }
+    return Server(**values | changes)
+
+
+def test_ranks_are_counted_as_each_engine_counts_them():
+    """vLLM's tensor ranks are of one attention replica, the others' of all that share a layer."""
+    flags = values(vllm.start(server()))
+    ranks = ("--tensor-parallel-size", "--data-parallel-size")
+    assert [flags[flag] for flag in ranks] == ["4", "2"]
+    assert "--enable-expert-parallel" in flags
+    flags = values(sglang.start(server()))
+    assert [flags[flag] for flag in ("--tp-size", "--attn-dp-size", "--ep-size")] == ["8", "2", "8"]
+    flags = values(trtllm.start(server()))
+    assert [flags[flag] for flag in ("--tp_size", "--ep_size")] == ["8", "8"]
+    assert trtllm.options(server())["enable_attention_dp"] is True
+
+
+def test_a_limit_of_sequences_is_of_a_replica_or_of_all():
+    """SGLang divides its limit among attention replicas; the others give it to each."""
+    assert values(vllm.start(server()))["--max-num-seqs"] == "32"
+    assert values(trtllm.start(server()))["--max_batch_size"] == "32"
+    assert values(sglang.start(server()))["--max-running-requests"] == "64"
+
+
+def test_memory_and_lengths_are_those_of_the_prediction():
+    flags = values(vllm.start(server()))
+    assert flags["--gpu-memory-utilization"] == "0.9"
+    assert flags["--max-model-len"] == "3000"
+    assert flags["--max-num-batched-tokens"] == "4096"
+    assert values(trtllm.start(server()))["--kv_cache_free_gpu_memory_fraction"] == "0.85"
+    assert values(trtllm.start(server()))["--max_seq_len"] == "3000"
+
+
+def test_drafts_come_from_the_models_own_layers():
+    drafted = server(drafts=3)
+    config = json.loads(values(vllm.start(drafted))["--speculative-config"])
+    assert config == {"method": "mtp", "num_speculative_tokens": 3}
+    flags = values(sglang.start(drafted))
+    assert flags["--speculative-num-steps"] == "3"
+    assert flags["--speculative-num-draft-tokens"] == "4"
+    assert trtllm.options(drafted)["speculative_config"]["num_nextn_predict_layers"] == 3
+
+
+def started(words: list[str], rank: int) -> list[str]:
+    """Return the words as a shell gives them on one of several hosts."""
+    lines = "\n".join(["HEAD=h", f"NODE_RANK={rank}", "printf '%s ' \\", *lines_of(words)])
+    ran = subprocess.run(["sh", "-c", lines], check=True, capture_output=True, text=True)
+    return ran.stdout.split()
+
+
+def test_several_hosts_are_named_by_their_rank():
+    """Sixteen chips are two hosts of eight: the first answers, and the others work for it."""
+    for layout in (Layout(tp=8, pp=2), Layout(tp=1, dp=16, ep=16)):
+        words = vllm.start(server(layout=layout))
+        first, second = started(words, 0), started(words, 1)
+        assert first[-6:] == ["--nnodes", "2", "--node-rank", "0", "--master-addr", "h"]
+        assert second[-5:] == ["--node-rank", "1", "--master-addr", "h", "--headless"]
+    assert values(sglang.start(server(layout=Layout(tp=8, pp=2))))["--nnodes"] == "2"
+    words = trtllm.start(server(layout=Layout(tp=8, pp=2)))
+    assert words[:4] == ["mpirun", "-np", "16", "-hostfile"]
+    assert "mpirun" not in trtllm.start(server())
+
+
+def test_a_context_has_room_for_what_sglang_gives_no_request():
+    """Prompt and output of 3,000 fill all but 2 tokens, and with drafts one more than these."""
+    for drafts, context in ((0, 3002), (1, 3002), (3, 3004)):
+        flags = values(sglang.start(server(drafts=drafts)))
+        assert flags["--context-length"] == f"{context}"
+
+
+def test_what_takes_in_prompts_apart_is_reached_from_other_hosts():
+    for role in ("prefill", "decode"):
+        flags = [values(program.start(server(role=role))) for program in (sglang, trtllm)]
+        assert [each["--host"] for each in flags] == ["0.0.0.0", "0.0.0.0"]
+        options = trtllm.options(server(role=role))
+        assert options["cache_transceiver_config"]["max_tokens_in_buffer"] == 3000
+        assert ("disable_overlap_scheduler" in options) is (role == "prefill")
+
+
+def test_the_script_has_the_numbers_of_the_plan():
+    arguments = {"on": "h200-sxm", "rate": 10, "ttft": "1s", "tpot": "40ms"}
+    table = fastcalc.plan("llama-3.3-70b", emit="vllm", **arguments)
+    plain = fastcalc.plan("llama-3.3-70b", engine="vllm", **arguments)
+    script, record = table.details["servers"], plain[0]
+    assert f"TPOT {record['service_tpot_ms']:.1f} ms" in script
+    assert f"# {record['replicas']:.0f} servers" in script
+    decoding = commands(script)[-1]
+    assert values(decoding)["--max-num-seqs"] == f"{record['batch']}"
+    assert values(decoding)["--tensor-parallel-size"] == f"{record['tp']}"
+    assert decoding[2] == "meta-llama/Llama-3.3-70B-Instruct"
+
+
+def test_pools_apart_have_a_command_each():
+    table = fastcalc.plan(
+        "llama-3.3-70b", on="h200-sxm", rate=10, ttft="1s", tpot="40ms", emit="sglang"
+    )
+    modes = [
+        values(words).get("--disaggregation-mode") for words in commands(table.details["servers"])
+    ]
+    is_apart = table[0]["prefill"] == "apart"
+    assert modes == (["prefill", "decode"] if is_apart else [None])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"on": "wse-3"}, "starts no server on wse-3"),
+        ({"on": "mi300x", "emit": "trtllm"}, "starts no server on mi300x"),
+        ({"on": "tpu-v6e", "emit": "sglang"}, "starts no server on tpu-v6e"),
+        ({"on": "h100-sxm", "engine": "sglang"}, "leave engine out"),
+        ({"on": "h100-sxm", "emit": "vlm"}, "did you mean 'vllm'"),
+        ({"on": "h100-sxm", "host": "dram=256GiB@300GB/s,link=64GB/s"}, "leave host out"),
+        ({"on": "a100-sxm-80gb", "kv": "int8", "emit": "sglang"}, "SGLang keeps no cache in int8"),
+    ],
+)
+def test_what_cannot_be_started_is_a_sentence(arguments, sentence):
+    with pytest.raises(InputError, match=re.escape(sentence)):
+        fastcalc.plan("llama-3.1-8b", rate=1, **{"emit": "vllm"} | arguments)
+
+
+def test_a_repository_is_of_a_name_that_the_model_has():
+    entries = Catalogue()
+    for name in entries.names("models"):
+        model = entries.model(name)
+        assert set(model.repositories) <= {model.id, *model.aliases}, name
+        assert all(REPOSITORY.fullmatch(text) for text in model.repositories.values())
+
+
+def test_weights_that_no_repository_has_are_a_folder_to_name():
+    table = fastcalc.plan("deepseek-r1", on="b200", rate=5, weights="nvfp4", emit="vllm")
+    script = table.details["servers"]
+    assert "vllm serve ./deepseek-r1-nvfp4" in script
+    assert "# ./deepseek-r1-nvfp4: a folder or repository with weights in nvfp4" in script
+
+
+@pytest.mark.parametrize("program", STARTS)
+@pytest.mark.parametrize(
+    ("file", "folder"),
+    [("m$(touch pwned).yaml", "./m$(touch pwned)"), ("of mine/m-1.5.yml", "./m-1.5")],
+)
+def test_weights_of_a_model_file_are_a_folder_of_its_stem(
+    program, file, folder, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    model = tmp_path / file
+    model.parent.mkdir(exist_ok=True)
+    model.write_text((ROOT / "models" / "llama-3.1-8b.yaml").read_text())
+    for name in {file, f"./{file}"}:
+        asked = {"on": "l40s", "rate": "1/s", "emit": program}
+        for weights, ending in ((None, ""), ("fp8", "-fp8")):
+            (words,) = commands(str(fastcalc.plan(name, weights=weights, **asked)))
+            assert f"{folder}{ending}" in words
+    measured = fastcalc.plan(file, on="l40s,h100-sxm", rate="20/s", weights="fp8")
+    bench = shlex.split(measured.details["regret"]["measurements"][0]["command"])
+    assert bench[bench.index("--model") + 1] == f"{folder}-fp8"
+
+
+def test_numbers_of_slow_chips_are_not_called_expected():
+    asked = {"on": "l40s", "rate": "1/s", "tpot": "60ms", "emit": "vllm"}
+    sure, expected = (
+        str(fastcalc.plan("llama-3.1-8b", **asked, **more)) for more in ({"confidence": 90}, {})
+    )
+    assert "# Of chips as slow as was asked for, " in sure
+    assert "Expected" not in sure
+    assert "# Expected of " in expected
+    assert "waiting for others" not in expected
+
+
+def test_a_first_token_that_waits_for_others_is_cautioned_about():
+    """A card with room for a single sequence."""
+    asked = {"own": "rtx-4090=1", "weights": "q4_k_m", "kv": "bf16", "emit": "vllm"}
+    text = str(fastcalc.plan("qwen3-32b", **asked))
+    assert "# Expected of 1 sequence on each" in text
+    assert "# most of which is waiting for others" in text
+
+
+SMALL = ("plan", "llama-3.1-8b", "--on", "l40s", "--rate", "1/s", "--emit", "vllm")
+
+
+@pytest.mark.parametrize("name", ["start.sh", "start"])
+def test_a_script_is_written_to_be_run(tmp_path, capsys, monkeypatch, name):
+    file = tmp_path / name
+    printed = run_once(*SMALL, capsys=capsys, monkeypatch=monkeypatch).out
+    assert run_once(*SMALL, "-o", file, capsys=capsys, monkeypatch=monkeypatch).code == 0
+    assert file.read_text() == f"#!/usr/bin/env bash\n{printed}"
+    mask = os.umask(0)
+    os.umask(mask)
+    assert file.stat().st_mode & 0o777 == 0o777 & ~mask
+    file.chmod(0o640)  # a file that is there keeps its readers, who may run it now
+    run_once(*SMALL, "-o", file, capsys=capsys, monkeypatch=monkeypatch)
+    assert file.stat().st_mode & 0o777 == 0o750
+    assert [one.name for one in tmp_path.iterdir()] == [name]
+
+
+def test_other_endings_and_other_answers_are_no_scripts(tmp_path, capsys, monkeypatch):
+    def ran(*words):
+        return run_once(*words, capsys=capsys, monkeypatch=monkeypatch)
+
+    listed = tmp_path / "start.json"
+    assert ran(*SMALL, "-o", listed).code == 0
+    assert not listed.stat().st_mode & 0o111
+    script = tmp_path / "start.sh"
+    assert ran(*SMALL[:-2], "-o", script).code == 2
+    assert ran(*SMALL, "--tpot", "0.0001ms", "-o", script).code == 1
+    assert not script.exists()

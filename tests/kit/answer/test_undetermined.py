@@ -1,0 +1,131 @@
+"""Numbers that nothing published determines look so wherever they are printed."""
+
+import json
+import re
+
+import pytest
+
+from fastcalc.grid.columns import pick
+from fastcalc.kit.answer import record_tables
+from fastcalc.kit.answer.point_records import compare_records
+from tests.helpers import outcome, run_once, words
+
+
+def test_what_turns_with_the_rate_of_prefill_is_undetermined_and_nothing_else(catalogue):
+    """An engine that takes in prompts at another rate moves the listed keys alone."""
+    engine = catalogue.engine("cerebras")
+    share = engine.parameters.compute_fraction
+    slower = engine.parameters.model_copy(
+        update={"compute_fraction": share.model_copy(update={"si": share.si * 0.9})}
+    )
+    (before,), (after,) = (
+        compare_records([outcome("llama-3.1-70b", "wse-3", engine=each, batch=(8,))])
+        for each in (engine, engine.model_copy(update={"parameters": slower}))
+    )
+    moved = [key for key in before if key != "fits" and before[key] != after[key]]
+    assert sorted(before["undetermined"]) == sorted(moved)
+
+
+@pytest.mark.parametrize("chip", ["h100-sxm", "tpu-v5e"])
+def test_chips_that_run_layer_after_layer_have_none(chip):
+    (record,) = compare_records([outcome("llama-3.1-8b", chip)])
+    assert record["undetermined"] == []
+
+
+def test_any_column_that_a_record_lists_carries_the_mark():
+    columns = pick("batch tpot_ms ttft_ms")
+    record = {"batch": 8, "tpot_ms": None, "ttft_ms": 5.81, "undetermined": ["ttft_ms", "tpot_ms"]}
+    assert record_tables.row(columns, record) == {
+        "batch": "8",
+        "tpot_ms": "-",
+        "ttft_ms": "5.81?",
+    }
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("compare", "llama-3.1-70b", "--on", "wse-3", "--batch", "8"),
+        ("compare", "llama-3.1-70b", "--on", "wse-3", "--batch", "8", "--wide"),
+        ("compare", "llama-3.1-70b", "--on", "wse-3", "--batch", "8", "--format", "markdown"),
+        ("plan", "llama-3.1-70b", "--on", "wse-3", "--rate", "5/s", "--load", "1"),
+    ],
+)
+def test_tables_mark_the_ttft_of_a_wafer_and_say_why(command, capsys, monkeypatch):
+    ran = run_once(*command, capsys=capsys, monkeypatch=monkeypatch)
+    assert re.search(r" 6\.50\? ", ran.out)
+    assert "prefill of wse-3 is undetermined (?)" in words(ran.out + ran.err)
+    assert (KEY in words(ran.out)) == ("markdown" not in command)
+
+
+KEY = "?: undetermined, or an uncertain price - "
+WSE = ("llama-3.1-70b", "--on", "wse-3")
+SN40L = ("llama-3.1-8b", "--on", "sn40l", "--price", "sn40l=3")
+
+
+@pytest.mark.parametrize(
+    ("command", "printed"),
+    [
+        # A count of replicas turns with how fast they take prompts, and so does what they cost.
+        # Of requests at random the TTFT is another, and as unsure.
+        (
+            ("plan", *WSE, "--rate", "5/s"),
+            r" 4\? chips, \$[\d,]+\? a month .* p99 ms .* \d+\.\d\? 1\.\d\d\? .* [\d,]+\? - key",
+        ),
+        (("plan", *WSE), r" \d\.\d+\? pp"),
+        (("frontier", *WSE), r" 0\.\d+\? "),
+        (("compare", *WSE, "--explain"), r"TTFT = .* = 6\.\d+\? ms"),
+        (("compare", *SN40L, "--batch", "8"), r" \d+\.\d\? \d+\.\d\.\.\d+"),
+        (("frontier", *SN40L), r" \d+\.\d\? \d+\.\d\.\.\d+"),
+        (("fastmode", *SN40L, "--batch", "8", "--speedup", "1.2"), r" 0\.\d+x\? "),
+        (("fastmode", *SN40L, "--curve", "--speedup", "1.1"), r" \d\.\d+x\? "),
+    ],
+)
+def test_each_table_marks_what_is_undetermined_and_says_so_in_its_key(
+    command, printed, capsys, monkeypatch
+):
+    shown = words(run_once(*command, capsys=capsys, monkeypatch=monkeypatch).out)
+    assert re.search(printed, shown)
+    assert KEY in shown
+    assert "undetermined (?)" in shown or "--notes" in shown
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked", "label", "note"),
+    [
+        ("speed", SN40L[:3], "sn40l ?", "speeds of sn40l are undetermined (?)"),
+        ("price", SN40L, "sn40l ?", "speeds of sn40l are undetermined (?)"),
+        ("step", SN40L[:3], "sn40l ?", "speeds of sn40l are undetermined (?)"),
+        ("roofline", WSE, "wse-3, prefill ?", "prefill of wse-3 is undetermined (?)"),
+        ("price", WSE, "wse-3", "nobody has measured in public how wse-3 serves many users"),
+        ("frontier", WSE, "wse-3", "nobody has measured in public how wse-3 serves many users"),
+    ],
+)
+def test_charts_say_what_is_undetermined(kind, asked, label, note, capsys, monkeypatch):
+    shown = words(run_once("plot", kind, *asked, capsys=capsys, monkeypatch=monkeypatch).out)
+    assert label in shown
+    assert note in shown
+    assert f"bound of {label}" not in shown or "?" not in label
+
+
+def test_a_speed_under_an_engine_that_nothing_was_fitted_on_is_undetermined():
+    (record,) = compare_records([outcome("llama-3.1-8b", "sn40l")])
+    assert {"tokens_per_s_per_user", "tpot_ms", "ttft_ms"} <= set(record["undetermined"])
+    assert "tokens_per_s_per_user_bound" not in record["undetermined"]
+
+
+def test_the_records_of_a_plan_list_what_a_count_of_replicas_moves(capsys, monkeypatch):
+    """With another rate of prefill each of these is another number; without a rate few are."""
+
+    def unsure(*more):
+        command = ("plan", *WSE, *more, "--format", "json")
+        (plan,) = json.loads(run_once(*command, capsys=capsys, monkeypatch=monkeypatch).out)[
+            "records"
+        ]
+        return set(plan["undetermined"]) & COUNTED
+
+    assert unsure("--rate", "5/s") == COUNTED
+    assert unsure() == {"cost", "service_ttft_ms"}
+
+
+COUNTED = {"replicas", "chips_total", "usd_per_month", "cost", "service_ttft_ms"}
