@@ -59,10 +59,10 @@ class Table(Sequence[Record]):
         """A mapping for each row, by the keys of the data dictionary."""
         return [written(record, as_arguments) for record in self._answer.records()]
 
-    @property
+    @cached_property
     def assumptions(self) -> Record:
         """What the records rest on: settings, traffic, prices with their dates, engines."""
-        assumptions: Record = self._extra["assumptions"]
+        assumptions: Record = written(self._answer.assumptions(), as_arguments)
         return assumptions
 
     @property
@@ -73,12 +73,8 @@ class Table(Sequence[Record]):
     @cached_property
     def details(self) -> Record:
         """What the command alone has to say alongside its records."""
-        return {key: self._extra[key] for key in self._extra if key != "assumptions"}
-
-    @cached_property
-    def _extra(self) -> Record:
-        extra: Record = written(self._answer.alongside(), as_arguments)
-        return extra
+        details: Record = written(self._answer.details(), as_arguments)
+        return details
 
     @cached_property
     def notes(self) -> list[str]:
@@ -304,9 +300,13 @@ class _AllRows(Answer):
         """The rows chosen."""
         return self.columns, self.chosen
 
-    def alongside(self) -> Record:
+    def assumptions(self) -> Record:
         """Of the whole."""
-        return self.whole.alongside()
+        return self.whole.assumptions()
+
+    def details(self) -> Record:
+        """Of the whole."""
+        return self.whole.details()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

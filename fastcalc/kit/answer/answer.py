@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fastcalc.grid.columns import TableColumn
-from fastcalc.kit.answer import console
+from fastcalc.kit.answer import console, record_tables
 from fastcalc.kit.answer.point_records import Record
 from fastcalc.kit.request.fields import Request, Setting, by_premise, settings
 
@@ -55,7 +55,7 @@ class Answer:
         return ()
 
     def key(self) -> str:
-        """What the columns of the page's tables mean."""
+        """What the columns of the page's tables mean; `page` adds what a mark in them means."""
         return ""
 
     def notes(self) -> Iterable[console.Note]:
@@ -71,7 +71,9 @@ class Answer:
         body = [*self.body(screen)]
         if not body:
             return []
-        key, notes, command = self.key(), [*self.notes()], self.next_command()
+        tables = [part for part in body if isinstance(part, console.TextTable)]
+        key = record_tables.with_mark(self.key(), *tables)
+        notes, command = [*self.notes()], self.next_command()
         return screen.with_notes(body, key, notes, command, fills_one_screen=self.fills_one_screen)
 
     def text(self, screen: console.Screen) -> str | None:  # noqa: ARG002
@@ -115,10 +117,13 @@ class Answer:
         """What else stands beside the records."""
         return {}
 
+    def assumptions(self) -> Record:
+        """What the records rest on: premises and settings."""
+        return {**self.premises(), "settings": by_premise(self.settings)}
+
     def alongside(self) -> Record:
         """What stands beside the records in JSON: assumptions and details."""
-        assumptions = {**self.premises(), "settings": by_premise(self.settings)}
-        return {"assumptions": assumptions, **self.details()}
+        return {"assumptions": self.assumptions(), **self.details()}
 
     def warnings(self) -> Iterable[str]:
         """Sentences for standard error where the form has no notes."""

@@ -122,9 +122,8 @@ def _html(request: Output, answer: Answer) -> str:
     stated = phrases(answer.settings)
     charts = (make().stating(stated) for make in answer.charts.values())
     notes = [*answer.reading, *(answer.reasons if parts else ())]
-    assumptions = answer.alongside()["assumptions"]
     return answer_page.document(
-        title, parts or list(answer.reasons), charts, notes, assumptions, command
+        title, parts or list(answer.reasons), charts, notes, answer.assumptions(), command
     )
 
 
