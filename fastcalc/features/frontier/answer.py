@@ -1,24 +1,34 @@
 """The frontier of user speed against price: records, a sentence, and a table."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import groupby, pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from fastcalc.core.own_formats import is_narrowed
 from fastcalc.core.ratios import Ranged, cost_range, independent_ratio, is_level
-from fastcalc.core.scenario import Outcome, each_warning
+from fastcalc.core.scenario import Outcome, Scenario, each_warning
+from fastcalc.features import request_of
+from fastcalc.features.frontier.request import Frontier
 from fastcalc.features.frontier.search import FrontierPoint, edge
 from fastcalc.grid.columns import Column, TableColumn, pick
 from fastcalc.kit.answer import outcome_lines, record_tables
-from fastcalc.kit.answer.console import Part, Screen
+from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.console import Note, Part, Screen
+from fastcalc.kit.answer.next_commands import follow_up, typed_as
 from fastcalc.kit.answer.numbers_as_text import number
-from fastcalc.kit.answer.point_records import Record, compare_records, named_chips
+from fastcalc.kit.answer.point_records import Record, assumptions, compare_records, named_chips
 from fastcalc.kit.answer.prices import other_prices, price_line, prices
-from fastcalc.mentions import option
+from fastcalc.kit.request.evaluation import Evaluated
+from fastcalc.kit.request.fields import phrases
+from fastcalc.mentions import flag, option
 from fastcalc.written import listed
+
+if TYPE_CHECKING:
+    from fastcalc.kit.charts.drawing import Chart
 
 
 def _formats(record: Record) -> str:
@@ -56,25 +66,109 @@ _KEY = (
     "key: each row is a layout and a batch that nothing tried beats in both speed and price; tok/s "
     "per user with its 80 % range and the bound, which no software exceeds"
 )
-_CHANGED = "; *: fewer bits than the model is published in change the answers"
+_MARKS = {"*": "fewer bits than the model is published in change the answers"}
 
 
-def frontier_records(points: Sequence[FrontierPoint]) -> list[Record]:
-    """Return a record of ``compare`` for each point, from the cheapest to the fastest."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FrontierAnswer(Answer):
+    """The points that no other beats in both speed and price.
+
+    points : from the cheapest to the fastest
+    searched : the scenarios that they are of
+    refused : why other scenarios have no point
+    """
+
+    request: Frontier
+    points: Sequence[FrontierPoint]
+    searched: Sequence[Scenario]
+    refused: Sequence[str]
+    marks = _MARKS
+
+    @cached_property
+    def _outcomes(self) -> list[Outcome]:
+        """Outcomes that the points are of, each once."""
+        return list({id(point.outcome): point.outcome for point in self.points}.values())
+
+    @cached_property
+    def _ends(self) -> list[Scenario]:
+        return [point.outcome.scenario for point in (self.points[0], self.points[-1])]
+
+    @cached_property
+    def _few(self) -> list[FrontierPoint]:
+        """Points of a first screen."""
+        logs = np.log([point.speed for point in self.points])
+        steps = np.linspace(logs[0], logs[-1], _FEW)[:, None]
+        return [self.points[at] for at in np.unique(np.argmin(np.abs(logs - steps), axis=1))]
+
+    def body(self, screen: Screen) -> Iterator[Part]:
+        """Which chip is cheapest up to which speed, and some points or all."""
+        records = _rows(self.points if screen.wide else self._few)
+        yield verdict(self.points)
+        yield from price_line(self._ends)
+        yield ""
+        yield outcome_lines.heading(self._outcomes, phrases(self.settings))
+        yield record_tables.table(columns(records, wide=screen.wide), records, screen.width)
+
+    def key(self) -> str:
+        """What rows and speeds are."""
+        return _KEY + outcome_lines.key_of_bound(self._outcomes)
+
+    def notes(self) -> Iterator[Note]:
+        """What was tried, at which prices, and what to know of the points."""
+        shown, count = len(self._few), len(self.points)
+        if shown < count:
+            yield Note(f"{shown} of {count:,} points; {option('wide')} has all", is_hint=True)
+        for line in other_prices(self._outcomes, self._ends):
+            yield Note(line, is_hint=True)
+        yield Note(_TRIED, weight=0)
+        yield Note(prices(self._outcomes), weight=0)
+        yield from map(Note, self.warnings())
+
+    def warnings(self) -> Iterator[str]:
+        """Why chips have no point, and what to know of the others."""
+        yield from self.refused
+        yield from each_warning(self._outcomes)
+
+    def next_command(self) -> str:
+        """What faster service of the cheapest chips costs."""
+        request = Evaluated.sharing(self.request, weights=None, kv=None)
+        chip = typed_as(request, request.on, self._ends[0].hardware.id)
+        return follow_up(request, request_of("fastmode"), self.request.model, flag("on"), chip)
+
+    def records(self) -> list[Record]:
+        """A record of ``compare`` for each point."""
+        return _records(self.points)
+
+    def table(self) -> tuple[list[TableColumn], list[Record]]:
+        """Every point, in the columns of a first screen."""
+        rows = _rows(self.points)
+        return columns(rows), rows
+
+    def premises(self) -> Record:
+        """Traffic, prices and engines of the points."""
+        return assumptions(self._outcomes)
+
+    @property
+    def charts(self) -> Mapping[str, Callable[[], "Chart"]]:
+        """Speed against price of each chip alone."""
+        return {"frontier": self._chart}
+
+    def _chart(self) -> "Chart":
+        from fastcalc.features.frontier.chart import frontiers
+
+        return frontiers(self.searched, self.request.max_chips, self.points)
+
+
+def _records(points: Sequence[FrontierPoint]) -> list[Record]:
     return [compare_records([point.outcome])[point.index] for point in points]
 
 
-def rows(points: Sequence[FrontierPoint]) -> list[Record]:
-    """Return the records as a table needs them: with a mark of those in fewer bits."""
+def _rows(points: Sequence[FrontierPoint]) -> list[Record]:
+    """Records as a table needs them: with a mark of those in fewer bits."""
     return [
         {**record, "is_narrowed": is_narrowed(point.outcome.scenario)}
-        for point, record in zip(points, frontier_records(points), strict=True)
+        for point, record in zip(points, _records(points), strict=True)
     ]
-
-
-def outcomes(points: Sequence[FrontierPoint]) -> list[Outcome]:
-    """Return the outcomes that points are of, each once."""
-    return list({id(point.outcome): point.outcome for point in points}.values())
 
 
 def columns(records: Sequence[Record], *, wide: bool = False) -> list[TableColumn]:
@@ -83,38 +177,6 @@ def columns(records: Sequence[Record], *, wide: bool = False) -> list[TableColum
     several = several or any(record["is_narrowed"] for record in records)
     every = [replace(column, drop_priority=0) for column in _EVERY] if wide else _COLUMNS
     return [column for column in every if several or column.key != "formats"]
-
-
-def parts(
-    points: Sequence[FrontierPoint],
-    phrases: Sequence[str],
-    refused: Sequence[str],
-    next_command: str,
-    screen: Screen,
-) -> list[Part]:
-    """Return which chip is cheapest up to which speed, some points or all, and notes."""
-    shown = list(points)
-    if not screen.wide:
-        logs = np.log([point.speed for point in points])
-        steps = np.linspace(logs[0], logs[-1], _FEW)[:, None]
-        shown = [points[at] for at in np.unique(np.argmin(np.abs(logs - steps), axis=1))]
-    drawn, records = outcomes(points), rows(shown)
-    warnings = list(each_warning(drawn))
-    has_more = len(shown) < len(points)
-    count_note = [f"{len(shown)} of {len(points):,} points; {option('wide')} has all"] * has_more
-    ends = [point.outcome.scenario for point in (points[0], points[-1])]
-    short_notes = [*count_note, *other_prices(drawn, ends), *refused, *warnings]
-    all_notes = [_TRIED, prices(drawn), *refused, *warnings]
-    table = record_tables.table(columns(records, wide=screen.wide), records, screen.width)
-    key = (
-        _KEY
-        + outcome_lines.key_of_bound(drawn)
-        + _CHANGED * any(record["is_narrowed"] for record in records)
-    )
-    key = record_tables.with_mark(key, table)
-    under = screen.under_table(key, short_notes, all_notes, next_command)
-    head = [verdict(points), *price_line(ends), "", outcome_lines.heading(drawn, phrases)]
-    return [*head, table, under]
 
 
 def verdict(points: Sequence[FrontierPoint]) -> str:
@@ -184,7 +246,7 @@ def _named(point: FrontierPoint) -> str:
 
 
 def _offer(point: FrontierPoint) -> str:
-    (record,) = frontier_records([point])
+    (record,) = _records([point])
     low, high = (record[f"tokens_per_s_per_user_{end}"] for end in ("low", "high"))
     ranged = "" if low is None else f" ({number(low)} to {number(high)})"
     return f"{number(point.speed)} tokens/s{ranged} at {record_tables.output_price(record)}"

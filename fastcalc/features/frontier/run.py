@@ -4,22 +4,18 @@ from dataclasses import replace
 
 from fastcalc.catalogue.formats import number_format, weight_formats
 from fastcalc.catalogue.limits import LIMITS
-from fastcalc.core.scenario import Scenario, each_warning
+from fastcalc.core.scenario import Scenario
 from fastcalc.errors import InputError
-from fastcalc.features import request_of
-from fastcalc.features.frontier import answer as report
+from fastcalc.features.frontier.answer import FrontierAnswer, columns
 from fastcalc.features.frontier.request import Frontier
 from fastcalc.features.frontier.search import frontier, placeable
-from fastcalc.kit.answer import point_records as records
-from fastcalc.kit.answer.answer import Answer, CommandAnswer, later, no_answer
-from fastcalc.kit.answer.console import Part, Screen
-from fastcalc.kit.answer.next_commands import follow_up, typed_as
+from fastcalc.kit.answer.answer import Answer, NoAnswer
+from fastcalc.kit.answer.point_records import KEYS
 from fastcalc.kit.request import readers
 from fastcalc.kit.request.evaluation import Evaluated
-from fastcalc.kit.request.fields import phrases, settings
 from fastcalc.kit.request.like import without_ranks
 from fastcalc.kit.request.loading import formats_asked, scenarios
-from fastcalc.mentions import flag, option
+from fastcalc.mentions import option
 
 
 def run(request: Frontier) -> Answer:
@@ -33,27 +29,11 @@ def run(request: Frontier) -> Answer:
     points = frontier(placed, max_chips=request.max_chips)
     if not points:
         reasons = [*refused, "nothing has both a place and a price"]
-        headings = report.columns([])
-        return no_answer(reasons, records.KEYS, headings, lambda: {"assumptions": {}}, notes)
-
-    def page(screen: Screen) -> list[Part]:
-        chip = typed_as(comparison, comparison.on, points[0].outcome.scenario.hardware.id)
-        begun = replace(comparison, batch=Evaluated.batch)
-        next_command = follow_up(begun, request_of("fastmode"), request.model, flag("on"), chip)
-        return report.parts(points, phrases(settings(request)), refused, next_command, screen)
-
-    return CommandAnswer(
-        page,
-        lambda: report.frontier_records(points),
-        lambda: (report.columns(rows := report.rows(points)), rows),
-        lambda: {"assumptions": records.assumptions(report.outcomes(points))},
-        [*refused, *each_warning(point.outcome for point in points)],
-        reading=notes,
-        drawn={
-            "frontier": later(
-                "features.frontier.chart.frontiers", placed, request.max_chips, points
-            )
-        },
+        return NoAnswer(
+            request=request, reading=notes, reasons=reasons, asked_keys=KEYS, columns=columns([])
+        )
+    return FrontierAnswer(
+        request=request, reading=notes, points=points, searched=placed, refused=refused
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fastcalc.grid.columns import TableColumn
 from fastcalc.kit.answer import console, record_tables
@@ -40,6 +40,9 @@ class Answer:
     fills_one_screen = False
     """Whether a first screen has as many notes as leave it on one screen; at most four else."""
 
+    marks: ClassVar[Mapping[str, str]] = {}
+    """What marks at the end of a cell mean; the key says it of those that the page has."""
+
     @property
     def code(self) -> int:
         """Exit code: 0 done, 1 the answer is no."""
@@ -72,7 +75,7 @@ class Answer:
         if not body:
             return []
         tables = [part for part in body if isinstance(part, console.TextTable)]
-        key = record_tables.with_mark(self.key(), *tables)
+        key = record_tables.with_mark(self.key(), *tables, marks=self.marks)
         notes, command = [*self.notes()], self.next_command()
         return screen.with_notes(body, key, notes, command, fills_one_screen=self.fills_one_screen)
 

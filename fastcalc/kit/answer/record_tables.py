@@ -93,13 +93,22 @@ def marked(text: str, *, is_unsure: bool) -> str:
 
 def key_of_mark(*tables: TextTable) -> list[str]:
     """Return a line that says what the mark means, or none where no cell of some tables has it."""
-    cells = (cell for table in tables for row in table.rows for cell in row)
-    return [f"key: {MARK_MEANS}"] * any(_MARKED.search(cell) for cell in cells)
+    return [*filter(None, [with_mark("", *tables)])]
 
 
-def with_mark(key: str, *tables: TextTable) -> str:
-    """Return the key of some tables, with what the mark means where one of them has it."""
-    return f"{key}; {MARK_MEANS}" if key_of_mark(*tables) else key
+def with_mark(key: str, *tables: TextTable, marks: Mapping[str, str] | None = None) -> str:
+    """Key of some tables, with what the marks mean that one of them has.
+
+    marks : what other marks at the end of cells mean than that of an undetermined number
+    """
+    cells = [cell for table in tables for row in table.rows for cell in row]
+    meanings = [
+        f"{mark}: {meaning}"
+        for mark, meaning in (marks or {}).items()
+        if any(cell.endswith(mark) for cell in cells)
+    ]
+    meanings += [MARK_MEANS] * any(_MARKED.search(cell) for cell in cells)
+    return f"{f'{key}; ' if key else 'key: '}{'; '.join(meanings)}" if meanings else key
 
 
 def _plain_cell(column: TableColumn, record: Any) -> str:
