@@ -8,10 +8,10 @@ from fastcalc.formulas.types import ArrayLike, Bools
 def undominated(*, gain: ArrayLike, cost: ArrayLike) -> Bools:
     r"""Which choices no other beats, in the shape of the gains. [1]
 
+    .. math:: \nexists j: \; g_j \ge g_i, \; c_j \le c_i, \; (g_j, c_j) \ne (g_i, c_i)
+
     gain : what more is better of, for each choice [1]
     cost : what less is better of, in the same shape [1]
-
-    .. math:: \nexists j: \; g_j \ge g_i, \; c_j \le c_i, \; (g_j, c_j) \ne (g_i, c_i)
 
     Of equal choices the first stands for all; none of nan is kept. Source: Kung, Luccio and
     Preparata, "On finding the maxima of a set of vectors," Journal of the ACM 22(4), 1975.
