@@ -24,15 +24,15 @@ from fastcalc.catalogue.schema import Engine as Engine
 from fastcalc.catalogue.schema import Hardware as Hardware
 from fastcalc.catalogue.schema import Model as Model
 from fastcalc.errors import InputError as InputError
+from fastcalc.kit.request.given_types import (
+{aliases}
+)
 from fastcalc.library.answer_table import Table as Table
 from fastcalc.library.deployment import PlacedModel as PlacedModel
 from fastcalc.library.deployment import deployment as deployment
 from fastcalc.library.entries import engine as engine
 from fastcalc.library.entries import hardware as hardware
 from fastcalc.library.entries import model as model
-from fastcalc.requests.given import (
-{aliases}
-)
 
 __version__: str
 _FUNCTIONS: tuple[str, ...]

@@ -7,7 +7,7 @@ from fastcalc.kit.request import groups
 from fastcalc.kit.request.fields import argument, flag
 
 if TYPE_CHECKING:
-    from fastcalc.kit.request.given import NumberGiven, WordsGiven
+    from fastcalc.kit.request.given_types import NumberGiven, WordsGiven
 
 
 class JudgeClaims(groups.Output, groups.OwnFolders):

@@ -7,7 +7,7 @@ from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.kit.request.fields import flag
 
 if TYPE_CHECKING:
-    from fastcalc.kit.request.given import CountsGiven
+    from fastcalc.kit.request.given_types import CountsGiven
 
 
 class Compare(Evaluated, groups.Written):

@@ -8,7 +8,7 @@ from fastcalc.kit.request.readers import as_text, tokens_of
 from fastcalc.mentions import option
 
 if TYPE_CHECKING:
-    from fastcalc.kit.request.given import ChipsGiven, CountsGiven, NumberGiven, PlacesGiven
+    from fastcalc.kit.request.given_types import ChipsGiven, CountsGiven, NumberGiven, PlacesGiven
 
 
 def _judge_said(judge: "NumberGiven") -> str:

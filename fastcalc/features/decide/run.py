@@ -23,7 +23,7 @@ from fastcalc.quoting import shell_line
 from fastcalc.written import shown
 
 if TYPE_CHECKING:
-    from fastcalc.kit.request.given import PlacesGiven
+    from fastcalc.kit.request.given_types import PlacesGiven
 
 ACROSS, UP = 61, 8
 """Points of a map along its axes: the characters and lines that it takes. [1]"""

@@ -6,7 +6,7 @@ from fastcalc.kit.request import groups, offered
 from fastcalc.kit.request.fields import argument, flag
 
 if TYPE_CHECKING:
-    from fastcalc.kit.request.given import EntryGiven
+    from fastcalc.kit.request.given_types import EntryGiven
 
 
 _Entry = Annotated[

@@ -25,7 +25,7 @@ from fastcalc.mentions import flag, option
 from fastcalc.written import instead_of, json_text, shown
 
 if TYPE_CHECKING:
-    from fastcalc.kit.request.given import EntryGiven
+    from fastcalc.kit.request.given_types import EntryGiven
 
 _Entry = Hardware | Model | Engine
 _WRITTEN: dict[type, tuple[Callable[..., records.Record], Callable[..., list[console.Part]]]] = {

@@ -6,7 +6,7 @@ from fastcalc.kit.request import groups
 from fastcalc.kit.request.fields import Request, flag
 
 if TYPE_CHECKING:
-    from fastcalc.kit.request.given import ChipsGiven, CountsGiven, WordsGiven
+    from fastcalc.kit.request.given_types import ChipsGiven, CountsGiven, WordsGiven
 
 
 class FromAndTo(Request):

@@ -29,7 +29,7 @@ MOST_CHIPS = 1024  # of a deployment that is looked for to serve users at a spee
 class FastModeAnswer:
     """What each trick comes to, from a serving point of one batch. [1/s]
 
-    options : in the order of `fastcalc.search.fastmode.option.TRICKS`, the cheapest first
+    options : in the order of `fastcalc.features.fastmode.option.TRICKS`, the cheapest first
     drafts, tokens, acceptance : and what they need at today's batch [1]
     fewer_layers, thinner_layers : hypothetical smaller shapes that reach the speed at today's batch
         and chips

@@ -8,7 +8,7 @@ from fastcalc.kit.request.fields import Request, flag
 from fastcalc.mentions import option
 
 if TYPE_CHECKING:
-    from fastcalc.kit.request.given import CountsGiven
+    from fastcalc.kit.request.given_types import CountsGiven
 
 
 class Solving(Request):

@@ -6,7 +6,7 @@ from fastcalc.kit.request import groups
 from fastcalc.kit.request.fields import flag
 
 if TYPE_CHECKING:
-    from fastcalc.kit.request.given import ChipsGiven, NumbersGiven
+    from fastcalc.kit.request.given_types import ChipsGiven, NumbersGiven
 
 
 class Infer(groups.Prices, groups.Output, groups.OwnFolders):

@@ -18,7 +18,7 @@ from fastcalc.mentions import option
 from fastcalc.written import shown
 
 if TYPE_CHECKING:
-    from fastcalc.kit.request.given import NumbersGiven
+    from fastcalc.kit.request.given_types import NumbersGiven
 
 _POINTS = Limit(1000, 4_000_000, is_whole=True)
 _TOLERANCE = Limit(1e-6, 0.5)

@@ -7,7 +7,7 @@ from fastcalc.kit.request import groups
 from fastcalc.kit.request.fields import argument, flag
 
 if TYPE_CHECKING:
-    from fastcalc.kit.request.given import EngineGiven
+    from fastcalc.kit.request.given_types import EngineGiven
 
 
 _Measured = Annotated[str | None, flag("NAME", "What JSON files were measured on.")]

@@ -13,7 +13,7 @@ from fastcalc.mentions import option
 from fastcalc.written import shown
 
 if TYPE_CHECKING:
-    from fastcalc.kit.request.given import NumbersGiven
+    from fastcalc.kit.request.given_types import NumbersGiven
 
 _BUDGET = re.compile(r"\$?([0-9][^kM/]*)([kM]?)(?:/(h|hour|month|year))?")
 _GRID = Limit(0.0, 10_000.0, "g/kWh")

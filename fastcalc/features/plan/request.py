@@ -9,7 +9,7 @@ from fastcalc.kit.request.readers import as_text
 from fastcalc.mentions import option
 
 if TYPE_CHECKING:
-    from fastcalc.kit.request.given import ChipsGiven, NumberGiven, NumbersGiven, OwnedGiven
+    from fastcalc.kit.request.given_types import ChipsGiven, NumberGiven, NumbersGiven, OwnedGiven
 
 
 class ServiceLevel(Request):

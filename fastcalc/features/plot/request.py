@@ -8,7 +8,7 @@ from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.kit.request.fields import Request, argument, flag
 
 if TYPE_CHECKING:
-    from fastcalc.kit.request.given import ChangesGiven, CountsGiven
+    from fastcalc.kit.request.given_types import ChangesGiven, CountsGiven
 
 
 class KindOfChart(Request):

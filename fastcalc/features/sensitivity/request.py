@@ -7,7 +7,7 @@ from fastcalc.kit.request.evaluation import Decoding
 from fastcalc.kit.request.fields import flag
 
 if TYPE_CHECKING:
-    from fastcalc.kit.request.given import ChipsGiven, NumberGiven
+    from fastcalc.kit.request.given_types import ChipsGiven, NumberGiven
 
 
 class Sensitivity(

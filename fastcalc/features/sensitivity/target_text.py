@@ -11,7 +11,7 @@ from fastcalc.mentions import option
 from fastcalc.written import shown
 
 if TYPE_CHECKING:
-    from fastcalc.kit.request.given import NumberGiven
+    from fastcalc.kit.request.given_types import NumberGiven
 
 _TARGET = re.compile(r"(\$?)\s*([0-9]+(?:\.[0-9]+)?)\s*([^0-9\s].*)?")
 _SPEEDS = ("", "tok/s", "tokens/s", "tps")

@@ -7,7 +7,7 @@ from fastcalc.kit.request.fields import Request, flag
 from fastcalc.mentions import option
 
 if TYPE_CHECKING:
-    from fastcalc.kit.request.given import ChangesGiven, CountsGiven, EnginesGiven
+    from fastcalc.kit.request.given_types import ChangesGiven, CountsGiven, EnginesGiven
 
 
 class ListedTraffic(groups.PrefixHits):

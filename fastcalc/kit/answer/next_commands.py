@@ -17,7 +17,7 @@ from fastcalc.mentions import flag
 from fastcalc.quoting import shell_line
 
 if TYPE_CHECKING:
-    from fastcalc.kit.request.given import ChipsGiven
+    from fastcalc.kit.request.given_types import ChipsGiven
 
 
 def command(request: Evaluated, outcome: Outcome, today: Outcome) -> str:

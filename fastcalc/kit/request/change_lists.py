@@ -17,7 +17,7 @@ from fastcalc.mentions import option
 from fastcalc.written import shown
 
 if TYPE_CHECKING:
-    from fastcalc.kit.request.given import ChangesGiven
+    from fastcalc.kit.request.given_types import ChangesGiven
 
 _NUMBER = r"([0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)\s*([A-WYZa-wyz][A-WYZa-wyz0-9/]*?)?"
 _RANGE = re.compile(rf"{_NUMBER}\s*\.\.\s*{_NUMBER}\s*(?:([x*+])\s*{_NUMBER})?")

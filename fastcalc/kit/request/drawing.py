@@ -7,7 +7,7 @@ from fastcalc.kit.request.fields import flag
 from fastcalc.mentions import option
 
 if TYPE_CHECKING:
-    from fastcalc.kit.request.given import WordsGiven
+    from fastcalc.kit.request.given_types import WordsGiven
 
 
 class Drawing(groups.OutputFile):

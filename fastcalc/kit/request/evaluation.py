@@ -6,7 +6,7 @@ from fastcalc.kit.request import groups
 from fastcalc.kit.request.fields import Request, flag
 
 if TYPE_CHECKING:
-    from fastcalc.kit.request.given import CountsGiven, NumberGiven, PathGiven
+    from fastcalc.kit.request.given_types import CountsGiven, NumberGiven, PathGiven
 
 
 def _drafts_said(typed: "NumberGiven") -> str:

@@ -1,4 +1,4 @@
-"""What Python may give a field: text as it is typed, or numbers, lists and entries as they are."""
+"""A field's value from what Python gives it: read where it is text, else checked by its type."""
 
 from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
@@ -10,27 +10,10 @@ from fastcalc.catalogue.numerals import parse_number
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model
 from fastcalc.errors import InputError
+from fastcalc.kit.request import given_types
 from fastcalc.kit.request.fields import FieldSetting, Request, declared
 from fastcalc.kit.request.readers import is_whole
 from fastcalc.written import listed, shown
-
-ModelGiven = str | Path | Model
-ModelsGiven = list[str | Path | Model]
-ChipsGiven = str | Path | Hardware | Iterable[str | Path | Hardware]
-EngineGiven = str | Path | Engine
-EnginesGiven = str | Path | Engine | Iterable[str | Path | Engine]
-EntryGiven = str | Path | Hardware | Model | Engine
-HostGiven = str | Path | Hardware | Mapping[str, str | float]
-CountsGiven = str | int | Iterable[str | int]
-NumbersGiven = str | Iterable[float]
-NumberGiven = str | float
-DraftsGiven = str | float | Iterable[str | float]
-PathGiven = str | Path
-WordsGiven = str | Iterable[str]
-PlacesGiven = str | Mapping[str, str]
-OwnedGiven = list[str] | Mapping[str, int]
-PricesGiven = list[str] | Mapping[str, float]
-ChangesGiven = list[str] | Mapping[str, str | float | Iterable[str | float]]
 
 _NOUNS: dict[Any, str] = {
     str: "text",
@@ -65,7 +48,7 @@ def from_python(request: type[Request], name: str, value: Any) -> Any:
 @once
 def _kinds(request: type[Request]) -> dict[str, tuple[Any, ...]]:
     """Return the classes that each field takes, some of them lists or mappings of others."""
-    hints = get_type_hints(request, localns=globals())
+    hints = get_type_hints(request, localns=vars(given_types))
     return {name: _members(hints[name]) for name in declared(request)}
 
 

@@ -17,7 +17,7 @@ from fastcalc.kit.request.readers import (
 from fastcalc.mentions import option
 
 if TYPE_CHECKING:
-    from fastcalc.kit.request.given import (
+    from fastcalc.kit.request.given_types import (
         ChangesGiven,
         ChipsGiven,
         DraftsGiven,

@@ -41,7 +41,7 @@ from fastcalc.mentions import option
 from fastcalc.written import shown
 
 if TYPE_CHECKING:
-    from fastcalc.kit.request.given import ChipsGiven, EngineGiven, ModelGiven
+    from fastcalc.kit.request.given_types import ChipsGiven, EngineGiven, ModelGiven
 
 MOST_POINTS = 30_000
 """Records that are in memory together, some 11 kB each, and take 0.1 ms each to write. [1]"""

@@ -10,7 +10,7 @@ from fastcalc.kit.request import readers
 from fastcalc.written import shown
 
 if TYPE_CHECKING:
-    from fastcalc.kit.request.given import CountsGiven
+    from fastcalc.kit.request.given_types import CountsGiven
 
 MOST_VALUES = 10_000
 READ_TWO_WAYS = re.compile(r"(?<![0-9])[0-9]{1,3},0[0-9]{2}(?![0-9])|[0-9]-[0-9]")

@@ -13,7 +13,7 @@ from fastcalc.mentions import option
 from fastcalc.written import did_you_mean, shown
 
 if TYPE_CHECKING:
-    from fastcalc.kit.request.given import PricesGiven, WordsGiven
+    from fastcalc.kit.request.given_types import PricesGiven, WordsGiven
 
 _YAML = (".yaml", ".yml")
 _MOST_PIECES = 8

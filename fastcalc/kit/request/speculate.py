@@ -12,7 +12,7 @@ from fastcalc.mentions import option
 from fastcalc.written import shown
 
 if TYPE_CHECKING:
-    from fastcalc.kit.request.given import DraftsGiven, NumberGiven
+    from fastcalc.kit.request.given_types import DraftsGiven, NumberGiven
 
 _FORM = re.compile(rf"({NUMERAL})(?:\s*([x/])\s*({NUMERAL}))?")
 _HINT = "write tokens a pass (2.5), acceptance x drafted tokens (0.8x3), or kept/drafted (2.5/3)"
