@@ -157,7 +157,7 @@ class Screen:
     ) -> Notes:
         """Return the key of a table, its short notes or all of them, and what is next."""
         if self.wide or self.notes:
-            return Notes([key, *all_notes], next_command)
+            return Notes([*filter(None, [key]), *all_notes], next_command)
         shown = short_notes[:_MOST_NOTES]
         noun = "note" if len(all_notes) == 1 else "notes"
         count = f"{len(all_notes)} {noun} with {option('notes')}, " * (

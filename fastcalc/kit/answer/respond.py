@@ -28,9 +28,10 @@ def page(
 
 
 def screen(request: Request) -> console.Screen:
-    """Return what a page is laid out for: flags that say so are those of `Reading`."""
-    wide, notes = (getattr(request, name, False) for name in ("wide", "notes"))
-    return console.Screen(console.output_width(), wide, notes)
+    """Return what a page is laid out for; a request without flags that say so has all notes."""
+    wide, notes = (getattr(request, name, None) for name in ("wide", "notes"))
+    is_whole = wide is None if notes is None else notes
+    return console.Screen(console.output_width(), bool(wide), is_whole)
 
 
 def respond(request: Output, answer: Answer) -> int:
