@@ -1,59 +1,40 @@
-"""What each number buys, and what it would have to be: sentences and tables."""
+"""What each number buys, and what it would have to be: a page, records and a chart."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from itertools import islice
-from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fastcalc.core.scenario import Outcome, each_warning
-from fastcalc.features.sensitivity.moved_numbers import KEYS, MovedNumber, rank
+from fastcalc.features import request_of
+from fastcalc.features.sensitivity.moved_batch import MovedBatch
+from fastcalc.features.sensitivity.moved_numbers import BEST, COLUMNS, KEYS, MovedNumber
+from fastcalc.features.sensitivity.request import Sensitivity
 from fastcalc.features.sensitivity.targets import Goal
-from fastcalc.formulas.sequences import grouped
-from fastcalc.grid.columns import TableColumn, key_figure
+from fastcalc.grid.columns import TableColumn, pick, values
 from fastcalc.kit.answer import outcome_lines, record_tables
-from fastcalc.kit.answer.console import Part, Screen, TextTable
-from fastcalc.kit.answer.numbers_as_text import capital, number, of_kind
+from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.console import Note, Part, Screen
+from fastcalc.kit.answer.next_commands import follow_up
+from fastcalc.kit.answer.point_records import Record, assumptions, plainly
 from fastcalc.kit.answer.prices import price_line, prices
-from fastcalc.kit.answer.record_tables import numbers, words
-from fastcalc.kit.answer.row_words import alone
-from fastcalc.kit.answer.table_row import TableRow
-from fastcalc.written import listed, many
+from fastcalc.kit.request.fields import phrases
+from fastcalc.mentions import flag
+from fastcalc.written import many
+
+if TYPE_CHECKING:
+    from fastcalc.kit.charts.drawing import Chart
 
 _FEW = 12
 """Rows of a first screen."""
 
-
-def _percent(row: MovedNumber, figure: str) -> str:
-    change = row.change(figure)
-    if row.effect.raised.value is None:
-        return "at limit"
-    if not isfinite(change):
-        return "-" if figure == "usd" else "no fit"
-    return "0" if abs(change) < 5e-5 else f"{100.0 * change:+.2g} %"
-
-
-def _at_most(row: MovedNumber) -> str:
-    return "-" if not isfinite(row.reach) else f"{number(row.reach, 3)}x"
-
-
-_COLUMNS: tuple[TableColumn, ...] = (
-    words("|number", lambda row: row.path + " *" * row.effect.lever.number.is_default),
-    numbers("|now", lambda row: row.text(row.effect.lever.number.value)),
-    key_figure(numbers("+10 %:|tok/s", partial(_percent, figure="speed"))),
-    numbers("tok/s|served", partial(_percent, figure="total"), 3),
-    numbers("|TTFT", partial(_percent, figure="ttft"), 2),
-    numbers("$/Mtok|output", partial(_percent, figure="usd"), 4),
-    numbers("largest|batch", partial(_percent, figure="largest_batch"), 5),
-    numbers("tok/s|at most", _at_most),
-    numbers("nothing|beyond", lambda row: row.text(row.enough if isfinite(row.enough) else None)),
+TABLE = pick(
+    "path value tokens_per_s_per_user_change served_tokens_per_s_total_change ttft_ms_change "
+    "usd_per_mtok_output_change max_batch_change tokens_per_s_per_user_best enough_value",
+    COLUMNS,
 )
-_TARGETS: tuple[TableColumn, ...] = (
-    *_COLUMNS[:2],
-    key_figure(numbers("would have|to be", lambda row: row.text(row.alone.value))),
-    numbers("|times", lambda row: "-" if row.alone.factor is None else _times(row.alone.factor)),
-    numbers("with the best|value", lambda row: "" if row.alone.value else _reached(row)),
-)
+_TARGETS = pick("path value target_value target_factor best", [*COLUMNS, BEST])
+
 _KEY = (
     "key: what 10 % more of a number changes, or the next whole one; at most: tok/s a user with "
     "the best value that a file may hold, over today's; nothing beyond: from there on (of a cost "
@@ -64,182 +45,109 @@ _TARGET_KEY = (
     "the last column has the figure with the best; parameters and architectures are the engine's"
 )
 
-
-def _times(factor: float) -> str:
-    return f"{number(factor)}x" if factor else "0"
-
-
-def _reached(row: MovedNumber) -> str:
-    assert row.alone is not None
-    if not isfinite(row.alone.extreme):
-        return "no fit"
-    is_time = row.alone.figure == "ttft"
-    return of_kind(row.alone.extreme, "time") if is_time else number(row.alone.extreme)
-
-
-def of_table(rows: Sequence[MovedNumber]) -> tuple[Sequence[TableColumn], Sequence[MovedNumber]]:
-    """Return the columns and rows of a table in Markdown: numbers that move a figure."""
-    has_target = any(row.alone for row in rows)
-    return (_TARGETS if has_target else _COLUMNS), [row for row in rows if row.moves]
-
-
-def parts(
-    outcomes: Sequence[Outcome],
-    rows: Sequence[MovedNumber],
-    goals: Sequence[Goal],
-    phrases: Sequence[str],
-    next_command: str,
-    screen: Screen,
-) -> list[Part]:
-    """Return for each batch what decides, in sentences, and a table; then notes."""
-    page: list[Part] = []
-    by_batch = grouped(rows, lambda row: (id(row.outcome), row.place))
-    for place, batch_rows in enumerate(by_batch.values()):
-        columns, shown = of_table(batch_rows)
-        opening = sentence(batch_rows)
-        if goals:
-            opening, shown = _reaching(batch_rows, goals[place]), _by_distance(shown)
-        head = [""] if page else [outcome_lines.heading([batch_rows[0].outcome], phrases)]
-        opening_parts = [opening, *price_line([batch_rows[0].outcome.scenario])]
-        page += [*opening_parts, *[""][: not page], *head, _table(columns, shown, screen)]
-    warnings = list(each_warning(outcomes))
-    is_default = any(row.effect.lever.number.is_default and row.moves for row in rows)
-    key = _TARGET_KEY if goals else _KEY
-    key = f"{key}; *: left out of the file, a median stands in" if is_default else key
-    count, names = _unmoved(rows, goals)
-    short_notes = [*warnings, *count]
-    all_notes = [*names, prices(outcomes), *warnings]
-    return [*page, screen.under_table(key, short_notes, all_notes, next_command)]
-
-
-def _unmoved(rows: Sequence[MovedNumber], goals: Sequence[Goal]) -> tuple[list[str], list[str]]:
-    """Say how many numbers cannot help to reach a target at any batch, and which move nothing."""
-    moving = {row.path for row in rows if row.moves}
-    idle = list(dict.fromkeys(row.path for row in rows if row.path not in moving))
-    if not idle:
-        return [], []
-    if not goals:
-        return [], [f"move nothing here: {', '.join(idle)}"]
-    cannot = f"cannot {_IMPROVE[goals[0].target.figure]}"
-    return (
-        [f"{many(len(idle), 'number')} that {cannot} are left out"],
-        [f"left out, as they {cannot}: {', '.join(idle)}"],
-    )
-
+_MARKS = {"*": "left out of the file, a median stands in"}
 
 _IMPROVE = {"speed": "raise the speed", "ttft": "shorten TTFT", "usd": "lower the price"}
 """What it is to come nearer to a target of a figure."""
 
 
-def _table(
-    columns: Sequence[TableColumn], rows: Sequence[MovedNumber], screen: Screen
-) -> TextTable:
-    shown = rows if screen.wide else rows[:_FEW]
-    return record_tables.table(columns, shown, screen.width)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SensitivityAnswer(Answer):
+    """What each number buys at each batch that fits, or would have to be to reach a target."""
+
+    request: Sensitivity
+    outcomes: Sequence[Outcome]
+    batches: Sequence[MovedBatch]
+    marks = _MARKS
+
+    @property
+    def goals(self) -> list[Goal]:
+        """How each batch reaches the target; none without a target."""
+        return [batch.goal for batch in self.batches if batch.goal]
+
+    @property
+    def rows(self) -> list[MovedNumber]:
+        """Every number at every batch."""
+        return [row for batch in self.batches for row in batch.rows]
+
+    @property
+    def code(self) -> int:
+        """1 where nothing reaches the target at any batch."""
+        return int(bool(self.goals) and not any(goal.is_reached for goal in self.goals))
+
+    def body(self, screen: Screen) -> Iterator[Part]:
+        """For each batch what decides, in sentences, and a table."""
+        columns, _ = self.table()
+        for place, batch in enumerate(self.batches):
+            yield batch.headline()
+            yield from price_line([batch.outcome.scenario])
+            yield ""
+            if not place:
+                yield outcome_lines.heading([batch.outcome], phrases(self.settings))
+            shown = batch.shown if screen.wide else batch.shown[:_FEW]
+            yield record_tables.table(columns, shown, screen.width)
+
+    def key(self) -> str:
+        """What the columns mean."""
+        return _TARGET_KEY if self.goals else _KEY
+
+    def notes(self) -> Iterator[Note]:
+        """What moves nothing, or cannot help to reach the target; prices, and warnings."""
+        moving = {row.path for row in self.rows if row.moves}
+        idle = list(dict.fromkeys(row.path for row in self.rows if row.path not in moving))
+        cannot = f"cannot {_IMPROVE[self.goals[0].target.figure]}" if self.goals else ""
+        if idle:
+            reason = f"left out, as they {cannot}" if cannot else "move nothing here"
+            yield Note(f"{reason}: {', '.join(idle)}", weight=0)
+        yield Note(prices(self.outcomes), weight=0)
+        yield from map(Note, each_warning(self.outcomes))
+        if idle and cannot:
+            yield Note(f"{many(len(idle), 'number')} that {cannot} are left out", is_hint=True)
+
+    def next_command(self) -> str:
+        """The chart of it."""
+        request = self.request
+        return follow_up(
+            request, request_of("plot"), "tornado", request.model, flag("on"), request.on
+        )
+
+    def records(self) -> Iterator[Record]:
+        """A record for each number at each batch."""
+        for row in self.rows:
+            yield plainly(values(COLUMNS, row))
+
+    def table(self) -> tuple[Sequence[TableColumn], Sequence[MovedNumber]]:
+        """Numbers that move a figure."""
+        return _TARGETS if self.goals else TABLE, [row for row in self.rows if row.moves]
+
+    def premises(self) -> Record:
+        """Traffic, prices and engines."""
+        return assumptions(self.outcomes)
+
+    def details(self) -> Record:
+        """Which two numbers reach the target with the least change, of each batch."""
+        return {"targets": [goal_record(goal) for goal in self.goals]} if self.goals else {}
+
+    def warnings(self) -> Iterator[str]:
+        """What to know of the outcomes."""
+        return each_warning(self.outcomes)
+
+    @property
+    def charts(self) -> Mapping[str, Callable[[], "Chart"]]:
+        """What ten per cent less and more of each number do to the speed."""
+        from fastcalc.features.sensitivity.chart import tornado
+
+        return {"tornado": partial(tornado, self.batches)}
 
 
-def _by_distance(rows: Sequence[MovedNumber]) -> list[MovedNumber]:
-    """Return those that reach a target first, the nearest to what it is before others."""
-
-    def distance(row: MovedNumber) -> tuple[bool, float]:
-        factor = row.alone.factor if row.alone else None
-        return factor is None, max(factor, 1.0 / factor) if factor else rank(row)[0]
-
-    return sorted(rows, key=distance)
-
-
-def sentence(rows: Sequence[MovedNumber]) -> str:
-    """Say how fast it is, what limits it, what buys most, and what buys nothing more."""
-    bought = capital("; ".join([*buys(rows), *buys_nothing(rows)]))
-    return f"{today(rows[0])} {bought}{'.' * bool(bought)}".strip()
-
-
-def buys(rows: Sequence[MovedNumber]) -> list[str]:
-    """Say what buys most, of chip and engine."""
-    worth = (row for row in _designed(rows) if abs(row.elasticity) >= _WORTH)
-    return [
-        f"a per cent {'more' if row.elasticity > 0 else 'less'} of {row.path} buys "
-        f"{number(abs(row.elasticity), 2)} %"
-        for row in islice(worth, 2)
-    ]
-
-
-def buys_nothing(rows: Sequence[MovedNumber]) -> list[str]:
-    """Say what of a chip buys nothing more beyond which value."""
-    spare = [row for row in _designed(rows) if row.effect.lever.file == "hardware" and row.is_spare]
-    spare = sorted(spare, key=lambda row: row.enough / row.effect.lever.number.value)[:3]
-    return [f"{row.path} buys nothing beyond {row.text(row.enough)}" for row in spare]
-
-
-def _designed(rows: Sequence[MovedNumber]) -> list[MovedNumber]:
-    return [row for row in rows if isfinite(row.elasticity) and row.effect.lever.file != "model"]
-
-
-_WORTH = 0.05
-"""Per cent for a per cent from which a sentence names a number. [1]"""
-
-
-def today(row: MovedNumber) -> str:
-    """Say how fast it is without any change, at what price, and what limits it."""
-    return alone(TableRow(row.point, row.outcome))
-
-
-def _reaching(rows: Sequence[MovedNumber], goal: Goal) -> str:
-    """Say which number alone reaches a target, and which two with the least change."""
-    opening = f"{today(rows[0])} {_wanted(goal)}"
-    if all(row.alone is not None and row.alone.factor == 1.0 for row in rows):
-        return f"{opening} is reached as it is."
-    reaching = [
-        row
-        for row in _by_distance(rows)
-        if row.effect.lever.file != "model" and row.alone and row.alone.value is not None
-    ]
-    alone = [
-        f"{row.path} of {row.text(row.alone.value)} where it is "
-        f"{row.text(row.effect.lever.number.value)}"
-        for row in reaching[:3]
-        if row.alone
-    ]
-    sentence = (
-        f"{opening} takes {listed(alone, 'or')}."
-        if alone
-        else (f"{opening} is out of reach of any one number of chip and engine.")
-    )
-    if goal.pair is None:
-        return sentence
-    pair = [
-        f"{lever.number.path} of {of_kind(value, lever.number.kind)}"
-        for lever, value in zip(goal.pair.levers, goal.pair.values, strict=True)
-    ]
-    return (
-        f"{sentence} Of two, least: {listed(pair)}, each {number(goal.pair.factor)} times better."
-    )
-
-
-def _wanted(goal: Goal) -> str:
-    """Say what is to be reached."""
-    value = goal.target.value
-    if goal.target.figure == "speed":
-        return f"{number(value)} tokens/s"
-    if goal.target.figure == "ttft":
-        return f"A first token after {of_kind(value, 'time')}"
-    return f"${number(value)} a million output tokens"
-
-
-def target_record(goals: Sequence[Goal]) -> list[dict[str, Any]]:
-    """Return the two numbers that reach a target with the least change, of each batch."""
-    return [
-        {
-            "batch": goal.scenario.batches[0],
-            "figure": KEYS[goal.target.figure],
-            "target": goal.target.value * (1e3 if goal.target.figure == "ttft" else 1.0),
-            "pair": None
-            if goal.pair is None
-            else {
-                lever.number.path: value
-                for lever, value in zip(goal.pair.levers, goal.pair.values, strict=True)
-            },
-            "factor": goal.pair and goal.pair.factor,
-        }
-        for goal in goals
-    ]
+def goal_record(goal: Goal) -> Record:
+    """Return the two numbers that reach a target with the least change, as a record."""
+    target, pair = goal.target, goal.pair
+    levers = zip(pair.levers, pair.values, strict=True) if pair else ()
+    return {
+        "batch": goal.scenario.batches[0],
+        "figure": KEYS[target.figure],
+        "target": target.value * (1e3 if target.figure == "ttft" else 1.0),
+        "pair": {lever.number.path: value for lever, value in levers} if pair else None,
+        "factor": pair.factor if pair else None,
+    }

@@ -1,16 +1,17 @@
 """Numbers of files that are moved: what each buys, as a row and as a record."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import isfinite
+from typing import Any
 
 from fastcalc.core.scenario import Outcome
 from fastcalc.features.sensitivity.effects import NEARLY, Effect
 from fastcalc.features.sensitivity.figures import FIGURES
-from fastcalc.features.sensitivity.targets import Goal, NeededValue
-from fastcalc.grid.columns import Column, values
-from fastcalc.kit.answer.numbers_as_text import of_kind
-from fastcalc.kit.answer.point_records import Record, compare_records, plainly
+from fastcalc.features.sensitivity.targets import NeededValue
+from fastcalc.grid.columns import Column, TableColumn, key_figure, pick
+from fastcalc.kit.answer.numbers_as_text import number, of_kind
+from fastcalc.kit.answer.point_records import Record
 
 KEYS = {
     "speed": "tokens_per_s_per_user",
@@ -43,6 +44,11 @@ class MovedNumber:
         return self.effect.lever.number.path
 
     @property
+    def value(self) -> float:
+        """What it is. [SI]"""
+        return float(self.effect.lever.number.value)
+
+    @property
     def elasticity(self) -> float:
         """Per cent of speed for a per cent of it. [1]"""
         return float(self.effect.elasticity.speed[self.place])
@@ -51,6 +57,11 @@ class MovedNumber:
     def reach(self) -> float:
         """The most that it can make of the speed, over what it is. [1]"""
         return float(self.effect.reach[self.place])
+
+    @property
+    def best_speed(self) -> float:
+        """Speed with the best value that a file may hold. [1/s]"""
+        return self.reach * float(self.outcome.estimate.speed[self.place])
 
     @property
     def enough(self) -> float:
@@ -62,6 +73,16 @@ class MovedNumber:
         """Whether more of it buys neither speed nor a larger batch, and less of it would cost."""
         buys_batch = abs(self.slope("largest_batch")) > 0.0
         return self.reach < 1.0 / NEARLY and isfinite(self.enough) and not buys_batch
+
+    @property
+    def needed(self) -> float | None:
+        """The value of it that reaches the target; None where none does. [SI]"""
+        return self.alone.value if self.alone else None
+
+    @property
+    def factor(self) -> float | None:
+        """How many times what it is that value is; None where there is none. [1]"""
+        return self.alone.factor if self.alone else None
 
     @property
     def moves(self) -> bool:
@@ -82,54 +103,96 @@ class MovedNumber:
         """Return a value of it with its unit."""
         return "-" if value is None else of_kind(value, self.effect.lever.number.kind)
 
+    def path_cell(self) -> str:
+        """Return its path, with a star where a median stands in for it."""
+        return self.path + " *" * self.effect.lever.number.is_default
 
-def _of_point(key: str, unit: str, meaning: str) -> Column[MovedNumber]:
-    return Column(key, unit, meaning, lambda row: row.point[key])
+    def value_cell(self) -> str:
+        """Return what it is, with its unit."""
+        return self.text(self.value)
+
+    def change_cell(self, figure: str) -> str:
+        """Return the change of a figure in per cent, or why there is none."""
+        change = self.change(figure)
+        if self.effect.raised.value is None:
+            return "at limit"
+        if not isfinite(change):
+            return "-" if figure == "usd" else "no fit"
+        return "0" if abs(change) < 5e-5 else f"{100.0 * change:+.2g} %"
+
+    def reach_cell(self) -> str:
+        """Return the most that it can make of the speed, over what it is."""
+        return "-" if not isfinite(self.reach) else f"{number(self.reach, 3)}x"
+
+    def enough_cell(self) -> str:
+        """Return from where on it buys nothing."""
+        return self.text(self.enough if isfinite(self.enough) else None)
+
+    def needed_cell(self) -> str:
+        """Return the value that reaches the target."""
+        return self.text(self.needed)
+
+    def factor_cell(self) -> str:
+        """Return how many times what it is that value is."""
+        if self.factor is None:
+            return "-"
+        return f"{number(self.factor)}x" if self.factor else "0"
+
+    def best_cell(self) -> str:
+        """Return the figure of the target with the best value, where none reaches it."""
+        if self.alone is None or self.needed:
+            return ""
+        if not isfinite(self.alone.extreme):
+            return "no fit"
+        is_time = self.alone.figure == "ttft"
+        return of_kind(self.alone.extreme, "time") if is_time else number(self.alone.extreme)
 
 
-def _figures(
-    ending: str, meaning: str, share: Callable[[str], Callable[[MovedNumber], float]]
-) -> Iterator[Column[MovedNumber]]:
-    for figure, key in KEYS.items():
-        yield Column(f"{key}_{ending}", "ratio", meaning, share(figure))
+def _at_point(key: str, row: MovedNumber) -> Any:
+    return row.point[key]
 
 
-def _change(figure: str) -> Callable[[MovedNumber], float]:
-    return lambda row: row.change(figure)
+def _of_point(column: TableColumn, meaning: str) -> TableColumn:
+    return Column(column.key, column.unit, meaning, partial(_at_point, column.key))
 
 
-def _slope(figure: str) -> Callable[[MovedNumber], float]:
-    return lambda row: row.slope(figure)
+def _change(figure: str, heading: tuple[str, str], drop_priority: int = 0) -> Column[MovedNumber]:
+    return Column(
+        f"{KEYS[figure]}_change",
+        "ratio",
+        "with that value over what it is, less 1",
+        partial(MovedNumber.change, figure=figure),
+        heading,
+        drop_priority,
+        partial(MovedNumber.change_cell, figure=figure),
+    )
 
 
 COLUMNS: tuple[Column[MovedNumber], ...] = (
-    _of_point("hardware", "text", "id of the chip"),
-    _of_point("model", "text", "id of the model"),
-    _of_point("engine", "text", "id of the engine"),
-    _of_point("chips", "count", "tp x pp x dp / ranks of a chip"),
-    _of_point("tp", "count", "tensor-parallel ranks"),
-    _of_point("pp", "count", "pipeline stages"),
-    _of_point("ep", "count", "ranks that share the experts"),
-    _of_point("dp", "count", "attention replicas"),
-    _of_point("batch", "count", "sequences decoded together by the whole deployment"),
-    _of_point("tokens_per_s_per_user", "tokens/s", "as the files are"),
-    _of_point("served_tokens_per_s_total", "tokens/s", "as the files are"),
-    _of_point("ttft_ms", "ms", "as the files are"),
-    _of_point("usd_per_mtok_output", "USD/Mtok", "as the files are"),
-    _of_point("max_batch", "count", "as the files are"),
-    _of_point("limiter", "text", "what takes most of a decode step"),
+    *(_of_point(column, column.meaning) for column in pick("hardware model engine chips")),
+    *(_of_point(column, column.meaning) for column in pick("tp pp ep dp batch")),
+    *(_of_point(column, "as the files are") for column in pick(" ".join(KEYS.values()))),
+    *(_of_point(column, "what takes most of a decode step") for column in pick("limiter")),
     Column(
         "file", "text", "whose number it is: hardware, engine, model or host", "effect.lever.file"
     ),
     Column("entry", "text", "id of that file", "effect.lever.entry"),
-    Column("path", "text", "the number, as set takes it", "path"),
+    Column(
+        "path",
+        "text",
+        "the number, as set takes it",
+        "path",
+        ("", "number"),
+        0,
+        MovedNumber.path_cell,
+    ),
     Column(
         "quantity",
         "text",
         "of what kind it is, such as bandwidth; values are in the SI unit of it",
         "effect.lever.number.kind",
     ),
-    Column("value", "SI", "what it is", lambda row: float(row.effect.lever.number.value)),
+    Column("value", "SI", "what it is", "value", ("", "now"), 0, MovedNumber.value_cell),
     Column(
         "is_default",
         "yes or no",
@@ -142,50 +205,58 @@ COLUMNS: tuple[Column[MovedNumber], ...] = (
         "with 10 % more, or the next that a file may hold; null at its limit",
         "effect.raised.value",
     ),
-    *_figures("change", "with that value over what it is, less 1", _change),
-    *_figures(
-        "elasticity",
-        "per cent for a per cent more of it; of whole numbers of a model with that value",
-        _slope,
+    key_figure(_change("speed", ("+10 %:", "tok/s"))),
+    _change("total", ("tok/s", "served"), 3),
+    _change("ttft", ("", "TTFT"), 2),
+    _change("usd", ("$/Mtok", "output"), 4),
+    _change("largest_batch", ("largest", "batch"), 5),
+    *(
+        Column(
+            f"{key}_elasticity",
+            "ratio",
+            "per cent for a per cent more of it; of whole numbers of a model with that value",
+            partial(MovedNumber.slope, figure=figure),
+        )
+        for figure, key in KEYS.items()
     ),
     Column(
         "tokens_per_s_per_user_best",
         "tokens/s",
         "with the best value that a file may hold; null for models",
-        lambda row: row.reach * float(row.outcome.estimate.speed[row.place]),
+        "best_speed",
+        ("tok/s", "at most"),
+        format=MovedNumber.reach_cell,
     ),
-    Column("enough_value", "SI", "from which on less than 1 % of that is left to gain", "enough"),
+    Column(
+        "enough_value",
+        "SI",
+        "from which on less than 1 % of that is left to gain",
+        "enough",
+        ("nothing", "beyond"),
+        format=MovedNumber.enough_cell,
+    ),
     Column(
         "target_value",
         "SI",
         "what it alone would have to be to reach the target; null where no value does",
-        lambda row: row.alone and row.alone.value,
+        "needed",
+        ("would have", "to be"),
+        format=MovedNumber.needed_cell,
+        is_key_figure=True,
     ),
     Column(
-        "target_factor", "ratio", "that over what it is", lambda row: row.alone and row.alone.factor
+        "target_factor",
+        "ratio",
+        "that over what it is",
+        "factor",
+        ("", "times"),
+        format=MovedNumber.factor_cell,
     ),
 )
-RECORD_KEYS = tuple(column.key for column in COLUMNS)
-
-
-def rows_of(
-    outcome: Outcome, effects: Sequence[Effect], goals: Mapping[int, Goal]
-) -> list[MovedNumber]:
-    """Return a row for each batch that fits and each number, those that buy most speed first.
-
-    goals : how each batch reaches the target, by its place, if one is given
-    """
-    rows = []
-    for place, point in enumerate(compare_records([outcome])):
-        if not point["fits"]:
-            continue
-        alone = {answer.lever: answer for answer in goals[place].alone} if goals else {}
-        of_batch = [
-            MovedNumber(outcome, place, point, effect, alone.get(effect.lever))
-            for effect in effects
-        ]
-        rows += sorted(of_batch, key=rank)
-    return rows
+BEST = Column[MovedNumber](
+    "best", "figure", heading=("with the best", "value"), format=MovedNumber.best_cell
+)
+"""Column of tables alone: the figure of the target where no value reaches it."""
 
 
 def rank(row: MovedNumber) -> tuple[float, ...]:
@@ -196,8 +267,3 @@ def rank(row: MovedNumber) -> tuple[float, ...]:
 
 
 _FILES = ("hardware", "host", "engine", "model")
-
-
-def sensitivity_records(rows: Iterable[MovedNumber]) -> list[Record]:
-    """Return a record for each row."""
-    return [plainly(values(COLUMNS, row)) for row in rows]

@@ -1,28 +1,25 @@
 """``fastcalc sensitivity``: what each number buys, and what it would have to be."""
 
-from fastcalc.core.scenario import Outcome, each_warning, solve
+from collections.abc import Iterator
+
+from fastcalc.core.scenario import Outcome, solve
 from fastcalc.errors import InputError
-from fastcalc.features import request_of
-from fastcalc.features.sensitivity import answer as report
-from fastcalc.features.sensitivity import moved_numbers
+from fastcalc.features.sensitivity.answer import TABLE, SensitivityAnswer
 from fastcalc.features.sensitivity.effects import effects
 from fastcalc.features.sensitivity.figures import MovedFigure
 from fastcalc.features.sensitivity.levers import with_layout
+from fastcalc.features.sensitivity.moved_batch import MovedBatch, batches_of
+from fastcalc.features.sensitivity.moved_numbers import COLUMNS
 from fastcalc.features.sensitivity.request import Sensitivity
 from fastcalc.features.sensitivity.target_text import target
-from fastcalc.features.sensitivity.targets import Goal
-from fastcalc.features.sensitivity.targets import goals as goals_of
+from fastcalc.features.sensitivity.targets import Target, goals
 from fastcalc.kit.answer import outcome_lines, progress
-from fastcalc.kit.answer import point_records as records
-from fastcalc.kit.answer.answer import Answer, CommandAnswer, later, no_answer
-from fastcalc.kit.answer.console import Part, Screen
-from fastcalc.kit.answer.next_commands import follow_up
+from fastcalc.kit.answer.answer import Answer, NoAnswer
 from fastcalc.kit.request import readers
 from fastcalc.kit.request.evaluation import Evaluated
-from fastcalc.kit.request.fields import phrases, settings
 from fastcalc.kit.request.loading import scenarios
 from fastcalc.kit.request.readers import as_text
-from fastcalc.mentions import flag, option
+from fastcalc.mentions import option
 
 _MOST_BATCHES = 12
 
@@ -30,46 +27,34 @@ _MOST_BATCHES = 12
 def run(request: Sensitivity) -> Answer:
     """Return what each number buys at each batch; the answer is no if nothing reaches a target."""
     aim = None if request.target is None else target(request.target)
-    notes: list[str] = []
-    outcomes = _outcomes(request, notes)
+    reading: list[str] = []
+    outcomes = _outcomes(request, reading)
+    too_large = list(dict.fromkeys(line for outcome in outcomes for line in _too_large(outcome)))
     if not any(outcome.estimate.fits.any() for outcome in outcomes):
         reasons = [reason for reason in map(outcome_lines.no_place, outcomes) if reason]
-        reasons = reasons or [line for outcome in outcomes for line in _too_large(outcome)]
-        return no_answer(reasons, moved_numbers.RECORD_KEYS, report.of_table([])[0], notes=notes)
+        return NoAnswer(
+            request=request,
+            reading=reading,
+            reasons=reasons or too_large,
+            asked_keys=[column.key for column in COLUMNS],
+            columns=TABLE,
+        )
     if aim and aim.figure == "usd" and any(outcome.usd is None for outcome in outcomes):
         raise InputError(_unpriced(request, outcomes[0]))
-    notes += dict.fromkeys(line for outcome in outcomes for line in _too_large(outcome))
-    rows: list[moved_numbers.MovedNumber] = []
-    goals: list[Goal] = []
-    for outcome in outcomes:
-        speeds = MovedFigure(with_layout(outcome), "speed")
-        shared = speeds if aim and aim.figure == speeds.figure else None
-        progress.say("what each number would have to be")
-        reached = goals_of(outcome, aim, shared) if aim else {}
-        progress.say("what each number buys")
-        rows += moved_numbers.rows_of(outcome, effects(outcome, speeds), reached)
-        goals += reached.values()
-
-    def page(screen: Screen) -> list[Part]:
-        models = [request.model, flag("on"), request.on]
-        next_command = follow_up(request, request_of("plot"), "tornado", *models)
-        return report.parts(outcomes, rows, goals, phrases(settings(request)), next_command, screen)
-
-    is_reached = aim is None or any(goal.is_reached for goal in goals)
-    return CommandAnswer(
-        page,
-        lambda: moved_numbers.sensitivity_records(rows),
-        lambda: report.of_table(rows),
-        lambda: {
-            **({"targets": report.target_record(goals)} if goals else {}),
-            "assumptions": records.assumptions(outcomes),
-        },
-        each_warning(outcomes),
-        reading=notes,
-        keys=moved_numbers.RECORD_KEYS,
-        drawn={"tornado": later("features.sensitivity.chart.tornado", rows)},
-        code=0 if is_reached else 1,
+    batches = [batch for outcome in outcomes for batch in _moved(outcome, aim)]
+    return SensitivityAnswer(
+        request=request, reading=[*reading, *too_large], outcomes=outcomes, batches=batches
     )
+
+
+def _moved(outcome: Outcome, aim: Target | None) -> Iterator[MovedBatch]:
+    """Move every number at every batch, and look for those that reach a target."""
+    speeds = MovedFigure(with_layout(outcome), "speed")
+    shared = speeds if aim and aim.figure == speeds.figure else None
+    progress.say("what each number would have to be")
+    reached = goals(outcome, aim, shared) if aim else {}
+    progress.say("what each number buys")
+    return batches_of(outcome, effects(outcome, speeds), reached)
 
 
 def _unpriced(request: Sensitivity, outcome: Outcome) -> str:

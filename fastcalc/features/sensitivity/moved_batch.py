@@ -1,0 +1,129 @@
+"""The numbers that are moved at one batch, and what they buy, in sentences."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from math import isfinite
+
+from fastcalc.core.scenario import Outcome
+from fastcalc.features.sensitivity.effects import Effect
+from fastcalc.features.sensitivity.moved_numbers import MovedNumber, rank
+from fastcalc.features.sensitivity.targets import Goal, Target
+from fastcalc.kit.answer.numbers_as_text import capital, number, of_kind
+from fastcalc.kit.answer.point_records import compare_records
+from fastcalc.kit.answer.row_words import alone
+from fastcalc.kit.answer.table_row import TableRow
+from fastcalc.written import listed
+
+_WORTH = 0.05
+"""Per cent for a per cent from which a sentence names a number. [1]"""
+
+
+@dataclass(frozen=True, eq=False)
+class MovedBatch:
+    """Every number at one batch.
+
+    rows : those that buy most speed first
+    goal : how the batch reaches the target, if one is given
+    """
+
+    outcome: Outcome
+    rows: Sequence[MovedNumber]
+    goal: Goal | None
+
+    @property
+    def shown(self) -> list[MovedNumber]:
+        """Those that move a figure; towards a target the nearest to what they are first."""
+        moving = [row for row in self.rows if row.moves]
+        return sorted(moving, key=_distance) if self.goal else moving
+
+    def opening(self, clauses: Sequence[str]) -> str:
+        """Say how fast it is without any change, at what price, what limits it, and more."""
+        more = capital("; ".join(clauses))
+        return f"{self._today()} {more}{'.' * bool(more)}".strip()
+
+    def headline(self) -> str:
+        """Say what buys most and what buys nothing more, or what reaches the target."""
+        if self.goal is None:
+            return self.opening([*self.buys(), *self.buys_nothing()])
+        return f"{self._today()} {self._reaching(self.goal)}"
+
+    def _today(self) -> str:
+        return alone(TableRow(self.rows[0].point, self.outcome))
+
+    def buys(self) -> list[str]:
+        """Say what buys most, of chip and engine."""
+        worth = (row for row in self._designed() if abs(row.elasticity) >= _WORTH)
+        return [
+            f"a per cent {'more' if row.elasticity > 0 else 'less'} of {row.path} buys "
+            f"{number(abs(row.elasticity), 2)} %"
+            for row in islice(worth, 2)
+        ]
+
+    def buys_nothing(self) -> list[str]:
+        """Say what of a chip buys nothing more beyond which value."""
+        spare = [row for row in self._designed() if row.is_spare]
+        spare = [row for row in spare if row.effect.lever.file == "hardware"]
+        spare = sorted(spare, key=lambda row: row.enough / row.value)[:3]
+        return [f"{row.path} buys nothing beyond {row.text(row.enough)}" for row in spare]
+
+    def _designed(self) -> Iterator[MovedNumber]:
+        """Yield what those who build chips and engines may change."""
+        for row in self.rows:
+            if isfinite(row.elasticity) and row.effect.lever.file != "model":
+                yield row
+
+    def _reaching(self, goal: Goal) -> str:
+        """Say which number alone reaches a target, and which two with the least change."""
+        wanted = _in_words(goal.target)
+        if all(row.factor == 1.0 for row in self.rows):
+            return f"{wanted} is reached as it is."
+        reaching = [
+            f"{row.path} of {row.text(row.needed)} where it is {row.text(row.value)}"
+            for row in sorted(self.rows, key=_distance)
+            if row.effect.lever.file != "model" and row.needed is not None
+        ]
+        sentence = f"{wanted} is out of reach of any one number of chip and engine."
+        if reaching:
+            sentence = f"{wanted} takes {listed(reaching[:3], 'or')}."
+        if goal.pair is None:
+            return sentence
+        pair = [
+            f"{lever.number.path} of {of_kind(value, lever.number.kind)}"
+            for lever, value in zip(goal.pair.levers, goal.pair.values, strict=True)
+        ]
+        times = number(goal.pair.factor)
+        return f"{sentence} Of two, least: {listed(pair)}, each {times} times better."
+
+
+def batches_of(
+    outcome: Outcome, effects: Sequence[Effect], goals: Mapping[int, Goal]
+) -> Iterator[MovedBatch]:
+    """Yield every batch that fits with each number.
+
+    goals : how each batch reaches the target, by its place, if one is given
+    """
+    for place, point in enumerate(compare_records([outcome])):
+        if point["fits"]:
+            goal = goals.get(place)
+            alone = {answer.lever: answer for answer in goal.alone} if goal else {}
+            rows = [
+                MovedNumber(outcome, place, point, effect, alone.get(effect.lever))
+                for effect in effects
+            ]
+            yield MovedBatch(outcome, sorted(rows, key=rank), goal)
+
+
+def _distance(row: MovedNumber) -> tuple[bool, float]:
+    """Return how far it is to the value that reaches a target, with what comes nearer before."""
+    factor = row.factor
+    return factor is None, max(factor, 1.0 / factor) if factor else rank(row)[0]
+
+
+def _in_words(target: Target) -> str:
+    """Say what is to be reached."""
+    if target.figure == "speed":
+        return f"{number(target.value)} tokens/s"
+    if target.figure == "ttft":
+        return f"A first token after {of_kind(target.value, 'time')}"
+    return f"${number(target.value)} a million output tokens"
