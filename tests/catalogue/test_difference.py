@@ -16,7 +16,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.catalogue.units import dimension_of
 from fastcalc.catalogue.validation import dotted
 from fastcalc.errors import InputError
-from fastcalc.features.entries.answer import quantities
+from fastcalc.features.entries.records import quantities
 from fastcalc.features.entries.run import find
 from tests.helpers import run as run_here
 

@@ -1,51 +1,94 @@
 """Two entries side by side."""
 
 import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from fastcalc.catalogue.schema import Engine, Hardware, Model, Quantity
-from fastcalc.features.entries.answer import model_record, offers_of, quantities
+from fastcalc.catalogue.schema import Hardware, Model, Quantity
+from fastcalc.features.entries.answer import question_on
+from fastcalc.features.entries.records import (
+    CatalogueEntry,
+    model_record,
+    offers_of,
+    quantities,
+)
+from fastcalc.features.entries.request import DiffEntries
 from fastcalc.grid.columns import Column, TableColumn
-from fastcalc.kit.answer.console import Notes, Part, TextTable
+from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.console import Note, Part, Screen, TextTable
 from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.kit.answer.point_records import Record
+from fastcalc.kit.request.readers import as_text
 
-AnyEntry = Hardware | Model | Engine
-
-COLUMNS: tuple[TableColumn, ...] = (
+_COLUMNS: tuple[TableColumn, ...] = (
     *(Column(key, heading=("", key)) for key in ("field", "left", "right")),
     Column("ratio", "ratio", heading=("", "ratio")),
 )
-"""Of a Markdown table."""
 
 
-def diff_records(left: AnyEntry, right: AnyEntry) -> list[Record]:
-    """Return a record for each number or word that either entry has.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DiffAnswer(Answer):
+    """Two entries of one kind side by side."""
 
-    Keys: ``field``, ``left`` and ``right`` as the files write them, ``left_si`` and
-    ``right_si`` for numbers, ``ratio`` of right over left.
-    """
-    left_fields, right_fields = _fields(left), _fields(right)
-    names = [*left_fields, *(name for name in right_fields if name not in left_fields)]
-    records = []
-    for name in names:
-        first, second = left_fields.get(name), right_fields.get(name)
-        below, above = _si(first), _si(second)
-        ratio = above / below if below and above is not None else math.nan
-        records.append(
-            {
-                "field": name,
-                "left": _text(first),
-                "right": _text(second),
-                "left_si": below,
-                "right_si": above,
-                "ratio": ratio if math.isfinite(ratio) else None,
-            }
-        )
-    return records
+    request: DiffEntries
+    left: CatalogueEntry
+    right: CatalogueEntry
+
+    def body(self, screen: Screen) -> Iterator[Part]:  # noqa: ARG002
+        """A row for each number or word, right over left."""
+        rows = []
+        for row in self.records():
+            is_same = row["left_si"] == row["right_si"]
+            ratio = number(row["ratio"])
+            if row["ratio"] is None:
+                is_same, ratio = row["left"] == row["right"], ""
+            shown = (row["left"] or "-", row["right"] or "-", "=" if is_same else ratio)
+            rows.append((row["field"], *shown))
+        heads = [("",), (self.left.id,), (self.right.id,), ("ratio",)]
+        yield TextTable(heads, rows, left=(0,), key_figures=(3,))
+        yield ""
+
+    def notes(self) -> Iterator[Note]:
+        """What the ratio is."""
+        yield Note(f"ratio: {self.right.id} over {self.left.id}; = where they are the same")
+
+    def next_command(self) -> str | None:
+        """What to ask of both."""
+        names = [as_text(self.request.left), as_text(self.request.right)]
+        return question_on(self.request, names, [self.left, self.right])
+
+    def table(self) -> tuple[Sequence[TableColumn], Sequence[object]]:
+        """What the entries hold, and the ratio."""
+        return _COLUMNS, self.records()
+
+    def records(self) -> list[Record]:
+        """A record for each number or word that either entry has.
+
+        Keys: ``field``, ``left`` and ``right`` as the files write them, ``left_si`` and
+        ``right_si`` for numbers, ``ratio`` of right over left.
+        """
+        left_fields, right_fields = _fields(self.left), _fields(self.right)
+        names = [*left_fields, *(name for name in right_fields if name not in left_fields)]
+        records = []
+        for name in names:
+            first, second = left_fields.get(name), right_fields.get(name)
+            below, above = _si(first), _si(second)
+            ratio = above / below if below and above is not None else math.nan
+            records.append(
+                {
+                    "field": name,
+                    "left": _text(first),
+                    "right": _text(second),
+                    "left_si": below,
+                    "right_si": above,
+                    "ratio": ratio if math.isfinite(ratio) else None,
+                }
+            )
+        return records
 
 
-def _fields(entry: AnyEntry) -> dict[str, Any]:
+def _fields(entry: CatalogueEntry) -> dict[str, Any]:
     """Return what can be compared of an entry, by name: quantities, counts and words."""
     words = {
         key: getattr(entry, key)
@@ -81,21 +124,3 @@ def _text(value: Any) -> str | None:
     if isinstance(value, Quantity):
         return value.text
     return number(value, 4) if _si(value) is not None else str(value)
-
-
-def diff_parts(left: AnyEntry, right: AnyEntry) -> list[Part]:
-    """Return the table of two entries, right over left."""
-    rows = []
-    for row in diff_records(left, right):
-        is_same = row["left_si"] == row["right_si"]
-        ratio = number(row["ratio"])
-        if row["ratio"] is None:
-            is_same, ratio = row["left"] == row["right"], ""
-        shown = (row["left"] or "-", row["right"] or "-", "=" if is_same else ratio)
-        rows.append((row["field"], *shown))
-    heads = [("",), (left.id,), (right.id,), ("ratio",)]
-    return [
-        TextTable(heads, rows, left=(0,), key_figures=(3,)),
-        "",
-        Notes([f"ratio: {right.id} over {left.id}; = where they are the same"]),
-    ]

@@ -1,47 +1,35 @@
 """``fastcalc list``, ``show`` and ``diff``: the catalogue as people and as programs read it."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from fastcalc.catalogue.kinds import SCHEMAS, Kind
-from fastcalc.catalogue.schema import Engine, Entry, Hardware, Model
+from fastcalc.catalogue.schema import Entry, Hardware, Model
 from fastcalc.catalogue.stand_ins import service
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
-from fastcalc.features import request_of
-from fastcalc.features.entries import answer as entries
-from fastcalc.features.entries import diff
+from fastcalc.features.entries.answer import ChipAnswer, EngineAnswer, EntryAnswer, ModelAnswer
+from fastcalc.features.entries.diff import DiffAnswer
+from fastcalc.features.entries.listing import ListAnswer
+from fastcalc.features.entries.records import CatalogueEntry
 from fastcalc.features.entries.request import DiffEntries, ListEntries, ShowEntry
-from fastcalc.kit.answer import console, next_commands, output
-from fastcalc.kit.answer import point_records as records
-from fastcalc.kit.answer.answer import CommandAnswer
-from fastcalc.kit.answer.respond import page
 from fastcalc.kit.request import loading, readers
-from fastcalc.kit.request.fields import Request
 from fastcalc.kit.request.readers import as_text
-from fastcalc.mentions import flag, option
-from fastcalc.written import instead_of, json_text, shown
+from fastcalc.mentions import option
+from fastcalc.written import instead_of, shown
 
 if TYPE_CHECKING:
-    from fastcalc.kit.request.given_types import EntryGiven
-
-_Entry = Hardware | Model | Engine
-_WRITTEN: dict[type, tuple[Callable[..., records.Record], Callable[..., list[console.Part]]]] = {
-    Hardware: (entries.hardware_record, entries.hardware_parts),
-    Model: (entries.model_record, entries.model_parts),
-    Engine: (entries.engine_record, entries.engine_parts),
-}
-"""How an entry is written: as a record, and as a page."""
+    from fastcalc.kit.request.given import EntryGiven
 
 
-def run_list(request: ListEntries) -> CommandAnswer:
+def run_list(request: ListEntries) -> ListAnswer:
     """Return the entries of a kind; the answer is no if a file is left out because it is broken."""
-    kind = cast(Kind, readers.choice(request.entries, "list", tuple(entries.LISTED)))
+    kind = cast(Kind, readers.choice(request.entries, "list", tuple(SCHEMAS)))
     catalogue = loading.catalogue(request)
     load = _loaders(catalogue)[kind]
-    loaded: list[_Entry] = []
+    loaded: list[CatalogueEntry] = []
     broken = []
     for name in catalogue.names(kind):
         try:
@@ -52,18 +40,15 @@ def run_list(request: ListEntries) -> CommandAnswer:
         raise InputError(*dict.fromkeys(broken))
     for schema_kind in SCHEMAS:
         catalogue.refuse_idle_changes(schema_kind, loaded)
-    loaded = _filtered(request, loaded)
-    next_command = next_commands.follow_up(request, ShowEntry, loaded[-1].id)
-    return CommandAnswer(
-        lambda screen: entries.list_parts(loaded, kind, screen.width, next_command),
-        lambda: [_WRITTEN[type(entry)][0](entry) for entry in loaded],
-        lambda: entries.list_table(kind, loaded),
+    return ListAnswer(
+        request=request,
         reasons=[f"left out: {reason}" for reason in broken],
-        code=1 if broken else 0,
+        kind=kind,
+        entries=_filtered(request, loaded),
     )
 
 
-def _filtered(request: ListEntries, loaded: list[_Entry]) -> list[_Entry]:
+def _filtered(request: ListEntries, loaded: list[CatalogueEntry]) -> list[CatalogueEntry]:
     """Return the entries that a request narrows a list to; none is an error."""
     if request.with_ is not None:
         fields = tuple(type(loaded[0]).model_fields)
@@ -86,30 +71,28 @@ def _is_stated(value: object) -> bool:
     return bool(value.model_fields_set if isinstance(value, Entry) else value)
 
 
-def _loaders(catalogue: Catalogue) -> dict[Kind, Callable[[str], _Entry]]:
+def _loaders(catalogue: Catalogue) -> dict[Kind, Callable[[str], CatalogueEntry]]:
     return {"hardware": catalogue.hardware, "models": catalogue.model, "engines": catalogue.engine}
 
 
-def run_show(request: ShowEntry) -> None:
-    """Write one entry, number by number."""
+def run_show(request: ShowEntry) -> EntryAnswer:
+    """Return one entry, number by number."""
     catalogue = loading.catalogue(request)
     entry = find(catalogue, request.name)
     for kind in SCHEMAS:
         catalogue.refuse_idle_changes(kind, [entry])
-    formats = (request.weights, request.kv) if isinstance(entry, Model) else ()
-    if not formats and (request.weights or request.kv):
+    if isinstance(entry, Model):
+        return ModelAnswer(request=request, entry=entry)
+    if request.weights or request.kv:
         raise InputError(
             f"{option('weights')} and {option('kv')} are of models; {entry.id} is none"
         )
-    as_record, as_parts = _WRITTEN[type(entry)]
-    if request.written_as == "json":
-        output.write(json_text(as_record(entry, *formats)), request.out)
-    else:
-        parts = [*as_parts(entry, *formats), *next_of(request, [as_text(request.name)], [entry])]
-        page(request, lambda _: parts)
+    if isinstance(entry, Hardware):
+        return ChipAnswer(request=request, entry=entry)
+    return EngineAnswer(request=request, entry=entry)
 
 
-def run_diff(request: DiffEntries) -> CommandAnswer:
+def run_diff(request: DiffEntries) -> DiffAnswer:
     """Return what differs between two entries of one kind."""
     catalogue = loading.catalogue(request)
     left, right = find(catalogue, request.left), find(catalogue, request.right)
@@ -121,31 +104,12 @@ def run_diff(request: DiffEntries) -> CommandAnswer:
         )
     for kind in SCHEMAS:
         catalogue.refuse_idle_changes(kind, [left, right])
-    return CommandAnswer(
-        lambda _: [
-            *diff.diff_parts(left, right),
-            *next_of(request, [as_text(request.left), as_text(request.right)], [left, right]),
-        ],
-        lambda: diff.diff_records(left, right),
-        lambda: (diff.COLUMNS, diff.diff_records(left, right)),
-    )
+    return DiffAnswer(request=request, left=left, right=right)
 
 
-def next_of(request: Request, names: Sequence[str], listed: Sequence[_Entry]) -> list[console.Part]:
-    """Return what comes next of chips or models, by their names as typed."""
-    if any(isinstance(entry, Engine) or getattr(entry, "kind", "") == "host" for entry in listed):
-        return []
-    next_command = next_commands.follow_up(
-        request, request_of("compare"), flag("on"), ",".join(names)
-    )
-    if isinstance(listed[0], Model):
-        next_command = next_commands.follow_up(request, request_of("fit"), *names)
-    return [console.Notes(next_command=next_command)]
-
-
-def find(catalogue: Catalogue, typed: "EntryGiven") -> _Entry:
+def find(catalogue: Catalogue, typed: "EntryGiven") -> CatalogueEntry:
     """Return the entry of a name, whatever its kind; a file's keys give its kind."""
-    if isinstance(typed, _Entry):
+    if isinstance(typed, CatalogueEntry):
         return typed
     name = str(typed)
     if name.endswith((".yaml", ".yml")):
