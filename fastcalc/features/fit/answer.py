@@ -1,17 +1,24 @@
 """Where models fit: a sentence, and a table of what fills each memory."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from fastcalc.core.assumed_share import share_assumed
-from fastcalc.core.scenario import Location
+from fastcalc.core.scenario import Location, Scenario
 from fastcalc.core.verdict import VERDICTS
+from fastcalc.features import request_of
 from fastcalc.features.fit.records import COLUMNS, fit_records
-from fastcalc.grid.columns import Column, key_figure, pick
+from fastcalc.features.fit.request import FitMemory
+from fastcalc.grid.columns import Column, TableColumn, key_figure, pick
 from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.console import Part, Screen, TextTable
+from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.console import Note, Part, Screen, TextTable
 from fastcalc.kit.answer.memories import KEY, LETTERS, bar, filled, kept_note
+from fastcalc.kit.answer.next_commands import follow_up, typed_as
 from fastcalc.kit.answer.numbers_as_text import (
     WORDS,
     counted,
@@ -20,33 +27,32 @@ from fastcalc.kit.answer.numbers_as_text import (
     size,
     whole_percent,
 )
-from fastcalc.kit.answer.point_records import named_chips
+from fastcalc.kit.answer.point_records import Record, named_chips
 from fastcalc.kit.answer.record_tables import numbers, words
 from fastcalc.kit.answer.why_so_many import why
-from fastcalc.mentions import option
+from fastcalc.kit.request.fields import phrases
+from fastcalc.kit.request.loading import DEFAULT_MODELS
+from fastcalc.mentions import flag, option
 from fastcalc.written import listed
 
+if TYPE_CHECKING:
+    from fastcalc.kit.charts.drawing import Chart
+
 _VERDICT = {"fits": "yes", "edge": "at the edge"}
+
+
+def _fits(record: Record) -> str:
+    """Whether a batch fits, or how many chips it needs."""
+    if record["fits"]:
+        return _VERDICT[record["fit_verdict"]]
+    return f"needs {record['min_chips']:,}" if record["min_chips"] else "no"
+
 
 _SHOWN = pick(
     "hardware batch fits chips placement chips_by_capacity chips_by_whole_layers max_batch "
     "memory_used_fraction",
-    [
-        *COLUMNS,
-        Column(
-            "fits",
-            heading=("", "fits"),
-            format=lambda record: (
-                _VERDICT[record["fit_verdict"]]
-                if record["fits"]
-                else f"needs {record['min_chips']:,}"
-                if record["min_chips"]
-                else "no"
-            ),
-        ),
-    ],
+    (*COLUMNS, Column("fits", heading=("", "fits"), format=_fits)),
 )
-MARKDOWN = (*pick("model"), *_SHOWN)
 
 _FIRST = (
     key_figure(words("|chips", itemgetter(0))),
@@ -64,12 +70,115 @@ _KEY = (
 _KEY_OF_NEEDS = "; needs N: it takes N chips in a usual layout"
 _KEY_OF_EDGE = "; a..b: a for certain, b if the engine keeps as little as it may"
 
+_IN_HEADING = "kv speculate"
+"""Fields that the heading shows whether they are set or not, or that move nothing here."""
 
-def _table(locations: Sequence[Location], width: int) -> TextTable:
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FitAnswer(Answer):
+    """Where models fit, or why nowhere.
+
+    scenarios : what was asked, for each model in its formats on each chip
+    locations : where each batch of them lives
+    """
+
+    request: FitMemory
+    scenarios: Sequence[Scenario]
+    locations: Sequence[Location]
+
+    @property
+    def code(self) -> int:
+        """Exit code: 1 if nothing fits."""
+        return 0 if any(location.fits for location in self.locations) else 1
+
+    @cached_property
+    def _groups(self) -> list[list[Location]]:
+        """Locations of each model in its formats."""
+        return [list(group) for _, group in groupby(self.locations, _what)]
+
+    def body(self, screen: Screen) -> Iterator[Part]:
+        """Where each model fits in a sentence, and a table of what fills each memory."""
+        stated = phrases(self.settings, without=_IN_HEADING)
+        for number, members in enumerate(self._groups):
+            records = fit_records(members)
+            yield from [""] * bool(number)
+            yield " ".join([_verdict(members), *_assumed(members)])
+            yield ""
+            yield _heading(members[0], stated)
+            yield _table(members, records, screen.width)
+            if screen.wide or screen.notes:
+                yield ""
+                yield record_tables.table(_SHOWN, records, screen.width)
+
+    def key(self) -> str:
+        """What the largest batch is, and what bars are of."""
+        needs = _KEY_OF_NEEDS * any(not location.fits for location in self.locations)
+        edge = _KEY_OF_EDGE * any(location.verdict == "edge" for location in self.locations)
+        return _KEY + needs + edge
+
+    def notes(self) -> Iterator[Note]:
+        """Why so many chips, and what the engine keeps of their memory."""
+        named = [
+            (f"{' '.join(_what(location))} on " * (len(self._groups) > 1), location)
+            for location in self.locations
+        ]
+        for of, location in named:
+            yield Note(f"{of}{location.scenario.hardware.id}: {why(location)}")
+        for of, location in named:
+            yield Note(f"{of}{kept_note(location)}", weight=0)
+
+    @property
+    def _with_batch(self) -> FitMemory:
+        """The request with its users as the batch, as other commands call them."""
+        request = self.request
+        return replace(request, batch=request.users or request.batch, users=None)
+
+    def next_command(self) -> str:
+        """How fast what fits is, or what does hold the model."""
+        fitting = [location for location in self.locations if location.fits]
+        return follow_up_of(self._with_batch, fitting)
+
+    def records(self) -> list[Record]:
+        """A record for each location."""
+        return fit_records(self.locations)
+
+    def table(self) -> tuple[Sequence[TableColumn], list[Record]]:
+        """Every location."""
+        return [*pick("model"), *_SHOWN], self.records()
+
+    @property
+    def charts(self) -> Mapping[str, Callable[[], "Chart"]]:
+        """What fills each memory, and how long a context users may have."""
+        return {"memory": self._memory_chart, "context": self._context_chart}
+
+    def _memory_chart(self) -> "Chart":
+        from fastcalc.kit.charts.of_memory import memory
+
+        return memory(self.locations)
+
+    def _context_chart(self) -> "Chart":
+        from fastcalc.features.fit.chart import context
+
+        return context(self.scenarios)
+
+
+def follow_up_of(request: FitMemory, fitting: Sequence[Location]) -> str:
+    """The command that says how fast what fits is, or what does hold the model."""
+    models = request.models or DEFAULT_MODELS
+    if not fitting:
+        return follow_up(replace(request, weights=None, kv=None), request_of("plan"), models[0])
+    first = fitting[0].scenario
+    native = replace(request, weights=first.weights, kv=first.kv)
+    chips = dict.fromkeys(location.scenario.hardware.id for location in fitting)
+    names = dict.fromkeys(typed_as(request, request.on, chip) for chip in chips)
+    return follow_up(native, request_of("compare"), *models, flag("on"), ",".join(names))
+
+
+def _table(locations: Sequence[Location], records: Sequence[Record], width: int) -> TextTable:
     """Return a row for each memory of a chip, or what a scenario would need."""
     rows: list[list[str]] = []
     bars: list[list[tuple[str, float]] | str] = []
-    for location, record in zip(locations, fit_records(locations), strict=True):
+    for location, record in zip(locations, records, strict=True):
         chip, batch = location.scenario.hardware.id, f"{record['batch']:,}"
         min_chips, max_batch = record["min_chips"], record["max_batch"]
         if not location.fits:
@@ -79,7 +188,8 @@ def _table(locations: Sequence[Location], width: int) -> TextTable:
         lives = " ".join(filter(None, (location.memories, str(location.placement.layout))))
         percent_used = percent(record["memory_used_fraction"])
         is_edge = record["fit_verdict"] == "edge"
-        largest = f"{max_batch:,}..{_at_most(location):,}" if is_edge else f"{max_batch:,}"
+        at_most = int(location.roomiest.edge_max_batch)
+        largest = f"{max_batch:,}..{at_most:,}" if is_edge else f"{max_batch:,}"
         cells = [f"{record['chips']:,} x {chip}", lives, batch, largest, percent_used]
         for name, capacity, contents in filled(location):
             rows.append([*cells, f"{name} {size(capacity)}"])
@@ -112,10 +222,6 @@ def _heading(location: Location, phrases: Sequence[str]) -> str:
         f"{traffic.reserved:,.0f} tokens reserved a sequence"
     )
     return "; ".join([said, *phrases])
-
-
-IN_HEADING = "kv speculate"
-"""Fields that the heading shows whether they are set or not, or that move nothing here."""
 
 
 def _verdict(members: Sequence[Location]) -> str:
@@ -173,11 +279,6 @@ def _count(chips: int) -> str:
     return WORDS.get(chips, f"{chips:,}") if chips else "none"
 
 
-def _at_most(location: Location) -> int:
-    """Sequences that fit if the engine reserves as little as it may. [1]"""
-    return int(location.roomiest.edge_max_batch)
-
-
 def _certain(edge: Sequence[Location]) -> str:
     """Return which chips hold for certain what these hold at the edge, as part of a sentence."""
     counts = [
@@ -190,29 +291,3 @@ def _certain(edge: Sequence[Location]) -> str:
 
 def _chips_of(locations: Sequence[Location]) -> str:
     return listed([named_chips(location) for location in locations])
-
-
-def parts(
-    locations: Sequence[Location], phrases: Sequence[str], next_command: str, screen: Screen
-) -> list[Part]:
-    """Return where each model fits in a sentence, a table of what fills each memory, and why."""
-    page: list[Part] = []
-    notes: list[str] = []
-    reserves: list[str] = []
-    groups = [list(group) for _, group in groupby(locations, _what)]
-    for members in groups:
-        of = f"{' '.join(_what(members[0]))} on " if len(groups) > 1 else ""
-        page += [*[""][: len(page)], " ".join([_verdict(members), *_assumed(members)]), ""]
-        page += [_heading(members[0], phrases), _table(members, screen.width)]
-        if screen.wide or screen.notes:
-            page += ["", record_tables.table(_SHOWN, fit_records(members), screen.width)]
-        notes += dict.fromkeys(
-            f"{of}{location.scenario.hardware.id}: {why(location)}" for location in members
-        )
-        reserves += dict.fromkeys(f"{of}{kept_note(location)}" for location in members)
-    needs = _KEY_OF_NEEDS * any(not location.fits for location in locations)
-    edge = _KEY_OF_EDGE * any(location.verdict == "edge" for location in locations)
-    return [
-        *page,
-        screen.under_table(_KEY + needs + edge, notes, [*notes, *reserves], next_command),
-    ]

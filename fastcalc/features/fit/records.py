@@ -1,7 +1,6 @@
 """Records of where models fit: one for each model on each chip."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
@@ -11,7 +10,46 @@ from fastcalc.grid.columns import NEEDS_FIT, Column, pick, values
 from fastcalc.kit.answer.placed_batch import PlacedBatch
 from fastcalc.kit.answer.point_records import Record, plainly
 
-COLUMNS: tuple[Column[Any], ...] = (
+
+def _certain(record: Record) -> str:
+    """What is held for certain, if anything is."""
+    return f"{record['solution']:,}" if record["solution"] else "-"
+
+
+def _tight(record: Record) -> str:
+    """What a tight fit holds, where that is more."""
+    tight = record["solution_at_edge"]
+    return f"{tight:,}" if tight and tight != record["solution"] else "-"
+
+
+_SOLVED: tuple[Column[Solution], ...] = (
+    Column("solved_for", "text", "context or users, where one was solved for", "unknown"),
+    Column(
+        "solution",
+        "count",
+        "the most users, or tokens of a sequence, prompt and output, that fit for certain",
+        "certain",
+        heading=("for", "certain"),
+        format=_certain,
+        is_key_figure=True,
+    ),
+    Column(
+        "solution_at_edge",
+        "count",
+        "the same if the engine keeps as little as it may",
+        "edge",
+        heading=("", "tight"),
+        format=_tight,
+    ),
+    Column(
+        "solution_limited_by",
+        "text",
+        "what takes no more: memory, the model's context or a limit of the engine",
+        "limited_by",
+        heading=("limited", "by"),
+    ),
+)
+_PLACED: tuple[Column[Any], ...] = (
     *pick(
         "hardware model engine chips tp pp ep dp weight_format kv_format batch prompt_tokens "
         "output_tokens context_tokens fits placement min_chips max_batch weights_gb kv_gb "
@@ -66,45 +104,17 @@ COLUMNS: tuple[Column[Any], ...] = (
         "count",
         "tokens that the caches of a replica are expected to hold, as vLLM prints at its start",
         lambda point: point.cache and point.cache.tokens,
+        heading=("tokens", "cached"),
     ),
     Column(
         "max_concurrency",
         "sequences",
         "sequences of the longest length that engine or model take which they hold",
         lambda point: point.cache and point.cache.concurrency,
-    ),
-    Column(
-        "solved_for",
-        "text",
-        "context or users, where one was solved for",
-        lambda point: point.solution and point.solution.unknown,
-    ),
-    Column(
-        "solution",
-        "count",
-        "the most users, or tokens of a sequence, prompt and output, that fit for certain",
-        lambda point: point.solution and point.solution.certain,
-    ),
-    Column(
-        "solution_at_edge",
-        "count",
-        "the same if the engine keeps as little as it may",
-        lambda point: point.solution and point.solution.edge,
-    ),
-    Column(
-        "solution_limited_by",
-        "text",
-        "what takes no more: memory, the model's context or a limit of the engine",
-        lambda point: point.solution and point.solution.limited_by,
+        heading=("longest", "at once"),
     ),
 )
-
-
-@dataclass(frozen=True)
-class _SolvedBatch(PlacedBatch):
-    """A location's smallest batch, with what was solved for, if anything was."""
-
-    solution: Solution | None = None
+COLUMNS: tuple[Column[Any], ...] = (*_PLACED, *_SOLVED)
 
 
 def fit_records(locations: Sequence[Location], solutions: Sequence[Solution] = ()) -> list[Record]:
@@ -112,9 +122,11 @@ def fit_records(locations: Sequence[Location], solutions: Sequence[Solution] = (
 
     solutions : what was solved for at each, if anything was
     """
+    unsolved = dict.fromkeys(column.key for column in _SOLVED)
     records = []
     for location, solution in zip_longest(locations, solutions):
-        point = _SolvedBatch(location, solution)
-        record = plainly(values(COLUMNS, point))
+        point = PlacedBatch(location)
+        solved = unsolved if solution is None else values(_SOLVED, solution)
+        record = plainly(values(_PLACED, point) | solved)
         records.append(record if point.fits else record | dict.fromkeys(NEEDS_FIT & record.keys()))
     return records

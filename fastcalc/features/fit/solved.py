@@ -1,20 +1,26 @@
 """The longest contexts, or the most users, that chips hold: a sentence and a table."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from fastcalc.core.placement.cache_size import cache_size
 from fastcalc.core.scenario import Location
-from fastcalc.features.fit.records import fit_records
-from fastcalc.features.fit.solve import Solution, Unknown
+from fastcalc.features.fit.answer import FitAnswer, follow_up_of
+from fastcalc.features.fit.records import COLUMNS, fit_records
+from fastcalc.features.fit.solve import Solution
 from fastcalc.grid.columns import Column, TableColumn, pick
 from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.console import Part, Screen
+from fastcalc.kit.answer.console import Note, Part, Screen
 from fastcalc.kit.answer.memories import kept_note
 from fastcalc.kit.answer.point_records import Record, named_chips
 from fastcalc.kit.answer.why_so_many import engine_limit
 from fastcalc.mentions import option
 from fastcalc.written import listed
+
+if TYPE_CHECKING:
+    from fastcalc.kit.charts.drawing import Chart
 
 _LISTED = 4
 """Chips that a sentence lists; of more it names both ends. [1]"""
@@ -23,58 +29,33 @@ _SHORT = 2
 """Rows of which the lines that an engine prints are shown unasked. [1]"""
 
 
-def _answer(key: str) -> TableColumn:
-    """Column of what was solved for; of a tight fit only where that is more."""
-
-    def cell(record: Record) -> str:
-        value = record[key]
-        is_more = key == "solution" or value != record["solution"]
-        return f"{value:,}" if value and is_more else "-"
-
-    heading = {"solution": ("for", "certain"), "solution_at_edge": ("", "tight")}[key]
-    is_certain = key == "solution"
-    return Column(key, "count", heading=heading, format=cell, is_key_figure=is_certain)
+def _chips_cell(record: Record) -> str:
+    return f"{record['chips']:,} x {record['hardware']}"
 
 
-def _length(record: Record) -> str:
+def _layout_cell(record: Record) -> str:
+    return record_tables.layout(record) or "-"
+
+
+def _length_cell(record: Record) -> str:
     return f"{record['prompt_tokens'] + record['output_tokens']:,}"
 
 
-_CHIPS, *_FORMATS = (
-    TableColumn(
-        "chips",
-        heading=("", "chips"),
-        format=lambda record: f"{record['chips']:,} x {record['hardware']}",
-    ),
-    Column(
-        "layout",
-        heading=("", "layout"),
-        format=lambda record: record_tables.layout(record) or "-",
-    ),
-    *pick("weight_format kv_format"),
+_DEPLOYED = pick(
+    "chips layout weight_format kv_format",
+    [
+        Column("chips", heading=("", "chips"), format=_chips_cell),
+        Column("layout", heading=("", "layout"), format=_layout_cell),
+    ],
 )
 _ASKED: dict[str, TableColumn] = {
     "context": Column("batch", "count", heading=("", "users")),
-    "users": Column("length", "count", heading=("tokens", "each"), format=_length),
+    "users": Column("length", "count", heading=("tokens", "each"), format=_length_cell),
 }
 """What was given, by what was solved for."""
 
-_ANSWERS = (
-    *(_answer(key) for key in ("solution", "solution_at_edge")),
-    Column("solution_limited_by", heading=("limited", "by")),
-    *pick("memory_used_fraction"),
-)
-_WIDE = (
-    *pick("placement"),
-    Column("kv_cache_tokens", "count", heading=("tokens", "cached")),
-    Column("max_concurrency", "sequences", heading=("longest", "at once")),
-)
-
-
-def columns(unknown: Unknown, *, wide: bool = False) -> list[TableColumn]:
-    """Return the columns of a table of what was solved for, or all that there are."""
-    return [_CHIPS, *_FORMATS, _ASKED[unknown], *_ANSWERS, *(_WIDE if wide else ())]
-
+_SOLVED = pick("solution solution_at_edge solution_limited_by memory_used_fraction", COLUMNS)
+_WIDE = pick("placement kv_cache_tokens max_concurrency", COLUMNS)
 
 _KEYS = {
     "context": "tokens per sequence, prompt and output, for that many concurrent users",
@@ -87,30 +68,75 @@ _KEY = (
 _KEY_OF_LAYOUT = "; layout: the usual one of these chips that holds most"
 
 
-def markdown(unknown: Unknown) -> list[TableColumn]:
-    """Return the columns of a Markdown table, whose rows are of several models."""
-    return [*pick("model"), *columns(unknown, wide=True)]
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SolvedAnswer(FitAnswer):
+    """The longest contexts, or the most users, that chips hold.
+
+    solutions : of each location
+    """
+
+    solutions: Sequence[Solution]
+
+    @property
+    def code(self) -> int:
+        """Exit code: 1 if nothing is held, not even tightly."""
+        return 0 if any(solution.certain or solution.edge for solution in self.solutions) else 1
+
+    def _columns(self, *, wide: bool) -> list[TableColumn]:
+        asked = _ASKED[self.solutions[0].unknown]
+        return [*_DEPLOYED, asked, *_SOLVED, *(_WIDE if wide else ())]
+
+    def body(self, screen: Screen) -> Iterator[Part]:
+        """What was solved for, for each model: in a sentence, and in a table of chips."""
+        columns = self._columns(wide=screen.wide)
+        for number, (_, group) in enumerate(groupby(self.solutions, _model)):
+            members = list(group)
+            records = fit_records([member.location for member in members], members)
+            yield from [""] * bool(number)
+            yield _sentence(members)
+            yield ""
+            yield record_tables.table(columns, records, screen.width)
+
+    def key(self) -> str:
+        """What was solved for, and when it is certain."""
+        is_open = not all(location.scenario.sharding.names_ranks for location in self.locations)
+        return f"key: {_KEYS[self.solutions[0].unknown]}{_KEY}{_KEY_OF_LAYOUT * is_open}"
+
+    def notes(self) -> Iterator[Note]:
+        """Limits, what an engine prints when it starts, and what it keeps of the memory."""
+        limits = dict.fromkeys(filter(None, map(_limit_note, self.solutions)))
+        lines = [*limits, *filter(None, map(start_note, self.locations))]
+        for line in lines:
+            yield Note(line, weight=int(len(lines) <= _SHORT))
+        for location in self.locations:
+            yield Note(kept_note(location), weight=0)
+
+    def next_command(self) -> str:
+        """What else there is to say of what is held."""
+        held = [solution.location for solution in self.solutions if solution.certain]
+        request = self._with_batch
+        if held:
+            scenario = held[0].scenario
+            prompt, batch = int(scenario.traffic.prompt), str(min(scenario.batches))
+            request = replace(request, solve=None, prompt=prompt, batch=batch)
+        return follow_up_of(request, held[:1])
+
+    def records(self) -> list[Record]:
+        """A record for each location, with what was solved for."""
+        return fit_records(self.locations, self.solutions)
+
+    def table(self) -> tuple[Sequence[TableColumn], list[Record]]:
+        """Every location, of all models."""
+        return [*pick("model"), *self._columns(wide=True)], self.records()
+
+    @property
+    def charts(self) -> Mapping[str, Callable[[], "Chart"]]:
+        """How long a context users may have, and what fills each memory."""
+        return {"context": self._context_chart, "memory": self._memory_chart}
 
 
-def parts(solutions: Sequence[Solution], next_command: str, screen: Screen) -> list[Part]:
-    """Return what was solved for, for each model: in a sentence, and in a table of chips."""
-    page: list[Part] = []
-    unknown = solutions[0].unknown
-    shown = columns(unknown, wide=screen.wide)
-    for _, group in groupby(solutions, lambda solution: solution.location.scenario.model.id):
-        members = list(group)
-        records = fit_records([member.location for member in members], members)
-        table = record_tables.table(shown, records, screen.width)
-        page += [*[""][: len(page)], _sentence(members), "", table]
-    locations = [solution.location for solution in solutions]
-    limits = list(dict.fromkeys(map(_limit_note, solutions)))
-    lines = [note for note in (*limits, *map(start_note, locations)) if note is not None]
-    short_notes = lines if len(lines) <= _SHORT else []
-    all_notes = [*lines, *(kept_note(location) for location in locations)]
-    is_open = not all(location.scenario.sharding.names_ranks for location in locations)
-    key = f"key: {_KEYS[unknown]}{_KEY}{_KEY_OF_LAYOUT * is_open}"
-    distinct = list(dict.fromkeys(all_notes))
-    return [*page, screen.under_table(key, short_notes, distinct, next_command)]
+def _model(solution: Solution) -> str:
+    return solution.location.scenario.model.id
 
 
 def start_note(location: Location) -> str | None:
@@ -147,7 +173,7 @@ def _sentence(solutions: Sequence[Solution]) -> str:
     users = f"{listed([f'{batch:,}' for batch in batches])} user{'s' * (batches != [1])} of {model}"
     holding = [solution for solution in solutions if solution.certain]
     if not holding:
-        chips = listed(list(dict.fromkeys(map(_chips, solutions))), "or")
+        chips = listed(list(dict.fromkeys(named_chips(each.location) for each in solutions)), "or")
         subject = f"One user of {model} with {tokens}" if unknown == "users" else users
         is_plural = unknown == "context" and batches != [1]
         if any(solution.edge for solution in solutions):
@@ -156,7 +182,7 @@ def _sentence(solutions: Sequence[Solution]) -> str:
         return f"{subject} {'do' if is_plural else 'does'} not fit on {chips}."
     formats = {_formats(solution) for solution in solutions}
     amounts = [
-        f"{solution.certain:,} on {_chips(solution)}{_replicas(solution)}"
+        f"{solution.certain:,} on {named_chips(solution.location)}{_replicas(solution)}"
         + _formats(solution) * (len(formats) > 1)
         for solution in holding
     ]
@@ -180,7 +206,3 @@ def _replicas(solution: Solution) -> str:
     if layout.dp == 1 or solution.unknown == "context":
         return ""
     return f" ({layout}: {layout.dp} replicas of {solution.certain // layout.dp:,})"
-
-
-def _chips(solution: Solution) -> str:
-    return named_chips(solution.location)

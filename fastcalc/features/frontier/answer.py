@@ -184,10 +184,13 @@ def verdict(points: Sequence[FrontierPoint]) -> str:
     slow, fast = points[0], points[-1]
     gives = "gives" if slow.outcome.placement.layout.chips == 1 else "give"
     model = slow.outcome.scenario.model.asked_name
-    sentence = f"{model}: {_named(slow)} {gives} each user {_offer(slow)} per million output tokens"
+    sentence = (
+        f"{model}: {named_chips(slow.outcome)} {gives} each user {_offer(slow)} per million output "
+        "tokens"
+    )
     if len(points) == 1:
         return f"{sentence}, and nothing tried is faster or cheaper."
-    sentence += f", {_named(fast)} {_offer(fast)}"
+    sentence += f", {named_chips(fast.outcome)} {_offer(fast)}"
     runs = runs_of(points)
     if len(runs) == 1 and len(runs[0].chips) == 1:
         return f"{sentence}."
@@ -239,10 +242,6 @@ def _ranged_cost(point: FrontierPoint) -> Ranged:
 def name_of(run: _Run) -> str:
     """Name the chips of a run, several as level in price."""
     return run.chips[0] if len(run.chips) == 1 else f"{listed(run.chips, 'or')} (level in price)"
-
-
-def _named(point: FrontierPoint) -> str:
-    return named_chips(point.outcome)
 
 
 def _offer(point: FrontierPoint) -> str:

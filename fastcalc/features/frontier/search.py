@@ -64,10 +64,8 @@ def frontier(scenarios: Sequence[Scenario], *, max_chips: int) -> list[FrontierP
     candidates = [
         candidate for scenario in scenarios for candidate in _batches(Space(scenario), max_chips)
     ]
-    speed, usd = (
-        np.array([getattr(candidate, name) for candidate in candidates])
-        for name in ("speed", "usd")
-    )
+    figures = [(candidate.speed, candidate.usd) for candidate in candidates]
+    speed, usd = np.array(figures).reshape(-1, 2).T
     survivors = [candidates[place] for place in np.flatnonzero(undominated(gain=speed, cost=usd))]
     points: list[FrontierPoint] = []
     for _, group in groupby(
