@@ -4,6 +4,7 @@
 """
 
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
@@ -421,13 +422,15 @@ def marked(text: str) -> str:
     )
 
 
-def main() -> None:
-    """Write all pages, and the marked numbers of README and guides."""
+def main(names: list[str]) -> None:
+    """Write pages of these names, and the marked numbers of those; all without a name."""
     for name, page in PAGES.items():
-        (DOCS / name).write_text(page(), encoding="utf-8")
+        if name in names or not names:
+            (DOCS / name).write_text(page(), encoding="utf-8")
     for page in MARKED_PAGES:
-        page.write_text(marked(page.read_text(encoding="utf-8")), encoding="utf-8")
+        if page.name in names or not names:
+            page.write_text(marked(page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

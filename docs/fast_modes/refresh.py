@@ -8,6 +8,7 @@ import io
 import os
 import re
 import shlex
+import sys
 import textwrap
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -101,4 +102,5 @@ def wrapped(block: str) -> str:
 
 if __name__ == "__main__":
     for page, text in pages(Book(Catalogue())).items():
-        (HERE.parent / page).write_text(text, encoding="utf-8")
+        if page in sys.argv[1:] or not sys.argv[1:]:
+            (HERE.parent / page).write_text(text, encoding="utf-8")
