@@ -1,31 +1,66 @@
-"""The comparison as a table: where it lives, how fast, at what price, and what limits it."""
+"""The answer of `compare`: where a model fits, how fast, at what price, and what limits it."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from fastcalc.core.defaults_used import power_notes
-from fastcalc.core.estimate import SITE_FACTOR
-from fastcalc.core.scenario import Outcome, each_warning
-from fastcalc.core.speed_range import range_note
-from fastcalc.features.compare.headline import headline
+from fastcalc.core.own_rows import is_of, measured_on
+from fastcalc.core.scenario import Outcome, chips_by_id, each_warning
+from fastcalc.features import request_of
+from fastcalc.features.compare.headline import Headline, headline
 from fastcalc.features.compare.headline_words import sentences
-from fastcalc.grid.columns import pick
-from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.console import Notes, Part, Title
-from fastcalc.kit.answer.memories import kept_note, lives
-from fastcalc.kit.answer.numbers_as_text import dollars, number, whole_percent
-from fastcalc.kit.answer.outcome_lines import OUTCOME_COLUMNS, heading_in_full, no_place
-from fastcalc.kit.answer.point_records import compare_records, drafter, models_of
-from fastcalc.kit.answer.prices import price_line, prices
+from fastcalc.features.compare.notes import remarks
+from fastcalc.features.compare.request import Compare
+from fastcalc.grid.columns import TableColumn, pick
+from fastcalc.kit.answer import point_records, record_tables
+from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.console import Note, Notes, Part, Screen, TextTable, Title
+from fastcalc.kit.answer.next_commands import follow_up, report_on, rows_kept
+from fastcalc.kit.answer.numbers_as_text import dollars
+from fastcalc.kit.answer.outcome_lines import (
+    IN_HEADING,
+    OUTCOME_COLUMNS,
+    heading,
+    heading_in_full,
+    key_of_bound,
+)
+from fastcalc.kit.answer.point_records import Record, compare_records
+from fastcalc.kit.answer.prices import other_prices, price_line, prices
 from fastcalc.kit.answer.why_so_many import why
+from fastcalc.kit.request.fields import phrases
+from fastcalc.kit.request.loading import DEFAULT_MODELS, catalogue, names_typed
+from fastcalc.mentions import flag
+from fastcalc.written import listed
 
-_MODEL, _HARDWARE, _CHIPS = pick("model hardware chips")
-MARKDOWN = (
-    *(_MODEL, _HARDWARE, replace(_CHIPS, format=lambda record: str(record["chips"]))),
+if TYPE_CHECKING:
+    from fastcalc.kit.charts.drawing import Chart
+
+_FIRST_COLUMNS = pick(
+    "label lives batch tokens_per_s_per_user tokens_per_s_per_user_low tokens_per_s_per_user_bound "
+    "tokens_per_s_total ttft_ms usd_per_mtok_output limiter",
+    (
+        TableColumn("label", heading=("", "chips")),
+        TableColumn("lives", heading=("", "lives in"), drop_priority=7),
+        TableColumn("batch", "count", heading=("", "batch"), format="text"),  # may be several
+    ),
+    keep="tokens_per_s_per_user_low tokens_per_s_per_user_bound",
+)
+_ALL_COLUMNS = [replace(column, drop_priority=0) for column in OUTCOME_COLUMNS]
+_MARKDOWN = (
+    *pick(
+        "model hardware chips",
+        (TableColumn("chips", "count", heading=("", "chips"), format="text"),),
+    ),
     *OUTCOME_COLUMNS,
 )
 
+_KEY = (
+    "key: tok/s per user: decode speed of one stream, with its 80 % range and the bound, which no "
+    "software exceeds; $/Mtok: per million output tokens, prompts priced apart"
+)
 _MEANINGS = {
     "needs": "needs N: the batch takes N chips",
     "fits on": "fits on N: the batch fits on N chips, not on these in their layout",
@@ -33,67 +68,195 @@ _MEANINGS = {
 }
 """What a cell says that begins so, where a batch does not fit."""
 
+_MOST_CHIPS = 4
+"""Of the next command where all were compared."""
 
-def notes(outcomes: Sequence[Outcome]) -> tuple[list[str], list[str]]:
-    """Return what changes how the numbers are read, in short, and all that there is to know."""
-    warnings = each_warning(outcomes)
-    drafts, drafted = outcomes[0].scenario.traffic.speculation, []
-    if drafts.drafted:
-        drafters = "; ".join(f"{model.id}: {drafter(model)}" for model in models_of(outcomes))
-        drafted = [
-            f"speculation: {drafts.drafted:g} tokens drafted and "
-            f"{number(float(drafts.tokens_per_pass))} kept a pass, "
-            f"which is an acceptance of {drafts.acceptance:.2f}; {drafters}"
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CompareAnswer(Answer):
+    """Speed, latency and price of each model on each chip, at each batch."""
+
+    request: Compare
+    outcomes: Sequence[Outcome]
+
+    keys = point_records.KEYS
+
+    @cached_property
+    def by_model(self) -> list[tuple[Headline, list[Outcome]]]:
+        """The outcomes of each model, and what they state."""
+        models = groupby(self.outcomes, lambda outcome: outcome.scenario.model.id)
+        groups = [list(group) for _, group in models]
+        return [(headline(group), group) for group in groups]
+
+    @property
+    def is_held(self) -> bool:
+        """Whether any chips hold any batch."""
+        return any(outcome.estimate.fits.any() for outcome in self.outcomes)
+
+    @property
+    def phrases_in_full(self) -> list[str]:
+        """Settings that differ from their defaults, but for those that a heading in full has."""
+        return phrases(self.settings, without=IN_HEADING)
+
+    @cached_property
+    def _rows(self) -> list[list[record_tables.Row]]:
+        """Rows of the first screen's tables, by model."""
+        return [[row for outcome in group for row in _cells(outcome)] for _, group in self.by_model]
+
+    def body(self, screen: Screen) -> Iterator[Part]:
+        """What the user's rows say, and for each model a sentence that answers and a table."""
+        if self.request.like:
+            yield from self._own_rows(screen.width)
+        tables = record_tables.tables(_FIRST_COLUMNS, self._rows, screen.width)
+        for number, ((stated, group), table) in enumerate(zip(self.by_model, tables, strict=True)):
+            yield from [""][:number]
+            yield from _opening(stated)
+            yield heading(group, phrases(self.settings))
+            yield table
+
+    def key(self) -> str:
+        """What the columns of the first screen mean."""
+        return "; ".join([_KEY + key_of_bound(self.outcomes), *_meanings(self._rows)])
+
+    def notes(self) -> Iterator[Note]:
+        """Prices, what changes how the numbers are read, and what they rest on."""
+        named = [scenario for stated, _ in self.by_model for scenario in stated.priced]
+        yield from (Note(note, is_hint=True) for note in other_prices(self.outcomes, named))
+        yield Note(prices(self.outcomes), weight=0)
+        yield from remarks(self.outcomes)
+
+    def page(self, screen: Screen) -> list[Part]:
+        """A first screen; with all columns, or with each step taken apart, a page of its own."""
+        if not (screen.wide or self.request.explain):
+            return [*super().page(screen)]
+        rows = [
+            [record_tables.row(_ALL_COLUMNS, record) for record in compare_records([outcome])]
+            for outcome in self.outcomes
         ]
-    # What lives on a host changes how a table is read.
-    hosted = [
-        f"{outcome.scenario.hardware.id}: {placement}"
-        for outcome in outcomes
-        if outcome.scenario.memory.host is not None and (placement := "; ".join(lives(outcome)))
-    ]
-    unplaced = [*hosted, *dict.fromkeys(map(no_place, outcomes))]
-    hosted = [note for note in unplaced if note is not None]
-    short_notes = [*hosted, *drafted, *warnings]
-    all_notes = [prices(outcomes), *short_notes, *_notes(outcomes)]
-    return short_notes, list(dict.fromkeys(all_notes))
+        tables = record_tables.tables(_ALL_COLUMNS, rows, screen.width)
+        notes = [note.text for note in self.notes() if not note.is_hint]
+        lines = [*record_tables.key_of_mark(*tables), *dict.fromkeys(notes), *_meanings(rows)]
+        return [*self._in_full(tables), *self._steps(), Notes(lines, self.next_command())]
+
+    def _in_full(self, tables: Iterable[TextTable]) -> Iterator[Part]:
+        """Yield the headline of each model, and a table of all columns for each of its outcomes."""
+        remaining = iter(tables)
+        for stated, group in self.by_model:
+            yield from _opening(stated)
+            yield heading_in_full(group[0], self.phrases_in_full)
+            for outcome, table in zip(group, remaining, strict=False):
+                yield ""
+                yield _title(outcome)
+                yield table
+            yield ""
+
+    def _steps(self) -> list[Part]:
+        if not self.request.explain:
+            return []
+        from fastcalc.features.compare.explain.answer import explanation_parts
+
+        return explanation_parts(self.outcomes)
+
+    def _own_rows(self, width: int) -> list[Part]:
+        """Return what the user's rows say of each deployment of theirs that is compared."""
+        from fastcalc.kit.answer import own_rows  # most comparisons have none
+
+        compared = {
+            id(deployment): (deployment, scenario.engine.id)
+            for outcome in self.outcomes
+            for scenario in [outcome.scenario]
+            for deployment in measured_on(scenario.engine, scenario.hardware.id, scenario.work)
+            if is_of(deployment, outcome.placement.layout)
+        }
+        if not compared:
+            return []
+        deployments, engines = zip(*compared.values(), strict=True)
+        return [*own_rows.parts(deployments, listed([*dict.fromkeys(engines)]), width), ""]
+
+    def next_command(self) -> str:
+        """Every deployment of the chips; without a price, or with drafts, a report."""
+        request, outcomes = self.request, self.outcomes
+        compared = chips_by_id(outcomes).keys()
+        if request.like and (next_command := rows_kept(request, request.like, min(compared))):
+            return next_command
+        has_groups = not compared <= names_typed(catalogue(request), request.on).keys()
+        priced = [outcome for outcome in outcomes if outcome.usd is not None]
+        is_whole = has_groups or len(priced) == len(outcomes)
+        is_searched = priced and not request.speculate and is_whole
+        ids = chips_by_id(priced if is_searched else outcomes)
+        on = ",".join([*ids][:_MOST_CHIPS]) if has_groups else request.on
+        if not is_searched:
+            return report_on(request, request_of("report"), on)
+        model = (request.models or DEFAULT_MODELS)[0]
+        return follow_up(request, request_of("frontier"), model, flag("on"), on)
+
+    def records(self) -> list[Record]:
+        """A record for each batch of each outcome."""
+        return compare_records(self.outcomes)
+
+    def column(self, key: str) -> list[Any]:
+        """The values of one key."""
+        return point_records.compare_column(self.outcomes, key)
+
+    def table(self) -> tuple[Sequence[TableColumn], list[Record]]:
+        """The records in the columns of a wide page."""
+        return _MARKDOWN, self.records()
+
+    def premises(self) -> Record:
+        """Traffic, prices and engines."""
+        return point_records.assumptions(self.outcomes)
+
+    def details(self) -> Record:
+        """Each step taken apart, where JSON is to have it."""
+        if not (self.request.explain and self.request.written_as == "json"):
+            return {}
+        from fastcalc.features.compare.explain import answer as explain
+
+        return {
+            "explanations": explain.explanation_records(self.outcomes),
+            "memory_explanations": explain.memory_records(self.outcomes),
+        }
+
+    def warnings(self) -> Iterable[str]:
+        """Those of the outcomes."""
+        return each_warning(self.outcomes)
+
+    @property
+    def charts(self) -> Mapping[str, Callable[[], "Chart"]]:
+        """Speed, price, roofline and steps where anything fits, and memory."""
+        from fastcalc.features.compare import chart, steps_chart  # most answers draw nothing
+        from fastcalc.kit.charts import of_memory
+
+        drawn = {
+            "speed": chart.speed,
+            "price": chart.price,
+            "roofline": chart.roofline,
+            "step": steps_chart.step,
+        }
+        makers = {**(drawn if self.is_held else {}), "memory": of_memory.memory}
+        return {kind: partial(make, self.outcomes) for kind, make in makers.items()}
+
+    def html(self, file: Path | None) -> str:
+        """A page with a table to sort, charts, steps taken apart and sources."""
+        from fastcalc.features.compare import page  # records need no page
+
+        command = report_on(self.request, request_of("report"), self.request.on, file)
+        return page.document(self, command)
 
 
-def parts(
-    outcomes: Sequence[Outcome],
-    phrases: Sequence[str],
-    more_parts: Iterable[Part],
-    next_command: str,
-    width: int,
-) -> list[Part]:
-    """Return the headline, a table of all columns for each outcome, more parts, and the notes."""
-    records = (compare_records([outcome]) for outcome in outcomes)
-    rows = [[record_tables.row(OUTCOME_COLUMNS, record) for record in group] for group in records]
-    tables = record_tables.tables(
-        [replace(column, drop_priority=0) for column in OUTCOME_COLUMNS], rows, width
-    )
-    page: list[Part] = []
-    pairs = zip(outcomes, tables, strict=True)
-    for _, group in groupby(pairs, key=lambda pair: pair[0].scenario.model.id):
-        members = list(group)
-        alike = [outcome for outcome, _ in members]
-        stated = headline(alike)
-        page += [
-            sentences(stated),
-            *price_line(stated.priced),
-            "",
-            heading_in_full(alike[0], phrases),
-        ]
-        for outcome, table in members:
-            price = outcome.usd_per_hour
-            cost = f"; ${dollars(price)}/h" if price is not None else ""
-            where = f"{outcome.where}: {why(outcome)}; holds batch {outcome.max_batch:,}{cost}"
-            page += ["", Title(outcome.scenario.hardware.id, where), table]
-        page.append("")
-    keys = [*record_tables.key_of_mark(*tables), *notes(outcomes)[1], *meanings(rows)]
-    return [*page, *more_parts, Notes(keys, next_command)]
+def _opening(stated: Headline) -> list[Part]:
+    return [sentences(stated), *price_line(stated.priced), ""]
 
 
-def meanings(rows: Iterable[Iterable[record_tables.Row]]) -> list[str]:
+def _title(outcome: Outcome) -> Title:
+    """Return which chips an outcome is on, why so many, and at what cost."""
+    price = outcome.usd_per_hour
+    cost = f"; ${dollars(price)}/h" if price is not None else ""
+    where = f"{outcome.where}: {why(outcome)}; holds batch {outcome.max_batch:,}{cost}"
+    return Title(outcome.scenario.hardware.id, where)
+
+
+def _meanings(rows: Iterable[Iterable[record_tables.Row]]) -> list[str]:
     """Return what the cells of batches that do not fit say."""
     cells = [row["limiter"] for group in rows for row in group]
     return [
@@ -103,60 +266,19 @@ def meanings(rows: Iterable[Iterable[record_tables.Row]]) -> list[str]:
     ]
 
 
-def _notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    yield (
-        "speeds and $ of output are of decode alone, $ of input of the time that prompts add; "
-        "served tokens and joules hold the prompts, too; joules are of a chip with its share of "
-        f"host and site, of a whole box that of the box x {SITE_FACTOR} (site)"
-    )
-    scenarios = [outcome.scenario for outcome in outcomes]
-    chips = {scenario.hardware.id: scenario.hardware for scenario in scenarios}
-    yield from (note for chip in chips.values() for note in power_notes(chip))
-    for name, engine in {scenario.engine.id: scenario.engine for scenario in scenarios}.items():
-        users = [scenario.hardware.id for scenario in scenarios if scenario.engine.id == name]
-        fitted = " ".join(engine.fitted_on.split())
-        yield f"engine {name} ({', '.join(dict.fromkeys(users))}): fitted on {fitted}"
-    chips_of_range = dict[str, dict[str, None]]()
-    for scenario in scenarios:
-        if basis := range_note(scenario.engine, scenario.hardware, scenario.model):
-            chips_of_range.setdefault(basis, {})[scenario.hardware.id] = None
-    yield from (f"80 % range ({', '.join(ids)}): {basis}" for basis, ids in chips_of_range.items())
-    for outcome in outcomes:
-        chip, near = outcome.scenario.hardware.id, outcome.scenario.memory.host is None
-        sentences = (*(lives(outcome) if near else ()), *_prefix(outcome))
-        yield from (f"{chip}: {sentence}" for sentence in sentences)
-        yield kept_note(outcome)
-    for outcome in outcomes:
-        estimate = outcome.estimate
-        if estimate.bound_serial is None or not estimate.fits[0]:
-            continue
-        batch = outcome.scenario.batches[0]
-        yield (
-            f"{outcome.scenario.model.id} on {outcome.scenario.hardware.id}, bound at batch "
-            f"{batch:,}: {number(float(estimate.bound_serial[0]))} where a token crosses "
-            f"{outcome.placement.work.layers:.0f} layers one after another, each in its own "
-            f"region; of all regions at once {number(float(estimate.bound_compute[0]))} by compute "
-            f"and {number(float(estimate.bound_memory[0]))} by memory"
-        )
-
-
-def _prefix(outcome: Outcome) -> Iterator[str]:
-    """Yield what the cached part of a prompt costs, loaded and computed again."""
-    scenario = outcome.scenario
-    if scenario.memory.prefix_tier is None or not scenario.traffic.prefix_hit:
-        return
-    from fastcalc.features.compare.prefix import prefix_cache
-
-    prefix = prefix_cache(outcome)
-    sooner = (
-        "computing is sooner at any length"
-        if prefix.breaks_even is None
-        else "loading is sooner at any length"
-        if prefix.breaks_even <= 16
-        else f"loading is sooner from prompts of {prefix.breaks_even:,} tokens on"
-    )
-    yield (
-        f"{whole_percent(float(scenario.traffic.prefix_hit))} of a prompt is loaded from "
-        f"{scenario.memory.prefix_tier} in {number(prefix.loading * 1e3)} ms, and computed again "
-        f"in {number(prefix.computing * 1e3)} ms; {sooner}"
-    )
+def _cells(outcome: Outcome) -> Iterator[record_tables.Row]:
+    """Yield the cells of each batch; those that do not fit share a row."""
+    layout = outcome.placement.layout
+    lives = " ".join(filter(None, (outcome.memories, str(layout))))
+    label = f"{layout.chips} x {outcome.scenario.hardware.id}"
+    for fits, group in groupby(compare_records([outcome]), lambda record: bool(record["fits"])):
+        records = list(group)
+        for records_of_row in [[record] for record in records] if fits else [records]:
+            batches = ", ".join(f"{record['batch']:,}" for record in records_of_row)
+            shown = {**records_of_row[0], "label": label, "lives": lives, "batch": batches}
+            cells = (record_tables.row(pick("limiter"), record) for record in records_of_row)
+            first, *further = dict.fromkeys(row["limiter"] for row in cells)
+            word = first.rpartition(" ")[0]  # which is said once
+            limits_text = ", ".join([first, *(limit.removeprefix(f"{word} ") for limit in further)])
+            yield record_tables.row(_FIRST_COLUMNS, shown) | {"limiter": limits_text}
+            label = lives = ""

@@ -2,24 +2,20 @@
 
 from collections.abc import Iterator, Sequence
 from html import escape
-from itertools import groupby
 from typing import Any
 
 from fastcalc.core.scenario import Outcome, chips_by_id
 from fastcalc.errors import InputError
-from fastcalc.features.compare import answer as compare
-from fastcalc.features.compare import chart as of_outcomes
-from fastcalc.features.compare import steps_chart as of_steps
+from fastcalc.features.compare.answer import CompareAnswer
 from fastcalc.features.compare.explain import answer as explain
-from fastcalc.features.compare.headline import headline
 from fastcalc.features.compare.headline_words import sentences
+from fastcalc.features.compare.notes import remarks
 from fastcalc.grid.columns import COLUMNS, TableColumn, pick
 from fastcalc.kit.answer import outcome_lines, record_tables
 from fastcalc.kit.answer.console import TextTable
 from fastcalc.kit.answer.numbers_as_text import capital, number
-from fastcalc.kit.answer.point_records import Record, compare_records
+from fastcalc.kit.answer.point_records import Record
 from fastcalc.kit.answer.prices import basis_of, hours_used, price_line, provenance
-from fastcalc.kit.charts import of_memory
 from fastcalc.kit.page.filled_page import (
     FILTER,
     Page,
@@ -50,7 +46,6 @@ _KINDS = {
 below its number."""
 (_RANGE,) = pick("tokens_per_s_per_user_low")
 
-_CHARTS = (of_outcomes.speed, of_outcomes.price, of_outcomes.roofline, of_steps.step)
 _READING = (
     "<p class='quiet'>tok/s per user is decode alone, with its 80 % range; the bound is what no "
     "software exceeds{bound}; $/Mtok is of output, prompts priced apart. "
@@ -58,51 +53,37 @@ _READING = (
 )
 
 
-def document(
-    outcomes: Sequence[Outcome], phrases: Sequence[str], assumptions: Record, command: str
-) -> str:
+def document(answer: CompareAnswer, command: str) -> str:
     """Return the page of a comparison, which asks nothing of anywhere.
 
-    phrases : those of the settings that differ from their defaults
-    assumptions : what the records rest on, as JSON has it
+    command : writes it again
 
     Raises InputError if there are more rows than a page holds.
     """
-    records = compare_records(outcomes)
+    outcomes, records, phrases = answer.outcomes, answer.records(), answer.phrases_in_full
     if len(records) > MOST_ROWS:
         raise InputError(
             f"{len(records):,} rows are more than the {MOST_ROWS} of a page; compare fewer, or "
             "write csv or xlsx"
         )
     models = ", ".join(dict.fromkeys(outcome.scenario.model.heading for outcome in outcomes))
-    chips = ", ".join(chips_by_id(outcomes))
-    has_fit = any(outcome.estimate.fits.any() for outcome in outcomes)
-    verdict = [*_verdict(outcomes)]
-    charts = (make(outcomes).stating(phrases) for make in (*_CHARTS, of_memory.memory) if has_fit)
-    return filled(
-        Page(
-            f"{models} on {chips}",
-            verdict,
-            outcome_lines.heading_in_full(outcomes[0], phrases),
-            {
-                "Table": _table(records)
-                + _READING.format(bound=outcome_lines.key_of_bound(outcomes)),
-                "Charts": drawn(charts, verdict),
-                "Step by step": "".join(_explained(outcomes)),
-                "Premises": "".join(_premises(outcomes))
-                + listed(compare.notes(outcomes)[1][1:])
-                + all_of(assumptions),
-                "Sources": "".join(_sources(outcomes)),
-            },
-            command,
-        )
-    )
+    verdict = [*_verdict(answer)]
+    charts = answer.charts.values() if answer.is_held else ()
+    notes = list(dict.fromkeys(note.text for note in remarks(outcomes)))
+    sections = {
+        "Table": _table(records) + _READING.format(bound=outcome_lines.key_of_bound(outcomes)),
+        "Charts": drawn((make().stating(phrases) for make in charts), verdict),
+        "Step by step": "".join(_explained(outcomes)),
+        "Premises": "".join(_premises(outcomes)) + listed(notes) + all_of(answer.assumptions()),
+        "Sources": "".join(_sources(outcomes)),
+    }
+    title = f"{models} on {', '.join(chips_by_id(outcomes))}"
+    heading = outcome_lines.heading_in_full(outcomes[0], phrases)
+    return filled(Page(title, verdict, heading, sections, command))
 
 
-def _verdict(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    for _, group in groupby(outcomes, lambda outcome: outcome.scenario.model.id):
-        members = list(group)
-        stated = headline(members)
+def _verdict(answer: CompareAnswer) -> Iterator[str]:
+    for stated, _ in answer.by_model:
         yield " ".join([sentences(stated), *price_line(stated.priced)])
         if stated.fastest is None:
             continue

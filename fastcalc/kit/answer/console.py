@@ -93,7 +93,7 @@ class Note:
     """A sentence under a table.
 
     weight : the heaviest stand on a first screen, as many as it has room for; 0 only where all do
-    is_hint : whether it says what a first screen leaves out, and stands on no other
+    is_hint : whether it says what a first screen leaves out, or says it in short; no other has it
     """
 
     text: str

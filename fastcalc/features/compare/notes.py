@@ -1,0 +1,110 @@
+"""What to know of a comparison: what does not fit, what is uncertain, what numbers rest on."""
+
+from collections.abc import Iterator, Sequence
+
+from fastcalc.core.defaults_used import power_notes
+from fastcalc.core.estimate import SITE_FACTOR
+from fastcalc.core.scenario import Outcome, each_warning
+from fastcalc.core.speed_range import range_note
+from fastcalc.kit.answer.console import Note
+from fastcalc.kit.answer.memories import kept_note, lives
+from fastcalc.kit.answer.numbers_as_text import number, whole_percent
+from fastcalc.kit.answer.outcome_lines import no_place
+from fastcalc.kit.answer.point_records import drafter, models_of
+
+
+def remarks(outcomes: Sequence[Outcome]) -> Iterator[Note]:
+    """Yield all but the prices: first what changes how the numbers are read."""
+    # What lives on a host changes how a table is read.
+    hosted = (outcome for outcome in outcomes if outcome.scenario.memory.host is not None)
+    for outcome in hosted:
+        if placement := "; ".join(lives(outcome)):
+            yield Note(f"{outcome.scenario.hardware.id}: {placement}")
+    yield from (Note(reason) for reason in map(no_place, outcomes) if reason is not None)
+    yield from map(Note, _drafts(outcomes))
+    yield from map(Note, each_warning(outcomes))
+    for about in (_rates, _ranges, _memories, _serial_bounds):
+        yield from (Note(sentence, weight=0) for sentence in about(outcomes))
+
+
+def _drafts(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    drafts = outcomes[0].scenario.traffic.speculation
+    if drafts.drafted:
+        drafters = "; ".join(f"{model.id}: {drafter(model)}" for model in models_of(outcomes))
+        yield (
+            f"speculation: {drafts.drafted:g} tokens drafted and "
+            f"{number(float(drafts.tokens_per_pass))} kept a pass, "
+            f"which is an acceptance of {drafts.acceptance:.2f}; {drafters}"
+        )
+
+
+def _rates(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Say what speeds, prices and joules are of."""
+    yield (
+        "speeds and $ of output are of decode alone, $ of input of the time that prompts add; "
+        "served tokens and joules hold the prompts, too; joules are of a chip with its share of "
+        f"host and site, of a whole box that of the box x {SITE_FACTOR} (site)"
+    )
+    chips = {outcome.scenario.hardware.id: outcome.scenario.hardware for outcome in outcomes}
+    yield from (note for chip in chips.values() for note in power_notes(chip))
+
+
+def _ranges(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Say what engines and 80 % ranges were fitted on, and for which chips."""
+    scenarios = [outcome.scenario for outcome in outcomes]
+    for name, engine in {scenario.engine.id: scenario.engine for scenario in scenarios}.items():
+        users = [scenario.hardware.id for scenario in scenarios if scenario.engine.id == name]
+        fitted = " ".join(engine.fitted_on.split())
+        yield f"engine {name} ({', '.join(dict.fromkeys(users))}): fitted on {fitted}"
+    chips_of_range = dict[str, dict[str, None]]()
+    for scenario in scenarios:
+        if basis := range_note(scenario.engine, scenario.hardware, scenario.model):
+            chips_of_range.setdefault(basis, {})[scenario.hardware.id] = None
+    yield from (f"80 % range ({', '.join(ids)}): {basis}" for basis, ids in chips_of_range.items())
+
+
+def _memories(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Say what lives in which memory of a chip, and what its engine keeps for itself."""
+    for outcome in outcomes:
+        chip, near = outcome.scenario.hardware.id, outcome.scenario.memory.host is None
+        sentences = (*(lives(outcome) if near else ()), *_prefix(outcome))
+        yield from (f"{chip}: {sentence}" for sentence in sentences)
+        yield kept_note(outcome)
+
+
+def _prefix(outcome: Outcome) -> Iterator[str]:
+    """Yield what the cached part of a prompt costs, loaded and computed again."""
+    scenario = outcome.scenario
+    if scenario.memory.prefix_tier is None or not scenario.traffic.prefix_hit:
+        return
+    from fastcalc.features.compare.prefix import prefix_cache
+
+    prefix = prefix_cache(outcome)
+    sooner = (
+        "computing is sooner at any length"
+        if prefix.breaks_even is None
+        else "loading is sooner at any length"
+        if prefix.breaks_even <= 16
+        else f"loading is sooner from prompts of {prefix.breaks_even:,} tokens on"
+    )
+    yield (
+        f"{whole_percent(float(scenario.traffic.prefix_hit))} of a prompt is loaded from "
+        f"{scenario.memory.prefix_tier} in {number(prefix.loading * 1e3)} ms, and computed again "
+        f"in {number(prefix.computing * 1e3)} ms; {sooner}"
+    )
+
+
+def _serial_bounds(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Say of chips with a region for each layer what bounds a token, and all regions at once."""
+    for outcome in outcomes:
+        estimate = outcome.estimate
+        if estimate.bound_serial is None or not estimate.fits[0]:
+            continue
+        batch = outcome.scenario.batches[0]
+        yield (
+            f"{outcome.scenario.model.id} on {outcome.scenario.hardware.id}, bound at batch "
+            f"{batch:,}: {number(float(estimate.bound_serial[0]))} where a token crosses "
+            f"{outcome.placement.work.layers:.0f} layers one after another, each in its own "
+            f"region; of all regions at once {number(float(estimate.bound_compute[0]))} by compute "
+            f"and {number(float(estimate.bound_memory[0]))} by memory"
+        )
