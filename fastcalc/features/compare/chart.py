@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from fastcalc.features.compare.headline import headline
 from fastcalc.formulas.sequences import grouped
 from fastcalc.kit.answer.numbers_as_text import dollars, number, prefixed
 from fastcalc.kit.answer.record_tables import UNDETERMINED
-from fastcalc.kit.charts.drawing import Chart, Panel, Series, Style, axes
+from fastcalc.kit.charts.drawing import Chart, ChartAxis, Panel, Series, Style, axes
 from fastcalc.kit.charts.highlight import FEW
 from fastcalc.kit.charts.outcome_series import (
     BATCH,
@@ -107,6 +108,48 @@ def price(outcomes: Sequence[Outcome]) -> Chart:
     return replace(chart, finding=_sentence(outcomes, 1), grounds=grounds_of(outcomes))
 
 
+class _Roof(NamedTuple):
+    """What memory and arithmetic of one chip allow.
+
+    panel, place, name : title of its panel, place in the palette, name of the chip
+    bandwidth, peak : of the bound [byte/s, FLOP/s]
+    """
+
+    panel: str
+    place: int
+    name: str
+    bandwidth: float
+    peak: float
+
+    @property
+    def ridge(self) -> float:
+        """Arithmetic intensity from which on arithmetic limits. [1/byte]"""
+        return self.peak / self.bandwidth
+
+    @property
+    def rates(self) -> str:
+        """Its name and both rates in words; they are as sure as its data sheet."""
+        bandwidth, peak = prefixed(self.bandwidth, "B/s"), prefixed(self.peak, "FLOP/s")
+        return f"{unmarked(self.name)} {bandwidth} and {peak}"
+
+    def line(self, across: ChartAxis) -> Series:
+        """Return its FLOP/s from end to end of an axis."""
+        x = np.unique([across.low, min(max(self.ridge, across.low), across.high), across.high])
+        y = np.minimum(self.bandwidth * x, self.peak) / 1e12
+        return Series(f"bound of {unmarked(self.name)}", x, y, self.place, "bound")
+
+
+def _roofs(outcomes: Sequence[Outcome]) -> list[_Roof]:
+    """Return the roof of each chip: other layouts have the same."""
+    roofs: dict[str, _Roof] = {}
+    for title, place, name, outcome in drawn_of(outcomes):
+        if name not in roofs:
+            work, count = outcome.estimate.bound_pass.work, outcome.placement.layout.chips
+            moved, peak = (float(np.max(rate)) / count for rate in (work.bandwidth, work.flop_rate))
+            roofs[name] = _Roof(title, place, name, moved, peak)
+    return [*roofs.values()]
+
+
 def roofline(outcomes: Sequence[Outcome]) -> Chart:
     """Return the rooflines of chips, and the passes under them: FLOP/s against FLOP a byte."""
     by_panel: dict[str, list[Series]] = {}
@@ -115,38 +158,25 @@ def roofline(outcomes: Sequence[Outcome]) -> Chart:
     by_panel = _joined(by_panel)
     passes = [line for lines in by_panel.values() for line in lines]
     across = axes(passes, "arithmetic intensity, FLOP for each byte read", "")[0]
-    chips: dict[str, str] = {}
-    ridges: list[float] = []
-    for title, place, name, outcome in drawn_of(outcomes):
-        if name in chips:  # on other chips or in another layout, each with the same bound
-            continue
-        work, count = outcome.estimate.bound_pass.work, outcome.placement.layout.chips
-        moved, peak = (float(np.max(rate)) / count for rate in (work.bandwidth, work.flop_rate))
-        chips[name] = f"{unmarked(name)} {prefixed(moved, 'B/s')} and {prefixed(peak, 'FLOP/s')}"
-        ridges.append(peak / moved)
-        ridge = min(max(peak / moved, across.low), across.high)
-        x = np.unique([across.low, ridge, across.high])
-        y = np.minimum(moved * x, peak) / 1e12
-        by_panel[title].append(Series(f"bound of {unmarked(name)}", x, y, place, "bound"))
+    roofs = _roofs(outcomes)
+    for roof in roofs:
+        by_panel[roof.panel].append(roof.line(across))
     every = [line for lines in by_panel.values() for line in lines]
     upward = axes(every, "", "TFLOP/s of each chip")[1]
-    peaks = f": {', '.join(chips.values())}" if len(chips) <= FEW else ""
-    notes = [
-        f"dashed: what memory and arithmetic of a chip allow{peaks}",
-        "on a line: decode steps, the smallest batch first; a single point: the prefill of one "
-        "prompt",
-        *notes_of(outcomes, of_prompts=True),
-    ]
+    peaks = f": {', '.join(roof.rates for roof in roofs)}" if len(roofs) <= FEW else ""
     steps = np.concatenate([line.x for line in passes if line.style == "line"])
-    finding = (
-        f"Decode does {from_to(steps)} FLOP for each byte read; arithmetic would limit "
-        f"{subject(chips)} from {from_to(np.array(ridges))} on."
-    )
     return Chart(
         title_of(outcomes, "Roofline"),
         [Panel(title, across, upward, lines) for title, lines in by_panel.items()],
-        notes=notes,
-        finding=finding,
+        notes=[
+            f"dashed: what memory and arithmetic of a chip allow{peaks}",
+            "on a line: decode steps, the smallest batch first; a single point: the prefill of one "
+            "prompt",
+            *notes_of(outcomes, of_prompts=True),
+        ],
+        finding=f"Decode does {from_to(steps)} FLOP for each byte read; arithmetic would limit "
+        f"{subject(roof.name for roof in roofs)} from "
+        f"{from_to(np.array([roof.ridge for roof in roofs]))} on.",
         grounds=grounds_of(outcomes),
     )
 

@@ -1,18 +1,20 @@
 """``fastcalc plot KIND --over PATH=VALUES``: a figure over numbers of files."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 
 import numpy as np
 
 from fastcalc.core.scenario import Outcome, solve
 from fastcalc.errors import InputError
-from fastcalc.features.plot.chart import FIGURES, Varied
+from fastcalc.features.plot.chart import FIGURES, Varied, over
 from fastcalc.features.plot.request import Plot
 from fastcalc.kit.answer import progress
-from fastcalc.kit.answer.answer import CommandAnswer, later
+from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.charts.drawing import Chart
 from fastcalc.kit.request import loading
 from fastcalc.kit.request.change_lists import ListedChange, change_lists
 from fastcalc.kit.request.evaluation import Evaluated
@@ -23,24 +25,42 @@ _MOST_CELLS = 2_500
 """Combinations of values: each reads its files anew and takes some tens of milliseconds."""
 
 
-def run(kind: str, request: Plot) -> CommandAnswer:
-    """Return speed or price over one number of a file, or two."""
-    if kind not in FIGURES:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OverAnswer(Answer):
+    """A figure over one number of a file, or two.
+
+    varied : the numbers and their values
+    points : outcomes of each combination of values
+    """
+
+    request: Plot
+    varied: Sequence[Varied]
+    points: Sequence[Sequence[Outcome]]
+
+    @property
+    def charts(self) -> Mapping[str, Callable[[], Chart]]:
+        """The figure asked for; nothing where nothing fits."""
+        kind = self.request.kind
+        is_held = any(
+            outcome.estimate.fits.any() for outcomes in self.points for outcome in outcomes
+        )
+        return {kind: partial(over, kind, self.varied, self.points)} if is_held else {}
+
+
+def run(request: Plot) -> OverAnswer:
+    """Solve models on chips at every combination of values."""
+    if request.kind not in FIGURES:
         raise InputError(
-            f"{option('over')} draws {' or '.join(FIGURES)}, not {kind}; write for example plot "
-            "speed"
+            f"{option('over')} draws {' or '.join(FIGURES)}, not {request.kind}; write for example "
+            "plot speed"
         )
     try:
-        lists, points, notes = _solved(request)
+        return _solved(request)
     except InputError as error:  # which what-ifs are called elsewhere
         raise InputError(error.sentence.replace(option("set"), option("over"))) from None
-    is_held = any(outcome.estimate.fits.any() for outcomes in points for outcome in outcomes)
-    drawn = later("features.plot.chart.over", kind, [_varied(listed) for listed in lists], points)
-    return CommandAnswer(None, list, reading=notes, drawn={kind: drawn} if is_held else {})
 
 
-def _solved(request: Plot) -> tuple[list[list[ListedChange]], list[list[Outcome]], list[str]]:
-    """Return the values of each number, the outcomes of every combination, and notes."""
+def _solved(request: Plot) -> OverAnswer:
     changes = change_lists(request.over)
     lists = [_ascending(listed) for listed in changes.listed]
     if changes.single or len(lists) > 2:
@@ -64,7 +84,8 @@ def _solved(request: Plot) -> tuple[list[list[ListedChange]], list[list[Outcome]
         scenarios = loading.scenarios(changed, [] if points else notes)
         points.append([solve(scenario) for scenario in scenarios])
         progress.say(f"{len(points):,} of {len(combined):,} combinations")
-    return lists, points, notes
+    varied = [_varied(listed) for listed in lists]
+    return OverAnswer(request=request, reading=notes, varied=varied, points=points)
 
 
 def _ascending(listed: Sequence[ListedChange]) -> list[ListedChange]:

@@ -112,7 +112,7 @@ def _answer(request: Plot) -> Answer:
     if request.over:
         from fastcalc.features.plot import over  # most charts are over batches
 
-        return over.run(kind, request)
+        return over.run(request)
     command, changes = _drawn_by(kind, request)
     request_of_kind = request_of(command).sharing(request, out=None, **changes)
     if command == "calibrate":

@@ -70,6 +70,16 @@ def test_it_is_well_formed_and_small(page):
     assert len(names) == len(set(names))
 
 
+def test_it_says_what_was_set(fastcalc):
+    asked = ("llama-3.1-8b", "--on", "h100-sxm", "--batch", "1", "--utilization", "0.5")
+    text = fastcalc("compare", *asked, "--format", "html").out
+    (heading,) = re.findall(r'<p class="quiet">(Llama 3.1 8B: .*?)</p>', text)
+    assert heading.endswith("; in use 50 % of the hours paid for")
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", text)
+    assert cells[cells.index("settings prices utilization") + 1] == "0.500"
+    assert cells[cells.index("settings traffic batch") + 1] == "1"
+
+
 def test_it_asks_nothing_of_anywhere(page):
     for tag, attributes in Reader(page).seen:
         assert "src" not in attributes

@@ -148,7 +148,7 @@ def test_a_figure_over_numbers_of_files_is_that_of_compare_with_each():
     asked = {"models": ["llama-3.1-70b"], "on": "b200", "batch": "1,8"}
     bandwidth, floor = "memory.HBM3e.bandwidth", "parameters.decode_layer_floor"
     values, floors = ["16TB/s", "2000GB/s"], ["10us", "100us", "1ms"]
-    line = over.run("speed", Plot(kind="speed", over=[f"{bandwidth}={','.join(values)}"], **asked))
+    line = over.run(Plot(kind="speed", over=[f"{bandwidth}={','.join(values)}"], **asked))
     (panel,) = line.charts["speed"]().panels
     assert (panel.across.label, panel.across.base) == (f"{bandwidth}, TB/s", 10)
     for batch in (1, 8):
@@ -161,7 +161,7 @@ def test_a_figure_over_numbers_of_files_is_that_of_compare_with_each():
             assert high == pytest.approx(row["tokens_per_s_per_user_high"])
     lists = [f"{bandwidth}={','.join(values)}", f"{floor}={','.join(floors)}"]
     request = Plot(kind="price", over=lists, **{**asked, "batch": "8"})
-    (panel,) = over.run("price", request).charts["price"]().panels
+    (panel,) = over.run(request).charts["price"]().panels
     assert panel.upward.label == f"{floor}, ms"
     assert panel.heights.y == pytest.approx([0.01, 0.1, 1.0])
     set_ = {bandwidth: "16TB/s", floor: "1ms"}
