@@ -4,6 +4,7 @@ A box of all that is not published is searched with a stratified sample, and wha
 tolerance of the four numbers is kept: a region, for each combination of tricks.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -103,7 +104,9 @@ class Region:
 
     @property
     def changed_chip(self) -> float:
-        """Share of the region whose fast tier has another kind of chip. [1]"""
+        """Share of the region whose fast tier has another kind of chip; nan of none. [1]"""
+        if not self.is_found:
+            return math.nan
         changes = self.values["chip"] != self.values["fast_chip"]
         return float(self.weights[changes].sum() / self.share)
 
@@ -124,7 +127,9 @@ class Region:
 
     @property
     def mean_width(self) -> float:
-        """Mean share of the box's sides that the bands of 10 to 90 % take. [1]"""
+        """Mean share of the box's sides that the bands of 10 to 90 % take; nan of none. [1]"""
+        if not self.is_found:
+            return math.nan
         free = [name for name in SIDES if not name.endswith("_ratio") or name in self.own]
         widths = [np.diff(SIDES[name].share(np.array(self.band(name))))[0] for name in free]
         return float(np.mean(widths))
@@ -137,12 +142,16 @@ class Region:
 
 @dataclass(frozen=True, eq=False)
 class Inverse:
-    """What two speeds and two prices leave open: a region for each combination of tricks."""
+    """What two speeds and two prices leave open: a region for each combination of tricks.
+
+    points : of the box that were tried [1]
+    """
 
     chip_kinds: ChipArrays
     published: SoldTiers
     tolerance: float
     regions: Sequence[Region]
+    points: int
 
     @cached_property
     def minimal(self) -> list[Region]:
@@ -232,7 +241,7 @@ def invert(
         }
         weights = np.concatenate([weight for _, weight in parts]) / points
         regions.append(Region(tricks, joined, weights))
-    return Inverse(chip_kinds, published, tolerance, regions)
+    return Inverse(chip_kinds, published, tolerance, regions, points)
 
 
 def _sample(generator: np.random.Generator, points: int, chips: int) -> Iterator[dict[str, Floats]]:

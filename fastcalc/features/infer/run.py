@@ -6,11 +6,11 @@ from fastcalc.catalogue.limits import LIMITS, Limit
 from fastcalc.catalogue.numerals import parse_number
 from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.errors import InputError
-from fastcalc.features.infer import answer as report
+from fastcalc.features.infer.answer import InferAnswer
 from fastcalc.features.infer.inverse import invert
 from fastcalc.features.infer.request import Infer
 from fastcalc.features.infer.two_tiers import SoldTiers, machines
-from fastcalc.kit.answer.answer import CommandAnswer
+from fastcalc.kit.answer.numbers_as_text import stated_percent
 from fastcalc.kit.request import readers
 from fastcalc.kit.request.loading import catalogue, chips_of, pricing_of
 from fastcalc.kit.request.readers import as_text
@@ -24,7 +24,7 @@ _POINTS = Limit(1000, 4_000_000, is_whole=True)
 _TOLERANCE = Limit(1e-6, 0.5)
 
 
-def run(request: Infer) -> CommandAnswer:
+def run(request: Infer) -> InferAnswer:
     """Return what a service may be, by its prices and speeds; the answer is no if nothing fits."""
     speeds = _two(request.speeds, option("speeds"), LIMITS["speed"])
     prices = _two(request.prices, option("prices"), LIMITS["dollars"])
@@ -35,19 +35,16 @@ def run(request: Infer) -> CommandAnswer:
         )
     tolerance = readers.number(request.tolerance, option("tolerance"), _TOLERANCE, 0.15)
     points = int(readers.number(request.points, option("points"), _POINTS, 2_000_000))
-    notes: list[str] = []
-    chips = chips_of(catalogue(request), request.on, OWN_MEMORY, notes)
+    reading: list[str] = []
+    chips = chips_of(catalogue(request), request.on, OWN_MEMORY, reading)
     chip_kinds = machines(chips, pricing_of(chips, request, utilization=1.0))
     inverse = invert(SoldTiers(speeds, prices), chip_kinds, tolerance=tolerance, points=points)
-    return CommandAnswer(
-        lambda screen: report.parts(inverse, points, screen),
-        lambda: [report.record(inverse, region) for region in inverse.regions],
-        lambda: (report.TABLE, inverse.regions),
-        lambda: report.alongside(inverse, points),
-        reasons=[] if inverse.minimal else [report.no_consistent_service(inverse, points)],
-        reading=notes,
-        code=0 if inverse.minimal else 1,
+    none_fits = (
+        f"None of {points:,} services tried is consistent with these speeds and prices within "
+        f"{stated_percent(tolerance)}"
     )
+    reasons = [] if inverse.minimal else [none_fits]
+    return InferAnswer(request=request, reading=reading, reasons=reasons, inverse=inverse)
 
 
 def _two(typed: "NumbersGiven", flag: str, limit: Limit) -> tuple[float, float]:

@@ -126,12 +126,16 @@ def _plain_cell(column: TableColumn, record: Any) -> str:
     return "-" if value is None else FORMATS.get(kind, number)(value)
 
 
-def value_of(column: TableColumn, record: Mapping[str, Any]) -> Any:
+def value_of(column: TableColumn, record: Any) -> Any:
     """Return the value that a table shows: of a bound, that of layers in turn where there is one.
 
     Where each layer has a region of its own, memory and compute of all regions at once bound
     nothing that a single token can reach.
+
+    record : or what it is of
     """
+    if not isinstance(record, Mapping):
+        return column.of(record)
     value = record[column.key]
     serial = record.get(SERIAL_BOUND) if column.key == BOUND else None
     return value if serial is None else serial

@@ -28,10 +28,9 @@ def page(
 
 
 def screen(request: Request) -> console.Screen:
-    """Return what a page is laid out for; a request without flags that say so has all notes."""
-    wide, notes = (getattr(request, name, None) for name in ("wide", "notes"))
-    is_whole = wide is None if notes is None else notes
-    return console.Screen(console.output_width(), bool(wide), is_whole)
+    """Return what a page is laid out for; it has all notes where no flag asks for them."""
+    wide, notes = getattr(request, "wide", False), getattr(request, "notes", True)
+    return console.Screen(console.output_width(), wide, notes)
 
 
 def respond(request: Output, answer: Answer) -> int:

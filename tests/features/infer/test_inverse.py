@@ -11,8 +11,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from fastcalc.features.infer import inverse
-from fastcalc.features.infer.answer import _deciding
+from fastcalc.features.infer.answer import InferAnswer
 from fastcalc.features.infer.inverse import COMBINATIONS, Region, invert
+from fastcalc.features.infer.request import Infer
 from fastcalc.features.infer.two_tiers import (
     BOX,
     SIDES,
@@ -258,7 +259,10 @@ def test_what_is_printed_is_stable_over_seeds(monkeypatch, seed):
     first = invert(published, CHIPS, **asked)
     monkeypatch.setattr(inverse, "SEED", seed)
     other = invert(published, CHIPS, **asked)
-    assert _deciding(first) == _deciding(other)
+    first_notes, other_notes = (
+        [*InferAnswer(request=Infer(), inverse=found).deciding()] for found in (first, other)
+    )
+    assert first_notes == other_notes
     for one, two in zip(first.regions, other.regions, strict=True):
         if len(one.weights) < 100:
             continue
@@ -368,7 +372,7 @@ def test_a_number_that_no_explanation_changes_decides_nothing():
     """Two explanations, and the tiers of both are alike in everything: one in two is luck."""
     values = {name: np.ones(20) for name in (*SIDES, "chip", "fast_chip")}
     regions = [Region((trick,), values, np.full(20, 0.05)) for trick in ("smaller batch", "drafts")]
-    found = inverse.Inverse(CHIPS, SoldTiers((65.0, 170.0), (25.0, 150.0)), 0.15, regions)
+    found = inverse.Inverse(CHIPS, SoldTiers((65.0, 170.0), (25.0, 150.0)), 0.15, regions, 40)
     assert [chance for _, chance, _ in found.decided_by()] == pytest.approx([0.5] * len(SIDES))
 
 
