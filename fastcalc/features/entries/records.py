@@ -15,6 +15,11 @@ from fastcalc.kit.answer.point_records import Record, plain, plainly
 CatalogueEntry = Hardware | Model | Engine
 
 _PREFILL_TOKENS = 1000.0
+_NAMES = {
+    *("id", "name", "vendor", "kind", "scope", "execution", "architecture", "released"),
+    *("hypothetical", "aliases"),
+}
+"""Keys of a file that its record repeats, in the order of the file, as far as it has them."""
 
 
 def record_of(entry: CatalogueEntry, weights: str | None = None, kv: str | None = None) -> Record:
@@ -48,16 +53,7 @@ def hardware_record(chip: Hardware) -> Record:
     formats = ("bf16", "fp16", "fp8", "int8", "fp4", *get_args(RateFormat))
     quote = Pricing().quote(chip)
     return {
-        "id": chip.id,
-        "name": chip.name,
-        "vendor": chip.vendor,
-        "kind": chip.kind,
-        "scope": chip.scope,
-        "execution": chip.execution,
-        "architecture": chip.architecture,
-        "released": chip.released,
-        "hypothetical": chip.hypothetical,
-        "aliases": chip.aliases,
+        **chip.model_dump(include=_NAMES),
         "cores": _si(chip.cores),
         "memory_tier": fastest.name,
         **{f"memory_{key}": size for key, size in _tier(fastest).items()},
@@ -129,11 +125,7 @@ def model_record(model: Model, weights: str | None = None, kv: str | None = None
     if model.is_minimal:
         attention = prefill = None
     record = {
-        "id": model.id,
-        "name": model.name,
-        "released": model.released,
-        "hypothetical": model.hypothetical,
-        "aliases": model.aliases,
+        **model.model_dump(include=_NAMES),
         "layers": work.layers,
         "hidden_size": work.hidden,
         "vocabulary": model.vocabulary,

@@ -10,9 +10,14 @@ from fastcalc.catalogue.schema import Entry, Hardware, Model
 from fastcalc.catalogue.stand_ins import service
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
-from fastcalc.features.entries.answer import ChipAnswer, EngineAnswer, EntryAnswer, ModelAnswer
+from fastcalc.features.entries.answer import (
+    ChipAnswer,
+    EngineAnswer,
+    EntryAnswer,
+    ListAnswer,
+    ModelAnswer,
+)
 from fastcalc.features.entries.diff import DiffAnswer
-from fastcalc.features.entries.listing import ListAnswer
 from fastcalc.features.entries.records import CatalogueEntry
 from fastcalc.features.entries.request import DiffEntries, ListEntries, ShowEntry
 from fastcalc.kit.request import loading, readers
@@ -21,7 +26,7 @@ from fastcalc.mentions import option
 from fastcalc.written import instead_of, shown
 
 if TYPE_CHECKING:
-    from fastcalc.kit.request.given import EntryGiven
+    from fastcalc.kit.request.given_types import EntryGiven
 
 
 def run_list(request: ListEntries) -> ListAnswer:
