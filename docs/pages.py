@@ -21,7 +21,7 @@ from fastcalc.features import COMMANDS, request_of
 from fastcalc.features.claims.claim_file import read_claims
 from fastcalc.features.measure import validate as show_validate
 from fastcalc.features.measure.request import Validate
-from fastcalc.kit.answer.answer import CommandAnswer
+from fastcalc.features.measure.validation import ValidationAnswer
 from fastcalc.kit.answer.console import Screen, render
 from fastcalc.kit.answer.numbers_as_text import number, parameters, prefixed, size
 from fastcalc.kit.request.fields import declared
@@ -238,14 +238,14 @@ def _model(one: Any) -> list[str]:
 
 
 @cache
-def validated() -> CommandAnswer:
+def validated() -> ValidationAnswer:
     """Return every prediction of a shipped measurement, and the scores by group."""
     return show_validate.run(Validate(wide=True))
 
 
 def trust() -> str:
     """Return the README's few lines on how far to trust a number."""
-    groups = validated().extra()["groups"]
+    groups = validated().details()["groups"]
     classes = [one for one in _of(groups, "part") if one["n"] >= FEW]
     closest = min(classes, key=lambda one: one["p90_factor"])
     furthest = max(classes, key=lambda one: one["p90_factor"])

@@ -1,6 +1,6 @@
 """``fastcalc validate``: predictions against measurements, whoever's they are."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,54 +8,32 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
 from fastcalc.evidence.earlier import ChipChange, chip_changes, factors_in
 from fastcalc.evidence.points import Points
-from fastcalc.evidence.score import SRAM, Prediction
 from fastcalc.evidence.shipped import shipped
 from fastcalc.evidence.validate import Shipped, Validation, validate, validate_shipped
-from fastcalc.features import request_of
-from fastcalc.features.measure import validation as report
 from fastcalc.features.measure.request import Validate
+from fastcalc.features.measure.validation import ValidationAnswer, changed
 from fastcalc.importers.any_file import read
-from fastcalc.kit.answer import next_commands, progress
-from fastcalc.kit.answer.answer import CommandAnswer, later
+from fastcalc.kit.answer import progress
 from fastcalc.kit.request import loading, readers
-from fastcalc.kit.request.fields import by_premise, settings
-from fastcalc.mentions import flag, option
-
-MISSED = 1
+from fastcalc.mentions import option
 
 
-def run(request: Validate) -> CommandAnswer:
+def run(request: Validate) -> ValidationAnswer:
     """Return the scores of predictions; the answer is no if their median is too far off."""
     limit = request.max_median_factor
     if limit is not None and not limit >= 1.0:
         raise InputError(
             f"{option('max_median_factor')} {limit:g} is below 1, which nothing can reach"
         )
-    validation, shipped_scores = _validation(request)
-    kinds = _kinds(shipped_scores) if shipped_scores else {"": validation.predictions}
+    validation, aside = _validation(request)
     median = next(group.median_factor for group in validation.groups if group.name == "all")
     changes, reasons = _changes(request, validation)
     if limit is not None and median > limit:
         reasons += [
             f"the median factor is {median:.3f}, above {option('max_median_factor')} {limit:g}"
         ]
-
-    name, next_command = request.path.name if request.path else "", None
-    if not request.model:  # a word that a chart does not take
-        begun = ["validate", *map(str, filter(None, [request.path]))]
-        begun += [flag("on"), request.hardware] if request.hardware else []
-        next_command = next_commands.follow_up(request, request_of("plot"), *begun)
-    return CommandAnswer(
-        lambda screen: report.parts(
-            validation, name, shipped_scores, changes, next_command, screen
-        ),
-        lambda: map(report.point_record, validation.predictions),
-        lambda: (report.SCORES, report.shown(validation.groups)),
-        extra=lambda: report.premises(validation),
-        drawn={"validate": later("features.measure.accuracy_chart.accuracy", kinds)},
-        document=lambda: report.json_text(validation, {"settings": by_premise(settings(request))}),
-        reasons=reasons,
-        code=MISSED if reasons else 0,
+    return ValidationAnswer(
+        request=request, reasons=reasons, validation=validation, aside=aside, changes=changes
     )
 
 
@@ -70,17 +48,6 @@ def _validation(request: Validate) -> tuple[Validation, Shipped | None]:
     predictions = [*scores.fitted.predictions, *scores.set_aside.predictions]
     skipped = [*scores.fitted.skipped, *scores.set_aside.skipped]
     return Validation(predictions, skipped, scores.fitted.groups), scores
-
-
-def _kinds(scores: Shipped) -> dict[str, Sequence[Prediction]]:
-    """Return the shipped predictions by what the fits of their engines knew of them."""
-    fitted, aside = scores.fitted.predictions, scores.set_aside.predictions
-    return {
-        "source left out of the fit": [row for row in fitted if row.part != SRAM],
-        "source set aside": [row for row in aside if not row.point.is_offloaded],
-        "with a host": [row for row in aside if row.point.is_offloaded],
-        "engine set from these few": [row for row in fitted if row.part == SRAM],
-    }
 
 
 def _changes(
@@ -102,9 +69,7 @@ def _changes(
     if allowed is None:
         return changes, []
     worse = (change for change in changes if change.worse > allowed)
-    return changes, [
-        f"{report.changed(change)}, above the {allowed:.0%} allowed" for change in worse
-    ]
+    return changes, [f"{changed(change)}, above the {allowed:.0%} allowed" for change in worse]
 
 
 def points_of(catalogue: Catalogue, path: Path, file_options: Mapping[str, Any]) -> Points:

@@ -1,23 +1,33 @@
 """Scores of predictions against measurements: records of the contract, and a table."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from heapq import nlargest
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
 from fastcalc.evidence.earlier import ChipChange
 from fastcalc.evidence.points import Skipped
-from fastcalc.evidence.score import Group, Prediction
+from fastcalc.evidence.score import SRAM, Group, Prediction
 from fastcalc.evidence.validate import Shipped, Validation
-from fastcalc.grid.columns import key_figure
+from fastcalc.features import request_of
+from fastcalc.features.measure.request import Validate
+from fastcalc.grid.columns import TableColumn, key_figure
 from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.console import Part, Remark, Screen
+from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.console import Note, Part, Remark, Screen
 from fastcalc.kit.answer.envelope import envelope
+from fastcalc.kit.answer.next_commands import follow_up
 from fastcalc.kit.answer.numbers_as_text import number, whole_percent
 from fastcalc.kit.answer.point_records import Record, plainly
 from fastcalc.kit.answer.record_tables import numbers, words
-from fastcalc.mentions import option
+from fastcalc.mentions import flag, option
 from fastcalc.written import first_few, listed, many, to_json
+
+if TYPE_CHECKING:
+    from fastcalc.kit.charts.drawing import Chart
 
 WORST = 5
 _factor = attrgetter("factor")
@@ -70,107 +80,173 @@ def point_record(prediction: Prediction) -> Record:
     point = prediction.point
     return plainly(
         {
-            **{key: getattr(point, key) for key in ("id", "hardware", "model")},
+            "id": point.id,
+            "hardware": point.hardware,
+            "model": point.model,
             "engine": point.engine or None,
             "metric": point.metric,
             "measured": point.value,
             "expected": prediction.expected,
-            **{
-                key: getattr(prediction, key)
-                for key in ("low", "high", "bound", "factor", "engine_used")
-            },
+            "low": prediction.low,
+            "high": prediction.high,
+            "bound": prediction.bound,
+            "factor": prediction.factor,
+            "engine_used": prediction.engine_used,
             "bound_beaten": prediction.beats_bound,
             "assumed": prediction.assumed,
         }
     )
 
 
-_OF_GROUPS = ("median_factor", "p90_factor", "bias", "coverage", "bound_beaten", "sources")
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ValidationAnswer(Answer):
+    """Predictions against measurements: how far off they are, and where they are weak.
 
+    aside : the shipped evidence in parts, where no file was given
+    changes : how chips changed since the baseline; None without one
+    """
 
-def premises(validation: Validation) -> Record:
-    """Return what goes with the points: those not predicted, and scores by group."""
-    return {
-        "skipped": [{"id": skipped.id, "reason": skipped.reason} for skipped in validation.skipped],
-        "groups": [
-            plainly(
-                {"group": group.name, "n": group.count} | {k: getattr(group, k) for k in _OF_GROUPS}
-            )
-            for group in validation.groups
-        ],
-    }
+    request: Validate
+    validation: Validation
+    aside: Shipped | None
+    changes: Sequence[ChipChange] | None
 
+    @cached_property
+    def _total(self) -> Group:
+        return next(group for group in self.validation.groups if group.name == "all")
 
-def json_text(validation: Validation, assumptions: Record) -> Iterator[str]:
-    """Yield a validation in the shape of the contract, a line for each point."""
-    parts = {"points": map(point_record, validation.predictions), **premises(validation)}
-    yield to_json(envelope("fastcalc-validate/1")).removesuffix("}")
-    for name, records in parts.items():
-        between = f',\n"{name}": [\n'
-        for record in records:
-            yield between + to_json(record)
-            between = ",\n"
-        yield "\n]" if between == ",\n" else between + "\n]"
-    yield f',\n"assumptions": {to_json(assumptions)}\n}}\n'
-
-
-def parts(
-    validation: Validation,
-    name: str,
-    aside: Shipped | None,
-    changes: Sequence[ChipChange] | None,
-    next_command: str | None,
-    screen: Screen,
-) -> list[Part]:
-    """Return how far off predictions are and where they are weak, their scores, and notes."""
-    all_notes = [*_changes(changes, screen), *_notes(validation, aside)]
-    (total,) = [group for group in validation.groups if group.name == "all"]
-    scope = f"of {name}"
-    if aside:
-        sram_points = sum(
-            group.count for group in validation.groups if group.name == "part:SRAM machines"
+    def body(self, screen: Screen) -> Iterator[Part]:
+        """How far off, what is weak, and scores; where it is wide, the worst points, too."""
+        total, aside = self._total, self.aside
+        points, sources = many(total.count, "point"), many(total.sources, "source")
+        yield (
+            f"{points} of {sources} {self._scope()}: off by a factor of "
+            f"{total.median_factor:.2f} in the median, 90 % within {total.p90_factor:.2f}, "
+            f"{whole_percent(total.coverage)} inside their 80 % range, "
+            f"{total.bound_beaten} above the bound."
         )
-        scope = "that their fits have not seen"
-        scope += f", {sram_points} of SRAM machines excepted" if sram_points else ""
-    points, sources = many(total.count, "point"), many(total.sources, "source")
-    page: list[Part] = [
-        f"{points} of {sources} {scope}: off by a factor of "
-        f"{total.median_factor:.2f} in the median, 90 % within {total.p90_factor:.2f}, "
-        f"{whole_percent(total.coverage)} inside their 80 % range, "
-        f"{total.bound_beaten} above the bound."
-    ]
-    weak = _weak(validation, FEW_SOURCES if aside else 0)
-    page += [Remark(f"Weak: {weak}.")] if weak else []
-    shown_notes = all_notes if aside is None else all_notes[:3]
-    if aside is None:
-        shown_notes = [_furthest(validation), *shown_notes]
-    elif validation.skipped:
-        shown_notes += [
-            f"{len(validation.skipped)} points are not predicted; {option('notes')} says why"
-        ]
-    page += [""]
-    if not screen.wide:
-        page += [record_tables.table(SCORES, shown(validation.groups), screen.width)]
-    else:
-        page += scores(aside.fitted if aside else validation, screen.width)
+        if weak := _weak(self.validation, FEW_SOURCES if aside else 0):
+            yield Remark(f"Weak: {weak}.")
+        yield ""
+        if not screen.wide:
+            yield record_tables.table(*self.table(), screen.width)
+            return
+        yield from scores(aside.fitted if aside else self.validation, screen.width)
         if aside is not None:
-            page += ["", "Sources set aside: no engine was fitted on them", ""]
-            page += scores(aside.set_aside, screen.width)
-    return [*page, screen.under_table(_KEY, shown_notes, all_notes, next_command)]
+            yield from ("", "Sources set aside: no engine was fitted on them", "")
+            yield from scores(aside.set_aside, screen.width)
 
+    def _scope(self) -> str:
+        """Say which points these are."""
+        if self.request.path is not None:
+            return f"of {self.request.path.name}"
+        groups = self.validation.groups
+        excepted = sum(group.count for group in groups if group.name == f"part:{SRAM}")
+        scope = "that their fits have not seen"
+        return f"{scope}, {excepted} of {SRAM} excepted" if excepted else scope
+
+    def key(self) -> str:
+        """What a factor and a bias are."""
+        return _KEY
+
+    def notes(self) -> Iterator[Note]:
+        """What changed, was assumed, set aside or not predicted; the first lead."""
+        skipped = len(self.validation.skipped)
+        if self.aside is None:
+            yield Note(_furthest(self.validation), 3, is_hint=True)
+        elif skipped:
+            why = f"{skipped} points are not predicted; {option('notes')} says why"
+            yield Note(why, is_hint=True)
+        changes = _changes(self.changes, is_whole=self.request.wide)
+        sentences = [*changes, *_notes(self.validation, self.aside)]
+        for place, sentence in enumerate(sentences):
+            yield Note(sentence, 2 if place < _LEADING else 0)
+
+    def next_command(self) -> str | None:
+        """To draw the points; a chart does not take the name of a model."""
+        request = self.request
+        if request.model:
+            return None
+        words = ["validate", *map(str, filter(None, [request.path]))]
+        words += [flag("on"), request.hardware] if request.hardware else []
+        return follow_up(request, request_of("plot"), *words)
+
+    def document(self) -> Iterator[str]:
+        """In the shape of the contract, a line for each point."""
+        yield to_json(envelope("fastcalc-validate/1")).removesuffix("}")
+        for name, records in {"points": self.records(), **self.details()}.items():
+            between = f',\n"{name}": [\n'
+            for record in records:
+                yield between + to_json(record)
+                between = ",\n"
+            yield "\n]" if between == ",\n" else between + "\n]"
+        yield f',\n"assumptions": {to_json(self.assumptions())}\n}}\n'
+
+    def records(self) -> Iterator[Record]:
+        """A record for each predicted point."""
+        return map(point_record, self.validation.predictions)
+
+    def table(self) -> tuple[Sequence[TableColumn], Sequence[Group]]:
+        """Scores of the classes of machines, and of all together."""
+        return SCORES, shown(self.validation.groups)
+
+    def details(self) -> Record:
+        """The points not predicted, and scores by group."""
+        return {
+            "skipped": [{"id": each.id, "reason": each.reason} for each in self.validation.skipped],
+            "groups": [
+                plainly(
+                    {
+                        "group": group.name,
+                        "n": group.count,
+                        "median_factor": group.median_factor,
+                        "p90_factor": group.p90_factor,
+                        "bias": group.bias,
+                        "coverage": group.coverage,
+                        "bound_beaten": group.bound_beaten,
+                        "sources": group.sources,
+                    }
+                )
+                for group in self.validation.groups
+            ],
+        }
+
+    @property
+    def charts(self) -> Mapping[str, Callable[[], "Chart"]]:
+        """Predicted against measured."""
+        return {"validate": self._chart}
+
+    def _chart(self) -> "Chart":
+        from fastcalc.features.measure.accuracy_chart import accuracy
+
+        if self.aside is None:
+            return accuracy({"": self.validation.predictions})
+        fitted, aside = self.aside.fitted.predictions, self.aside.set_aside.predictions
+        return accuracy(
+            {
+                "source left out of the fit": [each for each in fitted if each.part != SRAM],
+                "source set aside": [each for each in aside if not each.point.is_offloaded],
+                "with a host": [each for each in aside if each.point.is_offloaded],
+                "engine set from these few": [each for each in fitted if each.part == SRAM],
+            }
+        )
+
+
+_LEADING = 3
+"""Notes that stand on a first screen besides the hint."""
 
 _CHANGES_SHOWN = 3
 """Chips that have become better or worse, named on a first screen."""
 _SAME = 0.005
 
 
-def _changes(changes: Sequence[ChipChange] | None, screen: Screen) -> list[str]:
+def _changes(changes: Sequence[ChipChange] | None, *, is_whole: bool) -> list[str]:
     """Say which chips are further off than before, and which nearer."""
     if changes is None:
         return []
     worse = [changed(change) for change in changes if change.worse > _SAME]
     better = [changed(change) for change in reversed(changes) if change.worse < -_SAME]
-    limit = None if screen.wide else _CHANGES_SHOWN
+    limit = None if is_whole else _CHANGES_SHOWN
     sentences = [*worse[:limit], *better[:limit]]
     unnamed = len(worse) + len(better) - len(sentences)
     sentences += [f"{many(unnamed, 'other chip')} with {option('wide')}"] if unnamed else []
