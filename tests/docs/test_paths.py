@@ -24,7 +24,7 @@ OF_READERS = ("my-chip.yaml", "before.csv")
 OF_OTHER_PROJECTS = ("vllm/benchmarks/serve.py", "parallel_layers/pad.py")
 
 FILE = re.compile(r"(?<![\w./<-])(?:[\w.-]+/)*[\w.-]+\.(?:py|css|js|csv|jsonl?|ya?ml|md|toml)\b")
-FOLDER = re.compile(r"`([a-z_.][\w.]*/(?:\w[\w-]*/?)*)`")
+FOLDER = re.compile(r"`([a-z_.][\w/-]*/[\w/-]*)`")
 MODULE = re.compile(r"(?<![\w./-])fastcalc(?:\.[a-z_]\w*)+")
 
 
