@@ -1,37 +1,36 @@
 """What caches of prompts find of a trace: records, a sentence and a table."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import isnan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastcalc.core.traffic.reuse import SharedPrefixes
-from fastcalc.grid.columns import Column, pick, values
+from fastcalc.features import request_of
+from fastcalc.features.caches.request import SizeCaches
+from fastcalc.grid.columns import Column, TableColumn, pick, values
 from fastcalc.grid.prefix_caches import BEHIND, CachedDeployment, CachedTier, break_even
 from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.console import Part, Screen
+from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.console import Note, Part, Screen, between_blank_lines
+from fastcalc.kit.answer.next_commands import follow_up, typed_as
 from fastcalc.kit.answer.numbers_as_text import dollars, number, percent, size
 from fastcalc.kit.answer.placed_batch import PlacedBatch
 from fastcalc.kit.answer.point_records import Record, named_chips, plainly
 from fastcalc.kit.answer.prices import prices_of
-from fastcalc.mentions import option
+from fastcalc.kit.request.evaluation import Evaluated
+from fastcalc.mentions import flag, option
 
+if TYPE_CHECKING:
+    from fastcalc.kit.charts.drawing import Chart
 
-@dataclass(frozen=True, eq=False)
-class CacheAnswer:
-    """What a deployment does with each tier: none, its own memory, and those behind it."""
-
-    place: CachedDeployment
-    tiers: Sequence[CachedTier]
-
-    @property
-    def chips(self) -> str:
-        """So many of which chip."""
-        return named_chips(self.place.location)
+_FEW = 3
+"""Notes of a first screen. [1]"""
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Row(PlacedBatch):
+class _TierOfDeployment(PlacedBatch):
     """A tier of a deployment.
 
     tier, own : it, and the chips' memory
@@ -59,6 +58,14 @@ class _Row(PlacedBatch):
         return break_even(self.tier, self.own, self.location.usd_per_hour)
 
 
+def _size(record: Record) -> str:
+    return size(record["cache_gb"] * 1e9) if record["cache_gb"] else "-"
+
+
+def _per_thousand(record: Record) -> str:
+    return dollars((record["usd_per_request"] or 0.0) * 1e3)
+
+
 COLUMNS: tuple[Column[Any], ...] = (
     *pick("hardware model engine chips tp pp ep dp weight_format kv_format batch"),
     *pick("prompt_tokens output_tokens"),
@@ -75,7 +82,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         "of it, of all chips together",
         lambda row: row.tier.size / 1e9,
         heading=("", "size"),
-        format=lambda record: size(record["cache_gb"] * 1e9) if record["cache_gb"] else "-",
+        format=_size,
     ),
     Column(
         "cache_tokens",
@@ -147,7 +154,7 @@ COLUMNS: tuple[Column[Any], ...] = (
         "price of the chips for a request, without that of the tier",
         "usd",
         heading=("$ a 1,000", "requests"),
-        format=lambda record: dollars((record["usd_per_request"] or 0.0) * 1e3),
+        format=_per_thousand,
     ),
     Column(
         "break_even_usd_per_gb_month",
@@ -158,32 +165,107 @@ COLUMNS: tuple[Column[Any], ...] = (
         heading=("pays below", "$/GB-month"),
     ),
 )
-KEYS = tuple(column.key for column in COLUMNS)
-_ROWS = (
+_ROWS = pick(
     "cache_tier cache_gb cache_tokens prefix_hit prefix_loaded computed_prompt_tokens "
-    "requests_per_s requests_limited_by mean_ttft_ms usd_per_request break_even_usd_per_gb_month"
+    "requests_per_s requests_limited_by mean_ttft_ms usd_per_request break_even_usd_per_gb_month",
+    COLUMNS,
 )
-SHOWN = pick(f"hardware chips {_ROWS}", COLUMNS)
+SHOWN = [*pick("hardware chips"), *_ROWS]
 _KEY = (
     "key: found: share of prompt tokens in a cache that keeps what was used last, with all before "
     "it in its prompt; pays below: a month's price of a GB of it that saves as much in chips"
 )
 
 
-def records(answers: Sequence[CacheAnswer]) -> list[Record]:
-    """Return one record for each tier of each deployment."""
-    return [
-        plainly(
-            values(COLUMNS, _Row(location=answer.place.location, tier=tier, own=answer.tiers[1]))
+@dataclass(frozen=True, eq=False)
+class DeploymentTiers:
+    """A deployment with each tier: none, its own memory, and those behind it."""
+
+    deployment: CachedDeployment
+    tiers: Sequence[CachedTier]
+
+    @property
+    def chips(self) -> str:
+        """Number and type of its chips."""
+        return named_chips(self.deployment.location)
+
+    def records(self) -> list[Record]:
+        """A record for each tier."""
+        location, own = self.deployment.location, self.tiers[1]
+        points = (_TierOfDeployment(location=location, tier=tier, own=own) for tier in self.tiers)
+        return [plainly(values(COLUMNS, point)) for point in points]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CachesAnswer(Answer):
+    """What caches of each size find of a trace.
+
+    deployments : that hold the batch
+    refused : why others have no answer
+    rate : requests of the trace a second, if it says [1/s]
+    """
+
+    request: SizeCaches
+    deployments: Sequence[DeploymentTiers]
+    refused: Sequence[str]
+    rate: float | None
+
+    def body(self, screen: Screen) -> Iterator[Part]:
+        """What each deployment keeps, in a sentence and a table."""
+        return between_blank_lines(
+            [_sentence(each), "", record_tables.table(_ROWS, each.records(), screen.width)]
+            for each in self.deployments
         )
-        for answer in answers
-        for tier in answer.tiers
-    ]
+
+    def key(self) -> str:
+        """What is found, and when a tier pays."""
+        return _KEY
+
+    def notes(self) -> Iterator[Note]:
+        """How fast tiers are loaded, what the trace needs, what it is taken as, and prices."""
+        told = [note for each in self.deployments for note in _notes(each, self.rate)]
+        for place, line in enumerate(dict.fromkeys([*self.refused, *told])):
+            yield Note(line, weight=int(place < _FEW))
+
+    def next_command(self) -> str:
+        """How fast the first chip is with what its own memory finds."""
+        (first, *_), request = self.deployments, self.request
+        scenario = first.deployment.scenario
+        asked = Evaluated.sharing(
+            request,
+            prompt=int(scenario.traffic.prompt),
+            output=int(scenario.traffic.output),
+            batch=str(min(scenario.batches)),
+            host=None,
+        )
+        chip = typed_as(request, request.on, scenario.hardware.id)
+        ending = [flag("prefix_hit"), f"{first.tiers[1].hit:.3g}"]
+        compare = request_of("compare")
+        return follow_up(asked, compare, request.model, flag("on"), chip, ending=ending)
+
+    def records(self) -> list[Record]:
+        """A record for each tier of each deployment."""
+        return [record for each in self.deployments for record in each.records()]
+
+    def table(self) -> tuple[Sequence[TableColumn], list[Record]]:
+        """Every tier, with the chips that it is of."""
+        return SHOWN, self.records()
+
+    def warnings(self) -> Sequence[str]:
+        """Why chips have no answer."""
+        return self.refused
+
+    @property
+    def charts(self) -> Mapping[str, Callable[[], "Chart"]]:
+        """What share of prompts a cache of any size finds."""
+        from fastcalc.features.caches.chart import hits
+
+        return {"caches": partial(hits, self.deployments)}
 
 
-def too_large(place: CachedDeployment) -> str:
+def too_large(deployment: CachedDeployment) -> str:
     """Say that chips do not hold the batch, and which they hold."""
-    location = place.location
+    location = deployment.location
     chip, batch_held = location.scenario.hardware.id, int(location.placement.edge_batch)
     batch, tokens = min(location.scenario.batches), location.placement.reserved_tokens
     return (
@@ -193,37 +275,15 @@ def too_large(place: CachedDeployment) -> str:
     )
 
 
-def _sentence(answer: CacheAnswer) -> str:
+def _sentence(each: DeploymentTiers) -> str:
     """Say what is found in the chips' memory, and in the largest tier."""
-    _, near, *behind = answer.tiers
-    model, last = answer.place.location.scenario.model.asked_name, behind[-1]
+    near, last = each.tiers[1], each.tiers[-1]
+    model = each.deployment.scenario.model.asked_name
     return (
-        f"{near.name} of {answer.chips} keeps {percent(near.hit)} of {model}'s prompt "
-        f"tokens at hand; {size(last.size)} would keep {percent(last.hit)}, and carry "
+        f"{near.name} of {each.chips} keeps {percent(near.hit)} of {model}'s prompt tokens "
+        f"at hand; {size(last.size)} would keep {percent(last.hit)}, and carry "
         f"{number(last.requests)} requests/s instead of {number(near.requests)}."
     )
-
-
-def parts(
-    answers: Sequence[CacheAnswer],
-    rate: float | None,
-    reasons: Sequence[str],
-    next_command: str,
-    screen: Screen,
-) -> list[Part]:
-    """Return what each deployment keeps, in a sentence and a table.
-
-    rate : requests of the trace a second, if it says [1/s]
-    """
-    shown = pick(_ROWS, COLUMNS)
-    page: list[Part] = []
-    notes = list(reasons)
-    for answer in answers:
-        table = record_tables.table(shown, records([answer]), screen.width)
-        page += [*[""][: len(page)], _sentence(answer), "", table]
-        notes += _notes(answer, rate)
-    distinct = list(dict.fromkeys(notes))
-    return [*page, screen.under_table(_KEY, distinct[:3], distinct, next_command)]
 
 
 _REPLAYED = (
@@ -236,28 +296,25 @@ _ASSUMED = (
 )
 
 
-def _notes(answer: CacheAnswer, rate: float | None) -> list[str]:
-    place, near = answer.place, answer.tiers[1]
-    scenario = place.scenario
+def _notes(each: DeploymentTiers, rate: float | None) -> Iterator[str]:
+    deployment, near = each.deployment, each.tiers[1]
+    scenario = deployment.scenario
     chip, batch = scenario.hardware.id, min(scenario.batches)
-    notes = []
-    if any(tier.name == BEHIND for tier in answer.tiers):
-        notes.append(
+    if any(tier.name == BEHIND for tier in each.tiers):
+        yield (
             f"{chip}: how fast a tier is loaded is undetermined without a host, and taken as at "
             f"once; name one with {option('host', 'dram=1TB@300GB/s,link=64GB/s')}"
         )
     if rate is not None:
-        notes.append(
+        yield (
             f"the file has {number(rate)} requests/s, {number(rate / near.requests)} times what "
-            f"{answer.chips} carry; each finds so much only if prompts that begin alike come to "
+            f"{each.chips} carry; each finds so much only if prompts that begin alike come to "
             "the same one, or the tier is shared"
         )
-    return [
-        *notes,
+    yield (
         f"{chip}: weights and the outputs of {batch} requests under way leave {size(near.size)} of "
-        f"{near.name}; a token takes {size(place.bytes_per_token)} of a prompt of mean length",
-        _ASSUMED
-        if isinstance(place.reuse, SharedPrefixes)
-        else _REPLAYED.format(place.reuse.block),
-        prices_of(scenario.pricing, [scenario.hardware], in_short=True),
-    ]
+        f"{near.name}; a token takes {size(deployment.bytes_per_token)} of a prompt of mean length"
+    )
+    reuse = deployment.reuse
+    yield _ASSUMED if isinstance(reuse, SharedPrefixes) else _REPLAYED.format(reuse.block)
+    yield prices_of(scenario.pricing, [scenario.hardware], in_short=True)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fastcalc.features.caches.answer import CacheAnswer
+from fastcalc.features.caches.answer import DeploymentTiers
 from fastcalc.kit.answer.numbers_as_text import number, percent, size
 from fastcalc.kit.charts.drawing import MOST, Chart, Panel, Series, axes
 from fastcalc.kit.charts.grounds import grounds
@@ -15,23 +15,21 @@ _SIZES = 25
 """Sizes between the ends of a line. [1]"""
 
 
-def hits(answers: Sequence[CacheAnswer]) -> Chart:
+def hits(answers: Sequence[DeploymentTiers]) -> Chart:
     """Return the share found against the size of the cache, a line for each kind of chip.
 
     Its tiers are marked: the chips' own memory, the host's, and the sizes that were tried.
     """
     series: list[Series] = []
     for place, answer in enumerate(answers[: MOST // 2]):
-        deployment, tiers = answer.place, [tier for tier in answer.tiers if tier.size]
+        deployment, tiers = answer.deployment, [tier for tier in answer.tiers if tier.size]
         ends = min(tier.size for tier in tiers) / 4.0, max(tier.size for tier in tiers)
         sizes = np.geomspace(*ends, _SIZES)
         shares_found = [
             float(deployment.reuse.hit(at / deployment.bytes_per_token)) for at in sizes
         ]
         series.append(Series(answer.chips, sizes / 1e9, 100.0 * np.array(shares_found), place))
-        tier_sizes, shares = (
-            np.array([getattr(tier, name) for tier in tiers]) for name in ("size", "hit")
-        )
+        tier_sizes, shares = np.array([(tier.size, tier.hit) for tier in tiers]).T
         tips = [
             f"{size(tier.size)} of {tier.name}: {percent(tier.hit)}, "
             f"{number(tier.requests)} requests/s"
@@ -40,7 +38,7 @@ def hits(answers: Sequence[CacheAnswer]) -> Chart:
         name = f"tiers of {answer.chips}"
         series.append(Series(name, tier_sizes / 1e9, 100.0 * shares, place, "points", tips=tips))
     axis, upward = axes(series, "size of the cache [GB]", "prompt tokens found [%]", (10, 0))
-    model = answers[0].place.location.scenario.model.heading
+    model = answers[0].deployment.scenario.model.heading
     more = [f"drawn are {MOST // 2} kinds of chips; {option('on')} names which"]
     notes = ["of all chips together, as a cache that keeps what was used last finds them"]
     notes += more * (len(answers) > MOST // 2)
@@ -54,5 +52,5 @@ def hits(answers: Sequence[CacheAnswer]) -> Chart:
         [Panel("", axis, upward, series)],
         notes=notes,
         finding=f"{finding}.",
-        grounds=grounds([answer.place.location.scenario for answer in answers]),
+        grounds=grounds([answer.deployment.location.scenario for answer in answers]),
     )

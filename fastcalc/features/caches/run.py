@@ -1,6 +1,5 @@
 """``fastcalc caches``: what caches of prompts find of a trace, tier by tier."""
 
-from dataclasses import replace
 from pathlib import Path
 
 from fastcalc.catalogue.limits import LIMITS
@@ -9,19 +8,22 @@ from fastcalc.catalogue.units import QuantityError
 from fastcalc.core.scenario import check_context
 from fastcalc.core.traffic.request_class import Lengths
 from fastcalc.errors import InputError
-from fastcalc.features import request_of
-from fastcalc.features.caches import answer as report
+from fastcalc.features.caches.answer import (
+    COLUMNS,
+    SHOWN,
+    CachesAnswer,
+    DeploymentTiers,
+    too_large,
+)
 from fastcalc.features.caches.request import SizeCaches
 from fastcalc.grid.prefix_caches import CachedDeployment
 from fastcalc.importers.workloads import AskedTraffic, read_workload
-from fastcalc.kit.answer.answer import Answer, CommandAnswer, later, no_answer
-from fastcalc.kit.answer.console import Part, Screen
-from fastcalc.kit.answer.next_commands import follow_up, typed_as
+from fastcalc.kit.answer.answer import Answer, NoAnswer
 from fastcalc.kit.request import readers
 from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.kit.request.loading import check_longest, scenarios
 from fastcalc.kit.request.number_lists import numbers
-from fastcalc.mentions import flag, option
+from fastcalc.mentions import option
 
 
 def run(request: SizeCaches) -> Answer:
@@ -32,36 +34,27 @@ def run(request: SizeCaches) -> Answer:
     sizes, traffic = _sizes(request), _traffic(request)
     assert traffic.reuse is not None
     lengths, notes = Lengths.together(traffic.classes), list[str]()
-    means = {name: round(lengths.mean(getattr(lengths, name))) for name in ("prompt", "output")}
-    comparison = Evaluated.sharing(request, models=[request.model], **means)
+    prompt, output = (round(lengths.mean(each)) for each in (lengths.prompt, lengths.output))
+    comparison = Evaluated.sharing(request, models=[request.model], prompt=prompt, output=output)
     longest = float((lengths.prompt + lengths.output).max())
     check_longest(request, longest)
     deployments = []
     for scenario in scenarios(comparison, notes):
         check_context(scenario.model, longest, f"prompt + output = {longest:,.0f} tokens")
         deployments.append(CachedDeployment.of(scenario, lengths, traffic.reuse))
-    holding = [place for place in deployments if place.location.fits]
-    reasons = [report.too_large(place) for place in deployments if not place.location.fits]
-    if not holding:
-        return no_answer(reasons, report.KEYS, report.SHOWN, notes=notes)
-    tiers = [report.CacheAnswer(place, place.tiers(sizes or place.sizes())) for place in holding]
-
-    def page(screen: Screen) -> list[Part]:
-        chip = typed_as(comparison, comparison.on, holding[0].location.scenario.hardware.id)
-        begun = replace(comparison, batch=str(batches[0]), host=None)
-        hit_flags = [flag("prefix_hit"), f"{tiers[0].tiers[1].hit:.3g}"]
-        command = follow_up(
-            begun, request_of("compare"), request.model, flag("on"), chip, ending=hit_flags
+    tiers = [
+        DeploymentTiers(deployment, deployment.tiers(sizes or deployment.sizes()))
+        for deployment in deployments
+        if deployment.location.fits
+    ]
+    refused = [too_large(each) for each in deployments if not each.location.fits]
+    if not tiers:
+        keys = [column.key for column in COLUMNS]
+        return NoAnswer(
+            request=request, reading=notes, reasons=refused, asked_keys=keys, columns=SHOWN
         )
-        return report.parts(tiers, traffic.rate, [*reasons], command, screen)
-
-    return CommandAnswer(
-        page,
-        lambda: report.records(tiers),
-        lambda: (report.SHOWN, report.records(tiers)),
-        sentences=reasons,
-        reading=notes,
-        drawn={"caches": later("features.caches.chart.hits", tiers)},
+    return CachesAnswer(
+        request=request, reading=notes, deployments=tiers, refused=refused, rate=traffic.rate
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from fastcalc.features.fit.request import FitMemory
 from fastcalc.grid.columns import Column, TableColumn, key_figure, pick
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.answer import Answer
-from fastcalc.kit.answer.console import Note, Part, Screen, TextTable
+from fastcalc.kit.answer.console import Note, Part, Screen, TextTable, between_blank_lines
 from fastcalc.kit.answer.memories import KEY, LETTERS, bar, filled, kept_note
 from fastcalc.kit.answer.next_commands import follow_up, typed_as
 from fastcalc.kit.answer.numbers_as_text import (
@@ -98,17 +98,17 @@ class FitAnswer(Answer):
 
     def body(self, screen: Screen) -> Iterator[Part]:
         """Where each model fits in a sentence, and a table of what fills each memory."""
-        stated = phrases(self.settings, without=_IN_HEADING)
-        for number, members in enumerate(self._groups):
-            records = fit_records(members)
-            yield from [""] * bool(number)
-            yield " ".join([_verdict(members), *_assumed(members)])
+        return between_blank_lines(self._parts(members, screen) for members in self._groups)
+
+    def _parts(self, members: Sequence[Location], screen: Screen) -> Iterator[Part]:
+        records = fit_records(members)
+        yield " ".join([_verdict(members), *_assumed(members)])
+        yield ""
+        yield _heading(members[0], phrases(self.settings, without=_IN_HEADING))
+        yield _table(members, records, screen.width)
+        if screen.wide or screen.notes:
             yield ""
-            yield _heading(members[0], stated)
-            yield _table(members, records, screen.width)
-            if screen.wide or screen.notes:
-                yield ""
-                yield record_tables.table(_SHOWN, records, screen.width)
+            yield record_tables.table(_SHOWN, records, screen.width)
 
     def key(self) -> str:
         """What the largest batch is, and what bars are of."""
@@ -149,17 +149,13 @@ class FitAnswer(Answer):
     @property
     def charts(self) -> Mapping[str, Callable[[], "Chart"]]:
         """What fills each memory, and how long a context users may have."""
-        return {"memory": self._memory_chart, "context": self._context_chart}
-
-    def _memory_chart(self) -> "Chart":
+        from fastcalc.features.fit.chart import context
         from fastcalc.kit.charts.of_memory import memory
 
-        return memory(self.locations)
-
-    def _context_chart(self) -> "Chart":
-        from fastcalc.features.fit.chart import context
-
-        return context(self.scenarios)
+        return {
+            "memory": partial(memory, self.locations),
+            "context": partial(context, self.scenarios),
+        }
 
 
 def follow_up_of(request: FitMemory, fitting: Sequence[Location]) -> str:

@@ -12,7 +12,7 @@ from fastcalc.features.fit.records import COLUMNS, fit_records
 from fastcalc.features.fit.solve import Solution
 from fastcalc.grid.columns import Column, TableColumn, pick
 from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.console import Note, Part, Screen
+from fastcalc.kit.answer.console import Note, Part, Screen, between_blank_lines
 from fastcalc.kit.answer.memories import kept_note
 from fastcalc.kit.answer.point_records import Record, named_chips
 from fastcalc.kit.answer.why_so_many import engine_limit
@@ -89,13 +89,11 @@ class SolvedAnswer(FitAnswer):
     def body(self, screen: Screen) -> Iterator[Part]:
         """What was solved for, for each model: in a sentence, and in a table of chips."""
         columns = self._columns(wide=screen.wide)
-        for number, (_, group) in enumerate(groupby(self.solutions, _model)):
-            members = list(group)
-            records = fit_records([member.location for member in members], members)
-            yield from [""] * bool(number)
-            yield _sentence(members)
-            yield ""
-            yield record_tables.table(columns, records, screen.width)
+        models = [list(group) for _, group in groupby(self.solutions, _model)]
+        return between_blank_lines(
+            [_sentence(members), "", record_tables.table(columns, _records(members), screen.width)]
+            for members in models
+        )
 
     def key(self) -> str:
         """What was solved for, and when it is certain."""
@@ -123,7 +121,7 @@ class SolvedAnswer(FitAnswer):
 
     def records(self) -> list[Record]:
         """A record for each location, with what was solved for."""
-        return fit_records(self.locations, self.solutions)
+        return _records(self.solutions)
 
     def table(self) -> tuple[Sequence[TableColumn], list[Record]]:
         """Every location, of all models."""
@@ -132,11 +130,16 @@ class SolvedAnswer(FitAnswer):
     @property
     def charts(self) -> Mapping[str, Callable[[], "Chart"]]:
         """How long a context users may have, and what fills each memory."""
-        return {"context": self._context_chart, "memory": self._memory_chart}
+        charts = super().charts
+        return {name: charts[name] for name in ("context", "memory")}
 
 
 def _model(solution: Solution) -> str:
     return solution.location.scenario.model.id
+
+
+def _records(solutions: Sequence[Solution]) -> list[Record]:
+    return fit_records([solution.location for solution in solutions], solutions)
 
 
 def start_note(location: Location) -> str | None:

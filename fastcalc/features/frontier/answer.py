@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -151,12 +151,9 @@ class FrontierAnswer(Answer):
     @property
     def charts(self) -> Mapping[str, Callable[[], "Chart"]]:
         """Speed against price of each chip alone."""
-        return {"frontier": self._chart}
-
-    def _chart(self) -> "Chart":
         from fastcalc.features.frontier.chart import frontiers
 
-        return frontiers(self.searched, self.request.max_chips, self.points)
+        return {"frontier": partial(frontiers, self.searched, self.request.max_chips, self.points)}
 
 
 def _records(points: Sequence[FrontierPoint]) -> list[Record]:

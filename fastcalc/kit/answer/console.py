@@ -167,6 +167,13 @@ class Screen:
         return Notes([key, *shown, hidden], next_command)
 
 
+def between_blank_lines(groups: Iterable[Iterable[Part]]) -> Iterator[Part]:
+    """Parts of each group, with a blank line before every group but the first."""
+    for place, group in enumerate(groups):
+        yield from [""] * bool(place)
+        yield from group
+
+
 def on_one_screen(page: Callable[[int], list[Part]], screen: Screen) -> list[Part]:
     """Return a page with as many short notes as leave it on one screen, the first at least.
 

@@ -166,6 +166,21 @@ def test_the_context_by_hand():
     assert line.y.tolist() == [80_000, 20_000, 10_000, 9]
 
 
+def test_what_was_solved_for_is_drawn_unless_another_chart_is_named():
+    pytest.importorskip("matplotlib")
+    fitted, solved = (
+        fastcalc.fit("llama-3.1-8b", on="h100-sxm", **asked) for asked in ({}, {"solve": "users"})
+    )
+    users = "users (concurrent sequences)"
+    for table, kind, is_of_users in (
+        (fitted, None, False),
+        (fitted, "context", True),
+        (solved, None, True),
+        (solved, "memory", False),
+    ):
+        assert (table.plot(kind).axes[0].get_xlabel() == users) == is_of_users
+
+
 # -- what vLLM prints -------------------------------------------------------------------
 
 
