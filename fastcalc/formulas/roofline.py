@@ -6,7 +6,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def time_of(*, work: ArrayLike, rate: ArrayLike) -> Array:
-    r"""Return the time of some work at a rate: bytes over bandwidth, FLOPs over FLOP/s. [s]
+    r"""Time of some work at a rate: bytes over bandwidth, FLOPs over FLOP/s. [s]
 
     .. math:: t = W / R
 
