@@ -1,10 +1,10 @@
 """What caches of prompts find of a trace: records, a sentence and a table."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastcalc.core.traffic.reuse import SharedPrefixes
 from fastcalc.features import request_of
@@ -12,7 +12,7 @@ from fastcalc.features.caches.request import SizeCaches
 from fastcalc.grid.columns import Column, TableColumn, pick, values
 from fastcalc.grid.prefix_caches import BEHIND, CachedDeployment, CachedTier, break_even
 from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.answer import Answer, Charts
 from fastcalc.kit.answer.console import Note, Part, Screen, between_blank_lines
 from fastcalc.kit.answer.next_commands import follow_up, typed_as
 from fastcalc.kit.answer.numbers_as_text import dollars, number, percent, size
@@ -21,9 +21,6 @@ from fastcalc.kit.answer.point_records import Record, named_chips, plainly
 from fastcalc.kit.answer.prices import prices_of
 from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.mentions import flag, option
-
-if TYPE_CHECKING:
-    from fastcalc.kit.charts.drawing import Chart
 
 _FEW = 3
 """Notes of a first screen. [1]"""
@@ -256,7 +253,7 @@ class CachesAnswer(Answer):
         return self.refused
 
     @property
-    def charts(self) -> Mapping[str, Callable[[], "Chart"]]:
+    def charts(self) -> Charts:
         """What share of prompts a cache of any size finds."""
         from fastcalc.features.caches.chart import hits
 

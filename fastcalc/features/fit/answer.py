@@ -1,11 +1,10 @@
 """Where models fit: a sentence, and a table of what fills each memory."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
 from fastcalc.core.assumed_share import share_assumed
 from fastcalc.core.scenario import Location, Scenario
@@ -15,7 +14,7 @@ from fastcalc.features.fit.records import COLUMNS, fit_records
 from fastcalc.features.fit.request import FitMemory
 from fastcalc.grid.columns import Column, TableColumn, key_figure, pick
 from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.answer import Answer, Charts
 from fastcalc.kit.answer.console import Note, Part, Screen, TextTable, between_blank_lines
 from fastcalc.kit.answer.memories import KEY, LETTERS, bar, filled, kept_note
 from fastcalc.kit.answer.next_commands import follow_up, typed_as
@@ -34,9 +33,6 @@ from fastcalc.kit.request.fields import phrases
 from fastcalc.kit.request.loading import DEFAULT_MODELS
 from fastcalc.mentions import flag, option
 from fastcalc.written import listed
-
-if TYPE_CHECKING:
-    from fastcalc.kit.charts.drawing import Chart
 
 _VERDICT = {"fits": "yes", "edge": "at the edge"}
 
@@ -147,7 +143,7 @@ class FitAnswer(Answer):
         return [*pick("model"), *_SHOWN], self.records()
 
     @property
-    def charts(self) -> Mapping[str, Callable[[], "Chart"]]:
+    def charts(self) -> Charts:
         """What fills each memory, and how long a context users may have."""
         from fastcalc.features.fit.chart import context
         from fastcalc.kit.charts.of_memory import memory
@@ -224,11 +220,9 @@ def _verdict(members: Sequence[Location]) -> str:
     model = members[0].scenario.model.asked_name
     batch = min(location.scenario.batches[0] for location in members)
     at_batch = [location for location in members if location.scenario.batches[0] == batch]
-    by_verdict = {
-        verdict: [location for location in at_batch if location.verdict == verdict]
-        for verdict in VERDICTS
-    }
-    fitting, edge, unfit = by_verdict.values()
+    fitting, edge, unfit = (
+        [location for location in at_batch if location.verdict == verdict] for verdict in VERDICTS
+    )
     clauses = []
     if fitting:
         max_batches = listed(

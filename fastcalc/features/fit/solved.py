@@ -1,9 +1,8 @@
 """The longest contexts, or the most users, that chips hold: a sentence and a table."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from fastcalc.core.placement.cache_size import cache_size
 from fastcalc.core.scenario import Location
@@ -12,15 +11,13 @@ from fastcalc.features.fit.records import COLUMNS, fit_records
 from fastcalc.features.fit.solve import Solution
 from fastcalc.grid.columns import Column, TableColumn, pick
 from fastcalc.kit.answer import record_tables
+from fastcalc.kit.answer.answer import Charts
 from fastcalc.kit.answer.console import Note, Part, Screen, between_blank_lines
 from fastcalc.kit.answer.memories import kept_note
 from fastcalc.kit.answer.point_records import Record, named_chips
 from fastcalc.kit.answer.why_so_many import engine_limit
 from fastcalc.mentions import option
 from fastcalc.written import listed
-
-if TYPE_CHECKING:
-    from fastcalc.kit.charts.drawing import Chart
 
 _LISTED = 4
 """Chips that a sentence lists; of more it names both ends. [1]"""
@@ -128,7 +125,7 @@ class SolvedAnswer(FitAnswer):
         return [*pick("model"), *self._columns(wide=True)], self.records()
 
     @property
-    def charts(self) -> Mapping[str, Callable[[], "Chart"]]:
+    def charts(self) -> Charts:
         """How long a context users may have, and what fills each memory."""
         charts = super().charts
         return {name: charts[name] for name in ("context", "memory")}

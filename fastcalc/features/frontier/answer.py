@@ -1,10 +1,10 @@
 """The frontier of user speed against price: records, a sentence, and a table."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from fastcalc.features.frontier.request import Frontier
 from fastcalc.features.frontier.search import FrontierPoint, edge
 from fastcalc.grid.columns import Column, TableColumn, pick
 from fastcalc.kit.answer import outcome_lines, record_tables
-from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.answer import Answer, Charts
 from fastcalc.kit.answer.console import Note, Part, Screen
 from fastcalc.kit.answer.next_commands import follow_up, typed_as
 from fastcalc.kit.answer.numbers_as_text import number
@@ -26,9 +26,6 @@ from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.kit.request.fields import phrases
 from fastcalc.mentions import flag, option
 from fastcalc.written import listed
-
-if TYPE_CHECKING:
-    from fastcalc.kit.charts.drawing import Chart
 
 
 def _formats(record: Record) -> str:
@@ -149,7 +146,7 @@ class FrontierAnswer(Answer):
         return assumptions(self._outcomes)
 
     @property
-    def charts(self) -> Mapping[str, Callable[[], "Chart"]]:
+    def charts(self) -> Charts:
         """Speed against price of each chip alone."""
         from fastcalc.features.frontier.chart import frontiers
 

@@ -1,9 +1,8 @@
 """What each number buys, and what it would have to be: a page, records and a chart."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from fastcalc.core.scenario import Outcome, each_warning
 from fastcalc.features import request_of
@@ -13,7 +12,7 @@ from fastcalc.features.sensitivity.request import Sensitivity
 from fastcalc.features.sensitivity.targets import Goal
 from fastcalc.grid.columns import TableColumn, pick, values
 from fastcalc.kit.answer import outcome_lines, record_tables
-from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.answer import Answer, Charts
 from fastcalc.kit.answer.console import Note, Part, Screen
 from fastcalc.kit.answer.next_commands import follow_up
 from fastcalc.kit.answer.point_records import Record, assumptions, plainly
@@ -21,9 +20,6 @@ from fastcalc.kit.answer.prices import price_line, prices
 from fastcalc.kit.request.fields import phrases
 from fastcalc.mentions import flag
 from fastcalc.written import many
-
-if TYPE_CHECKING:
-    from fastcalc.kit.charts.drawing import Chart
 
 _FEW = 12
 """Rows of a first screen."""
@@ -133,7 +129,7 @@ class SensitivityAnswer(Answer):
         return each_warning(self.outcomes)
 
     @property
-    def charts(self) -> Mapping[str, Callable[[], "Chart"]]:
+    def charts(self) -> Charts:
         """What ten per cent less and more of each number do to the speed."""
         from fastcalc.features.sensitivity.chart import tornado
 

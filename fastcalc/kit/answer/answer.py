@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 Page = Callable[[console.Screen], Iterable[console.Part]]
 
+Charts = Mapping[str, Callable[[], "Chart"]]
+"""What makes each kind of chart."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Answer:
@@ -133,7 +136,7 @@ class Answer:
         return ()
 
     @property
-    def charts(self) -> Mapping[str, Callable[[], "Chart"]]:
+    def charts(self) -> Charts:
         """What makes each kind of chart; the first is drawn where none is named."""
         return {}
 
@@ -188,7 +191,7 @@ class CommandAnswer(Answer):
     text: Callable[[console.Screen], str | None] = lambda _: None  # type: ignore[assignment]
     document: Callable[[], Iterable[str] | None] = lambda: None
     code: int = 0
-    drawn: Mapping[str, Callable[[], "Chart"]] = field(default_factory=dict)
+    drawn: Charts = field(default_factory=dict)
     html: Callable[[Path | None], str | None] = lambda _: None  # type: ignore[assignment]
     request: Request = field(default_factory=Request)
 
@@ -197,7 +200,7 @@ class CommandAnswer(Answer):
         return [*self.parts(screen)] if self.parts is not None else []
 
     @property
-    def charts(self) -> Mapping[str, Callable[[], "Chart"]]:
+    def charts(self) -> Charts:
         """What is drawn."""
         return self.drawn
 
