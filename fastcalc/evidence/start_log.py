@@ -38,6 +38,9 @@ SETTINGS: dict[str, dict[str, str]] = {
 }
 """What a program calls each setting, by the name that it has here."""
 
+RANKS = ("tp", "pp", "dp")
+"""Settings that lay a model out over chips."""
+
 
 @dataclass
 class StartLog:

@@ -10,7 +10,7 @@ from fastcalc.features.fastmode import curve
 from fastcalc.features.fastmode import records as fastmode
 from fastcalc.features.fit import records as fit_records
 from fastcalc.features.infer import answer as infer
-from fastcalc.features.measure import diagnosis_answer as diagnosis
+from fastcalc.features.measure import term_rows
 from fastcalc.features.plan import columns as plan_columns
 from fastcalc.features.sensitivity import moved_numbers
 from fastcalc.grid.columns import COLUMNS, Column
@@ -26,7 +26,7 @@ COMMANDS: dict[str, tuple[Column[Any], ...]] = {
     "sensitivity": moved_numbers.COLUMNS,
     "decide": decision_rows.COLUMNS,
     "infer": infer.COLUMNS,
-    "diagnose": diagnosis.COLUMNS,
+    "diagnose": term_rows.COLUMNS,
 }
 
 

@@ -2,7 +2,8 @@
 
 import os
 import re
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,7 @@ from fastcalc.evidence import left_out
 from fastcalc.evidence.calibrate import Calibration, calibrate
 from fastcalc.evidence.engine_files import Measured, own_engine, rewritten
 from fastcalc.evidence.own_engine import FEWEST_RUNS, fit_own
-from fastcalc.evidence.own_rows import own_rows
+from fastcalc.evidence.own_rows import OwnRows, own_rows
 from fastcalc.evidence.points import Points
 from fastcalc.evidence.score import groups_of
 from fastcalc.evidence.shipped import shipped
@@ -25,10 +26,12 @@ from fastcalc.features.measure import calibration as report
 from fastcalc.features.measure.request import Calibrate
 from fastcalc.features.measure.validate import points_of
 from fastcalc.kit.answer import output
-from fastcalc.kit.answer.answer import CommandAnswer, later
+from fastcalc.kit.answer.answer import Answer
 from fastcalc.kit.answer.console import output_width, render
 from fastcalc.kit.answer.next_commands import follow_up
+from fastcalc.kit.answer.own_rows import chart as own_rows_chart
 from fastcalc.kit.answer.respond import page
+from fastcalc.kit.charts.drawing import Chart
 from fastcalc.kit.request import loading
 from fastcalc.mentions import flag, option
 from fastcalc.written import without_controls
@@ -60,14 +63,29 @@ def _fit_shipped(request: Calibrate) -> None:
         _write(fitted, folder)
 
 
-def drawn(request: Calibrate) -> CommandAnswer:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RowsAnswer(Answer):
+    """Rows of a file alongside what an engine and the other rows predict, for a chart alone."""
+
+    rows: OwnRows
+    base: Engine
+
+    @property
+    def charts(self) -> Mapping[str, Callable[[], Chart]]:
+        """Speeds predicted over measured."""
+        return {"calibrate": self._chart}
+
+    def _chart(self) -> Chart:
+        return own_rows_chart(self.rows.engine.own_deployments, self.base.id)
+
+
+def drawn(request: Calibrate) -> RowsAnswer:
     """Return the chart of a file's rows, by an engine as it is and by the other rows."""
     if request.path is None:
         raise InputError("give a file of measurements: fastcalc plot calibrate my-runs.csv")
     catalogue, base, measured = _measured(request, request.path)
     rows = own_rows(measured, catalogue, base, request.path, any_engine=True)
-    chart = later("kit.answer.own_rows.chart", rows.engine.own_deployments, base.id)
-    return CommandAnswer(None, list, drawn={"calibrate": chart})
+    return RowsAnswer(request=request, rows=rows, base=base)
 
 
 def _measured(request: Calibrate, path: Path) -> tuple[Catalogue, Engine, Points]:

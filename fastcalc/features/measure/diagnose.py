@@ -2,10 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
-from fastcalc.catalogue.schema.engine_parameters import STARTED_WITH
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.core.chip.tier import MemoryChoice
@@ -14,27 +12,21 @@ from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.evidence.deployments import Deployments
 from fastcalc.evidence.point import Point
-from fastcalc.evidence.start_log import StartLog
-from fastcalc.features import request_of
-from fastcalc.features.measure import diagnosis_answer as report
-from fastcalc.features.measure import diagnosis_page
+from fastcalc.evidence.start_log import RANKS, StartLog
 from fastcalc.features.measure.diagnosis.diagnose import diagnose
 from fastcalc.features.measure.diagnosis.start import DIFFERS, GIB, Start, cache_format, limits_of
+from fastcalc.features.measure.diagnosis_answer import DiagnosisAnswer
 from fastcalc.features.measure.request import Diagnose
 from fastcalc.features.measure.validate import points_of
 from fastcalc.importers.any_file import is_foreign
 from fastcalc.importers.naming import checkpoint_format, model_id
 from fastcalc.importers.setup import no_model, unclear_format
 from fastcalc.importers.start_log import read_start
-from fastcalc.kit.answer.answer import CommandAnswer, later
-from fastcalc.kit.answer.next_commands import follow_up
 from fastcalc.kit.request import loading
-from fastcalc.mentions import flag, option
-
-_RANKS = ("tp", "pp", "dp")
+from fastcalc.mentions import option
 
 
-def run(request: Diagnose) -> CommandAnswer:
+def run(request: Diagnose) -> DiagnosisAnswer:
     """Return what of a deployment differs from what was predicted, as points and its log say."""
     catalogue = loading.catalogue(request)
     if request.path is None and request.log is None:
@@ -51,11 +43,11 @@ def run(request: Diagnose) -> CommandAnswer:
 
 def _of_points(
     request: Diagnose, catalogue: Catalogue, path: Path, log: StartLog | None
-) -> CommandAnswer:
+) -> DiagnosisAnswer:
     file_options, ranks = request.file_options(), dict[str, str]()
     if log and (path.is_dir() or is_foreign(path)):
         model = model_id(log.settings.get("model", ""), catalogue)
-        if not {"chips", *_RANKS} & file_options.keys():
+        if not {"chips", *RANKS} & file_options.keys():
             logged = _ranks(log).items()
             ranks = {name: str(rank) for name, rank in logged if rank > 1 or name == "tp"}
         file_options = ranks | ({"model": model} if model else {}) | file_options
@@ -77,18 +69,13 @@ def _of_points(
         )
     except InputError as error:
         raise InputError(f"{path}: {error.sentence}") from None
-    point = result.predictions[0].point
-    words = [point.model, flag("on"), point.hardware, flag("like"), path]
-    words += [word for name, rank in ranks.items() for word in (flag(name), rank)]
     skipped = [f"{skip.id}: {skip.reason}" for skip in measured.skipped]
-    answer = report.DiagnosisAnswer(
-        result, start, path.name, request.log.name if request.log else ""
-    )
-    return replace(
-        _answer(
-            answer, [*skipped, *result.set_aside], follow_up(request, request_of("compare"), *words)
-        ),
-        drawn={"diagnose": later("features.measure.diagnosis_page.chart", result)},
+    return DiagnosisAnswer(
+        request=request,
+        diagnosis=result,
+        start=start,
+        left_aside=[*skipped, *result.set_aside],
+        ranks=ranks,
     )
 
 
@@ -123,7 +110,7 @@ def _start_of_points(
     return _started(log, scenario)
 
 
-def _of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> CommandAnswer:
+def _of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> DiagnosisAnswer:
     """Return what a log alone says."""
     assert request.log is not None
     called = log.settings.get("model", "")
@@ -155,14 +142,7 @@ def _of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> CommandAn
         start = _started(log, scenario)
     except InputError as error:
         raise InputError(f"{request.log}: {error.sentence}") from None
-    words = [model, flag("on"), chip.id]
-    for name, value in log.settings.items():
-        if name in (*STARTED_WITH, "max_model_len", *_RANKS):
-            words += [flag(name), value]
-    if start.scenario.kv:
-        words += [flag("kv"), start.scenario.kv]
-    answer = report.DiagnosisAnswer(None, start, "", request.log.name)
-    return _answer(answer, [], follow_up(request, request_of("fit"), *words))
+    return DiagnosisAnswer(request=request, start=start)
 
 
 def _traffic(prompt: float | None, output: float | None) -> Traffic:
@@ -199,17 +179,4 @@ def _started(log: StartLog, scenario: Scenario) -> Start:
 
 def _ranks(log: StartLog) -> dict[str, int]:
     """Return the ranks of a start; what it does not say is one."""
-    return {name: int(log.number(name) or 1) for name in _RANKS}
-
-
-def _answer(
-    answer: report.DiagnosisAnswer, notes: Sequence[str], next_command: str
-) -> CommandAnswer:
-    return CommandAnswer(
-        partial(diagnosis_page.parts, answer, notes, next_command),
-        partial(report.records, answer),
-        lambda: (report.TERM_TABLE, answer.terms),
-        partial(report.premises, answer),
-        sentences=notes,
-        keys=report.KEYS,
-    )
+    return {name: int(log.number(name) or 1) for name in RANKS}

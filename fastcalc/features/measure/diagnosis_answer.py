@@ -1,167 +1,208 @@
 """Why a deployment is slower: a verdict, the terms, measured against predicted, settings."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from itertools import zip_longest
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fastcalc.catalogue.schema.engine_parameters import STARTED_WITH
 from fastcalc.evidence.point import Point
+from fastcalc.evidence.score import Prediction
+from fastcalc.evidence.start_log import RANKS
+from fastcalc.features import request_of
 from fastcalc.features.measure.diagnosis.diagnose import Diagnosis, TermFinding
 from fastcalc.features.measure.diagnosis.next_point import NextPoint
-from fastcalc.features.measure.diagnosis.start import DIFFERS, MOST_CAUSES, Cause, Start
-from fastcalc.features.measure.diagnosis.terms import EAGER, PARTS, TERMS, SlowdownTerm
+from fastcalc.features.measure.diagnosis.start import MOST_CAUSES, Cause, Start
+from fastcalc.features.measure.diagnosis.terms import EAGER, TERMS
+from fastcalc.features.measure.diagnosis_words import (
+    logged,
+    measure_next,
+    unnamed,
+    verdict,
+    verdict_by_log,
+)
+from fastcalc.features.measure.request import Diagnose
+from fastcalc.features.measure.term_rows import COLUMNS, TermRow
 from fastcalc.formulas.types import Floats
-from fastcalc.grid.columns import Column, values
-from fastcalc.kit.answer.numbers_as_text import number, whole_percent
+from fastcalc.grid.columns import TableColumn, key_figure, pick, values
+from fastcalc.kit.answer import record_tables
+from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.console import Listing, Notes, Part, Remark, Screen, on_one_screen
+from fastcalc.kit.answer.next_commands import follow_up
+from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.kit.answer.point_records import Record
 from fastcalc.kit.answer.record_tables import numbers, words
+from fastcalc.kit.request.readers import as_text
+from fastcalc.mentions import flag, option
+from fastcalc.written import listed, many
+
+if TYPE_CHECKING:
+    from fastcalc.kit.charts.drawing import Chart
+
+_MOST_LINES = 6  # points that are drawn, so that all fits one screen
+_WIDTH = 25  # characters of the picture
+_NUMBERS = 53  # and of the columns before it
+_FURTHEST = 8.0  # times slower that it reaches
 
 
-@dataclass(frozen=True)
-class DiagnosisAnswer:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DiagnosisAnswer(Answer):
     """What points say of a deployment, what the log of its start says, or both.
 
-    file, log_file : what they are called
+    left_aside : sentences on points that have no say
+    ranks : of the deployment, where the log states them and the points do not
     """
 
+    request: Diagnose
     diagnosis: Diagnosis | None = None
     start: Start | None = None
-    file: str = ""
-    log_file: str = ""
+    left_aside: Sequence[str] = ()
+    ranks: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def logged(self) -> Sequence[Cause]:
+    def causes(self) -> Sequence[Cause]:
         """What the log names as causes."""
         return self.start.causes[:MOST_CAUSES] if self.start else []
-
-    @property
-    def terms(self) -> list["TermAnswer"]:
-        """What is said of each term, those that are named first."""
-        by_term = {finding.term: finding for finding in self._findings}
-        terms = [
-            TermAnswer(
-                term, by_term.get(term), [cause for cause in self.logged if cause.term is term]
-            )
-            for term in by_term or TERMS
-        ]
-        return sorted(terms, key=lambda answer: not answer.is_named)
-
-    @property
-    def settings(self) -> list[str]:
-        """What is known to change what is named: by the log, and of what it does not exclude."""
-        excluded = set[str]()
-        if self.start and self.start.log.settings and not self.start.log.is_on("eager"):
-            excluded.add(EAGER)
-        known = [cause.setting for cause in self.logged]
-        named = (f.term.settings for f in self._findings if f.is_named)
-        known += [text for row in zip_longest(*named) for text in row if text]  # most telling first
-        return [text for text in dict.fromkeys(known) if text not in excluded]
 
     @property
     def _findings(self) -> list[TermFinding]:
         return self.diagnosis.findings if self.diagnosis else []
 
+    @cached_property
+    def terms(self) -> list[TermRow]:
+        """What is said of each term, those that are named first."""
+        by_term = {finding.term: finding for finding in self._findings}
+        terms = [
+            TermRow(term, by_term.get(term), [cause for cause in self.causes if cause.term is term])
+            for term in by_term or TERMS
+        ]
+        return sorted(terms, key=lambda row: not row.is_named)
 
-@dataclass(frozen=True)
-class TermAnswer:
-    """What points find of a term, None without any, and what the log names."""
-
-    term: SlowdownTerm
-    finding: TermFinding | None
-    causes: Sequence[Cause]
+    @cached_property
+    def advice(self) -> list[str]:
+        """Settings known to change what is named: by the log, and of what it does not exclude."""
+        excluded = set[str]()
+        if self.start and self.start.log.settings and not self.start.log.is_on("eager"):
+            excluded.add(EAGER)
+        known = [cause.setting for cause in self.causes]
+        named = (finding.term.settings for finding in self._findings if finding.is_named)
+        known += [text for row in zip_longest(*named) for text in row if text]  # most telling first
+        return [text for text in dict.fromkeys(known) if text not in excluded]
 
     @property
-    def is_named(self) -> bool:
-        """Whether points or the log name it."""
-        return bool(self.causes) or bool(self.finding and self.finding.is_named)
+    def sentence(self) -> str:
+        """What the log names, and what the points do."""
+        by_points = verdict(self.diagnosis) if self.diagnosis else ""
+        if not self.start:
+            return by_points
+        by_log = verdict_by_log(self.start, self.causes)
+        if not by_points:
+            return by_log
+        return f"{by_log}. With its settings, {by_points[0].lower()}{by_points[1:]}"
 
-    def tested(self, value: Callable[[TermFinding], Any]) -> Any:
-        """Return something of the finding, None where no point tests it."""
-        return value(self.finding) if self.finding and self.finding.is_tested else None
+    def page(self, screen: Screen) -> Sequence[Part]:
+        """What was given, what differs, before and after, and as much advice as has room."""
+        return on_one_screen(partial(self._laid_out, screen), screen)
+
+    def _laid_out(self, screen: Screen, count: int) -> list[Part]:
+        """The page with so many settings and one."""
+        diagnosis, advice = self.diagnosis, self.advice
+        shown = advice if screen.notes or screen.wide else advice[: count + 1]
+        page: list[Part] = [*self._given(), "", self.sentence, ""]
+        more: list[str] = []
+        if diagnosis:
+            page += [*_picture(diagnosis, screen.width), ""]
+            more = [unnamed(diagnosis)]
+        if shown:
+            page += ["Settings known to change it", Listing(shown)]
+        if hidden := len(advice) - len(shown):
+            count_hidden = f"{many(hidden, 'more setting')} with {option('notes')}"
+            more = ["; ".join([*more, count_hidden])]
+        if diagnosis and diagnosis.further:
+            more += [measure_next(diagnosis.further)]
+        if self.start:
+            more += [cause.sentence for cause in self.start.causes[MOST_CAUSES:]]
+        return [*page, Notes([*more, *self.left_aside], self.next_command())]
+
+    def _given(self) -> Iterator[Remark]:
+        """A line on the points, and on the log."""
+        if self.diagnosis and self.request.path:
+            predictions = self.diagnosis.predictions
+            first, count = predictions[0], len(predictions)
+            chips = sorted({p.point.chips or p.point.tp or 1 for p in predictions})
+            yield Remark(
+                f"{self.request.path.name}: {many(count, 'point')} of {first.point.model} on "
+                f"{listed([*map(str, chips)])} {first.point.hardware}, engine {first.engine_used}"
+            )
+        if self.start and self.request.log:
+            yield Remark(f"{self.request.log.name}: {logged(self.start)}")
+
+    def next_command(self) -> str:
+        """To compare the chips of the points, with their file; of a log, what else fits there."""
+        request = self.request
+        if self.diagnosis:
+            point = self.diagnosis.predictions[0].point
+            ranks = [word for name, rank in self.ranks.items() for word in (flag(name), rank)]
+            begun = [point.model, flag("on"), point.hardware, flag("like"), as_text(request.path)]
+            return follow_up(request, request_of("compare"), *begun, *ranks)
+        assert self.start
+        log, scenario = self.start.log, self.start.scenario
+        stated = {
+            name: value
+            for name, value in log.settings.items()
+            if name in (*STARTED_WITH, "max_model_len", *RANKS)
+        }
+        stated |= {"kv": scenario.kv} if scenario.kv else {}
+        settings = [word for name, value in stated.items() for word in (flag(name), value)]
+        begun = [request.model or scenario.model.id, flag("on"), scenario.hardware.id]
+        return follow_up(request, request_of("fit"), *begun, *settings)
+
+    def warnings(self) -> Sequence[str]:
+        """What was left aside."""
+        return self.left_aside
+
+    def records(self) -> list[Record]:
+        """A record for each term."""
+        return [values(COLUMNS, term) for term in self.terms]
+
+    def table(self) -> tuple[Sequence[TableColumn], Sequence[object]]:
+        """How surely each term is slower, and how much."""
+        return pick("term probability slower slower_low named", COLUMNS), self.terms
+
+    def details(self) -> Record:
+        """Verdict, points, what to measure next, and the log."""
+        diagnosis, start = self.diagnosis, self.start
+        by_points = diagnosis.verdict if diagnosis else "nothing"
+        return {
+            "verdict": "differs" if self.causes else by_points,
+            "sentence": self.sentence,
+            "settings": self.advice,
+            **(_of_points(diagnosis) if diagnosis else {}),
+            **({"start": _of_start(start)} if start else {}),
+        }
+
+    @property
+    def charts(self) -> Mapping[str, Callable[[], "Chart"]]:
+        """Before and after, of points."""
+        return {"diagnose": self._chart} if self.diagnosis else {}
+
+    def _chart(self) -> "Chart":
+        from fastcalc.features.measure.diagnosis_chart import slowdowns
+
+        assert self.diagnosis
+        return slowdowns(self.diagnosis)
 
 
-COLUMNS: tuple[Column[TermAnswer], ...] = (
-    Column("term", "text", "what may be slower than predicted", "term.name"),
-    Column(
-        "part",
-        "text",
-        "what of it most likely is",
-        lambda t: t.finding and PARTS[t.finding.part][1].name,
-    ),
-    Column("named", "yes or no", "whether it is named as a cause", "is_named"),
-    Column(
-        "tested",
-        "yes or no",
-        "whether it would show in the points",
-        lambda t: bool(t.finding and t.finding.is_tested),
-    ),
-    Column("probability", "1", "that it is slower", lambda t: t.tested(lambda f: f.probability)),
-    Column("slower", "1", "how many times, where it is", lambda t: t.tested(lambda f: f.slower)),
-    Column("slower_low", "1", "lower end of 80 % of that", lambda t: t.tested(lambda f: f.low)),
-    Column("slower_high", "1", "upper end of 80 % of that", lambda t: t.tested(lambda f: f.high)),
-    Column("shows", "text", "where it shows", "term.shows"),
-    Column("settings", "list", "what is known to change it", lambda t: list(t.term.settings)),
-    Column(
-        "logged",
-        "list",
-        "what the log of the start says of it",
-        lambda t: [cause.sentence for cause in t.causes],
-    ),
-)
-KEYS = tuple(column.key for column in COLUMNS)
-
-TERM_TABLE = (
-    words("term", lambda t: _name(t.finding) if _by_points(t) else t.term.name),
-    numbers("sure", lambda t: t.tested(lambda f: whole_percent(f.probability)) or "-"),
-    numbers("slower", lambda t: f"{number(t.finding.slower, 2)}x" if _by_points(t) else "-"),
-    numbers("80 %", lambda t: f"{_ends(t.finding)}" if _by_points(t) else "-"),
-    words("", lambda t: "named" if t.is_named else ("" if t.tested(bool) else "not tested")),
-)
-
-_SURELY = ((0.95, "almost certainly"), (0.8, "very likely"), (0.5, "likely"), (0.0, "perhaps"))
-_FASTER = 0.9  # median of measured over predicted time below which that is said
-
-
-def _by_points(answer: TermAnswer) -> bool:
-    return bool(answer.finding and answer.finding.is_named)
-
-
-def _name(finding: TermFinding) -> str:
-    return f"{finding.term.name} {PARTS[finding.part][1].name}".strip()
-
-
-def _ends(finding: TermFinding) -> str:
-    return f"{number(finding.low, 2)} to {number(finding.high, 2)}"
-
-
-def records(answer: DiagnosisAnswer) -> list[Record]:
-    """Return a record for each term."""
-    return [values(COLUMNS, term) for term in answer.terms]
-
-
-def premises(answer: DiagnosisAnswer) -> dict[str, Any]:
-    """Return what stands alongside the records: verdict, points, what to measure next, the log."""
-    diagnosis, start = answer.diagnosis, answer.start
-    by_points = diagnosis.verdict if diagnosis else "nothing"
-    document: dict[str, Any] = {
-        "verdict": "differs" if answer.logged else by_points,
-        "sentence": sentence(answer),
-        "settings": answer.settings,
-    }
-    if diagnosis:
-        document |= _of_points(diagnosis)
-    return document | ({"start": _of_start(start)} if start else {})
-
-
-def _of_points(diagnosis: Diagnosis) -> dict[str, Any]:
+def _of_points(diagnosis: Diagnosis) -> Record:
     points = [
         {
             "id": prediction.point.id,
             "metric": prediction.point.metric,
             "measured": prediction.point.value,
-            "expected_by_default": by_default(prediction.point, times),
+            "expected_by_default": _by_default(prediction.point, times),
             "expected": prediction.expected,
             "expected_as_named": expected,
         }
@@ -181,7 +222,7 @@ def _of_points(diagnosis: Diagnosis) -> dict[str, Any]:
     }
 
 
-def _of_start(start: Start) -> dict[str, Any]:
+def _of_start(start: Start) -> Record:
     log, (low, tokens, high) = start.log, start.tokens or (None, None, None)
     return {
         "program": log.program,
@@ -210,48 +251,65 @@ def _of_start(start: Start) -> dict[str, Any]:
     }
 
 
-def sentence(answer: DiagnosisAnswer) -> str:
-    """Return what the log names, and what the points do."""
-    diagnosis, start = answer.diagnosis, answer.start
-    by_points = verdict(diagnosis) if diagnosis else ""
-    if not start:
-        return by_points
-    named = "; ".join(cause.sentence for cause in answer.logged)
-    by_log = f"By the log, {named}" if named else "Nothing in the log is slower than by default"
-    if start.tokens and start.log.tokens and start.log.tokens > DIFFERS * start.tokens[2]:
-        more = start.log.tokens / start.tokens[1]
-        by_log += f"; the cache holds {more:.1f} times more tokens than expected"
-    if not by_points:
-        return by_log
-    return f"{by_log}. With its settings, {by_points[0].lower()}{by_points[1:]}"
+def _picture(diagnosis: Diagnosis, width: int) -> list[Part]:
+    """Return a line for each point: measured, predicted, and where it stands before and after.
+
+    Of many points, those that are furthest off.
+    """
+    after = np.exp(diagnosis.belief.slowdowns.residuals) / diagnosis.slower[1]
+    furthest = set(np.argsort(-np.abs(np.log(diagnosis.before)))[:_MOST_LINES].tolist())
+    lines = zip(diagnosis.predictions, diagnosis.before, after, strict=True)
+    rows = [line for place, line in enumerate(lines) if place in furthest]
+    columns = (
+        words("point", lambda row: _about(row[0])),
+        numbers("measured", lambda row: number(_SCALE[row[0].point.is_time] * row[0].point.value)),
+        numbers("predicted", lambda row: number(_predicted(row[0].point, row[1]))),
+        key_figure(numbers("before|o", lambda row: f"{number(row[1], 2)}x")),
+        numbers("after|*", lambda row: f"{number(row[2], 2)}x"),
+        words(
+            f"measured time over predicted|0.5x     1x{'8x':>{_WIDTH - 11}}",
+            lambda row: _line(row[1], row[2]),
+        ),
+    )
+    hidden = diagnosis.before.size - len(rows)
+    remainder = [f"and {hidden:,} points that are less far off"] if hidden else []
+    is_drawn = width >= _WIDTH + _NUMBERS
+    return [record_tables.table(columns[: None if is_drawn else -1], rows, width), *remainder]
 
 
-def verdict(diagnosis: Diagnosis) -> str:
-    """Return what differs and how surely, that nothing does, or that the points are too few."""
-    slowdown = float(np.median(np.exp(diagnosis.belief.slowdowns.residuals)))
-    if diagnosis.verdict == "differs":
-        named = (finding for finding in diagnosis.findings if finding.is_named)
-        text = "; ".join(f"{_surely(f.probability)}, {_slower(f)}" for f in named)
-        return text[0].upper() + text[1:]
-    count = len(diagnosis.predictions)
-    amount = f"measured times are {number(slowdown, 3)} of those predicted in the median"
-    if diagnosis.verdict == "nothing":
-        tail = ", so it is faster than most" if slowdown < _FASTER else ""
-        return f"Nothing differs from what is normal: {amount}{tail}"
-    if count == 1:
-        amount = f"its measured time is {number(slowdown, 3)} of that predicted"
-        return f"One point is too few to tell what differs: {amount}"
-    return f"{count} points are too few to tell what differs: {amount}"
+_SCALE = {True: 1e3, False: 1.0}
+"""What times are multiplied with, which are shown in ms, and rates. [1]"""
+_SHORT = {
+    "tokens_per_s_total": "tok/s",
+    "tokens_per_s_per_user": "tok/s per user",
+    "tokens_per_s_per_chip": "tok/s per chip",
+    "prefill_tokens_per_s": "prefill tok/s",
+    "ttft_s": "TTFT ms",
+    "tpot_s": "TPOT ms",
+}
 
 
-def _slower(finding: TermFinding) -> str:
-    amount = f"{number(finding.slower, 2)} times {finding.term.worse} ({_ends(finding)})"
-    return f"{_name(finding)} {amount}"
+def _predicted(point: Point, times: float) -> float:
+    return _SCALE[point.is_time] * _by_default(point, times)
 
 
-def _surely(probability: float) -> str:
-    word = next(word for threshold, word in _SURELY if probability >= threshold)
-    return f"{word} ({whole_percent(probability)})"
+def _about(prediction: Prediction) -> str:
+    point = prediction.point
+    return f"{_SHORT[point.metric]} at {point.concurrency or 'all'}"
+
+
+def _line(before: float, after: float) -> str:
+    """Return where a point stands, on a logarithmic axis from half to eight times as predicted."""
+    signs = [" "] * _WIDTH
+    for times, sign in ((1.0, "|"), (before, "o"), (after, "*")):
+        share = np.log(np.clip(times, 0.5, _FURTHEST) / 0.5) / np.log(_FURTHEST / 0.5)
+        signs[round(float(share) * (_WIDTH - 1))] = sign
+    return "".join(signs).rstrip()
+
+
+def _by_default(point: Point, times: float) -> float:
+    """Return what the engine alone predicts of a point that takes so many times longer."""
+    return point.value / times if point.is_time else point.value * times
 
 
 def _after(diagnosis: Diagnosis) -> Floats:
@@ -262,12 +320,7 @@ def _after(diagnosis: Diagnosis) -> Floats:
     return np.where(is_time, expected * slower, expected / slower)
 
 
-def by_default(point: Point, times: float) -> float:
-    """Return what the engine alone predicts of a point that takes so many times longer."""
-    return point.value / times if point.is_time else point.value * times
-
-
-def _request(further: NextPoint) -> dict[str, Any]:
+def _request(further: NextPoint) -> Record:
     point = further.point
     return {
         "metric": point.metric,

@@ -13,8 +13,8 @@ from fastcalc.errors import InputError
 from fastcalc.evidence.point import COLUMNS
 from fastcalc.features.measure.diagnosis.diagnose import diagnose
 from fastcalc.features.measure.diagnosis.terms import COMPUTE, HOST, LINKS, TERMS
-from fastcalc.features.measure.diagnosis_answer import verdict
-from fastcalc.features.measure.diagnosis_page import _unnamed, chart
+from fastcalc.features.measure.diagnosis_chart import slowdowns
+from fastcalc.features.measure.diagnosis_words import unnamed, verdict
 from fastcalc.formulas.naming_causes import disagreement, log_likelihood, log_mean, posterior
 from fastcalc.kit.answer.console import Screen, render
 from fastcalc.written import csv_cell
@@ -167,7 +167,7 @@ def test_the_chart_stands_where_measured_and_predicted_do():
     """A server twice as slow as predicted is drawn at 2; with what is named, about at 1."""
     points = measured(LARGE, FAULTS["half the bandwidth"], np.ones(6))
     diagnosis = diagnose(points, ENTRIES)
-    decode, served, prefill = chart(diagnosis).panels
+    decode, served, prefill = slowdowns(diagnosis).panels
     before, after, line = decode.series
     ratios = [
         point.value / value
@@ -227,15 +227,15 @@ def test_what_to_measure_next_was_not_measured(case):
             )
 
 
-def test_what_is_named_is_not_called_unnamed():
+def test_what_is_named_is_not_calledunnamed():
     """Lower clocks slow products and reads; of bandwidth, what is left is that it is alone."""
     noise = np.exp(0.05 * np.random.default_rng(0).normal(size=len(LARGE.points)))
     diagnosis = diagnose(measured(LARGE, FAULTS["power cap"], noise), ENTRIES)
     assert "compute and memory" in verdict(diagnosis)
-    assert "memory bandwidth alone" in _unnamed(diagnosis)
+    assert "memory bandwidth alone" in unnamed(diagnosis)
     other = diagnose(measured(LARGE, FAULTS["eager"]), ENTRIES)
-    assert "memory bandwidth " in _unnamed(other)
-    assert "alone" not in _unnamed(other)
+    assert "memory bandwidth " in unnamed(other)
+    assert "alone" not in unnamed(other)
 
 
 def test_times_have_a_unit(tmp_path):
