@@ -120,7 +120,7 @@ def _swept(flags: Any) -> SweptTable:
             "file with 'fastcalc sweep', or ask for fewer"
         )
     sink = ArraySink()
-    sweep.fill(sink, swept, lambda _: None, as_arguments)
+    sweep.fill(sink, swept, as_arguments)
     return SweptTable(flags, sink.columns, sink.premises, notes)
 
 

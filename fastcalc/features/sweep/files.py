@@ -8,6 +8,7 @@ import numpy as np
 from fastcalc.errors import InputError
 from fastcalc.grid.columns import NEEDS_FIT, WHOLE, WORDS, Columns
 from fastcalc.grid.evaluated_points import CodedColumn
+from fastcalc.kit.answer.point_records import Record
 from fastcalc.written import csv_cell, csv_line, to_json, visible
 
 FORMATS = ("csv", "json", "parquet")
@@ -20,11 +21,11 @@ class Sink(Protocol):
     def write(self, columns: Columns, shape: tuple[int, ...]) -> None:
         """Take the points of a block."""
 
-    def close(self, extra: dict[str, Any]) -> None:
-        """Write what belongs at the end: nothing in a table, which has no place for it."""
+    def close(self, extra: Record) -> None:
+        """Write what belongs alongside the points."""
 
 
-class CSVSink(Sink):
+class CSVSink:
     """A header and a line for each point."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -36,6 +37,9 @@ class CSVSink(Sink):
             self.stream.write(csv_line(columns))
         self.is_new = False
         self.stream.writelines(",".join(row) + "\n" for row in rows(columns, shape, csv_cell))
+
+    def close(self, extra: Record) -> None:
+        """Write nothing: a table has no place for it."""
 
 
 class JSONSink:
@@ -54,7 +58,7 @@ class JSONSink:
             self.stream.write(self.between + record % row)
             self.between = ",\n"
 
-    def close(self, extra: dict[str, Any]) -> None:
+    def close(self, extra: Record) -> None:
         """Write what belongs alongside the records."""
         self.stream.write("\n  ]")
         for key, value in extra.items():
@@ -87,7 +91,7 @@ class ParquetSink:
             self.writer = self.parquet.ParquetWriter(self.stream, table.schema, compression="zstd")
         self.writer.write_table(table)
 
-    def close(self, extra: dict[str, Any]) -> None:
+    def close(self, extra: Record) -> None:
         """Write the footer, with what belongs alongside the points in its metadata."""
         if self.writer is not None:
             self.writer.add_key_value_metadata({"fastcalc": to_json(extra)})

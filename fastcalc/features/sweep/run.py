@@ -1,17 +1,16 @@
 """``fastcalc sweep``: every combination to a file, block by block."""
 
 import gc
-import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from io import StringIO, TextIOWrapper
-from itertools import product
+from io import TextIOWrapper
+from itertools import islice, product
 from math import nan
 from pathlib import Path
-from typing import Any
+from typing import TextIO
 
 import numpy as np
 
@@ -25,20 +24,15 @@ from fastcalc.features.sweep.request import Sweep
 from fastcalc.features.sweep.size import foresee
 from fastcalc.grid.blocks import solve_all
 from fastcalc.grid.columns import Columns, TableColumn, pick
+from fastcalc.grid.columns import records as points_of
 from fastcalc.grid.evaluated_points import CodedColumn
 from fastcalc.grid.grid import Grid
 from fastcalc.kit.answer import output, progress
 from fastcalc.kit.answer import point_records as records
-from fastcalc.kit.answer.console import (
-    Remark,
-    Wording,
-    is_terminal,
-    output_width,
-    render,
-    wants_colour,
-)
+from fastcalc.kit.answer.console import Part, Remark, Screen, Wording, is_terminal
 from fastcalc.kit.answer.envelope import envelope
 from fastcalc.kit.answer.record_tables import table
+from fastcalc.kit.answer.respond import page
 from fastcalc.kit.request import loading, readers
 from fastcalc.kit.request.change_lists import ChangeLists, change_lists
 from fastcalc.kit.request.fields import Setting, by_premise, settings
@@ -66,11 +60,11 @@ def run(request: Sweep) -> None:
     output.warn(notes)
     total, left_out = swept.points, swept.left_out
     if kind == _TABLE:  # of a few points, whatever there are
-        _show(swept, file)
+        page(request, partial(_first_points, swept))
         return
     foresee(total, len(swept.grids), kind, file, is_meant=request.anyway)
     with _sink(kind, file) as sink:
-        unfit = fill(sink, swept, lambda points_done: _progress(points_done, total))
+        unfit = fill(sink, swept, shows_progress=True)
     lines = [f"{unfit:,} with fits false, for want of memory"] if unfit else []
     if left_out:
         count = many(sum(left_out.values()), "combination")
@@ -89,7 +83,7 @@ def _kind_of(request: Sweep) -> str:
 def save(request: Sweep, file: Path) -> None:
     """Evaluate every combination and write it to a file, without a word."""
     with _sink(readers.kind_of(None, file, FORMATS), file) as sink:
-        fill(sink, combinations(request, []), lambda _: None)
+        fill(sink, combinations(request, []))
 
 
 @dataclass(frozen=True)
@@ -165,17 +159,18 @@ def _applied(*entries: Entry | None) -> frozenset[str]:
 
 
 def fill(
-    sink: Sink, swept: Combinations, say: Callable[[int], object], wording: Wording = as_flags
+    sink: Sink, swept: Combinations, wording: Wording = as_flags, *, shows_progress: bool = False
 ) -> int:
     """Give a sink every point and what belongs alongside; return how many do not fit."""
     gc.enable()  # a sweep lives longer than a table
     points_done = unfit = 0
     for grid, columns in solve_all(swept.grids):
-        worded = {key: _worded(column, wording) for key, column in columns.items()}
-        sink.write({**worded, **swept.changed(grid.scenario)}, grid.shape)
+        sink.write({**_worded(columns, wording), **swept.changed(grid.scenario)}, grid.shape)
         points_done += grid.size
         unfit += int(np.sum(~np.broadcast_to(columns["fits"], grid.shape)))
-        say(points_done)
+        if shows_progress:
+            share = points_done / swept.points
+            progress.say(f"{points_done:,} of {swept.points:,} points ({share:.0%})")
     rests_on = records.grounds([grid.scenario for grid in swept.grids])
     rests_on["settings"] = by_premise(swept.settings)
     extra = {"points": points_done, "left_out": dict(swept.left_out), "assumptions": rests_on}
@@ -183,11 +178,14 @@ def fill(
     return unfit
 
 
-def _worded(column: Any, wording: Wording) -> Any:
-    """Return a column with what its words mention written out."""
-    if not isinstance(column, CodedColumn):
-        return column
-    return CodedColumn(column.codes, tuple(written(list(column.words), wording)))
+def _worded(columns: Columns, wording: Wording) -> Columns:
+    """Return columns with what their words mention written out."""
+    return {
+        key: CodedColumn(column.codes, tuple(written(list(column.words), wording)))
+        if isinstance(column, CodedColumn)
+        else column
+        for key, column in columns.items()
+    }
 
 
 def _axes(request: Sweep, notes: list[str]) -> Axes:
@@ -230,28 +228,24 @@ def _axes(request: Sweep, notes: list[str]) -> Axes:
     )
 
 
-def _show(swept: Combinations, file: Path | None) -> None:
-    """Write the first points as a table: a screen has no room for every key of every point."""
-    text, points = StringIO(), 0
-    sink = JSONSink(text, {})
-    for grid, columns in solve_all(swept.grids):
-        sink.write({**columns, **swept.changed(grid.scenario)}, grid.shape)
-        points += grid.size
-        if points >= TERMINAL_ROWS:
-            break
-    sink.close({})
-    rows = json.loads(text.getvalue())["records"][:TERMINAL_ROWS]
+def _first_points(swept: Combinations, screen: Screen) -> list[Part]:
+    """Return the first points as a table: a screen has no room for every key of every point."""
+    points = (
+        records.plainly(record)
+        for grid, columns in solve_all(swept.grids)
+        for record in points_of({**columns, **swept.changed(grid.scenario)}, grid.shape)
+    )
+    rows = list(islice(points, TERMINAL_ROWS))
     varied = [
         TableColumn(key, heading=_heading(key), format=partial(_cell, key))
         for key in (*VARIED_KEYS.split(), *swept.changes.keys)
         if len({row[key] for row in rows}) > 1
     ]
-    width, is_cut = output_width(), len(rows) < swept.points
+    is_cut = len(rows) < swept.points
     count = f"the first {len(rows):,} of {swept.points:,} points" if is_cut else ""
     where = f"{count or many(len(rows), 'point')}; {option('out', 'sweep.csv')} writes every key"
-    shown = table([*pick(POINT_KEYS), *varied, *pick(ANSWER_KEYS)], rows, width)
-    colour = file is None and wants_colour()
-    output.write(render([shown, "", Remark(where)], width, colour=colour), file)
+    shown = table([*pick(POINT_KEYS), *varied, *pick(ANSWER_KEYS)], rows, screen.width)
+    return [shown, "", Remark(where)]
 
 
 def _heading(key: str) -> tuple[str, str]:
@@ -266,24 +260,20 @@ def _cell(key: str, record: records.Record) -> str:
 
 @contextmanager
 def _sink(kind: str, file: Path | None) -> Iterator[Sink]:
-    text: dict[str, Callable[[Any], Sink]] = {
-        "csv": CSVSink,
-        "json": lambda stream: JSONSink(stream, envelope(records.SCHEMA)),
-    }
     if file is None:
         with output.standard_output() as stream:
-            yield text[kind](stream)
+            yield _text_sink(kind, stream)
         return
     with output.whole(file) as draft:
         if kind == "parquet":
             yield ParquetSink(draft)
             return
         with TextIOWrapper(draft, "utf-8", "replace", newline="") as stream:
-            yield text[kind](stream)
+            yield _text_sink(kind, stream)
 
 
-def _progress(points_done: int, total: int) -> None:
-    progress.say(f"{points_done:,} of {total:,} points ({points_done / total:.0%})")
+def _text_sink(kind: str, stream: TextIO) -> Sink:
+    return CSVSink(stream) if kind == "csv" else JSONSink(stream, envelope(records.SCHEMA))
 
 
 def _reasons(skipped: Counter[str]) -> str:
