@@ -136,7 +136,12 @@ class CompareAnswer(Answer):
         tables = record_tables.tables(_ALL_COLUMNS, rows, screen.width)
         notes = [note.text for note in self.notes() if not note.is_hint]
         lines = [*record_tables.key_of_mark(*tables), *dict.fromkeys(notes), *_meanings(rows)]
-        return [*self._in_full(tables), *self._steps(), Notes(lines, self.next_command())]
+        page = [*self._in_full(tables)]
+        if self.request.explain:
+            from fastcalc.features.compare.explain.answer import explanation_parts
+
+            page += explanation_parts(self.outcomes)
+        return [*page, Notes(lines, self.next_command())]
 
     def _in_full(self, tables: Iterable[TextTable]) -> Iterator[Part]:
         """Yield the headline of each model, and a table of all columns for each of its outcomes."""
@@ -145,17 +150,13 @@ class CompareAnswer(Answer):
             yield from _opening(stated)
             yield heading_in_full(group[0], self.phrases_in_full)
             for outcome, table in zip(group, remaining, strict=False):
+                price = outcome.usd_per_hour
+                cost = f"; ${dollars(price)}/h" if price is not None else ""
+                where = f"{outcome.where}: {why(outcome)}; holds batch {outcome.max_batch:,}{cost}"
                 yield ""
-                yield _title(outcome)
+                yield Title(outcome.scenario.hardware.id, where)
                 yield table
             yield ""
-
-    def _steps(self) -> list[Part]:
-        if not self.request.explain:
-            return []
-        from fastcalc.features.compare.explain.answer import explanation_parts
-
-        return explanation_parts(self.outcomes)
 
     def _own_rows(self, width: int) -> list[Part]:
         """Return what the user's rows say of each deployment of theirs that is compared."""
@@ -246,14 +247,6 @@ class CompareAnswer(Answer):
 
 def _opening(stated: Headline) -> list[Part]:
     return [sentences(stated), *price_line(stated.priced), ""]
-
-
-def _title(outcome: Outcome) -> Title:
-    """Return which chips an outcome is on, why so many, and at what cost."""
-    price = outcome.usd_per_hour
-    cost = f"; ${dollars(price)}/h" if price is not None else ""
-    where = f"{outcome.where}: {why(outcome)}; holds batch {outcome.max_batch:,}{cost}"
-    return Title(outcome.scenario.hardware.id, where)
 
 
 def _meanings(rows: Iterable[Iterable[record_tables.Row]]) -> list[str]:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from html import escape
-from typing import Any
 
+from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.core.scenario import Outcome, chips_by_id
 from fastcalc.errors import InputError
 from fastcalc.features.compare.answer import CompareAnswer
@@ -176,19 +176,20 @@ def _premises(outcomes: Sequence[Outcome]) -> Iterator[str]:
     for chip in chips_by_id(outcomes).values():
         quote = pricing.quote(chip)
         usd = record_tables.FORMATS["USD"](quote.usd_per_hour)
-        cells: list[Any] = [chip.id, record_tables.marked(usd, is_unsure=quote.is_uncertain)]
-        cells += [provenance(quote, pricing), quote.origin and quote.origin.note]
-        rows.append([str(cell or "") for cell in cells])
+        note = quote.origin.note if quote.origin else None
+        usd = record_tables.marked(usd, is_unsure=quote.is_uncertain)
+        rows.append([chip.id, usd, provenance(quote, pricing), note or ""])
     heads = [(name,) for name in ("chip", "$ per chip-hour", "terms, date, confidence", "note")]
     yield from as_html([TextTable(heads, rows)])
 
 
 def _sources(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    entries: dict[str, Any] = {}
+    entries: dict[str, Hardware | Model | Engine] = {}
     for outcome in outcomes:
-        for kind in ("hardware", "model", "engine"):
-            entry = getattr(outcome.scenario, kind)
-            entries[f"{kind} {entry.id}"] = entry
+        scenario = outcome.scenario
+        entries[f"hardware {scenario.hardware.id}"] = scenario.hardware
+        entries[f"model {scenario.model.id}"] = scenario.model
+        entries[f"engine {scenario.engine.id}"] = scenario.engine
     for name, entry in entries.items():
         lines = []
         for source in entry.sources.values():

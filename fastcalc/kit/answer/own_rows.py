@@ -86,9 +86,15 @@ class RowBelief:
     slower: Sequence[float]
     width: Sequence[float]
 
-    def error(self, name: str) -> str:
-        """Return how far off predictions of the rows are in the median. [1]"""
-        ratios = [getattr(score, name) for score in self.scores]
+    @property
+    def error_before(self) -> str:
+        """How far off the engine is in the median. [1]"""
+        return f"{_error([score.before for score in self.scores]):.2f}"
+
+    @property
+    def error_now(self) -> str:
+        """How far off each row is by the others in the median; nothing of a row alone. [1]"""
+        ratios = [score.now for score in self.scores]
         return "-" if None in ratios else f"{_error(ratios):.2f}"
 
     @property
@@ -115,8 +121,8 @@ _ROWS = (
 _BELIEFS = (
     words("", lambda belief: belief.kind),
     numbers("rows", lambda belief: str(len(belief.scores))),
-    numbers("off by", lambda belief: belief.error("before")),
-    key_figure(numbers("now", lambda belief: belief.error("now"))),
+    numbers("off by", lambda belief: belief.error_before),
+    key_figure(numbers("now", lambda belief: belief.error_now)),
     numbers("times the speed", lambda belief: belief.speed),
     numbers("times the range", lambda belief: belief.range),
 )
