@@ -2,8 +2,8 @@
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,9 +11,11 @@ from fastcalc.catalogue.schema.claims import Claims, Input
 from fastcalc.features.claims.break_evens import break_even, crossings, digits, spaced
 from fastcalc.features.claims.judge import DEPENDS, MEANING, Judged, Tested
 from fastcalc.features.claims.reasons import reason
-from fastcalc.grid.columns import key_figure
+from fastcalc.features.claims.request import JudgeClaims
+from fastcalc.grid.columns import TableColumn, key_figure
 from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.console import Notes, Part, TextTable, render, word_list
+from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.console import Note, Part, Screen, TextTable, render, word_list
 from fastcalc.kit.answer.numbers_as_text import stated_percent
 from fastcalc.kit.answer.point_records import Record, plain
 from fastcalc.kit.answer.record_tables import numbers, words
@@ -27,6 +29,9 @@ _COLUMN = len("break-even")
 _FEW, _MORE = 2, 6
 """Values that a table lists, and a claim in full; of more, the ends are shown."""
 
+_WIDEST = 100
+"""Characters of a line of a claim in full, however wide the screen."""
+
 
 COLUMNS = (
     words("id", lambda judged: judged.claim.id),
@@ -37,110 +42,236 @@ COLUMNS = (
 )
 
 
-def claim_record(judged: Judged, book: Claims) -> Record:
-    """Return the record of a claim; what does not apply is None.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClaimsAnswer(Answer):
+    """The verdict on each claim of a file.
 
-    ``value`` and ``expected`` are numbers, or lists where a test has several; None in such a list
-    is a case that has no value.
+    judged : claims that were asked for, in the order of the file
+    book : all claims, and the articles and sources that they name
     """
-    check, conclusion, claim = judged.check, judged.conclusion, judged.claim
-    table = check.finding.rows if check else None
-    return {
-        "id": claim.id,
-        "verdict": judged.verdict,
-        **_numbers_of(check),
-        "source": sources(judged, book),
-        "claim": claim.claim,
-        "comparison": check.check.comparison if check else None,
-        "tolerance": check.check.tolerance if check else None,
-        "worked": check.worked if check else None,
-        "parts": {part.label: plain(part.value) for part in check.finding.parts} if check else {},
-        "table": table
-        and {"headings": list(table.headings), "rows": [list(row) for row in table.rows]},
-        **{f"conclusion_{key}": value for key, value in _numbers_of(conclusion).items()},
-        "condition": claim.condition,
-        "unpublished": claim.unpublished,
-        "reason": reason(judged),
-        "articles": [book.articles[key].title for key in claim.articles],
-        "place": places(judged, book),
-        "hedge": [f"{_title(key, book)}: {text}" for key, text in claim.hedge.items()],
-        "ours": claim.ours,
-        # All inputs, and what is expected where it has a range itself.
-        "premises": [
-            _premise(tested, name)
-            for tested in judged.tested
-            for name in dict.fromkeys([*tested.input_texts, *tested.check.premises])
-        ],
-        "break_even": break_even(judged),
-        "crossings": crossings(judged),
-        "depends": judged.depends,
-        "files": judged.files,
-    }
+
+    request: JudgeClaims
+    judged: Sequence[Judged]
+    book: Claims
+
+    def body(self, screen: Screen) -> Iterator[Part]:
+        """How many claims hold, those of the first topic, and all others."""
+        counts = Counter(judged.verdict for judged in self.judged)
+        listed = ", ".join(f"{counts[word]} {word}" for word in MEANING if counts[word])
+        yield f"{many(len(self.judged), 'claim')}: {listed}."
+        groups = self.groups()
+        headings = ["What the labs are said to do", "All else"] if len(groups) > 1 else [""]
+        rows = [[record_tables.row(COLUMNS, judged) for judged in group] for group in groups]
+        tables = record_tables.tables(COLUMNS, rows, screen.width)
+        for heading, table in zip(headings, tables, strict=True):
+            yield from ("", heading) if heading else ("",)
+            yield table
+        yield ""
+
+    def groups(self) -> list[list[Judged]]:
+        """Claims of the first topic, and all others, where there are any."""
+        topic = next(iter(self.book.topics.values()), [])
+        by_id = {judged.claim.id: judged for judged in self.judged}
+        leading = [by_id.pop(id_) for id_ in topic if id_ in by_id]
+        return [group for group in (leading, [*by_id.values()]) if group]
+
+    def notes(self) -> Iterator[Note]:
+        """What the verdicts mean, and what could change the numbers."""
+        verdicts = {judged.verdict for judged in self.judged}
+        yield from (Note(f"{word}: {MEANING[word]}") for word in MEANING if word in verdicts)
+        yield Note("the number of a claim is computed, and its verdict follows from it")
+        for kind, meaning in DEPENDS.items():
+            ids = [judged.claim.id for judged in self.judged if judged.depends == kind]
+            id_text = "" if kind == "constants" else f": {' '.join(ids)}"
+            if ids:
+                yield Note(f"resting on {meaning} ({len(ids)}){id_text}")
+
+    def next_command(self) -> str:
+        """What explains the first claim that has a number."""
+        in_order = [judged for group in self.groups() for judged in group]
+        first = next((judged for judged in in_order if judged.check), in_order[0]).claim.id
+        file = [str(self.request.path)] if self.request.path else []
+        return command(shell_line(["fastcalc", "claims", *file, flag("explain"), first]))
+
+    def records(self) -> list[Record]:
+        """The record of each claim; what does not apply is None.
+
+        ``value`` and ``expected`` are numbers, or lists where a test has several; None in such a
+        list is a case that has no value.
+        """
+        return [self._record(judged) for judged in self.judged]
+
+    def _record(self, judged: Judged) -> Record:
+        check, conclusion, claim = judged.check, judged.conclusion, judged.claim
+        table = check.finding.rows if check else None
+        return {
+            "id": claim.id,
+            "verdict": judged.verdict,
+            **_numbers_of(check),
+            "source": self._sources(judged),
+            "claim": claim.claim,
+            "comparison": check.check.comparison if check else None,
+            "tolerance": check.check.tolerance if check else None,
+            "worked": check.worked if check else None,
+            "parts": {part.label: plain(part.value) for part in check.finding.parts}
+            if check
+            else {},
+            "table": table
+            and {"headings": list(table.headings), "rows": [list(row) for row in table.rows]},
+            **{f"conclusion_{key}": value for key, value in _numbers_of(conclusion).items()},
+            "condition": claim.condition,
+            "unpublished": claim.unpublished,
+            "reason": reason(judged),
+            "articles": [self.book.articles[key].title for key in claim.articles],
+            "place": self.places(judged),
+            "hedge": [f"{self.title(key)}: {text}" for key, text in claim.hedge.items()],
+            "ours": claim.ours,
+            # All inputs, and what is expected where it has a range itself.
+            "premises": [
+                _premise(tested, name)
+                for tested in judged.tested
+                for name in dict.fromkeys([*tested.input_texts, *tested.check.premises])
+            ],
+            "break_even": break_even(judged),
+            "crossings": crossings(judged),
+            "depends": judged.depends,
+            "files": judged.files,
+        }
+
+    def _sources(self, judged: Judged) -> str:
+        """Return where the inputs and the expected value come from, in a line."""
+        articles = [self.book.articles[key].title for key in judged.claim.articles]
+        titles = articles or ["our own inference"]
+        for tested in judged.tested:
+            titles += [origin for origins in tested.origins.values() for origin in origins]
+            for premise in (*tested.check.inputs.values(), tested.check.expected):
+                if premise.source:
+                    titles.append(self.book.sources[premise.source].title)
+        return "; ".join(dict.fromkeys(titles))
+
+    def places(self, judged: Judged) -> list[str]:
+        """Return the article, heading and paragraphs of everybody who says it."""
+        texts = []
+        for key, headings in judged.claim.place.items():
+            stands = (
+                f"{heading}, paragraph {', '.join(map(str, at if isinstance(at, list) else [at]))}"
+                for heading, at in headings.items()
+            )
+            texts.append(f"{self.title(key)}: {'; '.join(stands)}")
+        return texts
+
+    def title(self, key: str) -> str:
+        """Return who wrote an article, or what it is called."""
+        article = self.book.articles[key]
+        return article.author or article.title
+
+    def cells(self, record: Record) -> Record:
+        """A record with numbers within it as text, and no table in a cell."""
+        texts = [f"{label}: {value}" for label, value in record["parts"].items()]
+        premises = [
+            " ".join(str(part) for part in premise.values() if part is not None)
+            for premise in record["premises"]
+        ]
+        cells = {key: field for key, field in record.items() if key not in ("table", "crossings")}
+        return cells | {"parts": texts, "premises": premises}
+
+    def table(self) -> tuple[Sequence[TableColumn], Iterable[object]]:
+        """Every claim."""
+        return COLUMNS, self.judged
+
+    def details(self) -> Record:
+        """What the verdicts mean."""
+        return {"verdicts": dict(MEANING)}
 
 
-def flat(record: Record) -> Record:
-    """Return a record for a spreadsheet: numbers within it as text, no table in a cell."""
-    texts = [f"{label}: {value}" for label, value in record["parts"].items()]
-    premises = [
-        " ".join(str(part) for part in premise.values() if part is not None)
-        for premise in record["premises"]
-    ]
-    cells = {key: field for key, field in record.items() if key not in ("table", "crossings")}
-    return cells | {"parts": texts, "premises": premises}
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ExplainedClaim(ClaimsAnswer):
+    """One claim in full, as a text."""
+
+    def body(self, screen: Screen) -> Iterator[Part]:  # noqa: ARG002
+        """None: it is no page."""
+        return iter(())
+
+    def text(self, screen: Screen) -> str:
+        """The claim with its place, formula, numbers, premises, break-even and reason."""
+        (judged,) = self.judged
+        width = min(screen.width, _WIDEST)
+        lines = textwrap.wrap(f"{judged.claim.id} ({judged.verdict}): {judged.claim.claim}", width)
+        lines += ["", *_words(self._attributions(judged), width)]
+        if judged.check is not None:
+            lines += _words(self._of_test(judged.check), width)
+            cases = judged.check.finding.rows
+            if cases is not None:
+                table = TextTable([(word,) for word in cases.headings], cases.rows, left=(0,))
+                lines += ["", *render([table], width, str).splitlines()]
+        if judged.conclusion is not None:
+            lines += ["", "  what is concluded from it"]
+            lines += _words(self._of_test(judged.conclusion), width)
+        lines += ["", *_words(self._verdict(judged), width)]
+        return "\n".join(line.rstrip() for line in lines) + "\n"
+
+    def _attributions(self, judged: Judged) -> Iterator[tuple[str, str]]:
+        """Yield who says it, and how."""
+        for place in self.places(judged):
+            yield "place", place
+        for key, text in judged.claim.hedge.items():
+            yield "hedge", f"{self.title(key)} {text}"
+        if judged.claim.ours:
+            yield "place", "none: our own inference, no article says it"
+
+    def _verdict(self, judged: Judged) -> Iterator[tuple[str, str]]:
+        """Yield the verdict, what it rests on and why it is so, and the articles."""
+        yield "premise", judged.claim.condition or ""
+        yield "unknown", judged.claim.unpublished or ""
+        yield "break-even", break_even(judged)
+        yield "rests on", DEPENDS[judged.depends] if judged.depends else ""
+        yield "reason", reason(judged)
+        yield "verdict", f"{judged.verdict}: {MEANING[judged.verdict]}"
+        for key in judged.claim.articles:
+            article = self.book.articles[key]
+            facts = (article.author, article.title, article.date, article.url, article.note)
+            yield "article", ", ".join(word for word in facts if word)
+
+    def _of_test(self, tested: Tested) -> Iterator[tuple[str, str]]:
+        """Yield the formula, the numbers and the inputs of a test."""
+        check = tested.check
+        within = f", within {stated_percent(check.tolerance)}" if check.tolerance else ""
+        yield "formula", tested.formula
+        yield "numbers", tested.worked
+        yield "value", shown(tested, _MORE)
+        if check.premises:
+            low, high = (_end(value, tested.unit) for value in tested.ends)
+            unit = tested.unit if np.isfinite(tested.ends[1]) else ""
+            yield (
+                "over all",
+                f"{low} to {f'{high} {unit}'.strip()} over the ranges of the premises",
+            )
+        expected = f"{expected_text(tested, _WORDS)} {tested.unit}".strip() + within
+        enough = "; the claim says may, so that one case is enough" * check.may
+        origin = self._origin(check.expected)
+        yield "expected", f"{expected}{_range(check.expected)}{origin}{enough}"
+        for part in tested.finding.parts:
+            yield "alongside", f"{part.label}: {digits(part.value)} {part.unit}".strip()
+        for name, premise in check.inputs.items():
+            origin = self._origin(premise, tested.origins.get(name, ())) or ", of the article"
+            yield "input", f"{spaced(name)} = {tested.input_texts[name]}{_range(premise)}{origin}"
+
+    def _origin(self, premise: Input, origins: Sequence[str] = ()) -> str:
+        reported = list(origins)
+        if premise.source:
+            source = self.book.sources[premise.source]
+            reported.append(source.title + (f", {source.url}" if source.url else ""))
+        if premise.note:
+            reported.append(premise.note)
+        if not reported and premise.names:
+            reported.append("of the catalogue")
+        return f" ({'; '.join(reported)})" if reported else ""
 
 
-def places(judged: Judged, book: Claims) -> list[str]:
-    """Return the article, heading and paragraphs of everybody who says it."""
-    texts = []
-    for key, headings in judged.claim.place.items():
-        stands = (
-            f"{heading}, paragraph {', '.join(map(str, at if isinstance(at, list) else [at]))}"
-            for heading, at in headings.items()
-        )
-        texts.append(f"{_title(key, book)}: {'; '.join(stands)}")
-    return texts
-
-
-def _title(key: str, book: Claims) -> str:
-    article = book.articles[key]
-    return article.author or article.title
-
-
-def _premise(tested: Tested, name: str) -> Record:
-    premise = tested.check.inputs.get(name, tested.check.expected)
-    return {
-        "name": spaced(name),
-        "value": tested.input_texts.get(name) or ", ".join(premise.texts),
-        "range": list(premise.range_texts) or None,
-        "source": premise.source,
-        "note": premise.note,
-    }
-
-
-def _numbers_of(tested: Tested | None) -> Record:
-    if tested is None:
-        return dict.fromkeys(("value", "expected", "unit", "formula"))
-    numbers = [
-        [plain(float(number)) for number in values] for values in (tested.values, tested.expected)
-    ]
-    value, expected = (series[0] if len(series) == 1 else series for series in numbers)
-    unit, formula = tested.unit, tested.formula
-    return {"value": value, "expected": expected, "unit": unit, "formula": formula}
-
-
-def sources(judged: Judged, book: Claims) -> str:
-    """Return where the inputs and the expected value come from, in a line."""
-    titles: dict[str, None] = {}
-    for check in (judged.check, judged.conclusion):
-        if check is None:
-            continue
-        for origins in check.origins.values():
-            titles.update(dict.fromkeys(origins))
-        for premise in (*check.check.inputs.values(), check.check.expected):
-            if premise.source:
-                titles[book.sources[premise.source].title] = None
-    stated = [book.articles[key].title for key in judged.claim.articles] or ["our own inference"]
-    return "; ".join(dict.fromkeys([*stated, *titles]))
+def _words(pairs: Iterable[tuple[str, str]], width: int) -> list[str]:
+    """Return what is said of a claim as lines, each after its word."""
+    said = ((word, text) for word, text in pairs if text)
+    return word_list(said, width, column=_COLUMN)
 
 
 def shown(tested: Tested, max_listed: int = _FEW) -> str:
@@ -165,90 +296,26 @@ def expected_text(tested: Tested, signs: dict[str, str] = _SIGNS) -> str:
     return signs[comparison] + ", ".join(texts)
 
 
-def parts(judgements: Sequence[Judged], book: Claims, width: int, file: Path | None) -> list[Part]:
-    """Return how many claims hold, those of the first topic, all others, and what it means."""
-    counts = Counter(judged.verdict for judged in judgements)
-    listed = ", ".join(f"{counts[word]} {word}" for word in MEANING if counts[word])
-    reported = [f"{word}: {MEANING[word]}" for word in MEANING if counts[word]]
-    reported.append("the number of a claim is computed, and its verdict follows from it")
-    for kind, meaning in DEPENDS.items():
-        ids = [judged.claim.id for judged in judgements if judged.depends == kind]
-        id_text = "" if kind == "constants" else f": {' '.join(ids)}"
-        reported += [f"resting on {meaning} ({len(ids)}){id_text}"] if ids else []
-    topic = next(iter(book.topics.values()), [])
-    by_id = {judged.claim.id: judged for judged in judgements}
-    leading = [by_id.pop(id_) for id_ in topic if id_ in by_id]
-    groups = [group for group in (leading, [*by_id.values()]) if group]
-    headings = ["What the labs are said to do", "All else"] if len(groups) > 1 else [""]
-    rows = [[record_tables.row(COLUMNS, judged) for judged in group] for group in groups]
-    page: list[Part] = [f"{many(len(judgements), 'claim')}: {listed}."]
-    for heading, table in zip(headings, record_tables.tables(COLUMNS, rows, width), strict=True):
-        page += ["", *[heading] * bool(heading), table]
-    in_order = [judged for group in groups for judged in group]
-    first = next((judged for judged in in_order if judged.check), in_order[0]).claim.id
-    line = ["fastcalc", "claims", *([str(file)] if file else []), flag("explain"), first]
-    return [*page, "", Notes(reported, command(shell_line(line)))]
+def _premise(tested: Tested, name: str) -> Record:
+    premise = tested.check.inputs.get(name, tested.check.expected)
+    return {
+        "name": spaced(name),
+        "value": tested.input_texts.get(name) or ", ".join(premise.texts),
+        "range": list(premise.range_texts) or None,
+        "source": premise.source,
+        "note": premise.note,
+    }
 
 
-def explain(judged: Judged, book: Claims, width: int) -> str:
-    """Return a claim with its place, formula, numbers, premises, break-even and reason."""
-    lines = [
-        *textwrap.wrap(f"{judged.claim.id} ({judged.verdict}): {judged.claim.claim}", width),
-        "",
+def _numbers_of(tested: Tested | None) -> Record:
+    if tested is None:
+        return dict.fromkeys(("value", "expected", "unit", "formula"))
+    numbers = [
+        [plain(float(number)) for number in values] for values in (tested.values, tested.expected)
     ]
-    attributions = [("place", text) for text in places(judged, book)]
-    attributions += [
-        ("hedge", f"{_title(key, book)} {text}") for key, text in judged.claim.hedge.items()
-    ]
-    if judged.claim.ours:
-        attributions.append(("place", "none: our own inference, no article says it"))
-    lines += word_list(attributions, width, column=_COLUMN) if attributions else []
-    if judged.check is not None:
-        lines += word_list(_of_test(judged.check, book), width, column=_COLUMN)
-        cases = judged.check.finding.rows
-        if cases is not None:
-            table = TextTable([(word,) for word in cases.headings], cases.rows, left=(0,))
-            lines += ["", *render([table], width, str).splitlines()]
-    if judged.conclusion is not None:
-        lines += ["", "  what is concluded from it"]
-        lines += word_list(_of_test(judged.conclusion, book), width, column=_COLUMN)
-    reported = [
-        ("premise", judged.claim.condition),
-        ("unknown", judged.claim.unpublished),
-        ("break-even", break_even(judged)),
-        ("rests on", DEPENDS[judged.depends] if judged.depends else ""),
-        ("reason", reason(judged)),
-        ("verdict", f"{judged.verdict}: {MEANING[judged.verdict]}"),
-    ]
-    for key in judged.claim.articles:
-        article = book.articles[key]
-        facts = (article.author, article.title, article.date, article.url, article.note)
-        reported.append(("article", ", ".join(word for word in facts if word)))
-    lines += [
-        "",
-        *word_list([(word, text) for word, text in reported if text], width, column=_COLUMN),
-    ]
-    return "\n".join(line.rstrip() for line in lines) + "\n"
-
-
-def _of_test(tested: Tested, book: Claims) -> Iterator[tuple[str, str]]:
-    within = f", within {stated_percent(tested.check.tolerance)}" if tested.check.tolerance else ""
-    yield "formula", tested.formula
-    yield "numbers", tested.worked
-    yield "value", shown(tested, _MORE)
-    if tested.check.premises:
-        low, high = (_end(value, tested.unit) for value in tested.ends)
-        unit = tested.unit if np.isfinite(tested.ends[1]) else ""
-        yield "over all", f"{low} to {f'{high} {unit}'.strip()} over the ranges of the premises"
-    expected = f"{expected_text(tested, _WORDS)} {tested.unit}".strip()
-    expectation = tested.check.expected
-    enough = "; the claim says may, so that one case is enough" * tested.check.may
-    yield "expected", f"{expected}{within}{_range(expectation)}{_origin(expectation, book)}{enough}"
-    for part in tested.finding.parts:
-        yield "alongside", f"{part.label}: {digits(part.value)} {part.unit}".strip()
-    for name, premise in tested.check.inputs.items():
-        origin = _origin(premise, book, tested.origins.get(name, ())) or ", of the article"
-        yield "input", f"{spaced(name)} = {tested.input_texts[name]}{_range(premise)}{origin}"
+    value, expected = (series[0] if len(series) == 1 else series for series in numbers)
+    unit, formula = tested.unit, tested.formula
+    return {"value": value, "expected": expected, "unit": unit, "formula": formula}
 
 
 def _end(value: float, unit: str) -> str:
@@ -262,15 +329,3 @@ def _range(premise: Input) -> str:
     if premise.others:
         return f", or {', '.join(premise.others)}"
     return f", {' to '.join(premise.range_texts)}" if premise.ends else ""
-
-
-def _origin(premise: Input, book: Claims, origins: Sequence[str] = ()) -> str:
-    reported = list(origins)
-    if premise.source:
-        source = book.sources[premise.source]
-        reported.append(source.title + (f", {source.url}" if source.url else ""))
-    if premise.note:
-        reported.append(premise.note)
-    if not reported and premise.names:
-        reported.append("of the catalogue")
-    return f" ({'; '.join(reported)})" if reported else ""

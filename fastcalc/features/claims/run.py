@@ -6,17 +6,16 @@ from collections.abc import Sequence
 from fastcalc.catalogue.names import nearest
 from fastcalc.catalogue.schema.claims import Claim, Claims
 from fastcalc.errors import InputError
-from fastcalc.features.claims import answer as report
+from fastcalc.features.claims.answer import ClaimsAnswer, ExplainedClaim
 from fastcalc.features.claims.claim_file import read_claims
 from fastcalc.features.claims.judge import MEANING, judge
 from fastcalc.features.claims.request import JudgeClaims
-from fastcalc.kit.answer.answer import CommandAnswer
 from fastcalc.kit.request import loading, readers
 from fastcalc.mentions import option
 from fastcalc.written import instead_of, shown
 
 
-def run(request: JudgeClaims) -> CommandAnswer:
+def run(request: JudgeClaims) -> ClaimsAnswer:
     """Return the verdict of each claim of a file, or write how one of them is computed."""
     only = [] if request.only is None else readers.names(request.only, option("only"))
     book, document = read_claims(request.path)
@@ -34,17 +33,8 @@ def run(request: JudgeClaims) -> CommandAnswer:
     judged = [claim for claim in all_judged if not verdicts or claim.verdict in verdicts]
     if not judged:
         raise InputError(f"no claim is all of this: {shown(', '.join(only))}")
-    is_one = request.explain is not None
-    return CommandAnswer(
-        None if is_one else lambda screen: report.parts(judged, book, screen.width, request.path),
-        lambda: [report.claim_record(claim, book) for claim in judged],
-        lambda: (report.COLUMNS, judged),
-        lambda: {"verdicts": dict(MEANING)},
-        cells=report.flat,
-        text=lambda screen: (
-            report.explain(judged[0], book, min(screen.width, 100)) if is_one else None
-        ),
-    )
+    kind = ClaimsAnswer if request.explain is None else ExplainedClaim
+    return kind(request=request, judged=judged, book=book)
 
 
 def _chosen(claims: Sequence[Claim], words: Sequence[str], book: Claims) -> list[Claim]:

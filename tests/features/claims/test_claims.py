@@ -21,12 +21,13 @@ from fastcalc.catalogue.schema.claims import Check, Input
 from fastcalc.catalogue.store import Catalogue
 from fastcalc.errors import InputError
 from fastcalc.features.claims import premium, tests_on_machines
-from fastcalc.features.claims.answer import claim_record
+from fastcalc.features.claims.answer import ClaimsAnswer
 from fastcalc.features.claims.break_evens import break_even
 from fastcalc.features.claims.claim_file import read_claims
 from fastcalc.features.claims.judge import MEANING, judge, meets
 from fastcalc.features.claims.reasons import FIELD, reason
 from fastcalc.features.claims.registry import TESTS
+from fastcalc.features.claims.request import JudgeClaims
 from fastcalc.features.claims.tests_by_arithmetic import with_fixing
 from tests.helpers import ROOT, judge_once, loaded, run_once, words
 
@@ -1063,8 +1064,9 @@ def test_a_claim_on_what_does_not_fit_is_undetermined_and_the_others_are_judged(
     """GLM-4.7 serves no 128 users on wafers that keep a fifth of their memory for code."""
     cut = change("cerebras:parameters.memory_fraction=0.81")
     claims = [one for one in book.claims if one.id in ("1", "20", "21", "44")]
-    records = [claim_record(one, book) for one in judge(Catalogue(changes=(cut,)), claims)]
-    by_id = {record["id"]: record for record in records}
+    judged = judge(Catalogue(changes=(cut,)), claims)
+    answer = ClaimsAnswer(request=JudgeClaims(), judged=judged, book=book)
+    by_id = {record["id"]: record for record in answer.records()}
     for unfit in ("20", "44"):
         assert by_id[unfit]["verdict"] == "undetermined"
         assert by_id[unfit]["reason"].startswith("glm-4.7 at batch 128 does not fit wse-3")
