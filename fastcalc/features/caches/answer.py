@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import isnan
-from typing import Any
 
 from fastcalc.core.traffic.reuse import SharedPrefixes
 from fastcalc.features import request_of
@@ -63,7 +62,7 @@ def _per_thousand(record: Record) -> str:
     return dollars((record["usd_per_request"] or 0.0) * 1e3)
 
 
-COLUMNS: tuple[Column[Any], ...] = (
+COLUMNS: tuple[TableColumn, ...] = (
     *pick("hardware model engine chips tp pp ep dp weight_format kv_format batch"),
     *pick("prompt_tokens output_tokens"),
     Column(

@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import Any
 
 from fastcalc.core.scenario import Location
 from fastcalc.features.fit.solve import Solution
-from fastcalc.grid.columns import NEEDS_FIT, Column, pick, values
+from fastcalc.grid.columns import NEEDS_FIT, Column, TableColumn, pick, values
 from fastcalc.kit.answer.placed_batch import PlacedBatch
 from fastcalc.kit.answer.point_records import Record, plainly
 
@@ -49,7 +48,7 @@ _SOLVED: tuple[Column[Solution], ...] = (
         heading=("limited", "by"),
     ),
 )
-_PLACED: tuple[Column[Any], ...] = (
+_PLACED: tuple[TableColumn, ...] = (
     *pick(
         "hardware model engine chips tp pp ep dp weight_format kv_format batch prompt_tokens "
         "output_tokens context_tokens fits placement min_chips max_batch weights_gb kv_gb "
@@ -114,7 +113,7 @@ _PLACED: tuple[Column[Any], ...] = (
         heading=("longest", "at once"),
     ),
 )
-COLUMNS: tuple[Column[Any], ...] = (*_PLACED, *_SOLVED)
+COLUMNS: tuple[TableColumn, ...] = (*_PLACED, *_SOLVED)
 
 
 def fit_records(locations: Sequence[Location], solutions: Sequence[Solution] = ()) -> list[Record]:
