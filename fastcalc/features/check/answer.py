@@ -7,7 +7,7 @@ from pathlib import Path
 from fastcalc import __version__
 from fastcalc.catalogue.faults import Fault
 from fastcalc.features.check.lint import Report
-from fastcalc.features.check.rule import Rule
+from fastcalc.features.check.rule import RULES, Rule
 from fastcalc.kit.answer.console import word_list
 from fastcalc.kit.answer.envelope import envelope
 from fastcalc.mentions import flag
@@ -82,21 +82,21 @@ def _record(fault: Fault) -> dict[str, object]:
     return {key: None if (value := getattr(fault, key)) == 0 else value for key in keys}
 
 
-def as_github(report: Report, titles: dict[str, Rule]) -> str:
+def as_github(report: Report) -> str:
     """Return workflow commands that GitHub shows alongside the lines of a pull request."""
     lines = []
     for fault in report.faults:
         place = f"file={_property(fault.file)},line={fault.line or 1},col={fault.column or 1}"
-        name = _property(f"{fault.rule} {titles[fault.rule].title}")
+        name = _property(f"{fault.rule} {RULES[fault.rule].title}")
         command = f"{_COMMANDS[fault.severity]} {place},title={name}"
         lines.append(f"::{command}::{_data(fault.message)}")
     return "\n".join([*lines, summary(report)]) + "\n"
 
 
-def as_sarif(report: Report, titles: dict[str, Rule]) -> str:
+def as_sarif(report: Report) -> str:
     """Return one SARIF 2.1.0 document, which code scanning reads: OASIS, 3.13 to 3.30."""
     reported = [*report.faults, *(report.excused if report.strict else ())]
-    rules = [_sarif_rule(titles[name]) for name in sorted({fault.rule for fault in reported})]
+    rules = [_sarif_rule(RULES[name]) for name in sorted({fault.rule for fault in reported})]
     results = []
     for fault in reported:
         place = {

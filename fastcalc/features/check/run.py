@@ -21,8 +21,8 @@ from fastcalc.written import many, shown
 
 _WRITERS = {
     "json": faults.as_json,
-    "github": lambda report: faults.as_github(report, RULES),
-    "sarif": lambda report: faults.as_sarif(report, RULES),
+    "github": faults.as_github,
+    "sarif": faults.as_sarif,
     "junit": faults.as_junit,
 }
 

@@ -2,7 +2,6 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
@@ -26,12 +25,11 @@ from fastcalc.features.measure import calibration as report
 from fastcalc.features.measure.request import Calibrate
 from fastcalc.features.measure.validate import points_of
 from fastcalc.kit.answer import output
-from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer import own_rows as own_rows_page
+from fastcalc.kit.answer.answer import Answer, Charts
 from fastcalc.kit.answer.console import output_width, render
 from fastcalc.kit.answer.next_commands import follow_up
-from fastcalc.kit.answer.own_rows import chart as own_rows_chart
 from fastcalc.kit.answer.respond import page
-from fastcalc.kit.charts.drawing import Chart
 from fastcalc.kit.request import loading
 from fastcalc.mentions import flag, option
 from fastcalc.written import without_controls
@@ -71,12 +69,10 @@ class RowsAnswer(Answer):
     base: Engine
 
     @property
-    def charts(self) -> Mapping[str, Callable[[], Chart]]:
+    def charts(self) -> Charts:
         """Speeds predicted over measured."""
-        return {"calibrate": self._chart}
-
-    def _chart(self) -> Chart:
-        return own_rows_chart(self.rows.engine.own_deployments, self.base.id)
+        deployments = self.rows.engine.own_deployments
+        return {"calibrate": partial(own_rows_page.chart, deployments, self.base.id)}
 
 
 def drawn(request: Calibrate) -> RowsAnswer:

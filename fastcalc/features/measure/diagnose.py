@@ -136,7 +136,7 @@ def _of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> Diagnosis
         traffic=_traffic(None, None),
         weights=stored or None,
         kv=request.kv,
-        sharding=Sharding(*(getattr(request, rank) for rank in ("chips", "tp", "pp", "ep", "dp"))),
+        sharding=Sharding(request.chips, request.tp, request.pp, request.ep, request.dp),
     )
     try:
         start = _started(log, scenario)

@@ -1,6 +1,6 @@
 """Why a deployment is slower: a verdict, the terms, measured against predicted, settings."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import zip_longest
@@ -10,11 +10,9 @@ import numpy as np
 
 from fastcalc.catalogue.schema.engine_parameters import STARTED_WITH
 from fastcalc.evidence.point import Point
-from fastcalc.evidence.score import Prediction
 from fastcalc.evidence.start_log import RANKS
 from fastcalc.features import request_of
 from fastcalc.features.measure.diagnosis.diagnose import Diagnosis, TermFinding
-from fastcalc.features.measure.diagnosis.next_point import NextPoint
 from fastcalc.features.measure.diagnosis.start import MOST_CAUSES, Cause, Start
 from fastcalc.features.measure.diagnosis.terms import EAGER, TERMS
 from fastcalc.features.measure.diagnosis_words import (
@@ -29,7 +27,7 @@ from fastcalc.features.measure.term_rows import COLUMNS, TermRow
 from fastcalc.formulas.types import Floats
 from fastcalc.grid.columns import TableColumn, key_figure, pick, values
 from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.answer import Answer, Charts
 from fastcalc.kit.answer.console import Listing, Notes, Part, Remark, Screen, on_one_screen
 from fastcalc.kit.answer.next_commands import follow_up
 from fastcalc.kit.answer.numbers_as_text import number
@@ -185,11 +183,12 @@ class DiagnosisAnswer(Answer):
         }
 
     @property
-    def charts(self) -> Mapping[str, Callable[[], "Chart"]]:
+    def charts(self) -> Charts:
         """Before and after, of points."""
-        return {"diagnose": self._chart} if self.diagnosis else {}
+        return {"diagnose": self.slowdown_chart} if self.diagnosis else {}
 
-    def _chart(self) -> "Chart":
+    def slowdown_chart(self) -> "Chart":
+        """Speeds predicted over measured."""
         from fastcalc.features.measure.diagnosis_chart import slowdowns
 
         assert self.diagnosis
@@ -197,6 +196,7 @@ class DiagnosisAnswer(Answer):
 
 
 def _of_points(diagnosis: Diagnosis) -> Record:
+    further = diagnosis.further
     points = [
         {
             "id": prediction.point.id,
@@ -217,7 +217,15 @@ def _of_points(diagnosis: Diagnosis) -> Record:
         "points_verdict": diagnosis.verdict,
         "nothing_probability": diagnosis.belief.nothing,
         "points": points,
-        "next_point": diagnosis.further and _request(diagnosis.further),
+        "next_point": further
+        and {
+            "metric": further.point.metric,
+            "concurrency": further.point.concurrency,
+            "prompt": further.point.prompt,
+            "output": further.point.output,
+            "tp": further.point.tp,
+            "slower_by_cause": further.slower,
+        },
         "set_aside": list(diagnosis.set_aside),
     }
 
@@ -258,17 +266,23 @@ def _picture(diagnosis: Diagnosis, width: int) -> list[Part]:
     """
     after = np.exp(diagnosis.belief.slowdowns.residuals) / diagnosis.slower[1]
     furthest = set(np.argsort(-np.abs(np.log(diagnosis.before)))[:_MOST_LINES].tolist())
-    lines = zip(diagnosis.predictions, diagnosis.before, after, strict=True)
-    rows = [line for place, line in enumerate(lines) if place in furthest]
+    rows = []
+    for place, prediction in enumerate(diagnosis.predictions):
+        if place in furthest:
+            point, before = prediction.point, diagnosis.before[place]
+            scale = 1e3 if point.is_time else 1.0  # times are shown in ms
+            about = f"{_SHORT[point.metric]} at {point.concurrency or 'all'}"
+            predicted = _by_default(point, before)
+            rows.append((about, scale * point.value, scale * predicted, before, after[place]))
     columns = (
-        words("point", lambda row: _about(row[0])),
-        numbers("measured", lambda row: number(_SCALE[row[0].point.is_time] * row[0].point.value)),
-        numbers("predicted", lambda row: number(_predicted(row[0].point, row[1]))),
-        key_figure(numbers("before|o", lambda row: f"{number(row[1], 2)}x")),
-        numbers("after|*", lambda row: f"{number(row[2], 2)}x"),
+        words("point", lambda row: row[0]),
+        numbers("measured", lambda row: number(row[1])),
+        numbers("predicted", lambda row: number(row[2])),
+        key_figure(numbers("before|o", lambda row: f"{number(row[3], 2)}x")),
+        numbers("after|*", lambda row: f"{number(row[4], 2)}x"),
         words(
             f"measured time over predicted|0.5x     1x{'8x':>{_WIDTH - 11}}",
-            lambda row: _line(row[1], row[2]),
+            lambda row: _line(row[3], row[4]),
         ),
     )
     hidden = diagnosis.before.size - len(rows)
@@ -277,8 +291,6 @@ def _picture(diagnosis: Diagnosis, width: int) -> list[Part]:
     return [record_tables.table(columns[: None if is_drawn else -1], rows, width), *remainder]
 
 
-_SCALE = {True: 1e3, False: 1.0}
-"""What times are multiplied with, which are shown in ms, and rates. [1]"""
 _SHORT = {
     "tokens_per_s_total": "tok/s",
     "tokens_per_s_per_user": "tok/s per user",
@@ -287,15 +299,6 @@ _SHORT = {
     "ttft_s": "TTFT ms",
     "tpot_s": "TPOT ms",
 }
-
-
-def _predicted(point: Point, times: float) -> float:
-    return _SCALE[point.is_time] * _by_default(point, times)
-
-
-def _about(prediction: Prediction) -> str:
-    point = prediction.point
-    return f"{_SHORT[point.metric]} at {point.concurrency or 'all'}"
 
 
 def _line(before: float, after: float) -> str:
@@ -318,15 +321,3 @@ def _after(diagnosis: Diagnosis) -> Floats:
     is_time = np.array([prediction.point.is_time for prediction in diagnosis.predictions])
     slower: Floats = diagnosis.slower[1]
     return np.where(is_time, expected * slower, expected / slower)
-
-
-def _request(further: NextPoint) -> Record:
-    point = further.point
-    return {
-        "metric": point.metric,
-        "concurrency": point.concurrency,
-        "prompt": point.prompt,
-        "output": point.output,
-        "tp": point.tp,
-        "slower_by_cause": further.slower,
-    }

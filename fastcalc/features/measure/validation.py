@@ -1,9 +1,8 @@
 """Scores of predictions against measurements: records of the contract, and a table."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from heapq import nlargest
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -16,7 +15,7 @@ from fastcalc.features import request_of
 from fastcalc.features.measure.request import Validate
 from fastcalc.grid.columns import TableColumn, key_figure
 from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.answer import Answer, Charts
 from fastcalc.kit.answer.console import Note, Part, Remark, Screen
 from fastcalc.kit.answer.envelope import envelope
 from fastcalc.kit.answer.next_commands import follow_up
@@ -111,13 +110,10 @@ class ValidationAnswer(Answer):
     aside: Shipped | None
     changes: Sequence[ChipChange] | None
 
-    @cached_property
-    def _total(self) -> Group:
-        return next(group for group in self.validation.groups if group.name == "all")
-
     def body(self, screen: Screen) -> Iterator[Part]:
         """How far off, what is weak, and scores; where it is wide, the worst points, too."""
-        total, aside = self._total, self.aside
+        aside = self.aside
+        total = next(group for group in self.validation.groups if group.name == "all")
         points, sources = many(total.count, "point"), many(total.sources, "source")
         yield (
             f"{points} of {sources} {self._scope()}: off by a factor of "
@@ -212,11 +208,12 @@ class ValidationAnswer(Answer):
         }
 
     @property
-    def charts(self) -> Mapping[str, Callable[[], "Chart"]]:
+    def charts(self) -> Charts:
         """Predicted against measured."""
-        return {"validate": self._chart}
+        return {"validate": self.accuracy_chart}
 
-    def _chart(self) -> "Chart":
+    def accuracy_chart(self) -> "Chart":
+        """By what the fits of the engines knew of the points."""
         from fastcalc.features.measure.accuracy_chart import accuracy
 
         if self.aside is None:

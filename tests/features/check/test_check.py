@@ -206,7 +206,7 @@ def test_github_escapes():
     from fastcalc.features.check.lint import Report
 
     fault = Fault("HW001", "a,b:c.yaml", 1, 2, "100 %\nof it", "warning")
-    line = as_github(Report(1, [fault]), RULES).splitlines()[0]
+    line = as_github(Report(1, [fault])).splitlines()[0]
     assert line.startswith("::warning file=a%2Cb%3Ac.yaml,line=1,col=2,title=HW001 ")
     assert line.endswith("::100 %25%0Aof it")
 
