@@ -8,7 +8,7 @@ They return a `Table`: records, arrays, a frame of pandas, a file; ``fc.plot`` a
 matplotlib. A wrong request raises an `InputError` with the sentence that the command line prints.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _FUNCTIONS = (
     *(

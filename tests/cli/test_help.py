@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+import fastcalc
 from fastcalc.features import COMMANDS, GROUPS, request_of
 from fastcalc.kit.request.fields import declared
 from tests.helpers import ROOT, run, run_once
@@ -86,6 +87,8 @@ def test_the_old_name_of_a_flag_works_and_says_so(capsys, monkeypatch):
     )
     assert old.out == new.out
     assert "plan --utilization is now --load" in old.err
+    goes = re.search(r"goes in (\d+)\.(\d+)", old.err).groups()
+    assert tuple(map(int, goes)) > tuple(map(int, fastcalc.__version__.split(".")[:2]))
     assert "--load" not in new.err
     shown = run("plan", "--help", capsys=capsys, monkeypatch=monkeypatch).out
     assert "--load SHARE" in shown

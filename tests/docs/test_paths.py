@@ -79,3 +79,12 @@ def test_a_name_that_has_moved_away_is_seen():
     assert not exists("gone.py", ROOT / "ARCHITECTURE.md")
     assert is_module("fastcalc.core.timeline.Timeline")
     assert not is_module(".".join(("fastcalc", "core", "gone")))
+
+
+def test_the_version_has_a_short_section_of_the_changelog():
+    """What a user notices, in at most forty lines; ``git log`` has the details."""
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    heads = re.findall(r"(?m)^## \[(.*?)\]", changelog)
+    assert heads[:2] == ["Unreleased", fastcalc.__version__]
+    section = changelog.split("\n## ")[2]
+    assert len(section.strip().splitlines()) <= 40

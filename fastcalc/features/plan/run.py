@@ -28,9 +28,9 @@ def run(request: FindPlans) -> Answer:
     """Return the cheapest deployments that meet a service; the answer is no if none does."""
     if request.utilization is not None:
         renamed = replace(request, load=request.utilization, utilization=None)
-        note = f"plan {option('utilization')} is now {option('load')}, and goes in the next minor "
+        note = f"plan {option('utilization')} is now {option('load')}, and goes in 0.3"
         answer = run(renamed)
-        return replace(answer, request=renamed, reading=[f"{note}version", *answer.reading])
+        return replace(answer, request=renamed, reading=[note, *answer.reading])
     readers.number(request.top, option("top"), LIMITS["sequences"], 5)
     _refuse_together(request)
     if request.traffic is not None:
