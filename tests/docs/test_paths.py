@@ -39,7 +39,7 @@ def exists(name: str, page: Path) -> bool:
 def is_module(name: str) -> bool:
     """Whether a dotted name is of the library, or a folder or a file of the package."""
     first, *others = name.split(".")[1:]
-    if not others and hasattr(fastcalc, first):
+    if first in (*fastcalc.__all__, "__file__"):
         return True
     folder = ROOT / "fastcalc"
     for part in (first, *others):
