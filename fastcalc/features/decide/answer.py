@@ -1,145 +1,244 @@
 """A decision: the verdict in a sentence, the options as a table, and what flips it."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from fastcalc.features.decide import map as decision_map
+from fastcalc.features.decide import rows as decision_rows
 from fastcalc.features.decide.agent_run import Terms
 from fastcalc.features.decide.choice import BreakEven, Choice, WinnerMap
+from fastcalc.features.decide.options import DEFAULTS
 from fastcalc.features.decide.parameters import PARAMETERS
-from fastcalc.features.decide.rows import Row, rows, scenarios_of
+from fastcalc.features.decide.request import Decide
+from fastcalc.features.decide.rows import COLUMNS, Row, scenarios_of
 from fastcalc.features.decide.verdict import cached_at_full_price, failures, seconds, verdict
-from fastcalc.grid.columns import TableColumn, key_figure
+from fastcalc.grid.columns import TableColumn, key_figure, pick
 from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.console import Notes, Part, Screen
-from fastcalc.kit.answer.numbers_as_text import dollars, number, percent
+from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.console import Note, Notes, Part, Screen, TextTable
+from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.kit.answer.point_records import Record, plainly, price_records
 from fastcalc.kit.answer.prices import price_line
-from fastcalc.kit.answer.record_tables import key_of_mark, marked, numbers, words
-from fastcalc.mentions import option
+from fastcalc.kit.request.fields import phrases
+from fastcalc.mentions import command, flag, option
+from fastcalc.quoting import shell_line
 from fastcalc.written import listed, many
+
+if TYPE_CHECKING:
+    from fastcalc.kit.charts.drawing import Chart
 
 _MOST_FLIPS = 4
 """Break-evens that a first screen has room for."""
 
-
-def _or(word: str, written: Callable[[float], str], value: float) -> str:
-    """Return a value as it is written, or a word where it is infinite."""
-    return word if math.isinf(value) else written(value)
-
-
-def _amount(heading: str, value: Callable[[Row], float], drop_priority: int = 0) -> TableColumn:
-    """Return a column of dollars, marked where the price of a chip-hour is uncertain."""
-
-    def cell(row: Row) -> str:
-        return marked(_or("never", dollars, value(row)), is_unsure=row.is_uncertain)
-
-    return numbers(heading, cell, drop_priority)
+_LETTER = record_tables.words("", lambda row: row.letter)
+_TASK = "option tokens_per_s usd_per_mtok_output accuracy success run_s s_to_success usd_to_success"
+_GAP = "option tokens_per_s lead_ms round_trip_ms window_tokens tokens_per_s_needed"
+_KEY_FIGURES = {
+    "time": "s_to_success",
+    "cost": "usd_to_success",
+    "total": "total_usd_to_success",
+    "window": "window_tokens",
+}
+"""Key of the number that decides, by the objective."""
 
 
-_LETTER = words("", lambda row: row.letter)
-_OPTION = words("option", lambda row: row.option.name)
-_SPEED = numbers("tok/s", lambda row: number(row.offered("speed")))
-_SECONDS = numbers("to one|success", lambda row: seconds(float(row.prospect.seconds)))
-_USD = _amount("$ to one|success", lambda row: float(row.prospect.usd))
-_FITTING = numbers("tokens|that fit", lambda row: f"{math.floor(row.window_tokens + 1e-9):,}")
-_TABLE = (
-    _LETTER,
-    _OPTION,
-    _SPEED,
-    _amount("$/Mtok|output", lambda row: row.offered("price"), 3),
-    numbers("accuracy|a step", lambda row: number(row.offered("accuracy")), 2),
-    numbers("run|succeeds", lambda row: percent(float(row.prospect.run.success))),
-    numbers("one|run", lambda row: seconds(float(row.prospect.run.seconds)), 1),
-    _SECONDS,
-    _USD,
-)
-_USER = numbers("of the|user", lambda row: seconds(float(row.prospect.user_seconds)))
-_TOTAL = _amount("$ with|user", lambda row: float(row.prospect.total))
-_MONTH = (
-    numbers("successes|a month", lambda row: number(float(row.prospect.month))),
-    _amount("$ a|month", lambda row: float(row.prospect.month_usd), 4),
-)
-_GAP = (
-    _LETTER,
-    _OPTION,
-    _SPEED,
-    numbers("first|token", lambda row: seconds(float(row.terms.lead))),
-    numbers("round|trip", lambda row: seconds(float(row.terms.round_trip)), 1),
-    _FITTING,
-    numbers("tok/s for|all tokens", lambda row: _or("none does", number, row.window_speed)),
-)
-_KEY_FIGURES = {"time": _SECONDS, "cost": _USD, "total": _TOTAL, "window": _FITTING}
-"""The column that decides, by the objective."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DecideAnswer(Answer):
+    """Which option wins, and what flips that.
 
+    winners : of a map; None where none is asked for
+    uncounted : what is not given and so not counted
+    remarks : where the numbers of options come from
+    warned : what to know of models on chips
+    """
 
-def columns(decision: Choice) -> Sequence[TableColumn]:
-    """Return the columns of a table of options, or of what fits a gap."""
-    key = _KEY_FIGURES[decision.objective]
-    return [key_figure(column) if column is key else column for column in _columns(decision)]
+    request: Decide
+    decision: Choice
+    winners: WinnerMap | None
+    uncounted: Sequence[str]
+    remarks: Sequence[str]
+    warned: Sequence[str]
 
+    @cached_property
+    def rows(self) -> list[Row]:
+        """What each option takes."""
+        return decision_rows.rows(self.decision)
 
-def _columns(decision: Choice) -> Sequence[TableColumn]:
-    if decision.objective == "window":
-        return _GAP
-    first = decision.terms(decision.options[0])
-    user = (_USER,) if float(first.sessions) > 1 else ()
-    total = (_TOTAL,) if decision.objective == "total" else ()
-    return (*_TABLE, *user, *total, *_MONTH)
+    @cached_property
+    def flips(self) -> list[BreakEven]:
+        """Values at which another option wins."""
+        return self.decision.flips()
 
+    @property
+    def nearest_flips(self) -> list[BreakEven]:
+        """Those values, the nearest to today's first.
 
-def parts(
-    decision: Choice,
-    drawn: WinnerMap | None,
-    phrases: Sequence[str],
-    notes: Sequence[str],
-    next_command: str,
-    screen: Screen,
-) -> list[Part]:
-    """Return the verdict, the table, who wins where, what flips it, and what is next."""
-    offered = rows(decision)
-    table = record_tables.table(columns(decision), offered, screen.width)
-    # Of two speeds, one that rises to the other and one that falls to it are equally near.
-    flips = sorted(decision.flips(), key=lambda flip: round(flip.distance, 9))
-    sentences = " ".join([verdict(decision, offered, flips), *failures(decision, offered)])
-    page: list[Part] = [
-        sentences,
-        *price_line(scenarios_of(decision.options)),
-        "",
-        _heading(decision, phrases),
-        table,
-    ]
-    if drawn is not None:
-        page += [decision_map.title(drawn), decision_map.table(drawn)]
-    shown = flips if screen.notes else flips[:_MOST_FLIPS]
-    flip_notes = [_flip_words(shown)] if shown else ["nothing here, changed alone, flips it"]
-    hidden = len(flips) - len(shown)
-    shown_notes = notes if screen.notes else notes[: 1 if drawn else 3]
-    left = len(notes) - len(shown_notes)
-    counted = ((hidden, "break-evens"), (left, "notes"))
-    hint = listed([f"{count} more {noun}" for count, noun in counted if count])
-    shown_notes = [
-        *key_of_mark(table),
-        *flip_notes,
-        *shown_notes,
-        *([f"{hint} with {option('notes')}"] if hint else []),
-    ]
-    return [*page, Notes(shown_notes, next_command)]
+        Of two speeds, one that rises to the other and one that falls to it are equally near.
+        """
+        return sorted(self.flips, key=lambda flip: round(flip.distance, 9))
 
+    def columns(self) -> list[TableColumn]:
+        """The columns of the options, or of what fits a gap."""
+        objective = self.decision.objective
+        keys = _GAP
+        if objective != "window":
+            first = self.decision.terms(self.decision.options[0])
+            keys = _TASK + " user_s_to_success" * (float(first.sessions) > 1)
+            keys += " total_usd_to_success" * (objective == "total")
+            keys += " successes_a_month usd_a_month"
+        return [
+            _LETTER,
+            *(
+                key_figure(column) if column.key == _KEY_FIGURES[objective] else column
+                for column in pick(keys, COLUMNS)
+            ),
+        ]
 
-def assumptions(decision: Choice) -> Record:
-    """Return what the records rest on: the prices of the chips of options that are models."""
-    return {"prices": price_records(scenarios_of(decision.options))}
+    def body(self, screen: Screen) -> Iterator[Part]:
+        """The verdict, the options, and who wins where."""
+        sentences = verdict(self.decision, self.rows, self.nearest_flips)
+        yield " ".join([sentences, *failures(self.decision, self.rows)])
+        yield from price_line(scenarios_of(self.decision.options))
+        yield from ("", self._heading())
+        yield record_tables.table(self.columns(), self.rows, screen.width)
+        if self.winners is not None:
+            yield decision_map.title(self.winners)
+            yield decision_map.table(self.winners)
 
+    def _heading(self) -> str:
+        """Return the task, in a line: its steps and what else is asked of all options."""
+        shared = Terms(**{"speed": 1.0, **self.decision.shared})
+        tokens, stated = f"{float(shared.tokens):,.0f} tokens", phrases(self.settings)
+        if self.decision.window is not None:
+            return "; ".join([f"A gap of {seconds(self.decision.window)} for {tokens}", *stated])
+        task = f"{many(float(shared.steps), 'step')} of {tokens}"
+        return "; ".join([task, *stated, f"a month is {float(shared.hours):g} hours"])
 
-def _heading(decision: Choice, phrases: Sequence[str]) -> str:
-    """Return the task, in a line: its steps and what else is asked of all options."""
-    shared = Terms(**{"speed": 1.0, **decision.shared})
-    tokens = f"{float(shared.tokens):,.0f} tokens"
-    if decision.window is not None:
-        return "; ".join([f"A gap of {seconds(decision.window)} for {tokens}", *phrases])
-    task = f"{many(float(shared.steps), 'step')} of {tokens}"
-    return "; ".join([task, *phrases, f"a month is {float(shared.hours):g} hours"])
+    def page(self, screen: Screen) -> list[Part]:
+        """The body, and under it what flips the verdict, few notes or all, and what is next."""
+        body, flips, notes = [*self.body(screen)], self.nearest_flips, [*self.notes()]
+        most_notes = 1 if self.winners else 3
+        counts = (len(flips) - _MOST_FLIPS, "break-evens"), (len(notes) - most_notes, "notes")
+        hint = listed([f"{count} more {noun}" for count, noun in counts if count > 0])
+        if screen.notes:
+            hint, most_notes = "", len(notes)
+        else:
+            flips = flips[:_MOST_FLIPS]
+        lines = [
+            *record_tables.key_of_mark(*(part for part in body if isinstance(part, TextTable))),
+            _flip_words(flips) if flips else "nothing here, changed alone, flips it",
+            *(note.text for note in notes[:most_notes]),
+            *[f"{hint} with {option('notes')}"] * bool(hint),
+        ]
+        return [*body, Notes(lines, self.next_command())]
+
+    def notes(self) -> Iterator[Note]:
+        """What the numbers rest on, and what they leave out."""
+        on_numbers = (
+            ["the gap holds the round trip, the first token and the stream"]
+            if self.decision.objective == "window"
+            else self._on_numbers()
+        )
+        warned = dict.fromkeys(self.warned)
+        yield from map(Note, (*self.uncounted, *on_numbers, *self.remarks, *warned))
+
+    def _on_numbers(self) -> Iterator[str]:
+        """Yield what is taken as given of prices, failures, users and models."""
+        decision, offered = self.decision, self.rows
+        ends = "a failed run starts afresh, so one success takes one run over its chance on average"
+        if decision.shared.get("repair") is not None:
+            ends = "a user repairs a failed run"
+        unknown = [row.option.name for row in offered if math.isnan(float(row.prospect.run.usd))]
+        yield from cached_at_full_price(offered)
+        if unknown:
+            yield f"no price of {', '.join(unknown)} is given: by cost it cannot win"
+        yield f"steps fail independently and are noticed at no cost; {ends}"
+        if math.isinf(decision.terms(decision.options[0]).look_away):
+            after = option("look_away", "S")
+            yield f"the user waits for every run; {after} says after how long not"
+        is_priced = any(row.offered("price") > 0.0 for row in offered)
+        if is_priced and not any(float(row.terms.prompt) for row in offered):
+            prompt = option("prompt")
+            yield f"tokens read are not counted, and agents read more than they write: {prompt}"
+        computed = [row.option for row in offered if row.option.model]
+        if computed:
+            where = ", ".join(
+                f"{contender.name} {contender.batch:,} on {contender.hardware}"
+                for contender in computed
+            )
+            other = {"time": "cost", "cost": "time", "total": "the user's time"}
+            yield (
+                "speeds and prices of models are expected values, and where 80 % intervals leave "
+                f"open which option is best, {other[decision.objective]} decides; users at a time: "
+                f"{where}"
+            )
+        limits = (row.tool_limit for row in offered if row.option is decision.winner)
+        yield from filter(None, limits)
+        yield from (line for row in offered for line in row.limits)
+
+    def next_command(self) -> str:
+        """What draws the map of what flips the verdict soonest, or shows all of it."""
+        words = ["fastcalc", "decide", *(self.request.options or DEFAULTS)]
+        stated = [setting for setting in self.settings if not setting.shown.is_argument]
+        words += [word for setting in stated for word in setting.words]
+        if self.request.map is not None or self.request.window_ms is not None:
+            return command(shell_line([*words, flag("notes")]))
+        plain = [contender.name for contender in self.decision.options if contender.routes is None]
+        axes = f"tools=0..30,{plain[-1]}.accuracy=0.5..1"
+        return command(shell_line([*words, flag("map"), axes]))
+
+    def records(self) -> list[Record]:
+        """The record of each option, or of each point of a map."""
+        if self.winners is not None:
+            return decision_map.records(self.decision, self.winners)
+        return decision_rows.records(self.decision)
+
+    def table(self) -> tuple[Sequence[TableColumn], Iterable[object]]:
+        """The options."""
+        return self.columns(), self.rows
+
+    def premises(self) -> Record:
+        """The prices of the chips of options that are models."""
+        return {"prices": price_records(scenarios_of(self.decision.options))}
+
+    def details(self) -> Record:
+        """What is to be least, what flips the verdict, and beside a map the options."""
+        break_evens = [
+            plainly(
+                {
+                    "parameter": flip.parameter,
+                    "now": flip.now,
+                    "value": flip.value,
+                    "side": "above" if flip.is_above else "below",
+                    "winner": flip.winner,
+                }
+            )
+            for flip in self.flips
+        ]
+        return {
+            "objective": self.decision.objective,
+            "decided_by": self.decision.decided_by,
+            "break_even": break_evens,
+            **({"options": decision_rows.records(self.decision)} if self.winners else {}),
+        }
+
+    def warnings(self) -> list[str]:
+        """What is not counted, and what to know of models on chips."""
+        return [*self.uncounted, *self.warned]
+
+    @property
+    def charts(self) -> "Mapping[str, Callable[[], Chart]]":
+        """Time and price of a success."""
+        return {"decide": self.services_chart}
+
+    def services_chart(self) -> "Chart":
+        """Time of a success against its price, of each option."""
+        from fastcalc.features.decide.chart import services
+
+        return services(self.decision)
 
 
 def _flip_words(flips: Sequence[BreakEven]) -> str:
@@ -161,54 +260,3 @@ def _side(flip: BreakEven) -> str:
         return f"of 0 {parameter.unit}".rstrip()
     side = "above" if flip.is_above else "below"
     return f"{side} {number(flip.value)} {parameter.unit}".rstrip()
-
-
-def flip_records(decision: Choice) -> list[Record]:
-    """Return a record for each value at which another option wins."""
-    return [
-        plainly(
-            {
-                "parameter": flip.parameter,
-                "now": flip.now,
-                "value": flip.value,
-                "side": "above" if flip.is_above else "below",
-                "winner": flip.winner,
-            }
-        )
-        for flip in decision.flips()
-    ]
-
-
-def notes(decision: Choice) -> list[str]:
-    """Return what the numbers rest on, and what they leave out."""
-    if decision.objective == "window":
-        return ["the gap holds the round trip, the first token and the stream"]
-    offered = rows(decision)
-    ends = "a failed run starts afresh, so one success takes one run over its chance on average"
-    if decision.shared.get("repair") is not None:
-        ends = "a user repairs a failed run"
-    unknown = [row.option.name for row in offered if math.isnan(float(row.prospect.run.usd))]
-    lines = cached_at_full_price(offered)
-    lines += [f"no price of {', '.join(unknown)} is given: by cost it cannot win"] * bool(unknown)
-    lines.append(f"steps fail independently and are noticed at no cost; {ends}")
-    if math.isinf(decision.terms(decision.options[0]).look_away):
-        lines.append(
-            f"the user waits for every run; {option('look_away', 'S')} says after how long not"
-        )
-    is_priced = any(row.offered("price") > 0.0 for row in offered)
-    if is_priced and not any(float(row.terms.prompt) for row in offered):
-        lines.append(
-            f"tokens read are not counted, and agents read more than they write: {option('prompt')}"
-        )
-    computed = [row.option for row in offered if row.option.model]
-    if computed:
-        where = ", ".join(
-            f"{option.name} {option.batch:,} on {option.hardware}" for option in computed
-        )
-        other = {"time": "cost", "cost": "time", "total": "the user's time"}[decision.objective]
-        lines.append(
-            "speeds and prices of models are expected values, and where 80 % intervals leave open "
-            f"which option is best, {other} decides; users at a time: {where}"
-        )
-    lines += [line for row in offered if row.option is decision.winner and (line := row.tool_limit)]
-    return [*lines, *(line for row in offered for line in row.limits)]

@@ -1,9 +1,9 @@
 """What each option of a decision takes to one success, and its columns of records."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from operator import attrgetter
 
 from fastcalc.core.scenario import Scenario
@@ -16,10 +16,12 @@ from fastcalc.features.decide.agent_run import (
     window_tokens,
 )
 from fastcalc.features.decide.choice import Choice, Contender
+from fastcalc.features.decide.verdict import seconds
 from fastcalc.formulas.agents import amdahl, time_to_success
 from fastcalc.formulas.types import floats
 from fastcalc.grid.columns import Column, values
-from fastcalc.kit.answer.numbers_as_text import number, whole_percent
+from fastcalc.kit.answer import record_tables
+from fastcalc.kit.answer.numbers_as_text import dollars, number, whole_percent
 from fastcalc.kit.answer.point_records import Record, plainly
 
 
@@ -138,57 +140,150 @@ def records(decision: Choice) -> list[Record]:
     return [plainly(values(COLUMNS, row)) for row in rows(decision)]
 
 
-def _of(key: str, unit: str, meaning: str, path: str) -> Column[Row]:
-    return Column(key, unit, meaning, lambda row: float(attrgetter(path)(row)))
+def _number(
+    key: str,
+    unit: str,
+    meaning: str,
+    take: Callable[[Row], float],
+    heading: tuple[str, str] = ("", ""),
+    drop_priority: int = 0,
+) -> Column[Row]:
+    """Return the column of a number; all amounts of money rest on the price of a token."""
+    cell, rests_on = partial(_cell, unit, take), ("price",) * unit.startswith("USD")
+    return Column(key, unit, meaning, take, heading, drop_priority, format=cell, rests_on=rests_on)
 
 
-def _offered(key: str, unit: str, meaning: str, field: str, scale: float = 1.0) -> Column[Row]:
-    return Column(key, unit, meaning, lambda row: row.offered(field) * scale)
+def _cell(unit: str, take: Callable[[Row], float], row: Row) -> str:
+    """Return a number as a table has it: a time in the unit that people say, a price marked."""
+    value = take(row)
+    if unit in ("s", "ms"):
+        return seconds(value / (1e3 if unit == "ms" else 1.0))
+    if unit.startswith("USD"):
+        amount = "never" if math.isinf(value) else dollars(value)
+        return record_tables.marked(amount, is_unsure=row.is_uncertain)
+    return number(value)
 
 
-_AMOUNTS = (
-    *("usd_per_mtok_output", "run_usd", "usd_to_success", "total_usd_to_success"),
-    "usd_a_month",
-)
-"""Keys of amounts that rest on the price of a token."""
+def _of(path: str) -> Callable[[Row], float]:
+    """Return what takes a number of a row, by the path of its attributes."""
+    return lambda row: float(attrgetter(path)(row))
+
+
+def _offered(field: str, scale: float = 1.0) -> Callable[[Row], float]:
+    """Return what takes a number that an option offers."""
+    return lambda row: row.offered(field) * scale
+
 
 COLUMNS: tuple[Column[Row], ...] = (
-    Column("option", "text", "name of the option", "option.name"),
+    Column("option", "text", "name of the option", "option.name", ("", "option")),
     Column("model", "text", "its model; null where a speed was given", "option.model"),
     Column("hardware", "text", "and its chip", "option.hardware"),
     Column("batch", "count", "and its batch", "option.batch"),
-    _of("steps", "count", "steps of a run", "terms.steps"),
-    _offered("tokens_per_step", "count", "tokens out of a call", "tokens"),
-    _offered("tool_s_per_step", "s", "time of tools in a step", "tools"),
-    _offered("accuracy", "share", "chance that an answer to a step is right", "accuracy"),
-    _offered("tokens_per_s", "tokens/s", "of one stream", "speed"),
-    _offered("lead_ms", "ms", "time to first token; 0 where it is not counted", "lead", 1e3),
-    _offered("round_trip_ms", "ms", "way there and back of a call", "round_trip", 1e3),
-    _offered("usd_per_mtok_output", "USD/Mtok", "price of a million tokens out", "price"),
+    _number("steps", "count", "steps of a run", _of("terms.steps")),
+    _number("tokens_per_step", "count", "tokens out of a call", _offered("tokens")),
+    _number("tool_s_per_step", "s", "time of tools in a step", _offered("tools")),
+    _number(
+        "accuracy",
+        "share",
+        "chance that an answer to a step is right",
+        _offered("accuracy"),
+        ("accuracy", "a step"),
+        2,
+    ),
+    _number("tokens_per_s", "tokens/s", "of one stream", _offered("speed"), ("", "tok/s")),
+    _number(
+        "lead_ms",
+        "ms",
+        "time to first token; 0 where it is not counted",
+        _offered("lead", 1e3),
+        ("first", "token"),
+    ),
+    _number(
+        "round_trip_ms",
+        "ms",
+        "way there and back of a call",
+        _offered("round_trip", 1e3),
+        ("round", "trip"),
+        1,
+    ),
+    _number(
+        "usd_per_mtok_output",
+        "USD/Mtok",
+        "price of a million tokens out",
+        _offered("price"),
+        ("$/Mtok", "output"),
+        3,
+    ),
     Column(
         "step_success",
         "share",
         "chance that a step is right at last",
         lambda row: float(row.prospect.run.success ** (1.0 / floats(row.terms.steps))),
     ),
-    _of("success", "share", "chance that a run is", "prospect.run.success"),
+    Column(
+        "success",
+        "share",
+        "chance that a run is",
+        _of("prospect.run.success"),
+        ("run", "succeeds"),
+        format="percent",
+    ),
     Column(
         "runs_to_success",
         "number",
         "runs for each that is",
         lambda row: float(time_to_success(attempt=1.0, success=row.prospect.run.success)),
     ),
-    _of("run_s", "s", "time of a run", "prospect.run.seconds"),
-    _of("run_model_s", "s", "of it in the model", "prospect.run.model_seconds"),
-    _of("run_tool_s", "s", "of it in tools", "prospect.run.tool_seconds"),
-    _of("run_usd", "USD", "price of a run", "prospect.run.usd"),
-    _of("s_to_success", "s", "from start to one success", "prospect.seconds"),
-    _of("usd_to_success", "USD", "tokens and plan for one success", "prospect.usd"),
-    _of("user_s_to_success", "s", "time of the user for each", "prospect.user_seconds"),
-    _of("total_usd_to_success", "USD", "with the user's time", "prospect.total"),
-    _of("busy_sessions", "number", "from which on speed is idle", "prospect.busy_sessions"),
-    _of("successes_a_month", "number", "in its hours and dollars", "prospect.month"),
-    _of("usd_a_month", "USD/month", "of tokens and plan", "prospect.month_usd"),
+    _number("run_s", "s", "time of a run", _of("prospect.run.seconds"), ("one", "run"), 1),
+    _number("run_model_s", "s", "of it in the model", _of("prospect.run.model_seconds")),
+    _number("run_tool_s", "s", "of it in tools", _of("prospect.run.tool_seconds")),
+    _number("run_usd", "USD", "price of a run", _of("prospect.run.usd")),
+    _number(
+        "s_to_success",
+        "s",
+        "from start to one success",
+        _of("prospect.seconds"),
+        ("to one", "success"),
+    ),
+    _number(
+        "usd_to_success",
+        "USD",
+        "tokens and plan for one success",
+        _of("prospect.usd"),
+        ("$ to one", "success"),
+    ),
+    _number(
+        "user_s_to_success",
+        "s",
+        "time of the user for each",
+        _of("prospect.user_seconds"),
+        ("of the", "user"),
+    ),
+    _number(
+        "total_usd_to_success",
+        "USD",
+        "with the user's time",
+        _of("prospect.total"),
+        ("$ with", "user"),
+    ),
+    _number(
+        "busy_sessions", "number", "from which on speed is idle", _of("prospect.busy_sessions")
+    ),
+    _number(
+        "successes_a_month",
+        "number",
+        "in its hours and dollars",
+        _of("prospect.month"),
+        ("successes", "a month"),
+    ),
+    _number(
+        "usd_a_month",
+        "USD/month",
+        "of tokens and plan",
+        _of("prospect.month_usd"),
+        ("$ a", "month"),
+        4,
+    ),
     Column(
         "wins",
         "yes or no",
@@ -196,9 +291,27 @@ COLUMNS: tuple[Column[Row], ...] = (
         lambda row: row.decision.winner is row.option,
     ),
     Column("window_ms", "ms", "the gap that is asked about", lambda row: row.gap * 1e3),
-    Column("window_tokens", "number", "tokens that fit it", "window_tokens"),
-    Column("tokens_per_s_needed", "tokens/s", "for all tokens to fit", "window_speed"),
-    _of("tokens_to_success", "count", "read and written for one success", "prospect.tokens"),
+    Column(
+        "window_tokens",
+        "number",
+        "tokens that fit it",
+        "window_tokens",
+        ("tokens", "that fit"),
+        format=lambda row: f"{math.floor(row.window_tokens + 1e-9):,}",
+    ),
+    Column(
+        "tokens_per_s_needed",
+        "tokens/s",
+        "for all tokens to fit",
+        "window_speed",
+        ("tok/s for", "all tokens"),
+        format=lambda row: (
+            "none does" if math.isinf(row.window_speed) else number(row.window_speed)
+        ),
+    ),
+    _number(
+        "tokens_to_success", "count", "read and written for one success", _of("prospect.tokens")
+    ),
     Column(
         "included_tokens_a_month",
         "count",
@@ -209,6 +322,10 @@ COLUMNS: tuple[Column[Row], ...] = (
         "low_confidence",
         "list",
         "keys of amounts by an uncertain price: of low confidence, inherited or substituted",
-        lambda row: list(_AMOUNTS) if row.is_uncertain else [],
+        lambda row: _amounts() if row.is_uncertain else [],
     ),
 )
+
+
+def _amounts() -> list[str]:
+    return [column.key for column in COLUMNS if "price" in column.rests_on]

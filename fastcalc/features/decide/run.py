@@ -6,20 +6,15 @@ from typing import TYPE_CHECKING, Any, cast
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.core.chip.tier import OWN_MEMORY
 from fastcalc.errors import InputError
-from fastcalc.features.decide import answer as report
-from fastcalc.features.decide import map as maps
 from fastcalc.features.decide import options as decide_options
-from fastcalc.features.decide import rows as decision_rows
+from fastcalc.features.decide.answer import DecideAnswer
 from fastcalc.features.decide.choice import Axis, Choice, Contender, Objective, axis, winner_map
 from fastcalc.features.decide.options import checked
 from fastcalc.features.decide.parameters import PARAMETERS
 from fastcalc.features.decide.request import Decide
-from fastcalc.kit.answer.answer import CommandAnswer, later
 from fastcalc.kit.request import number_lists, readers
-from fastcalc.kit.request.fields import phrases, settings
 from fastcalc.kit.request.loading import basis_of, catalogue, chips_of
-from fastcalc.mentions import command, flag, option
-from fastcalc.quoting import shell_line
+from fastcalc.mentions import option
 from fastcalc.written import shown
 
 if TYPE_CHECKING:
@@ -37,7 +32,7 @@ _FLAGS = {"tools": "tool-seconds", "check": "check-seconds", "repair": "repair-s
 """Those of other names."""
 
 
-def run(request: Decide) -> CommandAnswer:
+def run(request: Decide) -> DecideAnswer:
     """Return what each option costs, and where one beats another."""
     entries = catalogue(request)
     # Whether or not a machine is rented, and has a batch.
@@ -53,7 +48,7 @@ def run(request: Decide) -> CommandAnswer:
     listed, uncounted = _levelled(contenders, counts_input=counts_input)
     window = _window(request)
     decision = Choice(listed, _shared(request), _objective(request, window), window)
-    drawn = None if request.map is None else winner_map(decision, *_axes(request.map, decision))
+    winners = None if request.map is None else winner_map(decision, *_axes(request.map, decision))
     sure = [
         contender.name
         for contender in listed
@@ -63,21 +58,13 @@ def run(request: Decide) -> CommandAnswer:
         uncounted.insert(
             0, f"accuracy of {', '.join(sure)} is not given: every answer is taken as right"
         )
-    notes = [*uncounted, *report.notes(decision), *remarks, *dict.fromkeys(warned)]
-    next_command, stated = _next(request, decision), phrases(settings(request))
-    return CommandAnswer(
-        lambda screen: report.parts(decision, drawn, stated, notes, next_command, screen),
-        lambda: maps.records(decision, drawn) if drawn else decision_rows.records(decision),
-        lambda: (report.columns(decision), decision_rows.rows(decision)),
-        lambda: {
-            "objective": decision.objective,
-            "decided_by": decision.decided_by,
-            "break_even": report.flip_records(decision),
-            **({"options": decision_rows.records(decision)} if drawn else {}),
-            "assumptions": report.assumptions(decision),
-        },
-        [*uncounted, *warned],
-        drawn={"decide": later("features.decide.chart.services", decision)},
+    return DecideAnswer(
+        request=request,
+        decision=decision,
+        winners=winners,
+        uncounted=uncounted,
+        remarks=remarks,
+        warned=warned,
     )
 
 
@@ -195,14 +182,3 @@ def _axis(name: str, ends: str, decision: Choice, points: int) -> Axis:
     if not first < last:
         raise InputError(f"{option('map')} {shown(text)} goes nowhere; write the smaller end first")
     return axis(name, first, last, points)
-
-
-def _next(request: Decide, decision: Choice) -> str:
-    """Return a command that draws the map of what flips the verdict soonest, or shows all of it."""
-    words = ["fastcalc", "decide", *(request.options or decide_options.DEFAULTS)]
-    stated = [setting for setting in settings(request) if not setting.shown.is_argument]
-    words += [word for setting in stated for word in setting.words]
-    if request.map is not None or request.window_ms is not None:
-        return command(shell_line([*words, flag("notes")]))
-    plain = [option.name for option in decision.options if option.routes is None]
-    return command(shell_line([*words, flag("map"), f"tools=0..30,{plain[-1]}.accuracy=0.5..1"]))
