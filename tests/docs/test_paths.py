@@ -25,7 +25,7 @@ OF_OTHER_PROJECTS = ("vllm/benchmarks/serve.py", "parallel_layers/pad.py")
 
 FILE = re.compile(r"(?<![\w./<-])(?:[\w.-]+/)*[\w.-]+\.(?:py|css|js|csv|jsonl?|ya?ml|md|toml)\b")
 FOLDER = re.compile(r"`([a-z_.][\w/-]*/[\w/-]*)`")
-MODULE = re.compile(r"(?<![\w./-])fastcalc(?:\.[a-z_]\w*)+")
+MODULE = re.compile(r"(?<![\w./-])fastcalc(?:\.[a-z]\w*)+")
 
 
 def exists(name: str, page: Path) -> bool:
@@ -39,7 +39,7 @@ def exists(name: str, page: Path) -> bool:
 def is_module(name: str) -> bool:
     """Whether a dotted name is of the library, or a folder or a file of the package."""
     first, *others = name.split(".")[1:]
-    if first in (*fastcalc.__all__, "__file__"):
+    if first in fastcalc.__all__:
         return True
     folder = ROOT / "fastcalc"
     for part in (first, *others):
