@@ -1,7 +1,7 @@
 """What each option of a decision takes to one success, and its columns of records."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from operator import attrgetter
@@ -140,38 +140,37 @@ def records(decision: Choice) -> list[Record]:
     return [plainly(values(COLUMNS, row)) for row in rows(decision)]
 
 
-def _number(
+def _of(
     key: str,
     unit: str,
     meaning: str,
-    take: Callable[[Row], float],
+    path: str,
     heading: tuple[str, str] = ("", ""),
     drop_priority: int = 0,
 ) -> Column[Row]:
-    """Return the column of a number; all amounts of money rest on the price of a token."""
-    cell, rests_on = partial(_cell, unit, take), ("price",) * unit.startswith("USD")
-    return Column(key, unit, meaning, take, heading, drop_priority, format=cell, rests_on=rests_on)
+    """Return the column of a number of a row; all amounts of money rest on the price of a token.
+
+    path : of its attributes, or the name of a number that it offers
+    """
+    value, cell = partial(_value, path, unit), partial(_cell, path, unit)
+    rests_on = ("price",) * unit.startswith("USD")
+    return Column(key, unit, meaning, value, heading, drop_priority, cell, rests_on=rests_on)
 
 
-def _cell(unit: str, take: Callable[[Row], float], row: Row) -> str:
+def _value(path: str, unit: str, row: Row) -> float:
+    value = float(attrgetter(path)(row)) if "." in path else row.offered(path)
+    return value * 1e3 if unit == "ms" else value
+
+
+def _cell(path: str, unit: str, row: Row) -> str:
     """Return a number as a table has it: a time in the unit that people say, a price marked."""
-    value = take(row)
+    value = _value(path, "", row)
     if unit in ("s", "ms"):
-        return seconds(value / (1e3 if unit == "ms" else 1.0))
+        return seconds(value)
     if unit.startswith("USD"):
         amount = "never" if math.isinf(value) else dollars(value)
         return record_tables.marked(amount, is_unsure=row.is_uncertain)
     return number(value)
-
-
-def _of(path: str) -> Callable[[Row], float]:
-    """Return what takes a number of a row, by the path of its attributes."""
-    return lambda row: float(attrgetter(path)(row))
-
-
-def _offered(field: str, scale: float = 1.0) -> Callable[[Row], float]:
-    """Return what takes a number that an option offers."""
-    return lambda row: row.offered(field) * scale
 
 
 COLUMNS: tuple[Column[Row], ...] = (
@@ -179,38 +178,31 @@ COLUMNS: tuple[Column[Row], ...] = (
     Column("model", "text", "its model; null where a speed was given", "option.model"),
     Column("hardware", "text", "and its chip", "option.hardware"),
     Column("batch", "count", "and its batch", "option.batch"),
-    _number("steps", "count", "steps of a run", _of("terms.steps")),
-    _number("tokens_per_step", "count", "tokens out of a call", _offered("tokens")),
-    _number("tool_s_per_step", "s", "time of tools in a step", _offered("tools")),
-    _number(
+    _of("steps", "count", "steps of a run", "terms.steps"),
+    _of("tokens_per_step", "count", "tokens out of a call", "tokens"),
+    _of("tool_s_per_step", "s", "time of tools in a step", "tools"),
+    _of(
         "accuracy",
         "share",
         "chance that an answer to a step is right",
-        _offered("accuracy"),
+        "accuracy",
         ("accuracy", "a step"),
         2,
     ),
-    _number("tokens_per_s", "tokens/s", "of one stream", _offered("speed"), ("", "tok/s")),
-    _number(
+    _of("tokens_per_s", "tokens/s", "of one stream", "speed", ("", "tok/s")),
+    _of(
         "lead_ms",
         "ms",
         "time to first token; 0 where it is not counted",
-        _offered("lead", 1e3),
+        "lead",
         ("first", "token"),
     ),
-    _number(
-        "round_trip_ms",
-        "ms",
-        "way there and back of a call",
-        _offered("round_trip", 1e3),
-        ("round", "trip"),
-        1,
-    ),
-    _number(
+    _of("round_trip_ms", "ms", "way there and back of a call", "round_trip", ("round", "trip"), 1),
+    _of(
         "usd_per_mtok_output",
         "USD/Mtok",
         "price of a million tokens out",
-        _offered("price"),
+        "price",
         ("$/Mtok", "output"),
         3,
     ),
@@ -224,7 +216,7 @@ COLUMNS: tuple[Column[Row], ...] = (
         "success",
         "share",
         "chance that a run is",
-        _of("prospect.run.success"),
+        partial(_value, "prospect.run.success", "share"),
         ("run", "succeeds"),
         format="percent",
     ),
@@ -234,55 +226,40 @@ COLUMNS: tuple[Column[Row], ...] = (
         "runs for each that is",
         lambda row: float(time_to_success(attempt=1.0, success=row.prospect.run.success)),
     ),
-    _number("run_s", "s", "time of a run", _of("prospect.run.seconds"), ("one", "run"), 1),
-    _number("run_model_s", "s", "of it in the model", _of("prospect.run.model_seconds")),
-    _number("run_tool_s", "s", "of it in tools", _of("prospect.run.tool_seconds")),
-    _number("run_usd", "USD", "price of a run", _of("prospect.run.usd")),
-    _number(
-        "s_to_success",
-        "s",
-        "from start to one success",
-        _of("prospect.seconds"),
-        ("to one", "success"),
+    _of("run_s", "s", "time of a run", "prospect.run.seconds", ("one", "run"), 1),
+    _of("run_model_s", "s", "of it in the model", "prospect.run.model_seconds"),
+    _of("run_tool_s", "s", "of it in tools", "prospect.run.tool_seconds"),
+    _of("run_usd", "USD", "price of a run", "prospect.run.usd"),
+    _of(
+        "s_to_success", "s", "from start to one success", "prospect.seconds", ("to one", "success")
     ),
-    _number(
+    _of(
         "usd_to_success",
         "USD",
         "tokens and plan for one success",
-        _of("prospect.usd"),
+        "prospect.usd",
         ("$ to one", "success"),
     ),
-    _number(
+    _of(
         "user_s_to_success",
         "s",
         "time of the user for each",
-        _of("prospect.user_seconds"),
+        "prospect.user_seconds",
         ("of the", "user"),
     ),
-    _number(
-        "total_usd_to_success",
-        "USD",
-        "with the user's time",
-        _of("prospect.total"),
-        ("$ with", "user"),
+    _of(
+        "total_usd_to_success", "USD", "with the user's time", "prospect.total", ("$ with", "user")
     ),
-    _number(
-        "busy_sessions", "number", "from which on speed is idle", _of("prospect.busy_sessions")
-    ),
-    _number(
+    _of("busy_sessions", "number", "from which on speed is idle", "prospect.busy_sessions"),
+    _of(
         "successes_a_month",
         "number",
         "in its hours and dollars",
-        _of("prospect.month"),
+        "prospect.month",
         ("successes", "a month"),
     ),
-    _number(
-        "usd_a_month",
-        "USD/month",
-        "of tokens and plan",
-        _of("prospect.month_usd"),
-        ("$ a", "month"),
-        4,
+    _of(
+        "usd_a_month", "USD/month", "of tokens and plan", "prospect.month_usd", ("$ a", "month"), 4
     ),
     Column(
         "wins",
@@ -309,9 +286,7 @@ COLUMNS: tuple[Column[Row], ...] = (
             "none does" if math.isinf(row.window_speed) else number(row.window_speed)
         ),
     ),
-    _number(
-        "tokens_to_success", "count", "read and written for one success", _of("prospect.tokens")
-    ),
+    _of("tokens_to_success", "count", "read and written for one success", "prospect.tokens"),
     Column(
         "included_tokens_a_month",
         "count",
