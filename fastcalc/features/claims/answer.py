@@ -197,7 +197,10 @@ class ExplainedClaim(ClaimsAnswer):
         (judged,) = self.judged
         width = min(screen.width, _WIDEST)
         lines = textwrap.wrap(f"{judged.claim.id} ({judged.verdict}): {judged.claim.claim}", width)
-        lines += ["", *_words(self._attributions(judged), width)]
+        said = [("place", place) for place in self.places(judged)]
+        said += [("hedge", f"{self.title(key)} {text}") for key, text in judged.claim.hedge.items()]
+        said += [("place", "none: our own inference, no article says it")] * judged.claim.ours
+        lines += ["", *_words(said, width)]
         if judged.check is not None:
             lines += _words(self._of_test(judged.check), width)
             cases = judged.check.finding.rows
@@ -209,15 +212,6 @@ class ExplainedClaim(ClaimsAnswer):
             lines += _words(self._of_test(judged.conclusion), width)
         lines += ["", *_words(self._verdict(judged), width)]
         return "\n".join(line.rstrip() for line in lines) + "\n"
-
-    def _attributions(self, judged: Judged) -> Iterator[tuple[str, str]]:
-        """Yield who says it, and how."""
-        for place in self.places(judged):
-            yield "place", place
-        for key, text in judged.claim.hedge.items():
-            yield "hedge", f"{self.title(key)} {text}"
-        if judged.claim.ours:
-            yield "place", "none: our own inference, no article says it"
 
     def _verdict(self, judged: Judged) -> Iterator[tuple[str, str]]:
         """Yield the verdict, what it rests on and why it is so, and the articles."""

@@ -297,10 +297,8 @@ COLUMNS: tuple[Column[Row], ...] = (
         "low_confidence",
         "list",
         "keys of amounts by an uncertain price: of low confidence, inherited or substituted",
-        lambda row: _amounts() if row.is_uncertain else [],
+        lambda row: [
+            column.key for column in COLUMNS if row.is_uncertain and "price" in column.rests_on
+        ],
     ),
 )
-
-
-def _amounts() -> list[str]:
-    return [column.key for column in COLUMNS if "price" in column.rests_on]
