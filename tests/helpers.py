@@ -31,7 +31,7 @@ from fastcalc.evidence.shipped import Evidence, shipped
 from fastcalc.evidence.validate import Shipped, validate_shipped
 from fastcalc.features import answer_to
 from fastcalc.features.claims.judge import Judged, judge
-from fastcalc.features.fastmode.solve import FastModeAnswer, fastmode
+from fastcalc.features.fastmode.solve import SpeedupOptions, fastmode
 from fastcalc.kit.answer.answer import Answer, CommandAnswer
 from fastcalc.kit.charts.drawing import luminance
 from fastcalc.kit.request.fields import Request, declared
@@ -213,13 +213,13 @@ def judge_once(
     return [judged[claim.id] for claim in claims]
 
 
-searches: dict[str, FastModeAnswer] = {}
+searches: dict[str, SpeedupOptions] = {}
 """Ways to a faster speed, of this process, by where they start from."""
 
 
 def fastmode_once(
     today: Scenario, speed: float, catalogue: Catalogue, smaller: Any
-) -> FastModeAnswer:
+) -> SpeedupOptions:
     """Search the shipped entries for ways to a speed once, however they are asked for and shown."""
     if not is_plain(catalogue):
         return fastmode(today, speed, catalogue, smaller)

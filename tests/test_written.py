@@ -212,8 +212,8 @@ def test_refusals_are_one_line_that_can_be_read(args, fastcalc):
         ("no plan", plan_columns.KEYS),
         ("frontier", records.KEYS),
         ("no frontier", records.KEYS),
-        ("fastmode", fastmode.KEYS),
-        ("no fastmode", fastmode.KEYS),
+        ("fastmode", [column.key for column in fastmode.COLUMNS]),
+        ("no fastmode", [column.key for column in fastmode.COLUMNS]),
     ],
 )
 def test_the_header_is_the_same_with_and_without_an_answer(name, keys, bad, fastcalc):

@@ -32,9 +32,9 @@ from fastcalc.features.claims.break_evens import digits
 from fastcalc.features.claims.judge import MEANING
 from fastcalc.features.fastmode import curve as report
 from fastcalc.features.fastmode import factors
+from fastcalc.features.fastmode.factors import factors_of
 from fastcalc.features.fastmode.lighter_passes import PUBLISHED
 from fastcalc.features.fastmode.option import TRICKS, Option, best
-from fastcalc.features.fastmode.records import factors_of
 from fastcalc.features.fastmode.smaller_batches import Curve
 from fastcalc.features.fastmode.smaller_batches import curve as curve_of
 from fastcalc.features.fastmode.solve import fastmode, start_at_speed
@@ -265,12 +265,12 @@ def _trick(kind: str, option: Option, today: Outcome) -> list[str]:
 def curve(book: Book) -> Words:
     """Return what 2.5 times the speed costs from every starting batch, and at which floors."""
     found = book.smaller_batches
-    heads = report.table(found, PREMIUM)
+    heads = report.columns(found, PREMIUM)
     cells = ([column.format(at) for column in heads] for at in report.rows(found))
-    where = report.notes(found, PREMIUM)[: len(found.engines)]
+    where = (report.where(curve, PREMIUM) for curve in found.engines)
     return {
         "curve_table": table([heading(one) for one in heads], cells),
-        "curve_chart": "\n".join(report.chart(found, PREMIUM, 90, is_ascii=False)),
+        "curve_chart": "\n".join(report.floors_chart(found, PREMIUM, 90, is_ascii=False)),
         "curve_where": "\n".join(f"- {line}." for line in where),
         "rack": str(RACK),
         "context": f"{LONG:,}",

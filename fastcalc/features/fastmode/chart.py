@@ -5,14 +5,14 @@ from dataclasses import replace
 
 from fastcalc.features.fastmode.option import TRICKS, Option
 from fastcalc.features.fastmode.records import rows
-from fastcalc.features.fastmode.solve import FastModeAnswer
+from fastcalc.features.fastmode.solve import SpeedupOptions
 from fastcalc.kit.answer.point_records import Record
 from fastcalc.kit.charts.against_price import against_price
 from fastcalc.kit.charts.drawing import Chart
 from fastcalc.kit.charts.grounds import grounds
 
 
-def tricks(answer: FastModeAnswer, options: Sequence[Option]) -> Chart:
+def tricks(answer: SpeedupOptions, options: Sequence[Option]) -> Chart:
     """Return the users that each way to a target serves at once against the price of a token."""
     first: dict[str, Record] = {}  # the cheapest of each trick
     for record in rows(answer, options):

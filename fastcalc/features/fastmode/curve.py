@@ -3,18 +3,19 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.undetermined import batching_notes, is_assumed, undetermined_notes
+from fastcalc.features.fastmode.request import Fastmode
 from fastcalc.features.fastmode.smaller_batches import Curve, Study
 from fastcalc.formulas.money import usd_per_million
 from fastcalc.grid.columns import Column, TableColumn, key_figure, values
+from fastcalc.kit.answer import output, record_tables
 from fastcalc.kit.answer import point_records as records
-from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.console import Notes, Part, Title
+from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.console import Note, Notes, Part, Screen, Title
 from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.kit.answer.point_records import Record, plainly
 from fastcalc.kit.answer.record_tables import numbers
@@ -31,9 +32,9 @@ class CurveStart:
     """A batch that a curve starts from, and the smaller one that is faster.
 
     floor_ms : a step of one sequence [ms]
-    batch, smaller_batch : at the start and the end; 0 where no end reaches the speed [1]
+    batch, smaller_batch : at the start and the end; None where no end reaches the speed [1]
     speed, faster : of each user with them [1/s]
-    before, after : how they are cut
+    before, after : how they are cut, where they fit
     cost_multiple : of an output token, the end over the start [1]
     """
 
@@ -42,21 +43,39 @@ class CurveStart:
     floor_ms: float
     batch: int
     speed: float
-    before: str
-    smaller_batch: int
+    before: str | None
+    smaller_batch: int | None
     faster: float
-    after: str
+    after: str | None
     cost_multiple: float
 
+    @property
+    def reaches(self) -> bool:
+        """Whether some batch is so much faster."""
+        return self.smaller_batch is not None
 
-def _usd(start: CurveStart, batch: float, speed: float) -> float | None:
-    """Return dollars a million output tokens; None without a price or such a batch. [USD]"""
-    pricing = start.scenario.pricing
-    price = pricing.per_chip_hour(start.scenario.hardware)
-    if price is None or not batch * speed > 0.0:
-        return None
-    hour = price * start.study.chips / pricing.utilization
-    return float(usd_per_million(usd_per_hour=hour, seconds=1.0 / speed, tokens=batch))
+    @property
+    def usd(self) -> float | None:
+        """Dollars a million output tokens at the start. [USD]"""
+        return self._usd(self.batch, self.speed)
+
+    @property
+    def end_usd(self) -> float | None:
+        """Dollars a million output tokens at the end. [USD]"""
+        return self._usd(self.smaller_batch or 0, self.faster)
+
+    @property
+    def undetermined(self) -> list[str]:
+        """Keys of numbers that nothing published determines."""
+        return list(_UNDETERMINED) if is_assumed(self.scenario.engine) else []
+
+    def _usd(self, batch: int, speed: float) -> float | None:
+        pricing = self.scenario.pricing
+        price = pricing.per_chip_hour(self.scenario.hardware)
+        if price is None or not batch * speed > 0.0:
+            return None
+        hour = price * self.study.chips / pricing.utilization
+        return float(usd_per_million(usd_per_hour=hour, seconds=1.0 / speed, tokens=batch))
 
 
 _UNDETERMINED = (
@@ -82,73 +101,102 @@ COLUMNS: tuple[Column[CurveStart], ...] = (
         "at the start, on the cut that serves it fastest; null where it does not fit",
         "speed",
     ),
-    Column("layout", "text", "that cut", lambda start: start.before if start.speed > 0.0 else None),
-    Column(
-        "usd_per_mtok_output",
-        "USD/Mtok",
-        "at the start",
-        lambda start: _usd(start, start.batch, start.speed),
-    ),
-    Column(
-        "reaches",
-        "yes or no",
-        "whether some batch is so much faster",
-        lambda start: start.smaller_batch > 0,
-    ),
-    Column(
-        "end_batch",
-        "count",
-        "the batch that is, and costs least",
-        lambda start: start.smaller_batch or None,
-    ),
+    Column("layout", "text", "that cut", "before"),
+    Column("usd_per_mtok_output", "USD/Mtok", "at the start", "usd"),
+    Column("reaches", "yes or no", "whether some batch is so much faster", "reaches"),
+    Column("end_batch", "count", "the batch that is, and costs least", "smaller_batch"),
     Column("end_tokens_per_s_per_user", "tokens/s", "with it", "faster"),
-    Column(
-        "end_layout",
-        "text",
-        "how it is cut",
-        lambda start: start.after if start.smaller_batch else None,
-    ),
-    Column(
-        "end_usd_per_mtok_output",
-        "USD/Mtok",
-        "with it",
-        lambda start: _usd(start, start.smaller_batch, start.faster),
-    ),
+    Column("end_layout", "text", "how it is cut", "after"),
+    Column("end_usd_per_mtok_output", "USD/Mtok", "with it", "end_usd"),
     Column("cost_multiple", "ratio", "of an output token, the end over the start", "cost_multiple"),
     Column(
         "undetermined",
         "list",
         "keys of numbers that nothing published determines: read them as assumptions",
-        lambda start: list(_UNDETERMINED) if is_assumed(start.scenario.engine) else [],
+        "undetermined",
     ),
 )
-KEYS = tuple(column.key for column in COLUMNS)
 START = numbers("users at|the start", str)
 """The first column of a table, without rows."""
 
 
-def curve_records(study: Study) -> list[Record]:
-    """Return a record for each start of each engine and format, and of each floor."""
-    return [
-        plainly(values(COLUMNS, start))
-        for curve in (*study.engines, *study.floors)
-        for start in _starts(study, curve)
-    ]
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CurveAnswer(Answer):
+    """What a smaller batch costs from every starting batch, up to a cost multiple."""
+
+    request: Fastmode
+    study: Study
+
+    def page(self, screen: Screen) -> list[Part]:
+        """The cost multiples, the chart of floors, and all notes."""
+        study, scenario = self.study, self.study.engines[0].space.scenario
+        heading = (
+            f"{scenario.model.asked_name} on {many(study.chips, 'chip')}: what "
+            f"{study.speedup:g}x the speed of each user costs by a smaller batch alone"
+        )
+        shown = record_tables.table(*self.table(), screen.width)
+        is_ascii = not self.request.out and not output.draws()
+        drawn = floors_chart(study, self.request.cost, screen.width, is_ascii=is_ascii)
+        notes = [note.text for note in self.notes()]
+        under = Notes([*record_tables.key_of_mark(shown), *notes])
+        return [Title(scenario.hardware.id, heading), shown, "", *drawn, "", under]
+
+    def notes(self) -> Iterator[Note]:
+        """Where the cost multiple lies for each engine and format, and what all is of."""
+        study, cost = self.study, self.request.cost
+        machine = study.engines[0].space.site.machine
+        yield from (Note(where(curve, cost)) for curve in study.engines)
+        yield Note(
+            "a cost multiple is what an output token costs at the end over the start, whatever the "
+            "price of the chips; from a start the cut that serves it fastest, at the end the one "
+            "that serves most tokens at the speed asked for, of the cuts of the same chips that "
+            "people run; from fewer users than shown never; -: the start does not fit"
+        )
+        yield Note(
+            "a textbook step reaches all peaks and pays a floor; the last column has the largest "
+            f"floor tried at which {study.speedup:g}x costs {cost:g}x at most, in native formats"
+        )
+        if is_assumed(machine.engine):
+            yield from map(Note, undetermined_notes(machine))
+        yield from map(Note, batching_notes(machine))
+
+    def records(self) -> Iterator[Record]:
+        """A record for each start of each engine and format, and of each floor."""
+        for curve in (*self.study.engines, *self.study.floors):
+            for start in _starts(self.study, curve):
+                yield plainly(values(COLUMNS, start))
+
+    def table(self) -> tuple[list[TableColumn], list[int]]:
+        """Cost multiples of engines and formats, a row a start."""
+        return columns(self.study, self.request.cost), rows(self.study)
+
+    def premises(self) -> Record:
+        """Tokens, prices and engines."""
+        curves = [*self.study.engines, *self.study.floors[:1]]
+        scenarios = [curve.space.scenario for curve in curves]
+        traffic = scenarios[0].traffic
+        return {
+            "prompt_tokens": records.plain(traffic.prompt),
+            "output_tokens": records.plain(traffic.output),
+            "context_tokens": records.plain(traffic.context),
+            **records.grounds(scenarios),
+        }
 
 
 def _starts(study: Study, curve: Curve) -> Iterator[CurveStart]:
     multiples = curve.multiple
     for place, batch in enumerate(curve.starts.tolist()):
+        speed, smaller_batch = float(curve.speed[place]), int(curve.batch[place])
         yield CurveStart(
             study=study,
             scenario=curve.space.scenario,
             floor_ms=1e3 * curve.floor,
             batch=batch,
-            speed=float(curve.speed[place]),
-            before=str(curve.before[place]) or "one chip",
-            smaller_batch=int(curve.batch[place]),
+            speed=speed,
+            before=(str(curve.before[place]) or "one chip") if speed > 0.0 else None,
+            smaller_batch=smaller_batch or None,
             faster=float(curve.faster[place]),
-            after=str(curve.after[place]) or "one chip",
+            after=(str(curve.after[place]) or "one chip") if smaller_batch else None,
             cost_multiple=float(multiples[place]),
         )
 
@@ -169,33 +217,38 @@ def rows(study: Study) -> list[int]:
     return sorted({*before, *(at for at in places if at >= first), len(starts) - 1})
 
 
-def table(study: Study, cost: float) -> list[TableColumn]:
+def columns(study: Study, cost: float) -> list[TableColumn]:
     """Return the columns of a table whose rows are places of starts."""
     first = study.engines[0]
-    columns = [
-        numbers("users at|the start", lambda at: f"{first.starts[at]:,}"),
-        numbers(
-            "tok/s|a user",
-            lambda at: _marked(first, number(float(first.speed[at]))),
-            drop_priority=9,
-        ),
+    shown = [
+        numbers("users at|the start", partial(_start_cell, first)),
+        numbers("tok/s|a user", partial(_speed_cell, first), drop_priority=9),
     ]
     shown_engines: set[str] = set()
     for curve in study.engines:
         engine = curve.space.scenario.engine.id
-        heading = f"|{'narrow' if engine in shown_engines else 'native'}"
-        columns.append(
-            numbers(engine * (engine not in shown_engines) + heading, partial(_cell, curve))
-        )
+        heading = "|narrow" if engine in shown_engines else f"{engine}|native"
+        shown.append(numbers(heading, partial(_multiple_cell, curve)))
         shown_engines.add(engine)
-    needed = floors_needed(study, cost)
-    floor = numbers(f"floor for|{cost:g}x, ms", lambda at: number(needed[at]))
-    columns.append(key_figure(floor))
+    floor_cell = partial(_floor_cell, floors_needed(study, cost))
+    shown.append(key_figure(numbers(f"floor for|{cost:g}x, ms", floor_cell)))
     # Keys are headings elsewhere; here two columns may have the same.
-    return [replace(column, key=f"{place}") for place, column in enumerate(columns)]
+    return [replace(column, key=f"{place}") for place, column in enumerate(shown)]
 
 
-def _cell(curve: Curve, at: int) -> str:
+def _start_cell(curve: Curve, at: int) -> str:
+    return f"{curve.starts[at]:,}"
+
+
+def _speed_cell(curve: Curve, at: int) -> str:
+    return _marked(curve, number(float(curve.speed[at])))
+
+
+def _floor_cell(floors: Sequence[float | None], at: int) -> str:
+    return number(floors[at])
+
+
+def _multiple_cell(curve: Curve, at: int) -> str:
     if not curve.speed[at] > 0.0:
         return "-"
     return _marked(curve, f"{number(float(curve.multiple[at]))}x") if curve.batch[at] else "never"
@@ -216,7 +269,7 @@ def floors_needed(study: Study, cost: float) -> list[float | None]:
     ]
 
 
-def chart(study: Study, cost: float, width: int, *, is_ascii: bool) -> list[str]:
+def floors_chart(study: Study, cost: float, width: int, *, is_ascii: bool) -> list[str]:
     """Return the chart of starts against floors: where the speed-up costs at most so much."""
     inside: list[tuple[float, float]] = []
     above: list[tuple[float, float]] = []
@@ -246,41 +299,8 @@ def chart(study: Study, cost: float, width: int, *, is_ascii: bool) -> list[str]
     )
 
 
-def parts(study: Study, cost: float, width: int, *, is_ascii: bool) -> list[Part]:
-    """Return heading, table, chart and notes."""
-    scenario = study.engines[0].space.scenario
-    heading = (
-        f"{scenario.model.asked_name} on {many(study.chips, 'chip')}: what "
-        f"{study.speedup:g}x the speed of each user costs by a smaller batch alone"
-    )
-    shown = record_tables.table(table(study, cost), rows(study), width)
-    return [
-        Title(scenario.hardware.id, heading),
-        shown,
-        "",
-        *chart(study, cost, width, is_ascii=is_ascii),
-        "",
-        Notes([*record_tables.key_of_mark(shown), *notes(study, cost)]),
-    ]
-
-
-def notes(study: Study, cost: float) -> list[str]:
-    """Return where the cost multiple lies for each engine and format, and what all is of."""
-    machine = study.engines[0].space.site.machine
-    return [
-        *(_where(curve, cost) for curve in study.engines),
-        "a cost multiple is what an output token costs at the end over the start, whatever the "
-        "price of the chips; from a start the cut that serves it fastest, at the end the one that "
-        "serves most tokens at the speed asked for, of the cuts of the same chips that people "
-        "run; from fewer users than shown never; -: the start does not fit",
-        "a textbook step reaches all peaks and pays a floor; the last column has the largest floor "
-        f"tried at which {study.speedup:g}x costs {cost:g}x at most, in native formats",
-        *(undetermined_notes(machine) if is_assumed(machine.engine) else ()),
-        *batching_notes(machine),
-    ]
-
-
-def _where(curve: Curve, cost: float) -> str:
+def where(curve: Curve, cost: float) -> str:
+    """Say from where to where the speed-up is to be had, and for at most some cost."""
     ends_at_any_cost, cheap = curve.ends(), curve.ends(cost)
     head = f"{name(curve)} (floor {number(1e3 * curve.floor)} ms, one user {number(curve.alone)})"
     if ends_at_any_cost is None:
@@ -288,16 +308,3 @@ def _where(curve: Curve, cost: float) -> str:
     batches = "from {:,} to {:,}".format(*cheap) if cheap else "never"
     ends = "{:,} to {:,} users".format(*ends_at_any_cost)
     return f"{head}: {curve.speedup:g}x from {ends}; for {cost:g}x or less {batches}"
-
-
-def alongside(study: Study) -> Record:
-    """Return what stands alongside the records in JSON."""
-    scenarios: Sequence[Any] = [
-        curve.space.scenario for curve in (*study.engines, *study.floors[:1])
-    ]
-    traffic = scenarios[0].traffic
-    tokens = {
-        f"{key}_tokens": records.plain(getattr(traffic, key))
-        for key in ("prompt", "output", "context")
-    }
-    return {"assumptions": {**tokens, **records.grounds(scenarios)}}

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from math import prod
 
-from fastcalc.features.fastmode.waterfall import Factor
+from fastcalc.features.fastmode.option import Option
+from fastcalc.features.fastmode.solve import SpeedupOptions
+from fastcalc.features.fastmode.waterfall import Factor, waterfall
 from fastcalc.grid.columns import Column, TableColumn, values
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.console import Notes, Part, Title
@@ -71,6 +73,11 @@ COLUMNS: tuple[TableColumn, ...] = (
     ),
 )
 _TABLE = [column for column in COLUMNS if column.key != "source"]
+
+
+def factors_of(solution: SpeedupOptions, way: Option | None) -> list[Factor]:
+    """Return what the speed-up of an option is the product of; none where it does not reach."""
+    return waterfall(solution.today, way.outcome) if way and way.outcome else []
 
 
 def factor_records(factors: Sequence[Factor]) -> list[Record]:

@@ -79,3 +79,31 @@ def in_order(options: list[Option]) -> list[Option]:
 def best(options: list[Option]) -> Option | None:
     """Return the first in order that has a point, or None."""
     return next((option for option in in_order(options) if option.outcome is not None), None)
+
+
+MOST_SHOWN = {
+    "newer-hardware": 3,
+    "other-hardware": 3,
+    "fewer-bits": 2,
+    "smaller-model": 2,
+    "sram-machine": 3,
+    "two-tricks": 2,
+    "three-tricks": 2,
+}
+"""Options of a trick that a table shows unless asked for all."""
+
+
+def shown(options: list[Option], cheapest: Option | None) -> list[Option]:
+    """Return the options that a table shows: few of each trick, and the cheapest of all.
+
+    Of a trick that never reaches the speed it is the one that comes nearest.
+    """
+    chosen: list[Option] = []
+    for trick in TRICKS:
+        of_trick = [option for option in options if option.trick == trick]
+        reached = [option for option in of_trick if option.outcome is not None]
+        nearest = sorted(of_trick, key=lambda option: -option.fastest)[:1]
+        first = reached[: MOST_SHOWN.get(trick, 1)] or nearest
+        chosen += first
+        chosen += [option for option in reached if option is cheapest and option not in first]
+    return chosen

@@ -1,121 +1,172 @@
 """What each trick buys and costs: records, and cells for tables."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
-from fastcalc.core.ratios import independent_ratio
-from fastcalc.core.scenario import Outcome
-from fastcalc.features.fastmode.factors import cost_multiple_cell, factor_records
+from fastcalc.core.ratios import Ranged, independent_ratio
+from fastcalc.features.fastmode.factors import cost_multiple_cell
 from fastcalc.features.fastmode.option import TRICKS, Option
-from fastcalc.features.fastmode.solve import FastModeAnswer
-from fastcalc.features.fastmode.waterfall import Factor, waterfall
+from fastcalc.features.fastmode.solve import SpeedupOptions
 from fastcalc.grid import columns
-from fastcalc.grid.columns import Column, values
-from fastcalc.kit.answer import point_records as records
-from fastcalc.kit.answer.numbers_as_text import number
-from fastcalc.kit.answer.point_records import Record, compare_records, plain, plainly
-
-Command = Callable[[Outcome], str | None]
-"""Returns the command that prints a point again, or None where there is none."""
+from fastcalc.grid.columns import Column, TableColumn, pick, values
+from fastcalc.kit.answer import point_records
+from fastcalc.kit.answer.point_records import Record, compare_records, plainly
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trial:
     """An option next to today's point.
 
     option, point : what is tried, and its record, empty where nothing reaches the speed
-    base, today : today's point, and its record
-    changes_answers : whether another model, unless it was named, or fewer bits than today's answer
+    today : today's record
     """
 
+    solution: SpeedupOptions
     option: Option
     point: Record
-    base: Outcome
     today: Record
-    speed: float
-    command: str | None
-    changes_answers: bool
 
+    @property
+    def reaches(self) -> bool:
+        """Whether the speed is expected of it."""
+        return self.option.outcome is not None and self.option.trick != "today"
 
-def rows(
-    answer: FastModeAnswer, options: Sequence[Option], command: Command = lambda _: None
-) -> list[Record]:
-    """Return a record for today's point and one for each of some options, ratios against it."""
-    (today,), table_rows = compare_records([answer.today]), []
-    start = Option("today", "", answer.today)
-    for option in (start, *options):
-        point: Record = {**dict.fromkeys(records.KEYS), "warnings": []}
-        point |= {"undetermined": [], "low_confidence": []}
-        if option.outcome is not None:
-            point = compare_records([option.outcome])[0]
-        trial = Trial(
-            option=option,
-            point=point,
-            today=today,
-            speed=answer.speed,
-            base=answer.today,
-            command=command(option.outcome) if option.outcome else None,
-            changes_answers=option.outcome is not None
-            and option not in (start, *answer.same_answers),
-        )
-        record = {**plainly(values(_BEFORE, trial)), **point, **values(_AFTER, trial)}
-        record |= plainly(values((*_RANGE, *_LAST), trial))
-        for marks in ("undetermined", "low_confidence"):
-            record[marks] = point[marks] + _unsure_ratios(point, today, marks)
-        table_rows.append({key: record[key] for key in KEYS})
-    return table_rows
+    @property
+    def low_end_reaches(self) -> bool | None:
+        """Whether it is at the low end of the range; None without a range."""
+        low = self.point["tokens_per_s_per_user_low"]
+        return None if low is None else bool(low >= self.solution.speed)
+
+    @property
+    def changes_answers(self) -> bool:
+        """Whether another model, unless it was named, or fewer bits than today's answer."""
+        return self.reaches and self.option not in self.solution.same_answers
+
+    @property
+    def batch_ratio(self) -> float | None:
+        """Today's batch over this one. [1]"""
+        return _ratio(self.today, self.point, "batch")
+
+    def ratio(self, key: str) -> float | None:
+        """Return how many times today's number it is; None where either is not known."""
+        return _ratio(self.point, self.today, key)
+
+    @cached_property
+    def _ranges(self) -> tuple[Ranged, Ranged] | None:
+        """The speed over today's and today's over it, each with its range."""
+        if not self.reaches or self.option.outcome is None:
+            return None
+        speed = self.option.outcome.estimate.ranged_speed
+        today = self.solution.today.estimate.ranged_speed
+        faster = independent_ratio(over=speed, under=today)
+        return faster, independent_ratio(over=today, under=speed)
+
+    def speedup_end(self, end: int) -> float | None:
+        """Return an end of the range of the speed-up: 1 the low, 2 the high."""
+        return float(self._ranges[0][end][0]) if self._ranges else None
+
+    def cost_multiple_end(self, end: int) -> float | None:
+        """Return an end of the range of the cost multiple: a slower user costs more."""
+        cost = self.ratio("usd_per_mtok_output")
+        if cost is None or self._ranges is None:
+            return None
+        slower = self._ranges[1]
+        return cost * float((slower[end] / slower.expected)[0])
+
+    def unsure(self, marks: str) -> list[str]:
+        """Return the keys of its numbers, and of ratios to today's, that rest on a marked number.
+
+        marks : the key that lists them
+        """
+        keys = {*self.point[marks], *self.today[marks]} if self.point["model"] else set()
+        return [*self.point[marks], *(ratio for ratio, key in _RATIOS.items() if key in keys)]
 
 
 def _ratio(above: Record, below: Record, key: str) -> float | None:
-    """Return how many times one record's value is another's; None where either is not known."""
     if above[key] is None or not below[key]:
         return None
     return float(above[key] / below[key])
 
 
-def _unsure_ratios(point: Record, today: Record, marks: str) -> list[str]:
-    """Return the keys of ratios that rest on a marked number on either side.
-
-    marks : the key that lists them
-    """
-    unsure = {*point[marks], *today[marks]} if point["model"] else set()
-    return [ratio for ratio, key in _RATIOS if key in unsure]
-
-
-_RATIOS = (
-    ("speedup", "tokens_per_s_per_user"),
-    ("cost_multiple", "usd_per_mtok_output"),
-    ("cost_multiple_total", "usd_per_mtok_total"),
-)
+_RATIOS = {
+    "speedup": "tokens_per_s_per_user",
+    "cost_multiple": "usd_per_mtok_output",
+    "cost_multiple_total": "usd_per_mtok_total",
+}
+"""Ratios to today's point, and the number that each is of."""
 
 
-def _reaches_at_low_end(trial: Trial) -> bool | None:
-    low = trial.point["tokens_per_s_per_user_low"]
-    return None if low is None else bool(low >= trial.speed)
+def rows(solution: SpeedupOptions, options: Sequence[Option]) -> list[Record]:
+    """Return a record for today's point and one for each of some options, ratios against it."""
+    (today,) = compare_records([solution.today])
+    void: Record = {**dict.fromkeys(point_records.KEYS), "warnings": []}
+    void |= {"undetermined": [], "low_confidence": []}
+    records = []
+    for option in (Option("today", "", solution.today), *options):
+        point = compare_records([option.outcome])[0] if option.outcome else void
+        records.append(plainly(values(COLUMNS, Trial(solution, option, point, today))))
+    return records
 
 
-_BEFORE: tuple[Column[Trial], ...] = (
-    Column("trick", "text", "what is tried", "option.trick"),
+def trick_cell(record: Record) -> str:
+    """Return what people call a trick; a lower speed has a larger batch."""
+    if record["trick"] == "smaller-batch" and (record["batch_ratio"] or 1.0) < 1.0:
+        return "larger batch"
+    return str(TRICKS.get(record["trick"], record["trick"]))
+
+
+def _change_cell(record: Record) -> str | None:
+    """Return what is changed, with a star where the answers change with it."""
+    change: str | None = record["change"]
+    return f"{change} *" if record["changes_answers"] else change
+
+
+def _how(record: Record) -> str:
+    change, cannot = _change_cell(record), record["cannot"]
+    if cannot:
+        return f"cannot: {change}, {cannot}" if change else f"cannot: {cannot}"
+    unpriced = None if record["usd_per_mtok_output"] is not None else "no price"
+    return "; ".join(word for word in (change, record["limiter"], unpriced) if word)
+
+
+def _how_in_short(record: Record) -> str:
+    if record["trick"] == "today":
+        return f"limited by {record['limiter']}"
+    return _change_cell(record) or "-"
+
+
+def _at_point(key: str, trial: Trial) -> Any:
+    return trial.point[key]
+
+
+def _of_point(column: TableColumn) -> TableColumn:
+    """Return a column of points as one of trials: all reach a speed, what differs is the cost."""
+    of = partial(_at_point, column.key)
+    if column.key in ("undetermined", "low_confidence"):
+        of = partial(Trial.unsure, marks=column.key)
+    return replace(column, value=of, is_key_figure=False)
+
+
+_ENDS = {"low": 1, "high": 2}
+
+COLUMNS: tuple[TableColumn, ...] = (
+    Column("trick", "text", "what is tried", "option.trick", ("", "trick"), format=trick_cell),
     Column("change", "text", "what is changed", lambda trial: trial.option.change or None),
-    Column(
-        "reaches",
-        "yes or no",
-        "whether the speed is expected",
-        lambda trial: trial.option.outcome is not None and trial.option.trick != "today",
-    ),
+    Column("reaches", "yes or no", "whether the speed is expected", "reaches"),
     Column("cannot", "text", "why it is not", "option.why_not"),
     Column(
         "speedup",
         "ratio",
         "over today's speed of each user",
-        lambda trial: _ratio(trial.point, trial.today, "tokens_per_s_per_user"),
+        partial(Trial.ratio, key=_RATIOS["speedup"]),
     ),
     Column(
         "cost_multiple",
         "ratio",
         "over today's price of an output token",
-        lambda trial: _ratio(trial.point, trial.today, "usd_per_mtok_output"),
+        partial(Trial.ratio, key=_RATIOS["cost_multiple"]),
         ("", "cost"),
         format=cost_multiple_cell,
         is_key_figure=True,
@@ -124,65 +175,27 @@ _BEFORE: tuple[Column[Trial], ...] = (
         "cost_multiple_total",
         "ratio",
         "over today's price of a token, prompts among them",
-        lambda trial: _ratio(trial.point, trial.today, "usd_per_mtok_total"),
+        partial(Trial.ratio, key=_RATIOS["cost_multiple_total"]),
     ),
-    Column(
-        "batch_ratio",
-        "ratio",
-        "today's batch over this one",
-        lambda trial: _ratio(trial.today, trial.point, "batch"),
-    ),
+    Column("batch_ratio", "ratio", "today's batch over this one", "batch_ratio"),
     Column(
         "low_end_reaches",
         "yes or no",
         "whether it is at the low end of the 80 % range",
-        _reaches_at_low_end,
+        "low_end_reaches",
     ),
-)
-_AFTER: tuple[Column[Trial], ...] = (
-    Column("compare", "text", "command that prints the point again", "command"),
-)
-
-
-def _gain(end: str) -> Callable[[Trial], float | None]:
-    """Return an end of the range of the speed-up; None of today's point and of none."""
-
-    def of(trial: Trial) -> float | None:
-        if trial.option.outcome is None or trial.option.trick == "today":
-            return None
-        speeds = (outcome.estimate.ranged_speed for outcome in (trial.option.outcome, trial.base))
-        end_values = getattr(independent_ratio(over=next(speeds), under=next(speeds)), end)
-        return float(end_values[0])
-
-    return of
-
-
-_RANGE: tuple[Column[Trial], ...] = tuple(
-    Column(
-        f"speedup_{end}",
-        "ratio",
-        f"{end} end of it, both 80 % ranges taken as independent",
-        _gain(end),
-    )
-    for end in ("low", "high")
-)
-
-
-def _dearer(end: str) -> Callable[[Trial], float | None]:
-    """Return an end of the range of the cost multiple: a slower user costs more, on either side."""
-
-    def of(trial: Trial) -> float | None:
-        cost = _ratio(trial.point, trial.today, "usd_per_mtok_output")
-        if cost is None or trial.option.outcome is None or trial.option.trick == "today":
-            return None
-        over, under = trial.base.estimate, trial.option.outcome.estimate
-        slower = independent_ratio(over=over.ranged_speed, under=under.ranged_speed)
-        return cost * float((getattr(slower, end) / slower.expected)[0])
-
-    return of
-
-
-_LAST: tuple[Column[Trial], ...] = (
+    *map(_of_point, columns.FIRST),
+    Column("compare", "text", "command that prints the point again"),
+    *map(_of_point, columns.LATER),
+    *(
+        Column(
+            f"speedup_{end}",
+            "ratio",
+            f"{end} end of it, both 80 % ranges taken as independent",
+            partial(Trial.speedup_end, end=place),
+        )
+        for end, place in _ENDS.items()
+    ),
     Column(
         "changes_answers",
         "yes or no",
@@ -194,88 +207,19 @@ _LAST: tuple[Column[Trial], ...] = (
             f"cost_multiple_{end}",
             "ratio",
             f"{end} end of it, both 80 % ranges taken as independent",
-            _dearer(end),
+            partial(Trial.cost_multiple_end, end=place),
         )
-        for end in ("low", "high")
+        for end, place in _ENDS.items()
     ),
+    *map(_of_point, columns.PRICES),
 )
-COLUMNS: tuple[Column[Any], ...] = (
-    *_BEFORE,
-    *columns.FIRST,
-    *_AFTER,
-    *columns.LATER,
-    *_RANGE,
-    *_LAST,
-    *columns.PRICES,
+TABLE = pick(
+    "trick batch chips tokens_per_s_per_user tokens_per_s_per_user_low "
+    "tokens_per_s_per_user_bound usd_per_mtok_output cost_multiple how",
+    [
+        *COLUMNS,
+        Column("how", heading=("how; what limits it next,", "or why it cannot"), format=_how),
+    ],
 )
-KEYS = tuple(column.key for column in COLUMNS)
-
-
-def alongside(answer: FastModeAnswer) -> dict[str, Any]:
-    """Return what stands alongside the records in JSON: the speed, the drafts, smaller shapes."""
-    drafts = zip(answer.drafts, answer.tokens, answer.acceptance, strict=True)
-    return {
-        "target": {
-            "tokens_per_s_per_user": plain(answer.speed),
-            "speedup": plain(answer.speed / float(answer.today.estimate.speed[0])),
-        },
-        "speculation_at_todays_batch": [
-            {
-                "drafts": int(count),
-                "tokens_per_pass_needed": plain(float(tokens)),
-                "acceptance_needed": plain(float(share)),
-            }
-            for count, tokens, share in drafts
-        ],
-        "smaller_shapes_at_todays_batch": {
-            name: shape and plainly(asdict(shape))
-            for name, shape in (
-                ("fewer_layers", answer.fewer_layers),
-                ("thinner_layers", answer.thinner_layers),
-            )
-        },
-        "waterfall": factor_records(factors_of(answer, answer.cheapest)),
-    }
-
-
-def factors_of(answer: FastModeAnswer, way: Option | None) -> list[Factor]:
-    """Return what the speed-up of an option is the product of; none where it does not reach."""
-    return waterfall(answer.today, way.outcome) if way and way.outcome else []
-
-
-def no_option_reaches(answer: FastModeAnswer) -> str:
-    """Say that nothing reaches the speed, and what comes nearest."""
-    speed, how = answer.nearest or (0.0, "")
-    sentence = f"nothing in the catalogue reaches {number(answer.speed)} tokens/s"
-    return f"{sentence}; one user alone expects at most {number(speed)}, with {how or 'today'}"
-
-
-MOST_SHOWN = {
-    "newer-hardware": 3,
-    "other-hardware": 3,
-    "fewer-bits": 2,
-    "smaller-model": 2,
-    "sram-machine": 3,
-    "two-tricks": 2,
-    "three-tricks": 2,
-}
-"""Options of a trick that a table shows unless asked for all."""
-
-
-def shown(answer: FastModeAnswer, *, everything: bool) -> tuple[list[Option], dict[str, int]]:
-    """Return the options that a table shows, and how many of each trick it leaves out."""
-    if everything:
-        return answer.options, {}
-    shown_options: list[Option] = []
-    left: dict[str, int] = {}
-    for trick in TRICKS:
-        options = [option for option in answer.options if option.trick == trick]
-        reached = [option for option in options if option.outcome is not None]
-        nearest = sorted(options, key=lambda option: -option.fastest)[:1]
-        first_options = reached[: MOST_SHOWN.get(trick, 1)] or nearest
-        cheapest = [option for option in reached if option is answer.cheapest]
-        first_options += [option for option in cheapest if option not in first_options]
-        shown_options += first_options
-        if len(options) > len(first_options):
-            left[trick] = len(options) - len(first_options)
-    return shown_options, left
+NARROW_TABLE = [*TABLE[:-1], Column("how", heading=("", "how"), format=_how_in_short)]
+"""That of a first screen, which has only what reaches the speed."""

@@ -1,31 +1,25 @@
 """``fastcalc fastmode``: every trick from one serving point to one speed."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.selection import selected
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.scenario import Scenario, each_warning, locate, solve
+from fastcalc.core.scenario import Scenario, locate, solve
 from fastcalc.errors import InputError
-from fastcalc.features import request_of
-from fastcalc.features.fastmode import answer as fastmode_table
 from fastcalc.features.fastmode import curve
-from fastcalc.features.fastmode import records as fastmode
+from fastcalc.features.fastmode.answer import FastmodeAnswer
 from fastcalc.features.fastmode.lighter_passes import narrowest
-from fastcalc.features.fastmode.option import Option
+from fastcalc.features.fastmode.records import COLUMNS, TABLE
 from fastcalc.features.fastmode.request import Fastmode
+from fastcalc.features.fastmode.sentences import no_option_reaches
 from fastcalc.features.fastmode.smaller_batches import engines_of, study
-from fastcalc.features.fastmode.solve import FastModeAnswer, start_at_speed
 from fastcalc.features.fastmode.solve import fastmode as tricks
-from fastcalc.kit.answer import next_commands, outcome_lines, output
-from fastcalc.kit.answer import point_records as records
-from fastcalc.kit.answer.answer import Answer, CommandAnswer, later, no_answer
-from fastcalc.kit.answer.console import Part, Screen
+from fastcalc.features.fastmode.solve import start_at_speed
+from fastcalc.kit.answer.answer import Answer, NoAnswer
 from fastcalc.kit.request import loading, readers
 from fastcalc.kit.request.evaluation import Evaluated
-from fastcalc.kit.request.fields import phrases, settings
 from fastcalc.mentions import option
 from fastcalc.written import many, shown
 
@@ -42,47 +36,26 @@ def run(request: Fastmode) -> Answer:
     comparison = Evaluated.sharing(
         request, models=[request.model], batch=request.batch or str(BATCH)
     )
-    notes: list[str] = []
-    scenario, catalogue = _scenario(comparison, notes)
+    reading: list[str] = []
+    scenario, catalogue = _scenario(comparison, reading)
     if request.curve:
-        return _curve(request, scenario, catalogue, notes)
+        return _curve(request, scenario, catalogue, reading)
+    keys = [column.key for column in COLUMNS]
+    no_answer = partial(NoAnswer, request=request, reading=reading, asked_keys=keys, columns=TABLE)
     slow = request.from_speed
     start = scenario if slow is None else start_at_speed(scenario, slow)
     if start is None:
-        return no_answer(
-            [_no_start(scenario, slow)], fastmode.KEYS, fastmode_table.TABLE, notes=notes
-        )
+        return no_answer(reasons=[_no_start(scenario, slow)])
     today = float(solve(start).estimate.speed[0])
     speed = request.to_speed or today * (request.speedup or SPEEDUP)
     smaller_models = _smaller_models(request, catalogue)
-    answer = replace(tricks(start, speed, catalogue, smaller_models), asked_start=slow)
-    if not answer.reached and request.written_as not in ("table", "html"):
-        extra, reason = partial(fastmode.alongside, answer), fastmode.no_option_reaches(answer)
-        return no_answer([reason], fastmode.KEYS, fastmode_table.TABLE, extra, notes)
-    outcomes = [answer.today, *(option.outcome for option in answer.options if option.outcome)]
-    everything = request.everything or request.written_as == "markdown"
-    shown_options, left = fastmode.shown(answer, everything=everything)
-
-    def page(screen: Screen) -> list[Part]:
-        next_command = _next(comparison, answer, shown_options)
-        widened = replace(screen, wide=screen.wide or request.everything)
-        stated = phrases(settings(request), without=outcome_lines.IN_HEADING)
-        return fastmode_table.parts(answer, shown_options, left, stated, next_command, widened)
-
-    return CommandAnswer(
-        page,
-        lambda: fastmode.rows(
-            answer,
-            answer.options,
-            lambda outcome: next_commands.command(comparison, outcome, answer.today),
-        ),
-        lambda: (fastmode_table.TABLE, fastmode.rows(answer, shown_options)),
-        lambda: {**fastmode.alongside(answer), "assumptions": records.assumptions(outcomes)},
-        each_warning(outcomes),
-        reading=notes,
-        code=0 if answer.reached else 1,
-        drawn={"fastmode": later("features.fastmode.chart.tricks", answer, shown_options)},
+    solution = replace(tricks(start, speed, catalogue, smaller_models), asked_start=slow)
+    answer = FastmodeAnswer(
+        request=request, reading=reading, comparison=comparison, solution=solution
     )
+    if solution.reached or request.written_as in ("table", "html"):
+        return answer
+    return no_answer(reasons=[no_option_reaches(solution)], beside=answer.details())
 
 
 def _smaller_models(request: Fastmode, catalogue: Catalogue) -> list[str] | None:
@@ -102,56 +75,27 @@ def _no_start(scenario: Scenario, speed: float | None) -> str:
     )
 
 
-def _next(comparison: Evaluated, answer: FastModeAnswer, shown: Sequence[Option]) -> str:
-    """Return a report on today's chips alongside those that would serve the same model so fast."""
-    today = answer.today.scenario
-    chips = [
-        option.outcome.scenario.hardware.id
-        for option in shown
-        if option.outcome and option.usd and option.outcome.scenario.model is today.model
-    ]
-    on = ",".join(
-        list(
-            dict.fromkeys(
-                [next_commands.typed_as(comparison, comparison.on, today.hardware.id), *chips]
-            )
-        )[:3]
-    )
-    return next_commands.report_on(
-        replace(comparison, batch=str(today.batches[0])), request_of("report"), on
-    )
-
-
-def _curve(request: Fastmode, scenario: Scenario, catalogue: Catalogue, notes: list[str]) -> Answer:
+def _curve(
+    request: Fastmode, scenario: Scenario, catalogue: Catalogue, reading: list[str]
+) -> Answer:
     """Return what a smaller batch costs from every start, or that no cut of the chips holds any."""
     chips = scenario.sharding.chips or locate(scenario).placement.layout.chips
-    engines = engines_of(catalogue, scenario.hardware)
-    if request.engine:
-        engines = [scenario.engine]
-    engines = [*engines, catalogue.engine("ideal")]
-    by_id = {engine.id: engine for engine in engines}
-    native = [replace(scenario, engine=engine) for engine in by_id.values()]
-    batch_study = study(
-        [
-            variant
-            for native_scenario in native
-            for variant in (native_scenario, *(narrow for _, narrow in narrowest(native_scenario)))
-        ],
-        chips,
-        request.speedup or SPEEDUP,
-    )
-    if batch_study is None:
-        where = f"{many(chips, 'chip')} of {scenario.hardware.id}"
-        reason = f"no cut of {where} holds a sequence of {scenario.model.id}"
-        return no_answer([reason], curve.KEYS, [curve.START], notes=notes)
-    return CommandAnswer(
-        lambda screen: curve.parts(
-            batch_study, request.cost, screen.width, is_ascii=not request.out and not output.draws()
-        ),
-        lambda: curve.curve_records(batch_study),
-        lambda: (curve.table(batch_study, request.cost), curve.rows(batch_study)),
-        lambda: curve.alongside(batch_study),
-        reading=notes,
+    engines = [scenario.engine] if request.engine else engines_of(catalogue, scenario.hardware)
+    by_id = {engine.id: engine for engine in [*engines, catalogue.engine("ideal")]}
+    variants: list[Scenario] = []
+    for engine in by_id.values():
+        native = replace(scenario, engine=engine)
+        variants += [native, *(narrow for _, narrow in narrowest(native))]
+    batch_study = study(variants, chips, request.speedup or SPEEDUP)
+    if batch_study is not None:
+        return curve.CurveAnswer(request=request, reading=reading, study=batch_study)
+    where = f"{many(chips, 'chip')} of {scenario.hardware.id}"
+    return NoAnswer(
+        request=request,
+        reading=reading,
+        reasons=[f"no cut of {where} holds a sequence of {scenario.model.id}"],
+        asked_keys=[column.key for column in curve.COLUMNS],
+        columns=[curve.START],
     )
 
 
@@ -170,7 +114,12 @@ def _check(request: Fastmode) -> None:
         option("from_speed"): request.from_speed,
         option("to_speed"): request.to_speed,
     }
-    ranks = {option(name): getattr(request, name) for name in ("tp", "pp", "ep", "dp")}
+    ranks = {
+        option("tp"): request.tp,
+        option("pp"): request.pp,
+        option("ep"): request.ep,
+        option("dp"): request.dp,
+    }
     conflicting = [name for name, value in {**ends, **ranks}.items() if value is not None]
     if request.curve and conflicting:
         raise InputError(

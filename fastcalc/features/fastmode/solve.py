@@ -26,7 +26,7 @@ MOST_CHIPS = 1024  # of a deployment that is looked for to serve users at a spee
 
 
 @dataclass(frozen=True, eq=False)
-class FastModeAnswer:
+class SpeedupOptions:
     """What each trick comes to, from a serving point of one batch. [1/s]
 
     options : in the order of `fastcalc.features.fastmode.option.TRICKS`, the cheapest first
@@ -65,6 +65,11 @@ class FastModeAnswer:
         """The cheapest of those on another kind of chip."""
         return best([option for option in self.same_answers if not self._is_on_todays(option)])
 
+    @property
+    def leading(self) -> list[Option]:
+        """Both of them, as far as there are."""
+        return [way for way in (self.on_same_chips, self.on_another_machine) if way]
+
     def _is_on_todays(self, option: Option) -> bool:
         today = self.today.scenario.hardware.id
         return option.outcome is None or option.outcome.scenario.hardware.id == today
@@ -77,7 +82,7 @@ class FastModeAnswer:
 
 def fastmode(
     today: Scenario, speed: float, catalogue: Catalogue, smaller: Sequence[str] | None = None
-) -> FastModeAnswer:
+) -> SpeedupOptions:
     """Return what every trick comes to that could serve each user at a speed. [1/s]
 
     Today's scenario is of one batch, and keeps its chips, cut as serves the batch fastest where
@@ -97,7 +102,7 @@ def fastmode(
     options += [*in_order(passes.fewer_bits(base)), passes.speculation(base)]
     options += [*models.smaller_models(base), *combinations(base)]
     options.sort(key=lambda option: list(TRICKS).index(option.trick))
-    return FastModeAnswer(
+    return SpeedupOptions(
         today=outcome,
         speed=speed,
         options=options,

@@ -1,0 +1,212 @@
+"""What a faster service takes and costs, in sentences."""
+
+from collections.abc import Sequence
+from math import isnan
+
+import numpy as np
+
+from fastcalc.core.chip.formats_run import format_notes
+from fastcalc.core.ratios import Ranged
+from fastcalc.core.scenario import Outcome
+from fastcalc.features.fastmode.factors import factors_of, product
+from fastcalc.features.fastmode.option import MOST_SHOWN, Option
+from fastcalc.features.fastmode.records import rows, trick_cell
+from fastcalc.features.fastmode.smaller_models import SmallerShape
+from fastcalc.features.fastmode.solve import SpeedupOptions
+from fastcalc.features.fastmode.start import WAFERS, most_chips
+from fastcalc.formulas.types import floats
+from fastcalc.kit.answer.numbers_as_text import counted, dollars, number, parameters
+from fastcalc.kit.answer.row_words import interval
+from fastcalc.mentions import option
+from fastcalc.written import many
+
+_ANSWERS_REST_ON = ("model", "weight_format", "kv_format")
+
+
+def headline(solution: SpeedupOptions) -> str:
+    """Say from which speed to which, and the cheapest way on today's chips and on others."""
+    today, batch = solution.today, solution.today.scenario.batches[0]
+    speed, chips = float(today.estimate.speed[0]), today.placement.layout.chips
+    users = "its one user" if batch == 1 else f"each of {batch:,} users"
+    if too_fast(solution):
+        users += f", all that memory holds ({number(solution.asked_start or 0.0)} was asked for)"
+    begun = (
+        f"{today.scenario.model.asked_name} on {chips:,} {today.scenario.hardware.id}, "
+        f"{number(speed)} tokens/s for {users}, to {number(solution.speed)} "
+        f"({number(solution.speed / speed)}x)"
+    )
+    if solution.cheapest is None and solution.reached:
+        return f"{begun}: only with fewer bits or another model, which change the answers."
+    if solution.cheapest is None:
+        return f"{begun}: {no_option_reaches(solution)}."
+    own, other, chip = (
+        solution.on_same_chips,
+        solution.on_another_machine,
+        today.scenario.hardware.id,
+    )
+    sentence = f"{begun}: on {chip} {_way(solution, own)}" if own else f"{begun}: no way on {chip}"
+    return f"{sentence}; on another machine {_way(solution, other)}." if other else f"{sentence}."
+
+
+def _way(solution: SpeedupOptions, way: Option) -> str:
+    """Return a trick, what it changes, its users where they are fewer or more, and its cost."""
+    _, record = rows(solution, [way])
+    how = f" ({way.change})" if way.change else ""
+    if (batch := record["batch"]) != solution.today.scenario.batches[0]:
+        how += " for one user" if batch == 1 else f" for {batch:,} users"
+    cost = record["cost_multiple"]
+    if cost is None:
+        return f"{trick_cell(record)}{how}, which has no price"
+    phrase = f"{trick_cell(record)}{how} at {dollars(cost)} times the cost"
+    low, high = record["cost_multiple_low"], record["cost_multiple_high"]
+    phrase += "" if low is None else f" ({interval(Ranged(*map(floats, (cost, low, high))))})"
+    return phrase
+
+
+def no_option_reaches(solution: SpeedupOptions) -> str:
+    """Say that nothing reaches the speed, and what comes nearest."""
+    speed, how = solution.nearest or (0.0, "")
+    sentence = f"nothing in the catalogue reaches {number(solution.speed)} tokens/s"
+    return f"{sentence}; one user alone expects at most {number(speed)}, with {how or 'today'}"
+
+
+def first_way(solution: SpeedupOptions) -> str:
+    """Say what the way that the headline names first multiplies up to, and how it comes about.
+
+    A pass of it, and what all of its users get, on which the cost of a token depends; nothing where
+    there is no way.
+    """
+    way = solution.leading[0] if solution.leading else None
+    if way is None or way.outcome is None:
+        return ""
+    subject = "The first" if len(solution.leading) > 1 else "That"
+    texts: list[str] = []
+    records = rows(solution, [way])
+    for outcome, record in zip((solution.today, way.outcome), records, strict=True):
+        tokens = float(np.squeeze(outcome.scenario.traffic.speculation.tokens_per_pass))
+        words = "one token" if tokens == 1.0 else f"{number(tokens)} tokens"
+        chips = f"{record['chips']:,} {record['hardware']}"
+        texts += [
+            f"{number(record['tpot_ms'] * tokens)} ms for {words} of each user",
+            f"{many(record['batch'], 'user')} on {chips}, together "
+            f"{number(record['tokens_per_s_total'])} tokens/s",
+        ]
+    pass_today, all_today, pass_then, all_then = texts
+    today, then = ([record[key] for key in _ANSWERS_REST_ON] for record in records)
+    return (
+        f"{subject} is {product(factors_of(solution, way))}. "
+        f"{'It keeps the answers as they are. ' * (today == then)}"
+        f"A pass takes {pass_then}, and serves {all_then}; today {pass_today}, {all_today}."
+    )
+
+
+def too_fast(solution: SpeedupOptions) -> str:
+    """Say why today's users are faster than was asked, if so: no more of them fit in memory."""
+    wanted_speed, place = solution.asked_start, solution.today.placement
+    batch = solution.today.scenario.batches[0]
+    speed = number(float(solution.today.estimate.speed[0]))
+    if wanted_speed is None or batch < place.max_batch or speed == number(wanted_speed):
+        return ""
+    chips = counted(place.layout.chips, solution.today.scenario.hardware.id)
+    return (
+        f"today's users get {speed} tokens/s, not the {number(wanted_speed)} asked for: the memory "
+        f"of {chips} holds no more than {batch:,}; {option('chips')} starts from more"
+    )
+
+
+def tried(solution: SpeedupOptions) -> str:
+    """Say how many chips are tried, and which batches."""
+    today = solution.today
+    chips, chip = today.placement.layout.chips, today.scenario.hardware.id
+    return (
+        f"tried: up to {most_chips(today):,} {chip}; of other chips as many as today's "
+        f"{chips:,}, as a fast link joins or as the model needs; of SRAM machines {WAFERS} times "
+        "as many as it needs; batches with as many users on each replica"
+    )
+
+
+def law_of_batches(solution: SpeedupOptions) -> str:
+    """Return the identity of batches, in the numbers of the smaller batch where it reaches."""
+    law = "on fixed hardware, cost multiple x speed-up = batch ratio"
+    smaller = next(way for way in solution.options if way.trick == "smaller-batch")
+    if smaller.outcome is None:
+        return f"{law}; here no batch is fast enough, whatever it costs"
+    today, row = rows(solution, [smaller])
+    speedup, batches = row["speedup"], row["batch_ratio"]
+    cost = row["cost_multiple"] or batches / speedup
+    reported = (
+        f"{law}: {number(cost)} x {number(speedup)} = {number(batches)} = {today['batch']:,} / "
+        f"{row['batch']:,}, for output tokens at the same use of the hours paid for"
+    )
+    total = row["cost_multiple_total"]
+    if total is not None:
+        reported += (
+            f"; with prompts in the mix a token costs {number(total)} times as much, and a lane "
+            "that stands idle half of the time twice that"
+        )
+    return reported
+
+
+def low_end(solution: SpeedupOptions, options: Sequence[Option]) -> str:
+    """Say which of some options reach the speed at the low end of their range."""
+    if not solution.reached:
+        return no_option_reaches(solution)
+    _, *records = rows(solution, options)
+    sure = [
+        trick_cell(record) + f" ({way.change})" * (way.trick in MOST_SHOWN)
+        for way, record in zip(options, records, strict=True)
+        if record["low_end_reaches"]
+    ]
+    return (
+        "each row is at the largest batch that is expected to reach the speed; at the low end of "
+        f"the 80 % range it is reached by {', '.join(sure) or 'none of the rows'}"
+    )
+
+
+def drafts_needed(solution: SpeedupOptions) -> str:
+    """Return what speculation would need at today's batch, draft by draft."""
+    drafts, batch = solution.drafts, solution.today.scenario.batches[0]
+    if np.isnan(solution.acceptance).all():
+        return (
+            f"speculation at batch {batch:,}: no acceptance below 1 reaches it with 1 to "
+            f"{len(drafts)} drafts, as verifying them takes too long"
+        )
+    parts = []
+    for count, tokens, share in zip(drafts, solution.tokens, solution.acceptance, strict=True):
+        needed = f"{number(tokens)} (acceptance {share:.2f})"
+        if isnan(tokens):
+            needed = "the bound is below it"
+        elif isnan(share):
+            needed = f"{number(tokens)}, more than it can yield"
+        parts.append(f"{count:.0f}: {needed}")
+    return f"speculation at batch {batch:,}, tokens a pass needed by drafts: " + ", ".join(parts)
+
+
+def smaller_shapes(solution: SpeedupOptions) -> str:
+    """Say which smaller shapes of the model would reach the speed at today's batch and chips."""
+    today, batch = solution.today.placement, solution.today.scenario.batches[0]
+    reported = f"a hypothetical smaller model, at batch {batch:,} on today's "
+    reported += f"{today.layout.chips} chips: "
+    fewer, thinner = solution.fewer_layers, solution.thinner_layers
+    deep = "no number of the same layers reaches it"
+    if fewer is not None:
+        layers = f"{fewer.layers:.0f} of the {today.work.layers:.0f} layers"
+        deep = f"{_shape(fewer)} in {layers} reach it"
+    wide = "with thinner feed-forward networks alone none does"
+    if thinner is not None:
+        wide = f"with thinner feed-forward networks alone {_shape(thinner)}"
+    return f"{reported}{deep}; {wide}"
+
+
+def _shape(shape: SmallerShape) -> str:
+    active = parameters(shape.active_parameters)
+    if shape.total_parameters > shape.active_parameters:
+        return f"{active} active of {parameters(shape.total_parameters)} parameters"
+    return f"{active} parameters"
+
+
+def formats(outcome: Outcome) -> list[str]:
+    """Return a note where the units of a chip say which formats run, as its engine does not."""
+    scenario, model = outcome.scenario, outcome.scenario.model
+    chosen_formats = {scenario.weights, scenario.kv} - {None, model.weight_format, model.kv_format}
+    return format_notes(scenario.engine, scenario.hardware, *sorted(filter(None, chosen_formats)))
