@@ -1,10 +1,9 @@
 """What each trick buys and costs: a page, records and a chart."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
 
 from fastcalc.core.scenario import Outcome, Scenario, each_warning
 from fastcalc.features import request_of
@@ -16,16 +15,13 @@ from fastcalc.features.fastmode.request import Fastmode
 from fastcalc.features.fastmode.solve import SpeedupOptions
 from fastcalc.grid.columns import TableColumn
 from fastcalc.kit.answer import next_commands, outcome_lines, record_tables
-from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.answer import Answer, Charts
 from fastcalc.kit.answer.console import THINNEST, Note, Part, Remark, Screen
 from fastcalc.kit.answer.point_records import Record, assumptions, plain, plainly
 from fastcalc.kit.answer.prices import other_prices, price_line, prices
 from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.kit.request.fields import phrases
 from fastcalc.mentions import option
-
-if TYPE_CHECKING:
-    from fastcalc.kit.charts.drawing import Chart
 
 _KEY = (
     f"key: each row is the cheapest tried ({option('notes')}), at its largest batch expected to "
@@ -216,7 +212,7 @@ class FastmodeAnswer(Answer):
         return each_warning(self._outcomes(self.solution.options))
 
     @property
-    def charts(self) -> Mapping[str, Callable[[], "Chart"]]:
+    def charts(self) -> Charts:
         """Users that each way serves at once against the price of a token."""
         from fastcalc.features.fastmode.chart import tricks
 
