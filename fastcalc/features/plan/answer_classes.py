@@ -8,28 +8,29 @@ from math import inf
 from typing import Any
 
 from fastcalc.core.load import SHARES, Percentiles, Spread
+from fastcalc.core.scenario import Scenario
 from fastcalc.core.traffic.request_class import RequestClass
-from fastcalc.features.plan import answer as plan_table
 from fastcalc.features.plan import notes as plan_notes
+from fastcalc.features.plan.answer import CHANGED, STAR, PlanAnswer
 from fastcalc.features.plan.answer_fleet import carry, in_all, owning, owning_all
 from fastcalc.features.plan.api import api_notes, cheaper_api
 from fastcalc.features.plan.class_fleet import ClassFleet, ClassShare
 from fastcalc.features.plan.columns import KEYS as PLAN_KEYS
+from fastcalc.features.plan.notes import weighted
 from fastcalc.features.plan.percentiles import in_words, percentile_record
 from fastcalc.features.plan.random_load import random_load
-from fastcalc.features.plan.records import assumptions, notes, unrounded
+from fastcalc.features.plan.records import assumptions, service_notes, unrounded
 from fastcalc.features.plan.refusal import limit_as_option, over_budget, refusal
 from fastcalc.features.plan.servers.script import script
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.sharing import Pools, ReplicaPool, Sharing
+from fastcalc.features.plan.table_columns import columns_but, with_formats
 from fastcalc.formulas.sequences import sum_if_known
 from fastcalc.grid.columns import Column, TableColumn
 from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.commands import Typed
-from fastcalc.kit.answer.console import Part, Screen, TextTable, Title, on_one_screen
+from fastcalc.kit.answer.console import Note, Part, Screen, TextTable, Title
 from fastcalc.kit.answer.numbers_as_text import dollars, number
-from fastcalc.kit.answer.point_records import Record, plain, plainly
-from fastcalc.kit.answer.prices import price_line
+from fastcalc.kit.answer.point_records import Record, plain
 from fastcalc.written import listed, many
 
 CLASSES = Column[Any]("classes", "text", "of requests that the replicas serve", lambda _: None)
@@ -92,18 +93,32 @@ def served_classes(pools: Pools) -> list[ServedClass]:
     ]
 
 
-@dataclass(frozen=True)
-class ClassPlanAnswer:
-    """What carries the classes, in every form.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClassPlanAnswer(PlanAnswer):
+    """What carries the classes of a file.
 
-    service : of all classes, at what all of it carries
-    file : as typed
+    all_classes : what is asked for all of them, at what all of it carries
+    servers : the scripts that start all pools, where these are asked for
     """
 
     fleet: ClassFleet
-    service: Service
-    file: str
-    typed: Typed
+    all_classes: Service
+    servers: str | None = None
+
+    @property
+    def service(self) -> Service:
+        """That of all classes."""
+        return self.all_classes
+
+    @property
+    def file(self) -> str:
+        """The file of the classes, as typed."""
+        return str(self.request.traffic)
+
+    @property
+    def scenarios(self) -> Sequence[Scenario]:
+        """Those of all pools."""
+        return [scenario for pool in self.pools for scenario in pool.plan.scenarios]
 
     @cached_property
     def pools(self) -> Pools:
@@ -124,11 +139,7 @@ class ClassPlanAnswer:
                 rows.append(row | {"rank": len(rows) + 1, CLASSES.key: names_of(pool)})
         return rows
 
-    def records(self) -> list[Record]:
-        """Return a record for each pool."""
-        return [plainly(record) for record in self.unrounded]
-
-    def servers(self, program: str) -> str:
+    def script(self, program: str) -> str:
         """Return the scripts that start the servers of all pools."""
         return "\n".join(
             script(
@@ -161,7 +172,7 @@ class ClassPlanAnswer:
         return [*dict.fromkeys(map(self._name, self.pools))]
 
     def details(self) -> Record:
-        """Return what stands alongside the records: what each class gets, and other sharings."""
+        """What each class gets, and other sharings."""
         return {
             "classes": [_class_record(served) for served in self._served],
             "sharing": _sharings(self.fleet.shares[-1].sharing),
@@ -176,76 +187,79 @@ class ClassPlanAnswer:
                 }
                 for share in self.fleet.shares
             ],
-            "assumptions": self._assumptions(),
         }
 
     @cached_property
     def _served(self) -> list[ServedClass]:
         return with_percentiles(self.pools)
 
-    def _assumptions(self) -> Record:
-        """Return what the records rest on; lengths are those of the classes."""
+    def premises(self) -> Record:
+        """Prices, engines, and how the times are meant; lengths are those of the classes."""
         shared = assumptions(self.pools[0].decision)
         lengths = ("prompt_tokens", "output_tokens", "context_tokens", "prefix_hit")
         common = {key: value for key, value in shared.items() if key not in lengths}
         return common | {"requests_per_s": plain(self.fleet.requests), "traffic": self.file}
 
-    def parts(self, screen: Screen) -> list[Part]:
-        """Return the answer in a sentence, a table of the pools, one of the classes, and notes."""
-        marks = ["" if pool.decision.may_lead(pool.plan) else " *" for pool in self.pools]
-        pool_table = self._pool_table(marks, screen)
-        class_rows = [record_tables.row(_CLASS_COLUMNS, served) for served in self._served]
-        (class_table,) = record_tables.tables(_CLASS_COLUMNS, [class_rows], screen.width)
-        over = list(self._over())
-        short = [*over, *self._bills(), *self._comparison(), *_busy(self.pools)]
-        every = [*short, *notes(self.service)]
+    def text(self, screen: Screen) -> str | None:  # noqa: ARG002
+        """The scripts, where these are asked for."""
+        return self.servers
+
+    def page(self, screen: Screen) -> Sequence[Part]:
+        """Pools and classes, where no scripts are asked for."""
+        return super().page(screen) if self.servers is None else ()
+
+    def key(self) -> str:
+        """At which load the times of pools and of classes are."""
         key = (
             "key: pools: at the most that they carry; classes: at this load, where requests arrive "
             "at random"
         )
-        key += (f"; {_OVER}: over its limit" if over else "") + plan_table.CHANGED * any(marks)
-        command = self.unrounded[0]["command"]
-        priced = price_line(scenario for pool in self.pools for scenario in pool.plan.scenarios)
+        key += f"; {_OVER}: over its limit" * any(self._over())
+        return key + CHANGED * any(map(self._is_marked, self.pools))
 
-        def page(count: int) -> list[Part]:
-            under = screen.under_table(key, short[:count], every, command)
-            return [self._title(), *priced, "", pool_table, "", class_table, under]
+    def notes(self) -> Iterator[Note]:
+        """Limits that are not met, bills, other sharings, and pools without percentiles."""
+        yield from weighted(1, self._over())
+        yield from weighted(1, self._bills())
+        yield from weighted(1, self._comparison())
+        yield from weighted(1, _busy(self.pools))
+        yield from weighted(0, service_notes(self.service))
 
-        return on_one_screen(page, screen)
+    def tables(self, screen: Screen) -> list[TextTable]:
+        """The pools, and what each class gets."""
+        return [
+            self._pool_table(screen),
+            record_tables.table(_CLASS_COLUMNS, self._served, screen.width),
+        ]
 
-    def _pool_table(self, marks: Sequence[str], screen: Screen) -> TextTable:
-        """Return the table of the pools, without first tokens that the table of classes has.
+    def _is_marked(self, pool: ReplicaPool) -> bool:
+        """Whether a pool has fewer bits than asked for."""
+        return not pool.decision.may_lead(pool.plan)
 
-        marks : of each pool
-        """
+    def _pool_table(self, screen: Screen) -> TextTable:
+        """Return the table of the pools, without first tokens that the table of classes has."""
+        marks = [STAR * self._is_marked(pool) for pool in self.pools]
         in_class_table = {served.pool for served in self._served if served.percentiles}
         hidden = {*_LEFT_OUT, *(_TTFT if len(in_class_table) == len(marks) else ())}
-        shown = plan_table.columns_but(self.service, hidden, wide=screen.wide)
+        shown = columns_but(self.service, hidden, wide=screen.wide)
         columns = [
             record_tables.words(
                 "|pool", lambda record: f"{record['rank']}{marks[record['rank'] - 1]}"
             )
         ]
         if any(share.is_owned for share in self.fleet.shares):
-            columns.append(
-                record_tables.words(
-                    "|", lambda record: "rented" if record["owned_chips"] is None else "owned"
-                )
-            )
+            columns.append(_OWNED)
         if len(self._models) > 1:
-            columns.append(record_tables.words("|model", lambda record: record["model"]))
-        columns += plan_table.with_formats(shown, marks, self.unrounded)
-        rows = [
-            record_tables.row(columns, record | dict.fromkeys(_TTFT))
-            if record["rank"] in in_class_table
-            else record_tables.row(columns, record)
+            columns.append(_MODEL)
+        columns += with_formats(shown, self.unrounded, has_fewer_bits=any(marks))
+        records = [
+            record | dict.fromkeys(_TTFT) if record["rank"] in in_class_table else record
             for record in self.unrounded
         ]
-        (table,) = record_tables.tables(columns, [rows], screen.width)
-        return table
+        return record_tables.table(columns, records, screen.width)
 
-    def _title(self) -> Title:
-        """Return what carries how much of the traffic, in a sentence."""
+    def title(self) -> Title:
+        """What carries how much of the traffic."""
         fleet, mix = self.fleet, f"{number(self.fleet.requests)} requests/s of {self.file}"
         models = listed(self._models)
         models += plan_notes.in_fewer_bits((pool.decision, pool.plan) for pool in self.pools)
@@ -374,6 +388,10 @@ _OVER = "^"
 _TTFT = ("service_ttft_ms",)
 """Of a pool, where the table of classes has none of theirs."""
 
+_OWNED = record_tables.words(
+    "|", lambda record: "rented" if record["owned_chips"] is None else "owned"
+)
+_MODEL = record_tables.words("|model", lambda record: record["model"])
 _LEFT_OUT = ("speculation_tokens_per_pass", "service_tpot_ms_low", "bound")
 
 

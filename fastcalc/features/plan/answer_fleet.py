@@ -1,85 +1,229 @@
 """A fleet as a table: what owned chips carry, what is rented on top, what is left."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from math import inf
 from typing import Any
 
 from fastcalc.core.defaults_used import power_notes
-from fastcalc.features.plan import answer as plan_table
+from fastcalc.core.scenario import Scenario, each_warning
 from fastcalc.features.plan import notes as plan_notes
 from fastcalc.features.plan import records as plan
+from fastcalc.features.plan.answer import PlanRow, RankedPlansAnswer
 from fastcalc.features.plan.api import api_notes, cheaper_api
 from fastcalc.features.plan.decision import FEWER_BITS, Plan
 from fastcalc.features.plan.fleet_plan import FleetPlan, Share, fleet_plan, with_next_node
+from fastcalc.features.plan.notes import weighted
 from fastcalc.features.plan.owned import Fleet
-from fastcalc.features.plan.ranked_plan import RankedPlan, tpot_range
+from fastcalc.features.plan.ranked_plan import RankedPlan
 from fastcalc.features.plan.refusal import limit_as_option, over_budget, refusal
 from fastcalc.features.plan.service import Service
+from fastcalc.features.plan.service_asked import phrase
 from fastcalc.features.plan.verdict import Verdict
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.formulas.sequences import sum_if_known
-from fastcalc.grid.columns import TableColumn
-from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.commands import Typed, compare_command
-from fastcalc.kit.answer.console import Part, Screen, TextTable, Title, on_one_screen
+from fastcalc.kit.answer.console import Note, Title
 from fastcalc.kit.answer.numbers_as_text import counted, dollars, number
-from fastcalc.kit.answer.point_records import Record, plain, plainly
-from fastcalc.kit.answer.prices import price_line
+from fastcalc.kit.answer.point_records import Record, plain
 from fastcalc.mentions import option
 from fastcalc.written import listed
 
-_ALTERNATIVES, _RENTED, _OTHERS = 1, 1, 2
-"""Further plans of chips that are owned, rented plans where some are, and other chips to rent."""
+_ALTERNATIVES, _OTHERS = 1, 2
+"""Further plans where a fleet has one share, and other chips to rent."""
+
+_KEY = (
+    "key: replicas x each decode, prompts inside or on chips of their own; "
+    "req/s: the most that the chips carry within the limits, or what they are to; TPOT of "
+    "full batches with others' prompts between"
+)
 
 
-def unrounded(fleet: FleetPlan, top: int, typed: Typed) -> list[Record]:
-    """Return a record for each plan of each share, with all digits."""
-    return [
-        record
-        for share in fleet.shares
-        for record in plan.unrounded(
-            share.decision.plans[:top], share.decision.service, typed, _count(share)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FleetPlanAnswer(RankedPlansAnswer):
+    """What owned chips carry, what is rented on top, and what is left."""
+
+    fleet: FleetPlan
+
+    @property
+    def service(self) -> Service:
+        """What is asked of all of it."""
+        return replace(self.fleet.service, is_fleet=True)
+
+    @property
+    def _taken(self) -> list[tuple[Share, Plan]]:
+        """What carries any, and the deployment of each."""
+        return [(share, share.plan) for share in self.fleet.shares if share.plan]
+
+    @property
+    def scenarios(self) -> Sequence[Scenario]:
+        """Those of all that is taken."""
+        return [scenario for _, chosen in self._taken for scenario in chosen.scenarios]
+
+    @cached_property
+    def unrounded(self) -> list[Record]:
+        """A record for each plan of each share, the first of each being what is taken."""
+        return [
+            record
+            for share in self.fleet.shares
+            for record in plan.unrounded(
+                share.decision.plans[: self.request.top],
+                share.decision.service,
+                self.typed,
+                _count(share),
+            )
+        ]
+
+    def details(self) -> Record:
+        """The sum, what is left, what a node adds."""
+        return {
+            "requests_per_s": plain(self.fleet.requests),
+            "rate": plain(self.fleet.service.rate),
+            "requests_per_s_with_next_node": {
+                chip: plain(carried) for chip, carried in self._grown.items()
+            },
+            "shares": [
+                {
+                    "owned_chips": _count(share),
+                    "requests_per_s": plain(share.requests),
+                    "chips_left": plain(share.chips_left),
+                    "assumptions": plan.assumptions(share.decision),
+                    **plan.details(Verdict(share.decision), self.typed),
+                }
+                for share in self.fleet.shares
+            ],
+        }
+
+    @cached_property
+    def _grown(self) -> dict[str, float]:
+        """What a node more of each owned chip would make the fleet carry, where all serve."""
+        return with_next_node(self.fleet) if self.fleet.service.rate is None else {}
+
+    def title(self) -> Title:
+        """What carries how much."""
+        fleet = self.fleet
+        asked = phrase(self.request, fleet.service)
+        asked += plan_notes.in_fewer_bits((share.decision, chosen) for share, chosen in self._taken)
+        asked += "".join(plan_notes.level_runner_up(share.decision) for share, _ in self._taken)
+        asked += cheaper_api(fleet.service, fleet.requests, fleet.usd_per_month)
+        owned, load = [share for share in fleet.shares if share.owned], self._load()
+        for share, chosen in self._taken:
+            if share.owned:
+                continue
+            chip = chosen.scenario.hardware.id
+            bill = plan_notes.chips_and_price(chosen, share.decision.service)
+            if not owned:
+                return Title(chip, f"{bill}, carry {load}, for {asked}", bill)
+            requests = sum(share.requests for share in owned)
+            bill += in_all(fleet)
+            load = f"{number(requests)} requests/s; with {chip} on top, {bill}, {load}"
+        answer = f"{carry(fleet)} {load}"
+        return Title(_owned_chips(fleet), f"{answer}, for {asked}", answer)
+
+    def _load(self) -> str:
+        """Return what it carries, and how many requests it serves at a time, in a phrase."""
+        requests = self.fleet.requests
+        at_once = sum(
+            RankedPlan(1, chosen, share.decision.service, "").in_flight
+            for share, chosen in self._taken
         )
-    ]
+        return (
+            f"{number(requests)} requests/s, {number(requests * self.service.output)} output "
+            f"tokens/s, {at_once:,.0f} requests at once"
+        )
 
+    def key_of_columns(self) -> str:
+        """What replicas, requests and times are."""
+        return _KEY
 
-def records(fleet: FleetPlan, top: int, typed: Typed) -> list[Record]:
-    """Return a record for each plan of each share, the first of each being what is taken."""
-    return [plainly(record) for record in unrounded(fleet, top, typed)]
+    def rows(self, *, wide: bool) -> list[PlanRow]:
+        """Plans of each share, those in fewer bits, and other chips to rent."""
+        return [row for share in self.fleet.shares for row in self._rows_of(share, wide=wide)]
 
+    def _rows_of(self, share: Share, *, wide: bool) -> Iterator[PlanRow]:
+        """Yield the plans of a share, each with its label."""
+        decision, is_alone = share.decision, len(self.fleet.shares) == 1
+        most = self.request.top if wide else min(self.request.top, 1 + _ALTERNATIVES)
+        plans = decision.plans[: most if is_alone else 1]
+        label = "owned" if share.owned else "rented"
+        for place, chosen in enumerate(plans, 1):
+            numbered = f"{label} {place}" if is_alone else label
+            yield PlanRow(numbered, chosen, decision, share.is_owned)
+        if not is_alone and not wide:
+            return
+        for chosen in decision.in_fewer_bits[:FEWER_BITS]:
+            yield PlanRow("fewer bits", chosen, decision, share.is_owned)
+        if share.owned is None:
+            names = {chosen.scenario.hardware.id for chosen in plans}
+            others = [p for p in decision.of_each_chip if p.scenario.hardware.id not in names]
+            for chosen in others[: None if wide else _OTHERS]:
+                yield PlanRow("other chip", chosen, decision)
 
-def details(fleet: FleetPlan, typed: Typed) -> Record:
-    """Return what stands alongside the records: the sum, what is left, what a node adds."""
-    return {
-        "requests_per_s": plain(fleet.requests),
-        "rate": plain(fleet.service.rate),
-        "requests_per_s_with_next_node": {
-            chip: plain(carried) for chip, carried in _grown(fleet).items()
-        },
-        "shares": [
-            {
-                "owned_chips": _count(share),
-                "requests_per_s": plain(share.requests),
-                "chips_left": plain(share.chips_left),
-                **plan.details(Verdict(share.decision), typed),
-            }
-            for share in fleet.shares
-        ],
-    }
+    def hidden(self, rows: Sequence[PlanRow], *, wide: bool) -> Collection[str]:
+        """What drafts bring where no row has any, and a chip that the sentence above names."""
+        hidden = {*super().hidden(rows, wide=wide)}
+        if not any(row.plan.scenario.traffic.speculation.drafted for row in rows):
+            hidden.add("speculation_tokens_per_pass")
+        if not wide and len({row.plan.scenario.hardware.id for row in rows}) == 1:
+            hidden.add("hardware")
+        return hidden
+
+    def notes_of(self, rows: Sequence[PlanRow]) -> Iterator[Note]:
+        """What an API, more chips and all owned ones cost or carry, then what each share is."""
+        rented = [row.plan for row in rows if not row.is_owned]
+        yield from weighted(1, self._against_api())
+        yield from weighted(1, self._next_nodes())
+        yield from weighted(1, self._bills())
+        for share in self.fleet.shares:
+            yield from weighted(1, _notes(share))
+        yield from weighted(1, plan_notes.other_prices_of_plans(rented))
+        yield from weighted(0, plan.service_notes(self.fleet.service))
+        for share, chosen in self._taken:
+            for note in plan_notes.decision_notes(share.decision, [chosen], [chosen]):
+                if not note.is_hint:
+                    yield replace(note, weight=0)
+        yield from weighted(0, each_warning(row.plan.replica for row in rows))
+
+    def _against_api(self) -> Iterator[str]:
+        """Say what an API charges for what it carries; all owned chips count, used or not."""
+        fleet = self.fleet
+        if fleet.service.tariff.api is None:
+            return
+        alone = replace(fleet.service, rate=None, budget=inf, max_chips=inf)
+        capacity = fleet_plan(fleet.owned, (), alone).requests
+        capacity += sum(chosen.requests for share, chosen in self._taken if not share.is_owned)
+        yield from api_notes(fleet.service, fleet.requests, capacity, fleet.usd_per_month)
+
+    def _next_nodes(self) -> Iterator[str]:
+        """Say what one more node of each kind of owned chip would add, or one more of others."""
+        owned = {kind.hardware.id: kind for kind in self.fleet.owned}
+        for chip, carried in self._grown.items():
+            together = owned[chip].unit(self.fleet.service)
+            node = "next node" if together > 1 else "one more"
+            yield (
+                f"{node}: {counted(together, chip)} more would make it {number(carried)} "
+                f"requests/s, {number(carried - self.fleet.requests)} more"
+            )
+
+    def _bills(self) -> Iterator[str]:
+        """Say what all owned chips cost a month, used or not: of each kind, and together."""
+        for kind in self.fleet.owned:
+            taken = [(share, chosen) for share, chosen in self._taken if share.owned is kind]
+            tokens = self.service.prompt + self.service.output
+            tokens *= sum(share.requests for share, _ in taken)
+            for _, chosen in taken[:1]:
+                yield owning(chosen, kind.chips, tokens)
+        yield from owning_all(self.fleet)
 
 
 def _count(share: Share) -> int | None:
     return share.chips if share.owned else None
 
 
-def _grown(fleet: FleetPlan) -> dict[str, float]:
-    """Return what a node more of each owned chip would make the fleet carry, where all serve."""
-    return with_next_node(fleet) if fleet.service.rate is None else {}
-
-
-def options(relaxed: dict[str, float], owned: dict[str, int], service: Service) -> list[str]:
+def relaxed_options(
+    relaxed: dict[str, float], owned: dict[str, int], service: Service
+) -> list[str]:
     """Return the options that would let a fleet carry what it is asked, each alone.
 
     owned : chips by id
@@ -115,68 +259,6 @@ def _refusal(share: Share) -> str:
     return refusal(share.decision, share.owned.hardware.id if share.owned else None)
 
 
-def parts(fleet: FleetPlan, top: int, phrase: str, typed: Typed, screen: Screen) -> list[Part]:
-    """Return the answer in a sentence, a table of the shares, a key and notes."""
-    labelled = [row for share in fleet.shares for row in _rows_of(fleet, share, top, screen)]
-    shown, table = [chosen for _, chosen, _ in labelled], _table(fleet, labelled, typed, screen)
-    changed = plan_table.CHANGED if any("*" in label for label, *_ in labelled) else ""
-    nodes = plan_table.IN_NODES if any(chosen.node_chips > 1 for chosen in shown) else ""
-    key = plan_table.with_marks(_KEY + nodes + changed, table)
-    short_notes = [
-        *_against_api(fleet),
-        *_next_nodes(fleet),
-        *_bills(fleet),
-        *(note for share in fleet.shares for note in _notes(share)),
-        *plan_notes.other_prices_of_plans(
-            [chosen for _, chosen, share in labelled if share.owned is None]
-        ),
-    ]
-    every_note = [*short_notes, *plan.notes(fleet.service)]
-    for share in fleet.shares:
-        if share.plan is not None:
-            every_note += plan_notes.reported(share.decision, [share.plan])
-    every_note += [line for chosen in shown for line in chosen.replica.warnings]
-    command = compare_command(shown[0].scenario, typed)
-
-    priced = price_line(
-        scenario for share in fleet.shares if share.plan for scenario in share.plan.scenarios
-    )
-
-    def page(count: int) -> list[Part]:
-        notes = list(dict.fromkeys(every_note))
-        under = screen.under_table(key, short_notes[:count], notes, command)
-        return [_title(fleet, phrase), *priced, "", table, under]
-
-    return on_one_screen(page, screen)
-
-
-_KEY = (
-    "key: replicas x each decode, prompts inside or on chips of their own; "
-    "req/s: the most that the chips carry within the limits, or what they are to; TPOT of "
-    "full batches with others' prompts between"
-)
-
-
-def _title(fleet: FleetPlan, phrase: str) -> Title:
-    taken = [(share.decision, share.plan) for share in fleet.shares if share.plan]
-    phrase += plan_notes.in_fewer_bits(taken)
-    phrase += "".join(plan_notes.level_runner_up(decision) for decision, _ in taken)
-    phrase += cheaper_api(fleet.service, fleet.requests, fleet.usd_per_month)
-    owned = [share for share in fleet.shares if share.owned]
-    rented = [share.plan for share in fleet.shares if share.owned is None and share.plan]
-    load = _load(fleet)
-    for chosen in rented:
-        service, chip = fleet.shares[-1].decision.service, chosen.scenario.hardware.id
-        bill = plan_notes.chips_and_price(chosen, service)
-        if not owned:
-            return Title(chip, f"{bill}, carry {load}, for {phrase}", bill)
-        requests = sum(share.requests for share in owned)
-        bill += in_all(fleet)
-        load = f"{number(requests)} requests/s; with {chip} on top, {bill}, {load}"
-    answer = f"{carry(fleet)} {load}"
-    return Title(_owned_chips(fleet), f"{answer}, for {phrase}", answer)
-
-
 def in_all(fleet: Fleet[Any]) -> str:
     """Say what owned chips and those rented on top cost a month together, in a phrase."""
     usd = fleet.usd_per_month
@@ -197,126 +279,27 @@ def _owned_chips(fleet: FleetPlan) -> str:
     return listed([f"{count:,} {chip}" for chip, count in counts.items()])
 
 
-def _load(fleet: FleetPlan) -> str:
-    """Return what a fleet carries, and how many requests it serves at a time, in a phrase."""
-    tokens, at_once = number(fleet.requests * fleet.service.output), 0.0
-    for share in fleet.shares:
-        if share.plan is not None:
-            at_once += RankedPlan(1, share.plan, share.decision.service, "").in_flight
-    return (
-        f"{number(fleet.requests)} requests/s, {tokens} output tokens/s, {at_once:,.0f} requests "
-        "at once"
-    )
-
-
 def _chips_of(share: Share) -> str:
     if share.owned is None:
         return "chips to rent"
     return f"{share.chips:,} {share.owned.hardware.id}"
 
 
-def _rows_of(
-    fleet: FleetPlan, share: Share, top: int, screen: Screen
-) -> Iterator[tuple[str, Plan, Share]]:
-    """Yield the plans of a share that a screen shows, each with its label."""
-    decision, is_alone = share.decision, len(fleet.shares) == 1
-    count = (top if screen.wide else min(top, 1 + _ALTERNATIVES)) if is_alone else 1
-    for place, chosen in enumerate(decision.plans[:count], 1):
-        label = "owned" if share.owned else "rented"
-        label = f"{label} {place}" if is_alone else label
-        yield label + " *" * (not decision.may_lead(chosen)), chosen, share
-    if not is_alone and not screen.wide:
-        return
-    for chosen in decision.in_fewer_bits[:FEWER_BITS]:
-        yield "fewer bits *", chosen, share
-    if share.owned is None:
-        names = {chosen.scenario.hardware.id for chosen in decision.plans[:count]}
-        other_chips = [p for p in decision.of_each_chip if p.scenario.hardware.id not in names]
-        for chosen in other_chips[: None if screen.wide else _OTHERS]:
-            yield "other chip" + " *" * (not decision.may_lead(chosen)), chosen, share
-
-
-def _table(
-    fleet: FleetPlan, labelled: Sequence[tuple[str, Plan, Share]], typed: Typed, screen: Screen
-) -> TextTable:
-    """Return the table of the plans of a fleet, each with its label."""
-    labels, shown, _ = zip(*labelled, strict=True)
-    records_shown = [
-        record
-        for _, chosen, share in labelled
-        for record in plan.unrounded([chosen], share.decision.service, typed)
-    ]
-    fitting = plan_table.with_formats(_columns(fleet, shown, screen), labels, records_shown)
-    columns = [record_tables.words("|plan", lambda _: ""), *fitting]
-    rows = [
-        record_tables.row(columns, record) | {"|plan": label}
-        for label, record in zip(labels, records_shown, strict=True)
-    ]
-    (table,) = record_tables.tables(columns, [rows], screen.width)
-    return table
-
-
-def _columns(fleet: FleetPlan, shown: Sequence[Plan], screen: Screen) -> list[TableColumn]:
-    service = replace(fleet.service, is_fleet=True)
-    hidden = set()
-    if not any(chosen.scenario.traffic.speculation.drafted for chosen in shown):
-        hidden.add("speculation_tokens_per_pass")
-    if all(tpot_range(chosen) is None for chosen in shown):
-        hidden.add("service_tpot_ms_low")
-    if not screen.wide and len({chosen.scenario.hardware.id for chosen in shown}) == 1:
-        hidden.add("hardware")  # the sentence above names it
-    return plan_table.columns_but(service, hidden, wide=screen.wide)
-
-
-def _against_api(fleet: FleetPlan) -> Iterator[str]:
-    """Say what an API charges for what a fleet carries; all owned chips count, used or not."""
-    if fleet.service.tariff.api is None:
-        return
-    alone = replace(fleet.service, rate=None, budget=inf, max_chips=inf)
-    rented = (share.plan for share in fleet.shares if not share.is_owned)
-    capacity = fleet_plan(fleet.owned, (), alone).requests
-    capacity += sum(chosen.requests for chosen in rented if chosen)
-    yield from api_notes(fleet.service, fleet.requests, capacity, fleet.usd_per_month)
-
-
-def _next_nodes(fleet: FleetPlan) -> Iterator[str]:
-    """Say what one more node of each kind of owned chip would add, or one more of single ones."""
-    owned = {kind.hardware.id: kind for kind in fleet.owned}
-    for chip, carried in _grown(fleet).items():
-        together = owned[chip].unit(fleet.service)
-        node = "next node" if together > 1 else "one more"
-        yield (
-            f"{node}: {counted(together, chip)} more would make it {number(carried)} requests/s, "
-            f"{number(carried - fleet.requests)} more"
-        )
-
-
 def _notes(share: Share) -> Iterator[str]:
-    """Say what is left of owned chips, what one more node adds, and what it all costs."""
+    """Say what is left of owned chips, and what to know of how they serve."""
     chosen, owned = share.plan, share.owned
     if chosen is None:
         yield f"{_chips_of(share)} carry nothing: {_refusal(share)}"
         return
+    service = share.decision.service
     if owned is None:
-        if share.decision.service.power < inf:
+        if service.power < inf:
             yield from power_notes(chosen.scenario.hardware)
         return
-    chip, service = owned.hardware.id, share.decision.service
     if share.chips_left:
-        yield f"left: {share.chips_left:,.0f} of {share.chips:,} {chip}"
-    yield from plan_notes.at_random(chosen, service, in_short=True)
+        yield f"left: {share.chips_left:,.0f} of {share.chips:,} {owned.hardware.id}"
+    yield from (note.text for note in plan_notes.queue_notes(chosen, service) if note.weight)
     yield from plan_notes.slow_end(chosen, service)
-
-
-def _bills(fleet: FleetPlan) -> Iterator[str]:
-    """Say what all owned chips cost a month, used or not: of each kind, and together."""
-    for kind in fleet.owned:
-        shares = [share for share in fleet.shares if share.owned is kind]
-        tokens = fleet.service.prompt + fleet.service.output
-        tokens *= sum(share.requests for share in shares)
-        for chosen in [share.plan for share in shares if share.plan][:1]:
-            yield owning(chosen, kind.chips, tokens)
-    yield from owning_all(fleet)
 
 
 def owning_all(fleet: Fleet[Any]) -> Iterator[str]:

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
+from fastcalc.features.plan.notes import Weight
 from fastcalc.features.plan.regret import BATCHES, Measurement
 from fastcalc.features.plan.servers.benchmark import bench_command
 from fastcalc.features.plan.verdict import Verdict
+from fastcalc.kit.answer.console import Note
 from fastcalc.kit.answer.point_records import Record, plain
 from fastcalc.mentions import option
 from fastcalc.written import many
@@ -18,44 +20,42 @@ def _rough(usd: float) -> str:
     return f"{float(f'{usd:.2g}'):,.0f}"
 
 
-def regret_notes(verdict: Verdict, *, matters: bool = False) -> Iterator[str]:
-    """Say what it costs not to know speeds, and what measurement lowers that most.
-
-    matters : say it in short, and only where it is much
-    """
+def regret_notes(verdict: Verdict) -> Iterator[Note]:
+    """Say what it costs not to know speeds, and what measurement lowers that most."""
     regret = verdict.regret
     if regret is None:
         return
     before, bill = regret.expected[0], regret.plans[0].usd_per_month or 0.0
-    if matters and before <= _MATTERS * bill:
-        return
+    weight = Weight.REGRET if before > _MATTERS * bill else 0
     text = f"not knowing speeds is expected to cost about ${_rough(before)} a month"
     best = next(iter(regret.measurements), None)
     if best is None or best.regret + best.usd >= before:
-        yield f"{text}, which no measurement lowers by its price"
+        yield Note(f"{text}, which no measurement lowers by its price", weight)
         return
     chip = best.plan.scenario.hardware.id
     rented = f"rent {best.plan.layout.chips} {chip} for {best.minutes} minutes"
-    yield (f"{text}: {rented}, ${best.usd:,.2f}, lowers that to ${_rough(best.regret)}")
-    if not matters and regret.plans[1:]:
+    lowered = f"{rented}, ${best.usd:,.2f}, lowers that to ${_rough(best.regret)}"
+    yield Note(f"{text}: {lowered}", weight)
+    if regret.plans[1:]:
         regrets = (
             f"{plan.scenario.hardware.id} ${_rough(usd)}"
             for plan, usd in zip(regret.plans[1:], regret.expected[1:], strict=True)
         )
-        yield (
+        yield Note(
             "expected regret: what is bought too much, or is missing at the speeds that chips turn "
             "out to have, above the best of "
-            f"{many(len(regret.plans), 'chip')} in hindsight; of the others: {', '.join(regrets)}"
+            f"{many(len(regret.plans), 'chip')} in hindsight; of the others: {', '.join(regrets)}",
+            weight=0,
         )
-    if not matters:
-        server = f"the server that {option('on', chip)} {option('emit', 'vllm')} prints"
-        has_vllm = best.plan.scenario.hardware.kind in ("gpu", "npu", "soc", "tpu")
-        yield (
-            f"to measure {chip}: start {server if has_vllm else 'its server'}, run "
-            f"'{bench_command(best.plan, verdict.model)}', and give its file to {option('like')}: "
-            f"its speed is then known to {best.error - 1.0:.0%}; {best.minutes} minutes are enough "
-            f"to read weights from a drive and serve {BATCHES} batches"
-        )
+    server = f"the server that {option('on', chip)} {option('emit', 'vllm')} prints"
+    has_vllm = best.plan.scenario.hardware.kind in ("gpu", "npu", "soc", "tpu")
+    yield Note(
+        f"to measure {chip}: start {server if has_vllm else 'its server'}, run "
+        f"'{bench_command(best.plan, verdict.model)}', and give its file to {option('like')}: "
+        f"its speed is then known to {best.error - 1.0:.0%}; {best.minutes} minutes are enough "
+        f"to read weights from a drive and serve {BATCHES} batches",
+        weight=0,
+    )
 
 
 def regret_record(verdict: Verdict) -> Record | None:

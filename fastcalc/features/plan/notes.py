@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from enum import IntEnum
 from typing import Any
 
 from fastcalc.catalogue.schema.hardware import Terms
@@ -9,8 +10,6 @@ from fastcalc.core.defaults_used import power_notes
 from fastcalc.core.load import SHARES
 from fastcalc.core.own_formats import own_formats
 from fastcalc.core.ratios import Ranged, cost_range, independent_ratio, is_level
-from fastcalc.features.plan.answer_regret import regret_notes
-from fastcalc.features.plan.answer_turns import turn_notes
 from fastcalc.features.plan.api import api_notes
 from fastcalc.features.plan.break_even import runner_up_prices
 from fastcalc.features.plan.decision import REASONS, Decision, Plan
@@ -19,8 +18,8 @@ from fastcalc.features.plan.random_load import random_load
 from fastcalc.features.plan.ranked_plan import RankedPlan, low_confidence, tpot_range, undetermined
 from fastcalc.features.plan.refusal import FIELDS, MOST_NAMED, unknown_chips
 from fastcalc.features.plan.service import NEAR, Service
-from fastcalc.features.plan.verdict import Verdict
 from fastcalc.formulas.money import HOURS_PER_MONTH
+from fastcalc.kit.answer.console import Note
 from fastcalc.kit.answer.numbers_as_text import dollars, number, size
 from fastcalc.kit.answer.prices import prices_of
 from fastcalc.kit.answer.record_tables import marked
@@ -36,27 +35,54 @@ _FULL = 0.9
 """Share of its capacity above which a replica without a queue is worth a word. [1]"""
 
 
-def first_notes(verdict: Verdict, shown: Sequence[Plan]) -> list[str]:
-    """Return what changes how the plans are read, in short."""
-    decision = verdict.decision
+class Weight(IntEnum):
+    """How much a note changes how plans are read: the heaviest stand on a first screen."""
+
+    MANY_UNPRICED = 1
+    WARNING = 2
+    POWER = 3
+    OTHER_PRICES = 4
+    IDLE = 5
+    BUSY = 6
+    SLOW_END = 7
+    QUEUE = 8
+    REGRET = 9
+    UNPRICED = 10
+    NEXT_CHIP = 11
+    WAYS_TO_PAY = 12
+    API = 13
+    TIPPING_POINT = 14
+    KV_TRANSFER = 15
+
+
+def weighted(weight: int, texts: Iterable[str]) -> Iterator[Note]:
+    """Yield notes of one weight."""
+    return (Note(text, weight) for text in texts)
+
+
+def decision_notes(
+    decision: Decision, listed: Sequence[Plan], shown: Sequence[Plan]
+) -> Iterator[Note]:
+    """Say what the best plan rests on, what came second or just misses, why the others lost.
+
+    listed, shown : plans of the page, and those of them for which its table has room
+    """
     chosen, service = decision.plans[0], decision.service
-    unknown = [": ".join(unknown_chips(decision))] if decision.unknown else []
-    return [
-        *turn_notes(verdict),
-        *against_api(chosen, service),
-        *(ways_to_pay(chosen) if chosen.scenario.pricing.name != "cloud" else ()),
-        *_next_chip(decision),
-        *(unknown if len(decision.unknown) <= MOST_NAMED else ()),
-        *regret_notes(verdict, matters=True),
-        *at_random(chosen, service, in_short=True),
-        *slow_end(chosen, service),
-        *_busy(chosen, service),
-        *idle(chosen),
-        *other_prices_of_plans(shown),
-        *_powers(shown, service),
-        *dict.fromkeys(chosen.replica.warnings),
-        *(unknown if len(decision.unknown) > MOST_NAMED else ()),
-    ]
+    on_cloud = chosen.scenario.pricing.name == "cloud"
+    yield from weighted(Weight.API, against_api(chosen, service))
+    yield from weighted(Weight.NEXT_CHIP, _next_chip(decision))
+    for price in other_prices_of_plans(shown):
+        yield Note(price, Weight.OTHER_PRICES, is_hint=True)
+    yield from weighted(0, prices_of_plans(listed))
+    yield from weighted(0 if on_cloud else Weight.WAYS_TO_PAY, ways_to_pay(chosen))
+    yield from _powers(listed, shown, service)
+    yield from queue_notes(chosen, service)
+    yield from weighted(Weight.SLOW_END, slow_end(chosen, service))
+    yield from weighted(Weight.BUSY, _busy(chosen, service))
+    yield from weighted(Weight.IDLE, idle(chosen))
+    yield from weighted(0, by_the_chip(listed, service))
+    yield from weighted(0, _others(decision))
+    yield from _unpriced(decision)
 
 
 def against_api(chosen: Plan, service: Service) -> Iterator[str]:
@@ -144,19 +170,21 @@ def ways_to_pay(chosen: Plan) -> Iterator[str]:
     yield note
 
 
-def _powers(shown: Sequence[Plan], service: Service) -> Iterator[str]:
+def _powers(listed: Sequence[Plan], shown: Sequence[Plan], service: Service) -> Iterator[Note]:
     """Yield the powers that files leave out, where power is to be least."""
-    chips = {plan.scenario.hardware.id: plan.scenario.hardware for plan in shown}.values()
+    ids = {plan.scenario.hardware.id for plan in shown}
+    chips = {plan.scenario.hardware.id: plan.scenario.hardware for plan in listed}.values()
     for chip in chips if service.objective == "watts" else ():
-        yield from power_notes(chip)
+        yield from weighted(Weight.POWER if chip.id in ids else 0, power_notes(chip))
 
 
-def at_random(chosen: Plan, service: Service, *, in_short: bool = False) -> Iterator[str]:
-    """Say what the slowest of a hundred requests take, where a closed form has it."""
+def queue_notes(chosen: Plan, service: Service) -> Iterator[Note]:
+    """Say what the slowest of a hundred requests take, or why no closed form has it."""
     load = random_load(chosen, service)
-    if load is not None and (load.is_known or not in_short):
+    if load is not None:
         limit = service.ttft if service.share == SHARES[-1] else None
-        yield in_words(load, chosen.scenario.hardware.id, limit=limit)
+        text = in_words(load, chosen.scenario.hardware.id, limit=limit)
+        yield Note(text, Weight.QUEUE if load.is_known else 0)
 
 
 def _busy(chosen: Plan, service: Service) -> Iterator[str]:
@@ -168,26 +196,15 @@ def _busy(chosen: Plan, service: Service) -> Iterator[str]:
         )
 
 
-def reported(decision: Decision, shown: Sequence[Plan]) -> Iterator[str]:
-    """Say what the best plan rests on, what came second or just misses, why the others lost."""
-    chosen, service = decision.plans[0], decision.service
-    yield from against_api(chosen, service)
-    yield from _next_chip(decision)
-    yield from prices_of_plans(shown)
-    yield from ways_to_pay(chosen)
-    yield from _powers(shown, service)
-    yield from at_random(chosen, service)
-    yield from slow_end(chosen, service)
-    yield from _busy(chosen, service)
-    yield from idle(chosen)
-    yield from by_the_chip(shown, service)
+def _others(decision: Decision) -> Iterator[str]:
+    """Say which plans there are not, what just misses, and why the other deployments lost."""
+    chosen, service, near = decision.plans[0], decision.service, decision.near
     if chosen.is_narrowed and decision.in_own_formats is None:
         weights, cache = own_formats(chosen.scenario.model)
         yield (
             f"no plan is in the model's own formats, {weights} with a cache in {cache}: "
             f"{option('weights', weights)} {option('kv', cache)} asks for one"
         )
-    near = decision.near
     if near is not None and near.cost < chosen.cost:
         gain, share = "cheaper", f"{near.cost / chosen.cost:.0%} of the {_unit(service)}"
         if service.is_fleet:
@@ -201,12 +218,18 @@ def reported(decision: Decision, shown: Sequence[Plan]) -> Iterator[str]:
         yield f"chips that cannot meet it, and how far the closest is over: {', '.join(names)}"
     lost = (f"{count:,} {REASONS[name]}" for name, count in decision.reasons.most_common() if count)
     yield f"of {decision.candidates:,} deployments {', '.join(lost)}"
-    if decision.unknown:
-        chips_unknown, how = unknown_chips(decision)
-        all_of_them = (
-            f"; {option('format', 'json')} names all" if len(decision.unknown) > MOST_NAMED else ""
-        )
-        yield f"{chips_unknown}: {how}{all_of_them}"
+
+
+def _unpriced(decision: Decision) -> Iterator[Note]:
+    """Say of which chips no price or power is known; of many in the last place."""
+    if not decision.unknown:
+        return
+    text = ": ".join(unknown_chips(decision))
+    if len(decision.unknown) <= MOST_NAMED:
+        yield Note(text, Weight.UNPRICED)
+        return
+    yield Note(text, Weight.MANY_UNPRICED, is_hint=True)
+    yield Note(f"{text}; {option('format', 'json')} names all", weight=0)
 
 
 def times_the_cost(decision: Decision, plan: Plan) -> str:

@@ -88,7 +88,6 @@ def details(verdict: Verdict, typed: Typed) -> Record:
         "unpriced": [] if service.objective == "watts" else unknown,
         "unpowered": unknown if service.objective == "watts" else [],
         "relax": [] if decision.plans else relaxed(decision),
-        "assumptions": assumptions(decision),
         "best_in_fewer_bits": plan_records(decision.in_fewer_bits[:FEWER_BITS], service, typed),
         "percentiles": next(map(percentiles_of, loads), None),
         "regret": regret_record(verdict),
@@ -109,7 +108,7 @@ def assumptions(decision: Decision) -> Record:
         **(grounds([scenario for plan in plans for scenario in plan.scenarios]) if plans else {}),
         "rates": _RATES,
         "utilization": plain(service.utilization),
-        "notes": list(notes(service)),
+        "notes": list(service_notes(service)),
         "prefix_hit": plain(service.prefix_hit),
         "confidence": plain(NormalDist().cdf(service.deviations) * 100.0),
     }
@@ -127,7 +126,7 @@ def _missed(plan: Plan | None, service: Service, typed: Typed) -> Record | None:
     return {**record, "over_limit": over}
 
 
-def notes(service: Service) -> Iterable[str]:
+def service_notes(service: Service) -> Iterable[str]:
     """Say how the times of a plan are meant."""
     between = "TPOT holds the prompts of others that are taken in between two tokens"
     if service.output <= 1.0:

@@ -4,21 +4,19 @@ from dataclasses import replace
 
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.errors import InputError
-from fastcalc.features.plan import answer as plan_table
-from fastcalc.features.plan import records as report
+from fastcalc.features.plan.answer_alike import AlikePlansAnswer
 from fastcalc.features.plan.cheapest_plans import decide_surely
 from fastcalc.features.plan.decision import Decision
-from fastcalc.features.plan.deployments_asked import grids_of, typed_of
+from fastcalc.features.plan.deployments_asked import grids_of
 from fastcalc.features.plan.people import people_of, solve_closed_loop
 from fastcalc.features.plan.pools import can_be_apart
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.servers_script import started
 from fastcalc.features.plan.service import Service
-from fastcalc.features.plan.service_asked import is_of_fleet, phrase, service_of
+from fastcalc.features.plan.service_asked import is_of_fleet, service_of
 from fastcalc.features.plan.verdict import Verdict
 from fastcalc.grid.grid import Grid
-from fastcalc.kit.answer import commands
-from fastcalc.kit.answer.answer import Answer, CommandAnswer, later
+from fastcalc.kit.answer.answer import Answer
 from fastcalc.kit.request import readers
 from fastcalc.kit.request.readers import as_text
 from fastcalc.mentions import option
@@ -30,7 +28,7 @@ def run(request: FindPlans) -> Answer:
         renamed = replace(request, load=request.utilization, utilization=None)
         note = f"plan {option('utilization')} is now {option('load')}, and goes in 0.3"
         answer = run(renamed)
-        return replace(answer, request=renamed, reading=[note, *answer.reading])
+        return replace(answer, reading=[note, *answer.reading])
     readers.number(request.top, option("top"), LIMITS["sequences"], 5)
     _refuse_together(request)
     if request.traffic is not None:
@@ -53,29 +51,17 @@ def run(request: FindPlans) -> Answer:
     decision = (
         solve_closed_loop(people, decide_at, _first_seconds) if people else decide_at(service.rate)
     )
-    service, typed = decision.service, typed_of(request)
-    verdict = Verdict(
-        decision, () if taking else grids, as_text(request.model), request.sensitivity
-    )
     if not decision.plans:
         from fastcalc.features.plan import run_infeasible as plan_infeasible
 
         return plan_infeasible.refused(request, grids, decision, notes)
     _refuse_without_range(decision)
-    plans = decision.plans[: request.top]
     if request.emit is not None:
-        return started(request, [(decision.plans[0], service)], notes)
-
-    return CommandAnswer(
-        lambda screen: plan_table.parts(
-            verdict, request.top, phrase(request, service), typed, screen
-        ),
-        lambda: report.plan_records(plans, service, typed),
-        lambda: (plan_table.columns(service), report.unrounded(plans, service, commands.Typed())),
-        lambda: report.details(verdict, typed),
-        reading=notes,
-        drawn={"plan": later("features.plan.chart.plans", decision, request.top)},
+        return started(request, [(decision.plans[0], decision.service)], notes)
+    verdict = Verdict(
+        decision, () if taking else grids, as_text(request.model), request.sensitivity
     )
+    return AlikePlansAnswer(request=request, reading=notes, verdict=verdict)
 
 
 def _refuse_without_range(decision: Decision) -> None:

@@ -12,13 +12,17 @@ from fastcalc.core.scenario import Scenario, check_context
 from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.core.traffic.reuse import Reuse
 from fastcalc.errors import InputError
-from fastcalc.features.plan import answer as plan_table
-from fastcalc.features.plan import answer_classes as class_report
+from fastcalc.features.plan.answer_classes import (
+    KEYS,
+    ClassPlanAnswer,
+    refusals,
+    served_classes,
+)
 from fastcalc.features.plan.candidates import candidates
 from fastcalc.features.plan.class_fleet import ClassFleet, ClassShare, OwnedForClasses, class_fleet
 from fastcalc.features.plan.class_groups import Classes
 from fastcalc.features.plan.class_search import ClassSearch
-from fastcalc.features.plan.deployments_asked import scenarios_of, typed_of
+from fastcalc.features.plan.deployments_asked import scenarios_of
 from fastcalc.features.plan.people import people_of, solve_closed_loop
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.run_fleet import (
@@ -30,11 +34,12 @@ from fastcalc.features.plan.run_fleet import (
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.service_asked import is_of_fleet, service_of
 from fastcalc.features.plan.sharing import Sharing
+from fastcalc.features.plan.table_columns import columns
 from fastcalc.formulas.solving import solve_fixed_point
 from fastcalc.grid.grid import Grid
 from fastcalc.grid.prefix_caches import CachedDeployment
 from fastcalc.importers.workloads import AskedTraffic, read_workload
-from fastcalc.kit.answer.answer import Answer, CommandAnswer, no_answer
+from fastcalc.kit.answer.answer import Answer, NoAnswer
 from fastcalc.kit.request import loading
 from fastcalc.mentions import option
 
@@ -64,24 +69,22 @@ def run(request: FindPlans) -> Answer:
     traffic, fleet = _with_caches(recorded, carried_by)
     notes[:] = [*dict.fromkeys(notes), *_caches_note(traffic)]
     of_classes = service.of_classes(traffic.classes, fleet.requests)
-    answer = class_report.ClassPlanAnswer(
-        fleet, of_classes, str(request.traffic), typed_of(request)
-    )
-    columns = plan_table.columns(service)
     if not fleet.requests:
-        reasons = class_report.refusals(fleet)
-        return no_answer(reasons, class_report.KEYS, columns, notes=notes)
-    servers = None if request.emit is None else answer.servers(request.emit)
-    return CommandAnswer(
-        answer.parts if servers is None else None,
-        answer.records,
-        lambda: (columns, answer.unrounded),
-        answer.details,
+        return NoAnswer(
+            request=request,
+            reading=notes,
+            reasons=refusals(fleet),
+            asked_keys=KEYS,
+            columns=columns(of_classes),
+        )
+    answer = ClassPlanAnswer(
+        request=request,
         reading=notes,
-        reasons=class_report.refusals(fleet),
-        text=lambda _: servers,
-        code=0 if fleet.is_enough else 1,
+        reasons=refusals(fleet),
+        fleet=fleet,
+        all_classes=of_classes,
     )
+    return answer if request.emit is None else replace(answer, servers=answer.script(request.emit))
 
 
 def _with_caches(
@@ -134,7 +137,7 @@ def _request_seconds(sharing: Sharing) -> float | None:
         return None
     times = (
         served.kind.share * (served.ttft + (served.kind.output - 1.0) * served.tpot)
-        for served in class_report.served_classes(sharing.pools)
+        for served in served_classes(sharing.pools)
     )
     return sum(times)
 

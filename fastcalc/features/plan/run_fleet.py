@@ -5,11 +5,10 @@ from functools import cache, partial
 
 from fastcalc.catalogue.selection import selected
 from fastcalc.errors import InputError
-from fastcalc.features.plan import answer as plan_table
-from fastcalc.features.plan import answer_fleet as plan_fleet
-from fastcalc.features.plan import columns as plan_columns
 from fastcalc.features.plan import means
-from fastcalc.features.plan.deployments_asked import grids_of, typed_of
+from fastcalc.features.plan.answer_fleet import FleetPlanAnswer, refusals, relaxed_options
+from fastcalc.features.plan.columns import KEYS
+from fastcalc.features.plan.deployments_asked import grids_of
 from fastcalc.features.plan.fleet_plan import FleetPlan, Grids, Owned, fleet_plan
 from fastcalc.features.plan.people import people_of, solve_closed_loop
 from fastcalc.features.plan.relax_fleet import (
@@ -21,10 +20,10 @@ from fastcalc.features.plan.relax_fleet import (
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.servers_script import started
 from fastcalc.features.plan.service import Service
-from fastcalc.features.plan.service_asked import is_of_fleet, phrase, service_of
+from fastcalc.features.plan.service_asked import is_of_fleet, service_of
+from fastcalc.features.plan.table_columns import columns
 from fastcalc.grid.grid import Grid
-from fastcalc.kit.answer import commands
-from fastcalc.kit.answer.answer import Answer, CommandAnswer, no_answer
+from fastcalc.kit.answer.answer import Answer, NoAnswer
 from fastcalc.kit.request import loading, readers
 from fastcalc.mentions import option
 
@@ -45,51 +44,32 @@ def run(request: FindPlans) -> Answer:
     fleet = (
         solve_closed_loop(people, fleet_at, _request_seconds) if people else fleet_at(service.rate)
     )
-    typed, asked = typed_of(request), phrase(request, fleet.service)
     if not fleet.is_enough:
-        return _refused(request, fleet, rented(), typed, notes)
+        return _refused(request, fleet, rented(), notes)
     if request.emit is not None:
-        return started(
-            request,
-            [(share.plan, share.decision.service) for share in fleet.shares if share.plan],
-            notes,
-        )
-    return CommandAnswer(
-        lambda screen: plan_fleet.parts(fleet, request.top, asked, typed, screen),
-        lambda: plan_fleet.records(fleet, request.top, typed),
-        lambda: (
-            plan_table.columns(service),
-            plan_fleet.unrounded(fleet, request.top, commands.Typed()),
-        ),
-        lambda: plan_fleet.details(fleet, typed),
-        reading=notes,
-        keys=plan_columns.KEYS,
-    )
+        taken = [(share.plan, share.decision.service) for share in fleet.shares if share.plan]
+        return started(request, taken, notes)
+    return FleetPlanAnswer(request=request, reading=notes, fleet=fleet)
 
 
-def _refused(
-    request: FindPlans,
-    fleet: FleetPlan,
-    rented: Grids,
-    typed: commands.Typed,
-    notes: list[str],
-) -> Answer:
+def _refused(request: FindPlans, fleet: FleetPlan, rented: Grids, notes: list[str]) -> Answer:
     """Return what the fleet carries, and what each limit alone would have to be."""
-    service = fleet.service
+    answer = FleetPlanAnswer(request=request, reading=notes, fleet=fleet)
     relaxed, most = least_relaxed_of_fleet(fleet, rented), fleet.requests
     on_top = carried_on_top(fleet, rented)
     if on_top is not None:
         most += max(plan.requests for plan in on_top.in_order)
         rented = of_chips_in(on_top, rented)
-    if service.rate is not None and most and request.people is None:
+    if fleet.service.rate is not None and most and request.people is None:
         relaxed["rate"] = most
-    options = plan_fleet.options(relaxed, fewest_owned(fleet, rented), service)
-    return no_answer(
-        plan_fleet.refusals(fleet, most, options),
-        plan_columns.KEYS,
-        plan_table.columns(service),
-        lambda: plan_fleet.details(fleet, typed) | {"relax": options},
-        notes,
+    options = relaxed_options(relaxed, fewest_owned(fleet, rented), fleet.service)
+    return NoAnswer(
+        request=request,
+        reading=notes,
+        reasons=refusals(fleet, most, options),
+        asked_keys=KEYS,
+        columns=columns(answer.service),
+        beside={**answer.details(), "relax": options},
     )
 
 

@@ -3,19 +3,19 @@
 from dataclasses import replace
 from math import inf
 
-from fastcalc.features.plan import answer as plan_table
-from fastcalc.features.plan import columns as plan_columns
-from fastcalc.features.plan import records as report
 from fastcalc.features.plan.cheapest_plans import decide
+from fastcalc.features.plan.columns import KEYS
 from fastcalc.features.plan.decision import Decision
 from fastcalc.features.plan.deployments_asked import scenarios_of, typed_of
 from fastcalc.features.plan.fleet_plan import carried_by
+from fastcalc.features.plan.records import assumptions, details
 from fastcalc.features.plan.refusal import most_carried, refusal
 from fastcalc.features.plan.relax import least_relaxed, longest_prompt
 from fastcalc.features.plan.request import FindPlans
+from fastcalc.features.plan.table_columns import columns
 from fastcalc.features.plan.verdict import Verdict
 from fastcalc.grid.grid import Grid
-from fastcalc.kit.answer.answer import Answer, no_answer
+from fastcalc.kit.answer.answer import Answer, NoAnswer
 from fastcalc.kit.request import loading
 
 
@@ -23,12 +23,14 @@ def refused(request: FindPlans, grids: list[Grid], decision: Decision, notes: li
     """Return why no deployment meets it, and what each limit alone would have to be."""
     # What takes in prompts on other chips is as it was searched.
     sentences = _relaxed(request, grids, decision) if request.prompts_on is None else []
-    return no_answer(
-        [refusal(decision), *sentences],
-        plan_columns.KEYS,
-        plan_table.columns(decision.service),
-        lambda: report.details(Verdict(decision), typed_of(request)),
-        notes,
+    return NoAnswer(
+        request=request,
+        reading=notes,
+        reasons=[refusal(decision), *sentences],
+        asked_keys=KEYS,
+        columns=columns(decision.service),
+        beside=details(Verdict(decision), typed_of(request)),
+        resting_on=assumptions(decision),
     )
 
 

@@ -1,0 +1,125 @@
+"""Columns of the tables of plans: which of them a page has room for, and what marks mean."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from fastcalc.core.placement.layout import Layout
+from fastcalc.features.plan.columns import COLUMNS
+from fastcalc.features.plan.notes import cut
+from fastcalc.features.plan.service import Service
+from fastcalc.grid.columns import Column, TableColumn, key_figure, pick
+from fastcalc.kit.answer import record_tables
+from fastcalc.kit.answer.numbers_as_text import number
+from fastcalc.kit.answer.point_records import Record
+
+
+def _cut(record: Record, prefix: str = "") -> str:
+    return cut(Layout(*(record[f"{prefix}{name}"] for name in ("tp", "pp", "ep", "dp"))))
+
+
+_COLUMNS = pick(
+    "hardware weight_format kv_format speculation_tokens_per_pass replicas utilization each "
+    "batch prompts chips_total chips_expected service_requests_per_s requests_in_flight "
+    "service_ttft_ms service_tpot_ms service_tpot_ms_low bound usd_per_month "
+    "service_g_co2_per_mtok service_output_tokens_per_s service_usd_per_mtok_total watts "
+    "kwh_per_month",
+    (
+        *COLUMNS,
+        *(replace(column, heading=("", "chip")) for column in pick("hardware")),
+        *(replace(column, drop_priority=4) for column in pick("batch")),
+        Column("each", heading=("", "each"), format=_cut),
+        Column(
+            "prompts",
+            heading=("", "prompts"),
+            drop_priority=2,
+            format=lambda record: (
+                "inside"
+                if record["prefill_replicas"] is None
+                else f"{record['prefill_replicas']:,.0f} x {_cut(record, 'prefill_')} "
+                f"{record['prefill_hardware'] or ''}".rstrip()
+            ),
+        ),
+        Column(
+            "bound",
+            "ms",
+            heading=("bound", "ms"),
+            drop_priority=7,
+            format=lambda record: number(
+                record["service_tpot_ms"]
+                * record["tokens_per_s_per_user"]
+                / (record[record_tables.SERIAL_BOUND] or record[record_tables.BOUND])
+            ),
+        ),
+    ),
+)
+
+_RATELESS = {"usd": ("$/Mtok", "total"), "watts": ("joules", "a token")}
+"""What is least where no rate says how many replicas there are: one column for the other."""
+
+
+_KEPT_LONGER = {"weight_format": 0, "kv_format": 1}
+"""Priorities by which formats leave a narrow table whose rows have fewer bits."""
+
+
+def with_formats(
+    columns: Sequence[TableColumn], records: Sequence[Record], *, has_fewer_bits: bool
+) -> list[TableColumn]:
+    """Return columns that keep a format in a narrow table where its rows differ in it.
+
+    has_fewer_bits : whether rows have fewer bits than asked for: formats then stay longer, too
+    """
+    kept_longer = dict(_KEPT_LONGER) if has_fewer_bits else {}
+    kept_longer |= {key: 0 for key in _KEPT_LONGER if len({record[key] for record in records}) > 1}
+    return [
+        replace(column, drop_priority=kept_longer.get(column.key, column.drop_priority))
+        for column in columns
+    ]
+
+
+_WIDE = ("service_output_tokens_per_s", "service_usd_per_mtok_total", "watts", "kwh_per_month")
+
+
+def columns_but(service: Service, hidden: Collection[str], *, wide: bool) -> list[TableColumn]:
+    """Columns without some; a wide screen drops none of them.
+
+    hidden : keys of columns that say nothing here
+    """
+    return [
+        replace(column, drop_priority=0) if wide else column
+        for column in columns(service, wide=wide)
+        if column.key not in hidden
+    ]
+
+
+def columns(service: Service, *, wide: bool = False) -> list[TableColumn]:
+    """Return the columns; without a rate all plans are one replica, and tokens are what costs.
+
+    wide : whether those are among them for which a first screen has no room
+    """
+    is_sized = service.rate is not None or service.is_fleet
+    hidden = set() if wide else set(_WIDE)
+    if service.objective == "watts" and is_sized:
+        hidden.discard("watts")
+    by_key = {column.key: column for column in _COLUMNS if column.key not in hidden}
+    if not (service.is_fleet or wide):
+        for key in ("service_requests_per_s", "requests_in_flight"):
+            by_key.pop(key)
+    if not service.deviations or service.is_fleet:
+        by_key.pop("chips_expected")
+    if service.tariff.grid is None:
+        by_key.pop("service_g_co2_per_mtok")
+    if not is_sized and service.objective in _RATELESS:
+        by_key["replicas"] = replace(
+            by_key["replicas"],
+            key="cost",
+            heading=_RATELESS[service.objective],
+            format=lambda record: number(record["cost"]),
+        )
+    if service.share is not None:
+        heading = ("TTFT", f"p{service.share * 100:g} ms")
+        by_key["service_ttft_ms"] = replace(by_key["service_ttft_ms"], heading=heading)
+    answer = "watts" if service.objective == "watts" and is_sized else "usd_per_month"
+    if by_key["replicas"].key == "cost":
+        answer = "replicas"
+    by_key[answer] = key_figure(by_key[answer])
+    return list(by_key.values())
