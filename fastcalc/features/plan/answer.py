@@ -32,6 +32,8 @@ CHANGED = (
 _MARKS = {WEAK: "wider, for few or no measurements are like it"}
 _IN_NODES = f"; in whole nodes ({option('by', 'chip')}: singly)"
 
+_LABEL = TableColumn("label", heading=("", "plan"))
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PlanAnswer(Answer):
@@ -150,21 +152,14 @@ class RankedPlansAnswer(PlanAnswer):
         """The plans, each with its label."""
         rows = [row for row in self.rows(wide=screen.wide) if row.is_shown]
         records = [
-            record
+            {_LABEL.key: row.label + STAR * row.is_marked, **record}
             for row in rows
             for record in unrounded([row.plan], row.decision.service, self.typed)
         ]
         shown = columns_but(self.service, self.hidden(rows, wide=screen.wide), wide=screen.wide)
-        is_any_marked = any(row.is_marked for row in rows)
-        fitting = [
-            record_tables.words("|plan", lambda _: ""),
-            *with_formats(shown, records, has_fewer_bits=is_any_marked),
-        ]
-        cells = [
-            record_tables.row(fitting, record) | {"|plan": row.label + STAR * row.is_marked}
-            for row, record in zip(rows, records, strict=True)
-        ]
-        return record_tables.tables(fitting, [cells], screen.width)
+        has_fewer_bits = any(row.is_marked for row in rows)
+        fitting = with_formats(shown, records, has_fewer_bits=has_fewer_bits)
+        return [record_tables.table([_LABEL, *fitting], records, screen.width)]
 
     def hidden(self, rows: Sequence[PlanRow], *, wide: bool) -> Collection[str]:  # noqa: ARG002
         """Keys of columns that say nothing of the plans of a table."""

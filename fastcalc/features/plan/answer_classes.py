@@ -1,9 +1,9 @@
 """Plans for classes of requests: which pools of replicas there are, and what each class gets."""
 
 from bisect import bisect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf
 from typing import Any
 
@@ -26,7 +26,7 @@ from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.sharing import Pools, ReplicaPool, Sharing
 from fastcalc.features.plan.table_columns import columns_but, with_formats
 from fastcalc.formulas.sequences import sum_if_known
-from fastcalc.grid.columns import Column, TableColumn
+from fastcalc.grid.columns import Column, TableColumn, pick
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.console import Note, Part, Screen, TextTable, Title
 from fastcalc.kit.answer.numbers_as_text import dollars, number
@@ -242,19 +242,20 @@ class ClassPlanAnswer(PlanAnswer):
         in_class_table = {served.pool for served in self._served if served.percentiles}
         hidden = {*_LEFT_OUT, *(_TTFT if len(in_class_table) == len(marks) else ())}
         shown = columns_but(self.service, hidden, wide=screen.wide)
-        columns = [
-            record_tables.words(
-                "|pool", lambda record: f"{record['rank']}{marks[record['rank'] - 1]}"
-            )
-        ]
+        columns = [_POOL]
         if any(share.is_owned for share in self.fleet.shares):
             columns.append(_OWNED)
         if len(self._models) > 1:
-            columns.append(_MODEL)
+            columns += pick("model")
         columns += with_formats(shown, self.unrounded, has_fewer_bits=any(marks))
         records = [
-            record | dict.fromkeys(_TTFT) if record["rank"] in in_class_table else record
-            for record in self.unrounded
+            {
+                **record,
+                **(dict.fromkeys(_TTFT) if record["rank"] in in_class_table else {}),
+                _POOL.key: f"{record['rank']}{mark}",
+                _OWNED.key: "rented" if record["owned_chips"] is None else "owned",
+            }
+            for record, mark in zip(self.unrounded, marks, strict=True)
         ]
         return record_tables.table(columns, records, screen.width)
 
@@ -313,7 +314,7 @@ class ClassPlanAnswer(PlanAnswer):
                     yield (
                         f"pool {served.pool}, {served.kind.name}: {name.upper()} is "
                         f"{number(seconds * 1e3)} ms at p{(served.share or 0.0) * 100:g}, over its "
-                        f"limit of {_limit(getattr(served.kind, name))} ms{is_met}"
+                        f"limit of {number(getattr(served.kind, name) * 1e3)} ms{is_met}"
                     )
 
     def _comparison(self) -> Iterator[str]:
@@ -388,10 +389,7 @@ _OVER = "^"
 _TTFT = ("service_ttft_ms",)
 """Of a pool, where the table of classes has none of theirs."""
 
-_OWNED = record_tables.words(
-    "|", lambda record: "rented" if record["owned_chips"] is None else "owned"
-)
-_MODEL = record_tables.words("|model", lambda record: record["model"])
+_POOL, _OWNED = TableColumn("pool", heading=("", "pool")), TableColumn("owned")
 _LEFT_OUT = ("speculation_tokens_per_pass", "service_tpot_ms_low", "bound")
 
 
@@ -440,43 +438,46 @@ def _class_record(served: ServedClass) -> Record:
     }
 
 
-def _limit(seconds: float) -> str:
-    return number(seconds * 1e3) if seconds < inf else "-"
-
-
-def _slowest(served: ServedClass, name: str) -> str:
+def _slowest(name: str, served: ServedClass) -> str:
+    """Return the time of the slowest of a hundred requests, with a mark where it is over."""
     if served.percentiles is None:
         return "-"
     spread: Spread = getattr(served.percentiles, name)
-    return number(spread.percentiles[-1] * 1e3) + (_OVER if served.over(name) else "")
+    return number(spread.percentiles[-1] * 1e3) + _OVER * bool(served.over(name))
 
 
-def _mean(served: ServedClass, name: str) -> str:
-    mean = served.mean(name)
-    return "-" if mean is None else number(mean * 1e3)
-
-
-def _request(served: ServedClass) -> str:
-    return number(served.percentiles.request.percentiles[-1]) if served.percentiles else "-"
-
-
-def _numbers(
-    heading: str, cell: Callable[[ServedClass], str], drop_priority: int = 0
-) -> TableColumn:
-    return record_tables.numbers(heading, cell, drop_priority)
+def _time_columns(name: str) -> list[TableColumn]:
+    """Return the columns of a time: its mean, the slowest of a hundred, its limit."""
+    return [
+        Column(
+            f"{name}_mean_ms",
+            "ms",
+            value=lambda served: (mean := served.mean(name)) and mean * 1e3,
+            heading=(name.upper(), "mean"),
+        ),
+        Column(f"{name}_p99_ms", "ms", heading=("", "p99"), format=partial(_slowest, name)),
+        Column(
+            f"{name}_limit_ms",
+            "ms",
+            value=lambda served: getattr(served.kind, name) * 1e3,
+            heading=("limit", "ms"),
+        ),
+    ]
 
 
 _CLASS_COLUMNS: Sequence[TableColumn] = (
-    record_tables.words("|class", lambda served: served.kind.name),
-    _numbers("share|%", lambda served: number(served.kind.share * 100.0)),
-    _numbers("|prompt", lambda served: f"{served.kind.prompt:,.0f}", 1),
-    _numbers("|output", lambda served: f"{served.kind.output:,.0f}", 1),
-    _numbers("|pool", lambda served: f"{served.pool}"),
-    _numbers("TTFT|mean", lambda served: _mean(served, "ttft")),
-    _numbers("|p99", lambda served: _slowest(served, "ttft")),
-    _numbers("limit|ms", lambda served: _limit(served.kind.ttft)),
-    _numbers("TPOT|mean", lambda served: _mean(served, "tpot")),
-    _numbers("|p99 ", lambda served: _slowest(served, "tpot")),
-    _numbers("limit|ms ", lambda served: _limit(served.kind.tpot)),
-    _numbers("request|p99 s", _request, 2),
+    Column("class", value="kind.name", heading=("", "class")),
+    Column("share", "%", value=lambda served: served.kind.share * 100.0, heading=("share", "%")),
+    Column("prompt", "count", value="kind.prompt", heading=("", "prompt"), drop_priority=1),
+    Column("output", "count", value="kind.output", heading=("", "output"), drop_priority=1),
+    Column("pool", "count", value="pool", heading=("", "pool")),
+    *_time_columns("ttft"),
+    *_time_columns("tpot"),
+    Column(
+        "request_p99_s",
+        "s",
+        value=lambda served: served.percentiles and served.percentiles.request.percentiles[-1],
+        heading=("request", "p99 s"),
+        drop_priority=2,
+    ),
 )

@@ -204,7 +204,7 @@ TURNED = {"model": "llama-3.1-8b", "by": "chip", "api": "0.06/0.06/0.12", "weigh
 def planned(**changes):
     """Return a request planned anew, with its deployments."""
     request, notes = FindPlans(**TURNED | changes), []
-    service = service_of(request, notes)
+    service = service_of(request)
     grids = grids_of(request, service, notes)
     return decide(grids, service), grids
 

@@ -6,6 +6,7 @@ import json
 import shlex
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -14,13 +15,16 @@ from fastcalc.core.own_formats import own_formats
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import engine_for
 from fastcalc.features.plan import records as report
-from fastcalc.features.plan.answer import parts as plan_parts
+from fastcalc.features.plan.answer_alike import AlikePlansAnswer
 from fastcalc.features.plan.candidates import candidates, deployments
 from fastcalc.features.plan.cheapest_plans import decide
-from fastcalc.features.plan.notes import reported
+from fastcalc.features.plan.notes import decision_notes
 from fastcalc.features.plan.ranked_plan import tpot_range
+from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.service import Service
+from fastcalc.features.plan.table_columns import with_formats
 from fastcalc.features.plan.verdict import Verdict
+from fastcalc.grid.columns import pick
 from fastcalc.kit.answer.commands import Typed, compare_command
 from fastcalc.kit.answer.console import Screen
 from fastcalc.mentions import as_flags
@@ -31,6 +35,8 @@ SERVICE = Service(prompt=4000.0, output=1000.0, ttft=1.0, tpot=0.025, rate=20.0)
 FLAGS = ("--prompt", 4000, "--output", 1000, "--ttft", "1s", "--tpot", "25ms", "--rate", "20/s")
 FLAGS += ("--load", 1)
 R1 = ("deepseek-r1", "--on", "mi355x,b200", *FLAGS)
+MIX = Path(__file__).parents[3] / "docs" / "examples" / "my-mix.yaml"
+PAIRS = (("bf16", "bf16"), ("bf16", "fp8"))
 SMALL = ("llama-3.1-8b", "--on", "h100-sxm")
 
 
@@ -79,7 +85,8 @@ def found():
 
 
 def lines(found, name):
-    return [line for line in reported(found, found.plans[:1]) if line.startswith(name)]
+    notes = decision_notes(found, found.plans[:1], found.plans[:1])
+    return [note.text for note in notes if note.text.startswith(name) and not note.is_hint]
 
 
 # Prices.
@@ -113,7 +120,7 @@ def test_assumptions_are_an_object_with_what_compare_says(planned, fastcalc):
     assert assumed["utilization"] == 0.8
     kinds = ("prompt_tokens", "output_tokens", "context_tokens", "requests_per_s")
     assert [assumed[key] for key in kinds] == [4000, 1000, 4500, 20]
-    loaded = map(as_flags, report.notes(replace(SERVICE, utilization=0.8)))
+    loaded = map(as_flags, report.service_notes(replace(SERVICE, utilization=0.8)))
     assert all(note in words(" ".join(assumed["notes"])) for note in loaded)
 
 
@@ -613,15 +620,42 @@ def test_chips_are_those_of_both_pools(planned, fastcalc):
         assert shown[plan["rank"] - 1] == str(plan["prefill_replicas"])
 
 
+# What tables show.
+
+
+@pytest.mark.parametrize(
+    "means", ["--own h100-sxm=8", "--budget 20000/month", f"--traffic {MIX} --on h200"]
+)
+def test_a_markdown_table_has_replicas_of_all_that_has_a_load(fastcalc, means):
+    """What is least of a fleet or of classes is no price of a token."""
+    name = "deepseek-r1" if "traffic" in means else "llama-3.1-8b"
+    header = fastcalc("plan", name, *means.split(), "--format", "markdown").out.splitlines()[0]
+    heads = [cell.strip() for cell in header.split("|")]
+    assert "replicas" in heads
+    assert "$/Mtok total" not in heads
+
+
+def test_a_table_of_formats_that_differ_leaves_other_tables_as_they_are():
+    kept = pick("kv_format")
+    alike, differing = (
+        [{"weight_format": "fp8", "kv_format": kv} for kv in pair] for pair in PAIRS
+    )
+    before = with_formats(kept, alike, has_fewer_bits=True)
+    with_formats(kept, differing, has_fewer_bits=True)
+    assert with_formats(kept, alike, has_fewer_bits=True) == before
+
+
 # What stands below.
 
 
 def test_the_page_holds_every_note_and_warning(found):
-    parts = plan_parts(Verdict(found), 2, "what was asked", Typed(), Screen(100, wide=True))
-    lines = parts[-1].lines
+    request = FindPlans(model="deepseek-r1", top=2)
+    answer = AlikePlansAnswer(request=request, verdict=Verdict(found))
+    lines = answer.page(Screen(100, wide=True))[-1].lines
     shown = [*found.plans[:2], found.runner_up, found.in_own_formats]
     warnings = {line for plan in shown for line in plan.replica.warnings}
-    assert {*report.notes(SERVICE), *reported(found, shown), *warnings} <= set(lines)
+    decided = {note.text for note in decision_notes(found, shown, shown) if not note.is_hint}
+    assert {*report.service_notes(SERVICE), *decided, *warnings} <= set(lines)
     assert len(lines) == len(set(lines))
     record = report.plan_records(found.plans, SERVICE, Typed())[0]
     assert record["warnings"] == found.plans[0].replica.warnings
