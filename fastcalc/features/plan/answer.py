@@ -37,9 +37,13 @@ _LABEL = TableColumn("label", heading=("", "plan"))
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PlanAnswer(Answer):
-    """The deployments that serve what is asked."""
+    """The deployments that serve what is asked.
+
+    service : what they do together
+    """
 
     request: FindPlans
+    service: Service
     fills_one_screen = True
     marks = _MARKS
 
@@ -47,11 +51,6 @@ class PlanAnswer(Answer):
     def typed(self) -> Typed:
         """What commands repeat as typed."""
         return typed_of(self.request)
-
-    @property
-    @abstractmethod
-    def service(self) -> Service:
-        """What the deployments do."""
 
     @property
     @abstractmethod
@@ -130,10 +129,6 @@ class RankedPlansAnswer(PlanAnswer):
         """
 
     @abstractmethod
-    def key_of_columns(self) -> str:
-        """What the columns mean."""
-
-    @abstractmethod
     def notes_of(self, rows: Sequence[PlanRow]) -> Iterable[Note]:
         """What to know of the plans that a page lists."""
 
@@ -141,7 +136,7 @@ class RankedPlansAnswer(PlanAnswer):
         """The body, and under it a key and notes of the plans that it lists."""
         rows, body = self.rows(wide=screen.wide), [*self.body(screen)]
         shown = [row for row in rows if row.is_shown]
-        key = self.key_of_columns() + _IN_NODES * any(row.plan.node_chips > 1 for row in shown)
+        key = self.key() + _IN_NODES * any(row.plan.node_chips > 1 for row in shown)
         key += CHANGED * any(row.is_marked for row in shown)
         tables = [part for part in body if isinstance(part, TextTable)]
         key = record_tables.with_mark(key, *tables, marks=self.marks)

@@ -30,7 +30,6 @@ from fastcalc.features.plan.records import (
     service_notes,
     unrounded,
 )
-from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.service_asked import phrase
 from fastcalc.features.plan.verdict import Verdict
 from fastcalc.kit.answer.answer import Charts
@@ -68,11 +67,6 @@ class AlikePlansAnswer(RankedPlansAnswer):
     def chosen(self) -> Plan:
         """The cheapest."""
         return self.decision.plans[0]
-
-    @property
-    def service(self) -> Service:
-        """What was asked, at the rate of those who ask."""
-        return self.decision.service
 
     @property
     def scenarios(self) -> Sequence[Scenario]:
@@ -124,7 +118,7 @@ class AlikePlansAnswer(RankedPlansAnswer):
             answer += f"; by expected speeds {', '.join(expected)}" * differs
         return Title(chosen.scenario.hardware.id, answer, bill)
 
-    def key_of_columns(self) -> str:
+    def key(self) -> str:
         """What replicas and times are."""
         return _KEY + _OF_SLOW_CHIPS * (self.decision.expected is not None)
 

@@ -22,7 +22,6 @@ from fastcalc.features.plan.random_load import random_load
 from fastcalc.features.plan.records import assumptions, service_notes, unrounded
 from fastcalc.features.plan.refusal import limit_as_option, over_budget, refusal
 from fastcalc.features.plan.servers.script import script
-from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.sharing import Pools, ReplicaPool, Sharing
 from fastcalc.features.plan.table_columns import columns_but, with_formats
 from fastcalc.formulas.sequences import sum_if_known
@@ -97,18 +96,11 @@ def served_classes(pools: Pools) -> list[ServedClass]:
 class ClassPlanAnswer(PlanAnswer):
     """What carries the classes of a file.
 
-    all_classes : what is asked for all of them, at what all of it carries
     servers : the scripts that start all pools, where these are asked for
     """
 
     fleet: ClassFleet
-    all_classes: Service
     servers: str | None = None
-
-    @property
-    def service(self) -> Service:
-        """That of all classes."""
-        return self.all_classes
 
     @property
     def file(self) -> str:

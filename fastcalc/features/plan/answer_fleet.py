@@ -47,11 +47,6 @@ class FleetPlanAnswer(RankedPlansAnswer):
     fleet: FleetPlan
 
     @property
-    def service(self) -> Service:
-        """What is asked of all of it."""
-        return replace(self.fleet.service, is_fleet=True)
-
-    @property
     def _taken(self) -> list[tuple[Share, Plan]]:
         """What carries any, and the deployment of each."""
         return [(share, share.plan) for share in self.fleet.shares if share.plan]
@@ -133,7 +128,7 @@ class FleetPlanAnswer(RankedPlansAnswer):
             f"tokens/s, {at_once:,.0f} requests at once"
         )
 
-    def key_of_columns(self) -> str:
+    def key(self) -> str:
         """What replicas, requests and times are."""
         return _KEY
 

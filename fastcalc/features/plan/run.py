@@ -61,7 +61,9 @@ def run(request: FindPlans) -> Answer:
     verdict = Verdict(
         decision, () if taking else grids, as_text(request.model), request.sensitivity
     )
-    return AlikePlansAnswer(request=request, reading=notes, verdict=verdict)
+    return AlikePlansAnswer(
+        request=request, reading=notes, service=decision.service, verdict=verdict
+    )
 
 
 def _refuse_without_range(decision: Decision) -> None:

@@ -82,7 +82,7 @@ def run(request: FindPlans) -> Answer:
         reading=notes,
         reasons=refusals(fleet),
         fleet=fleet,
-        all_classes=of_classes,
+        service=of_classes,
     )
     return answer if request.emit is None else replace(answer, servers=answer.script(request.emit))
 

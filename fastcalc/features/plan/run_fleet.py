@@ -44,17 +44,23 @@ def run(request: FindPlans) -> Answer:
     fleet = (
         solve_closed_loop(people, fleet_at, _request_seconds) if people else fleet_at(service.rate)
     )
+    answer = FleetPlanAnswer(
+        request=request,
+        reading=notes,
+        service=replace(fleet.service, is_fleet=True),
+        fleet=fleet,
+    )
     if not fleet.is_enough:
-        return _refused(request, fleet, rented(), notes)
+        return _refused(answer, rented())
     if request.emit is not None:
         taken = [(share.plan, share.decision.service) for share in fleet.shares if share.plan]
         return started(request, taken, notes)
-    return FleetPlanAnswer(request=request, reading=notes, fleet=fleet)
+    return answer
 
 
-def _refused(request: FindPlans, fleet: FleetPlan, rented: Grids, notes: list[str]) -> Answer:
+def _refused(answer: FleetPlanAnswer, rented: Grids) -> Answer:
     """Return what the fleet carries, and what each limit alone would have to be."""
-    answer = FleetPlanAnswer(request=request, reading=notes, fleet=fleet)
+    request, fleet = answer.request, answer.fleet
     relaxed, most = least_relaxed_of_fleet(fleet, rented), fleet.requests
     on_top = carried_on_top(fleet, rented)
     if on_top is not None:
@@ -65,7 +71,7 @@ def _refused(request: FindPlans, fleet: FleetPlan, rented: Grids, notes: list[st
     options = relaxed_options(relaxed, fewest_owned(fleet, rented), fleet.service)
     return NoAnswer(
         request=request,
-        reading=notes,
+        reading=answer.reading,
         reasons=refusals(fleet, most, options),
         asked_keys=KEYS,
         columns=columns(answer.service),

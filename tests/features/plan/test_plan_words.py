@@ -650,7 +650,7 @@ def test_a_table_of_formats_that_differ_leaves_other_tables_as_they_are():
 
 def test_the_page_holds_every_note_and_warning(found):
     request = FindPlans(model="deepseek-r1", top=2)
-    answer = AlikePlansAnswer(request=request, verdict=Verdict(found))
+    answer = AlikePlansAnswer(request=request, service=SERVICE, verdict=Verdict(found))
     lines = answer.page(Screen(100, wide=True))[-1].lines
     shown = [*found.plans[:2], found.runner_up, found.in_own_formats]
     warnings = {line for plan in shown for line in plan.replica.warnings}
