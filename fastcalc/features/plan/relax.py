@@ -1,7 +1,7 @@
 """The least relaxation of each limit alone with which some deployment would meet a service."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
@@ -21,9 +21,35 @@ from fastcalc.features.plan.refine import between, with_largest
 from fastcalc.features.plan.score import has_cost, score
 from fastcalc.features.plan.scored import Scored
 from fastcalc.features.plan.service import Service
+from fastcalc.formulas.types import Floats, Ints
 from fastcalc.grid.grid import Grid, solved
 
+_LESS = 1.0 - 1e-9  # of a value that was found: nearer ones are no less
 _CLOSE = 0.01  # of a prompt, which is searched for no closer
+
+
+@dataclass(frozen=True, eq=False)
+class _Gap:
+    """What lies between two batches that were tried, of layouts with one prefill pool.
+
+    low, high : the two batches, of each layout [1]
+    least : what a value is at the one of them where it is less
+    """
+
+    grid: Grid
+    pool: Pool | None
+    layout: Ints
+    low: Floats
+    high: Floats
+    least: Floats
+
+    def scored(self, service: Service, below: float) -> list[Scored]:
+        """Return deployments in between, of layouts that may have less of the value than so much."""
+        may_be = self.least < below * _LESS
+        if not may_be.any():
+            return []
+        batches = between(self.grid, self.layout[may_be], self.low[may_be], self.high[may_be])
+        return score(batches, service, [self.pool])
 
 
 def least_relaxed(grids: Sequence[Grid], service: Service) -> dict[str, float]:
@@ -31,13 +57,22 @@ def least_relaxed(grids: Sequence[Grid], service: Service) -> dict[str, float]:
 
     Between two batches that were tried, no value is taken to be less than at both.
     """
-    scored = []
+    limited = [name for name, limit in service.limits.items() if limit < inf]
+    lowest = dict.fromkeys(limited, inf)
+    gaps: dict[str, list[_Gap]] = {name: [] for name in limited}
+    for group in _every_scored(grids, service):
+        for name in limited:
+            lowest[name] = min(lowest[name], _least_met(group, service, name))
+            gaps[name] += _gaps(group, service, name, lowest[name])
+    relaxed = {name: _least(gaps[name], service, name, lowest[name]) for name in limited}
+    return {name: value for name, value in relaxed.items() if value < inf}
+
+
+def _every_scored(grids: Sequence[Grid], service: Service) -> Iterator[Scored]:
+    """Yield the deployments of one grid after another: those of all take more than a gigabyte."""
     for grid in map(with_largest, grids):
         if has_cost(grid.scenario, service):
-            scored += score(grid, service, [None, *_prefill_pools(grid, service)])
-    limited = [name for name, limit in service.limits.items() if limit < inf]
-    relaxed = {name: _least(scored, service, name) for name in limited}
-    return {name: value for name, value in relaxed.items() if value < inf}
+            yield from score(grid, service, [None, *_prefill_pools(grid, service)])
 
 
 def _prefill_pools(grid: Grid, service: Service) -> list[Pool]:
@@ -58,31 +93,41 @@ def _prefill_pools(grid: Grid, service: Service) -> list[Pool]:
     return undominated_pools(pools, chips, *times, widths, -widths)
 
 
-def _least(scored: Sequence[Scored], service: Service, name: str) -> float:
+def _least(gaps: list[_Gap], service: Service, name: str, lowest: float) -> float:
     """Return the least value of one limit, of all batches at which the others are met."""
-    other_limits, lowest = [key for key in service.limits if key != name], inf
-    while scored:
-        for group in scored:
-            are_met = [group.values[key] <= service.limits[key] for key in other_limits]
-            values = group.values[name][np.all(are_met, axis=0)]
-            lowest = min(lowest, float(np.min(values, initial=inf)))
-        scored = [part for group in scored for part in _narrowed(group, service, name, lowest)]
+    while gaps:
+        below, wider = lowest, gaps
+        gaps = []
+        for group in (group for gap in wider for group in gap.scored(service, below)):
+            lowest = min(lowest, _least_met(group, service, name))
+            gaps += _gaps(group, service, name, lowest)
     return lowest
 
 
-def _narrowed(group: Scored, service: Service, name: str, below: float) -> list[Scored]:
-    """Return deployments between those of a group that may have less of one value than so much."""
-    places = np.arange(len(group.layout))
-    after = group.next(places)
+def _least_met(group: Scored, service: Service, name: str) -> float:
+    """Return the least value of one limit, of deployments that meet the others."""
+    are_met = [group.values[key] <= limit for key, limit in service.limits.items() if key != name]
+    return float(np.min(group.values[name][np.all(are_met, axis=0)], initial=inf))
+
+
+def _gaps(group: Scored, service: Service, name: str, below: float) -> list[_Gap]:
+    """Return where deployments between those of a group may have less of a value than so much."""
+    after = group.next(np.arange(len(group.layout)))
     lowest = {key: np.minimum(values, values[after]) for key, values in group.values.items()}
-    may_be = (group.batch[after] - group.batch > 1.0) & (lowest[name] < below * (1.0 - 1e-9))
+    may_be = (group.batch[after] - group.batch > 1.0) & (lowest[name] < below * _LESS)
     for key, limit in service.limits.items():
         may_be &= (key == name) | (lowest[key] <= limit)
-    narrowed: list[Scored] = []
-    for pool, low in group.by_pool(np.flatnonzero(may_be)):
-        sides = group.batch[low], group.batch[after[low]]
-        narrowed += score(between(group.grid, group.layout[low], *sides), service, [pool])
-    return narrowed
+    return [
+        _Gap(
+            group.grid,
+            pool,
+            group.layout[low],
+            group.batch[low],
+            group.batch[after[low]],
+            lowest[name][low],
+        )
+        for pool, low in group.by_pool(np.flatnonzero(may_be))
+    ]
 
 
 def longest_prompt(scenarios: Sequence[Scenario], service: Service) -> int | None:
