@@ -9,7 +9,7 @@ import pickle
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cache, wraps
 from hashlib import sha256
 from pathlib import Path
@@ -32,7 +32,7 @@ from fastcalc.evidence.validate import Shipped, validate_shipped
 from fastcalc.features import answer_to
 from fastcalc.features.claims.judge import Judged, judge
 from fastcalc.features.fastmode.solve import SpeedupOptions, fastmode
-from fastcalc.kit.answer.answer import Answer, CommandAnswer
+from fastcalc.kit.answer.answer import Answer
 from fastcalc.kit.charts.drawing import luminance
 from fastcalc.kit.request.fields import Request, declared
 
@@ -134,7 +134,7 @@ def run(*args: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monk
 PRESENTATION = ("format", "out", "wide", "notes")
 """Fields of a request that change how its answer is written, and no number of it."""
 
-answers: dict[str, CommandAnswer] = {}
+answers: dict[str, Answer] = {}
 """Answers to requests that name shipped entries alone, of this process."""
 
 
@@ -159,8 +159,7 @@ def answer_once(command: str, request: Request) -> Any:
         answer = answer_to(command, request)
         if not isinstance(answer, Answer) or (command == "fastmode" and answer.code):
             return answer  # a no of fastmode is a page, or a reason
-        is_old = isinstance(answer, CommandAnswer)  # its warnings may be taken once
-        answers[key] = replace(answer, sentences=tuple(answer.sentences)) if is_old else answer
+        answers[key] = answer
     return answers[key]
 
 

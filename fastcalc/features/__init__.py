@@ -1,6 +1,5 @@
 """What answers each request, for the command line and for Python alike."""
 
-from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
@@ -56,7 +55,4 @@ def request_of(command: str) -> type[Request]:
 def answer_to(command: str, request: Request) -> Any:
     """Return the answer to a request; what answers it is imported now."""
     module, _, run = COMMANDS[command][1].rpartition(".")
-    answer = getattr(import_module(f"fastcalc.features.{module}"), run)(request)
-    if answer is None or isinstance(answer, int):  # the exit code of what it wrote itself
-        return answer
-    return replace(answer, request=request) if type(answer.request) is Request else answer
+    return getattr(import_module(f"fastcalc.features.{module}"), run)(request)

@@ -44,7 +44,7 @@ class _Gap:
     least: Floats
 
     def scored(self, service: Service, below: float) -> list[Scored]:
-        """Return deployments in between, of layouts that may have less of the value than so much."""
+        """Return deployments in between, of layouts that may have less of the value than that."""
         may_be = self.least < below * _LESS
         if not may_be.any():
             return []

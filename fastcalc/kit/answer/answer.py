@@ -1,8 +1,7 @@
 """What a command found, whatever the form it is shown in: a page, records, a table, charts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
-from importlib import import_module
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -173,75 +172,3 @@ class NoAnswer(Answer):
     def details(self) -> Record:
         """The reason, and what else there is to say."""
         return {"reason": "; ".join(self.reasons), **self.beside}
-
-
-@dataclass(frozen=True, eq=False)
-class CommandAnswer(Answer):
-    """An answer of callables, until its command has a class of its own."""
-
-    parts: Page | None = None
-    records: Callable[[], Iterable[Record]] = list
-    table: Callable[[], tuple[Sequence[TableColumn], Iterable[object]]] = lambda: ((), ())
-    extra: Callable[[], Record] = dict
-    sentences: Iterable[str] = ()
-    _: KW_ONLY
-    keys: Iterable[str] = ()
-    column: Callable[[str], list[Any] | None] = lambda _: None  # type: ignore[assignment]
-    cells: Callable[[Record], Record] = dict  # type: ignore[assignment]
-    text: Callable[[console.Screen], str | None] = lambda _: None  # type: ignore[assignment]
-    document: Callable[[], Iterable[str] | None] = lambda: None
-    code: int = 0
-    drawn: Charts = field(default_factory=dict)
-    html: Callable[[Path | None], str | None] = lambda _: None  # type: ignore[assignment]
-    request: Request = field(default_factory=Request)
-
-    def page(self, screen: console.Screen) -> Sequence[console.Part]:
-        """The parts."""
-        return [*self.parts(screen)] if self.parts is not None else []
-
-    @property
-    def charts(self) -> Charts:
-        """What is drawn."""
-        return self.drawn
-
-    def warnings(self) -> Iterable[str]:
-        """The sentences."""
-        return self.sentences
-
-    def premises(self) -> Record:
-        """The assumptions of the extra."""
-        return dict(self.extra().get("assumptions", {}))
-
-    def details(self) -> Record:
-        """The rest of it."""
-        return {key: value for key, value in self.extra().items() if key != "assumptions"}
-
-
-def later(name: str, *arguments: Any) -> Callable[[], Any]:
-    """Return what calls a function of a module, which is loaded when it is called."""
-
-    def make() -> Any:
-        module, _, function = name.rpartition(".")
-        return getattr(import_module(f"fastcalc.{module}"), function)(*arguments)
-
-    return make
-
-
-def no_answer(
-    reasons: Sequence[str],
-    keys: Iterable[str],
-    columns: Sequence[TableColumn],
-    extra: Callable[[], Record] = dict,
-    notes: Sequence[str] = (),
-) -> NoAnswer:
-    """Return that there is no answer, and why; of records there are the keys, or the columns."""
-    beside = dict(extra())
-    return NoAnswer(
-        request=Request(),
-        reading=notes,
-        reasons=reasons,
-        asked_keys=keys,
-        columns=columns,
-        resting_on=beside.pop("assumptions", {}),
-        beside=beside,
-    )
