@@ -1,7 +1,8 @@
 """The least relaxation of each limit alone with which some deployment would meet a service."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from math import inf
 
 import numpy as np
@@ -10,6 +11,7 @@ from fastcalc.core.placement.layout import Layouts
 from fastcalc.core.scenario import Scenario
 from fastcalc.features.plan.candidates import candidates
 from fastcalc.features.plan.cheapest_plans import decide
+from fastcalc.features.plan.fleet import bills, chips_within
 from fastcalc.features.plan.pools import (
     Pool,
     can_be_apart,
@@ -44,7 +46,7 @@ class _Gap:
     least: Floats
 
     def scored(self, service: Service, below: float) -> list[Scored]:
-        """Return deployments in between, of layouts that may have less of the value than that."""
+        """Return deployments in between, of layouts that may have less of a value than so much."""
         may_be = self.least < below * _LESS
         if not may_be.any():
             return []
@@ -60,25 +62,42 @@ def least_relaxed(grids: Sequence[Grid], service: Service) -> dict[str, float]:
     limited = [name for name, limit in service.limits.items() if limit < inf]
     lowest = dict.fromkeys(limited, inf)
     gaps: dict[str, list[_Gap]] = {name: [] for name in limited}
-    for group in _every_scored(grids, service):
-        for name in limited:
-            lowest[name] = min(lowest[name], _least_met(group, service, name))
-            gaps[name] += _gaps(group, service, name, lowest[name])
+    for grid in grids:  # the deployments of all of them at once take more than a gigabyte
+        for group in _scored(grid, service, lowest):
+            for name in limited:
+                lowest[name] = min(lowest[name], _least_met(group, service, name))
+                gaps[name] += _gaps(group, service, name, lowest[name])
     relaxed = {name: _least(gaps[name], service, name, lowest[name]) for name in limited}
     return {name: value for name, value in relaxed.items() if value < inf}
 
 
-def _every_scored(grids: Sequence[Grid], service: Service) -> Iterator[Scored]:
-    """Yield the deployments of one grid after another: those of all take more than a gigabyte."""
-    for grid in map(with_largest, grids):
-        if has_cost(grid.scenario, service):
-            yield from score(grid, service, [None, *_prefill_pools(grid, service)])
+def _scored(grid: Grid, service: Service, lowest: Mapping[str, float]) -> list[Scored]:
+    """Return the deployments of a grid, but for layouts that can relax no limit any less.
+
+    lowest : what each limit would have to be by what was tried before
+    """
+    if not has_cost(grid.scenario, service):
+        return []
+    chips = np.array([layout.chips for layout in grid.layouts], dtype=float)
+    least = {"chips": chips, **bills(grid.scenario, service, chips)}  # what one replica takes
+    may_be = np.all(
+        [
+            amounts <= max(service.limits[name], lowest.get(name, 0.0))
+            for name, amounts in least.items()
+        ],
+        axis=0,
+    )
+    if not may_be.any():
+        return []
+    useful = with_largest(grid.part(layouts=tuple(compress(grid.layouts, may_be))))
+    return score(useful, service, [None, *_prefill_pools(grid, service)])
 
 
 def _prefill_pools(grid: Grid, service: Service) -> list[Pool]:
     """Prefill pools for disaggregated prefill that may relax a limit the least."""
     if not can_be_apart(grid, service):
         return []
+    grid = grid.part(batches=grid.batches[:1])
     points = solved(grid)
     points = replace(points, estimate=points.estimate.slowed(service.deviations))
     if not (pools := every_pool(grid, service, points)):
@@ -130,6 +149,12 @@ def _gaps(group: Scored, service: Service, name: str, below: float) -> list[_Gap
     ]
 
 
+def may_meet(grid: Grid, service: Service) -> bool:
+    """Return whether a replica on the fewest chips is within the chips, the money and the power."""
+    fewest = min(layout.chips for layout in grid.layouts)
+    return fewest <= chips_within(service, grid.scenario)
+
+
 def longest_prompt(scenarios: Sequence[Scenario], service: Service) -> int | None:
     """Return the longest prompt, to a hundredth, with which something meets a service.
 
@@ -143,7 +168,8 @@ def longest_prompt(scenarios: Sequence[Scenario], service: Service) -> int | Non
         )
         shorter = replace(service, prompt=float(middle))
         shown = min(middle - 1, 1)  # of a token it is enough to know whether there is any
-        decision = decide([grid for grid in grids if grid is not None], shorter, shown=shown)
+        held = [grid for grid in grids if grid is not None and may_meet(grid, shorter)]
+        decision = decide(held, shorter, shown=shown)
         if decision.plans:
             chips = {plan.scenario.hardware.id for plan in decision.of_each_chip}
             if shown:

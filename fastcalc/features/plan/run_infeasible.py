@@ -10,7 +10,7 @@ from fastcalc.features.plan.deployments_asked import scenarios_of, typed_of
 from fastcalc.features.plan.fleet_plan import carried_by
 from fastcalc.features.plan.records import assumptions, details
 from fastcalc.features.plan.refusal import most_carried, refusal
-from fastcalc.features.plan.relax import least_relaxed, longest_prompt
+from fastcalc.features.plan.relax import least_relaxed, longest_prompt, may_meet
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.table_columns import columns
 from fastcalc.features.plan.verdict import Verdict
@@ -41,6 +41,7 @@ def _relaxed(request: FindPlans, grids: list[Grid], decision: Decision) -> list[
     sentences = []
     is_limited = min(service.max_chips, service.budget, service.power) < inf
     if service.rate is not None and is_limited:
+        grids = [grid for grid in grids if may_meet(grid, service)]
         carried = carried_by(grids, service, service.max_chips, shown=1)
         rate = max((plan.requests for plan in carried.in_order), default=0.0)
         if 0.0 < rate < service.rate:  # chips without a price carry more, and are no plan

@@ -1,10 +1,18 @@
 """What a refused plan suggests, typed as it is printed, gives a plan."""
 
 import re
+from dataclasses import replace
 from functools import partial
 
 import pytest
 
+from fastcalc.core.scenario import Scenario
+from fastcalc.core.traffic.traffic import Traffic
+from fastcalc.features.plan import relax
+from fastcalc.features.plan.candidates import candidates
+from fastcalc.features.plan.score import score
+from fastcalc.features.plan.service import Service
+from tests import made_up
 from tests.helpers import run_once
 
 ASKED = {
@@ -51,3 +59,29 @@ def test_a_budget_is_relaxed_to_the_price_of_a_node(capsys, monkeypatch):
     assert refused.err.strip() == "fastcalc: note: it would do with --budget 13200/month"
     singly = plan("--by", "chip", capsys=capsys, monkeypatch=monkeypatch)
     assert singly.code == 0
+
+
+def test_a_chip_is_not_searched_that_can_relax_nothing(monkeypatch):
+    """One chip at 1 USD is 730 a month; at 3 USD it is more than both the budget and that."""
+    service = Service(1000.0, 100.0, ttft=10.0, tpot=1.0, budget=700.0)
+    scored = []
+
+    def grid(usd):
+        hardware = made_up.chip(price={"cloud": usd})
+        traffic = Traffic(1.0, 1.0, 1.0)
+        asked = Scenario(hardware, made_up.minimal(), made_up.engine(), (1,), traffic)
+        return candidates(asked, prompt=1000.0, output=100.0)
+
+    def counted(grid, *args):
+        scored.append(grid)
+        return score(grid, *args)
+
+    monkeypatch.setattr(relax, "score", counted)
+    cheap, dear = grid("1 USD/h"), grid("3 USD/h")
+    assert relax.least_relaxed([cheap, dear], service) == {"budget": 730.0}
+    assert scored
+    assert all(grid.scenario is cheap.scenario for grid in scored)
+    for budget, dear_may_meet in ((2190.0, True), (2189.0, False)):
+        enough = replace(service, budget=budget)
+        assert relax.may_meet(cheap, enough)
+        assert relax.may_meet(dear, enough) is dear_may_meet

@@ -236,6 +236,7 @@ def test_the_longest_prompt_is_found_to_a_hundredth(monkeypatch, longest, prompt
 
     monkeypatch.setattr(relax, "candidates", candidates)
     monkeypatch.setattr(relax, "decide", decide)
+    monkeypatch.setattr(relax, "may_meet", lambda *_: True)
     scenarios = [Chip("a"), Chip("b"), Chip("none")]
     found = longest_prompt(scenarios, Service(prompt, 500.0))
     if longest < 1:
