@@ -209,8 +209,8 @@ class CachesAnswer(Answer):
     def body(self, screen: Screen) -> Iterator[Part]:
         """What each deployment keeps, in a sentence and a table."""
         return between_blank_lines(
-            [_sentence(each), "", record_tables.table(_ROWS, each.records(), screen.width)]
-            for each in self.deployments
+            [_sentence(place), "", record_tables.table(_ROWS, place.records(), screen.width)]
+            for place in self.deployments
         )
 
     def key(self) -> str:
@@ -219,7 +219,7 @@ class CachesAnswer(Answer):
 
     def notes(self) -> Iterator[Note]:
         """How fast tiers are loaded, what the trace needs, what it is taken as, and prices."""
-        told = [note for each in self.deployments for note in _notes(each, self.rate)]
+        told = [note for place in self.deployments for note in _notes(place, self.rate)]
         for place, line in enumerate(dict.fromkeys([*self.refused, *told])):
             yield Note(line, weight=int(place < _FEW))
 
@@ -241,7 +241,7 @@ class CachesAnswer(Answer):
 
     def records(self) -> list[Record]:
         """A record for each tier of each deployment."""
-        return [record for each in self.deployments for record in each.records()]
+        return [record for place in self.deployments for record in place.records()]
 
     def table(self) -> tuple[Sequence[TableColumn], list[Record]]:
         """Every tier, with the chips that it is of."""
@@ -271,12 +271,12 @@ def too_large(deployment: CachedDeployment) -> str:
     )
 
 
-def _sentence(each: DeploymentTiers) -> str:
+def _sentence(place: DeploymentTiers) -> str:
     """Say what is found in the chips' memory, and in the largest tier."""
-    near, last = each.tiers[1], each.tiers[-1]
-    model = each.deployment.scenario.model.asked_name
+    near, last = place.tiers[1], place.tiers[-1]
+    model = place.deployment.scenario.model.asked_name
     return (
-        f"{near.name} of {each.chips} keeps {percent(near.hit)} of {model}'s prompt tokens "
+        f"{near.name} of {place.chips} keeps {percent(near.hit)} of {model}'s prompt tokens "
         f"at hand; {size(last.size)} would keep {percent(last.hit)}, and carry "
         f"{number(last.requests)} requests/s instead of {number(near.requests)}."
     )
@@ -292,11 +292,11 @@ _ASSUMED = (
 )
 
 
-def _notes(each: DeploymentTiers, rate: float | None) -> Iterator[str]:
-    deployment, near = each.deployment, each.tiers[1]
+def _notes(place: DeploymentTiers, rate: float | None) -> Iterator[str]:
+    deployment, near = place.deployment, place.tiers[1]
     scenario = deployment.scenario
     chip, batch = scenario.hardware.id, min(scenario.batches)
-    if any(tier.name == BEHIND for tier in each.tiers):
+    if any(tier.name == BEHIND for tier in place.tiers):
         yield (
             f"{chip}: how fast a tier is loaded is undetermined without a host, and taken as at "
             f"once; name one with {option('host', 'dram=1TB@300GB/s,link=64GB/s')}"
@@ -304,7 +304,7 @@ def _notes(each: DeploymentTiers, rate: float | None) -> Iterator[str]:
     if rate is not None:
         yield (
             f"the file has {number(rate)} requests/s, {number(rate / near.requests)} times what "
-            f"{each.chips} carry; each finds so much only if prompts that begin alike come to "
+            f"{place.chips} carry; each finds so much only if prompts that begin alike come to "
             "the same one, or the tier is shared"
         )
     yield (

@@ -189,7 +189,9 @@ class ValidationAnswer(Answer):
     def details(self) -> Record:
         """The points not predicted, and scores by group."""
         return {
-            "skipped": [{"id": each.id, "reason": each.reason} for each in self.validation.skipped],
+            "skipped": [
+                {"id": point.id, "reason": point.reason} for point in self.validation.skipped
+            ],
             "groups": [
                 plainly(
                     {
@@ -221,10 +223,10 @@ class ValidationAnswer(Answer):
         fitted, aside = self.aside.fitted.predictions, self.aside.set_aside.predictions
         return accuracy(
             {
-                "source left out of the fit": [each for each in fitted if each.part != SRAM],
-                "source set aside": [each for each in aside if not each.point.is_offloaded],
-                "with a host": [each for each in aside if each.point.is_offloaded],
-                "engine set from these few": [each for each in fitted if each.part == SRAM],
+                "source left out of the fit": [row for row in fitted if row.part != SRAM],
+                "source set aside": [row for row in aside if not row.point.is_offloaded],
+                "with a host": [row for row in aside if row.point.is_offloaded],
+                "engine set from these few": [row for row in fitted if row.part == SRAM],
             }
         )
 

@@ -98,10 +98,12 @@ class FleetPlanAnswer(RankedPlansAnswer):
     def title(self) -> Title:
         """What carries how much."""
         fleet = self.fleet
-        asked = phrase(self.request, fleet.service)
-        asked += plan_notes.in_fewer_bits((share.decision, chosen) for share, chosen in self._taken)
-        asked += "".join(plan_notes.level_runner_up(share.decision) for share, _ in self._taken)
-        asked += cheaper_api(fleet.service, fleet.requests, fleet.usd_per_month)
+        purpose = phrase(self.request, fleet.service)
+        purpose += plan_notes.in_fewer_bits(
+            (share.decision, chosen) for share, chosen in self._taken
+        )
+        purpose += "".join(plan_notes.level_runner_up(share.decision) for share, _ in self._taken)
+        purpose += cheaper_api(fleet.service, fleet.requests, fleet.usd_per_month)
         owned, load = [share for share in fleet.shares if share.owned], self._load()
         for share, chosen in self._taken:
             if share.owned:
@@ -109,12 +111,12 @@ class FleetPlanAnswer(RankedPlansAnswer):
             chip = chosen.scenario.hardware.id
             bill = plan_notes.chips_and_price(chosen, share.decision.service)
             if not owned:
-                return Title(chip, f"{bill}, carry {load}, for {asked}", bill)
+                return Title(chip, f"{bill}, carry {load}, for {purpose}", bill)
             requests = sum(share.requests for share in owned)
             bill += in_all(fleet)
             load = f"{number(requests)} requests/s; with {chip} on top, {bill}, {load}"
         answer = f"{carry(fleet)} {load}"
-        return Title(_owned_chips(fleet), f"{answer}, for {asked}", answer)
+        return Title(_owned_chips(fleet), f"{answer}, for {purpose}", answer)
 
     def _load(self) -> str:
         """Return what it carries, and how many requests it serves at a time, in a phrase."""

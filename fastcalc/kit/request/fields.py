@@ -109,11 +109,11 @@ def premises(request: type[Request]) -> dict[str, str]:
         for name in get_annotations(owner)
     }
     settings = {name: shown.__metadata__[0] for name, (shown, _) in declared(request).items()}
-    kept = {
+    premise_of = {
         name: of_group[name] if setting.premise is None else setting.premise
         for name, setting in settings.items()
     }
-    return {name: premise for name, premise in kept.items() if premise}
+    return {name: premise for name, premise in premise_of.items() if premise}
 
 
 @dataclass(frozen=True)
@@ -163,10 +163,10 @@ class Setting:
 def differing(request: Request) -> list[Setting]:
     """Every field of a request that differs from its default, in the order of ``--help``."""
     kind = type(request)
-    kept = premises(kind)
+    premise_of = premises(kind)
     fields = sorted(declared(kind).items(), key=lambda field: field[1][1] == "Options")
     return [
-        Setting(name, value, kept.get(name, ""), annotation.__metadata__[0])
+        Setting(name, value, premise_of.get(name, ""), annotation.__metadata__[0])
         for name, (annotation, _) in fields
         if (value := getattr(request, name)) not in (None, getattr(kind, name, None))
     ]
@@ -191,10 +191,10 @@ def phrases(stated: Iterable[Setting], *, without: str = "") -> list[str]:
 
 def by_premise(stated: Iterable[Setting]) -> dict[str, dict[str, Any]]:
     """Settings as records keep them."""
-    kept: dict[str, dict[str, Any]] = {}
+    values: dict[str, dict[str, Any]] = {}
     for setting in stated:
-        kept.setdefault(setting.premise, {})[setting.name] = setting.data
-    return kept
+        values.setdefault(setting.premise, {})[setting.name] = setting.data
+    return values
 
 
 def argument(metavar: str, summary: str, **settings: Any) -> FieldSetting:
