@@ -31,7 +31,7 @@ _CLOSE = 0.01  # of a prompt, which is searched for no closer
 
 
 @dataclass(frozen=True, eq=False)
-class _Gap:
+class _BatchGap:
     """What lies between two batches that were tried, of layouts with one prefill pool.
 
     low, high : the two batches, of each layout [1]
@@ -61,7 +61,7 @@ def least_relaxed(grids: Sequence[Grid], service: Service) -> dict[str, float]:
     """
     limited = [name for name, limit in service.limits.items() if limit < inf]
     lowest = dict.fromkeys(limited, inf)
-    gaps: dict[str, list[_Gap]] = {name: [] for name in limited}
+    gaps: dict[str, list[_BatchGap]] = {name: [] for name in limited}
     for grid in grids:  # the deployments of all of them at once take more than a gigabyte
         for group in _scored(grid, service, lowest):
             for name in limited:
@@ -112,7 +112,7 @@ def _prefill_pools(grid: Grid, service: Service) -> list[Pool]:
     return undominated_pools(pools, chips, *times, widths, -widths)
 
 
-def _least(gaps: list[_Gap], service: Service, name: str, lowest: float) -> float:
+def _least(gaps: list[_BatchGap], service: Service, name: str, lowest: float) -> float:
     """Return the least value of one limit, of all batches at which the others are met."""
     while gaps:
         below, wider = lowest, gaps
@@ -129,7 +129,7 @@ def _least_met(group: Scored, service: Service, name: str) -> float:
     return float(np.min(group.values[name][np.all(are_met, axis=0)], initial=inf))
 
 
-def _gaps(group: Scored, service: Service, name: str, below: float) -> list[_Gap]:
+def _gaps(group: Scored, service: Service, name: str, below: float) -> list[_BatchGap]:
     """Return where deployments between those of a group may have less of a value than so much."""
     after = group.next(np.arange(len(group.layout)))
     lowest = {key: np.minimum(values, values[after]) for key, values in group.values.items()}
@@ -137,7 +137,7 @@ def _gaps(group: Scored, service: Service, name: str, below: float) -> list[_Gap
     for key, limit in service.limits.items():
         may_be &= (key == name) | (lowest[key] <= limit)
     return [
-        _Gap(
+        _BatchGap(
             group.grid,
             pool,
             group.layout[low],
