@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from fastcalc.features.caches import answer as caches
+from fastcalc.features.caches import records as caches
 from fastcalc.features.decide import rows as decision_rows
 from fastcalc.features.fastmode import curve
 from fastcalc.features.fastmode import records as fastmode

@@ -3,20 +3,19 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import isnan
 
 from fastcalc.core.traffic.reuse import SharedPrefixes
 from fastcalc.features import request_of
+from fastcalc.features.caches.records import COLUMNS, DeploymentTiers
 from fastcalc.features.caches.request import SizeCaches
-from fastcalc.grid.columns import Column, TableColumn, pick, values
-from fastcalc.grid.prefix_caches import BEHIND, CachedDeployment, CachedTier, break_even
+from fastcalc.grid.columns import TableColumn, pick
+from fastcalc.grid.prefix_caches import BEHIND, CachedDeployment
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.answer import Answer, Charts
 from fastcalc.kit.answer.console import Note, Part, Screen, between_blank_lines
 from fastcalc.kit.answer.next_commands import follow_up, typed_as
-from fastcalc.kit.answer.numbers_as_text import dollars, number, percent, size
-from fastcalc.kit.answer.placed_batch import PlacedBatch
-from fastcalc.kit.answer.point_records import Record, named_chips, plainly
+from fastcalc.kit.answer.numbers_as_text import number, percent, size
+from fastcalc.kit.answer.point_records import Record
 from fastcalc.kit.answer.prices import prices_of
 from fastcalc.kit.request.evaluation import Evaluated
 from fastcalc.mentions import flag, option
@@ -24,143 +23,6 @@ from fastcalc.mentions import flag, option
 _FEW = 3
 """Notes of a first screen. [1]"""
 
-
-@dataclass(frozen=True, kw_only=True)
-class _TierOfDeployment(PlacedBatch):
-    """A tier of a deployment.
-
-    tier, own : it, and the chips' memory
-    """
-
-    tier: CachedTier
-    own: CachedTier
-
-    @property
-    def usd(self) -> float | None:
-        """Price of the chips for a request. [USD]"""
-        price = self.location.usd_per_hour
-        return None if price is None else price / 3600.0 / self.tier.requests
-
-    @property
-    def limited_by(self) -> str | None:
-        """What carries no more requests; None where nobody says how fast a tier is."""
-        if isnan(self.tier.loading):
-            return None
-        return "link" if self.tier.is_limited_by_link else "chips"
-
-    @property
-    def break_even(self) -> float | None:
-        """Price of the tier below which it pays. [USD/GB a month]"""
-        return break_even(self.tier, self.own, self.location.usd_per_hour)
-
-
-def _size(record: Record) -> str:
-    return size(record["cache_gb"] * 1e9) if record["cache_gb"] else "-"
-
-
-def _per_thousand(record: Record) -> str:
-    return dollars((record["usd_per_request"] or 0.0) * 1e3)
-
-
-COLUMNS: tuple[TableColumn, ...] = (
-    *pick("hardware model engine chips tp pp ep dp weight_format kv_format batch"),
-    *pick("prompt_tokens output_tokens"),
-    Column(
-        "cache_tier",
-        "text",
-        "the memory that keeps caches of prompts, tier behind a host that is not named",
-        lambda row: row.tier.name or "none",
-        heading=("", "cache in"),
-    ),
-    Column(
-        "cache_gb",
-        "GB",
-        "of it, of all chips together",
-        lambda row: row.tier.size / 1e9,
-        heading=("", "size"),
-        format=_size,
-    ),
-    Column(
-        "cache_tokens",
-        "count",
-        "prompt tokens that it holds",
-        lambda row: int(row.tier.tokens),
-        heading=("tokens", "held"),
-        drop_priority=2,
-    ),
-    Column(
-        "prefix_hit",
-        "ratio",
-        "share of the prompt tokens found in it or in the chips' own memory",
-        "tier.hit",
-        heading=("", "found"),
-        format="percent",
-        is_key_figure=True,
-    ),
-    Column(
-        "prefix_loaded",
-        "ratio",
-        "share of the prompt tokens loaded from it",
-        "tier.loaded",
-        heading=("", "loaded"),
-        drop_priority=4,
-        format="percent",
-    ),
-    Column(
-        "computed_prompt_tokens",
-        "tokens",
-        "of a mean request, that are left to compute",
-        "tier.estimate.traffic.computed_prompt",
-        heading=("prefill", "tokens"),
-        drop_priority=3,
-        format="count",
-    ),
-    Column(
-        "requests_per_s",
-        "1/s",
-        "requests that the chips carry, of those of the trace",
-        "tier.requests",
-        heading=("requests", "/s"),
-    ),
-    Column(
-        "requests_per_s_per_chip",
-        "1/s",
-        "the same of each chip",
-        lambda row: row.tier.requests / row.layout.chips,
-    ),
-    Column(
-        "requests_limited_by",
-        "text",
-        "chips, or the link that caches are loaded over; null where no host is named",
-        "limited_by",
-        heading=("limited", "by"),
-        drop_priority=1,
-    ),
-    Column(
-        "mean_ttft_ms",
-        "ms",
-        "time to the first token of a request of mean lengths, what is loaded included",
-        lambda row: row.tier.ttft * 1e3,
-        heading=("TTFT", "ms"),
-        drop_priority=5,
-    ),
-    Column(
-        "usd_per_request",
-        "USD/request",
-        "price of the chips for a request, without that of the tier",
-        "usd",
-        heading=("$ a 1,000", "requests"),
-        format=_per_thousand,
-    ),
-    Column(
-        "break_even_usd_per_gb_month",
-        "USD/GB/month",
-        "price of a GB of the tier for a month below which it pays, against the chips' own memory; "
-        "null where it carries no more",
-        "break_even",
-        heading=("pays below", "$/GB-month"),
-    ),
-)
 _ROWS = pick(
     "cache_tier cache_gb cache_tokens prefix_hit prefix_loaded computed_prompt_tokens "
     "requests_per_s requests_limited_by mean_ttft_ms usd_per_request break_even_usd_per_gb_month",
@@ -171,25 +33,6 @@ _KEY = (
     "key: found: share of prompt tokens in a cache that keeps what was used last, with all before "
     "it in its prompt; pays below: a month's price of a GB of it that saves as much in chips"
 )
-
-
-@dataclass(frozen=True, eq=False)
-class DeploymentTiers:
-    """A deployment with each tier: none, its own memory, and those behind it."""
-
-    deployment: CachedDeployment
-    tiers: Sequence[CachedTier]
-
-    @property
-    def chips(self) -> str:
-        """Number and type of its chips."""
-        return named_chips(self.deployment.location)
-
-    def records(self) -> list[Record]:
-        """A record for each tier."""
-        location, own = self.deployment.location, self.tiers[1]
-        points = (_TierOfDeployment(location=location, tier=tier, own=own) for tier in self.tiers)
-        return [plainly(values(COLUMNS, point)) for point in points]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fastcalc.features.caches.answer import DeploymentTiers
+from fastcalc.features.caches.records import DeploymentTiers
 from fastcalc.kit.answer.numbers_as_text import number, percent, size
 from fastcalc.kit.charts.drawing import MOST, Chart, Panel, Series, axes
 from fastcalc.kit.charts.grounds import grounds

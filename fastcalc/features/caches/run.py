@@ -8,13 +8,8 @@ from fastcalc.catalogue.units import QuantityError
 from fastcalc.core.scenario import check_context
 from fastcalc.core.traffic.request_class import Lengths
 from fastcalc.errors import InputError
-from fastcalc.features.caches.answer import (
-    COLUMNS,
-    SHOWN,
-    CachesAnswer,
-    DeploymentTiers,
-    too_large,
-)
+from fastcalc.features.caches.answer import SHOWN, CachesAnswer, too_large
+from fastcalc.features.caches.records import COLUMNS, DeploymentTiers
 from fastcalc.features.caches.request import SizeCaches
 from fastcalc.grid.prefix_caches import CachedDeployment
 from fastcalc.importers.workloads import AskedTraffic, read_workload

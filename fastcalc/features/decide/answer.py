@@ -14,12 +14,12 @@ from fastcalc.features.decide.options import DEFAULTS
 from fastcalc.features.decide.parameters import PARAMETERS
 from fastcalc.features.decide.request import Decide
 from fastcalc.features.decide.rows import COLUMNS, Row, scenarios_of
-from fastcalc.features.decide.verdict import cached_at_full_price, failures, seconds, verdict
+from fastcalc.features.decide.verdict import cached_at_full_price, failures, verdict
 from fastcalc.grid.columns import TableColumn, key_figure, pick
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.answer import Answer
 from fastcalc.kit.answer.console import Note, Notes, Part, Screen, TextTable
-from fastcalc.kit.answer.numbers_as_text import number
+from fastcalc.kit.answer.numbers_as_text import number, seconds
 from fastcalc.kit.answer.point_records import Record, plainly, price_records
 from fastcalc.kit.answer.prices import price_line
 from fastcalc.kit.request.fields import phrases

@@ -16,12 +16,11 @@ from fastcalc.features.decide.agent_run import (
     window_tokens,
 )
 from fastcalc.features.decide.choice import Choice, Contender
-from fastcalc.features.decide.verdict import seconds
 from fastcalc.formulas.agents import amdahl, time_to_success
 from fastcalc.formulas.types import floats
 from fastcalc.grid.columns import Column, values
 from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.numbers_as_text import dollars, number, whole_percent
+from fastcalc.kit.answer.numbers_as_text import dollars, number, seconds, whole_percent
 from fastcalc.kit.answer.point_records import Record, plainly
 
 

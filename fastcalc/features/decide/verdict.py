@@ -6,26 +6,12 @@ from typing import TYPE_CHECKING
 
 from fastcalc.catalogue.stand_ins import service
 from fastcalc.features.decide.choice import BreakEven, Choice, Contender, Objective
-from fastcalc.kit.answer.numbers_as_text import dollars, number, percent
+from fastcalc.kit.answer.numbers_as_text import dollars, number, percent, seconds
 from fastcalc.mentions import option
 from fastcalc.written import listed
 
 if TYPE_CHECKING:
     from fastcalc.features.decide.rows import Row
-
-
-def seconds(value: float) -> str:
-    """Return a time as people say it.
-
-    >>> seconds(0.45), seconds(12.3), seconds(200.0), seconds(7300.0), seconds(float("inf"))
-    ('450 ms', '12.3 s', '3.33 min', '2.03 h', 'never')
-    """
-    if math.isinf(value):
-        return "never"
-    for unit_seconds, unit in ((3600.0, "h"), (60.0, "min"), (1.0, "s")):
-        if value >= unit_seconds:
-            return f"{number(value / unit_seconds)} {unit}"
-    return f"{number(value * 1e3)} ms"
 
 
 def _model(option: Contender) -> str:

@@ -19,7 +19,7 @@ from fastcalc.kit.answer import outcome_lines, record_tables
 from fastcalc.kit.answer.answer import Answer, Charts
 from fastcalc.kit.answer.console import Note, Part, Screen
 from fastcalc.kit.answer.next_commands import follow_up, typed_as
-from fastcalc.kit.answer.numbers_as_text import number
+from fastcalc.kit.answer.numbers_as_text import capital, number
 from fastcalc.kit.answer.point_records import Record, assumptions, compare_records, named_chips
 from fastcalc.kit.answer.prices import other_prices, price_line, prices
 from fastcalc.kit.request.evaluation import Evaluated
@@ -150,7 +150,8 @@ class FrontierAnswer(Answer):
         """Speed against price of each chip alone."""
         from fastcalc.features.frontier.chart import frontiers
 
-        return {"frontier": partial(frontiers, self.searched, self.request.max_chips, self.points)}
+        finding = capital(verdict(self.points).partition(": ")[2])  # the title has the model
+        return {"frontier": partial(frontiers, self.searched, self.request.max_chips, finding)}
 
 
 def _records(points: Sequence[FrontierPoint]) -> list[Record]:

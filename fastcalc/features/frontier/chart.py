@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from fastcalc.core.scenario import Scenario
-from fastcalc.features.frontier.answer import verdict
 from fastcalc.features.frontier.search import FrontierPoint, frontier
 from fastcalc.formulas.dominance import undominated
-from fastcalc.kit.answer.numbers_as_text import capital, dollars
+from fastcalc.kit.answer.numbers_as_text import dollars
 from fastcalc.kit.charts.drawing import MOST, Chart, Series
 from fastcalc.kit.charts.grounds import grounds
 from fastcalc.kit.charts.outcome_series import (
@@ -24,14 +23,12 @@ from fastcalc.kit.charts.outcome_series import (
 from fastcalc.mentions import option
 
 
-def frontiers(
-    scenarios: Sequence[Scenario], max_chips: int, unbeaten: Sequence[FrontierPoint]
-) -> Chart:
+def frontiers(scenarios: Sequence[Scenario], max_chips: int, finding: str) -> Chart:
     """Return speed against price of each chip's best points: what each chip has alone.
 
     Of more chips than a chart names, those with most points that no other chip beats.
 
-    unbeaten : the frontier of all chips together
+    finding : what the frontier of all chips together says
     """
     chips: dict[str, list[Scenario]] = defaultdict(list)
     for scenario in scenarios:
@@ -66,7 +63,6 @@ def frontiers(
             f"{option('on')} names the chips to draw"
         ]
     chart = of_speeds(title, {"": series}, PRICE, 10, notes)
-    finding = capital(verdict(unbeaten).partition(": ")[2])  # the title has the model
     return replace(chart, finding=finding, grounds=grounds(scenarios))
 
 

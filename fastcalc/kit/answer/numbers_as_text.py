@@ -161,3 +161,17 @@ def capital(sentence: str) -> str:
     ('Four of five', '')
     """
     return sentence[:1].upper() + sentence[1:]
+
+
+def seconds(value: float) -> str:
+    """Return a time as people say it.
+
+    >>> seconds(0.45), seconds(12.3), seconds(200.0), seconds(7300.0), seconds(float("inf"))
+    ('450 ms', '12.3 s', '3.33 min', '2.03 h', 'never')
+    """
+    if math.isinf(value):
+        return "never"
+    for unit_seconds, unit in ((3600.0, "h"), (60.0, "min"), (1.0, "s")):
+        if value >= unit_seconds:
+            return f"{number(value / unit_seconds)} {unit}"
+    return f"{number(value * 1e3)} ms"
