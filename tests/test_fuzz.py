@@ -11,7 +11,7 @@ from benchmarks.fuzz import mutations, running
 from benchmarks.fuzz.campaign import campaign, summary
 from benchmarks.fuzz.grammar import Case, commands, draw
 from benchmarks.fuzz.judge import faults
-from benchmarks.fuzz.mutations import _json_values, _yaml_values
+from benchmarks.fuzz.mutations import _cells, _json_values, _yaml_values
 from benchmarks.fuzz.running import Outcome
 from fastcalc.features.check import run as show_check
 from tests.strategies import scaled
@@ -160,6 +160,12 @@ def test_a_traceback_that_the_program_prints_is_found(monkeypatch):
     assert ran.code == 2
     assert ran.crash[-1] == "KeyError: 'missing'"
     assert ran.crash[-2].endswith("<lambda>")
+
+
+def test_a_cell_too_long_to_be_read_is_left_as_it_is():
+    """A CSV reader takes 131,072 letters in a cell."""
+    raw = b"a,b\n1," + b"2" * 131_073 + b"\n"
+    assert _cells(Random(1), raw) == raw
 
 
 def test_a_file_nested_too_deep_to_be_read_is_damaged_all_the_same():
