@@ -11,7 +11,7 @@ from typing import Any
 from fastcalc import features as commands
 from fastcalc.catalogue.json_schema import as_text
 from fastcalc.features.dictionary import COMMANDS
-from fastcalc.grid.columns import Column
+from fastcalc.grid.column import Column
 from fastcalc.kit.answer.point_records import SCHEMA
 from fastcalc.kit.request.fields import declared, premises
 from fastcalc.mentions import as_flags

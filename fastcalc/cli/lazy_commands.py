@@ -26,7 +26,8 @@ def as_function(name: str, kind: type[Request], *, has_flags: bool) -> Callable[
         if typed.get("plugins", ()) is None:
             from fastcalc.kit.request.repository import settings_of  # help reads no settings
 
-            typed["plugins"] = settings_of(Path.cwd(), request_of("check")).values.get("plugins")
+            own = settings_of(Path.cwd(), partial(request_of, "check"))
+            typed["plugins"] = own.values.get("plugins")
         request: Any = kind(**typed)
         for value in (typed[field] for field in typed if field != "out"):
             for typed_value in value if isinstance(value, list) else [value]:

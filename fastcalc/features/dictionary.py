@@ -13,7 +13,8 @@ from fastcalc.features.infer import answer as infer
 from fastcalc.features.measure import term_rows
 from fastcalc.features.plan import columns as plan_columns
 from fastcalc.features.sensitivity import moved_numbers
-from fastcalc.grid.columns import COLUMNS, Column
+from fastcalc.grid.column import Column
+from fastcalc.grid.columns import COLUMNS
 from fastcalc.mentions import flag
 
 COMMANDS: dict[str, tuple[Column[Any], ...]] = {

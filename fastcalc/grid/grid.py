@@ -20,7 +20,8 @@ from fastcalc.core.placement.placement import Placements, Site
 from fastcalc.core.scenario import Location, Scenario, Sharding, layout_notes, site_of, warnings_of
 from fastcalc.core.verdict import edge_note
 from fastcalc.formulas.types import Floats, Ints
-from fastcalc.grid.columns import COLUMNS, Column, Columns, values
+from fastcalc.grid.column import Column, values
+from fastcalc.grid.columns import COLUMNS, Columns
 from fastcalc.grid.evaluated_points import CodedColumn, EvaluatedPoints, places
 from fastcalc.grid.request_lists import OpenRequests, Requests
 

@@ -13,7 +13,8 @@ from fastcalc.features.plot import run as plot
 from fastcalc.features.sweep import run as sweep
 from fastcalc.kit.request.fields import Request, declared
 from fastcalc.kit.request.given import from_python
-from fastcalc.library.answer_table import ArraySink, SweptTable, Table
+from fastcalc.library.answer_table import Table
+from fastcalc.library.swept_table import ArraySink, SweptTable
 from fastcalc.mentions import as_arguments
 from fastcalc.written import listed
 

@@ -19,6 +19,7 @@ from fastcalc.errors import InputError
 from fastcalc.features.sweep.axes import Axes, Ranks, four_bits, grids
 from fastcalc.grid import columns
 from fastcalc.grid.blocks import WORKERS, in_order, solve_all
+from fastcalc.grid.column import values
 from fastcalc.grid.columns import pick
 from fastcalc.grid.evaluated_points import CodedColumn, EvaluatedPoints, places
 from fastcalc.grid.grid import BLOCK, Grid, Requests, solve_grid
@@ -37,7 +38,7 @@ def alone(scenario, layout, prompt, output, context, batch):
     traffic = replace(scenario.traffic, prompt=prompt, output=output, context=context)
     outcome = solve(replace(scenario, batches=(int(batch),), sharding=sharding, traffic=traffic))
     (record,) = columns.records(
-        columns.values(
+        values(
             columns.COLUMNS,
             EvaluatedPoints(
                 outcome.scenario,

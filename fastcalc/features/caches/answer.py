@@ -8,7 +8,8 @@ from fastcalc.core.traffic.reuse import SharedPrefixes
 from fastcalc.features import request_of
 from fastcalc.features.caches.records import COLUMNS, DeploymentTiers
 from fastcalc.features.caches.request import SizeCaches
-from fastcalc.grid.columns import TableColumn, pick
+from fastcalc.grid.column import TableColumn
+from fastcalc.grid.columns import pick
 from fastcalc.grid.prefix_caches import BEHIND, CachedDeployment
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.answer import Answer, Charts

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isnan
 
-from fastcalc.grid.columns import Column, TableColumn, pick, values
+from fastcalc.grid.column import Column, TableColumn, values
+from fastcalc.grid.columns import pick
 from fastcalc.grid.prefix_caches import CachedDeployment, CachedTier, break_even
 from fastcalc.kit.answer.numbers_as_text import dollars, size
 from fastcalc.kit.answer.placed_batch import PlacedBatch

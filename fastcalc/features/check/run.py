@@ -3,9 +3,11 @@
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from fastcalc.errors import InputError
+from fastcalc.features import request_of
 from fastcalc.features.check import answer as faults
 from fastcalc.features.check.fixes import CorrectedFile, corrected, diff
 from fastcalc.features.check.lint import Report, check
@@ -42,7 +44,7 @@ def run(request: CheckFiles) -> int:
     pipes = [path for path in request.paths or () if request.fix and path.is_fifo()]
     if pipes:
         raise InputError(f"{pipes[0]} is a pipe; {option('fix')} corrects files")
-    settings = settings_of(Path.cwd(), CheckFiles)
+    settings = settings_of(Path.cwd(), partial(request_of, "check"))
     folder = Path.cwd() if request.baseline else settings.folder
     unset = {name: value for name, value in settings.values.items() if not getattr(request, name)}
     request = replace(request, **unset)

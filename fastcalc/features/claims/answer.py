@@ -12,7 +12,7 @@ from fastcalc.features.claims.break_evens import break_even, crossings, digits, 
 from fastcalc.features.claims.judge import DEPENDS, MEANING, Judged, Tested
 from fastcalc.features.claims.reasons import reason
 from fastcalc.features.claims.request import JudgeClaims
-from fastcalc.grid.columns import TableColumn, key_figure
+from fastcalc.grid.column import TableColumn, key_figure
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.answer import Answer
 from fastcalc.kit.answer.console import Note, Part, Screen, TextTable, render, word_list

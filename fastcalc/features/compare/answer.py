@@ -14,7 +14,8 @@ from fastcalc.features.compare.headline import Headline, headline
 from fastcalc.features.compare.headline_words import sentences
 from fastcalc.features.compare.notes import remarks
 from fastcalc.features.compare.request import Compare
-from fastcalc.grid.columns import TableColumn, pick
+from fastcalc.grid.column import TableColumn
+from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import point_records, record_tables
 from fastcalc.kit.answer.answer import Answer
 from fastcalc.kit.answer.console import Note, Notes, Part, Screen, TextTable, Title

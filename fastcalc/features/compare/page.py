@@ -10,7 +10,8 @@ from fastcalc.features.compare.answer import CompareAnswer
 from fastcalc.features.compare.explain import answer as explain
 from fastcalc.features.compare.headline_words import sentences
 from fastcalc.features.compare.notes import remarks
-from fastcalc.grid.columns import COLUMNS, TableColumn, pick
+from fastcalc.grid.column import TableColumn
+from fastcalc.grid.columns import COLUMNS, pick
 from fastcalc.kit.answer import outcome_lines, record_tables
 from fastcalc.kit.answer.console import TextTable
 from fastcalc.kit.answer.numbers_as_text import capital, number

@@ -15,7 +15,8 @@ from fastcalc.features.decide.parameters import PARAMETERS
 from fastcalc.features.decide.request import Decide
 from fastcalc.features.decide.rows import COLUMNS, Row, scenarios_of
 from fastcalc.features.decide.verdict import cached_at_full_price, failures, verdict
-from fastcalc.grid.columns import TableColumn, key_figure, pick
+from fastcalc.grid.column import TableColumn, key_figure
+from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.answer import Answer
 from fastcalc.kit.answer.console import Note, Notes, Part, Screen, TextTable

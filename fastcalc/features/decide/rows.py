@@ -18,7 +18,7 @@ from fastcalc.features.decide.agent_run import (
 from fastcalc.features.decide.choice import Choice, Contender
 from fastcalc.formulas.agents import amdahl, time_to_success
 from fastcalc.formulas.types import floats
-from fastcalc.grid.columns import Column, values
+from fastcalc.grid.column import Column, values
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.numbers_as_text import dollars, number, seconds, whole_percent
 from fastcalc.kit.answer.point_records import Record, plainly

@@ -21,7 +21,7 @@ from fastcalc.features.entries.records import (
     record_of,
 )
 from fastcalc.features.entries.request import ListEntries, ShowEntry
-from fastcalc.grid.columns import TableColumn, key_figure
+from fastcalc.grid.column import TableColumn, key_figure
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.answer import Answer
 from fastcalc.kit.answer.console import Note, Notes, Part, Screen, TextTable, Title

@@ -14,7 +14,7 @@ from fastcalc.features.entries.records import (
     quantities,
 )
 from fastcalc.features.entries.request import DiffEntries
-from fastcalc.grid.columns import Column, TableColumn
+from fastcalc.grid.column import Column, TableColumn
 from fastcalc.kit.answer.answer import Answer
 from fastcalc.kit.answer.console import Note, Part, Screen, TextTable
 from fastcalc.kit.answer.numbers_as_text import number

@@ -13,7 +13,7 @@ from fastcalc.features.fastmode.option import TRICKS, Option, shown
 from fastcalc.features.fastmode.records import NARROW_TABLE, TABLE, rows
 from fastcalc.features.fastmode.request import Fastmode
 from fastcalc.features.fastmode.solve import SpeedupOptions
-from fastcalc.grid.columns import TableColumn
+from fastcalc.grid.column import TableColumn
 from fastcalc.kit.answer import next_commands, outcome_lines, record_tables
 from fastcalc.kit.answer.answer import Answer, Charts
 from fastcalc.kit.answer.console import THINNEST, Note, Part, Remark, Screen

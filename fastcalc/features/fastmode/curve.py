@@ -11,7 +11,7 @@ from fastcalc.core.undetermined import batching_notes, is_assumed, undetermined_
 from fastcalc.features.fastmode.request import Fastmode
 from fastcalc.features.fastmode.smaller_batches import Curve, Study
 from fastcalc.formulas.money import usd_per_million
-from fastcalc.grid.columns import Column, TableColumn, key_figure, values
+from fastcalc.grid.column import Column, TableColumn, key_figure, values
 from fastcalc.kit.answer import output, record_tables
 from fastcalc.kit.answer import point_records as records
 from fastcalc.kit.answer.answer import Answer

@@ -6,7 +6,7 @@ from math import prod
 from fastcalc.features.fastmode.option import Option
 from fastcalc.features.fastmode.solve import SpeedupOptions
 from fastcalc.features.fastmode.waterfall import Factor, waterfall
-from fastcalc.grid.columns import Column, TableColumn, values
+from fastcalc.grid.column import Column, TableColumn, values
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.console import Notes, Part, Title
 from fastcalc.kit.answer.numbers_as_text import dollars, number

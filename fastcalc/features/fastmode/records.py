@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
 
 from fastcalc.core.ratios import Ranged, independent_ratio
 from fastcalc.features.fastmode.factors import cost_multiple_cell
 from fastcalc.features.fastmode.option import TRICKS, Option
 from fastcalc.features.fastmode.solve import SpeedupOptions
 from fastcalc.grid import columns
-from fastcalc.grid.columns import Column, TableColumn, pick, values
+from fastcalc.grid.column import Column, TableColumn, values
+from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import point_records
-from fastcalc.kit.answer.point_records import Record, compare_records, plainly
+from fastcalc.kit.answer.point_records import Record, compare_records, plainly, value_at_point
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,13 +137,9 @@ def _how_in_short(record: Record) -> str:
     return _change_cell(record) or "-"
 
 
-def _at_point(key: str, trial: Trial) -> Any:
-    return trial.point[key]
-
-
 def _of_point(column: TableColumn) -> TableColumn:
     """Return a column of points as one of trials: all reach a speed, what differs is the cost."""
-    of = partial(_at_point, column.key)
+    of = partial(value_at_point, column.key)
     if column.key in ("undetermined", "low_confidence"):
         of = partial(Trial.unsure, marks=column.key)
     return replace(column, value=of, is_key_figure=False)

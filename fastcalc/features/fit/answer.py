@@ -12,7 +12,8 @@ from fastcalc.core.verdict import VERDICTS
 from fastcalc.features import request_of
 from fastcalc.features.fit.records import COLUMNS, fit_records
 from fastcalc.features.fit.request import FitMemory
-from fastcalc.grid.columns import Column, TableColumn, key_figure, pick
+from fastcalc.grid.column import Column, TableColumn, key_figure
+from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.answer import Answer, Charts
 from fastcalc.kit.answer.console import Note, Part, Screen, TextTable, between_blank_lines

@@ -5,7 +5,8 @@ from itertools import zip_longest
 
 from fastcalc.core.scenario import Location
 from fastcalc.features.fit.solve import Solution
-from fastcalc.grid.columns import NEEDS_FIT, Column, TableColumn, pick, values
+from fastcalc.grid.column import Column, TableColumn, values
+from fastcalc.grid.columns import NEEDS_FIT, pick
 from fastcalc.kit.answer.placed_batch import PlacedBatch
 from fastcalc.kit.answer.point_records import Record, plainly
 

@@ -9,7 +9,8 @@ from fastcalc.core.scenario import Location
 from fastcalc.features.fit.answer import FitAnswer, follow_up_of
 from fastcalc.features.fit.records import COLUMNS, fit_records
 from fastcalc.features.fit.solve import Solution
-from fastcalc.grid.columns import Column, TableColumn, pick
+from fastcalc.grid.column import Column, TableColumn
+from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.answer import Charts
 from fastcalc.kit.answer.console import Note, Part, Screen, between_blank_lines

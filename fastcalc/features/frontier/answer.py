@@ -14,7 +14,8 @@ from fastcalc.core.scenario import Outcome, Scenario, each_warning
 from fastcalc.features import request_of
 from fastcalc.features.frontier.request import Frontier
 from fastcalc.features.frontier.search import FrontierPoint, edge
-from fastcalc.grid.columns import Column, TableColumn, pick
+from fastcalc.grid.column import Column, TableColumn
+from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import outcome_lines, record_tables
 from fastcalc.kit.answer.answer import Answer, Charts
 from fastcalc.kit.answer.console import Note, Part, Screen

@@ -10,7 +10,8 @@ import numpy as np
 from fastcalc.features.infer.inverse import ENOUGH, SEED, Inverse, Region
 from fastcalc.features.infer.request import Infer
 from fastcalc.features.infer.two_tiers import BOX, COMPUTE_REACH, SIDES, Side
-from fastcalc.grid.columns import Column, TableColumn, key_figure, pick, values
+from fastcalc.grid.column import Column, TableColumn, key_figure, values
+from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.answer import Answer
 from fastcalc.kit.answer.console import Note, Part, Screen

@@ -8,7 +8,7 @@ from fastcalc.evidence.own_rows import OwnRows
 from fastcalc.evidence.score import Group
 from fastcalc.evidence.validate import Validation
 from fastcalc.features.measure import validation
-from fastcalc.grid.columns import key_figure
+from fastcalc.grid.column import key_figure
 from fastcalc.kit.answer import own_rows, record_tables
 from fastcalc.kit.answer.console import Notes, Part
 from fastcalc.kit.answer.numbers_as_text import number

@@ -25,7 +25,8 @@ from fastcalc.features.measure.diagnosis_words import (
 from fastcalc.features.measure.request import Diagnose
 from fastcalc.features.measure.term_rows import COLUMNS, TermRow
 from fastcalc.formulas.types import Floats
-from fastcalc.grid.columns import TableColumn, key_figure, pick, values
+from fastcalc.grid.column import TableColumn, key_figure, values
+from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.answer import Answer, Charts
 from fastcalc.kit.answer.console import Listing, Notes, Part, Remark, Screen, on_one_screen

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fastcalc.features.measure.diagnosis.diagnose import TermFinding
 from fastcalc.features.measure.diagnosis.start import Cause
 from fastcalc.features.measure.diagnosis.terms import PARTS, SlowdownTerm
-from fastcalc.grid.columns import Column
+from fastcalc.grid.column import Column
 from fastcalc.kit.answer.numbers_as_text import number, whole_percent
 
 

@@ -13,7 +13,7 @@ from fastcalc.evidence.score import SRAM, Group, Prediction
 from fastcalc.evidence.validate import Shipped, Validation
 from fastcalc.features import request_of
 from fastcalc.features.measure.request import Validate
-from fastcalc.grid.columns import TableColumn, key_figure
+from fastcalc.grid.column import TableColumn, key_figure
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.answer import Answer, Charts
 from fastcalc.kit.answer.console import Note, Part, Remark, Screen

@@ -14,7 +14,7 @@ from fastcalc.features.plan.records import unrounded
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.table_columns import columns, columns_but, with_formats
-from fastcalc.grid.columns import TableColumn
+from fastcalc.grid.column import TableColumn
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.answer import Answer
 from fastcalc.kit.answer.commands import Typed, compare_command

@@ -25,7 +25,8 @@ from fastcalc.features.plan.servers.script import script
 from fastcalc.features.plan.sharing import Pools, ReplicaPool, Sharing
 from fastcalc.features.plan.table_columns import columns_but, with_formats
 from fastcalc.formulas.sequences import sum_if_known
-from fastcalc.grid.columns import Column, TableColumn, pick
+from fastcalc.grid.column import Column, TableColumn
+from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.console import Note, Part, Screen, TextTable, Title
 from fastcalc.kit.answer.numbers_as_text import dollars, number

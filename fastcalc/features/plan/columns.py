@@ -7,7 +7,8 @@ from typing import Any
 from fastcalc.core.scenario import Scenario
 from fastcalc.core.speed_range import weaknesses
 from fastcalc.features.plan.ranked_plan import RankedPlan
-from fastcalc.grid.columns import Column, pick
+from fastcalc.grid.column import Column
+from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import point_records as records
 from fastcalc.kit.answer.record_tables import ends
 

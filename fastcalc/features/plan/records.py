@@ -15,7 +15,7 @@ from fastcalc.features.plan.ranked_plan import RankedPlan, low_confidence, undet
 from fastcalc.features.plan.refusal import relaxed
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.verdict import Verdict
-from fastcalc.grid.columns import values
+from fastcalc.grid.column import values
 from fastcalc.kit.answer import point_records as records
 from fastcalc.kit.answer.commands import Typed, compare_command
 from fastcalc.kit.answer.numbers_as_text import stated_percent

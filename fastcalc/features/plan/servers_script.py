@@ -11,7 +11,7 @@ from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.servers.script import script
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.table_columns import columns
-from fastcalc.grid.columns import TableColumn
+from fastcalc.grid.column import TableColumn
 from fastcalc.kit.answer.answer import Answer
 from fastcalc.kit.answer.console import Screen
 from fastcalc.kit.answer.point_records import Record, plainly

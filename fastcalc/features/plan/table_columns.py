@@ -7,7 +7,8 @@ from fastcalc.core.placement.layout import Layout
 from fastcalc.features.plan.columns import COLUMNS
 from fastcalc.features.plan.notes import cut
 from fastcalc.features.plan.service import Service
-from fastcalc.grid.columns import Column, TableColumn, key_figure, pick
+from fastcalc.grid.column import Column, TableColumn, key_figure
+from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.numbers_as_text import number
 from fastcalc.kit.answer.point_records import Record

@@ -10,7 +10,8 @@ from fastcalc.features.sensitivity.moved_batch import MovedBatch
 from fastcalc.features.sensitivity.moved_numbers import BEST, COLUMNS, KEYS, MovedNumber
 from fastcalc.features.sensitivity.request import Sensitivity
 from fastcalc.features.sensitivity.targets import Goal
-from fastcalc.grid.columns import TableColumn, pick, values
+from fastcalc.grid.column import TableColumn, values
+from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import outcome_lines, record_tables
 from fastcalc.kit.answer.answer import Answer, Charts
 from fastcalc.kit.answer.console import Note, Part, Screen

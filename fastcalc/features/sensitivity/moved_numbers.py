@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 from functools import partial
 from math import isfinite
-from typing import Any
 
 from fastcalc.core.scenario import Outcome
 from fastcalc.features.sensitivity.effects import NEARLY, Effect
 from fastcalc.features.sensitivity.figures import FIGURES
 from fastcalc.features.sensitivity.targets import NeededValue
-from fastcalc.grid.columns import Column, TableColumn, key_figure, pick
+from fastcalc.grid.column import Column, TableColumn, key_figure
+from fastcalc.grid.columns import pick
 from fastcalc.kit.answer.numbers_as_text import number, of_kind
-from fastcalc.kit.answer.point_records import Record
+from fastcalc.kit.answer.point_records import Record, value_at_point
 
 KEYS = {
     "speed": "tokens_per_s_per_user",
@@ -148,12 +148,8 @@ class MovedNumber:
         return of_kind(self.alone.extreme, "time") if is_time else number(self.alone.extreme)
 
 
-def _at_point(key: str, row: MovedNumber) -> Any:
-    return row.point[key]
-
-
 def _of_point(column: TableColumn, meaning: str) -> TableColumn:
-    return Column(column.key, column.unit, meaning, partial(_at_point, column.key))
+    return Column(column.key, column.unit, meaning, partial(value_at_point, column.key))
 
 
 def _change(figure: str, heading: tuple[str, str], drop_priority: int = 0) -> Column[MovedNumber]:

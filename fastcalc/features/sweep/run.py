@@ -23,7 +23,8 @@ from fastcalc.features.sweep.files import FORMATS, CSVSink, JSONSink, ParquetSin
 from fastcalc.features.sweep.request import Sweep
 from fastcalc.features.sweep.size import foresee
 from fastcalc.grid.blocks import solve_all
-from fastcalc.grid.columns import Columns, TableColumn, pick
+from fastcalc.grid.column import TableColumn
+from fastcalc.grid.columns import Columns, pick
 from fastcalc.grid.columns import records as points_of
 from fastcalc.grid.evaluated_points import CodedColumn
 from fastcalc.grid.grid import Grid

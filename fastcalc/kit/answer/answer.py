@@ -5,15 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from fastcalc.grid.columns import TableColumn
+from fastcalc.grid.column import TableColumn
 from fastcalc.kit.answer import console, record_tables
 from fastcalc.kit.answer.point_records import Record
 from fastcalc.kit.request.fields import Request, Setting, by_premise, settings
 
 if TYPE_CHECKING:
     from fastcalc.kit.charts.drawing import Chart
-
-Page = Callable[[console.Screen], Iterable[console.Part]]
 
 Charts = Mapping[str, Callable[[], "Chart"]]
 """What makes each kind of chart."""

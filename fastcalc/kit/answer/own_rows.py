@@ -10,7 +10,7 @@ import numpy as np
 from fastcalc.catalogue.schema.own_rows import OwnDeployment, OwnRow
 from fastcalc.core.own_rows import interpolated
 from fastcalc.formulas.sequences import evenly
-from fastcalc.grid.columns import key_figure
+from fastcalc.grid.column import key_figure
 from fastcalc.kit.answer import record_tables
 from fastcalc.kit.answer.console import Notes, Part
 from fastcalc.kit.answer.record_tables import numbers, words

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,12 +13,27 @@ from fastcalc.core.estimate import SITE_FACTOR
 from fastcalc.core.overflow import overflows
 from fastcalc.core.scenario import Location, Outcome, Scenario
 from fastcalc.grid import columns
-from fastcalc.grid.columns import Column
+from fastcalc.grid.column import Column, values
 from fastcalc.grid.evaluated_points import CodedColumn, EvaluatedPoints, places
 from fastcalc.kit.answer.numbers_as_text import counted
 
 SCHEMA = "fastcalc/1"
 Record = dict[str, Any]
+
+
+class AtPoint(Protocol):
+    """A row that tells of one point, whose record it has."""
+
+    @property
+    def point(self) -> Record:
+        """The record."""
+
+
+def value_at_point(key: str, row: AtPoint) -> Any:
+    """Return what the record of a row's point has under a key."""
+    return row.point[key]
+
+
 KEYS = tuple(column.key for column in columns.COLUMNS)
 
 
@@ -49,8 +64,8 @@ def unrounded(
             ),
             warnings=partial(_warnings, outcome),
         )
-        values, shape = columns.values(chosen, points), outcome.estimate.batch.shape
-        yield from columns.records(values, shape)
+        of_columns, shape = values(chosen, points), outcome.estimate.batch.shape
+        yield from columns.records(of_columns, shape)
 
 
 def _warnings(outcome: Outcome) -> CodedColumn:

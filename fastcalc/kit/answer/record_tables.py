@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from fastcalc.core.placement.layout import Layout
-from fastcalc.grid.columns import Column, TableColumn
+from fastcalc.grid.column import Column, TableColumn
 from fastcalc.kit.answer.console import TextTable
 from fastcalc.kit.answer.numbers_as_text import dollars, number, percent
 from fastcalc.written import csv_cell, to_markdown

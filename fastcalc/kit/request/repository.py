@@ -1,6 +1,6 @@
 """Settings of a repository: `.fastcalc.toml`, or a table of pyproject.toml."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,13 +33,13 @@ class Settings:
     values: Mapping[str, Any]
 
 
-def settings_of(folder: Path, kind: type[Request]) -> Settings:
+def settings_of(folder: Path, kind: Callable[[], type[Request]]) -> Settings:
     """Return the settings that count in a folder.
 
     The nearest file counts: `.fastcalc.toml`, or the table ``[tool.fastcalc]`` of pyproject.toml,
     there or in a folder above.
 
-    kind : the request whose fields they set, that of `check`
+    kind : gives the request whose fields they set, that of `check`; asked where a file has some
 
     Raises InputError if it cannot be read, or has a key or a value that is none.
     """
@@ -47,7 +47,7 @@ def settings_of(folder: Path, kind: type[Request]) -> Settings:
         for name in (OWN_FILE, _SHARED_FILE):
             table = _table(home / name)
             if table is not None:
-                return Settings(home, _validated(table, home / name, kind))
+                return Settings(home, _validated(table, home / name, kind()))
     return Settings(folder, {})
 
 

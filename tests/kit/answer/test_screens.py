@@ -12,7 +12,7 @@ import pytest
 from fastcalc.cli.app import START
 from fastcalc.core.estimate import evaluate
 from fastcalc.core.traffic.traffic import Traffic
-from fastcalc.grid.columns import key_figure
+from fastcalc.grid.column import key_figure
 from fastcalc.kit.answer import console
 from fastcalc.kit.answer.console import Remark, TextTable, Title, render
 from fastcalc.kit.answer.record_tables import tables, words
