@@ -101,6 +101,12 @@ def many(count: float, noun: str) -> str:
     return f"{count:,.0f} {noun}{'s' * (count != 1)}"
 
 
+class ReadingNote(str):
+    """How a file was read, in a sentence that stands on the first screen of every command."""
+
+    __slots__ = ()
+
+
 def listed(names: Sequence[str], last: str = "and") -> str:
     """Names as a sentence lists them.
 

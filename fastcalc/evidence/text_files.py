@@ -1,10 +1,13 @@
 """Files of evidence: their text, and sentences about what is wrong with it."""
 
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import BufferedReader
+from gzip import GzipFile
+from io import BufferedReader, RawIOBase
 from pathlib import Path
+from typing import cast
 
 from fastcalc.catalogue import inputs
 from fastcalc.errors import InputError
@@ -12,6 +15,7 @@ from fastcalc.written import shown
 
 MAX_BYTES = 200_000_000  # of a file that is read at once, as JSON is
 _MOST_LINE = 1_000_000  # letters; no measurement needs as many
+_GZIP = b"\x1f\x8b"  # what such a file begins with
 _MARK = b"\xef\xbb\xbf"  # of the order of bytes, which says that the file is UTF-8
 
 
@@ -47,13 +51,16 @@ class Text:
 
 @contextmanager
 def opened(path: Path, *, is_kept: bool = False) -> Iterator[BufferedReader]:
-    """Give a file open to be read, or raise InputError if it cannot be.
+    """Give a file open to be read, unpacked if it is gzip; raise InputError if it cannot be read.
 
     is_kept : whether it may be opened again, although it is a pipe
     """
     try:
         with inputs.opened_again(path, MAX_BYTES) if is_kept else inputs.opened(path) as stream:
-            yield stream
+            is_packed = stream.peek(2)[:2] == _GZIP
+            yield BufferedReader(cast(RawIOBase, GzipFile(fileobj=stream))) if is_packed else stream
+    except (EOFError, zlib.error) as error:
+        raise InputError(f"{shown(path, 200)} is a damaged or cut gzip file") from error
     except (OSError, ValueError) as error:
         raise InputError(
             f"{shown(path, 200)} cannot be read: {inputs.why_unreadable(error)}"

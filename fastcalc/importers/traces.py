@@ -1,17 +1,17 @@
-"""Recorded requests: JSON lines with Mooncake's or AIPerf's fields, or Azure's CSV.
+"""Recorded requests of a trace, CSV or JSON lines, gzip or not: tokens and arrival times of each.
 
-Mooncake (github.com/kvcache-ai/Mooncake) writes `timestamp` in ms, `input_length`,
-`output_length` and `hash_ids`, one for each block of 512 prompt tokens; AIPerf adds `session_id`
-and `delay` in ms after the turn before; Azure (github.com/Azure/AzurePublicDataset) writes
-`TIMESTAMP,ContextTokens,GeneratedTokens`.
+`trace_fields` names the fields and units of each format. A row that cannot be read is left out and
+counted; a file with as many such rows as requests is refused.
 """
 
 import json
 from array import array
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from io import BufferedReader
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from pydantic_core import from_json
@@ -19,18 +19,34 @@ from pydantic_core import from_json
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.numerals import parse_number
 from fastcalc.errors import InputError
-from fastcalc.evidence.csv_rows import CsvRows, refuse, rows_of
-from fastcalc.evidence.text_files import NoTextError, decoded, opened
+from fastcalc.evidence.csv_rows import CsvRows, refuse
+from fastcalc.evidence.text_files import NoTextError, decoded, lines_of, opened
 from fastcalc.formulas.types import Floats, Ints
 from fastcalc.importers.json_places import short_whole
-from fastcalc.written import Json, shown
+from fastcalc.importers.trace_fields import (
+    MOONCAKE,
+    TraceFields,
+    arrival_field,
+    arrivals_words,
+    ask_for_unit,
+    fields_of,
+    known_fields,
+    unit_of,
+    unit_words,
+)
+from fastcalc.written import Json, ReadingNote, shown
 
-_AZURE = ("TIMESTAMP", "ContextTokens", "GeneratedTokens")
-_AZURE_ROW = "2023-11-16 18:15:46,1000,200"
+_EXAMPLES = {
+    ".csv": "2023-11-16 18:15:46,1000,200",
+    "": '{"timestamp": 0, "input_length": 1000, "output_length": 200}',
+}
 _BLOCKS = (512, 16, 32, 64, 128, 256, 1024)
 """Prompt tokens that a hash may stand for: Mooncake's, then what servers take for a block. [1]"""
 
 _MOST_TOKENS = LIMITS["tokens"].maximum
+_LATEST = 1e19  # nanoseconds since 1970 are less
+_MOST_LINE = 20_000_000
+"""Bytes of one JSON line, which names a block of every 16 prompt tokens. [byte]"""
 
 
 def _none() -> Ints:
@@ -45,6 +61,7 @@ class Trace:
     arrival : of each, from the first; empty where the file does not say [s]
     blocks : hashes of prompt blocks, request after request, where the file has them
     ends : number of these up to the end of each request; empty where there are none [1]
+    reading : request count, time span, rate and unit of the file, and what was left out
     """
 
     prompt: Floats
@@ -52,6 +69,7 @@ class Trace:
     arrival: Floats
     blocks: Ints = field(default_factory=_none)
     ends: Ints = field(default_factory=_none)
+    reading: tuple[str, ...] = ()
 
     @property
     def rate(self) -> float | None:
@@ -72,61 +90,149 @@ class Trace:
 
 
 def read_trace(path: Path) -> Trace:
-    """Read recorded requests."""
-    is_azure = path.suffix.lower() == ".csv"
+    """Read recorded requests, or raise InputError."""
     if path.is_dir():
         raise InputError(f"{path} is a folder; give a .yaml, .jsonl or .csv file")
-    if is_azure:
-        with rows_of(path) as rows:
-            trace = _azure(rows)
-    else:
-        with opened(path) as stream:
-            trace = _json_lines(str(path), stream)
-    if not len(trace.prompt):
-        line = '{"timestamp": 0, "input_length": 1000, "output_length": 200}'
-        example = _AZURE_ROW if is_azure else line
+    file, suffix = str(path), Path(path.name.lower().removesuffix(".gz")).suffix
+    with opened(path) as stream:
+        read = _csv_requests if suffix == ".csv" else _json_requests
+        requests = read(file, stream)
+    if requests.odd_rows >= max(len(requests.prompt), 1):
+        raise InputError(requests.first_odd)
+    if not len(requests.prompt):
+        example = _EXAMPLES.get(suffix, _EXAMPLES[""])
         raise InputError(f"{path}: holds no request; a line is for example {example}")
-    limit = LIMITS["request rate"]
-    if trace.rate is not None and trace.rate not in limit:
-        raise InputError(
-            f"{path}: {len(trace.arrival):,} requests arrive in {trace.arrival[-1]:.3g} s, "
-            f"{trace.rate:.3g} a second, which is out of range: {limit}; "
-            f"{'check TIMESTAMP' if is_azure else 'write timestamp in milliseconds'}"
-        )
-    return trace
+    return requests.trace()
 
 
-def _json_lines(file: str, lines: Iterable[bytes]) -> Trace:
-    lengths = {"input_length": array("q"), "output_length": array("q")}
-    arrivals, blocks, ends = _Arrivals(), array("q"), array("q")
-    for number, line in enumerate(lines, 1):
+@dataclass
+class _Requests:
+    """Requests read so far, in the units of the file.
+
+    stamps : arrival of each; fewer than requests where some have none
+    unit : of the stamps, if the file states it [s]
+    is_dated : whether the file states dates, of which the stamps are seconds
+    odd_rows : rows that hold no request [1]
+    first_odd : why the first of them is none, with its place
+    failed : requests without an answer [1]
+    """
+
+    file: str
+    fields: TraceFields = MOONCAKE
+    arrival: str = "timestamp"
+    unit: float | None = None
+    is_dated: bool = False
+    prompt: "array[float]" = field(default_factory=lambda: array("d"))
+    output: "array[float]" = field(default_factory=lambda: array("d"))
+    stamps: "array[float]" = field(default_factory=lambda: array("d"))
+    blocks: "array[int]" = field(default_factory=lambda: array("q"))
+    ends: "array[int]" = field(default_factory=lambda: array("q"))
+    odd_rows: int = 0
+    first_odd: str = ""
+    failed: int = 0
+
+    def refuse_row(self, error: InputError) -> None:
+        self.first_odd = self.first_odd or str(error)
+        self.odd_rows += 1
+
+    def add(self, prompt: float, output: float, stamp: float | None) -> bool:
+        """Add a request; say whether it counts, as one that failed does not."""
+        if output == 0.0 and self.fields.zero_output_failed:
+            self.failed += 1
+            return False
+        self.prompt.append(max(prompt, 1.0))
+        self.output.append(max(output, 1.0))
+        if stamp is not None:
+            self.stamps.append(stamp)
+        return True
+
+    def trace(self) -> Trace:
+        """The requests in the order of their arrival, in seconds."""
+        stamps, unit = np.array(self.stamps), self.unit
+        if len(stamps) < len(self.prompt):
+            stamps, unit = np.zeros(0), 1.0
+        if unit is None:
+            unit = unit_of(stamps)
+        if unit is None:
+            rate = (len(stamps) - 1) / float(stamps.max() - stamps.min())
+            raise InputError(f"{self.file}: {ask_for_unit(self.arrival, rate)}")
+        blocks = np.array(self.blocks, dtype=np.int64)
+        ends = np.array(self.ends, dtype=np.int64) if len(blocks) else _none()
+        lengths = np.array(self.prompt), np.array(self.output)
+        trace = _in_order(*lengths, stamps * unit, blocks, ends)
+        limit = LIMITS["request rate"]
+        if trace.rate is not None and trace.rate not in limit:
+            raise InputError(
+                f"{self.file}: {len(stamps):,} requests arrive in {trace.arrival[-1]:.3g} s, "
+                f"{trace.rate:.3g} a second, which is out of range: {limit}; check {self.arrival}, "
+                f"read in {unit_words(unit)}"
+            )
+        return replace(trace, reading=tuple(self._reading(trace, unit)))
+
+    def _reading(self, trace: Trace, unit: float) -> Iterator[str]:
+        name, count = Path(self.file).name, len(trace.prompt)
+        if trace.rate is None:
+            yield ReadingNote(f"{name}: {count:,} requests that do not say when they arrive")
+        else:
+            arrivals = arrivals_words(count, float(trace.arrival[-1]), trace.rate)
+            words = "dates" if self.is_dated else unit_words(unit)
+            unit_read = f"{self.arrival} in {words} ({self.fields.format})"
+            yield ReadingNote(f"{name}: {arrivals}; {unit_read}")
+        if self.failed:
+            failed = f"{self.failed:,} requests failed ({self.fields.output} 0)"
+            yield f"{name}: {failed} and are left out"
+        if self.odd_rows:
+            yield f"{self.first_odd}; {self.odd_rows:,} such rows are left out"
+
+
+def _json_requests(file: str, stream: BufferedReader) -> _Requests:
+    requests, arrivals = _Requests(file), _Arrivals()
+    names: Mapping[str, object] = {}
+    for number, line in enumerate(iter(lambda: stream.readline(_MOST_LINE), b""), 1):
         place = (file, number, line)
         try:
-            record = from_json(line, allow_inf_nan=True)
-        except ValueError:
-            record = _with_place_of_fault(place)
+            record = _record(place)
             if record is None:
                 continue
-        if not isinstance(record, dict):
-            raise InputError(f"{file}:{number}:1: not a mapping; a request has input_length")
-        for key, tokens in lengths.items():
-            value = record.get(key)
-            if type(value) is not int or not 0 < value <= _MOST_TOKENS:
-                value = _tokens(record, key, place)
-            tokens.append(value)
-        arrivals.add(record, place)
-        if hashes := record.get("hash_ids"):
-            try:
-                blocks.fromlist(hashes)
-            except (TypeError, OverflowError) as error:
-                kind = "a list of whole numbers of 64 bits, one a block of 512"
-                raise _refusal(place, "hash_ids", kind) from error
-        ends.append(len(blocks))
-    prompt, output = (np.array(tokens, dtype=float) for tokens in lengths.values())
-    if not blocks:
-        return _in_order(prompt, output, arrivals.seconds, _none(), _none())
-    hashes, counts = np.frombuffer(blocks, np.int64), np.frombuffer(ends, np.int64)
-    return _in_order(prompt, output, arrivals.seconds, hashes, counts)
+            if not names and (fields := fields_of(record)):
+                names, requests.fields = record, fields
+                requests.arrival, requests.unit = arrival_field(fields, record)
+            _add(requests, arrivals, record, place)
+        except InputError as error:
+            requests.refuse_row(error)
+    return requests
+
+
+def _add(
+    requests: _Requests, arrivals: "_Arrivals", record: dict[str, Json], place: "_Place"
+) -> None:
+    prompt = _tokens(record, requests.fields.prompt, place)
+    output = _tokens(record, requests.fields.output, place)
+    stamp = arrivals.of(record, requests.arrival, place)
+    begun = len(requests.blocks)
+    if hashes := record.get("hash_ids"):
+        try:
+            requests.blocks.extend(array("q", cast("list[int]", hashes)))
+        except (TypeError, OverflowError) as error:
+            raise _refusal(place, "hash_ids", "a list of whole numbers of 64 bits") from error
+    if requests.add(prompt, output, stamp):
+        requests.ends.append(len(requests.blocks))
+    else:
+        del requests.blocks[begun:]
+
+
+def _record(place: "_Place") -> dict[str, Json] | None:
+    """The mapping of a line, None for one without text."""
+    file, number, line = place
+    try:
+        record = from_json(line, allow_inf_nan=True)
+    except ValueError:
+        record = _with_place_of_fault(place)
+        if record is None:
+            return None
+    if not isinstance(record, dict):
+        raise InputError(f"{file}:{number}:1: not a mapping; a request has input_length")
+    return record
 
 
 def _with_place_of_fault(place: "_Place") -> object:
@@ -148,28 +254,32 @@ def _with_place_of_fault(place: "_Place") -> object:
 
 
 class _Arrivals:
-    """When requests arrive: at their timestamps, or so long after the turn before of a session."""
+    """Arrival of each request: at its timestamp, or its delay after the turn before of a session.
+
+    is_timed : whether the first request has a time, as all others have then
+    """
 
     def __init__(self) -> None:
-        self.seconds: list[float] = []
         self.last_of: dict[str | int, float] = {}
-        self.is_timed = True
+        self.is_timed: bool | None = None
 
-    def add(self, record: dict[str, Json], place: "_Place") -> None:
-        stamp, delay = record.get("timestamp"), record.get("delay")
-        session = record.get("session_id")
+    def of(self, record: dict[str, Json], field: str, place: "_Place") -> float | None:
+        """When a request arrives, in the unit of the file; None where nothing says."""
+        stamp, delay, session = record.get(field), record.get("delay"), record.get("session_id")
         session = session if isinstance(session, (str, int)) else None
+        if self.is_timed is None:
+            self.is_timed = stamp is not None
         if stamp is not None:
-            seconds = _milliseconds(stamp, "timestamp", place) / 1e3
+            time = _time(stamp, field, place)
         elif session is not None and session in self.last_of and delay is not None:
-            seconds = self.last_of[session] + _milliseconds(delay, "delay", place) / 1e3
+            time = self.last_of[session] + _time(delay, "delay", place)
+        elif self.is_timed and session is None:
+            raise InputError(f"{place[0]}:{place[1]}:1: {field} is missing")
         else:
-            self.is_timed, seconds = False, 0.0
+            return None
         if session is not None:
-            self.last_of[session] = seconds
-        self.seconds.append(seconds)
-        if not self.is_timed:
-            self.seconds.clear()
+            self.last_of[session] = time
+        return time
 
 
 _Place = tuple[str, int, bytes]
@@ -182,7 +292,7 @@ def _refusal(place: _Place, key: str, kind: str) -> InputError:
     return InputError(f"{file}:{number}:{column}: {key} is not {kind}")
 
 
-def _tokens(record: dict[str, Json], key: str, place: _Place) -> int:
+def _tokens(record: dict[str, Json], key: str, place: _Place) -> float:
     value = record.get(key)
     if key not in record:
         keys = ", ".join(shown(name, 20) for name in list(record)[:4]) or "none"
@@ -191,55 +301,85 @@ def _tokens(record: dict[str, Json], key: str, place: _Place) -> int:
         raise _refusal(place, key, "a whole number of tokens")
     if value != value or not 0 <= value <= _MOST_TOKENS or value != int(value):
         raise _refusal(place, key, f"a whole number of tokens up to {_MOST_TOKENS:,.0f}")
-    return max(int(value), 1)
-
-
-def _milliseconds(value: object, key: str, place: _Place) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 1e18:
-        raise _refusal(place, key, "a number of milliseconds")
     return float(value)
 
 
-def _azure(rows: CsvRows) -> Trace:
-    each = iter(rows)
-    _, header = next(each, (1, []))
-    if [name.strip() for name in header[:3]] != list(_AZURE):
-        raise InputError(f"{rows.file}:1:1: the first line is not '{','.join(_AZURE)}'")
-    times: list[datetime] = []
-    lengths: list[tuple[float, float]] = []
-    for line, row in each:
-        request = _request(row)
-        if request is None:
-            says = f"'{shown(','.join(row), 40)}' is not a time and two whole numbers of tokens"
-            refuse(rows.fault(line, 0, f"{says}; write for example {_AZURE_ROW}"))
-        times.append(request[0])
-        lengths.append(request[1:])
-    seconds = [(time - times[0]).total_seconds() for time in times]
-    prompts, outputs = np.maximum(np.array(lengths, dtype=float).reshape(-1, 2), 1.0).T
-    return _in_order(prompts, outputs, seconds, _none(), _none())
+def _time(value: object, key: str, place: _Place) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < _LATEST:
+        raise _refusal(place, key, "a number")
+    return float(value)
 
 
-def _request(row: Sequence[str]) -> tuple[datetime, float, float] | None:
-    """Return the time and the tokens of a row; None where one is none."""
-    if len(row) < 3:
-        return None
-    prompt, output = parse_number(row[1]), parse_number(row[2])
-    if prompt is None or output is None or prompt % 1.0 or output % 1.0:
-        return None
-    if not (0.0 <= prompt <= _MOST_TOKENS and 0.0 <= output <= _MOST_TOKENS):
-        return None
+def _csv_requests(file: str, stream: BufferedReader) -> _Requests:
     try:
-        time = datetime.fromisoformat(row[0].strip())
-    except ValueError:
-        return None
-    # Azure's first recordings name no zone, its later ones this.
-    return time if time.tzinfo else time.replace(tzinfo=UTC), prompt, output
+        return _read_csv(CsvRows(file, lines_of(file, stream), refuse))
+    except NoTextError as error:
+        raise InputError(str(error)) from error
 
 
-def _in_order(
-    prompt: Floats, output: Floats, seconds: list[float], blocks: Ints, ends: Ints
-) -> Trace:
-    arrival = np.array(seconds if len(seconds) == len(prompt) else [], dtype=float)
+def _read_csv(rows: CsvRows) -> _Requests:
+    each, requests = iter(rows), _Requests(rows.file)
+    _, header = next(each, (1, []))
+    names = [name.strip() for name in header]
+    fields = fields_of(names)
+    if fields is None:
+        held = ", ".join(shown(name, 30) for name in names[:4]) or "none"
+        raise InputError(f"{rows.file}:1:1: no trace has columns {held}; {known_fields()}")
+    requests.fields = fields
+    requests.arrival, requests.unit = arrival_field(fields, names)
+    columns = [names.index(name) for name in (fields.prompt, fields.output)]
+    arrival = names.index(requests.arrival) if requests.arrival in names else None
+    clock = _Clock()
+    for line, row in each:
+        try:
+            prompt, output = (_cell(row, column) for column in columns)
+            requests.add(prompt, output, None if arrival is None else clock.read(row[arrival]))
+        except (ValueError, IndexError):
+            says = f"'{shown(','.join(row), 40)}' is not a time and two whole numbers of tokens"
+            requests.refuse_row(
+                InputError(
+                    str(rows.fault(line, 0, f"{says}; write for example {_EXAMPLES['.csv']}"))
+                )
+            )
+    if clock.first is not None:
+        requests.unit, requests.is_dated = 1.0, True
+    return requests
+
+
+def _cell(row: list[str], column: int) -> float:
+    """Whole tokens of a cell; ValueError where it has none. [1]"""
+    tokens = parse_number(row[column])
+    if tokens is None or tokens % 1.0 or not 0.0 <= tokens <= _MOST_TOKENS:
+        raise ValueError
+    return tokens
+
+
+class _Clock:
+    """Arrival times of a column: numbers, or dates as seconds after the first of them.
+
+    first : the first date; None as long as there is none
+    """
+
+    def __init__(self) -> None:
+        self.first: datetime | None = None
+        self.is_numeric = False
+
+    def read(self, cell: str) -> float:
+        """The time of a cell; ValueError where it has none or is of another kind than before."""
+        number = parse_number(cell)
+        if number is not None and self.first is None and abs(number) < _LATEST:
+            self.is_numeric = True
+            return number
+        if number is not None or self.is_numeric:
+            raise ValueError
+        date = datetime.fromisoformat(cell.strip())
+        # Azure's first recordings name no zone, its later ones this.
+        date = date if date.tzinfo else date.replace(tzinfo=UTC)
+        self.first = self.first or date
+        return (date - self.first).total_seconds()
+
+
+def _in_order(prompt: Floats, output: Floats, arrival: Floats, blocks: Ints, ends: Ints) -> Trace:
     if not (np.diff(arrival) < 0.0).any():
         return Trace(prompt, output, arrival - arrival[:1], blocks, ends)
     order = np.argsort(arrival, kind="stable")

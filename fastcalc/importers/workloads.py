@@ -36,12 +36,14 @@ class AskedTraffic:
     models : the model of each class that does not take the one asked for, by its name
     reuse : of the prompts of a trace that says which blocks of them are the same, or of classes
         that say what they share
+    reading : how traces were read, in sentences
     """
 
     classes: tuple[RequestClass, ...]
     rate: float | None
     models: dict[str, str]
     reuse: Reuse | SharedPrefixes | None = None
+    reading: tuple[str, ...] = ()
 
     def with_found(self, share: float) -> "AskedTraffic":
         """Return the same with a share of each prompt found in the prefix cache."""
@@ -57,21 +59,23 @@ def read_workload(path: Path, *, ttft: float = inf, tpot: float = inf) -> AskedT
     if path.suffix.lower() not in (".yaml", ".yml"):
         trace = read_trace(path)
         limited = RequestClass(path.stem, 1.0, lengths_of(trace), ttft=ttft, tpot=tpot)
-        if trace.block is None:
-            return AskedTraffic((limited,), trace.rate, {})
-        traffic = Reuse.of(trace.prompt, trace.blocks, trace.ends, trace.block)
-        return AskedTraffic((limited,), trace.rate, {}, traffic)
+        reuse = (
+            Reuse.of(trace.prompt, trace.blocks, trace.ends, trace.block) if trace.block else None
+        )
+        return AskedTraffic((limited,), trace.rate, {}, reuse, trace.reading)
     document, workload = _document(path)
-    limits = {"ttft": ttft, "tpot": tpot}
+    limits, reading = {"ttft": ttft, "tpot": tpot}, list[str]()
     classes = [
-        _class_of(document, place, client, path.parent, limits)
+        _class_of(document, place, client, path.parent, limits, reading)
         for place, client in enumerate(workload.clients)
     ]
     total = sum(client.rate_fraction for client in workload.clients)
     classes = [replace(kind, share=kind.share / total) for kind in classes]
     models = {client.id: client.model for client in workload.clients if client.model}
-    reuse = _shared(document, workload, classes)
-    return AskedTraffic(tuple(classes), workload.aggregate_rate, models, reuse)
+    prefixes = _shared(document, workload, classes)
+    return AskedTraffic(
+        tuple(classes), workload.aggregate_rate, models, prefixes, tuple(dict.fromkeys(reading))
+    )
 
 
 def _shared(
@@ -110,7 +114,12 @@ def _document(path: Path) -> tuple[Document, TrafficFile]:
 
 
 def _class_of(
-    document: Document, place: int, client: Client, folder: Path, limits: dict[str, float]
+    document: Document,
+    place: int,
+    client: Client,
+    folder: Path,
+    limits: dict[str, float],
+    reading: list[str],
 ) -> RequestClass:
     ttft, tpot = (
         limits[name] if limit is None else limit.si
@@ -123,7 +132,8 @@ def _class_of(
             f"{option('tpot')}"
         )
     if client.trace is not None:
-        lengths = lengths_of(read_trace(folder / client.trace))
+        trace = read_trace(folder / client.trace)
+        lengths, reading[len(reading) :] = lengths_of(trace), trace.reading
     else:
         assert client.input_distribution is not None
         assert client.output_distribution is not None

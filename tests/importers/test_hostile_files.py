@@ -97,7 +97,7 @@ def test_a_recording_arrives_at_a_rate_that_there_is(apart, is_refused, tmp_path
     path = tmp_path / "a.jsonl"
     request = {"input_length": 10, "output_length": 1}
     path.write_text(
-        "".join(json.dumps(request | {"timestamp": k * apart}) + "\n" for k in range(5))
+        "".join(json.dumps(request | {"timestamp_ms": k * apart}) + "\n" for k in range(5))
     )
     if not is_refused:
         assert read_trace(path).rate == pytest.approx(1e3 / apart)

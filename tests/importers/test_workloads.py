@@ -1,5 +1,6 @@
 """Workload files and traces: what they hold, and a sentence with its place for what is wrong."""
 
+import gzip
 import json
 
 import numpy as np
@@ -152,7 +153,11 @@ def test_azures_csv_is_a_trace(tmp_path):
         ('{"a": 1}\n{"input', ":1:1", "input_length is missing"),
         ("[1]\n", ":1:1", "not a mapping"),
         ("{\n", ":1:", "not a line of JSON"),
-        ('{"timestamp": "x", "input_length": 5, "output_length": 1}\n', ":1:2", "milliseconds"),
+        (
+            '{"timestamp": "x", "input_length": 5, "output_length": 1}\n',
+            ":1:2",
+            "timestamp is not a number",
+        ),
     ],
 )
 def test_what_is_no_request_has_its_line(tmp_path, text, place, sentence):
@@ -166,7 +171,7 @@ def test_what_is_no_request_has_its_line(tmp_path, text, place, sentence):
 @every(
     "text,sentence",
     [
-        ("", "the first line is not"),
+        ("", ":1:1: no trace has columns none; write TIMESTAMP,ContextTokens,GeneratedTokens"),
         ("TIMESTAMP,ContextTokens,GeneratedTokens\nx,1\n", "not a time and two whole"),
         ("TIMESTAMP,ContextTokens,GeneratedTokens\nnever,1,2\n", ":2:1: 'never,1,2' is not a time"),
         ("TIMESTAMP,ContextTokens,GeneratedTokens\n", "for example 2023-11-16 18:15:46,1000,200"),
@@ -357,10 +362,10 @@ def test_the_size_of_a_block_is_what_makes_as_many_of_each_prompt(tmp_path, prom
         ),
         # Without either, or before any turn, nothing says when; one such is enough.
         ([{"session_id": 1, "delay": 500}], []),
-        ([{"timestamp": 0}, {}], []),
         ([{}, {"timestamp": 0}], []),
-        ([{"timestamp": 0}, {"delay": 5}], []),
-        ([{"session_id": [1], "timestamp": 0}, {"session_id": [1], "delay": 5}], []),
+        # A request of no session that has no time is left out where the others have one.
+        ([{"timestamp": 0}, {}, {"timestamp": 4000}], [0.0, 4.0]),
+        ([{"timestamp": 0}, {"delay": 5}, {"timestamp": 4000}], [0.0, 4.0]),
         ([{"session_id": 1, "timestamp": 0}, {"session_id": 1}], []),
     ],
 )
@@ -391,9 +396,9 @@ def test_lengths_are_whole_tokens(tmp_path, request, lengths):
         ({"input_length": -1}, ":1:2: input_length is not a whole number of tokens up to"),
         ({"input_length": True}, ":1:2: input_length is not a whole number of tokens"),
         ({"output_length": 1_000_000_001}, ":1:21: output_length is not a whole number of tokens"),
-        ({"timestamp": True}, ": timestamp is not a number of milliseconds"),
-        ({"timestamp": 1e18}, ": timestamp is not a number of milliseconds"),
-        ({"timestamp": -1e18}, ": timestamp is not a number of milliseconds"),
+        ({"timestamp": True}, ": timestamp is not a number"),
+        ({"timestamp": 1e19}, ": timestamp is not a number"),
+        ({"timestamp": -1e19}, ": timestamp is not a number"),
         ({"timestamp": 0, "hash_ids": [1.5]}, ": hash_ids is not a list of whole numbers"),
         ({"timestamp": 0, "hash_ids": [2**63]}, ": hash_ids is not a list of whole numbers"),
     ],
@@ -410,8 +415,139 @@ def test_a_turn_of_no_delay_comes_at_once_and_a_wrong_one_is_refused(tmp_path):
     first = {"session_id": 1, "timestamp": 1000}
     read = read_trace(trace(tmp_path, lines_of(first, {"session_id": 1, "delay": 0})))
     assert read.arrival.tolist() == [0.0, 0.0]
-    with pytest.raises(InputError, match=r":2:.*: delay is not a number of milliseconds"):
+    with pytest.raises(InputError, match=r":2:.*: delay is not a number"):
         read_trace(trace(tmp_path, lines_of(first, {"session_id": 1, "delay": "soon"})))
+
+
+# Units: published formats by their documentation, the rest by what their digits can be.
+_SPACED = [0.072, 0.135, 1.5, 20.166]  # 3 gaps in 20.094 s
+_FOURTH = {"chat_id": 7}
+
+
+@every(
+    "fields,rate",
+    [
+        # Bailian: "timestamp": 61.114, // Seconds; Mooncake and AIPerf: milliseconds.
+        ([_FOURTH | {"timestamp": t} for t in _SPACED], 3 / 20.094),
+        ([_FOURTH | {"timestamp": t} for t in (0, 1, 3)], 2 / 3),
+        ([{"session_id": k, "timestamp": t} for k, t in enumerate((0.5, 250.25, 1000.5))], 2.0),
+        ([{"timestamp": 1000 * t} for t in (0, 1, 3)], 2 / 3),
+        ([{"timestamp_ms": t} for t in _SPACED], 3e3 / 20.094),
+        ([{"timestamp_s": t} for t in (0, 1, 3)], 2 / 3),
+        ([{"timestamp_ns": 10**18 - 10**9 + t} for t in (0, 10**9)], 1.0),
+        # As milliseconds 150 requests/s, with three decimals: seconds.
+        ([{"timestamp": t} for t in (0.0, 6.5, 13.333)], 2 / 13.333),
+        # As milliseconds no more than 100 requests/s: whole ones are.
+        ([{"timestamp": t} for t in (0, 10, 20)], 100.0),
+    ],
+)
+def test_the_unit_of_arrivals_is_read(tmp_path, fields, rate):
+    assert read_trace(trace(tmp_path, lines_of(*fields))).rate == pytest.approx(rate)
+
+
+@every(
+    "stamps,in_seconds",
+    [
+        ((0, 1, 2), "1"),
+        ((0, 9, 19), "0.105"),
+        ((0.0, 100.5, 1000.5), "0.002"),
+        ((0.0, 0.12345), "8.1"),
+    ],
+)
+def test_a_unit_that_is_not_clear_is_asked_for(tmp_path, stamps, in_seconds):
+    path = trace(tmp_path, lines_of(*({"timestamp": stamp} for stamp in stamps)))
+    with pytest.raises(InputError) as refused:
+        read_trace(path)
+    words = f"{path}: the unit of timestamp is not clear: {in_seconds}"
+    assert str(refused.value).startswith(words)
+    assert str(refused.value).endswith("rename it timestamp_s or timestamp_ms")
+
+
+_BURST = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type"
+_BURST_NEW = _BURST.replace("Timestamp,", "Timestamp,Session ID,Elapsed time,")
+
+
+@every(
+    "header,rows,lengths,rate",
+    [
+        (_BURST, ["5,ChatGPT,472,18,490,API log", "45,GPT-4,10,20,30,API log"], (472, 18), 1 / 40),
+        (_BURST_NEW, ["5,,1.5,GPT-4,7,8,15,x", "6.5,a,2,GPT-4,10,20,30,x"], (7, 8), 1 / 1.5),
+        (
+            "arrived_at,num_prefill_tokens,num_decode_tokens",
+            ["0.0,374,44", "4.0,3,9"],
+            (374, 44),
+            0.25,
+        ),
+        (
+            "request_id,request_type,application_id,arrival_timestamp,batch_size,prompt_size,token_size",
+            ["0,2,0,0.5,1,374,44", "1,2,0,2.5,1,3,9"],
+            (374, 44),
+            0.5,
+        ),
+        (
+            "TIMESTAMP,NumImages,ContextTokens,GeneratedTokens",
+            ["2024-10-15 00:00:00.000001+00:00,1,374,44", "2024-10-15 00:00:04.000001+00:00,0,3,9"],
+            (374, 44),
+            0.25,
+        ),
+        (
+            "num_prefill_tokens,num_decode_tokens,pd_ratio",
+            ["374,44,8.5", "3,9,0.3"],
+            (374, 44),
+            None,
+        ),
+    ],
+)
+def test_published_tables_are_traces(tmp_path, header, rows, lengths, rate):
+    text = "\r\n".join((header, *rows, ""))
+    read = read_trace(trace(tmp_path, text, "a.csv"))
+    assert (read.prompt[0], read.output[0]) == lengths
+    assert read.rate == (rate and pytest.approx(rate))
+    packed = tmp_path / "a.csv.gz"
+    packed.write_bytes(gzip.compress(text.encode()))
+    assert read_trace(packed).rate == read.rate
+
+
+@every("cut", [10, 40, -9, -4])
+def test_a_cut_archive_is_refused(tmp_path, cut):
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(f"{_BURST}\n5,GPT-4,7,8,15,API log\n".encode())[:cut])
+    with pytest.raises(InputError, match="damaged or cut gzip"):
+        read_trace(path)
+
+
+def test_odd_rows_and_failed_requests_are_left_out_and_counted(tmp_path):
+    """Three answers in 20 s: one row has words for tokens, one request failed."""
+    rows = ["0,m,9,8,17,x", "5,m,many,8,0,x", "7,m,9,0,9,x", "10,m,9,8,17,x", "20,m,9,8,17,x"]
+    read = read_trace(trace(tmp_path, "\n".join((_BURST, *rows)), "a.csv"))
+    assert (len(read.prompt), read.rate) == (3, pytest.approx(0.1))
+    first, failed, odd = read.reading
+    assert first == "a.csv: 3 requests in 20 s, 0.1 per second; Timestamp in seconds (BurstGPT)"
+    assert failed == "a.csv: 1 requests failed (Response tokens 0) and are left out"
+    assert odd.startswith(f"{tmp_path / 'a.csv'}:3:1: '5,m,many,8,0,x' is not a time and two whole")
+    assert odd.endswith("; 1 such rows are left out")
+    lines = ['{"timestamp": 0, "input_length": 5, "output_length": 1}', "{", ""] * 2
+    lines += ['{"timestamp": 1000, "input_length": 5, "output_length": 1}']
+    read = read_trace(trace(tmp_path, "\n".join(lines)))
+    assert len(read.prompt) == 3
+    assert read.reading[1].endswith(
+        "not a line of JSON; write one request a line; 2 such rows are left out"
+    )
+
+
+def test_commands_begin_with_what_a_trace_says(tmp_path, fixtures):
+    bailian = [
+        {"chat_id": k, "timestamp": k / 2, "input_length": 512, "hash_ids": list(range(32))}
+        for k in range(41)
+    ]
+    path = trace(tmp_path, lines_of(*bailian))
+    says = "t.jsonl: 41 requests in 20 s, 2 per second; timestamp in seconds (Bailian)"
+    for command in (["plan", "--ttft", "2s"], ["caches"]):
+        words = (command[0], "llama-3.1-8b", "--traffic", path, "--on", "h100-sxm", *command[1:])
+        page = run(*words, **fixtures)
+        assert (page.code, page.out.splitlines()[0], says in page.err) == (0, says, False)
+        records = run(*words, "--format", "json", **fixtures)
+        assert (records.code, f"fastcalc: note: {says}\n" in records.err) == (0, True)
 
 
 def test_lines_of_azure_are_put_in_order_with_their_lengths(tmp_path):

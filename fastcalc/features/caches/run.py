@@ -28,7 +28,7 @@ def run(request: SizeCaches) -> Answer:
         raise InputError(f"{option('batch')} names {len(batches)}; give the one to serve")
     sizes, traffic = _sizes(request), _traffic(request)
     assert traffic.reuse is not None
-    lengths, notes = Lengths.together(traffic.classes), list[str]()
+    lengths, notes = Lengths.together(traffic.classes), [*traffic.reading]
     prompt, output = (round(lengths.mean(each)) for each in (lengths.prompt, lengths.output))
     comparison = Evaluated.sharing(request, models=[request.model], prompt=prompt, output=output)
     longest = float((lengths.prompt + lengths.output).max())

@@ -67,7 +67,7 @@ def run(request: FindPlans) -> Answer:
     assert request.traffic is not None
     recorded = read_workload(Path(request.traffic), ttft=service.ttft, tpot=service.tpot)
     traffic, fleet = _with_caches(recorded, carried_by)
-    notes[:] = [*dict.fromkeys(notes), *_caches_note(traffic)]
+    notes[:] = [*traffic.reading, *dict.fromkeys(notes), *_caches_note(traffic)]
     of_classes = service.of_classes(traffic.classes, fleet.requests)
     if not fleet.requests:
         return NoAnswer(

@@ -119,11 +119,16 @@ _SCREEN_LINES = 24
 
 @dataclass(frozen=True)
 class Screen:
-    """What a page is laid out for: characters of a line; whether it has all columns, or notes."""
+    """What a page is laid out for.
+
+    width, lines : characters of a line, and lines of a first screen [1]
+    wide, notes : whether it has all columns, or all notes
+    """
 
     width: int
     wide: bool = False
     notes: bool = False
+    lines: int = _SCREEN_LINES
 
     def with_notes(
         self,
@@ -181,12 +186,12 @@ def on_one_screen(page: Callable[[int], list[Part]], screen: Screen) -> list[Par
     """
     for count in range(_MOST_NOTES, 1, -1):
         laid_out = page(count)
-        if screen.wide or screen.notes or _height(laid_out, screen.width) <= _SCREEN_LINES:
+        if screen.wide or screen.notes or height(laid_out, screen.width) <= screen.lines:
             return laid_out
     return page(1)
 
 
-def _height(parts: Iterable[Part], width: int) -> int:
+def height(parts: Iterable[Part], width: int) -> int:
     """Return the lines of a page. [1]"""
     return sum(1 for part in parts for _ in _lines(worded(part, as_flags), width))
 

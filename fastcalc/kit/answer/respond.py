@@ -1,6 +1,6 @@
 """An answer in the format that was asked for."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from fastcalc.kit.request.fields import Request, phrases
 from fastcalc.kit.request.groups import Output, OutputFile
 from fastcalc.kit.request.readers import as_text
 from fastcalc.mentions import as_flags, written
-from fastcalc.written import json_text, to_csv
+from fastcalc.written import ReadingNote, json_text, to_csv
 
 
 def page(
@@ -35,31 +35,43 @@ def screen(request: Request) -> console.Screen:
 
 def respond(request: Output, answer: Answer) -> int:
     """Write an answer as the command line does, with notes, and return the exit code."""
-    write(request, answer)
+    shown = write(request, answer)
     warnings = answer.warnings() if request.written_as not in ("table", "html") else ()
-    output.warn([*answer.reading, *warnings, *answer.reasons])
+    reading = [text for text in answer.reading if text not in shown]
+    output.warn([*reading, *warnings, *answer.reasons])
     return answer.code
 
 
-def write(request: Output, answer: Answer, wording: Wording = as_flags) -> None:
-    """Write an answer in the format asked for.
+def write(request: Output, answer: Answer, wording: Wording = as_flags) -> Sequence[str]:
+    """Write an answer in the format asked for; return the reading that its page begins with.
 
     wording : writes out what sentences mention of options and commands
     """
     form = request.written_as
+    if form == "table":
+        return _write_text(request, answer, wording)
     if form in _WRITERS:
         _WRITERS[form](request, answer, wording)
     elif request.out is not None:
         _write_sheet(request, answer, wording)
+    return ()
 
 
-def _write_text(request: Output, answer: Answer, wording: Wording) -> None:
-    laid_out = screen(request)
+def _write_text(request: Output, answer: Answer, wording: Wording) -> Sequence[str]:
+    first, laid_out = _first_notes(answer), screen(request)
+    laid_out = replace(laid_out, lines=laid_out.lines - console.height(first, laid_out.width))
     if text := answer.text(laid_out):
         is_script = getattr(request, "is_script", False)
         output.write(_SHELL * is_script + wording(text), request.out, executable=is_script)
     elif parts := answer.page(laid_out):
-        page(request, lambda _: parts, wording)
+        page(request, lambda _: [*first, *parts], wording)
+        return first
+    return ()
+
+
+def _first_notes(answer: Answer) -> list[str]:
+    """How files were read, where every first screen says so."""
+    return [text for text in dict.fromkeys(answer.reading) if isinstance(text, ReadingNote)]
 
 
 def _write_markdown(request: Output, answer: Answer, wording: Wording) -> None:
@@ -94,7 +106,6 @@ def _write_sheet(request: Output, answer: Answer, wording: Wording) -> None:
 
 
 _WRITERS = {
-    "table": _write_text,
     "markdown": _write_markdown,
     "html": _write_html,
     "json": _write_json,
@@ -121,9 +132,16 @@ def _html(request: Output, answer: Answer) -> str:
     parts = answer.page(laid_out)
     stated = phrases(answer.settings)
     charts = (make().stating(stated) for make in answer.charts.values())
-    notes = [*answer.reading, *(answer.reasons if parts else ())]
+    first = _first_notes(answer) if parts else []
+    notes = [text for text in answer.reading if text not in first]
+    notes += answer.reasons if parts else ()
     return answer_page.document(
-        title, parts or list(answer.reasons), charts, notes, answer.assumptions(), command
+        title,
+        [*first, *parts] or list(answer.reasons),
+        charts,
+        notes,
+        answer.assumptions(),
+        command,
     )
 
 

@@ -38,7 +38,7 @@ from fastcalc.kit.request.number_lists import numbers
 from fastcalc.kit.request.readers import as_text
 from fastcalc.kit.request.speculate import speculation
 from fastcalc.mentions import option
-from fastcalc.written import shown
+from fastcalc.written import ReadingNote, shown
 
 if TYPE_CHECKING:
     from fastcalc.kit.request.given_types import ChipsGiven, EngineGiven, ModelGiven
@@ -125,9 +125,13 @@ def models_of(
             asked.append([])
         asked[models.index(model)].append(as_text(name))
         if entries.is_configuration(name):  # how it was read
-            notes += [f"{model.id}: {note}" for note in model.notes]
+            notes += [_reading_note(f"{model.id}: {note}") for note in model.notes]
     entries.refuse_idle_changes("models", models)
     return [_asked_as(model, tuple(typed)) for model, typed in zip(models, asked, strict=True)]
+
+
+def _reading_note(text: str) -> str:
+    return ReadingNote(text) if ": Warning: " in text else text
 
 
 @once

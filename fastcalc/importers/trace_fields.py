@@ -1,0 +1,145 @@
+"""Field names and time units of published request traces.
+
+| trace | arrival | unit | prompt, output |
+|---|---|---|---|
+| Mooncake (github.com/kvcache-ai/Mooncake, FAST25-release) | `timestamp` | ms | `input_length`, `output_length` |
+| AIPerf (docs/tutorials, Mooncake traces) | `timestamp`, `delay` with `session_id` | ms | the same |
+| Bailian (github.com/alibaba-edu/qwen-bailian-usagetraces-anon) | `timestamp` with `chat_id` | s | the same |
+| BurstGPT (github.com/HPMLL/BurstGPT, Schema) | `Timestamp` | s | `Request tokens`, `Response tokens` |
+| Azure 2023, 2024, 2025 (github.com/Azure/AzurePublicDataset) | `TIMESTAMP` | date | `ContextTokens`, `GeneratedTokens` |
+| Splitwise simulator (github.com/Mutinifni/splitwise-sim) | `arrival_timestamp` | s | `prompt_size`, `token_size` |
+| Vidur (github.com/microsoft/vidur, data/processed_traces) | `arrived_at` | s | `num_prefill_tokens`, `num_decode_tokens` |
+"""  # noqa: E501  (a table)
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+
+from fastcalc.formulas.types import Floats
+from fastcalc.written import listed
+
+_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_SPANS = (("days", 86_400.0), ("h", 3600.0), ("min", 60.0))
+_WORDS = {1.0: "seconds", 1e-3: "milliseconds", 1e-6: "microseconds", 1e-9: "nanoseconds"}
+
+_BUSIEST = 100.0
+"""Rate above which a trace is not read as milliseconds unless it says so: the busiest published
+one in milliseconds has 7 requests/s. [1/s]"""
+
+
+@dataclass(frozen=True)
+class TraceFields:
+    """Names of the fields of one trace format.
+
+    seconds : unit of a numeric arrival time; None where the format leaves it open [s]
+    marks : further fields, any of which tells the format from another of the same names
+    zero_output_failed : whether a request without output tokens failed
+    """
+
+    format: str
+    arrival: str
+    prompt: str
+    output: str
+    seconds: float | None = None
+    marks: frozenset[str] = frozenset()
+    zero_output_failed: bool = False
+
+
+_MOONCAKE = ("timestamp", "input_length", "output_length")
+AZURE = TraceFields("Azure", "TIMESTAMP", "ContextTokens", "GeneratedTokens")
+MOONCAKE = TraceFields("Mooncake", *_MOONCAKE)
+FORMATS = (
+    TraceFields("Bailian", *_MOONCAKE, 1.0, frozenset(("chat_id", "parent_chat_id"))),
+    TraceFields("AIPerf", *_MOONCAKE, 1e-3, frozenset(("session_id", "delay"))),
+    MOONCAKE,
+    AZURE,
+    TraceFields(
+        "BurstGPT", "Timestamp", "Request tokens", "Response tokens", 1.0, zero_output_failed=True
+    ),
+    TraceFields("Vidur", "arrived_at", "num_prefill_tokens", "num_decode_tokens", 1.0),
+    TraceFields("Splitwise", "arrival_timestamp", "prompt_size", "token_size", 1.0),
+)
+
+
+def fields_of(names: Collection[str]) -> TraceFields | None:
+    """The format whose token counts are among some field names; None for no known trace."""
+    held = set(names)
+    return next(
+        (
+            each
+            for each in FORMATS
+            if {each.prompt, each.output} <= held
+            and not (each.marks and held.isdisjoint(each.marks))
+        ),
+        None,
+    )
+
+
+def known_fields() -> str:
+    """Fields that a trace may have, to end a refusal with."""
+    others = listed([each.format for each in FORMATS if each not in (AZURE, MOONCAKE)], "or")
+    azure, mooncake = (
+        ",".join((each.arrival, each.prompt, each.output)) for each in (AZURE, MOONCAKE)
+    )
+    return f"write {azure}, {mooncake} or those of {others}"
+
+
+def arrival_field(fields: TraceFields, names: Collection[str]) -> tuple[str, float | None]:
+    """The field of arrival times and its unit, where its name or the format states one. [s]
+
+    >>> arrival_field(MOONCAKE, ["timestamp_ms", "input_length", "output_length"])
+    ('timestamp_ms', 0.001)
+    """
+    for name, seconds in _UNITS.items():
+        if (field := f"{fields.arrival}_{name}") in names:
+            return field, seconds
+    return fields.arrival, fields.seconds
+
+
+def unit_of(stamps: Floats) -> float | None:
+    """The unit that arrival times of no stated unit show by their digits; None if several fit. [s]
+
+    Published traces count whole milliseconds, or seconds to the millisecond. Whole numbers are
+    milliseconds up to the rate of any such trace; three decimals are seconds from there on.
+
+    >>> unit_of(np.array([0.0, 250.0, 900.0])), unit_of(np.array([0.072, 0.135, 1.5]))
+    (0.001, 1.0)
+    >>> unit_of(np.array([0.0, 1.0, 2.0])), unit_of(np.array([0.0, 250.5, 900.5]))
+    (None, None)
+    """
+    span = float(stamps.max() - stamps.min()) if len(stamps) else 0.0
+    if span <= 0.0:
+        return 1e-3
+    is_slow = (len(stamps) - 1) / span * 1e3 <= _BUSIEST
+    if (stamps % 1.0 == 0.0).all():
+        return 1e-3 if is_slow else None
+    milliseconds = stamps * 1e3
+    is_rounded = np.abs(milliseconds - milliseconds.round()) < 1e-6 * (1.0 + np.abs(stamps))
+    return 1.0 if is_rounded.all() and not is_slow else None
+
+
+def ask_for_unit(field: str, rate: float) -> str:
+    """What to write where the unit of arrival times cannot be told from the file.
+
+    rate : arrivals if they are in seconds [1/s]
+    """
+    return (
+        f"the unit of {field} is not clear: {rate:.3g} requests/s if it is seconds, "
+        f"{rate * 1e3:.3g} if it is milliseconds; rename it {field}_s or {field}_ms"
+    )
+
+
+def arrivals_words(count: int, seconds: float, rate: float) -> str:
+    """How many requests arrive in what time.
+
+    >>> arrivals_words(40, 20.094, 1.941), arrivals_words(1_429_737, 5.27e6, 0.271)
+    ('40 requests in 20.1 s, 1.94 per second', '1,429,737 requests in 61 days, 0.271 per second')
+    """
+    unit, size = next((each for each in _SPANS if seconds >= 2 * each[1]), ("s", 1.0))
+    return f"{count:,} requests in {seconds / size:.3g} {unit}, {rate:.3g} per second"
+
+
+def unit_words(seconds: float) -> str:
+    """The name of a unit of time."""
+    return _WORDS[seconds]
