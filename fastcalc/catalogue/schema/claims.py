@@ -46,7 +46,7 @@ class Input(Entry):
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Json]:
-        """Describe what people write, for editors."""
+        """JSON Schema of what a file may hold, for editors."""
         number: Json = {"type": "number"}
         text: Json = {"type": "string"}
         several: Json = {"type": "array", "items": {"anyOf": [number, text]}, "minItems": 1}
@@ -138,11 +138,13 @@ def _bounded(value: float) -> float:
 class Check(Entry):
     """A test, and what its number must be for the claim to hold.
 
-    Several ``expected`` values go with as many numbers, or are the ends of ``between``, two for all
-    numbers or two for each. What the claim says ``may`` be so holds where it is so in some case.
+    The ``quantity`` says what the number is, such as "user speed on wafers over that on GPUs".
+    Several ``expected`` values go one to each number, or are the ends of ``between``, two for all
+    numbers or two for each. A claim that something ``may`` be so needs one case in which it is.
     """
 
     test: Identifier
+    quantity: str | None = None
     inputs: dict[str, Input] = {}
     comparison: Comparison = "equals"
     expected: Input
@@ -166,7 +168,7 @@ class Check(Entry):
 
     @property
     def premises(self) -> dict[str, Input]:
-        """Return what has a range, by name; `EXPECTED` is what the claim says itself."""
+        """Inputs that have a range, by name; `EXPECTED` is the value that the claim states."""
         inputs = {**self.inputs, EXPECTED: self.expected}
         return {name: premise for name, premise in inputs.items() if premise.ends or premise.others}
 
@@ -203,7 +205,7 @@ class Claim(Entry):
 
     @property
     def checks(self) -> dict[str, Check]:
-        """What tests it and what tests its conclusion, by key, where there is one."""
+        """Tests of the claim and of its conclusion, by key."""
         return {key: self.given[key] for key in ("check", "conclusion") if key in self.given}
 
     @model_validator(mode="before")

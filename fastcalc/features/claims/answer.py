@@ -1,4 +1,4 @@
-"""Judged claims as records, as a table, and one of them in full."""
+"""Judged claims as a table, as records, and one of them in full."""
 
 import textwrap
 from collections import Counter
@@ -10,7 +10,7 @@ import numpy as np
 from fastcalc.catalogue.schema.claims import Claims, Input
 from fastcalc.features.claims.break_evens import break_even, crossings, digits, spaced
 from fastcalc.features.claims.judge import DEPENDS, MEANING, Judged, Tested
-from fastcalc.features.claims.reasons import reason
+from fastcalc.features.claims.reasons import reason, verdict_sentence
 from fastcalc.features.claims.request import JudgeClaims
 from fastcalc.grid.column import TableColumn, key_figure
 from fastcalc.kit.answer import record_tables
@@ -19,7 +19,7 @@ from fastcalc.kit.answer.console import Note, Part, Screen, TextTable, render, w
 from fastcalc.kit.answer.numbers_as_text import stated_percent
 from fastcalc.kit.answer.point_records import Record, plain
 from fastcalc.kit.answer.record_tables import numbers, words
-from fastcalc.mentions import command, flag
+from fastcalc.mentions import command, flag, option
 from fastcalc.quoting import shell_line
 from fastcalc.written import many
 
@@ -27,10 +27,10 @@ _SIGNS = {"equals": "", "at-least": ">= ", "at-most": "<= ", "between": ""}
 _WORDS = {"equals": "", "at-least": "at least ", "at-most": "at most ", "between": "between "}
 _COLUMN = len("break-even")
 _FEW, _MORE = 2, 6
-"""Values that a table lists, and a claim in full; of more, the ends are shown."""
+"""Most values that a table and a claim in full list; of more, only the ends are shown."""
 
 _WIDEST = 100
-"""Characters of a line of a claim in full, however wide the screen."""
+"""Most characters in a line of a claim in full, on any screen."""
 
 
 COLUMNS = (
@@ -44,10 +44,10 @@ COLUMNS = (
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ClaimsAnswer(Answer):
-    """The verdict on each claim of a file.
+    """The verdicts on the claims of a file.
 
     judged : claims that were asked for, in the order of the file
-    book : all claims, and the articles and sources that they name
+    book : whole file, with the articles and sources that claims name
     """
 
     request: JudgeClaims
@@ -55,12 +55,12 @@ class ClaimsAnswer(Answer):
     book: Claims
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """How many claims hold, those of the first topic, and all others."""
+        """Counts of the verdicts, a table of the first topic, and one of all other claims."""
         counts = Counter(judged.verdict for judged in self.judged)
         listed = ", ".join(f"{counts[word]} {word}" for word in MEANING if counts[word])
         yield f"{many(len(self.judged), 'claim')}: {listed}."
         groups = self.groups()
-        headings = ["What the labs are said to do", "All else"] if len(groups) > 1 else [""]
+        headings = ["What the labs are said to do", "All other claims"] if len(groups) > 1 else [""]
         rows = [[record_tables.row(COLUMNS, judged) for judged in group] for group in groups]
         tables = record_tables.tables(COLUMNS, rows, screen.width)
         for heading, table in zip(headings, tables, strict=True):
@@ -69,35 +69,42 @@ class ClaimsAnswer(Answer):
         yield ""
 
     def groups(self) -> list[list[Judged]]:
-        """Claims of the first topic, and all others, where there are any."""
+        """Claims of the first topic, then all others; a group without claims is left out."""
         topic = next(iter(self.book.topics.values()), [])
         by_id = {judged.claim.id: judged for judged in self.judged}
         leading = [by_id.pop(id_) for id_ in topic if id_ in by_id]
         return [group for group in (leading, [*by_id.values()]) if group]
 
     def notes(self) -> Iterator[Note]:
-        """What the verdicts mean, and what could change the numbers."""
-        verdicts = {judged.verdict for judged in self.judged}
-        yield from (Note(f"{word}: {MEANING[word]}") for word in MEANING if word in verdicts)
-        yield Note("the number of a claim is computed, and its verdict follows from it")
-        for kind, meaning in DEPENDS.items():
-            ids = [judged.claim.id for judged in self.judged if judged.depends == kind]
-            id_text = "" if kind == "constants" else f": {' '.join(ids)}"
+        """What the verdicts mean, and which files could change the numbers."""
+        yield Note(
+            "every verdict follows from a computed number: "
+            f"{option('explain', '30')} shows formula, inputs and break-even"
+        )
+        for category, meaning in DEPENDS.items():
+            ids = [judged.claim.id for judged in self.judged if judged.depends == category]
+            id_text = "" if category == "constants" else f": {' '.join(ids)}"
             if ids:
-                yield Note(f"resting on {meaning} ({len(ids)}){id_text}")
+                yield Note(f"depend on {meaning} ({len(ids)}){id_text}")
+
+    def key(self) -> str:
+        """What the verdicts of the table mean."""
+        verdicts = {judged.verdict for judged in self.judged}
+        meanings = [f"{word}: {MEANING[word]}" for word in MEANING if word in verdicts]
+        return f"key: {'. '.join(meanings)}"
 
     def next_command(self) -> str:
-        """What explains the first claim that has a number."""
+        """The command that explains the first claim with a number."""
         in_order = [judged for group in self.groups() for judged in group]
         first = next((judged for judged in in_order if judged.check), in_order[0]).claim.id
         file = [str(self.request.path)] if self.request.path else []
         return command(shell_line(["fastcalc", "claims", *file, flag("explain"), first]))
 
     def records(self) -> list[Record]:
-        """The record of each claim; what does not apply is None.
+        """One record per claim; a field that does not apply is None.
 
-        ``value`` and ``expected`` are numbers, or lists where a test has several; None in such a
-        list is a case that has no value.
+        ``value`` and ``expected`` are numbers, or lists if a test has several; None in such a
+        list is a case without a value.
         """
         return [self._record(judged) for judged in self.judged]
 
@@ -113,7 +120,7 @@ class ClaimsAnswer(Answer):
             "comparison": check.check.comparison if check else None,
             "tolerance": check.check.tolerance if check else None,
             "worked": check.worked if check else None,
-            "parts": {part.label: plain(part.value) for part in check.finding.parts}
+            "parts": {also.label: plain(also.value) for also in check.finding.parts}
             if check
             else {},
             "table": table
@@ -126,7 +133,7 @@ class ClaimsAnswer(Answer):
             "place": self.places(judged),
             "hedge": [f"{self.title(key)}: {text}" for key, text in claim.hedge.items()],
             "ours": claim.ours,
-            # All inputs, and what is expected where it has a range itself.
+            # All inputs, and the expected value if it has a range.
             "premises": [
                 _premise(tested, name)
                 for tested in judged.tested
@@ -136,10 +143,13 @@ class ClaimsAnswer(Answer):
             "crossings": crossings(judged),
             "depends": judged.depends,
             "files": judged.files,
+            "verdict_text": verdict_sentence(judged),
+            "quantity": check and check.quantity,
+            "conclusion_quantity": conclusion and conclusion.quantity,
         }
 
     def _sources(self, judged: Judged) -> str:
-        """Return where the inputs and the expected value come from, in a line."""
+        """Sources of the inputs and the expected value, in one line."""
         articles = [self.book.articles[key].title for key in judged.claim.articles]
         titles = articles or ["our own inference"]
         for tested in judged.tested:
@@ -150,7 +160,7 @@ class ClaimsAnswer(Answer):
         return "; ".join(dict.fromkeys(titles))
 
     def places(self, judged: Judged) -> list[str]:
-        """Return the article, heading and paragraphs of everybody who says it."""
+        """Article, heading and paragraphs of everyone who makes the claim."""
         texts = []
         for key, headings in judged.claim.place.items():
             stands = (
@@ -161,93 +171,92 @@ class ClaimsAnswer(Answer):
         return texts
 
     def title(self, key: str) -> str:
-        """Return who wrote an article, or what it is called."""
+        """Author of an article, or its title."""
         article = self.book.articles[key]
         return article.author or article.title
 
     def cells(self, record: Record) -> Record:
-        """A record with numbers within it as text, and no table in a cell."""
+        """A record with nested values as text, and without tables."""
         texts = [f"{label}: {value}" for label, value in record["parts"].items()]
         premises = [
-            " ".join(str(part) for part in premise.values() if part is not None)
+            " ".join(str(field) for field in premise.values() if field is not None)
             for premise in record["premises"]
         ]
         cells = {key: field for key, field in record.items() if key not in ("table", "crossings")}
         return cells | {"parts": texts, "premises": premises}
 
     def table(self) -> tuple[Sequence[TableColumn], Iterable[object]]:
-        """Every claim."""
+        """All claims as one table."""
         return COLUMNS, self.judged
 
     def details(self) -> Record:
-        """What the verdicts mean."""
+        """Meaning of each verdict."""
         return {"verdicts": dict(MEANING)}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ExplainedClaim(ClaimsAnswer):
-    """One claim in full, as a text."""
+    """One claim in full: its verdict and reason, then numbers, inputs and sources."""
 
     def body(self, screen: Screen) -> Iterator[Part]:  # noqa: ARG002
-        """None: it is no page."""
+        """No page: `text` prints the claim."""
         return iter(())
 
     def text(self, screen: Screen) -> str:
-        """The claim with its place, formula, numbers, premises, break-even and reason."""
+        """The claim with its verdict and reason, then numbers, inputs, break-even and sources."""
         (judged,) = self.judged
         width = min(screen.width, _WIDEST)
-        lines = textwrap.wrap(f"{judged.claim.id} ({judged.verdict}): {judged.claim.claim}", width)
-        said = [("place", place) for place in self.places(judged)]
-        said += [("hedge", f"{self.title(key)} {text}") for key, text in judged.claim.hedge.items()]
-        said += [("place", "none: our own inference, no article says it")] * judged.claim.ours
+        claim = judged.claim
+        lines = textwrap.wrap(f"{claim.id} ({judged.verdict}): {claim.claim}", width)
+        said = [("verdict", verdict_sentence(judged)), ("reason", reason(judged))]
+        said += [("unknown", claim.unpublished or "")]
+        said += [("said by", place) for place in self.places(judged)]
+        said += [("hedge", f"{self.title(key)} {text}") for key, text in claim.hedge.items()]
+        said += [("said by", "no article; our own inference")] * claim.ours
         lines += ["", *_words(said, width)]
         if judged.check is not None:
+            lines.append("")
             lines += _words(self._of_test(judged.check), width)
             cases = judged.check.finding.rows
             if cases is not None:
                 table = TextTable([(word,) for word in cases.headings], cases.rows, left=(0,))
                 lines += ["", *render([table], width, str).splitlines()]
         if judged.conclusion is not None:
-            lines += ["", "  what is concluded from it"]
+            lines += ["", "  the conclusion drawn from it"]
             lines += _words(self._of_test(judged.conclusion), width)
-        lines += ["", *_words(self._verdict(judged), width)]
+        lines += ["", *_words(self._sensitivity(judged), width)]
         return "\n".join(line.rstrip() for line in lines) + "\n"
 
-    def _verdict(self, judged: Judged) -> Iterator[tuple[str, str]]:
-        """Yield the verdict, what it rests on and why it is so, and the articles."""
-        yield "premise", judged.claim.condition or ""
-        yield "unknown", judged.claim.unpublished or ""
-        yield "break-even", break_even(judged)
-        yield "rests on", DEPENDS[judged.depends] if judged.depends else ""
-        yield "reason", reason(judged)
-        yield "verdict", f"{judged.verdict}: {MEANING[judged.verdict]}"
+    def _sensitivity(self, judged: Judged) -> Iterator[tuple[str, str]]:
+        """Where the verdict changes, which files could change it, and the articles."""
+        if judged.check is not None:
+            yield "break-even", break_even(judged)
+        yield "depends on", DEPENDS[judged.depends] if judged.depends else ""
         for key in judged.claim.articles:
             article = self.book.articles[key]
             facts = (article.author, article.title, article.date, article.url, article.note)
             yield "article", ", ".join(word for word in facts if word)
 
     def _of_test(self, tested: Tested) -> Iterator[tuple[str, str]]:
-        """Yield the formula, the numbers and the inputs of a test."""
+        """The computed and the claimed value of a test, its formula and its inputs."""
         check = tested.check
         within = f", within {stated_percent(check.tolerance)}" if check.tolerance else ""
-        yield "formula", tested.formula
-        yield "numbers", tested.worked
-        yield "value", shown(tested, _MORE)
+        yield "computed", f"{shown(tested, _MORE)} ({tested.quantity})"
         if check.premises:
             low, high = (_end(value, tested.unit) for value in tested.ends)
             unit = tested.unit if np.isfinite(tested.ends[1]) else ""
-            yield (
-                "over all",
-                f"{low} to {f'{high} {unit}'.strip()} over the ranges of the premises",
-            )
+            ends = f"{high} {unit}" if low == high else f"{low} to {high} {unit}"
+            yield "range", f"{ends.strip()} over all plausible assumptions"
         expected = f"{expected_text(tested, _WORDS)} {tested.unit}".strip() + within
-        enough = "; the claim says may, so that one case is enough" * check.may
+        enough = "; the claim says may, so one case is enough" * check.may
         origin = self._origin(check.expected)
-        yield "expected", f"{expected}{_range(check.expected)}{origin}{enough}"
-        for part in tested.finding.parts:
-            yield "alongside", f"{part.label}: {digits(part.value)} {part.unit}".strip()
+        yield "claimed", f"{expected}{_range(check.expected)}{origin}{enough}"
+        for also in tested.finding.parts:
+            yield "also", f"{also.label}: {digits(also.value)} {also.unit}".strip()
+        yield "formula", tested.formula
+        yield "numbers", tested.worked
         for name, premise in check.inputs.items():
-            origin = self._origin(premise, tested.origins.get(name, ())) or ", of the article"
+            origin = self._origin(premise, tested.origins.get(name, ())) or " (the article's own)"
             yield "input", f"{spaced(name)} = {tested.input_texts[name]}{_range(premise)}{origin}"
 
     def _origin(self, premise: Input, origins: Sequence[str] = ()) -> str:
@@ -258,18 +267,18 @@ class ExplainedClaim(ClaimsAnswer):
         if premise.note:
             reported.append(premise.note)
         if not reported and premise.names:
-            reported.append("of the catalogue")
+            reported.append("catalogue")
         return f" ({'; '.join(reported)})" if reported else ""
 
 
 def _words(pairs: Iterable[tuple[str, str]], width: int) -> list[str]:
-    """Return what is said of a claim as lines, each after its word."""
+    """Lines of a claim in full, each after its label."""
     said = ((word, text) for word, text in pairs if text)
     return word_list(said, width, column=_COLUMN)
 
 
 def shown(tested: Tested, max_listed: int = _FEW) -> str:
-    """Return a test's value with its unit, the ends where it has many."""
+    """Computed value of a test with its unit; only the ends if there are many."""
     values = tested.values
     if len(values) <= max_listed:
         text = ", ".join(digits(float(value)) for value in values)
@@ -281,7 +290,7 @@ def shown(tested: Tested, max_listed: int = _FEW) -> str:
 
 
 def expected_text(tested: Tested, signs: dict[str, str] = _SIGNS) -> str:
-    """Return what a claim says its value is."""
+    """Value that a claim states."""
     comparison = tested.check.comparison
     texts = [digits(value) for value in tested.expected]
     if comparison == "between":
@@ -313,7 +322,7 @@ def _numbers_of(tested: Tested | None) -> Record:
 
 
 def _end(value: float, unit: str) -> str:
-    """Return an end of what was seen; a time that nobody could tell from none as such."""
+    """End of a range as text; a negligible time is named instead of printed."""
     if not np.isfinite(value):
         return "never"
     return "under a microsecond" if unit == "s" and value < 1e-6 else digits(value)

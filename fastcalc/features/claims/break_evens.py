@@ -1,4 +1,4 @@
-"""What flips the verdict on a claim, in words and as records."""
+"""Break-evens: the inputs at which the verdict on a claim changes, in words and as records."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -21,12 +21,12 @@ _WORDS: dict[Outcome, str] = {
 
 
 def digits(value: float) -> str:
-    """Return a number with four digits and no zeros that say nothing.
+    """A number with four digits, without trailing zeros.
 
     >>> digits(6.0), digits(26.75), digits(525000.0), digits(0.348678), digits(4e12)
     ('6', '26.75', '525,000', '0.3487', '4e12')
 
-    What has many zeros is written with an exponent.
+    Very large and very small numbers have an exponent.
 
     >>> digits(1.3081e-25), digits(0.0001308)
     ('1.308e-25', '0.0001308')
@@ -37,7 +37,7 @@ def digits(value: float) -> str:
 
 
 def break_even(judged: Judged) -> str:
-    """Return where a verdict turns, or ``none``."""
+    """Where the verdict changes, input by input, or ``none``."""
     texts = [
         f"{'conclusion, ' if tested is judged.conclusion else ''}{text}"
         for tested in judged.tested
@@ -45,11 +45,11 @@ def break_even(judged: Judged) -> str:
         if text
     ]
     within = any(tested.check.premises for tested in judged.tested)
-    return "; ".join(texts) or NONE + (" within the ranges of the premises" if within else "")
+    return "; ".join(texts) or NONE + (" within the ranges of the assumptions" if within else "")
 
 
 def crossings(judged: Judged) -> list[Record]:
-    """Return every crossing as a record; the words are those of `break_even`."""
+    """Every break-even as a record, in the words of `break_even`."""
     return [
         {
             "premise": flip.premise,
@@ -65,7 +65,7 @@ def crossings(judged: Judged) -> list[Record]:
 
 
 def _of(tested: Tested) -> Iterator[str]:
-    """Yield a text for each premise that turns an answer, then for names and for cases."""
+    """A text for each input that changes the outcome, then for names and for cases."""
     explored = tested.explored
     for name, flips in grouped(explored.flips, lambda flip: flip.premise).items():
         yield f"{spaced(name)}: {', '.join(_along(flips))}"
@@ -81,13 +81,13 @@ def _of(tested: Tested) -> Iterator[str]:
             name: " to ".join(tested.check.premises[name].range_texts) for name in explored.jointly
         }
         moved = " and ".join(f"{spaced(name)} {texts}" for name, texts in ends.items())
-        yield f"{moved} turn it together, at the ends of their ranges"
+        yield f"{moved} change it together, at the ends of their ranges"
     if _stands(tested) == "varies":
         yield from _cases(tested)
 
 
 def _along(flips: Sequence[Flip]) -> Iterator[str]:
-    """Yield the answers along a premise; of a count the whole numbers on both sides."""
+    """Outcomes along the range of an input; for a count the whole numbers on both sides."""
     first, last = flips[0], flips[-1]
     below = "up to" if first.is_count else "below"
     yield f"{_WORDS[first.below]} {below} {_last(first)}"
@@ -96,12 +96,12 @@ def _along(flips: Sequence[Flip]) -> Iterator[str]:
 
 
 def _last(flip: Flip) -> str:
-    """Return where the answer before a flip ends."""
+    """Last value with the outcome before a change."""
     return _at(replace(flip, at=flip.at - 1.0) if flip.is_count else flip)
 
 
 def _cases(tested: Tested) -> Iterator[str]:
-    """Yield which cases meet what the claim says, by the input that tells them apart, or by all."""
+    """Cases that are as claimed and those that are not, named by the inputs that differ."""
     met = tested.met
     listed = {
         name: stated.texts
@@ -122,7 +122,7 @@ def _cases(tested: Tested) -> Iterator[str]:
 
 
 def _held(cases: Sequence[str], met: Bools, is_met: bool) -> dict[str, None]:
-    """Return the cases that are as expected, or are not, each once."""
+    """Cases that are as claimed, or are not, each once."""
     return {case: None for case, meets in zip(cases, met, strict=True) if bool(meets) == is_met}
 
 
@@ -136,5 +136,5 @@ def _at(flip: Flip) -> str:
 
 
 def spaced(name: str) -> str:
-    """Return the name of an input as words."""
+    """Name of an input in words."""
     return name.replace("_", " ")

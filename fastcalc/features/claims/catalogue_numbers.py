@@ -1,4 +1,4 @@
-"""Numbers of catalogue entries that claims may name: fields of files, and counts of models."""
+"""Numbers of catalogue entries that claims may use: fields of files, and counts of models."""
 
 from typing import Any, NamedTuple
 
@@ -15,12 +15,12 @@ MODEL_FIELDS = {
     "width": "hidden",
     "cache_bytes_per_token": "cache_bytes_per_token",
 }
-"""Fields of a model that claims may name, and what a workload calls them."""
+"""Fields of a model that claims may use, with the names of their workload attributes."""
 _GETTERS = {"hardware": "hardware", "models": "model", "engines": "engine"}
 
 
 class CatalogueNumber(NamedTuple):
-    """A number of an entry: in SI, as its file writes it, and the title of its source."""
+    """A number of an entry in SI, its text in the file, and the title of its source."""
 
     si: float
     text: str
@@ -28,15 +28,15 @@ class CatalogueNumber(NamedTuple):
 
 
 def number_of(catalogue: Catalogue, name: str, field: str) -> CatalogueNumber:
-    """Return a number of an entry: ``hardware/NAME``, ``models/NAME`` or ``engines/NAME``. [SI]
+    """Number of an entry ``hardware/NAME``, ``models/NAME`` or ``engines/NAME``. [SI]
 
-    The field is such as ``memory.bandwidth`` (of the fastest memory), ``peak.fp16`` or ``area``; of
-    an engine one of its parameters; of a model one of `MODEL_FIELDS`.
+    The field is such as ``memory.bandwidth`` (of the fastest memory), ``peak.fp16`` or ``area``; an
+    engine has its parameters, a model the `MODEL_FIELDS`.
     """
-    kind, _, id_ = name.partition("/")
-    if kind not in _GETTERS:
+    category, _, id_ = name.partition("/")
+    if category not in _GETTERS:
         raise InputError(f"'{shown(name)}': entries are of hardware, models or engines")
-    entry = getattr(catalogue, _GETTERS[kind])(id_)
+    entry = getattr(catalogue, _GETTERS[category])(id_)
     if isinstance(entry, Model):
         if field not in MODEL_FIELDS:
             names = ", ".join(MODEL_FIELDS)
@@ -46,7 +46,7 @@ def number_of(catalogue: Catalogue, name: str, field: str) -> CatalogueNumber:
             raise InputError(f"{entry.id} publishes no {field}")
         shape = entry.sources.get(entry.shape_source) if entry.shape_source else None
         return CatalogueNumber(number, f"{number:,.0f}", shape.title if shape else None)
-    node: Any = entry.parameters if kind == "engines" else entry
+    node: Any = entry.parameters if category == "engines" else entry
     for step in field.split("."):
         if isinstance(node, list):
             node = node[0]

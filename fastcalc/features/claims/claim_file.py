@@ -1,4 +1,4 @@
-"""A file of claims to claims, every name in it known."""
+"""Reads a file of claims and refuses unknown names in it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ SHIPPED = "claims.yaml"
 
 
 def read_claims(path: Path | None = None) -> tuple[Claims, Document]:
-    """Read a file of claims or the shipped one, and where each stands; faults are refused."""
+    """Claims of a file, or the shipped ones, with their positions; faults are refused."""
     document = read(path or shipped_folder("evidence") / SHIPPED)
     book, faults = validate(document, Claims)
     if book is None:
@@ -27,32 +27,32 @@ def read_claims(path: Path | None = None) -> tuple[Claims, Document]:
 
 
 def _unknown_names(document: Document, book: Claims) -> Iterator[Fault]:
-    """Yield a fault for every article, source, test, input or claim that nothing knows."""
+    """A fault for every article, source, test, input or claim that is not defined."""
     ids: set[str] = set()
-    for place, claim in enumerate(book.claims):
-        path: Path_ = ("claims", place)
+    for index, claim in enumerate(book.claims):
+        path: Path_ = ("claims", index)
         if claim.id in ids:
             yield _fault(document, (*path, "id"), f"two claims are called '{claim.id}'")
         ids.add(claim.id)
         for number, article in enumerate(claim.articles):
             if article not in book.articles:
-                why = _not_known(article, "article", list(book.articles))
+                why = _unknown(article, "article", list(book.articles))
                 placed = article in claim.place
                 stands: Path_ = ("place", article) if placed else ("articles", number)
                 yield _fault(document, (*path, *stands), why, key=placed)
         for key, check in claim.checks.items():
             yield from _of_check(document, (*path, key), check, book)
     for topic, listed in book.topics.items():
-        for place, id_ in enumerate(listed):
+        for index, id_ in enumerate(listed):
             if id_ not in ids:
-                why = _not_known(id_, "claim", sorted(ids))
-                yield _fault(document, ("topics", topic, place), why)
+                why = _unknown(id_, "claim", sorted(ids))
+                yield _fault(document, ("topics", topic, index), why)
 
 
 def _of_check(document: Document, path: Path_, check: Check, book: Claims) -> Iterator[Fault]:
     test = TESTS.get(check.test)
     if test is None:
-        yield _fault(document, (*path, "test"), _not_known(check.test, "test", list(TESTS)))
+        yield _fault(document, (*path, "test"), _unknown(check.test, "test", list(TESTS)))
         return
     missing = sorted(test.inputs - set(check.inputs))
     if missing:
@@ -60,17 +60,17 @@ def _of_check(document: Document, path: Path_, check: Check, book: Claims) -> It
         yield _fault(document, (*path, "inputs") if check.inputs else path, why)
     for name, argument in check.inputs.items():
         if name not in test.inputs:
-            why = _not_known(name, f"input of {check.test}", sorted(test.inputs))
+            why = _unknown(name, f"input of {check.test}", sorted(test.inputs))
             yield _fault(document, (*path, "inputs", name), why, key=True)
         else:
-            kind = test.wants(name)
-            is_list = kind.startswith("a list")
-            either = kind == "a number or a list of numbers" or argument.is_list == is_list
-            if bool(argument.names) != kind.endswith(("name", "names")) or not either:
-                why = f"{name} of {check.test} is {kind}"
+            wanted = test.wants(name)
+            is_list = wanted.startswith("a list")
+            either = wanted == "a number or a list of numbers" or argument.is_list == is_list
+            if bool(argument.names) != wanted.endswith(("name", "names")) or not either:
+                why = f"{name} of {check.test} must be {wanted}"
                 yield _fault(document, (*path, "inputs", name), why)
-            elif argument.ends and kind == "a list of numbers":
-                why = f"{name} of {check.test} is a list, which holds its cases itself: no range"
+            elif argument.ends and wanted == "a list of numbers":
+                why = f"{name} of {check.test} is a list of cases and cannot have a range"
                 yield _fault(document, (*path, "inputs", name), why)
         yield from _of_source(document, (*path, "inputs", name), argument, book)
     yield from _of_source(document, (*path, "expected"), check.expected, book)
@@ -78,7 +78,7 @@ def _of_check(document: Document, path: Path_, check: Check, book: Claims) -> It
 
 def _of_source(document: Document, path: Path_, argument: Input, book: Claims) -> Iterator[Fault]:
     if argument.source is not None and argument.source not in book.sources:
-        why = _not_known(argument.source, "source", list(book.sources))
+        why = _unknown(argument.source, "source", list(book.sources))
         yield _fault(document, (*path, "source"), why)
 
 
@@ -87,6 +87,6 @@ def _fault(document: Document, path: Path_, why: str, *, key: bool = False) -> F
     return Fault("ST018", document.file, line, column, why)
 
 
-def _not_known(name: str, kind: str, names: list[str]) -> str:
+def _unknown(name: str, noun: str, names: list[str]) -> str:
     hint = did_you_mean(name, names, f"known: {', '.join(names)}")
-    return f"no {kind} is called '{shown(name)}'; {hint}"
+    return f"no {noun} is called '{shown(name)}'; {hint}"

@@ -1,4 +1,4 @@
-"""What a test finds: a number or several, numbers alongside, and perhaps a table."""
+"""Result of a test: one or several numbers, further numbers that explain them, and a table."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,11 +8,11 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 class DoesNotFitError(InputError):
-    """What a claim speaks of fits no number of the chips that it names."""
+    """A model of a claim fits no number of the chips that the claim names."""
 
 
 class FindingPart(NamedTuple):
-    """A number alongside the one that decides, for whoever wants to know why."""
+    """A further number that helps to explain the one that decides."""
 
     label: str
     value: float
@@ -20,7 +20,7 @@ class FindingPart(NamedTuple):
 
 
 class FindingRows(NamedTuple):
-    """A table alongside the number: headings, and rows of text."""
+    """A table that explains the number: headings, and rows of text."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -28,7 +28,7 @@ class FindingRows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """The numbers of a test, and the break-even where the test solves for it itself."""
+    """Numbers of a test, and the break-even if the test solves for it itself."""
 
     values: Array
     parts: tuple[FindingPart, ...] = ()
@@ -42,6 +42,6 @@ def finding(
     rows: FindingRows | None = None,
     break_even: str = "",
 ) -> Finding:
-    """Return what a test finds; each part is a label, its value and a unit if it has one."""
+    """Result of a test; each of ``parts`` is a label, a value and a unit if it has one."""
     labelled = (FindingPart(label, float(value), *unit) for label, value, *unit in parts)
     return Finding(floats(values), tuple(labelled), rows, break_even)

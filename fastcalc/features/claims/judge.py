@@ -1,4 +1,4 @@
-"""A claim to its verdict: the number of its test, held against what the claim says."""
+"""The verdict on a claim: the number of its test compared with the value that it states."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -20,31 +20,33 @@ from fastcalc.formulas.types import ArrayLike, Bools, Floats
 
 Verdict = Literal["supported", "conditional", "misleading", "refuted", "undetermined", "external"]
 MEANING: dict[Verdict, str] = {
-    "supported": "the number is what the claim says, over all of what is not known; over some of "
-    "it where the claim says may",
-    "conditional": "it is so with some inputs, or by a premise, that the claim does not state",
-    "misleading": "the number is right, and what is concluded from it is not",
-    "refuted": "the number is another one, over all of what is not known",
-    "undetermined": "what would decide it is not public: the number fits, or fits in part",
-    "external": "no formula reaches it",
+    "supported": "true over all plausible inputs (some of them, if the claim says may)",
+    "conditional": "true only under assumptions that the claim leaves out",
+    "misleading": "the number is right, but the conclusion drawn from it is not",
+    "refuted": "false over all plausible inputs",
+    "undetermined": "what would decide it is not published; the number fits, at least in part",
+    "external": "no calculation can test it",
 }
 
 Depends = Literal["constants", "catalogue", "engine"]
 DEPENDS: dict[Depends, str] = {
-    "constants": "numbers of the articles and of the claims' file",
-    "catalogue": "files of hardware or models",
-    "engine": "files of hardware, models and engines",
+    "constants": "numbers of the articles and the claims file",
+    "catalogue": "hardware or model files",
+    "engine": "hardware, model and engine files",
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Tested:
-    """A check that was run, with what it found. [SI]
+    """A test of a claim with its numbers. [SI]
 
-    The input texts are what the formula shows; origins are files and sources of those that the
-    catalogue holds; files are all entries that were read for it; explored is what it says over
-    the ranges of its premises, and the ends are the least and largest number there; elsewhere
-    gives the numbers with some premises moved, in the unit of what is expected.
+    finding : numbers at the stated inputs
+    input_texts : inputs as the formula shows them
+    origins : file and source of each input that the catalogue provides
+    explored : outcome over the plausible ranges of the inputs
+    ends : smallest and largest number over those ranges
+    files : catalogue entries that the test read
+    elsewhere : numbers at other inputs, in the unit of the expected value
     """
 
     check: Check
@@ -58,57 +60,75 @@ class Tested:
 
     @cached_property
     def values(self) -> Floats:
-        """Numbers in the unit of what is expected, at least one."""
+        """Numbers at the stated inputs, in the unit of the expected value; at least one."""
         return in_unit(self.finding, self.check)
 
     @property
     def expected(self) -> tuple[float, ...]:
-        """What the claim says, in its unit."""
+        """Value or values that the claim states, in its unit."""
         return tuple(number / self.check.expected.factor for number in self.check.expected.values)
 
     @property
     def unit(self) -> str:
-        """Unit of both; empty for a plain number."""
+        """Unit of the numbers and the expected values; empty for a plain number."""
         return self.check.expected.unit or self.check.unit
 
     @property
     def outcome(self) -> Outcome:
-        """Whether all numbers are as expected over all ranges, some, or none.
+        """Whether all numbers over all plausible inputs are as claimed, some, or none.
 
-        Of what a claim says may be so, some are enough.
+        A claim that something may be so needs only some.
         """
         outcome = self.explored.outcome
         return "holds" if self.check.may and outcome == "varies" else outcome
 
     @cached_property
     def met(self) -> Bools:
-        """Whether each number is as expected, every premise taken at its value."""
+        """Whether each number is as claimed, at the stated inputs."""
         met = meets(self.values, self.check, np.array(self.expected))
         return np.broadcast_to(met, self.values.shape)
 
     @property
+    def outcome_as_stated(self) -> Outcome:
+        """Whether the claim holds at the stated inputs, in some of its cases, or not.
+
+        A claim that states several numbers holds only if all of them are right.
+        """
+        met = self.met
+        if met.all():
+            return "holds"
+        group = 2 if self.check.comparison == "between" else 1
+        return "varies" if met.any() and len(self.expected) == group else "fails"
+
+    @property
     def formula(self) -> str:
-        """How the number comes about, in names."""
+        """How the number is computed, in names or in words."""
         names = {name: name.replace("_", " ") for name in self.input_texts}
-        return TESTS[self.check.test].formula.format_map(names)
+        test = TESTS[self.check.test]
+        return test.in_words or test.formula.format_map(names)
 
     @property
     def worked(self) -> str:
-        """The same with its numbers."""
+        """How the number is computed, with the inputs as numbers."""
         return TESTS[self.check.test].formula.format_map(self.input_texts)
+
+    @property
+    def quantity(self) -> str:
+        """What the number is, such as "wafers for each model"."""
+        return self.check.quantity or self.check.test.replace("-", " ")
 
 
 Read = dict[tuple[str, str], Any]
-"""Entries of the catalogue that were read, by kind and name."""
+"""Catalogue entries read so far, by category and name."""
 
 
 def in_unit(finding: Finding, check: Check) -> Floats:
-    """Return the numbers of a finding in the unit of what is expected, at least one."""
+    """Numbers of a finding in the unit of the expected value, at least one."""
     return np.atleast_1d(np.asarray(finding.values, float)) / check.expected.factor
 
 
 def meets(values: Floats, check: Check, expected: ArrayLike) -> Bools:
-    """Return for each number whether it is as expected, within the tolerance."""
+    """Whether each number is as claimed, within the tolerance."""
     target: Floats = np.asarray(expected, float)
     # A last digit of rounding in the computation itself is no difference.
     slack: Floats = np.abs(target) * (check.tolerance + 1e-12)
@@ -127,10 +147,9 @@ def meets(values: Floats, check: Check, expected: ArrayLike) -> Bools:
 class Judged:
     """A claim with its tests run.
 
-    claim : what is claimed
-    check, conclusion : None where there is none, or what it speaks of does not fit
-    place : says where a part of it stands in its file
-    unfit : what does not fit, so that nothing is known; empty where all does
+    check, conclusion : None without a test, or if a model of the test does not fit its chips
+    place : position of a field of the claim in its file, for error messages
+    unfit : sentence on the model that does not fit; empty if all do
     """
 
     claim: Claim
@@ -141,7 +160,7 @@ class Judged:
 
     @property
     def verdict(self) -> Verdict:
-        """What the numbers say of the claim."""
+        """Verdict that follows from the numbers."""
         if self.check is None:
             return "undetermined" if self.unfit else "external"
         if self.check.outcome == "fails":
@@ -161,17 +180,17 @@ class Judged:
 
     @property
     def tested(self) -> list[Tested]:
-        """The check and the conclusion, as far as there are any."""
+        """Tests that were run: the check and the conclusion."""
         return [test for test in (self.check, self.conclusion) if test is not None]
 
     @property
     def files(self) -> list[str]:
-        """Entries of the catalogue that its numbers were computed from."""
+        """Catalogue entries that the numbers depend on."""
         return sorted({name for test in self.tested for name in test.files})
 
     @property
     def depends(self) -> Depends | None:
-        """What could change its numbers; None where there are none."""
+        """Category of files that could change the numbers; None without numbers."""
         if self.check is None:
             return None
         kinds = {name.partition("/")[0] for name in self.files}
@@ -181,7 +200,7 @@ class Judged:
 def judge(
     catalogue: Catalogue, claims: Iterable[Claim], document: Document | None = None
 ) -> list[Judged]:
-    """Return every claim with its tests run."""
+    """Every claim with its tests run, and the verdict that follows."""
     judged = []
     read: Read = {}
     for claim in claims:
@@ -204,7 +223,7 @@ def judge(
 
 
 def _place(document: Document | None, claim: str, *steps: str | int) -> str:
-    """Return where a part of a claim stands in its file, or the claim where there is none."""
+    """Position of a field of a claim in its file, or the claim's id without a file."""
     if document is None:
         return claim
     ids = [inside(record, "id") for record in document.items("claims")]
@@ -214,7 +233,7 @@ def _place(document: Document | None, claim: str, *steps: str | int) -> str:
 def run(
     catalogue: Catalogue, check: Check, place: Callable[..., str], read: Read | None = None
 ) -> Tested:
-    """Return a check with its numbers, and what it says over the ranges of its premises."""
+    """Numbers of a check at the stated inputs and over their plausible ranges."""
     cache = {} if read is None else read
     reading = _Reading(catalogue.user_folders, catalogue.changes, catalogue.limits, cache=cache)
     inputs = {}
@@ -239,7 +258,7 @@ def run(
 
 @dataclass(frozen=True)
 class _Reading(Catalogue):
-    """A catalogue that opens each entry once and knows which it opened."""
+    """A catalogue that opens each entry once and records which entries it opened."""
 
     entries: dict[str, Any] = field(default_factory=dict)
     cache: Read = field(default_factory=dict)
@@ -255,7 +274,7 @@ class _Reading(Catalogue):
 
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    """A check whose premises may be moved, and the numbers computed so far. [unit]"""
+    """A check evaluated at varied inputs, with the numbers computed so far. [unit]"""
 
     check: Check
     catalogue: Catalogue
@@ -263,7 +282,7 @@ class _Trial:
     computed: dict[tuple[tuple[str, Any], ...], Floats] = field(default_factory=dict)
 
     def finding(self, moved: Moved, *, is_full: bool = False) -> Finding:
-        """Return what the test finds with some premises moved."""
+        """Numbers of the test with some inputs moved."""
         check, test = self.check, TESTS[self.check.test]
         arguments = {name: moved.get(name, argument) for name, argument in self.arguments.items()}
         if "catalogue" in test.groups:
@@ -278,11 +297,11 @@ class _Trial:
         return finding
 
     def values(self, moved: Moved) -> Floats:
-        """Return the numbers of the test with some premises moved. [unit]"""
+        """Numbers of the test with some inputs moved, in the unit of the expected value. [unit]"""
         return in_unit(self.finding(moved), self.check)
 
     def answer(self, moved: Moved) -> Outcome:
-        """Return whether all numbers are as expected with some premises moved, some, or none."""
+        """Whether all numbers are as claimed with some inputs moved, some, or none."""
         key = tuple((name, setting) for name, setting in moved.items() if name != EXPECTED)
         if key not in self.computed:
             self.computed[key] = self.values(dict(key))
@@ -300,13 +319,13 @@ class _Trial:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The least and the largest number computed. [unit]"""
+        """Smallest and largest number over all inputs tried. [unit]"""
         numbers = np.concatenate(list(self.computed.values()))
         return float(np.min(numbers)), float(np.max(numbers))
 
 
 class _Resolved(NamedTuple):
-    """An input as its test takes it, as people write it, and where the catalogue has it from."""
+    """An input as its test takes it, as its file writes it, and its sources."""
 
     argument: Any
     text: str

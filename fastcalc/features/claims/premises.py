@@ -1,4 +1,4 @@
-"""What flips a verdict: a check over the ranges of what it takes for granted."""
+"""Break-evens of a check over the plausible ranges of its inputs."""
 
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,21 +13,21 @@ from fastcalc.formulas.solving import bisect, bisect_integers
 from fastcalc.formulas.types import ArrayLike
 
 Outcome = Literal["holds", "varies", "fails"]
-"""Whether all numbers are as expected, some, or none."""
+"""Whether all numbers are as claimed, some, or none."""
 
 Moved = Mapping[str, Any]
-"""Premises by name that are taken at another value than the file's. [SI]"""
+"""Inputs by name that have another value than in the file. [SI]"""
 
 _LOOKS, _HALVINGS = 17, 18
 _WIDE = 10.0
-"""A range whose ends differ more is looked at in equal ratios."""
+"""A range whose ends differ by more than this factor is sampled in equal ratios."""
 
 
 @dataclass(frozen=True)
 class Flip:
-    """Where a premise changes the answer, the others as the file has them. [unit of the range]
+    """Value of an input at which the outcome changes, all others as stated. [unit of the range]
 
-    Of a count, ``at`` is the first whole number with the answer ``above``.
+    For a count, ``at`` is the first whole number with the outcome ``above``.
     """
 
     premise: str
@@ -40,9 +40,10 @@ class Flip:
 
 @dataclass(frozen=True)
 class Explored:
-    """What a check says over the ranges of its premises.
+    """Outcome of a check over the plausible ranges of its inputs.
 
-    The outcome is that of everything tried; ``jointly`` are premises that change it only together.
+    outcome : over everything that was tried
+    jointly : inputs that change the outcome only together, at the ends of their ranges
     """
 
     outcome: Outcome
@@ -54,7 +55,7 @@ class Explored:
 def explore(
     answer: Callable[[Moved], Outcome], premises: Mapping[str, Input], counts: Container[str] = ()
 ) -> Explored:
-    """Return what a check answers wherever its premises may lie; counts are whole numbers."""
+    """Outcome of a check over the ranges of its inputs; ``counts`` take whole numbers only."""
     stands = answer({})
     choices = [
         [{}, *({name: value} for value in premise.ends or premise.others)]
@@ -89,9 +90,9 @@ def explore(
 def _flips(
     answer: Callable[[Moved], Outcome], name: str, low: float, high: float, *, is_count: bool
 ) -> Iterator[tuple[float, Outcome, Outcome]]:
-    """Yield where an answer changes between two ends, by bisection, with both answers.
+    """Values between two ends where the outcome changes, by bisection, with both outcomes.
 
-    Counts are told apart to the last whole number, other gaps halved `_HALVINGS` times.
+    Counts are bisected to the last whole number, other intervals `_HALVINGS` times.
     """
     space = np.geomspace if low > 0.0 and high / low >= _WIDE else np.linspace
     values = space(low, high, _LOOKS)

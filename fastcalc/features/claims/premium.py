@@ -1,7 +1,7 @@
-"""What a user speed costs by batch alone, on a step of textbook terms and an assumed layer floor.
+"""Cost of a faster stream by a smaller batch alone, with an assumed latency floor per layer.
 
-The engines of the catalogue carry the floors they were fitted with. Here the floor is the unknown:
-nobody has published how a closed model's servers pay it, so the same step is taken with several.
+The engines of the catalogue have fitted floors. Here the floor is an assumption: nobody has
+published that of a closed model's servers, so the same step is computed with several.
 """
 
 from collections.abc import Callable
@@ -33,19 +33,19 @@ from fastcalc.formulas.solving import first_changed, largest_reaching
 from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats
 
 PRICE = 6.0
-"""What fast mode costs over standard, in all articles."""
+"""Price of fast mode over the standard price, in all articles."""
 
 _ANY = Engine.model_validate({"id": "any", "name": "Any software", "fitted_on": "nothing"})
 
-_FLOORS = 128  # tried at once, twice: the place of a price is found to 1/16384 of its range
+_FLOORS = 128  # tried at once, twice: the floor of a price is found to 1/16384 of its range
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A model in its formats on some chips, taken as one chip so many times as large and as fast.
+    """A model on some chips that are computed as one larger and faster chip.
 
-    machine, work : one of the chips, and what is served
-    chips : how many there are, which also send to each other [1]
+    machine, work : one of the chips, and the model in its formats
+    chips : chips, which also exchange messages [1]
     context : tokens of each sequence [1]
     """
 
@@ -56,12 +56,12 @@ class Case:
 
     @property
     def name(self) -> str:
-        """What is served where."""
+        """Chips, model, context and format, as a row of the table shows them."""
         served = f"{self.work.model.id}, {self.context / 1024:g}k, {self.work.weight_format}"
         return f"{self.chips:g} {self.machine.hardware.id}, {served}"
 
     def largest(self, software: EngineParameters) -> int:
-        """Return the sequences that fit. [1]"""
+        """Largest batch that fits. [1]"""
         usable = self.chips * self.machine.tier.capacity * software.memory_fraction
         cache = float(self.work.cache_bytes(self.context))
         weights = self.work.weight_bytes
@@ -69,7 +69,7 @@ class Case:
 
     @cached_property
     def layout(self) -> Layout:
-        """Chips that cut every layer between them; more have attention replicas, and exchange."""
+        """Tensor parallel up to a limit; beyond it data-parallel attention and expert parallel."""
         chips = int(self.chips)
         if chips <= EXPERT_TENSOR_CHIPS or not self.work.experts:
             return Layout(tp=chips)
@@ -77,13 +77,13 @@ class Case:
 
     @cached_property
     def _together(self) -> Chip:
-        """All chips as one."""
+        """One chip with the bandwidth and peaks of all chips."""
         chip = self.machine.chip
         products = (product._replace(peak=self.chips * product.peak) for product in chip.products)
         return replace(chip, bandwidth=self.chips * chip.bandwidth, products=Kinds(*products))
 
     def _decode(self, layout: Layout) -> Callable[[Floats], PassWork]:
-        """Return what counts a pass that decodes some sequences on a layout of the chips."""
+        """Function that counts the work of a decode step at a batch, on a layout."""
         traffic = Traffic(prompt=self.context, output=0.0, context=self.context)
         placement = Placement(self.machine, self.work, layout, self.context)
         attention = AttentionWork(placement, traffic)
@@ -96,26 +96,26 @@ class Case:
 
     @cached_property
     def _decode_together(self) -> Callable[[Floats], PassWork]:
-        """What counts a pass on the chips as one."""
+        """Function that counts the work of a decode step on all chips as one."""
         return self._decode(Layout())
 
     @cached_property
     def _sending_each(self) -> ArrayLike:
-        """What chips take to send each other for one sequence, at the rate of their links. [s]"""
+        """Communication time per sequence, at the rate of the links. [s]"""
         work = self._decode(self.layout)(np.ones(1))
         return sending_seconds(work, self.machine.chip, EngineParameters())
 
     def step(self, batch: Floats, software: EngineParameters) -> TextbookStep:
-        """Return a decode step of some sequences."""
+        """Decode step at a batch, with the time of each term."""
         step = textbook_step(self._decode_together(batch), self._together, software)
         return step._replace(sending=batch * self._sending_each)
 
     def batches(
         self, software: EngineParameters, slow: float, fast: float
     ) -> tuple[Batches, Batches, Floats]:
-        """Return the largest batches at two speeds, and what a token costs at the fast one. [1]
+        """Largest batches at two speeds, and cost per token at the fast over the slow one. [1]
 
-        0 and infinity where a speed is out of reach; one of each for each software.
+        0 and infinity where a speed is out of reach; arrays over the software compared.
         """
 
         def speed_at(batch: Floats) -> Floats:
@@ -128,7 +128,7 @@ class Case:
 
 
 class Served(NamedTuple):
-    """What is served on what, as parallel lists; a format is named, or ``native``."""
+    """Models and their chips as parallel lists; a weight format is named, or ``native``."""
 
     models: list[str]
     machines: list[str]
@@ -138,7 +138,7 @@ class Served(NamedTuple):
 
 
 class Software(NamedTuple):
-    """Layer floors and shares of the peaks, of each software, and the usable share of a memory."""
+    """Layer floors, fractions of the peaks for each software, and usable fraction of memory."""
 
     floors: ArrayLike
     bandwidth_shares: ArrayLike
@@ -147,7 +147,7 @@ class Software(NamedTuple):
 
 
 def cases(catalogue: Catalogue, served: Served) -> list[Case]:
-    """Return the cases; in 8 bits caches are too, unless they are latent."""
+    """Cases to compute; with 8-bit weights KV caches have 8 bits too, unless they are latent."""
     count = np.zeros(len(served.models))
     chips, contexts, _ = np.broadcast_arrays(served.chips, served.contexts, count)
     if not (np.all(contexts >= 1) and np.all(chips >= 1)):
@@ -165,7 +165,7 @@ def cases(catalogue: Catalogue, served: Served) -> list[Case]:
 
 @once
 def _whole(chip: Hardware) -> Hardware:
-    """Return a chip that is one device, whatever its cores run as."""
+    """The chip as one device, even if its cores run as several ranks."""
     return chip.model_copy(update={"ranks": None})
 
 
@@ -173,7 +173,7 @@ _case = lru_cache(maxsize=256)(Case)  # what a case has counted is the same for 
 
 
 def engine_of(software: Software) -> EngineParameters:
-    """Return all software that is compared, as engines that cost nothing else."""
+    """Engine parameters of all software compared, with no other overheads."""
     floors, bandwidth_shares, compute_shares = np.broadcast_arrays(
         np.atleast_1d(software.floors), *software[1:3]
     )
@@ -191,7 +191,7 @@ def engine_of(software: Software) -> EngineParameters:
 def cost_multiples_of(
     *, catalogue: Catalogue, served: Served, software: Software, slow: float, fast: float
 ) -> Array:
-    """Return the cost multiple of a faster user speed for every case and floor. [1]"""
+    """Cost per token at the fast over the slow speed, for every case and floor. [1]"""
     engine = engine_of(software)
     multiples = [case.batches(engine, slow, fast)[2] for case in cases(catalogue, served)]
     return np.concatenate(multiples)
@@ -200,7 +200,7 @@ def cost_multiples_of(
 def cost_table(
     *, catalogue: Catalogue, served: Served, software: Software, slow: float, fast: float
 ) -> Finding:
-    """Return the same with its batches, and the floor at which each case costs `PRICE` times."""
+    """The same with its batches, and the floor at which each case costs `PRICE` times as much."""
     table: list[tuple[str, ...]] = []
     values: list[float] = []
     prices: list[float] = []
@@ -231,14 +231,14 @@ def cost_table(
         ("cells out of reach", np.sum(~np.isfinite(values))),
         ("cells", len(values)),
         rows=FindingRows(("case", *heads, f"{PRICE:g}x at"), tuple(table)),
-        break_even=f"{price_range} a layer, in {len(prices)} of {len(table)} cases"
+        break_even=f"{price_range} per layer, in {len(prices)} of {len(table)} cases"
         if prices
         else price_range,
     )
 
 
 def _floor_for(case: Case, software: EngineParameters, slow: float, fast: float) -> float:
-    """Return the floor from which a token costs `PRICE` times as much; nan where any does. [s]"""
+    """Smallest floor at which a token costs `PRICE` times as much; nan if any floor does. [s]"""
 
     def is_as_expensive(floors: Floats) -> Bools:
         with_floors = replace(software, decode_layer_floor=floors)
@@ -252,7 +252,7 @@ def _floor_for(case: Case, software: EngineParameters, slow: float, fast: float)
 def saving_by_flops(
     *, catalogue: Catalogue, served: Served, software: Software, slow: float, fast: float
 ) -> Finding:
-    """Return the share of the time saved by a smaller batch that fewer FLOPs account for."""
+    """Fraction of the time saved by a smaller batch that fewer FLOPs account for. [1]"""
     case, engine = cases(catalogue, served)[0], _one_of(engine_of(software), 0)
     batch = np.array(case.batches(engine, slow, fast)[:2], float)[:, 0]
     if not batch.all():
@@ -265,14 +265,14 @@ def saving_by_flops(
         ("batch at the slow speed", batch[0]),
         ("batch at the fast speed", batch[1]),
         *(
-            (f"{name}, {speed} speed", float(times[place]) * 1e3, "ms")
+            (f"{name}, {speed} speed", float(times[tier]) * 1e3, "ms")
             for name, times in zip(("cache", "weights", "compute", "floor"), terms, strict=True)
-            for place, speed in enumerate(("slow", "fast"))
+            for tier, speed in enumerate(("slow", "fast"))
         ),
     )
 
 
-def _one_of(engine: EngineParameters, place: int) -> EngineParameters:
-    """Return one software of several."""
+def _one_of(engine: EngineParameters, index: int) -> EngineParameters:
+    """Parameters of one software of several."""
     varied = ("bandwidth_fraction", "compute_fraction", "decode_layer_floor")
-    return replace(engine, **{name: np.asarray(engine.value(name))[place] for name in varied})
+    return replace(engine, **{name: np.asarray(engine.value(name))[index] for name in varied})

@@ -1,4 +1,4 @@
-"""The reason for a verdict: a claim's sentence, its numbers filled in by the computation."""
+"""The verdict on a claim as a sentence, and its reason with the computed numbers filled in."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from typing import TypeAlias
 from fastcalc.errors import InputError
 from fastcalc.features.claims.break_evens import digits
 from fastcalc.features.claims.finding import DoesNotFitError
-from fastcalc.features.claims.judge import Judged, Tested
+from fastcalc.features.claims.judge import MEANING, Judged, Tested
 from fastcalc.features.claims.premises import Moved
 from fastcalc.kit.answer.numbers_as_text import number, parameters, trimmed
 from fastcalc.written import listed, shown
@@ -22,17 +22,18 @@ Listed: TypeAlias = Sequence[float | str]
 
 
 def reason(judged: Judged) -> str:
-    """Return the reason for a verdict with its numbers.
+    """Reason for a verdict, with its numbers.
 
-    A claim writes ``{value}`` for the numbers of its check, ``{expected}`` for what it says itself,
-    ``{low}`` and ``{high}`` for the ends over all premises, ``{part[LABEL]}`` for a number
-    alongside, ``{input[NAME]}`` and ``{range[NAME]}`` for an input and how far it goes,
-    ``{turn[NAME]}`` for where a premise turns the answer, and ``{at[NAME=VALUE]}`` for the numbers
-    with a premise moved. ``[0]`` picks one of several, ``:2`` writes two digits, ``:%`` a share in
-    percent, and ``then.`` before the name takes the conclusion.
+    A claim writes ``{value}`` for the numbers of its check, ``{expected}`` for what it states,
+    ``{low}`` and ``{high}`` for the ends over all assumptions, ``{part[LABEL]}`` for a further
+    number of the test, ``{input[NAME]}`` and ``{range[NAME]}`` for an input and its range,
+    ``{turn[NAME]}`` for the value of an input at which the verdict changes, and
+    ``{at[NAME=VALUE]}`` for the numbers at another input. ``[0]`` picks one of several, ``:2``
+    writes two digits, ``:%`` a fraction in percent, and ``then.`` before the name takes the
+    conclusion.
     """
     if judged.unfit:
-        return f"{judged.unfit}, so that nothing is known of what is claimed"
+        return f"{judged.unfit}, so the claim cannot be tested"
 
     def no(what: str) -> InputError:
         return InputError(f"{judged.place('reason')}: reason of claim {judged.claim.id}: {what}")
@@ -58,21 +59,41 @@ def reason(judged: Judged) -> str:
     return FIELD.sub(filled, judged.claim.reason)
 
 
-def _text(value: float, digits: int, is_share: bool) -> str:
+def verdict_sentence(judged: Judged) -> str:
+    """The verdict in words, what decides it first: "false as stated; ..."."""
+    if judged.verdict == "supported" and not any(test.check.premises for test in judged.tested):
+        return "true"
+    if judged.verdict not in ("conditional", "undetermined") or judged.check is None:
+        return MEANING[judged.verdict]
+    outcomes = {tested.outcome_as_stated for tested in judged.tested}
+    if "fails" in outcomes:
+        as_stated, otherwise = "false as stated", "true under other plausible assumptions"
+    elif outcomes == {"holds"}:
+        as_stated, otherwise = "true as stated", "false under other plausible assumptions"
+    else:
+        as_stated, otherwise = "true in some cases", "false in others"
+    if judged.verdict == "undetermined":
+        return f"open: {as_stated}, but what would decide it is not published"
+    if judged.claim.condition:
+        return f"{as_stated}, and only if {judged.claim.condition}"
+    return f"{as_stated}; {otherwise}"
+
+
+def _text(value: float, digits: int, is_percent: bool) -> str:
     if isinf(value):
         return "out of reach"
-    text = trimmed(number(100.0 * value if is_share else value, digits))
-    return f"{text} %" if is_share else text
+    text = trimmed(number(100.0 * value if is_percent else value, digits))
+    return f"{text} %" if is_percent else text
 
 
 @dataclass(frozen=True, eq=False)
 class _TestedNumbers:
-    """What a sentence may name of a test."""
+    """Numbers of a test that a sentence may name."""
 
     tested: Tested
 
     def of(self, name: str, keys: list[str]) -> Listed:
-        """Return numbers, or inputs as they are written, by their name and keys."""
+        """Numbers, or inputs as the file writes them, by name and keys."""
         plain: Mapping[str, Listed] = {
             "value": self.tested.values.tolist(),
             "expected": self.tested.expected,
@@ -80,7 +101,7 @@ class _TestedNumbers:
             "high": self.tested.ends[1:],
         }
         if name in plain:
-            listed, places = plain[name], keys
+            listed, indices = plain[name], keys
         else:
             keyed = {
                 "part": self._part,
@@ -89,11 +110,11 @@ class _TestedNumbers:
                 "turn": self._turn,
                 "at": self._at,
             }
-            listed, places = keyed[name](keys[0]), keys[1:]
-        return [listed[int(place)] for place in places] if places else listed
+            listed, indices = keyed[name](keys[0]), keys[1:]
+        return [listed[int(index)] for index in indices] if indices else listed
 
     def _part(self, label: str) -> Listed:
-        return [{part.label: part.value for part in self.tested.finding.parts}[label]]
+        return [{also.label: also.value for also in self.tested.finding.parts}[label]]
 
     def _input(self, name: str) -> Listed:
         premise = self.tested.check.inputs[name]
@@ -117,8 +138,8 @@ class _TestedNumbers:
 
     def _at(self, where: str) -> Listed:
         moved: dict[str, object] = {}
-        for part in where.split(", "):
-            name, _, text = part.partition("=")
+        for assignment in where.split(", "):
+            name, _, text = assignment.partition("=")
             premise = self.tested.check.inputs[name]
             moved[name] = text if premise.names else float(text) * premise.factor
         premises: Moved = moved

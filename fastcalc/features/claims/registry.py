@@ -1,4 +1,4 @@
-"""The closed list of tests that a file of claims may name, each with its formula in words."""
+"""Tests that a file of claims may name, each with its formula."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -26,21 +26,24 @@ COUNTS = frozenset(
     {"against_chips", "batch", "chips", "context", "few", "many", "samples", "slots", "stages"}
     | {"steps", "streams"}
 )
-"""Inputs that count things: they turn an answer at a whole number."""
+"""Inputs that are counts: a verdict changes at a whole number of them."""
 
 
 @dataclass(frozen=True)
 class Registered:
     """A function of a claim's inputs by keyword, which gives an array or a `Finding`.
 
-    A parameter that is a named tuple stands for the inputs that it holds. The formula says how the
-    number comes about, with the inputs' names in braces; ``in_full`` gives the same number with
-    what takes longer to find.
+    A parameter that is a named tuple stands for the inputs that it holds.
+
+    formula : how the number is computed, with the names of inputs in braces
+    in_full : function of the same number with further numbers and tables that take longer
+    in_words : what is computed, where a formula of names alone would not read as a sentence
     """
 
     function: Callable[..., Any]
     formula: str
     in_full: Callable[..., Finding] | None = None
+    in_words: str = ""
 
     @cached_property
     def _parameters(self) -> Mapping[str, inspect.Parameter]:
@@ -48,7 +51,7 @@ class Registered:
 
     @cached_property
     def groups(self) -> Mapping[str, Mapping[str, Any]]:
-        """Inputs by name with their types, in the parameters that they stand in."""
+        """Types of the inputs by name, grouped by the parameter that holds them."""
         return {
             name: dict(inspect.get_annotations(parameter.annotation))
             if hasattr(parameter.annotation, "_fields")
@@ -57,7 +60,7 @@ class Registered:
         }
 
     def compute(self, inputs: dict[str, Any], *, is_full: bool) -> Finding:
-        """Return what the function gives for inputs by name, or in full where there is more."""
+        """Numbers of the test for inputs by name; ``is_full`` adds tables and further numbers."""
         arguments = {
             name: {key: inputs[key] for key in group} for name, group in self.groups.items()
         }
@@ -74,34 +77,36 @@ class Registered:
 
     @property
     def inputs(self) -> set[str]:
-        """Names of the inputs that it needs; the catalogue comes by itself."""
+        """Names of the inputs that a claim must give; the catalogue is passed in."""
         return {name for group in self.groups.values() for name in group} - {"catalogue"}
 
     def wants(self, name: str) -> Wanted:
-        """Return what kind of input one of the names stands for, by its annotation."""
-        kind = next(group[name] for group in self.groups.values() if name in group)
-        if kind in (str, list[str]):
-            return "a name" if kind is str else "a list of names"
-        if kind is float:
+        """Form of an input: a name, a number or a list, by the annotation of the parameter."""
+        annotation = next(group[name] for group in self.groups.values() if name in group)
+        if annotation in (str, list[str]):
+            return "a name" if annotation is str else "a list of names"
+        if annotation is float:
             return "one number"
-        return "a list of numbers" if kind is Floats else "a number or a list of numbers"
+        return "a list of numbers" if annotation is Floats else "a number or a list of numbers"
 
 
-def _share(part: Callable[..., Array], total: Callable[..., Array]) -> Callable[..., Array]:
-    """Return the function of what either needs, which is one over the other."""
-    signatures = [inspect.signature(function).parameters for function in (part, total)]
+def _quotient(
+    numerator: Callable[..., Array], denominator: Callable[..., Array]
+) -> Callable[..., Array]:
+    """Function of the inputs of both that divides one by the other."""
+    signatures = [inspect.signature(function).parameters for function in (numerator, denominator)]
 
     def quotient(**inputs: Any) -> Array:
         above, below = ({name: inputs[name] for name in names} for names in signatures)
-        return part(**above) / total(**below)
+        return numerator(**above) / denominator(**below)
 
     needed = [
         parameter.replace(kind=parameter.KEYWORD_ONLY)
         for parameter in {**signatures[0], **signatures[1]}.values()
     ]
-    share: Any = quotient
-    share.__signature__ = inspect.Signature(needed)
-    return cast(Callable[..., Array], share)
+    divided: Any = quotient
+    divided.__signature__ = inspect.Signature(needed)
+    return cast(Callable[..., Array], divided)
 
 
 TESTS: dict[str, Registered] = {
@@ -126,8 +131,9 @@ TESTS: dict[str, Registered] = {
     ),
     "interaction": Registered(
         arithmetic.interaction,
-        "standard over fast time at {tokens} tokens, one over the other, at {speeds} tokens/s "
-        "after {lead}",
+        "(standard / fast time of the short answer) / (standard / fast time of the long one): "
+        "{tokens} tokens at {speeds} tokens/s after a TTFT of {lead}",
+        in_words="gain in time of a short answer over that of a long one",
     ),
     "drafted-speedup": Registered(
         speculation.drafted_speedup, "{tokens} / (1 + {drafts} x {draft_cost})"
@@ -142,11 +148,15 @@ TESTS: dict[str, Registered] = {
     ),
     "bus-wait": Registered(
         arithmetic.bus_wait,
-        "with {scheduling} batching: {step} / 2 where it is continuous, ({batch} - 1) / (2 x "
-        "{arrivals}) until a static batch is full",
+        "{scheduling} batching: {step} / 2 if continuous, ({batch} - 1) / (2 x {arrivals}) "
+        "until a static batch is full",
+        in_words="half a step with continuous batching; (batch - 1) / (2 x arrivals) until a "
+        "static batch is full",
     ),
     "memory-not-fabric": Registered(
-        arithmetic.memory_not_fabric, "{memory}; the network between cores has {fabric}"
+        arithmetic.memory_not_fabric,
+        "{memory}; the network between cores has {fabric}",
+        in_words="bandwidth of the memory, not that of the network between cores",
     ),
     "on-chip-memory": Registered(
         lambda cache, cores, per_core: floats(cache) + floats(cores) * per_core,
@@ -163,12 +173,15 @@ TESTS: dict[str, Registered] = {
     ),
     "step-wait": Registered(waiting.step_wait, "{step} / 2"),
     "slot-wait": Registered(
-        arithmetic.slot_wait, "Erlang C: {slots} slots, {utilization} busy, {service} s a request"
+        arithmetic.slot_wait,
+        "Erlang C: {slots} slots at {utilization} utilization, {service} s per request",
+        in_words="mean wait in a queue with several slots (Erlang C)",
     ),
     "traffic-slope": Registered(
         machines.traffic_slope,
-        "TPOT in traffic over TPOT of decode alone: {model}, {chips} {on}, batch {batch}, prompts "
-        "of {prompt}",
+        "TPOT with prefill of other requests / TPOT of decode alone: {model} on {chips} {on}, "
+        "batch {batch}, prompts of {prompt} tokens",
+        in_words="TPOT with prefill of other requests / TPOT of decode alone",
     ),
     "billions-that-fit": Registered(
         lambda capacity, usable, bytes_each: 1e-9 * floats(capacity) * usable / bytes_each,
@@ -187,8 +200,9 @@ TESTS: dict[str, Registered] = {
     ),
     "message-share": Registered(
         machines.message_share,
-        "time in messages and hops over the time of a decode step: {models} on {machines}, {chips} "
-        "chips, 0 for the fewest that hold it, batch {batch}",
+        "communication time / time of a decode step: {models} on {chips} chips of {machines} "
+        "(0: the fewest that fit), batch {batch}",
+        in_words="communication time / time of a decode step",
     ),
     "pipeline-rate": Registered(
         lambda streams, stages: np.minimum(floats(streams), stages) / stages,
@@ -209,7 +223,7 @@ TESTS: dict[str, Registered] = {
         "{handshake} / ({handshake} + {lead})",
     ),
     "saved-share": Registered(
-        _share(arithmetic.saved, arithmetic.turn),
+        _quotient(arithmetic.saved, arithmetic.turn),
         "({trips} x {trip} x {trip_saving} + {tokens} x {token} x {token_saving} + {lead} x "
         "{lead_saving}) / ({trips} x {trip} + {tokens} x {token} + {lead} + {tokens} / {speed})",
     ),
@@ -220,6 +234,11 @@ TESTS: dict[str, Registered] = {
     "success-ratio": Registered(
         lambda accuracy, other, steps: (floats(accuracy) / other) ** steps,
         "({accuracy} / {other})^{steps}",
+    ),
+    "sessions-for-bill": Registered(
+        arithmetic.sessions_for_bill,
+        "{subscriptions} x {multiple} / {price} x 10^6 tokens / ({speed} tokens/s x {hours} x "
+        "3,600 s)",
     ),
     "reruns": Registered(
         arithmetic.reruns,
@@ -260,64 +279,88 @@ TESTS: dict[str, Registered] = {
         premium.cost_multiples_of,
         in_full=premium.cost_table,
         formula="(T(B') / B') / (T(B) / B), T = floor x layers + link + max(bytes / bandwidth, "
-        "FLOPs / peak), B and B' the largest batches at {slow} and {fast} tokens/s a user",
+        "FLOPs / peak), B and B' the largest batches at {slow} and {fast} tokens/s per user",
+        in_words="(T(B') / B') / (T(B) / B), T = floor x layers + link + max(bytes / bandwidth, "
+        "FLOPs / peak), B and B' the largest batches at the slow and the fast speed",
     ),
     "saving-by-flops": Registered(
         premium.saving_by_flops,
-        "FLOP time beyond the reading, {slow} less {fast} tokens/s, over the time saved: {models}, "
-        "{chips} {machines}",
+        "compute time not hidden by memory reads, saved from {slow} to {fast} tokens/s / time "
+        "saved: {models} on {chips} {machines}",
+        in_words="compute time saved that memory reads do not hide / time saved",
     ),
     "user-speed": Registered(
         machines.user_speed,
-        "{end} tokens/s of {models} in {weights} on {on} at batch {batch}, "
+        "{end} tokens/s per user of {models} in {weights} format on {on}, batch {batch}, "
         "{context} tokens of context",
+        in_words="tokens/s per user of each model",
     ),
-    "chips-for": Registered(machines.chips_for, "chips of {on} for {models} in {weights}"),
+    "chips-for": Registered(
+        machines.chips_for,
+        "{on} chips for {models} in {weights} format",
+        in_words="chips on which each model fits for one user, in whole layers",
+    ),
     "machine-rate": Registered(
         partial(machines.rate_ratio, "total"),
-        "tokens/s of {model} on {chips} {on} at batch {few} over batch {many}, {context} tokens of "
+        "tokens/s of {model} on {chips} {on}: batch {few} / batch {many}, {context} tokens of "
         "context",
+        in_words="machine throughput at the small batch / at the large batch",
     ),
     "user-rate": Registered(
         partial(machines.rate_ratio, "speed"),
-        "tokens/s a user of {model} on {chips} {on} at batch {few} over batch {many}, {context} "
+        "tokens/s per user of {model} on {chips} {on}: batch {few} / batch {many}, {context} "
         "tokens of context",
+        in_words="tokens/s per user at the small batch / at the large batch",
     ),
     "price-alone": Registered(
         machines.price_alone,
-        "$/Mtok of {model} on {chips} {on} at batch {few} over batch {many}, or on as many as "
-        "hold each, {context} tokens of context",
+        "$/Mtok of {model} on {chips} {on} (more if a batch needs them): batch {few} / batch "
+        "{many}, {context} tokens of context",
+        in_words="$/Mtok at the small batch / at the large batch",
     ),
     "lead-gain": Registered(
         machines.lead_gain,
         "(TTFT at batch {many} / {few}) / (TPOT at batch {many} / {few}): {model}, {chips} {on}, "
         "{context} tokens of context",
+        in_words="(TTFT at the large / small batch) / (TPOT at the large / small batch)",
     ),
     "speed-gain": Registered(
         machines.speed_gain,
-        "{end} tokens/s of {models} in {weights} on {on} over {against} at batch {batch}, "
-        "{context} tokens of context, {chips} over {against_chips} chips, 0 for the fewest that "
-        "hold it, more where the users take more",
+        "{end} tokens/s per user on {chips} {on} / on {against_chips} {against} (0: the fewest "
+        "that fit; more if the users need them): {models} in {weights} format, batch {batch}, "
+        "{context} tokens of context",
+        in_words="tokens/s per user on one chip type / on the other, same model, batch and context",
     ),
     "newer-hardware": Registered(
-        machines.newer_hardware, "memory bandwidth of {on} over that of {against}"
+        machines.newer_hardware,
+        "memory bandwidth of {on} / {against}",
+        in_words="memory bandwidth of the newer chip / of the older one",
     ),
     "price-gain": Registered(
         machines.price_gain,
-        "$/Mtok of {model} on {chips} {on} over {against_chips} {against} at batch {batch}, "
-        "{context} tokens of context, by cloud and by ownership",
+        "$/Mtok of {model} on {chips} {on} / on {against_chips} {against}, batch {batch}, "
+        "{context} tokens of context, at cloud prices and at ownership cost",
+        in_words="$/Mtok on one chip type / on the other, at cloud prices and at ownership cost",
     ),
     "naive-speed": Registered(
-        machines.naive_speed, "bandwidth of {on} / ({billions} x 10^9 x {bytes_each})"
+        machines.naive_speed,
+        "bandwidth of {on} / ({billions} x 10^9 x {bytes_each})",
+        in_words="memory bandwidth / bytes of the weights",
     ),
     "naive-reached": Registered(
         machines.naive_reached,
         "expected tokens/s of {model} / (bandwidth of {on} / ({billions} x 10^9 x {bytes_each}))",
+        in_words="expected tokens/s / (memory bandwidth / bytes of the weights)",
     ),
     "reading-over-computing": Registered(
         machines.reading_over_computing,
-        "time of reading memory over time of computing in a decode step: {models} on {chips} "
-        "{machines}, more where the users take more, batch {batch}, prompts of {prompt}",
+        "time reading memory / time computing in a decode step: {models} on {chips} {machines} "
+        "(more if the users need them), batch {batch}, prompts of {prompt} tokens",
+        in_words="time reading memory / time computing in a decode step",
     ),
-    "ridge": Registered(machines.ridge, "(16-bit peak of {on} / its bandwidth) / {batches}"),
+    "ridge": Registered(
+        machines.ridge,
+        "(16-bit peak of {on} / its bandwidth) / {batches}",
+        in_words="(16-bit peak / memory bandwidth) / batch",
+    ),
 }

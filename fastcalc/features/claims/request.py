@@ -11,19 +11,21 @@ if TYPE_CHECKING:
 
 
 class JudgeClaims(groups.Output, groups.OwnFolders):
-    """Test what articles say about fast inference.
+    """Check what articles claim about fast LLM inference.
 
-    The verdict on each claim, the number behind it, its formula and its source.
+    Gives a verdict on each claim, with its number, formula and source.
     """
 
     examples = ("fastcalc claims --only claude,refuted,conditional", "fastcalc claims --explain 30")
     premise = "claims"
 
-    path: Annotated[Path | None, argument("FILE", "A file of claims; the shipped one if none.")] = (
-        None
-    )
+    path: Annotated[
+        Path | None, argument("FILE", "Your own file of claims; default: the shipped one.")
+    ] = None
     only: Annotated[
         "WordsGiven | None",
-        flag("WORDS", "Claims by verdict, article, topic or any word: refuted, goedecke, claude."),
+        flag("WORDS", "Filter by verdict, article, topic or word, such as refuted,claude."),
     ] = None
-    explain: Annotated["NumberGiven | None", flag("ID", "One claim in full, such as 30.")] = None
+    explain: Annotated[
+        "NumberGiven | None", flag("ID", "Explain one claim in full, such as 30.")
+    ] = None

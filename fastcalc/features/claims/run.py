@@ -1,4 +1,4 @@
-"""``fastcalc claims``: what articles say, and what the numbers say of it."""
+"""``fastcalc claims``: what articles say, checked against computed numbers."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from fastcalc.written import instead_of, shown
 
 
 def run(request: JudgeClaims) -> ClaimsAnswer:
-    """Return the verdict of each claim of a file, or write how one of them is computed."""
+    """Verdicts on the claims of a file, or one claim explained in full."""
     only = [] if request.only is None else readers.names(request.only, option("only"))
     book, document = read_claims(request.path)
     claims = book.claims
@@ -32,15 +32,15 @@ def run(request: JudgeClaims) -> ClaimsAnswer:
     all_judged = judge(loading.catalogue(request), chosen, document)
     judged = [claim for claim in all_judged if not verdicts or claim.verdict in verdicts]
     if not judged:
-        raise InputError(f"no claim is all of this: {shown(', '.join(only))}")
-    kind = ClaimsAnswer if request.explain is None else ExplainedClaim
-    return kind(request=request, judged=judged, book=book)
+        raise InputError(f"no claim matches all of: {shown(', '.join(only))}")
+    answer = ClaimsAnswer if request.explain is None else ExplainedClaim
+    return answer(request=request, judged=judged, book=book)
 
 
 def _chosen(claims: Sequence[Claim], words: Sequence[str], book: Claims) -> list[Claim]:
-    """Return the claims that words choose: of an article, of a topic, or with the word in them.
+    """Claims that words choose: of an article, of a topic, or with the word in them.
 
-    Several of a kind are alternatives; those of another kind choose among what is left.
+    Words of the same group (authors, topics, words) are alternatives; groups narrow each other.
     """
     chosen: dict[int, set[str]] = {}
     topics = {word: ids for name, ids in book.topics.items() for word in name.split()}
@@ -51,19 +51,19 @@ def _chosen(claims: Sequence[Claim], words: Sequence[str], book: Claims) -> list
             for key, article in book.articles.items()
             if word in (key.casefold(), *(article.author or "").casefold().split())
         }
-        kinds = (
+        groups = (
             {claim.id for claim in claims if authors.intersection(claim.articles)},
             set(topics.get(word, ())),
             {claim.id for claim in claims if starts.search(claim.claim.casefold())},
         )
-        kind = next((number for number, ids in enumerate(kinds) if ids), None)
-        if kind is None:
+        group = next((number for number, ids in enumerate(groups) if ids), None)
+        if group is None:
             near = nearest(word, [*MEANING, *book.articles, *topics])
-            hint = instead_of(near, "no claim has this word in it")
+            hint = instead_of(near, "and no claim contains it")
             if word in {claim.id for claim in claims}:
                 hint = f"{option('explain', word)} prints that claim"
             raise InputError(
-                f"{option('only')} '{shown(word)}' is no verdict, article or topic; {hint}"
+                f"{option('only')} '{shown(word)}' is not a verdict, article or topic; {hint}"
             )
-        chosen.setdefault(kind, set()).update(kinds[kind])
+        chosen.setdefault(group, set()).update(groups[group])
     return [claim for claim in claims if all(claim.id in ids for ids in chosen.values())]

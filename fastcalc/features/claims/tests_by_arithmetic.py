@@ -1,4 +1,4 @@
-"""Tests that need numbers alone and say more than one number, or ask for single ones."""
+"""Tests of claims that need arithmetic alone, without the catalogue."""
 
 import numpy as np
 
@@ -11,13 +11,13 @@ from fastcalc.formulas.types import Array, ArrayLike, Floats, floats
 from fastcalc.written import shown
 
 MOST = 100_000
-"""Slots or samples that a test computes with."""
+"""Most slots or samples that a test computes with."""
 
 
 def chips_holding(
     *, parameters: ArrayLike, bytes_each: ArrayLike, capacity: ArrayLike, reserve: ArrayLike
 ) -> Array:
-    """Return the chips whose memory holds some parameters and a reserve. [1]"""
+    """Chips whose memory holds the weights and a reserve. [1]"""
     return chips_for_capacity(
         needed=np.asarray(parameters) * bytes_each,
         usable_per_chip=np.asarray(capacity) * (1.0 - np.asarray(reserve)),
@@ -32,39 +32,39 @@ def with_chips(
     capacity: ArrayLike,
     reserve: ArrayLike,
 ) -> Finding:
-    """Return a speed over another, and the chips that hold such models at 8 bits. [1]"""
+    """Ratio of two speeds, with the chips that hold such models at 8 bits. [1]"""
     chips = chips_holding(parameters=parameters, bytes_each=1.0, capacity=capacity, reserve=reserve)
     sizes = zip(np.atleast_1d(parameters), np.atleast_1d(chips), strict=True)
-    parts = ((f"chips for {size / 1e9:g}B at 8 bits", count) for size, count in sizes)
-    return finding(np.asarray(speed) / than, *parts)
+    counts = ((f"chips for {size / 1e9:g}B at 8 bits", count) for size, count in sizes)
+    return finding(np.asarray(speed) / than, *counts)
 
 
 def bill_ratio(*, prompt: float, output: float, prices: Floats, other_prices: Floats) -> Finding:
-    """Return a bill at one pair of prices, input and output, over that at another. [1]"""
+    """Bill at one pair of input and output prices over that at another. [1]"""
     tokens = np.array([prompt, output]) / 1e6
     first, second = float(tokens @ prices), float(tokens @ other_prices)
     return finding(first / second, ("first", first, "USD"), ("second", second, "USD"))
 
 
 def interaction(*, tokens: Floats, speeds: Floats, lead: float) -> Array:
-    """Return what a fast mode does for the time of a short answer, over that of a long one. [1]"""
+    """Gain of a fast mode on a short answer over that on a long one. [1]"""
     time = tasks.turn_time(wait=0.0, lead=lead, tokens=tokens[:, None], speed=speeds)
     gain = time[:, 0] / time[:, 1]
     return floats(gain[0] / gain[1])
 
 
 def bus_wait(*, scheduling: str, step: ArrayLike, batch: float, arrivals: float) -> Finding:
-    """Return the wait for the step under way, or for a static batch to fill. [s]"""
+    """Wait for the step in progress, or for a static batch to fill. [s]"""
     if scheduling not in ("continuous", "static"):
         raise InputError(f"scheduling is continuous or static, not '{shown(scheduling)}'")
     full = float(waiting.fill_wait(batch=batch, arrivals=arrivals))
-    part = (f"until a batch of {batch:g} is full at {arrivals:g} requests/s", full, "s")
+    fill = (f"until a batch of {batch:g} is full at {arrivals:g} requests/s", full, "s")
     joined = waiting.step_wait(step=step)
-    return finding(joined if scheduling == "continuous" else full + 0.0 * joined, part)
+    return finding(joined if scheduling == "continuous" else full + 0.0 * joined, fill)
 
 
 def slot_wait(*, slots: ArrayLike, utilization: ArrayLike, service: ArrayLike) -> Array:
-    """Return the wait for a slot, of pools that a recursion over their slots can handle. [s]"""
+    """Mean wait for a free slot, by a recursion over the slots. [s]"""
     _limit("slots", slots)
     return waiting.slot_wait(slots=slots, utilization=utilization, service=service)
 
@@ -75,14 +75,14 @@ def _limit(name: str, count: ArrayLike) -> None:
 
 
 def memory_not_fabric(*, memory: float, fabric: float) -> Finding:
-    """Return a memory's bandwidth, and that of the network on the chip. [byte/s]"""
+    """Bandwidth of a memory, with that of the network on the chip for comparison. [byte/s]"""
     return finding(memory, ("fabric", fabric / 1e15, "PB/s"))
 
 
 def turn(
     *, trips: float, trip: float, tokens: float, token: float, lead: float, speed: float
 ) -> Array:
-    """Return the time of a turn with its trips and an overhead a token. [s]"""
+    """Time of a turn with its round trips and an overhead per token. [s]"""
     return tasks.turn_time(
         wait=trips * trip + tokens * token, lead=lead, tokens=tokens, speed=speed
     )
@@ -99,7 +99,7 @@ def saved(
     lead: float,
     lead_saving: float,
 ) -> Array:
-    """Return the time of a turn that savings on trips, tokens and prefill spare. [s]"""
+    """Time saved in a turn by savings on round trips, tokens and prefill. [s]"""
     return floats(trips * trip * trip_saving + tokens * token * token_saving + lead * lead_saving)
 
 
@@ -113,7 +113,7 @@ def reruns(
     speedup: float,
     tool: float,
 ) -> Finding:
-    """Return time to the first success of a faster, less accurate option over the other's. [1]"""
+    """Time to the first success of a faster, less accurate option over the other's. [1]"""
     step = tokens / speed
     run = step + tool
     full, fast = (
@@ -130,15 +130,40 @@ def reruns(
     )
 
 
+def sessions_for_bill(
+    *,
+    subscriptions: ArrayLike,
+    multiple: ArrayLike,
+    price: ArrayLike,
+    speed: ArrayLike,
+    hours: ArrayLike,
+) -> Finding:
+    """Sessions that write without a pause to use up a month's bill at an API price. [1]
+
+    >>> usage = sessions_for_bill(subscriptions=500, multiple=2, price=10, speed=50, hours=100)
+    >>> float(usage.values)  # 100 million tokens; a session writes 18 million in 100 h
+    5.555555555555555
+    """
+    bill = np.asarray(subscriptions) * multiple
+    millions = bill / np.asarray(price)
+    per_session = np.asarray(speed) * hours * 3600.0
+    return finding(
+        1e6 * millions / per_session,
+        ("API bill", bill, "USD/month"),
+        ("output tokens", millions, "Mtok/month"),
+        ("tokens of one session", per_session / 1e6, "Mtok/month"),
+    )
+
+
 def success_slope(*, accuracy: float, steps: float) -> Array:
-    """Return by how many percent success rises for one of accuracy. [1]"""
+    """Percent by which success rises for one percent of accuracy. [1]"""
     change = 1e-6
     right = tasks.chain_success(accuracy=np.array([1.0, 1.0 + change]) * accuracy, steps=steps)
     return floats(np.log(right[1] / right[0]) / np.log1p(change))
 
 
 def picked(*, accuracy: float, samples: float, speedup: float) -> Finding:
-    """Return the accuracy of the best of some answers, by a perfect judge and by vote. [1]"""
+    """Accuracy of the best of some answers, by a perfect judge and by vote. [1]"""
     chosen = _chosen(accuracy, samples)
     return finding(
         chosen,
@@ -149,7 +174,7 @@ def picked(*, accuracy: float, samples: float, speedup: float) -> Finding:
 
 
 def merging_gain(*, accuracy: float, samples: float) -> Finding:
-    """Return the accuracy of the best of some answers over that of one, by judge and by vote."""
+    """Accuracy of the best of some answers over that of one, by judge and by vote. [1]"""
     gain = _chosen(accuracy, samples) / accuracy
     return finding(gain, ("perfect judge", gain[0]), ("majority", gain[1]))
 
@@ -161,8 +186,8 @@ def _chosen(accuracy: float, samples: float) -> Floats:
 
 
 def speed_needed(*, tokens: float, window: float, lead: float, given: ArrayLike) -> Finding:
-    """Return the speed that streams some tokens in a window. [1/s]"""
-    parts = (
+    """Speed that streams some tokens within a window. [1/s]"""
+    counts = (
         (
             f"tokens at {speed:g} tokens/s, first after {wait:g} s",
             tasks.tokens_in_window(window=window, lead=wait, speed=speed),
@@ -170,13 +195,13 @@ def speed_needed(*, tokens: float, window: float, lead: float, given: ArrayLike)
         for speed in np.atleast_1d(given)
         for wait in (0.0, 0.2)
     )
-    return finding(tokens / (np.asarray(window) - lead), *parts)
+    return finding(tokens / (np.asarray(window) - lead), *counts)
 
 
 def with_fixing(*, speedup: float, more_errors: float, base: float, fix: float) -> Finding:
-    """Return the time of fast answers and of fixing what is newly wrong, over slow answers. [1]
+    """Time of fast answers and of fixing their new mistakes, over the time of slow answers. [1]
 
-    The errors are a share of a base: 1 for a share of all answers, less for one of mistakes.
+    base : 1 if new errors are a fraction of all answers, less if they are one of the mistakes
     """
     wrong = more_errors * base
     return finding(
@@ -192,7 +217,7 @@ def with_fixing(*, speedup: float, more_errors: float, base: float, fix: float) 
 def system_prices(
     *, wafer: float, wafer_memory: float, server: float, server_memory: float
 ) -> Finding:
-    """Return the price of a byte of a wafer's system over that of a server. [1]"""
+    """Price per byte of a wafer system over that of a server. [1]"""
     wafer_price, server_price = wafer / wafer_memory, server / server_memory
     return finding(
         wafer_price / server_price,

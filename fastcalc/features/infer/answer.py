@@ -1,4 +1,4 @@
-"""What a service may be: combinations of tricks, the ranges of what it hides, what would decide."""
+"""Techniques that explain two tiers, the ranges of what is unpublished, and what would decide."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,7 +9,7 @@ import numpy as np
 
 from fastcalc.features.infer.inverse import ENOUGH, SEED, Inverse, Region
 from fastcalc.features.infer.request import Infer
-from fastcalc.features.infer.two_tiers import BOX, COMPUTE_REACH, SIDES, Side
+from fastcalc.features.infer.two_tiers import BOX, COMPUTE_REACH, NOUNS, SIDES, Side
 from fastcalc.grid.column import Column, TableColumn, key_figure, values
 from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import record_tables
@@ -18,67 +18,68 @@ from fastcalc.kit.answer.console import Note, Part, Screen
 from fastcalc.kit.answer.numbers_as_text import number, stable, stated_percent
 from fastcalc.kit.answer.point_records import Record, plain, plainly
 from fastcalc.kit.answer.record_tables import numbers, words
-from fastcalc.mentions import option
+from fastcalc.mentions import command, flag, option
+from fastcalc.quoting import shell_line
 from fastcalc.written import listed
 
 _NEAR = 0.025
-"""Chances that differ less are not told apart, whatever the sample."""
+"""Chances that differ by less count as equal, at any sample size."""
 
 _SHOWN = 2
-"""Tricks of the combinations in the table; those of more are shown where no fewer suffice."""
+"""Techniques per row of the table; larger combinations are shown if no smaller one suffices."""
 
 _FEW = "!"
 """After a number of samples below `ENOUGH`."""
 
 _BOTH = {
-    "batch_ratio": "the batches of both tiers",
-    "kept_ratio": "the tokens a pass of both tiers",
-    "chips_ratio": "the chips of both tiers",
-    "markup_ratio": "the costs of both tiers",
+    "batch_ratio": "the batches",
+    "kept_ratio": "the tokens per step",
+    "chips_ratio": "the chips",
+    "markup_ratio": "the costs",
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Combination:
-    """A combination of tricks: its region, and the chips of both tiers."""
+    """A combination of techniques with the services that it explains."""
 
     inverse: Inverse
     region: Region
 
     @property
     def tricks(self) -> str:
-        """By which the tiers differ."""
+        """Techniques by which the tiers differ."""
         return " + ".join(self.region.tricks)
 
     @property
     def is_minimal(self) -> bool:
-        """Whether it explains both tiers and no part of it does."""
+        """Whether it explains both tiers and no smaller combination within it does."""
         return self.region in self.inverse.minimal
 
     @property
     def points(self) -> int:
-        """Points of its region. [1]"""
+        """Sampled services that it explains. [1]"""
         return len(self.region.weights)
 
     @property
     def is_rough(self) -> bool:
-        """Whether it has a region, of few points."""
+        """Whether it explains some services, but too few samples for sharp ranges."""
         return self.region.is_found and self.region.is_thin
 
     def chips(self, name: str) -> str:
-        """Return the chips of a tier."""
+        """Chip types of a tier, in alphabetical order of their number."""
         indices = np.unique(self.region.values[name]).astype(int)
         return " ".join(self.inverse.chip_kinds.names[index] for index in indices)
 
     def end(self, side: Side, key: str) -> float | None:
-        """Return an end of what a number may be, or of 10 to 90 % of that; None without any."""
+        """End of a number's range, or of its 10 to 90 % band; None without consistent services."""
         if not self.region.is_found:
             return None
         ends = self.region.ends if key in ("least", "most") else self.region.band
         return float(ends(side.name)[key in ("high", "most")])
 
     def band(self, side: Side) -> str:
-        """Return a band of 10 to 90 % as text, or a dash where the tiers are alike in it."""
+        """10 to 90 % band as text; a dash if both tiers have the same value."""
         name, region = side.name, self.region
         if not region.is_found or (name.endswith("_ratio") and name not in region.own):
             return "-"
@@ -89,37 +90,37 @@ class Combination:
         return f"{low}..{high}"
 
 
-def _share(combination: Combination) -> str:
-    """Return the share of a box, to a third of a power of ten."""
-    share = combination.region.share
-    return f"{10.0 ** (round(3.0 * math.log10(share)) / 3.0):.0e}" if share else "0"
+def _volume(combination: Combination) -> str:
+    """Fraction of the box, to a third of a power of ten."""
+    volume = combination.region.share
+    return f"{10.0 ** (round(3.0 * math.log10(volume)) / 3.0):.0e}" if volume else "0"
 
 
 def _samples(combination: Combination) -> str:
-    """Return how many samples a row rests on, marked where they are few."""
+    """Number of samples behind a row, marked if too few."""
     return f"{combination.points:,}{f' {_FEW}' * combination.is_rough}"
 
 
 _ENDS = {
-    "least": "the least",
-    "low": "above a tenth of the region",
-    "high": "above nine tenths",
-    "most": "the most",
+    "least": "smallest value",
+    "low": "10th percentile",
+    "high": "90th percentile",
+    "most": "largest value",
 }
 _HEADINGS = {
-    "batch_ratio": (("users", "fewer"), 0),
-    "kept_ratio": (("tokens a", "pass more"), 0),
-    "chips_ratio": (("chips", "more"), 0),
-    "markup_ratio": (("markup", "more"), 0),
-    "batch": (("users", "slow tier"), 2),
+    "batch_ratio": (("smaller", "batch, x"), 0),
+    "kept_ratio": (("tokens/", "step, x"), 0),
+    "chips_ratio": (("more", "chips, x"), 0),
+    "markup_ratio": (("higher", "markup, x"), 0),
+    "batch": (("batch", "slow tier"), 2),
     "active": (("active", "B"), 3),
     "markup": (("markup", "slow tier"), 4),
 }
-"""Heading and drop priority of the bands in the table, by the number's name."""
+"""Heading and drop priority of each band in the table, by the name of its number."""
 
 
 def _ends_of(side: Side) -> Iterator[Column[Combination]]:
-    """Yield the columns of a number: the lower end of its band is headed, for both ends of it."""
+    """Columns of a number; the table shows its whole band under the heading of the lower end."""
     heading, drop_priority = _HEADINGS.get(side.name, (("", ""), 0))
     for key, meaning in _ENDS.items():
         yield Column(
@@ -135,51 +136,68 @@ def _ends_of(side: Side) -> Iterator[Column[Combination]]:
 
 COLUMNS: tuple[Column[Combination], ...] = (
     Column(
-        "tricks", "text", "by which the tiers differ", "tricks", ("", "what the fast tier does")
+        "tricks",
+        "text",
+        "techniques by which the fast tier differs from the slow one",
+        "tricks",
+        ("", "technique"),
     ),
     Column(
         "suffices",
         "yes or no",
-        "whether they explain both tiers",
+        "whether they can explain both tiers",
         "region.is_found",
-        ("", "enough"),
+        ("explains", "both"),
         is_key_figure=True,
     ),
-    Column("is_minimal", "yes or no", "and no fewer do", "is_minimal"),
+    Column(
+        "is_minimal",
+        "yes or no",
+        "whether no smaller combination explains both tiers",
+        "is_minimal",
+    ),
     Column(
         "share_of_box",
         "share",
-        "of the box, by volume",
+        "fraction of the box of all services that is consistent, by volume",
         "region.share",
-        ("share of", "its box"),
+        ("fraction", "of box"),
         drop_priority=5,
-        format=_share,
+        format=_volume,
     ),
-    Column("points", "count", "points of the region", "points", ("", "samples"), format=_samples),
+    Column(
+        "points", "count", "consistent services sampled", "points", ("", "samples"), format=_samples
+    ),
     Column(
         "mean_width",
         "share",
-        "of a side that 10 to 90 % of the region take, on average",
+        "mean width of the 10 to 90 % bands, as a fraction of the range searched",
         "region.mean_width",
     ),
     *(column for side in BOX for column in _ends_of(side)),
-    Column("chip", "text", "chips of the slow tier", partial(Combination.chips, name="chip")),
+    Column("chip", "text", "chip types of the slow tier", partial(Combination.chips, name="chip")),
     Column(
-        "fast_chip", "text", "chips of the fast tier", partial(Combination.chips, name="fast_chip")
+        "fast_chip",
+        "text",
+        "chip types of the fast tier",
+        partial(Combination.chips, name="fast_chip"),
     ),
     Column(
         "changed_chip",
         "share",
-        "of the region, whose fast tier has another kind of chip",
+        "fraction of the consistent services whose fast tier has another chip type",
         "region.changed_chip",
     ),
     Column(
-        "is_thin", "yes or no", f"whether it rests on fewer than {ENOUGH} points", "region.is_thin"
+        "is_thin",
+        "yes or no",
+        f"whether fewer than {ENOUGH} consistent services were sampled",
+        "region.is_thin",
     ),
     Column(
         "at_edge",
         "text",
-        "numbers that lie at the edge of the box",
+        "numbers whose bands reach the limit of the range searched",
         lambda combination: " ".join(combination.region.at_edge),
     ),
 )
@@ -190,19 +208,19 @@ _TABLE = pick(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class InferAnswer(Answer):
-    """Which combinations of tricks explain both tiers, and what would tell them apart."""
+    """Combinations of techniques that explain both tiers, and what would distinguish them."""
 
     request: Infer
     inverse: Inverse
 
     @cached_property
     def combinations(self) -> list[Combination]:
-        """Every combination."""
+        """Every combination of techniques."""
         return [Combination(self.inverse, region) for region in self.inverse.regions]
 
     @property
     def listed(self) -> list[Combination]:
-        """Those that the page shows: of few tricks, or of which no part suffices."""
+        """Combinations on the page: those of few techniques, and minimal ones."""
         return [
             combination
             for combination in self.combinations
@@ -212,71 +230,78 @@ class InferAnswer(Answer):
         ]
 
     def body(self, screen: Screen) -> Iterator[Part]:
-        """The verdict, the combinations, and with all columns the ranges of every number."""
+        """Headline, table of combinations, and with ``wide`` the range of every number."""
         published = self.inverse.published
         slow, fast = (
-            f"{speed:g} tokens/s at ${price:g}"
+            f"{speed:g} tokens/s at ${price:g}/Mtok"
             for speed, price in zip(published.speeds, published.prices, strict=True)
         )
-        yield from (self.verdict(), "")
-        yield f"One model, two tiers: {slow}, {fast} a million tokens out"
+        yield from (self.headline(), "")
+        yield f"One model, two tiers: {slow} and {fast} of output"
         yield record_tables.table(_TABLE, self.listed, screen.width)
         if self.request.wide and self.inverse.whole.is_found:
-            yield from ("", "What each number may be, with every trick at hand")
+            yield from ("", "Range of each number with all techniques together")
             yield record_tables.table(_columns_of_box(self.inverse.whole), BOX, screen.width)
 
-    def verdict(self) -> str:
-        """Say which combinations are enough, or that none is."""
+    def headline(self) -> str:
+        """Which techniques explain the fast tier, and whether speeds and prices decide."""
         if self.reasons:
             return f"{self.reasons[0]}."
         alone, joint = list[str](), list[str]()
         for combination in self.combinations:
             if combination.is_minimal:
-                doubts = ["at the edge of what was tried"] * bool(combination.region.at_edge)
+                doubts = ["at the limit of what was tried"] * bool(combination.region.at_edge)
                 tried = f"in {combination.points:,} of {self.inverse.points:,} services tried"
                 doubts += [tried] * combination.region.is_thin
-                named = combination.tricks + f" ({', '.join(doubts)})" * bool(doubts)
-                (alone if len(combination.region.tricks) == 1 else joint).append(named)
-        clauses = [f"enough alone: {', '.join(alone)}"] if alone else ["no trick is enough alone"]
-        clauses += [f"enough together: {', '.join(joint)}"] * bool(joint)
-        clauses += ["the numbers do not tell which"] * (len(alone + joint) > 1)
-        return f"To explain the fast tier, {'; '.join(clauses)}."
+                first, *others = (NOUNS[technique] for technique in combination.region.tricks)
+                named = first + f" with {listed(others)}" * bool(others)
+                named += f" ({', '.join(doubts)})" * bool(doubts)
+                (joint if others else alone).append(named)
+        if alone:
+            each = "each " * (len(alone) > 1)
+            sentence = f"{listed(alone, 'or')} could {each}explain the fast tier alone"
+            sentence += f"; so could {listed(joint, 'or')}" * bool(joint)
+        else:
+            sentence = f"{listed(joint, 'or')} could explain the fast tier, but nothing alone"
+        unclear = " Speeds and prices cannot tell them apart." * (len(alone + joint) > 1)
+        return f"{sentence[0].upper()}{sentence[1:]}.{unclear}"
 
     def key(self) -> str:
-        """What ranges and ratios are."""
+        """Meaning of bands, ratios and dashes in the table."""
         return (
-            "key: ranges hold 10 to 90 % of the consistent services; where a trick is not named, "
-            "the tiers are alike in it; users fewer 15 means a fifteenth of the batch; markup is "
-            "price over cost"
+            "key: ranges hold 10 to 90 % of the consistent services; -: the same in both tiers; "
+            "smaller batch 15x: the fast tier's batch is a fifteenth; markup: price over cost"
         )
 
     def notes(self) -> Iterator[Note]:
-        """What other machines are, what is rough, what would decide, and what was tried."""
-        yield from map(Note, (*self._other_machines(), *self._rough(), *self.deciding()))
+        """What would decide, what other hardware means, which rows are rough, and the search."""
+        yield from map(Note, (*self.deciding(), *self._other_hardware(), *self._rough()))
         sides = (
             f"{side.label} {_ends(side, (side.low, side.high))} {side.unit}".rstrip()
             for side in BOX
         )
-        yield Note(f"box: {'; '.join(sides)}")
+        yield Note("only decoding is modelled: no prefill, and input prices are not used")
         yield Note(
-            f"each number may be off by {stated_percent(self.inverse.tolerance)}; "
-            f"{self.inverse.points:,} points of the box, seed {SEED}, digits as far as samples "
-            "agree; shares of a box are by volume, in equal ratios where ends differ as much"
+            f"consistent: within {stated_percent(self.inverse.tolerance)} of each published "
+            f"number; chips tried: {', '.join(self.inverse.chip_kinds.names)}"
+        )
+        yield Note(f"ranges searched: {'; '.join(sides)}", weight=0)
+        yield Note(
+            f"{self.inverse.points:,} services sampled with seed {SEED}, printed to the digits on "
+            "which samples agree; fractions of the box are by volume on logarithmic sides",
+            weight=0,
         )
         yield Note(
-            f"a textbook step: reading or computing at {COMPUTE_REACH:.0%} of the peak, then a "
-            "floor; drafters free, messages in the floor; chips from "
-            + ", ".join(self.inverse.chip_kinds.names)
+            f"step time: the longer of memory reads and compute at {COMPUTE_REACH:.0%} of peak, "
+            "plus a floor that includes communication; draft models cost nothing",
+            weight=0,
         )
-        yield Note("prefill is left out: no prompt is computed, and prices of input are not used")
-        if not self.request.wide:
-            yield Note(f"every combination, and what each number may be, with {option('wide')}")
 
-    def _other_machines(self) -> Iterator[str]:
-        """Say whether another machine is another kind of chip, more chips, or both."""
+    def _other_hardware(self) -> Iterator[str]:
+        """Whether other hardware means another chip type, more chips, or both."""
         chips = self.inverse.chip_kinds.names
         if len(chips) < 2:
-            yield f"other machine: more chips of one kind, as only {chips[0]} was tried"
+            yield f"other hardware: more chips of one type, as only {chips[0]} was tried"
             return
         rows: dict[str, list[str]] = {"all": [], "some": [], "no": []}
         for combination in self.listed:
@@ -288,10 +313,10 @@ class InferAnswer(Answer):
             f"in {how} services of {', '.join(names)}" for how, names in rows.items() if names
         ]
         if clauses:
-            yield f"other machine: more chips, and another kind of chip {'; '.join(clauses)}"
+            yield f"other hardware: more chips, and another chip type {'; '.join(clauses)}"
 
     def _rough(self) -> Iterator[str]:
-        """Say which rows rest on few samples, and which lie where a wider box may hold more."""
+        """Rows with few samples, and rows whose bands reach the limit of the range searched."""
         edges = []
         for combination in self.listed:
             sides = [SIDES[name] for name in combination.region.at_edge]
@@ -302,42 +327,54 @@ class InferAnswer(Answer):
             ]
             edges += [f"{combination.tricks} ({' and '.join(limits)})"] * bool(limits)
         if edges:
-            yield f"at the edge of what was tried: {'; '.join(edges)}"
+            yield f"at the limit of what was tried: {'; '.join(edges)}"
         if any(combination.is_rough for combination in self.listed):
             more = option("points")
-            yield f"{_FEW} rests on fewer than {ENOUGH} samples: rough; more with {more}"
+            yield f"{_FEW} fewer than {ENOUGH} samples: rough ranges; {more} tries more"
 
     def deciding(self) -> Iterator[str]:
-        """Say what to publish: the numbers that sampling does not keep apart from the best."""
+        """Numbers whose publication would best distinguish the minimal combinations."""
         count = len(self.inverse.minimal)
         if count < 2:
             return
         ranked = self.inverse.decided_by()
         _, top_chance, error = ranked[0]
         if math.isinf(error):
-            yield f"to say what would decide between these takes more points: {option('points')}"
+            yield f"too few samples to say what would decide: try more with {option('points')}"
             return
         threshold = top_chance - max(2.0 * error, _NEAR)
         leading = {name for name, chance, _ in ranked if chance >= threshold}
-        nouns = listed(
-            [_BOTH.get(name, side.label) for name, side in SIDES.items() if name in leading], "or"
-        )
+        ratios = [noun for name, noun in _BOTH.items() if name in leading]
+        nouns = [side.label for name, side in SIDES.items() if name in leading - _BOTH.keys()]
+        nouns += [f"{listed(ratios, 'or')} of both tiers"] * bool(ratios)
         now, then = number(100.0 / count, 2), stable(100.0 * top_chance, 100.0 * error)
         yield (
-            f"to decide between these {count}, publish {nouns}: the chance to name the right one "
-            f"rises from {now} to {then} %"
+            f"publishing {listed(nouns, 'or')} would best decide between these {count}: the "
+            f"chance of naming the right one rises from {now} to {then} %"
         )
 
+    def next_command(self) -> str:
+        """The command that computes the techniques on a model and chip of one's own choice."""
+        slow, fast = (f"{speed:g}" for speed in self.inverse.published.speeds)
+        words = [
+            "fastcalc",
+            "fastmode",
+            "deepseek-r1",
+            flag("on"),
+            self.inverse.chip_kinds.names[-1],
+        ]
+        return command(shell_line([*words, flag("from-speed"), slow, flag("to-speed"), fast]))
+
     def records(self) -> list[Record]:
-        """The record of each combination: whether it suffices, and the ends of every number."""
+        """One record per combination: whether it suffices, and the range of every number."""
         return [plainly(values(COLUMNS, combination)) for combination in self.combinations]
 
     def table(self) -> tuple[Sequence[TableColumn], Iterable[object]]:
-        """Every combination."""
+        """All combinations."""
         return _TABLE, self.combinations
 
     def details(self) -> Record:
-        """What was published and tried, and what would decide."""
+        """Published numbers, the ranges searched, and what would decide."""
         published = self.inverse.published
         return {
             "published": {
@@ -357,15 +394,15 @@ class InferAnswer(Answer):
 
 
 def _ends(side: Side, ends: Sequence[float]) -> str:
-    """Return both ends of what a number may be, in its unit."""
+    """Both ends of a range, in the unit of its number."""
     return "..".join(number(end * side.factor, 2) for end in ends)
 
 
 def _columns_of_box(region: Region) -> Sequence[TableColumn]:
-    """Return what each number of a box may be: on its side, in a region and in its band."""
+    """Columns of a number: the range searched, the consistent range and its 10 to 90 % band."""
     return (
         words("number", lambda side: f"{side.label}{f', {side.unit}' if side.unit else ''}"),
-        numbers("box", lambda side: _ends(side, (side.low, side.high))),
-        numbers("region", lambda side: _ends(side, region.ends(side.name))),
+        numbers("searched", lambda side: _ends(side, (side.low, side.high))),
+        numbers("consistent", lambda side: _ends(side, region.ends(side.name))),
         key_figure(numbers("10..90 %", lambda side: _ends(side, region.band(side.name)))),
     )

@@ -1,7 +1,7 @@
-"""The inverse: which services are consistent with two published speeds and two prices.
+"""Services that are consistent with two published speeds and two prices.
 
-A box of all that is not published is searched with a stratified sample, and what comes within a
-tolerance of the four numbers is kept: a region, for each combination of tricks.
+The ranges of all unpublished numbers are searched with a stratified sample. Services within a
+tolerance of the four published numbers form a region, for each combination of techniques.
 """
 
 import math
@@ -15,7 +15,7 @@ import numpy as np
 from fastcalc.features.infer.two_tiers import (
     BOX,
     SIDES,
-    TRICKS,
+    TECHNIQUES,
     ChipArrays,
     SoldTiers,
     Values,
@@ -27,32 +27,32 @@ from fastcalc.formulas.types import Bools, Floats
 CHUNK = 1 << 18
 SEED = 20260215
 _SOLVED = ("markup", "markup_ratio")
-"""Numbers that the published prices give once the rest is known: they need no sample."""
+"""Numbers that the published prices determine once the rest is sampled."""
 
 _SAMPLED = tuple(side.name for side in BOX if side.name not in _SOLVED)
 _CHIPS = ("chip", "fast_chip")
 _BINS = 4
-"""Parts of a number that are told apart: as many points lie in each, of all regions together."""
+"""Bins of a number, each with an equal count of points over all regions."""
 _FOLDS = 8
-"""Parts of a sample, each left out once to see how far what it says is a matter of luck."""
+"""Folds of a sample, each omitted once to estimate the sampling error (jackknife)."""
 ENOUGH = 100
-"""Samples from which a tenth of a region is ten of them or more."""
+"""Fewest samples at which a tenth of a region has ten points."""
 _EDGE = 0.75
-"""Share of a side beyond which a band lies at the edge of what was tried."""
+"""Fraction of a range beyond which a band is at the limit of what was tried."""
 
 Combination = tuple[str, ...]
 COMBINATIONS: tuple[Combination, ...] = tuple(
-    tricks for count in range(1, len(TRICKS) + 1) for tricks in combinations(TRICKS, count)
+    tricks for count in range(1, len(TECHNIQUES) + 1) for tricks in combinations(TECHNIQUES, count)
 )
-"""Every combination of tricks, single ones first."""
+"""Every combination of techniques, single ones first."""
 
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """The services of one combination of tricks that are consistent with what is published.
+    """Services of one combination of techniques that are consistent with the published numbers.
 
-    values : points of the region, by the names of the box
-    weights : share of the box that each stands for [1]
+    values : sampled numbers of each service, by the names of the box
+    weights : fraction of the box that each service represents [1]
     """
 
     tricks: Combination
@@ -61,7 +61,7 @@ class Region:
 
     @property
     def share(self) -> float:
-        """Share of the combination's box that the region takes. [1]"""
+        """Fraction of the combination's box that is consistent. [1]"""
         return float(self.weights.sum())
 
     @property
@@ -70,64 +70,64 @@ class Region:
         return len(self.weights) > 0
 
     def ends(self, name: str) -> tuple[float, float]:
-        """Return the least and the largest value of a number."""
+        """Smallest and largest value of a number."""
         return float(self.values[name].min()), float(self.values[name].max())
 
     def band(self, name: str) -> tuple[float, float]:
-        """Return the values of a number below which a tenth and nine tenths of the region lie."""
+        """10th and 90th percentile of a number over the region."""
         order = np.argsort(self.values[name])
         below = np.cumsum(self.weights[order]) / self.share
-        places = np.minimum(np.searchsorted(below, (0.1, 0.9)), len(order) - 1)
-        low, high = self.values[name][order][places]
+        indices = np.minimum(np.searchsorted(below, (0.1, 0.9)), len(order) - 1)
+        low, high = self.values[name][order][indices]
         return float(low), float(high)
 
     def band_error(self, name: str) -> tuple[float, float]:
-        """Return the sampling errors of both ends of a band; infinite of a sample too small."""
-        low, high = zip(*(region.band(name) for region in self.parts), strict=True)
+        """Sampling errors of both ends of a band; infinite if the sample is too small."""
+        low, high = zip(*(region.band(name) for region in self.folds), strict=True)
         return _error(low), _error(high)
 
     @property
     def is_thin(self) -> bool:
-        """Whether the region rests on too few samples for its ranges to be more than rough."""
+        """Whether the region has too few samples for more than rough ranges."""
         return len(self.weights) < ENOUGH
 
     @property
     def at_edge(self) -> tuple[str, ...]:
-        """Its numbers whose bands lie in the last part of their sides: a wider box may do more."""
+        """Numbers whose bands reach the limit of their range, so a wider search may find more."""
         lows = {name: np.array(self.band(name)[0]) for name in self.ratios if self.is_found}
         return tuple(name for name, low in lows.items() if SIDES[name].share(low) > _EDGE)
 
     @property
     def ratios(self) -> tuple[str, ...]:
-        """Numbers by which the tiers differ that are sides of the box."""
+        """Numbers by which the tiers differ that have a range in the box."""
         return tuple(name for name in self.own if name in SIDES)
 
     @property
     def changed_chip(self) -> float:
-        """Share of the region whose fast tier has another kind of chip; nan of none. [1]"""
+        """Fraction of the region whose fast tier has another chip type; nan if empty. [1]"""
         if not self.is_found:
             return math.nan
         changes = self.values["chip"] != self.values["fast_chip"]
         return float(self.weights[changes].sum() / self.share)
 
     @cached_property
-    def parts(self) -> "list[Region]":
-        """The region without each of its folds; itself alone where it has too few points."""
-        places = np.arange(len(self.weights)) % _FOLDS
-        if len(places) < 2 * _FOLDS:
+    def folds(self) -> "list[Region]":
+        """The region without each of its folds in turn; the whole if it has too few points."""
+        fold_of = np.arange(len(self.weights)) % _FOLDS
+        if len(fold_of) < 2 * _FOLDS:
             return [self]
         return [
             Region(
                 self.tricks,
-                {name: values[places != fold] for name, values in self.values.items()},
-                self.weights[places != fold],
+                {name: values[fold_of != fold] for name, values in self.values.items()},
+                self.weights[fold_of != fold],
             )
             for fold in range(_FOLDS)
         ]
 
     @property
     def mean_width(self) -> float:
-        """Mean share of the box's sides that the bands of 10 to 90 % take; nan of none. [1]"""
+        """Mean width of the 10 to 90 % bands as a fraction of their ranges; nan if empty. [1]"""
         if not self.is_found:
             return math.nan
         free = [name for name in SIDES if not name.endswith("_ratio") or name in self.own]
@@ -137,14 +137,14 @@ class Region:
     @property
     def own(self) -> tuple[str, ...]:
         """Numbers by which the tiers differ."""
-        return tuple(name for trick in self.tricks for name in TRICKS[trick])
+        return tuple(name for technique in self.tricks for name in TECHNIQUES[technique])
 
 
 @dataclass(frozen=True, eq=False)
 class Inverse:
-    """What two speeds and two prices leave open: a region for each combination of tricks.
+    """Consistent services for each combination of techniques.
 
-    points : of the box that were tried [1]
+    points : services that were tried [1]
     """
 
     chip_kinds: ChipArrays
@@ -155,7 +155,7 @@ class Inverse:
 
     @cached_property
     def minimal(self) -> list[Region]:
-        """Regions of the combinations that suffice, and of which no part does."""
+        """Regions of combinations that suffice while no smaller combination within them does."""
         consistent = [region for region in self.regions if region.is_found]
         return [
             region
@@ -165,27 +165,27 @@ class Inverse:
 
     @property
     def whole(self) -> Region:
-        """The region of all tricks together, in the largest box."""
+        """Region of all techniques together."""
         return self.regions[-1]
 
     def decided_by(self) -> list[tuple[str, float, float]]:
-        """Return the chance to tell minimal combinations by each number, the best first. [1]
+        """Chance of naming the right minimal combination from each number, best first. [1]
 
-        The sampling error of the chance stands next to it.
+        Each row is the number, the chance and its sampling error.
         """
         chances: list[tuple[str, float, float]] = []
         for name in SIDES if self.minimal else ():
-            parts = zip(*(region.parts for region in self.minimal), strict=False)
-            errors = _error([self._chance_by(name, left_out) for left_out in parts])
+            folds = zip(*(region.folds for region in self.minimal), strict=False)
+            errors = _error([self._chance_by(name, regions) for regions in folds])
             chances.append((name, self._chance_by(name, self.minimal), errors))
         return sorted(chances, key=lambda row: -round(row[1], 6))
 
     def _chance_by(self, name: str, regions: Sequence[Region]) -> float:
-        """Return the chance to name the region that a point is from, given a number of it. [1]"""
+        """Chance of naming the region of a service from one of its numbers. [1]"""
         values = [region.values[name] for region in regions]
         if name == "chips_ratio":  # of machines, the ratio of their bandwidths
-            places = [[region.values[chip].astype(int) for chip in _CHIPS] for region in regions]
-            speeds = [self.chip_kinds.bandwidth[np.array(pair)] for pair in places]
+            chips = [[region.values[chip].astype(int) for chip in _CHIPS] for region in regions]
+            speeds = [self.chip_kinds.bandwidth[np.array(pair)] for pair in chips]
             values = [
                 chips_ratio * fast / slow
                 for chips_ratio, (slow, fast) in zip(values, speeds, strict=True)
@@ -193,34 +193,33 @@ class Inverse:
         return _chance(regions, values)
 
 
-def _error(left_out: Sequence[float]) -> float:
-    """Return the error of a statistic, from its values with each fold left out (jackknife)."""
-    if len(left_out) < _FOLDS:
+def _error(estimates: Sequence[float]) -> float:
+    """Jackknife error of a statistic, from its values without each fold in turn."""
+    if len(estimates) < _FOLDS:
         return float("inf")
-    return float(np.sqrt((_FOLDS - 1.0) * np.var(left_out)))
+    return float(np.sqrt((_FOLDS - 1.0) * np.var(estimates)))
 
 
 def _chance(regions: Sequence[Region], values: Sequence[Floats]) -> float:
-    """Return the chance to name the region that a point is from, given a number of it. [1]
+    """Chance of naming the region of a service from one of its numbers. [1]
 
-    What is exactly alike in both tiers, a ratio of 1, is told from all that is not.
+    A ratio of exactly 1, the same value in both tiers, has a bin of its own.
     """
     pooled = np.concatenate(values)
     unlike = pooled[pooled != 1.0]
-    parts = np.linspace(0.0, 1.0, _BINS + 1)[1:-1]
-    edges = np.quantile(unlike, parts) if len(unlike) else unlike
+    quantiles = np.linspace(0.0, 1.0, _BINS + 1)[1:-1]
+    edges = np.quantile(unlike, quantiles) if len(unlike) else unlike
     counts = []
     for region, numbers in zip(regions, values, strict=True):
-        places = np.where(numbers == 1.0, _BINS, np.searchsorted(edges, numbers))
-        shares = np.bincount(places, region.weights / region.share, _BINS + 1)
-        counts.append(shares)
+        bins = np.where(numbers == 1.0, _BINS, np.searchsorted(edges, numbers))
+        counts.append(np.bincount(bins, region.weights / region.share, _BINS + 1))
     return float(np.max(counts, axis=0).sum() / len(regions))
 
 
 def invert(
     published: SoldTiers, chip_kinds: ChipArrays, *, tolerance: float, points: int
 ) -> Inverse:
-    """Return which services are consistent with what is published, within a factor of tolerance."""
+    """Services within a factor of ``1 + tolerance`` of the published numbers."""
     generator = np.random.default_rng(SEED)
     consistent: dict[Combination, list[tuple[Values, Floats]]] = {
         combination: [] for combination in COMBINATIONS
@@ -235,17 +234,17 @@ def invert(
                 _consistent(tricks, passed, cost, published, chip_kinds, tolerance, generator)
             )
     regions = []
-    for tricks, parts in consistent.items():
+    for tricks, chunks in consistent.items():
         joined = {
-            name: np.concatenate([sampled[name] for sampled, _ in parts]) for name in parts[0][0]
+            name: np.concatenate([sampled[name] for sampled, _ in chunks]) for name in chunks[0][0]
         }
-        weights = np.concatenate([weight for _, weight in parts]) / points
+        weights = np.concatenate([weight for _, weight in chunks]) / points
         regions.append(Region(tricks, joined, weights))
     return Inverse(chip_kinds, published, tolerance, regions, points)
 
 
 def _sample(generator: np.random.Generator, points: int, chips: int) -> Iterator[dict[str, Floats]]:
-    """Yield points of the box in parts: each side is cut into as many strips, one point in each."""
+    """Services in chunks, as a Latin hypercube: each range has one point per stratum."""
     for size in [CHUNK] * (points // CHUNK) + [points % CHUNK] * (points % CHUNK > 0):
 
         def strips(size: int = size) -> Floats:
@@ -268,12 +267,12 @@ def _consistent(
     tolerance: float,
     generator: np.random.Generator,
 ) -> tuple[Values, Floats]:
-    """Return the points whose fast tier is consistent, too, and what each stands for."""
-    differing = {name for trick in tricks for name in TRICKS[trick]}
+    """Services whose fast tier is consistent as well, with their weights."""
+    differing = {name for technique in tricks for name in TECHNIQUES[technique]}
     same = {name: np.ones_like(slow_cost) for name in SIDES if name.endswith("_ratio")}
-    alike = {name: numbers for name, numbers in same.items() if name not in differing}
-    alike |= {} if "fast_chip" in differing else {"fast_chip": values["chip"]}
-    services = values | alike
+    equal = {name: numbers for name, numbers in same.items() if name not in differing}
+    equal |= {} if "fast_chip" in differing else {"fast_chip": values["chip"]}
+    services = values | equal
     tier = fast_tier(services, chip_kinds)
     passing = tier.fits & _near(tier.speed, published.speeds[1], tolerance)
     consistent = {name: numbers[passing] for name, numbers in services.items()}
@@ -290,10 +289,10 @@ def _consistent(
 def _markups(
     needed: Sequence[Floats], tolerance: float, generator: np.random.Generator, *, is_free: bool
 ) -> tuple[dict[str, Floats], Floats]:
-    """Return markups within the tolerance of those needed, and the share of their sides they take.
+    """Markups within the tolerance of those needed, and their weight in the box.
 
-    The markups needed in both tiers are logarithms. Where tiers have one markup, it must do for
-    both; else the fast tier's is drawn after the slow one's.
+    needed : logarithms of the markups of both tiers
+    is_free : whether the tiers may have different markups; the fast tier's is drawn second
     """
     slack, side, ratio = np.log1p(tolerance), SIDES["markup"], SIDES["markup_ratio"]
     slow, fast = needed

@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from fastcalc.kit.request.given_types import ChipsGiven, NumbersGiven
 
 
-class Infer(groups.Prices, groups.Output, groups.OwnFolders):
-    """Infer what two speeds and two prices of one service leave open.
+class Infer(groups.Prices, groups.Written):
+    """Infer how a provider's fast tier may work, from the speeds and prices of two tiers.
 
-    Which combinations of a smaller batch, drafts, another machine and a higher markup are
-    consistent with them, and what would have to be published to tell them apart.
+    Which combinations of a smaller batch, speculative decoding, other hardware and a higher markup
+    explain them, and what the provider would have to publish to decide.
     """
 
     examples = (
@@ -22,18 +22,14 @@ class Infer(groups.Prices, groups.Output, groups.OwnFolders):
     )
     premise = "service"
 
-    speeds: Annotated["NumbersGiven", flag("SLOW,FAST", "Tokens a second of both tiers.")] = (
-        "65,170"
-    )
-    prices: Annotated["NumbersGiven", flag("SLOW,FAST", "USD of a million tokens out.")] = "25,150"
+    speeds: Annotated["NumbersGiven", flag("SLOW,FAST", "Tokens/s of both tiers.")] = "65,170"
+    prices: Annotated[
+        "NumbersGiven", flag("SLOW,FAST", "USD per million output tokens of both tiers.")
+    ] = "25,150"
     on: Annotated[
-        "ChipsGiven", groups.chips_named("Chips that may serve.", premise="deployment")
+        "ChipsGiven", groups.chips_named("Chip types that may serve.", premise="deployment")
     ] = "h100-sxm,h200-sxm,b200,gb200"
-    tolerance: Annotated[float, groups.a_share("tolerance", "How far each number may be off.")] = (
-        0.15
-    )
-    points: Annotated[int, flag("N", "Points of the box that are tried.")] = 1 << 20
-    wide: Annotated[
-        bool,
-        flag(None, "Print every combination, and what each number may be.", premise=""),
-    ] = False
+    tolerance: Annotated[
+        float, groups.a_share("tolerance", "Accepted deviation from each published number.")
+    ] = 0.15
+    points: Annotated[int, flag("N", "Number of services to try.")] = 1 << 20

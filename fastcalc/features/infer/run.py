@@ -1,4 +1,4 @@
-"""``fastcalc infer``: which services two speeds and two prices are consistent with."""
+"""``fastcalc infer``: services that are consistent with two speeds and two prices."""
 
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ _TOLERANCE = Limit(1e-6, 0.5)
 
 
 def run(request: Infer) -> InferAnswer:
-    """Return what a service may be, by its prices and speeds; the answer is no if nothing fits."""
+    """Techniques that explain the published speeds and prices; exit code 1 if none does."""
     speeds = _two(request.speeds, option("speeds"), LIMITS["speed"])
     prices = _two(request.prices, option("prices"), LIMITS["dollars"])
     if not speeds[0] < speeds[1]:
@@ -47,13 +47,13 @@ def run(request: Infer) -> InferAnswer:
     return InferAnswer(request=request, reading=reading, reasons=reasons, inverse=inverse)
 
 
-def _two(typed: "NumbersGiven", flag: str, limit: Limit) -> tuple[float, float]:
-    parts = typed.split(",") if isinstance(typed, str) else typed
-    numbers = [parse_number(str(part), "_") for part in parts]
+def _two(given: "NumbersGiven", flag: str, limit: Limit) -> tuple[float, float]:
+    texts = given.split(",") if isinstance(given, str) else given
+    numbers = [parse_number(str(text), "_") for text in texts]
     values = [number for number in numbers if number is not None]
     if not len(values) == len(numbers) == 2:
         raise InputError(
-            f"{flag} '{shown(as_text(typed))}' is not two numbers; write for example 65,170"
+            f"{flag} '{shown(as_text(given))}' is not two numbers; write for example 65,170"
         )
     slow, fast = (readers.number(value, flag, limit, 65) for value in values)
     return slow, fast

@@ -1,8 +1,8 @@
-"""A service of two tiers on a textbook step: what its speeds and prices are, given all it hides.
+"""Speeds and costs of a service with two tiers, on a textbook step.
 
-One tier is slow and the other fast; they serve the same model. A pass reads the weights that its
-tokens touch and each user's cache, or computes, whichever takes longer, and then waits for a floor
-that no batch shortens.
+A slow and a fast tier serve the same model. A step takes the longer of two times: reading the
+active weights and each user's KV cache, or computing. A latency floor that no batch shortens is
+added.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,20 +26,20 @@ from fastcalc.formulas.types import Array, Bools, Floats
 from fastcalc.mentions import option
 
 USABLE = 0.9
-"""Share of a memory that weights and caches may fill."""
+"""Fraction of memory that weights and KV caches may fill."""
 
 COMPUTE_REACH = 0.7
-"""Share of its arithmetic peak that a chip reaches."""
+"""Fraction of its peak FLOPs that a chip reaches."""
 
 _WEIGHTS = "fp8"  # a byte for each parameter of the box
 
 Values = Mapping[str, Floats]
-"""What a service hides, by the names of `BOX`."""
+"""Unpublished numbers of services, by the names of `BOX`."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """A side of the box that is searched: a number, its ends, its label and its unit."""
+    """Range searched of an unpublished number, with its label and unit."""
 
     name: str
     low: float
@@ -51,57 +51,65 @@ class Side:
 
     @property
     def si(self) -> str:
-        """Its unit in SI, as the data dictionary writes it."""
+        """SI unit, as the data dictionary writes it."""
         return {"GB": "B", "ms": "s"}.get(self.unit, "number")
 
-    def at(self, share: Floats) -> Floats:
-        """Return the values at shares of the side: in equal ratios, or evenly."""
+    def at(self, fraction: Floats) -> Floats:
+        """Values at fractions of the range, on a logarithmic or a linear scale."""
         if self.is_even:
-            return np.asarray(self.low + share * (self.high - self.low))
-        return np.asarray(self.low * (self.high / self.low) ** share)
+            return np.asarray(self.low + fraction * (self.high - self.low))
+        return np.asarray(self.low * (self.high / self.low) ** fraction)
 
     def share(self, value: Floats) -> Floats:
-        """Return where values stand along the side, from 0 to 1."""
+        """Fractions of the range at which values lie, from 0 to 1. [1]"""
         if self.is_even:
             return np.asarray((value - self.low) / (self.high - self.low))
         return np.asarray(np.log(value / self.low) / np.log(self.high / self.low))
 
 
 BOX = (
-    Side("active", 10e9, 400e9, "active parameters, 8 bits each", "B", 1e-9),
-    Side("sparsity", 1.0, 32.0, "all parameters over active ones"),
-    Side("cache", 0.05e9, 10e9, "cache read for a user", "GB", 1e-9),
-    Side("floor", 1e-3, 20e-3, "floor of a pass", "ms", 1e3),
-    Side("reach", 0.4, 0.9, "share of bandwidth reached", is_even=True),
+    Side("active", 10e9, 400e9, "active parameters at 8 bits", "B", 1e-9),
+    Side("sparsity", 1.0, 32.0, "total over active parameters"),
+    Side("cache", 0.05e9, 10e9, "KV cache read per user", "GB", 1e-9),
+    Side("floor", 1e-3, 20e-3, "latency floor per step", "ms", 1e3),
+    Side("reach", 0.4, 0.9, "fraction of memory bandwidth reached", is_even=True),
     Side("chips", 4.0, 128.0, "chips of the slow tier"),
-    Side("batch", 1.0, 4096.0, "users at a time, slow tier"),
-    Side("kept", 1.0, 3.0, "tokens a pass, slow tier", is_even=True),
+    Side("batch", 1.0, 4096.0, "batch, slow tier"),
+    Side("kept", 1.0, 3.0, "tokens per step, slow tier", is_even=True),
     Side("markup", 0.5, 50.0, "markup, price over cost, slow tier"),
-    Side("batch_ratio", 1.0, 256.0, "fewer users in the fast tier", "x"),
-    Side("kept_ratio", 1.0, 3.0, "more tokens a pass there", "x"),
-    Side("chips_ratio", 1.0, 4.0, "more chips there", "x"),
-    Side("markup_ratio", 1.0, 50.0, "more markup there", "x"),
+    Side("batch_ratio", 1.0, 256.0, "batch, slow over fast tier", "x"),
+    Side("kept_ratio", 1.0, 3.0, "tokens per step, fast over slow tier", "x"),
+    Side("chips_ratio", 1.0, 4.0, "chips, fast over slow tier", "x"),
+    Side("markup_ratio", 1.0, 50.0, "markup, fast over slow tier", "x"),
 )
-"""The box of what a service may hide; chips of both tiers are two more sides of it.
+"""Ranges searched of the unpublished numbers; chip types of both tiers are searched as well.
 
-Nothing but the market limits a markup. Up to 50 covers a fast tier at six times the price whose
+Only the market limits a markup. Up to 50 covers a fast tier at six times the price whose
 tokens, three a pass, cost a third: 18 times the markup, and 31 with all four numbers off by 15 %.
 """
 
 SIDES = {side.name: side for side in BOX}
 
-TRICKS = {
+TECHNIQUES = {
     "smaller batch": ("batch_ratio",),
-    "drafts": ("kept_ratio",),
-    "other machine": ("chips_ratio", "fast_chip"),
+    "speculation": ("kept_ratio",),
+    "other hardware": ("chips_ratio", "fast_chip"),
     "higher markup": ("markup_ratio",),
 }
-"""What a fast tier may do, and the numbers by which it then differs from the slow one."""
+"""Techniques of a fast tier, and the numbers in which it then differs from the slow one."""
+
+NOUNS = {
+    "smaller batch": "a smaller batch",
+    "speculation": "speculative decoding",
+    "other hardware": "other hardware",
+    "higher markup": "a higher markup",
+}
+"""Techniques as they stand in a sentence."""
 
 
 @dataclass(frozen=True)
 class SoldTiers:
-    """What is published of a service: tokens a second and USD a million tokens out, slow first."""
+    """Published speeds and prices of a service, slow tier first. [1/s, USD/Mtok]"""
 
     speeds: tuple[float, float]
     prices: tuple[float, float]
@@ -109,7 +117,7 @@ class SoldTiers:
 
 @dataclass(frozen=True, eq=False)
 class ChipArrays:
-    """Chips that may serve, as arrays: bandwidth, memory and rate. [B/s, B, FLOP/s, USD/h]"""
+    """Chip types that may serve, as arrays. [B/s, B, FLOP/s, USD/h]"""
 
     names: tuple[str, ...]
     bandwidth: Floats
@@ -119,17 +127,17 @@ class ChipArrays:
 
 
 def machines(chips: Sequence[Hardware], pricing: Pricing) -> ChipArrays:
-    """Return chips as arrays; those without a textbook step, or a price, are refused."""
+    """Chip types as arrays; those without a textbook step or a price are refused."""
     rows = []
     for chip in chips:
         usd = pricing.per_chip_hour(chip)
         if chip.execution == "spatial":
             raise InputError(
-                f"{option('on')} {chip.id}: its step is no textbook step; leave it out"
+                f"{option('on')} {chip.id}: a spatial chip has no textbook step; remove it"
             )
         if usd is None:
             raise InputError(
-                f"{option('on')} {chip.id} has no {pricing.name} price, so no cost; leave it out, "
+                f"{option('on')} {chip.id} has no {pricing.name} price; remove it, "
                 f"or give {option('price', f'{chip.id}=USD')}"
             )
         memory, rate = own_tiers(chip)[0], working_rate(chip, number_format(_WEIGHTS))
@@ -140,7 +148,7 @@ def machines(chips: Sequence[Hardware], pricing: Pricing) -> ChipArrays:
 
 @dataclass(frozen=True, eq=False)
 class ServedTier:
-    """What a tier gives a user, and what it costs: tokens a second, USD a million, and fit."""
+    """Speed per user and cost of a tier, and whether it fits. [1/s, USD/Mtok]"""
 
     speed: Array
     cost: Array
@@ -148,14 +156,14 @@ class ServedTier:
 
 
 def slow_tier(values: Values, chip_kinds: ChipArrays) -> ServedTier:
-    """Return the slow tier of services."""
+    """Slow tier of each service."""
     return _tier(
         values, chip_kinds, values["batch"], values["kept"], values["chips"], values["chip"]
     )
 
 
 def fast_tier(values: Values, chip_kinds: ChipArrays) -> ServedTier:
-    """Return the fast tier of services; at least one user is served."""
+    """Fast tier of each service; its batch is at least one."""
     batch = values["batch"] / values["batch_ratio"]
     tier = _tier(
         values,
@@ -176,20 +184,20 @@ def _tier(
     chips: Floats,
     chip: Floats,
 ) -> ServedTier:
-    place = chip.astype(int)
+    index = chip.astype(int)
     tokens = batch * (1.0 + draft_length(yielded=yielded, acceptance=LIKELY_ACCEPTANCE))
     touched = distinct_experts(experts=values["sparsity"], active=1.0, tokens=tokens)
     cache, flops = batch * values["cache"], FLOPS_PER_PARAMETER * values["active"] * tokens
-    bandwidth = chips * chip_kinds.bandwidth[place] * values["reach"]
+    bandwidth = chips * chip_kinds.bandwidth[index] * values["reach"]
     step = TextbookStep(
         weights=values["active"] * touched / bandwidth,
         caches=cache / bandwidth,
-        computing=flops / (chips * chip_kinds.rate[place] * COMPUTE_REACH),
-        sending=0.0,  # a part of the floor
+        computing=flops / (chips * chip_kinds.rate[index] * COMPUTE_REACH),
+        sending=0.0,  # within the floor
         waiting=values["floor"],
     )
-    usd_per_hour = chips * chip_kinds.usd[place]
+    usd_per_hour = chips * chip_kinds.usd[index]
     cost = usd_per_million(usd_per_hour=usd_per_hour, seconds=step.seconds, tokens=batch * yielded)
     stored = values["active"] * values["sparsity"] + cache
-    usable = USABLE * chips * chip_kinds.memory[place]
+    usable = USABLE * chips * chip_kinds.memory[index]
     return ServedTier(yielded / step.seconds, cost, stored <= usable)

@@ -25,7 +25,7 @@ from fastcalc.features.claims.answer import ClaimsAnswer
 from fastcalc.features.claims.break_evens import break_even
 from fastcalc.features.claims.claim_file import read_claims
 from fastcalc.features.claims.judge import MEANING, judge, meets
-from fastcalc.features.claims.reasons import FIELD, reason
+from fastcalc.features.claims.reasons import FIELD, reason, verdict_sentence
 from fastcalc.features.claims.registry import TESTS
 from fastcalc.features.claims.request import JudgeClaims
 from fastcalc.features.claims.tests_by_arithmetic import with_fixing
@@ -221,7 +221,7 @@ def test_break_evens_in_words(judged):
     )
     assert "tool: supported in part below 1.508 s, supported above" in break_even(judged["61"])
     assert break_even(judged["18"]) == "under: supported at 65, refuted at 60"
-    assert "layer time 11 us to 28 us and chips 9 to 126 turn it together" in break_even(
+    assert "layer time 11 us to 28 us and chips 9 to 126 change it together" in break_even(
         judged["56"]
     )
     assert "end: refuted at low, supported as given" in break_even(judged["17"])
@@ -229,14 +229,14 @@ def test_break_evens_in_words(judged):
         "models weights: supported at dense-20b int8, refuted at dense-20b native, "
         "spark-120b native"
     )
-    assert break_even(judged["24"]) == "none within the ranges of the premises"
+    assert break_even(judged["24"]) == "none within the ranges of the assumptions"
     assert "conclusion, other: refuted below 0.7487, supported up to 0.7562" in break_even(
         judged["60"]
     ), "0.9 / 6.3^0.1 and 0.9 / 5.7^0.1"
     # DeepSeek-R1 on a rack at 65,536 tokens, a floor of 69.0 us: 61 x 69.0 = 4.21 ms. 44 users read
     # 509 GB of weights and 0.47 ms of caches in the rest of 5.88 ms, and 700 compute in that of
     # 15.4 ms at 0.016 ms each: 700 / 44 x 65 / 170 is 6.
-    assert "21 to 69 us a layer, in 11 of 13 cases" in break_even(judged["4"])
+    assert "21 to 69 us per layer, in 11 of 13 cases" in break_even(judged["4"])
     assert break_even(judged["1"]) == break_even(judged["46"]) == "none"
     assert "lead: supported in part below 0.06001 s" in break_even(judged["70"]), "0.1 s less 40 ms"
     assert "streams: supported up to 8, refuted from 9 on" in break_even(judged["29"])
@@ -274,11 +274,42 @@ def test_the_rent_at_which_a_token_costs_the_same_by_hand(judged):
     assert float(found) == pytest.approx(2.95 * old / new, rel=1e-3)
 
 
+def test_a_bill_in_tokens_and_sessions(judged):
+    """10,000 USD at 25 $/Mtok are 400 Mtok; 65 tokens/s write 39.78 Mtok in 170 hours."""
+    check = judged["74"].check
+    assert check.values[0] == pytest.approx(400 / 39.78)
+    tokens = {also.label: also.value for also in check.finding.parts}
+    assert tokens["output tokens"] == pytest.approx(400)
+    assert check.ends[0] == pytest.approx(400e6 / (65 * 730 * 3600)), "around the clock"
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("70", "false as stated; true under other plausible assumptions"),
+        ("7", "true as stated; false under other plausible assumptions"),
+        ("8", "true in some cases; false in others"),
+        ("14", "true as stated, and only if fast mode is a smaller batch on the same machine"),
+        ("74", "open: false as stated, but what would decide it is not published"),
+        ("1", "true"),
+        ("30", MEANING["refuted"]),
+        ("46", MEANING["external"]),
+    ],
+)
+def test_a_verdict_in_words(judged, name, sentence):
+    """70: 30 words take 0.67 s at 60 tokens/s, not 2 to 3."""
+    assert verdict_sentence(judged[name]) == sentence
+
+
+def test_each_number_says_what_it_is(book):
+    assert all(check.quantity for claim in book.claims for check in claim.checks.values())
+
+
 def test_what_is_tested_is_what_was_said(judged):
     """Readings that a verdict once rested on and no article has."""
     refused = {"15": None, "12": None, "75": None}
     assert {name: judged[name].check for name in refused} == refused, "plans and offers"
-    assert judged["45"].check is judged["74"].check is None, "a deal, and what one user pays"
+    assert judged["45"].check is None, "a deal"
     assert judged["44"].check.expected == (15,), "nobody says that a wafer gains nothing"
     assert "conclusion, expected: supported below 1.25" in break_even(judged["44"])
     assert "expected: refuted below 2.28" in break_even(judged["55"])
@@ -351,7 +382,7 @@ def test_one_case_is_enough_where_an_article_says_may(book):
     for claim in lenient.values():
         assert re.search(r"\bmay\b", claim.claim)
         assert any(re.search(r"may|might|possible", text) for text in claim.hedge.values())
-    assert "where the claim says may" in MEANING["supported"]
+    assert "if the claim says may" in MEANING["supported"]
 
 
 def test_users_and_context_are_premises(book):
@@ -441,24 +472,27 @@ def test_no_number_in_a_reason_is_written_by_hand(judged):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("1", "is 2.62,"),
+        ("1", "is 2.62 times."),
         # 61 layers of 110 us are 6.7 ms, and a token at 170 tokens/s takes 5.9.
         ("47", "with 110 us, as measured, that is out of reach and out of reach"),
-        ("66", f"after 3 s it is {3 + 27 / 2.5:.1f} s"),
+        ("66", f"at 3 s it takes {3 + 27 / 2.5:.1f} s"),
         ("67", "it is 3.8 and 5.8 s and 3.13 and 3.47 s"),
         ("6", f"would wait {63 / (2 * 6.4):.2f} s"),
         ("18", "15.4 times against 65 tokens/s and 16.7 against the 60"),
-        ("38", "0.002 times the latency of HBM, one across the wafer 3.8 times"),
-        ("40", "48.5 times by system prices, of which the wafer's is an analyst's; 21.8 by"),
-        ("52", "13.6 us a layer with 1 token a pass and 27.5 with 2"),
+        ("38", "0.002 times the latency of HBM, memory across the wafer 3.8 times"),
+        (
+            "40",
+            "48.5 times by system prices, where the wafer's price is an analyst's estimate. It is 21.8",
+        ),
+        ("52", "13.6 us per layer with 1 token per step and 27.5 with 2"),
         # Two tokens over 100 layers of 28 us and 26 hops of 5.
         ("56", f"and {2 / (100 * 28e-6 + 26 * 5e-6):.0f} at the slowest layers"),
         ("57", "It is 10.74 %,"),
-        ("61", "takes 2.87 to the first success"),
+        ("61", "needs 2.87 to its first success"),
         ("64", f"{1 / (0.5 + 0.5 / 6):.2f} times"),
-        ("70", "after 1.33 to 2.33 s and the second with one within 0.06 s"),
-        ("72", "92.8 %, a vote in 62.5 %; one after another they take 20 %"),
-        ("glm-speed", f"with 2 tokens a pass, {1 / (92 * 17e-6 + 10 * 5e-6):,.0f} with one"),
+        ("70", "a TTFT of 1.33 to 2.33 s and the second a TTFT within 0.06 s"),
+        ("72", "92.8 % of cases, a vote in 62.5 %. One after another the 3 paths take 20 %"),
+        ("glm-speed", f"with 2 tokens per step, {1 / (92 * 17e-6 + 10 * 5e-6):,.0f} with one"),
         ("glm-speed", f"{1 / (92 * 11e-6 + 10 * 5e-6):,.0f} with one at the fastest layers"),
     ],
 )
@@ -476,7 +510,8 @@ def test_reasons_say_what_other_commands_print(judged, capsys, monkeypatch):
     few, many = rows("deepseek-r1", "--on", "h200-sxm", "--chips", "8", "--batch", "8,256")
     first, others = (many[key] / few[key] for key in ("ttft_ms", "tpot_ms"))
     gains = (
-        f"first token {round(first, 2):g} times sooner and the others {round(others, 2):g} times"
+        f"first token comes {round(first, 2):g} times sooner and later tokens "
+        f"{round(others, 2):g} times"
     )
     assert gains in reason(judged["14"])
     asked = ("llama-3.1-70b", "--on", "h100-sxm", "--chips", "8", "--batch", "32")
@@ -541,7 +576,10 @@ def test_what_another_file_can_change(judged, fastcalc):
     assert judged["32"].files == ["hardware/h100-sxm", "hardware/wse-3"]
     assert "engines/cerebras" in judged["glm-speed"].files
     text = words(fastcalc("claims").out)
-    for kind, start in (("catalogue", "hardware or models"), ("engine", "models and engines")):
+    for kind, start in (
+        ("catalogue", "hardware or model files"),
+        ("engine", "model and engine files"),
+    ):
         ids = [name for name, one in depends.items() if one == kind]
         assert f"{start} ({len(ids)}): {' '.join(ids)}" in text
 
@@ -654,7 +692,7 @@ BY_HAND = {
     "supported": "2 10 13 19 25 26 27 31 32 33 34 35 37 41 57 58 59 62 64 71 72",
     "refuted": "30",
     "conditional": "3 8 39 43 53 63 73 76 77",
-    "undetermined": "4 47 48 49 50 52 56",
+    "undetermined": "4 47 48 49 50 52 56 74",
     "external": "46 69",
 }
 OURS = {
@@ -664,7 +702,7 @@ OURS = {
     "gb200-price glm-speed",
     "undetermined": "22",
     "misleading": "24 naive-wafer",
-    "external": "12 15 45 74 75",
+    "external": "12 15 45 75",
 }
 
 
@@ -836,7 +874,7 @@ def test_inputs_as_people_write_them(written, values, unit):
         (
             "prices: [30, 150]",
             "prices: {value: [30, 150], range: [1, 200]}",
-            "a list, which holds its cases itself",
+            "a list of cases and cannot have a range",
         ),
         (
             "expected: {value: 10, source: assumption, range: [2, 30]",
@@ -955,6 +993,7 @@ def test_records(fastcalc, judged):
     assert rows["3"]["formula"] == "fewer users / speedup"
     assert rows["3"]["worked"] == "8 / 2.5"
     added = ["place", "hedge", "ours", "premises", "break_even", "crossings", "depends", "files"]
+    added += ["verdict_text", "quantity", "conclusion_quantity"]
     for row in rows.values():
         assert list(row)[-len(added) :] == added
         assert row["break_even"]
@@ -1016,7 +1055,7 @@ def test_only_and_explain(fastcalc, judged):
         in text
     )
     assert "article Codex Fast Mode vs Claude Fast Mode" in text
-    assert "alongside first: 45 USD alongside second: 7.5 USD" in words(
+    assert "also first: 45 USD also second: 7.5 USD" in words(
         fastcalc("claims", "--explain", "2").out
     )
     (one,) = json.loads(fastcalc("claims", "--explain", "4", "--format", "json").out)["records"]
@@ -1037,7 +1076,7 @@ def test_every_claim_explains_itself(fastcalc, judged):
         for line in ran.out.splitlines():
             assert columns_of(line) <= 100 or "http" in line.split()[0]
         assert ran.code == 0
-        for word in ("place", "break-even", "reason", "verdict"):
+        for word in ("said by", "reason", "verdict"):
             assert f"\n  {word} " in ran.out
         assert "{" not in ran.out
 
@@ -1048,7 +1087,7 @@ def test_every_claim_explains_itself(fastcalc, judged):
         (("--explain", "78"), "no claim is called '78'"),
         (("--only", "refute"), "did you mean refuted?"),
         (("--only", "47"), "--explain 47 prints that claim"),
-        (("--only", "refuted,supported,claude,zzz"), "no verdict, article or topic"),
+        (("--only", "refuted,supported,claude,zzz"), "not a verdict, article or topic"),
         (("--only", ","), "--only names nothing"),
         (("--format", "yaml"), "--format 'yaml' is not known"),
         (("no-such-file.yaml",), "cannot be read"),

@@ -177,10 +177,10 @@ def test_textbook_premises_hold_what_is_fitted(judged, capsys, monkeypatch):
 
 def test_a_wait_that_nobody_notices_is_said_so(capsys, monkeypatch):
     ran = run_once("claims", "--explain", "8", capsys=capsys, monkeypatch=monkeypatch)
-    assert "under a microsecond to 596 s over the ranges" in ran.out
+    assert "under a microsecond to 596 s over all plausible" in ran.out
     assert "e-25" not in ran.out
     ran = run_once("claims", "--explain", "47", capsys=capsys, monkeypatch=monkeypatch)
-    assert "1 to never over the ranges" in ran.out
+    assert "1 to never over all plausible" in ran.out
 
 
 def test_wafers_by_bytes_alone_and_in_whole_layers(judged):
@@ -189,7 +189,7 @@ def test_wafers_by_bytes_alone_and_in_whole_layers(judged):
     assert judged["27"].check.values[1] == fit["chips"] == 10
     assert judged["26"].conclusion.values[0] == judged["25"].check.values[0] == 9
     for name in ("24", "25", "26"):
-        assert "by bytes alone" in judged[name].claim.reason
+        assert "counting bytes alone" in judged[name].claim.reason.lower()
 
 
 def test_a_static_batch_is_a_premise(judged):

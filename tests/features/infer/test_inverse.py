@@ -17,7 +17,7 @@ from fastcalc.features.infer.request import Infer
 from fastcalc.features.infer.two_tiers import (
     BOX,
     SIDES,
-    TRICKS,
+    TECHNIQUES,
     ChipArrays,
     SoldTiers,
     fast_tier,
@@ -91,7 +91,7 @@ def made_up(luck):
     """Return a service of the box that sells two tiers of one combination of tricks."""
     while True:
         tricks = luck.choice(COMBINATIONS)
-        own = [name for trick in tricks for name in TRICKS[trick]]
+        own = [name for trick in tricks for name in TECHNIQUES[trick]]
         true = {}
         for side in BOX:
             share = luck.random()
@@ -188,7 +188,7 @@ def test_what_no_trick_can_do_is_not_found():
     found = invert(SoldTiers((65.0, 170.0), (25.0, 150.0)), CHIPS, tolerance=0.1, points=1 << 17)
     by_tricks = {one.tricks: one for one in found.regions}
     assert not by_tricks["higher markup",].is_found, "a price makes nothing faster"
-    assert not by_tricks["drafts",].is_found, "drafts do not cost six times as much"
+    assert not by_tricks["speculation",].is_found, "drafts do not cost six times as much"
     assert all(set(one.tricks) != {"higher markup"} for one in found.minimal)
     cheap = invert(SoldTiers((65.0, 170.0), (25.0, 1.0)), CHIPS, tolerance=0.1, points=1 << 17)
     assert not cheap.minimal, "25 times cheaper and faster is nothing of the box"
@@ -242,8 +242,8 @@ def test_what_tells_combinations_apart_by_hand():
     found = invert(SoldTiers((65.0, 170.0), (25.0, 150.0)), CHIPS, tolerance=0.15, points=1 << 19)
     assert [one.tricks for one in found.minimal] == [
         ("smaller batch",),
-        ("other machine",),
-        ("drafts", "higher markup"),
+        ("other hardware",),
+        ("speculation", "higher markup"),
     ]
     chances = {name: chance for name, chance, _ in found.decided_by()}
     for name in ("batch_ratio", "kept_ratio", "chips_ratio", "markup_ratio"):
@@ -291,9 +291,12 @@ def infer(capsys, monkeypatch):
 
 def test_the_command_prints_the_box_the_region_and_what_would_decide(infer):
     text = words(infer("--wide").out)
-    assert text.startswith("To explain the fast tier, ")
-    assert "box: active parameters, 8 bits each 10..400 B" in text
-    assert "One model, two tiers: 65 tokens/s at $25, 170 tokens/s at $150" in text
+    assert text.startswith("A smaller batch (in 32 of 65,536 services tried) or other hardware ")
+    assert "ranges searched: active parameters at 8 bits 10..400 B" in text
+    assert (
+        "One model, two tiers: 65 tokens/s at $25/Mtok and 170 tokens/s at $150/Mtok of output"
+        in text
+    )
     assert "smaller batch + higher markup" in text
     document = json.loads(infer("--format", "json").out)
     assert [one["tricks"] for one in document["records"]] == [" + ".join(c) for c in COMBINATIONS]
@@ -328,7 +331,7 @@ def test_the_command_says_no(infer, prices, kind):
         (("--prices", "0,1"), "--prices 0 is not a number from"),
         (("--tolerance", "0"), "--tolerance 0 is not a number from 1e-06 to 0.5"),
         (("--points", "3"), "--points 3 is not a whole number from 1,000"),
-        (("--on", "wse-3"), "--on wse-3: its step is no textbook step"),
+        (("--on", "wse-3"), "--on wse-3: a spatial chip has no textbook step"),
     ],
 )
 def test_wrong_requests_are_one_sentence(infer, args, said):
@@ -384,7 +387,7 @@ def test_an_explanation_at_the_edge_of_the_box_says_so(infer):
     """
     ran = infer("--points", str(1 << 19), "--format", "json")
     by_tricks = {one["tricks"]: one for one in json.loads(ran.out)["records"]}
-    drafts = by_tricks["drafts + higher markup"]
+    drafts = by_tricks["speculation + higher markup"]
     least, most = drafts["markup_ratio_least"], drafts["markup_ratio_most"]
     assert 12 / 1.15**4 <= least <= most <= 18 * 1.15**4
     assert (drafts["at_edge"], drafts["is_thin"]) == ("", False)
