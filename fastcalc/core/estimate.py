@@ -1,5 +1,6 @@
 """A placed workload and its traffic to an estimate, for every batch at once."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -17,7 +18,7 @@ from fastcalc.core.step.component import LIMITERS, Step
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.formulas import money
-from fastcalc.formulas.types import ArrayLike, Bools, Floats, floats, where
+from fastcalc.formulas.types import Array, ArrayLike, Bools, Floats, Ints, floats, where
 
 SITE_FACTOR = 1.3
 """Power of a site over power of its machines (PUE): assumed, between 1.1 at the best sites and the
@@ -37,6 +38,50 @@ def site_power(hardware: Hardware) -> float | None:
     if power is None:
         return None
     return power.all_in.si if power.all_in else power.chip.si * SITE_FACTOR
+
+
+def _limiter(passes: Schedule) -> ArrayLike:
+    return passes.decode.limiter
+
+
+def _fitted_share(passes: Schedule) -> ArrayLike:
+    return passes.decode.fitted_share
+
+
+def _bound_seconds(passes: Schedule) -> ArrayLike:
+    return passes.decode_bound.seconds
+
+
+def _bound_memory_seconds(passes: Schedule) -> ArrayLike:
+    return passes.decode_bound.work.memory_time
+
+
+def _bound_compute_seconds(passes: Schedule) -> ArrayLike:
+    return passes.decode_bound.work.compute_time
+
+
+def _bound_limiter(passes: Schedule) -> ArrayLike:
+    return passes.decode_bound.limiter
+
+
+def _token(passes: Schedule) -> ArrayLike:
+    return timeline.token(passes).seconds
+
+
+def _token_in_traffic(passes: Schedule) -> ArrayLike:
+    return timeline.token_in_traffic(passes).seconds
+
+
+def _first_token(passes: Schedule) -> ArrayLike:
+    return timeline.first_token(passes).seconds
+
+
+def _prompts_together(passes: Schedule) -> ArrayLike:
+    return timeline.prompts_together(passes).seconds
+
+
+def _served_run(passes: Schedule) -> ArrayLike:
+    return timeline.served_run(passes).seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,10 +138,19 @@ class Estimate:
         """The pass between two tokens, part by part."""
         return self.passes.decode
 
+    def of_passes(self, count: Callable[[Schedule], ArrayLike]) -> Array:
+        """A number of the passes, an element for each batch."""
+        return np.atleast_1d(count(self.passes))
+
+    @property
+    def limiter_index(self) -> Ints:
+        """Position in `LIMITERS` of what takes most of the expected step."""
+        return self.of_passes(_limiter).astype(np.intp, copy=False)
+
     @property
     def limiter(self) -> npt.NDArray[np.str_]:
         """What takes most of the expected step, a word for each."""
-        return np.take(np.array(LIMITERS), np.atleast_1d(self.step.limiter))
+        return np.take(np.array(LIMITERS), self.limiter_index)
 
     @property
     def bound_pass(self) -> Bound:
@@ -110,17 +164,22 @@ class Estimate:
     @cached_property
     def bound(self) -> Floats:
         """Tokens a second for each user: the speed of light. [1/s]"""
-        return np.atleast_1d(1.0 / (self.bound_pass.seconds / self._kept))
+        return np.atleast_1d(1.0 / (self.of_passes(_bound_seconds) / self._kept))
 
     @property
     def bound_memory(self) -> Floats:
         """The bound by memory alone. [1/s]"""
-        return np.atleast_1d(self._kept / self.bound_pass.work.memory_time)
+        return np.atleast_1d(self._kept / self.of_passes(_bound_memory_seconds))
 
     @property
     def bound_compute(self) -> Floats:
         """The bound by compute alone. [1/s]"""
-        return np.atleast_1d(self._kept / self.bound_pass.work.compute_time)
+        return np.atleast_1d(self._kept / self.of_passes(_bound_compute_seconds))
+
+    @property
+    def bound_limiter(self) -> Ints:
+        """Position in `LIMITERS` of what limits the bound."""
+        return self.of_passes(_bound_limiter).astype(np.intp, copy=False)
 
     @property
     def bound_serial(self) -> Floats | None:
@@ -131,22 +190,22 @@ class Estimate:
     @cached_property
     def tpot(self) -> Floats:
         """Time per output token, decode alone. [s]"""
-        return np.atleast_1d(timeline.token(self.passes).seconds * self.slowness)
+        return floats(self.of_passes(_token) * self.slowness)
 
     @cached_property
     def tpot_in_traffic(self) -> Floats:
         """Time per output token while prompts of others come between. [s]"""
-        return np.atleast_1d(timeline.token_in_traffic(self.passes).seconds * self.slowness)
+        return floats(self.of_passes(_token_in_traffic) * self.slowness)
 
     @cached_property
     def ttft(self) -> Floats:
         """Time to the first token. [s]"""
-        return np.atleast_1d(timeline.first_token(self.passes).seconds * self.slowness)
+        return floats(self.of_passes(_first_token) * self.slowness)
 
     @property
     def prompts_together(self) -> Floats:
         """Time of a pass with a prompt on each attention replica. [s]"""
-        return np.atleast_1d(timeline.prompts_together(self.passes).seconds * self.slowness)
+        return floats(self.of_passes(_prompts_together) * self.slowness)
 
     @property
     def request(self) -> Floats:
@@ -165,7 +224,7 @@ class Estimate:
         near, far = (
             speed_range(
                 self.placement,
-                fitted_share=self.step.fitted_share,
+                fitted_share=self.of_passes(_fitted_share),
                 is_offloaded=is_offloaded,
                 is_young=is_young,
             )
@@ -203,7 +262,7 @@ class Estimate:
 
     @cached_property
     def _run(self) -> Floats:
-        return np.atleast_1d(timeline.served_run(self.passes).seconds * self.slowness)
+        return floats(self.of_passes(_served_run) * self.slowness)
 
     @cached_property
     def served(self) -> Floats:

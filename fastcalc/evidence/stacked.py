@@ -1,14 +1,14 @@
 """All passes of many measured points in one stack, so that one call prices them all."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fastcalc.core.chip.machine import Chip, EngineParameters
+from fastcalc.core.stacked import joined
 from fastcalc.core.step.component import Step
 from fastcalc.core.step.pass_work import PassWork
 from fastcalc.core.step.spatial import spatial_pass
@@ -138,28 +138,9 @@ def _piles(batches: Sequence[Batch], is_spatial: bool) -> list[Pile]:
     if not joinable:
         return alone
     counts = [pile.point.size for pile in joinable]
-    work, chip, software = (
-        _joined([getattr(pile, name) for pile in joinable], counts)
-        for name in ("work", "chip", "software")
-    )
+    work = joined([pile.work for pile in joinable], counts)
+    chip = joined([pile.chip for pile in joinable], counts)
+    software = joined([pile.software for pile in joinable], counts)
     point = np.concatenate([pile.point for pile in joinable])
     times = np.concatenate([pile.times for pile in joinable])
     return [*alone, Pile(work, chip, software, point, times, is_spatial)]
-
-
-def _joined(records: Sequence[Any], counts: Sequence[int]) -> Any:
-    """Return records of one type as one of arrays, in which each fills so many places."""
-    first = records[0]
-    if first is None:
-        return None
-    if isinstance(first, tuple):
-        return type(first)(*(_joined(column, counts) for column in zip(*records, strict=True)))
-    if isinstance(first, (PassWork, Chip, EngineParameters)):
-        names = [field.name for field in fields(first)]
-        columns = ([getattr(record, name) for record in records] for name in names)
-        joined = (_joined(column, counts) for column in columns)
-        return replace(first, **dict(zip(names, joined, strict=True)))
-    if not any(map(np.ndim, records)):
-        return np.repeat(np.asarray(records, float), counts)
-    wide = map(np.broadcast_to, records, counts)
-    return np.concatenate(list(wide)).astype(float, copy=False)

@@ -200,7 +200,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "what takes most of a decode step: memory, compute, link or latency; capacity where the "
         "batch does not fit",
         lambda points: CodedColumn(
-            np.where(points.fits, points.estimate.step.limiter, len(LIMITERS)),
+            np.where(points.fits, points.estimate.limiter_index, len(LIMITERS)),
             (*LIMITERS, "capacity"),
         ),
         heading=("limited", "by"),
@@ -285,7 +285,7 @@ FIRST: tuple[Column[EvaluatedPoints], ...] = (
         "bound_limiter",
         "text",
         "which term is the bound: memory, compute or link",
-        lambda points: CodedColumn(points.estimate.bound_pass.limiter, LIMITERS),
+        lambda points: CodedColumn(points.estimate.bound_limiter, LIMITERS),
     ),
     _fitting(
         "tokens_per_s_per_user_bound_memory",

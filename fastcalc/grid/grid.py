@@ -4,7 +4,7 @@ Nothing loops over points. Each axis stays an axis, so that what depends on few 
 computed once, and a block is small enough for its arrays to stay in the cache.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import floor, inf
@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from fastcalc.core.chosen_layouts import chosen_layouts, fewest_chips, open_layouts
-from fastcalc.core.estimate import Estimate, evaluate
+from fastcalc.core.estimate import Estimate
 from fastcalc.core.overflow import batch_without_host, overflow_note, overflows
 from fastcalc.core.placement.layout import Layout, Layouts
 from fastcalc.core.placement.placement import Placements, Site
 from fastcalc.core.scenario import Location, Scenario, Sharding, layout_notes, site_of, warnings_of
+from fastcalc.core.stacked import Evaluation, evaluate_all
+from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.core.verdict import edge_note
 from fastcalc.formulas.types import Floats, Ints
 from fastcalc.grid.column import Column, values
@@ -85,36 +87,69 @@ class Grid:
 
 def solved(grid: Grid) -> EvaluatedPoints:
     """Evaluate every point of a grid or a block of it at once, to the same bits as one by one."""
-    scenario = grid.scenario
-    traffic = grid.requests[:].traffic(scenario.traffic)
+    return solved_all([grid])[0]
+
+
+def solved_all(grids: Iterable[Grid]) -> list[EvaluatedPoints]:
+    """Evaluate grids of one deployment each together, to the same bits as one by one."""
+    placed = [_placed(grid) for grid in grids]
+    estimates = evaluate_all(
+        Evaluation(each.placement, each.grid.batches, each.traffic) for each in placed
+    )
+    return [each.evaluated(estimate) for each, estimate in zip(placed, estimates, strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class _PlacedGrid:
+    """A grid whose points have layouts.
+
+    listed, positions : the layouts there are, and the position of each point's among them
+    max_batch : sequences that the chips of each batch hold; None where layouts are given [1]
+    """
+
+    grid: Grid
+    site: Site
+    traffic: Traffic
+    listed: list[Layout]
+    positions: Ints
+    max_batch: Floats | None
+    placement: Placements
+
+    def evaluated(self, estimate: Estimate) -> EvaluatedPoints:
+        """The points by their estimate."""
+        grid, site, placement = self.grid, self.site, self.placement
+        scenario, chips = grid.scenario, placement.layout.chips
+        price = scenario.pricing.per_chip_hour(scenario.hardware)
+        return EvaluatedPoints(
+            scenario=scenario,
+            estimate=estimate,
+            usd_per_hour=None if price is None else price * chips,
+            min_chips=lambda: np.fmin(
+                fewest_chips(site, grid.batches)[:, np.newaxis],
+                np.where(placement.max_batch >= grid.batches, chips, np.nan),
+            ),
+            max_batch=placement.max_batch if self.max_batch is None else self.max_batch,
+            locations=lambda: places(estimate, self.positions, self.listed, site),
+            warnings=lambda: _and_of_layouts(
+                _and_of_edges(_warnings(scenario, site, estimate), scenario, estimate),
+                self.positions,
+                [layout_notes(site, layout, Sharding(grid.chips)) for layout in self.listed],
+            ),
+        )
+
+
+def _placed(grid: Grid) -> _PlacedGrid:
+    traffic = grid.requests[:].traffic(grid.scenario.traffic)
     site = replace(grid.site, reserved_tokens=traffic.reserved_each)
-    if grid.layouts:
-        listed = list(grid.layouts)
-        positions: Ints = np.arange(len(listed))[:, np.newaxis]
-        layouts, max_batch = Layouts.of(listed, axes=1), None
-    else:
+    listed, max_batch = list(grid.layouts), None
+    positions: Ints = np.arange(len(listed))[:, np.newaxis]
+    layouts = Layouts.of(listed, axes=1) if listed else None
+    if layouts is None:
         chosen = chosen_layouts(site, grid.chips, grid.batches, traffic)
         listed, positions = chosen.layouts, chosen.positions[:, np.newaxis]
         layouts, max_batch = Layouts.of(listed).at(positions), chosen.max_batch[:, np.newaxis]
     placement = Placements(site.machine, site.work, layouts, traffic.reserved_each)
-    estimate = evaluate(placement, batch=grid.batches, traffic=traffic)
-    price = scenario.pricing.per_chip_hour(scenario.hardware)
-    return EvaluatedPoints(
-        scenario=scenario,
-        estimate=estimate,
-        usd_per_hour=None if price is None else price * layouts.chips,
-        min_chips=lambda: np.fmin(
-            fewest_chips(site, grid.batches)[:, np.newaxis],
-            np.where(placement.max_batch >= grid.batches, layouts.chips, np.nan),
-        ),
-        max_batch=placement.max_batch if max_batch is None else max_batch,
-        locations=lambda: places(estimate, positions, listed, site),
-        warnings=lambda: _and_of_layouts(
-            _and_of_edges(_warnings(scenario, site, estimate), scenario, estimate),
-            positions,
-            [layout_notes(site, layout, Sharding(grid.chips)) for layout in listed],
-        ),
-    )
+    return _PlacedGrid(grid, site, traffic, listed, positions, max_batch, placement)
 
 
 def solve_grid(grid: Grid, columns: Sequence[Column[EvaluatedPoints]] = COLUMNS) -> Columns:

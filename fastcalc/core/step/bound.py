@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from fastcalc.core.model.kinds import Kinds
 from fastcalc.core.model.workload import Workload
 from fastcalc.core.placement.fullest_chip import once_a_layout
 from fastcalc.core.placement.layout import AnyLayout, Layout
-from fastcalc.core.placement.placement import AnyPlacement
 from fastcalc.core.step.component import Component, Step, is_nothing, largest_of
 from fastcalc.core.step.pass_work import FLOPS_PER_PARAMETER, PassInput
 from fastcalc.formulas.network import all_reduce_bytes
@@ -64,8 +64,79 @@ class Bound:
         )
 
 
-def bound_step(placement: AnyPlacement, rows: PassInput) -> Bound:
-    """Return the bound of a step on all chips of a layout.
+class BoundTerms(NamedTuple):
+    """What the bound of a pass has of a layout: numbers, or columns of as many layouts.
+
+    read : weights that a token reads, the fewest experts among them [byte]
+    capacities, bandwidths : of all memories of a deployment, those that are read through soonest
+        first along the last axis [byte], [byte/s]
+    pinned : kinds of bytes that have a memory for themselves, and its rate [byte/s]
+    parameters : of dense weights, experts, norms and head, which products have two FLOPs for [1]
+    active_share : share of the experts that a token passes [1]
+    rates : of products with these and with caches on each chip [FLOP/s]
+    chips : that share the products [1]
+    sent_width : numbers of a token that cross links; 0 where nobody publishes it, or on a chip of
+        one rank [1]
+    tp_chips : chips that sum their parts of each layer [1]
+    reductions : all-reduces of a message in a pass, halved as the bound has them [1]
+    hops, hop_replicas : 1 with pipeline stages, else 0, and the replicas that share their messages
+        [1]
+    link : of which what is sent crosses one way [byte/s]
+    """
+
+    read: Kinds[ArrayLike]
+    capacities: Array
+    bandwidths: Array
+    pinned: tuple[tuple[tuple[str, ...], Array], ...]
+    parameters: tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]
+    active_share: ArrayLike
+    rates: tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike, ArrayLike]
+    chips: ArrayLike
+    sent_width: ArrayLike
+    tp_chips: ArrayLike
+    reductions: ArrayLike
+    hops: ArrayLike
+    hop_replicas: ArrayLike
+    link: ArrayLike
+
+
+@once_a_layout
+def bound_terms(machine: Machine, work: Workload, layout: AnyLayout) -> BoundTerms:
+    """What the bound has of a layout."""
+    chips, count, chip, weights = layout.chips, floats(layout.chips), machine.chip, work.weights
+    capacities, bandwidths = _memory(machine, layout)
+    tp_chips = machine.chips_of(layout.tp)
+    crossed = where(layout.pp > 1, np.maximum(chip.link, chip.link_out), inf)
+    kinds = (weights.dense, weights.experts, weights.small, weights.head)
+    dense, experts, small, head = (part.parameters for part in kinds)
+    read: Kinds[ArrayLike] = work.bytes
+    return BoundTerms(
+        read=read._replace(experts=read.experts * work.active_share),
+        capacities=capacities,
+        bandwidths=bandwidths,
+        pinned=tuple(
+            (
+                tuple(kind for kind, at in machine.place.items() if at == place),
+                _bandwidth(tier, count),
+            )
+            for place, tier in enumerate(machine.tiers)
+            if place in machine.place.values()
+        ),
+        parameters=(dense, experts, small, head),
+        active_share=work.active_share,
+        rates=_rates(machine, layout),
+        chips=chips,
+        sent_width=0.0 if layout == Layout() else work.hidden or 0.0,
+        tp_chips=tp_chips,
+        reductions=2.0 * work.depth / (layout.pp * layout.dp),
+        hops=1.0 * (layout.pp > 1),
+        hop_replicas=layout.dp,
+        link=where(tp_chips > 1, chip.link, crossed),
+    )
+
+
+def bound_step(terms: BoundTerms, rows: PassInput) -> Bound:
+    """Bound of a step on all chips of a layout.
 
     rows : sequences and prompt tokens of the *whole deployment*; arrays broadcast
 
@@ -75,17 +146,13 @@ def bound_step(placement: AnyPlacement, rows: PassInput) -> Bound:
         The fewest experts are read, caches are read once and on no rank twice, and
         reductions happen in the switch.
     """
-    machine, work = placement.machine, placement.work
     tokens = floats(rows.sequences * rows.verified + rows.prompt)
-    stored: Kinds[ArrayLike] = work.bytes
-    picked = stored.experts * work.active_share
-    read = stored._replace(experts=picked, kv=rows.sequences * rows.attention.cache)
+    read = terms.read._replace(kv=rows.sequences * rows.attention.cache)
     moved: ArrayLike = sum(read)
-    capacities, bandwidths = _memory(machine, work, placement.layout)
-    memory = time_over_tiers(work=moved, capacities=capacities, bandwidths=bandwidths)
-    memory = np.maximum(memory, _longest_pinned_read(placement, read))
-    flops, compute = _multiplied(placement, rows, tokens)
-    sent, link = _sent(placement, tokens)
+    memory = time_over_tiers(work=moved, capacities=terms.capacities, bandwidths=terms.bandwidths)
+    memory = np.maximum(memory, _longest_pinned_read(terms, read))
+    flops, compute = _multiplied(terms, rows, tokens)
+    sent, link = _sent(terms, tokens)
     return Bound(
         Component(
             "bound",
@@ -100,34 +167,31 @@ def bound_step(placement: AnyPlacement, rows: PassInput) -> Bound:
     )
 
 
-def _multiplied(
-    placement: AnyPlacement, rows: PassInput, tokens: Array
-) -> tuple[ArrayLike, ArrayLike]:
-    """Return the FLOPs of a pass, and what all chips take for them. [FLOP], [s]"""
-    work, weights = placement.work, placement.work.weights
+def _multiplied(terms: BoundTerms, rows: PassInput, tokens: Array) -> tuple[ArrayLike, ArrayLike]:
+    """FLOPs of a pass, and what all chips take for them. [FLOP], [s]"""
     attention, decode = rows.attention, rows.sequences * rows.verified
-    dense, head, experts, caches, either = _rates(placement.machine, work, placement.layout)
+    dense, experts, small, head = terms.parameters
+    dense_rate, head_rate, expert_rate, cache_rate, either_rate = terms.rates
     products = (
-        (tokens, weights.dense, 1.0, dense),
-        (tokens, weights.experts, work.active_share, experts),
-        (tokens, weights.small, 1.0, either),  # norms run with either
-        (decode, weights.head, 1.0, head),
+        (tokens, dense, 1.0, dense_rate),
+        (tokens, experts, terms.active_share, expert_rate),
+        (tokens, small, 1.0, either_rate),  # norms run with either
+        (decode, head, 1.0, head_rate),
     )
     parts = [
-        (count * FLOPS_PER_PARAMETER * part.parameters * share, rate)
-        for count, part, share, rate in products
-        if part.parameters
+        (count * FLOPS_PER_PARAMETER * parameters * share, rate)
+        for count, parameters, share, rate in products
+        if not is_nothing(parameters)
     ]
     prompts = 0.0 if is_nothing(rows.prompt) else rows.prompt * attention.prompt_flops
-    parts.append((decode * attention.decode_flops + prompts, caches))
+    parts.append((decode * attention.decode_flops + prompts, cache_rate))
     flops: ArrayLike = sum(amount for amount, _ in parts)
     compute: ArrayLike = sum(time_of(work=amount, rate=rate) for amount, rate in parts)
-    return flops, compute / placement.layout.chips
+    return flops, compute / terms.chips
 
 
-@once_a_layout
-def _memory(machine: Machine, _: Workload, layout: AnyLayout) -> tuple[Array, Array]:
-    """Return what all memories of a deployment hold, and how fast they are read at once.
+def _memory(machine: Machine, layout: AnyLayout) -> tuple[Array, Array]:
+    """What all memories of a deployment hold, and how fast they are read at once.
 
     First that which is read through soonest.
     """
@@ -142,27 +206,26 @@ def _memory(machine: Machine, _: Workload, layout: AnyLayout) -> tuple[Array, Ar
 
 
 def _bandwidth(tier: Tier, chips: Array) -> Array:
-    """Return how fast all memories of a tier are read at once, by links where they must be."""
+    """How fast all memories of a tier are read at once, by links where they must be. [byte/s]"""
     memory = chips * tier.share(chips) * tier.bandwidth
     return memory if tier.flop_rates else np.minimum(memory, chips * tier.link)
 
 
-def _longest_pinned_read(placement: AnyPlacement, read: Kinds[ArrayLike]) -> ArrayLike:
-    """Return the longest that one memory takes to read what is asked to live in it. [s]"""
-    machine = placement.machine
-    if not machine.place:
+def _longest_pinned_read(terms: BoundTerms, read: Kinds[ArrayLike]) -> ArrayLike:
+    """Longest that one memory takes to read what is asked to live in it. [s]"""
+    if not terms.pinned:
         return 0.0
-    sizes = read._asdict() | {"embedding": 0.0}
-    chips, longest = floats(placement.layout.chips), floats(0.0)
-    for place, tier in enumerate(machine.tiers):
-        moved = sum(sizes[kind] for kind, at in machine.place.items() if at == place)
-        longest = np.maximum(longest, time_of(work=moved, rate=_bandwidth(tier, chips)))
+    sizes, longest = read._asdict() | {"embedding": 0.0}, floats(0.0)
+    for kinds, rate in terms.pinned:
+        moved = sum(sizes[kind] for kind in kinds)
+        longest = np.maximum(longest, time_of(work=moved, rate=rate))
     return longest
 
 
-@once_a_layout
-def _rates(machine: Machine, _: Workload, layout: AnyLayout) -> list[ArrayLike]:
-    """Return the rates of products with each kind for each chip. [FLOP/s]
+def _rates(
+    machine: Machine, layout: AnyLayout
+) -> tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike, ArrayLike]:
+    """Rates of products with each kind for each chip. [FLOP/s]
 
     Cores of a host add theirs. The last is the better of the first two.
     """
@@ -173,18 +236,15 @@ def _rates(machine: Machine, _: Workload, layout: AnyLayout) -> list[ArrayLike]:
                 chip_rate + rate * tier.share(layout.chips)
                 for chip_rate, rate in zip(rates, tier.flop_rates, strict=True)
             ]
-    return [*rates, np.maximum(rates[0], rates[1])]
+    dense, head, experts, caches = rates
+    return dense, head, experts, caches, np.maximum(dense, head)
 
 
-def _sent(placement: AnyPlacement, tokens: Array) -> tuple[ArrayLike, ArrayLike]:
-    """Return bytes that must cross links: half a ring all-reduce, or a hop a token."""
-    work, layout, chip = placement.work, placement.layout, placement.machine.chip
-    if layout == Layout():
+def _sent(terms: BoundTerms, tokens: Array) -> tuple[ArrayLike, ArrayLike]:
+    """Bytes that must cross links: half a ring all-reduce, or a hop a token."""
+    if is_nothing(terms.sent_width):
         return 0.0, inf
-    message = tokens * (work.hidden or 0.0) * NARROWEST_ACTIVATION_BYTES
-    chips = placement.machine.chips_of(layout.tp)
-    reduced = all_reduce_bytes(ranks=chips, message=message) / 2.0
-    reduced = 2.0 * work.depth / (layout.pp * layout.dp) * reduced
-    sent = where(chips > 1, reduced, (layout.pp > 1) * (message / layout.dp))
-    crossed = where(layout.pp > 1, np.maximum(chip.link, chip.link_out), inf)
-    return sent, where(chips > 1, chip.link, crossed)
+    message = tokens * terms.sent_width * NARROWEST_ACTIVATION_BYTES
+    reduced = all_reduce_bytes(ranks=terms.tp_chips, message=message) / 2.0
+    hop = terms.hops * (message / terms.hop_replicas)
+    return where(terms.tp_chips > 1, terms.reductions * reduced, hop), terms.link

@@ -34,11 +34,22 @@ class AttentionWork:
     cache, cache_on_rank : cache that one sequence reads, and what of it one tensor-parallel rank
         reads [byte]
     decode_flops : attention FLOPs of a decoded token [FLOP]
+    tp, expert_shards : tensor-parallel ranks, and ranks over which a copy of the experts is spread
+        [1]
+    ranks : ranks of a chip [1]
     """
+
+    tp: ArrayLike
+    ranks: ArrayLike
+    cache: Array
+    cache_on_rank: Array
+    decode_flops: ArrayLike
 
     def __init__(self, placement: AnyPlacement, traffic: Traffic) -> None:
         self.placement, self.work, self.traffic = placement, placement.work, traffic
-        tp = placement.layout.tp
+        self.tp, self.ranks = placement.layout.tp, placement.machine.ranks
+        self.expert_shards: ArrayLike = placement.layout.expert_shards
+        tp = self.tp
         attended = traffic.mean_while_decoding(self.work.attended)
         self.cache = on_rank = self.work.cache_of(attended)
         if not (isinstance(tp, int) and tp == 1):
@@ -54,6 +65,11 @@ class AttentionWork:
             (count, AttentionWork(replace(self.placement, work=layer), self.traffic))
             for count, layer in self.work.layer_kinds
         ]
+
+    @cached_property
+    def idle_pass(self) -> "PassWork":
+        """A pass of no sequences: weights, FLOPs a token and ranks of the layout."""
+        return _of_layout(self.placement.machine, self.work, self.placement.layout)
 
     @cached_property
     def prompt_flops(self) -> ArrayLike:
@@ -209,7 +225,7 @@ def count_pass(
     in_flight : sequences of a replica that could be in different pipeline stages [1]
     split : where bytes live, if in several memories
     """
-    work = _whole(placement, rows, in_flight, split)
+    work = _whole(rows, in_flight, split)
     is_staged = not placement.machine.is_spatial and np.any(np.asarray(placement.layout.pp) > 1)
     if len(placement.work.layer_kinds) <= 1 or not is_staged:
         return work
@@ -222,18 +238,15 @@ def count_layer_passes(rows: PassInput, in_flight: ArrayLike) -> list[tuple[floa
     rows, in_flight : as `count_pass` has them
     """
     return [
-        (count, _whole(attention.placement, replace(rows, attention=attention), in_flight, None))
+        (count, _whole(replace(rows, attention=attention), in_flight, None))
         for count, attention in rows.attention.layer_kinds
     ]
 
 
-def _whole(
-    placement: AnyPlacement, rows: PassInput, in_flight: ArrayLike, split: Split | None
-) -> PassWork:
-    layout, attention = placement.layout, rows.attention
-    tp, ranks = layout.tp, placement.machine.ranks
-    replicas = np.minimum(rows.prompt_replicas, layout.expert_shards / tp)
-    work = _of_layout(placement.machine, placement.work, layout)
+def _whole(rows: PassInput, in_flight: ArrayLike, split: Split | None) -> PassWork:
+    attention = rows.attention
+    tp, ranks, work = attention.tp, attention.ranks, attention.idle_pass
+    replicas = np.minimum(rows.prompt_replicas, attention.expert_shards / tp)
     prompt_attention = 0.0 if is_nothing(rows.prompt) else attention.prompt_flops / tp * ranks
     return replace(
         work,

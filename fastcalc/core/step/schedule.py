@@ -17,7 +17,7 @@ from fastcalc.core.own_rows import OwnEffect, own_effect
 from fastcalc.core.placement.best_split import best_split
 from fastcalc.core.placement.placement import AnyPlacement
 from fastcalc.core.placement.split import Split, asked_split
-from fastcalc.core.step.bound import Bound, bound_step
+from fastcalc.core.step.bound import Bound, BoundTerms, bound_step, bound_terms
 from fastcalc.core.step.component import Component, Step, derived
 from fastcalc.core.step.host_use import tier_rates
 from fastcalc.core.step.open_pass import OpenPass
@@ -229,7 +229,14 @@ class Schedule:
         """
         everyone = self.batch if decode is None else decode
         tokens_kept = self.traffic.speculation.tokens_per_pass
-        return bound_step(self.placement, self._rows(everyone, everyone, prompt, 1.0, tokens_kept))
+        return bound_step(
+            self.bound_terms, self._rows(everyone, everyone, prompt, 1.0, tokens_kept)
+        )
+
+    @cached_property
+    def bound_terms(self) -> BoundTerms:
+        """What its bounds have of the layout."""
+        return bound_terms(self.machine, self.placement.work, self.placement.layout)
 
     @cached_property
     def decode_bound(self) -> Bound:
@@ -402,7 +409,7 @@ class Schedule:
         if not work.layer_kinds:
             rows = self._rows(self.streams, self.expert_sequences, 0.0, verified=1.0)
             plain = count_pass(self.placement, rows, self.in_flight, split)
-            return floats(self.expected(plain).seconds / work.depth)
+            return floats(self.expected(plain).seconds / plain.depth)
         near_head = head_in_first_memory(split)
         times = (
             layer.seconds_of_layers(near_head) / layer.work.depth for layer in self._drafted_kinds

@@ -1,0 +1,311 @@
+"""Many deployments evaluated in one stack of arrays: a row for each layout, its batches along it.
+
+A few points of one deployment take as long as the calls of numpy that compute them. The passes of
+many deployments are numbers alone, so they are joined, and priced by the same `Schedule` and
+`Timeline` as those of one, to the same bits.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cached_property
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from fastcalc.core.estimate import Estimate, evaluate
+from fastcalc.core.own_rows import measured_on
+from fastcalc.core.placement.layout import Layouts
+from fastcalc.core.placement.placement import AnyPlacement, Placements
+from fastcalc.core.step.bound import BoundTerms, bound_terms
+from fastcalc.core.step.pass_work import AttentionWork, PassWork
+from fastcalc.core.step.schedule import Schedule
+from fastcalc.core.traffic.mix import Mix
+from fastcalc.core.traffic.traffic import Traffic
+from fastcalc.formulas.types import Array, ArrayLike, Floats, Ints, floats
+
+BLOCK = 32_768
+"""Points of a stack, whose arrays the caches of a core can hold. [1]"""
+
+Numbers = TypeVar("Numbers")
+
+
+class Evaluation(NamedTuple):
+    """What is to be evaluated: a placement at some batches of some traffic."""
+
+    placement: AnyPlacement
+    batch: Floats
+    traffic: Traffic
+
+
+def evaluate_all(evaluations: Iterable[Evaluation]) -> list[Estimate]:
+    """Estimates of many placements, each as `evaluate` has it, in few stacks.
+
+    Deployments whose bytes may live in several memories, hardware bounds and deployments with
+    measurements of their own are evaluated alone.
+    """
+    estimates = [
+        evaluate(placement, batch=batch, traffic=traffic)
+        for placement, batch, traffic in evaluations
+    ]
+    for places in _stackable([estimate.passes for estimate in estimates]):
+        stack = _Stack([estimates[place].passes for place in places])
+        for place, rows in zip(places, stack.rows(), strict=True):
+            estimates[place] = StackedEstimate(estimates[place].passes, rows=rows)
+    return estimates
+
+
+@dataclass(frozen=True, eq=False)
+class StackedEstimate(Estimate):
+    """An estimate whose numbers come from a stack, where other deployments are evaluated with it.
+
+    rows : of the stack that are its own
+    """
+
+    rows: "_Rows" = field(kw_only=True)
+
+    def of_passes(self, count: Callable[[Schedule], ArrayLike]) -> Array:
+        """A number of the passes, an element for each batch."""
+        return self.rows.cut(count)
+
+
+def joined(records: Sequence[Numbers], counts: Sequence[int], *, axes: int = 0) -> Numbers:
+    """Records of numbers of one type as one of columns, in which each fills so many rows.
+
+    A number that is the same in all of them stays a number.
+
+    records : numbers, or dataclasses and tuples of them; each number is one, or has as many
+        elements as the record fills rows
+    counts : rows of each [1]
+    axes : axes of length one behind that of the rows [1]
+    """
+    record: Numbers = _joined(records, counts, axes)
+    return record
+
+
+def _joined(records: Sequence[Any], counts: Sequence[int], axes: int) -> Any:
+    first = records[0]
+    if first is None:
+        return None
+    if isinstance(first, tuple):
+        columns = (_joined(column, counts, axes) for column in zip(*records, strict=True))
+        return type(first)(*columns) if hasattr(first, "_fields") else tuple(columns)
+    if is_dataclass(first) and not isinstance(first, type):
+        names = [each.name for each in fields(first)]
+        members = zip(*(attrgetter(*names)(record) for record in records), strict=True)
+        columns = (_joined(column, counts, axes) for column in members)
+        return replace(first, **dict(zip(names, columns, strict=True)))
+    if any(isinstance(number, np.ndarray) for number in records):
+        rows = [_rows_of(number, count) for number, count in zip(records, counts, strict=True)]
+        return np.concatenate(rows).reshape(-1, *(1,) * axes)
+    if all(number == first for number in records):
+        return first
+    return np.repeat(np.asarray(records, float), counts).reshape(-1, *(1,) * axes)
+
+
+def _rows_of(number: ArrayLike, count: int) -> Floats:
+    """Number of each of some rows, where it may be one for all."""
+    numbers = floats(number).reshape(-1)
+    return numbers if numbers.size == count else np.repeat(numbers, count)
+
+
+def _stackable(deployments: Sequence[Schedule]) -> Iterator[list[int]]:
+    """Positions of deployments that fit one stack, for each stack of several."""
+    alike: dict[tuple[object, ...], list[int]] = {}
+    for place, passes in enumerate(deployments):
+        if _is_of_numbers(passes) and _has_rows(passes):
+            alike.setdefault(_common(passes), []).append(place)
+    for places in alike.values():
+        points = np.cumsum([_size(deployments[place]) for place in places])
+        blocks = ((points - 1) // BLOCK).tolist()
+        for block in dict.fromkeys(blocks):
+            together = [place for place, at in zip(places, blocks, strict=True) if at == block]
+            if len(together) > 1:
+                yield together
+
+
+def _is_of_numbers(passes: Schedule) -> bool:
+    """Whether its passes are numbers alone, of one memory."""
+    machine, drafts = passes.machine, passes.traffic.speculation
+    if machine.engine.is_bound or len(machine.tiers) > 1 or machine.place:
+        return False
+    is_own = machine.tier.where == "chip" if machine.is_spatial else machine.tier.is_near
+    has_one_draft = np.ndim(drafts.drafted) == np.ndim(drafts.tokens_per_pass) == 0
+    return is_own and has_one_draft and machine.prefix is None and not _has_own_rows(passes)
+
+
+def _has_own_rows(passes: Schedule) -> bool:
+    machine, work = passes.machine, passes.placement.work
+    own = machine.engine.own_deployments
+    return bool(own and measured_on(machine.engine, machine.hardware.id, work))
+
+
+def _has_rows(passes: Schedule) -> bool:
+    """Whether layouts and requests are rows, along which batches lie."""
+    rows, batches = _row_shape(passes), np.shape(passes.batch)
+    is_along_rows = not rows or rows[-1] == 1
+    is_whole = len(batches) <= max(len(rows), 1)
+    points = int(np.prod(np.broadcast_shapes(rows, batches), dtype=int))
+    return is_along_rows and is_whole and 0 < points <= BLOCK
+
+
+def _row_shape(passes: Schedule) -> tuple[int, ...]:
+    """Shape of the layouts and requests of a deployment."""
+    traffic = passes.traffic
+    lengths = (traffic.prompt, traffic.output, traffic.context, traffic.prefix_hit)
+    return np.broadcast_shapes(np.shape(passes.placement.layout.tp), *map(np.shape, lengths))
+
+
+def _size(passes: Schedule) -> int:
+    return int(np.prod(_row_shape(passes), dtype=int)) * _columns(passes)
+
+
+def _columns(passes: Schedule) -> int:
+    return int(np.shape(passes.batch)[-1]) if np.ndim(passes.batch) else 1
+
+
+def _common(passes: Schedule) -> tuple[object, ...]:
+    """What deployments have in common that are evaluated in one stack."""
+    machine, work, traffic = passes.machine, passes.placement.work, passes.traffic
+    kinds = () if machine.is_spatial else tuple(count for count, _ in work.layer_kinds)
+    requests: tuple[object, ...] = ()
+    if isinstance(traffic, Mix):
+        requests = (*map(id, traffic.classes), traffic.arriving, traffic.is_random)
+    is_drafted = bool(traffic.speculation.drafted)
+    return (machine.is_spatial, is_drafted, kinds, requests, _columns(passes).bit_length())
+
+
+class _JoinedAttention(AttentionWork):
+    """What tokens look back on in many deployments, a row for each layout of each."""
+
+    def __init__(self, deployments: Sequence[AttentionWork], counts: Sequence[int]) -> None:
+        self._deployments, self._counts = deployments, counts
+        self.tp = self._joined([each.tp for each in deployments])
+        self.ranks = self._joined([each.ranks for each in deployments])
+        self.expert_shards = self._joined([each.expert_shards for each in deployments])
+        self.cache = self._joined([each.cache for each in deployments])
+        self.cache_on_rank = self._joined([each.cache_on_rank for each in deployments])
+        self.decode_flops = self._joined([each.decode_flops for each in deployments])
+
+    def _joined(self, records: Sequence[Numbers]) -> Numbers:
+        return joined(records, self._counts, axes=1)
+
+    @cached_property
+    def idle_pass(self) -> PassWork:
+        """A pass of no sequences."""
+        return self._joined([each.idle_pass for each in self._deployments])
+
+    @cached_property
+    def prompt_flops(self) -> ArrayLike:
+        """Attention FLOPs of a prompt token. [FLOP]"""
+        return self._joined([each.prompt_flops for each in self._deployments])
+
+    @cached_property
+    def layer_kinds(self) -> list[tuple[float, AttentionWork]]:
+        """How many layers of each kind there are, and what is looked back on in one of them."""
+        columns = zip(*(each.layer_kinds for each in self._deployments), strict=True)
+        return [
+            (column[0][0], _JoinedAttention([layer for _, layer in column], self._counts))
+            for column in columns
+        ]
+
+
+class _Stack:
+    """Passes of several deployments, joined when the first number of them is asked for."""
+
+    def __init__(self, members: Sequence[Schedule]) -> None:
+        self.members = members
+        self.shapes = [_row_shape(passes) for passes in members]
+        self.counts = [int(np.prod(shape, dtype=int)) for shape in self.shapes]
+        self._numbers: dict[Callable[[Schedule], ArrayLike], Floats] = {}
+
+    def rows(self) -> "Iterator[_Rows]":
+        """Rows of each of the deployments."""
+        first = 0
+        for passes, shape, count in zip(self.members, self.shapes, self.counts, strict=True):
+            whole = np.broadcast_shapes(shape, passes.batch.shape)
+            yield _Rows(self, slice(first, first + count), _columns(passes), whole)
+            first += count
+
+    def number(self, count: Callable[[Schedule], ArrayLike]) -> Floats:
+        """A number of all passes, rows x batches."""
+        if count not in self._numbers:
+            values = np.asarray(count(self.passes))
+            self._numbers[count] = np.broadcast_to(values, self.passes.batch.shape)
+        return self._numbers[count]
+
+    @cached_property
+    def passes(self) -> Schedule:
+        """Passes of all of them; entries of the catalogue are those of the first."""
+        members = self.members
+        first = members[0].placement
+        machine = replace(
+            first.machine,
+            chip=self._joined([passes.machine.chip for passes in members]),
+            software=self._joined([passes.machine.software for passes in members]),
+        )
+        placement = Placements(machine, first.work, self._layouts(), reserved_tokens=0.0)
+        attention = _JoinedAttention([passes.attention for passes in members], self.counts)
+        passes = Schedule(placement, self._traffic(), self._batches(), attention)
+        passes.split, passes.own, passes.bound_terms = None, [], self._bound_terms()
+        return passes
+
+    def _joined(self, records: Sequence[Numbers]) -> Numbers:
+        return joined(records, self.counts, axes=1)
+
+    def _layouts(self) -> Layouts:
+        def stacked(axes: Iterable[ArrayLike]) -> Ints:
+            rows = [_rows_of(ranks, count) for ranks, count in zip(axes, self.counts, strict=True)]
+            return np.concatenate(rows).astype(int)[:, np.newaxis]
+
+        layouts = [passes.placement.layout for passes in self.members]
+        ranks = ((layout.tp, layout.pp, layout.ep, layout.dp) for layout in layouts)
+        tp, pp, ep, dp = map(stacked, zip(*ranks, strict=True))
+        return Layouts(tp, pp, ep, dp)
+
+    def _batches(self) -> Floats:
+        """Batches of all of them, a row for each layout; short rows end in their last batch."""
+        rows, widest = [], max(map(_columns, self.members))
+        for passes, count in zip(self.members, self.counts, strict=True):
+            columns = _columns(passes)
+            batch = np.broadcast_to(passes.batch.reshape(-1, columns), (count, columns))
+            rows.append(batch[:, np.minimum(np.arange(widest), columns - 1)])
+        return np.concatenate(rows)
+
+    def _traffic(self) -> Traffic:
+        """Requests of all of them."""
+        traffics = [passes.traffic for passes in self.members]
+        if isinstance(traffics[0], Mix):
+            speculation = self._joined([traffic.speculation for traffic in traffics])
+            return replace(traffics[0], speculation=speculation)
+        return self._joined(traffics)
+
+    def _bound_terms(self) -> BoundTerms:
+        """What the bounds of all of them have of their layouts."""
+        terms = self._joined(
+            [
+                bound_terms(passes.machine, passes.placement.work, passes.placement.layout)
+                for passes in self.members
+            ]
+        )
+        sizes, rates = (np.asarray(column) for column in (terms.capacities, terms.bandwidths))
+        return terms._replace(capacities=sizes[..., np.newaxis], bandwidths=rates[..., np.newaxis])
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Rows of a stack that are of one deployment.
+
+    rows, columns : which they are, and how many batches they have [1]
+    shape : of the numbers of the deployment
+    """
+
+    stack: _Stack
+    rows: slice
+    columns: int
+    shape: tuple[int, ...]
+
+    def cut(self, count: Callable[[Schedule], ArrayLike]) -> Array:
+        """A number of the deployment's passes."""
+        numbers = self.stack.number(count)[self.rows, : self.columns]
+        return np.atleast_1d(numbers.reshape(self.shape))
