@@ -28,17 +28,17 @@ _OF_TABLES = {
 
 
 def option(field: str, value: object = "") -> str:
-    """Return the mention of an option by its field, and of what to give it."""
+    """Mention of an option by its field, and of what to give it."""
     return f"{_OPTION}{field}{_GIVEN}{value}{_END}"
 
 
 def command(line: str) -> str:
-    """Return the mention of a command as a command line types it."""
+    """Mention of a command as a command line types it."""
     return f"{_COMMAND}{line}{_END}"
 
 
 def flag(field: str) -> str:
-    """Return the flag of a field.
+    """Flag of a field.
 
     >>> flag("prefix_hit")
     '--prefix-hit'
@@ -47,7 +47,7 @@ def flag(field: str) -> str:
 
 
 def as_flags(text: str) -> str:
-    """Return a sentence as the command line writes it.
+    """A sentence as the command line writes it.
 
     >>> as_flags(f"give one with {option('price', 'a10=USD')}")
     'give one with --price a10=USD'
@@ -56,7 +56,7 @@ def as_flags(text: str) -> str:
 
 
 def as_arguments(text: str) -> str:
-    """Return a sentence as Python writes it.
+    """A sentence as Python writes it.
 
     >>> as_arguments(f"give one with {option('price', 'a10=USD')}")
     "give one with price='a10=USD'"
@@ -67,7 +67,7 @@ def as_arguments(text: str) -> str:
 
 
 def as_prose(text: str) -> str:
-    """Return a sentence for a reader who has no command line: without advice on what to type.
+    """A sentence for a reader who has no command line: without advice on what to type.
 
     A value with which the answer would be another is news, and stays. What only says where to look
     is empty.
@@ -89,7 +89,7 @@ def as_prose(text: str) -> str:
 
 
 def _without_advice(clause: str) -> str:
-    """Return a clause up to what it tells to type, empty where it tells nothing else."""
+    """A clause up to what it tells to type, empty where it tells nothing else."""
     if _END not in clause:
         return clause
     head = clause[: next(_MENTION.finditer(clause)).start()]
@@ -101,7 +101,7 @@ def _without_advice(clause: str) -> str:
 
 
 def written(value: Any, wording: Callable[[str], str]) -> Any:
-    """Return a value as JSON holds it with each sentence in it written out."""
+    """A value as JSON holds it with each sentence in it written out."""
     if isinstance(value, str):
         return wording(value)
     if isinstance(value, dict):
@@ -137,7 +137,7 @@ def _literal(text: str) -> str:
 
 
 def _call(line: str) -> str:
-    """Return a command as the call of a function, or as it is where Python has none for it."""
+    """A command as the call of a function, or as it is where Python has none for it."""
     try:
         _, name, *words = shell_words(line)
     except ValueError:  # of text that a page has escaped

@@ -31,7 +31,7 @@ class Clean(str):
 
 
 def visible(text: str) -> str:
-    r"""Return text with every letter that would act rather than show written as an escape.
+    r"""Text with every letter that would act rather than show written as an escape.
 
     Line ends and tabs stay.
 
@@ -51,7 +51,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def line(text: str) -> str:
-    r"""Return text as one visible line, a blank for each line end or tab.
+    r"""Text as one visible line, a blank for each line end or tab.
 
     >>> line("a\n  b\r")
     'a b\\r'
@@ -60,7 +60,7 @@ def line(text: str) -> str:
 
 
 def shown(value: object, limit: int = 60) -> str:
-    r"""Return a value as text to quote in a sentence: every letter visible, line ends too.
+    r"""A value as text to quote in a sentence: every letter visible, line ends too.
 
     >>> shown("a\nb"), shown("a" * 50, 8)
     ('a\\nb', 'aaaaa...')
@@ -136,7 +136,7 @@ def instead_of(near: Sequence[str], otherwise: str) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str, cutoff: float = 0.5) -> str:
-    """Return a hint on a word that is not known: the nearest that is, or what else to do."""
+    """A hint on a word that is not known: the nearest that is, or what else to do."""
     from difflib import get_close_matches  # where something is wrong
 
     near = get_close_matches(word, list(known), n=1, cutoff=cutoff)
@@ -144,7 +144,7 @@ def did_you_mean(word: str, known: Iterable[str], otherwise: str, cutoff: float 
 
 
 def csv_cell(value: Any) -> str:
-    """Return a value as a cell of a CSV; text that a sheet would compute gets an apostrophe.
+    """A value as a cell of a CSV; text that a sheet would compute gets an apostrophe.
 
     >>> csv_cell("=1+1"), csv_cell(-1.5), csv_cell("-1.5"), csv_cell(["a", "b, c"]), csv_cell(None)
     ("'=1+1", '-1.5', '-1.5', '"a; b, c"', '')
@@ -163,7 +163,7 @@ def csv_cell(value: Any) -> str:
 
 
 def csv_line(values: Iterable[Any]) -> str:
-    """Return values as a line of a CSV."""
+    """Values as a line of a CSV."""
     return ",".join(map(csv_cell, values)) + "\n"
 
 
@@ -189,7 +189,7 @@ def _finite(value: float) -> float:
 
 
 def to_json(value: Any, *, indent: int | None = None) -> str:
-    """Return a value as JSON.
+    """A value as JSON.
 
     Raises ArithmeticError for NaN and infinity, which JSON has no words for.
     """
@@ -202,12 +202,12 @@ def to_json(value: Any, *, indent: int | None = None) -> str:
 
 
 def json_text(document: dict[str, Any]) -> str:
-    """Return one JSON document as text, as `to_json` does."""
+    """One JSON document as text, as `to_json` does."""
     return to_json(document, indent=2) + "\n"
 
 
 def to_markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a Markdown table, columns padded so that it reads as text, too."""
+    """A Markdown table, columns padded so that it reads as text, too."""
     # No bar ends a cell, whatever stands before it.
     table = [
         [re.sub(r"(\\*)\|", r"\1\1\\|", line(cell)) for cell in row] for row in (header, *rows)

@@ -117,7 +117,7 @@ def defaults_of(hardware: Hardware) -> tuple[Default, ...]:
 
 @once
 def completed(hardware: Hardware) -> Hardware:
-    """Return a chip with a default for each number that its file leaves out.
+    """A chip with a default for each number that its file leaves out.
 
     What engines reach for each core is of cores like a GPU's. Of kinds of chip that have others,
     and whose files state none, it limits nothing, whether a file counts its cores or not.

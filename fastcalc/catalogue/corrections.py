@@ -134,7 +134,7 @@ def fitting_renames(
 
 
 def _path_in(data: Json, steps: tuple[int | str, ...]) -> Path_:
-    """Return the steps that stand in the data: those that pydantic adds for unions do not."""
+    """Steps that stand in the data: those that pydantic adds for unions do not."""
     path: Path_ = ()
     for step in steps:
         within = inside(data, step)

@@ -33,12 +33,12 @@ class Change:
     value: Json
 
     def fits(self, names: Iterable[str]) -> bool:
-        """Return whether an entry of some names is meant."""
+        """Whether an entry of some names is meant."""
         return self.entry is None or self.entry.lower() in map(str.lower, names)
 
 
 def changes(what_ifs: Iterable[str] | Mapping[str, Json] | None) -> list[Change]:
-    """Return each change of a list as `change` reads it, or of a mapping from paths to values."""
+    """Each change of a list as `change` reads it, or of a mapping from paths to values."""
     if isinstance(what_ifs, Mapping):
         return [_valued(path, value) for path, value in what_ifs.items()]
     return [change(text) for text in what_ifs or ()]
@@ -56,7 +56,7 @@ def _valued(path: str, value: Json) -> Change:
 
 
 def change(written: str) -> Change:
-    """Return the change of ``memory.SRAM.capacity=60GB``, or of ``wse-3:price.cloud=30 USD/h``."""
+    """Change of ``memory.SRAM.capacity=60GB``, or of ``wse-3:price.cloud=30 USD/h``."""
     match = _WRITTEN.fullmatch(written.strip())
     if match is None:
         raise InputError(
@@ -82,7 +82,7 @@ def change(written: str) -> Change:
 
 
 def changed(document: Document, what_if: Change) -> tuple[Document, str] | None:
-    """Return a document with a value in place of its own and a sentence, or None without it."""
+    """A document with a value in place of its own and a sentence, or None without it."""
     path = _located(document.data, what_if.path)
     if path is None:
         return None
@@ -110,7 +110,7 @@ def changed(document: Document, what_if: Change) -> tuple[Document, str] | None:
 
 
 def _located(node: Json, path: tuple[str, ...]) -> Path_ | None:
-    """Return the keys and positions of a path as written; the last key may be new in its mapping.
+    """Keys and positions of a path as written; the last key may be new in its mapping.
 
     Several words may be one key (``architectures.rdna3.5``); a list's items go by name or position.
     """
@@ -140,7 +140,7 @@ def _position(members: list[Json], word: str) -> int:
 
 
 def joined(chain: Sequence[Document]) -> list[Document]:
-    """Return documents, each of which extends the next, with everything that they take from it."""
+    """Documents, each of which extends the next, with everything that they take from it."""
     *documents, last = chain
     if isinstance(last.at("memory"), dict):  # by name, as a list that joins none
         last = extended(last, _NO_MEMORY)
@@ -152,7 +152,7 @@ def joined(chain: Sequence[Document]) -> list[Document]:
 
 @once
 def extended(document: Document, base: Document) -> Document:
-    """Return a document with everything that it leaves out taken from another.
+    """A document with everything that it leaves out taken from another.
 
     Mappings are joined key by key, and lists of named things by name. A mapping over a list joins
     items by name or position; ranges and all else stand whole. A parameter of an engine stands
@@ -181,14 +181,14 @@ def extended(document: Document, base: Document) -> Document:
 
 
 def _without(stated: dict[str, Json], parameters: Json) -> Json:
-    """Return the parameters of a group of chips without those given for all chips."""
+    """Parameters of a group of chips without those given for all chips."""
     if not isinstance(parameters, dict):
         return parameters
     return {name: value for name, value in parameters.items() if name not in stated}
 
 
 def _over(base: Json, stated: Json, path: Path_, moved: dict[Path_, Path_]) -> Json:
-    """Return a value over the one it extends; note the lists' items that stand elsewhere now."""
+    """A value over the one it extends; note the lists' items that stand elsewhere now."""
     if isinstance(base, dict) and isinstance(stated, dict):
         is_other_kind = stated.get("kind", base.get("kind")) != base.get("kind")
         is_source = len(path) == 2 and path[0] == "sources"  # one document or the other

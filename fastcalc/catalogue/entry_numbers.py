@@ -39,7 +39,7 @@ class EntryNumber:
 
 
 def with_value(entry: Any, place: Place, value: float) -> Any:
-    """Return an entry with another value at a place."""
+    """An entry with another value at a place."""
     if not place:
         if isinstance(entry, Quantity):
             return entry.model_copy(update={"si": float(value), "text": f"{value:g}"})
@@ -55,7 +55,7 @@ def with_value(entry: Any, place: Place, value: float) -> Any:
 
 
 def entry_numbers(entry: Hardware | Model | Engine) -> list[EntryNumber]:
-    """Return the numbers that an entry states, in the order of its file, but those that are 0."""
+    """Numbers that an entry states, in the order of its file, but those that are 0."""
     return [
         EntryNumber(place, path, value.si if isinstance(value, Quantity) else value, kind)
         for place, path, value, kind in numbers_of(entry)
@@ -64,7 +64,7 @@ def entry_numbers(entry: Hardware | Model | Engine) -> list[EntryNumber]:
 
 
 def default_numbers(chip: Hardware) -> list[EntryNumber]:
-    """Return the numbers that stand in where a chip's file leaves one out."""
+    """Numbers that stand in where a chip's file leaves one out."""
     names = [tier.name for tier in chip.memory]
     numbers = []
     for default in defaults_of(chip):
@@ -102,7 +102,7 @@ def numbers_of(
 
 @once
 def kinds_of(schema: type[Entry]) -> dict[str, str]:
-    """Return the kind of number that each field holds, empty where it holds none itself."""
+    """Kind of number that each field holds, empty where it holds none itself."""
     return {
         name: _kind((field.annotation, *field.metadata))
         for name, field in schema.model_fields.items()
@@ -110,7 +110,7 @@ def kinds_of(schema: type[Entry]) -> dict[str, str]:
 
 
 def _kind(parts: tuple[Any, ...]) -> str:
-    """Return the kind of number that an annotation, or what follows it, declares."""
+    """Kind of number that an annotation, or what follows it, declares."""
     for part in parts:
         if isinstance(part, QuantityReader):
             return part.kind

@@ -38,11 +38,11 @@ class Fault:
 
 
 def refuse(faults: Sequence[Fault]) -> InputError:
-    """Return the error that says the first fault and counts the others."""
+    """Error that says the first fault and counts the others."""
     remaining = f" (and {len(faults) - 1} more in this file)" if len(faults) > 1 else ""
     return InputError(f"{faults[0]}{remaining}")
 
 
 def in_order(faults: Iterable[Fault]) -> list[Fault]:
-    """Return faults by file, line and column."""
+    """Faults by file, line and column."""
     return sorted(faults, key=lambda fault: (fault.file, fault.line, fault.column, fault.rule))

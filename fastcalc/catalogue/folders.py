@@ -7,14 +7,14 @@ from pathlib import Path
 
 @cache
 def shipped_folder(kind: str) -> Path:
-    """Return the folder of shipped entries: in an installed package, or at the top of a clone."""
+    """Folder of shipped entries: in an installed package, or at the top of a clone."""
     package = Path(__file__).resolve().parent.parent
     inside = package / "data"
     return (inside if inside.is_dir() else package.parent) / kind
 
 
 def names(kind: str) -> list[str]:
-    """Return the ids of a kind by file name, the user's folders (from the environment) included."""
+    """Ids of a kind by file name, the user's folders (from the environment) included."""
     user_folders = os.environ.get(f"FASTCALC_{kind.upper()}_DIR", "")
     folders = [
         shipped_folder(kind),

@@ -80,7 +80,7 @@ EXPERTS = "-experts-"  # joins two formats: ``mxfp4-experts-q8_0``
 
 
 def weight_formats(name: str) -> tuple[NumberFormat, NumberFormat]:
-    """Return the formats of matrices and of routed experts, of ``"mxfp4-experts-q8_0"``."""
+    """Formats of matrices and of routed experts, of ``"mxfp4-experts-q8_0"``."""
     experts, joined, matrices = name.partition(EXPERTS)
     if not joined:
         return (number_format(name),) * 2
@@ -88,7 +88,7 @@ def weight_formats(name: str) -> tuple[NumberFormat, NumberFormat]:
 
 
 def number_format(name: str, *, cache: bool = False) -> NumberFormat:
-    """Return a format by its id; with ``cache`` one that a KV cache can have.
+    """A format by its id; with ``cache`` one that a KV cache can have.
 
     >>> number_format("mxfp4").bits
     4.25

@@ -20,13 +20,13 @@ _piped: dict[tuple[int, int], bytes] = {}
 
 
 def read_bytes(path: Path, limit: int) -> bytes:
-    """Return at most so many bytes of a file, and remember the file by whatever name it has."""
+    """At most so many bytes of a file, and remember the file by whatever name it has."""
     with opened(path) as stream:
         return stream.read(limit)
 
 
 def opened(path: Path) -> BufferedReader:
-    """Return a file open to be read, and remember it by whatever name it has."""
+    """A file open to be read, and remember it by whatever name it has."""
     stream = path.open("rb")
     _read.add(_identity(os.fstat(stream.fileno())))
     return stream
@@ -51,7 +51,7 @@ def files_below(folder: Path, advice: str) -> Iterator[Path]:
 
 
 def opened_again(path: Path, limit: int) -> BufferedReader:
-    """Return a file open to be read from its start, even if it is a pipe that was read before.
+    """A file open to be read from its start, even if it is a pipe that was read before.
 
     limit : bytes that a pipe may hold
     """
@@ -81,7 +81,7 @@ def remember(path: object) -> None:
 
 
 def was_read(state: os.stat_result) -> bool:
-    """Return whether a file was named or read since the command began, through any of its links."""
+    """Whether a file was named or read since the command began, through any of its links."""
     return _identity(state) in _read
 
 

@@ -23,7 +23,7 @@ SCHEMAS: dict[str, type[Entry]] = {
 
 
 def json_schema(kind: str) -> dict[str, Json]:
-    """Return the JSON Schema (draft 7) of a kind of file, a key of `SCHEMAS`."""
+    """JSON Schema (draft 7) of a kind of file, a key of `SCHEMAS`."""
     schema = SCHEMAS[kind].model_json_schema(
         ref_template="#/definitions/{model}", mode="validation"
     )
@@ -47,7 +47,7 @@ def json_schema(kind: str) -> dict[str, Json]:
 
 
 def as_text(kind: str) -> str:
-    """Return the JSON Schema of a kind as text."""
+    """JSON Schema of a kind as text."""
     return to_json(json_schema(kind), indent=2) + "\n"
 
 

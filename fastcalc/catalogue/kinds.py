@@ -24,7 +24,7 @@ _SHARED = {"id", "name", "aliases", "sources", "notes", "excused", "released", "
 
 
 def kind_of(document: Document, preferred: Kind | None = None) -> Kind | None:
-    """Return the kind of a document's keys.
+    """Kind of a document's keys.
 
     Where several tie, the preferred, that of its folder, or that of the shipped entry it extends.
     """
@@ -63,7 +63,7 @@ def _folder(document: Document) -> str:
 
 
 def is_of_another_program(document: Document) -> bool:
-    """Return whether most keys of a document are none of ours, or no key tells a kind."""
+    """Whether most keys of a document are none of ours, or no key tells a kind."""
     if share_of_keys(document) < 0.5:
         return True
     return kind_of(document) is None and not document.faults
@@ -76,7 +76,7 @@ def _keys(document: Document) -> set[str]:
 
 @lru_cache(maxsize=4096)
 def _meant(key: str) -> str:
-    """Return the key of an entry that is written so, or with one slip of the keyboard."""
+    """Key of an entry that is written so, or with one slip of the keyboard."""
     written = key.lower().replace("-", "_")
     known = {name for schema in SCHEMAS.values() for name in schema.model_fields}
     near = (name for name in sorted(known) if _is_slip(written, name))
@@ -84,7 +84,7 @@ def _meant(key: str) -> str:
 
 
 def _is_slip(written: str, name: str) -> bool:
-    """Return whether a key is one slip away from that of an entry.
+    """Whether a key is one slip away from that of an entry.
 
     Short words, and singulars, are too often words of other programs.
     """

@@ -18,12 +18,12 @@ class Limit:
     is_whole: bool = False
 
     def __contains__(self, value: float) -> bool:
-        """Return whether a number belongs to the range; nan belongs to none."""
+        """Whether a number belongs to the range; nan belongs to none."""
         is_inside = self.minimum <= value <= self.maximum or (self.zero and value == 0)
         return is_inside and (not self.is_whole or value == int(value))
 
     def __str__(self) -> str:
-        """Return the range in words, such as ``from 1 to 1,000,000``."""
+        """Range in words, such as ``from 1 to 1,000,000``."""
         start = "0, or from" if self.zero and self.minimum > 0 else "from"
         form = ",.0f" if self.is_whole else "g"
         return f"{start} {self.minimum:{form}} to {self.maximum:{form}} {self.unit}".rstrip()

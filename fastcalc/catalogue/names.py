@@ -33,15 +33,15 @@ class Names:
                     raise InputError(f"{folder} is not a folder; {content}")
 
     def folders(self, kind: Kind) -> list[Path]:
-        """Return the folders of a kind in the order they are searched."""
+        """Folders of a kind in the order they are searched."""
         return [*self.user_folders.get(kind, ()), shipped_folder(kind)]
 
     def names(self, kind: Kind) -> list[str]:
-        """Return every id of a kind, sorted, without opening a file."""
+        """Every id of a kind, sorted, without opening a file."""
         return sorted({path.stem for folder in self.folders(kind) for path in files_in(folder)})
 
     def mentioning(self, kind: Kind, words: Iterable[str]) -> list[str]:
-        """Return the ids whose files hold one of some words, sorted, without parsing them."""
+        """Ids whose files hold one of some words, sorted, without parsing them."""
         needles = [word.encode() for word in words]
         mentions: dict[str, bool] = {}
         for folder in self.folders(kind):
@@ -52,24 +52,24 @@ class Names:
         return sorted(name for name, is_mentioned in mentions.items() if is_mentioned)
 
     def knows(self, name: str, kind: Kind) -> bool:
-        """Return whether a kind has an entry of this id or alias."""
+        """Whether a kind has an entry of this id or alias."""
         if is_too_long(name):
             return False
         return self._named(name, kind) is not None or name.lower() in self._by_alias(kind)
 
     def owner(self, name: str, kind: Kind) -> str | None:
-        """Return the id of the entry that a name finds, or None."""
+        """Id of the entry that a name finds, or None."""
         path = None
         if not is_too_long(name):
             path = self._named(name, kind) or self._by_alias(kind).get(name.lower())
         return path.stem if path else None
 
     def known(self, kind: Kind) -> frozenset[str]:
-        """Return every id and alias of a kind in lower case."""
+        """Every id and alias of a kind in lower case."""
         return frozenset((*map(str.lower, self.names(kind)), *self._by_alias(kind)))
 
     def find(self, name: str, kind: Kind) -> Path:
-        """Return the file of an id, an alias or a path."""
+        """File of an id, an alias or a path."""
         if is_too_long(name):
             limit = f"any name of {SINGULAR[kind]} or file"
             raise InputError(f"'{shown(name)}' is longer than {limit}")
@@ -106,7 +106,7 @@ class Names:
         raise InputError(sentence + next(elsewhere, ""))
 
     def near(self, name: str, *kinds: Kind) -> list[str]:
-        """Return up to three entries of some kinds, or services, that a name is likely to mean."""
+        """Up to three entries of some kinds, or services, that a name is likely to mean."""
         entries: dict[str, str] = {}  # of each name that there is
         for kind in kinds:
             entries |= {alias: path.stem for alias, path in self._by_alias(kind).items()}
@@ -123,7 +123,7 @@ class Names:
         return next((path for path in paths if name and path.is_file()), None)
 
     def _by_alias(self, kind: Kind) -> dict[str, Path]:
-        """Return the files of all ids and aliases in lower case, the user's own first."""
+        """Files of all ids and aliases in lower case, the user's own first."""
         paths: dict[str, Path] = {}
         for folder in reversed(self.folders(kind)):
             for path in files_in(folder):
@@ -133,18 +133,18 @@ class Names:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """Return the entries of a folder, sorted; a pipe called like one would be waited for."""
+    """Entries of a folder, sorted; a pipe called like one would be waited for."""
     return sorted(path for path in folder.glob("*.yaml") if os.path.isfile(path))
 
 
 def is_too_long(name: str) -> bool:
-    """Return whether no file system has a file of such a name."""
+    """Whether no file system has a file of such a name."""
     return max(map(len, os.fsencode(name).split(b"/"))) + len(".yaml") > LONGEST_NAME
 
 
 @lru_cache(maxsize=4096)  # a file of measurements may hold thousands of names that nobody knows
 def _aliases(path: Path, changed: int, size: int) -> Iterable[str]:  # noqa: ARG001  (the key)
-    """Return an entry's names in lower case; a broken neighbour has its file's alone."""
+    """An entry's names in lower case; a broken neighbour has its file's alone."""
     try:
         data = read(path).mapping()
     except InputError:
@@ -155,7 +155,7 @@ def _aliases(path: Path, changed: int, size: int) -> Iterable[str]:  # noqa: ARG
 
 
 def nearest(name: str, names: Iterable[str], most: int = 3) -> list[str]:
-    """Return a few known names that a name begins, goes on from, looks like or is part of."""
+    """A few known names that a name begins, goes on from, looks like or is part of."""
     distinct, lowered = list(dict.fromkeys(names)), re.sub(r"[\s_]+", "-", name.strip().lower())
     if lowered in distinct:
         return [lowered]

@@ -16,7 +16,7 @@ GROUP = "fastcalc.catalogue"
 
 @cache
 def plugin_folders(names: tuple[str, ...]) -> dict[Kind, tuple[Path, ...]]:
-    """Return the folders of each kind that installed packages bring, in the order of the names.
+    """Folders of each kind that installed packages bring, in the order of the names.
 
     No code of a package is run.
 

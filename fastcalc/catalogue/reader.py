@@ -61,12 +61,12 @@ class Document:
         return node
 
     def mapping(self, *path: str | int) -> dict[str, Json]:
-        """Return the mapping at a path, the whole file's by default; empty where there is none."""
+        """Mapping at a path, the whole file's by default; empty where there is none."""
         node = self.at(*path)
         return node if isinstance(node, dict) else {}
 
     def items(self, *path: str | int) -> list[Json]:
-        """Return the items of the list at a path; none where there is no list."""
+        """Items of the list at a path; none where there is no list."""
         node = self.at(*path)
         return node if isinstance(node, list) else []
 
@@ -76,14 +76,14 @@ class Document:
         return any(fault.rule in ("ST006", "ST007") for fault in self.faults)
 
     def mark(self, path: Path_, *, key: bool = False) -> Mark:
-        """Return line and column of a path, or of its nearest parent in the file."""
+        """Line and column of a path, or of its nearest parent in the file."""
         marks = self.keys if key and path in self.keys else self.values
         while path and path not in marks:
             path = path[:-1]
         return marks.get(path, (1, 1))
 
     def place(self, *path: str | int) -> str:
-        """Return ``file:line:column`` of a path, or of its nearest parent in the file."""
+        """``file:line:column`` of a path, or of its nearest parent in the file."""
         line, column = self.mark(path)
         return f"{self.file}:{line}:{column}" if line else self.file
 
@@ -92,7 +92,7 @@ class Document:
         self.faults.append(Fault(rule, self.file, *mark, message))
 
     def is_refused(self, path: Path_) -> bool:
-        """Return whether a fault was found at a path or above it."""
+        """Whether a fault was found at a path or above it."""
         return any(path[:length] in self.refused for length in range(len(path) + 1))
 
 

@@ -17,7 +17,7 @@ ChipName = str | Path | Hardware
 
 
 def selected(entries: Catalogue, names: Sequence[ChipName]) -> list[Hardware]:
-    """Return the chips that names select, each once, in the order of the names.
+    """Chips that names select, each once, in the order of the names.
 
     A name is that of an entry or of a file, a pattern such as ``mi3*``, a vendor, ``all``, or
     ``rentable`` for those with a known rent; none of these four selects a host. One that begins
@@ -40,7 +40,7 @@ def selected(entries: Catalogue, names: Sequence[ChipName]) -> list[Hardware]:
 
 
 def single_names(entries: Catalogue, names: Sequence[ChipName]) -> dict[str, ChipName]:
-    """Return the names that mean one entry or file, by its id: not those of several chips."""
+    """Names that mean one entry or file, by its id: not those of several chips."""
     return {
         entries.hardware(name).id: name
         for name in names
@@ -49,7 +49,7 @@ def single_names(entries: Catalogue, names: Sequence[ChipName]) -> dict[str, Chi
 
 
 def named(entries: Catalogue, names: Sequence[ChipName]) -> set[str]:
-    """Return the ids of chips that are named, alone or by a pattern: not those of a group."""
+    """Ids of chips that are named, alone or by a pattern: not those of a group."""
     chosen = (name for name in names if not _leaves_out(name))
     return {
         chip.id
@@ -104,5 +104,5 @@ def _selected_by(entries: Catalogue, name: ChipName) -> list[Hardware]:
 
 
 def _word(vendor: str) -> str:
-    """Return the name of a vendor as it is typed."""
+    """Name of a vendor as it is typed."""
     return vendor.lower().replace(" ", "-")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def skeleton(kind: str, name: str, today: date, speeds: Sequence[str] = ()) -> str:
-    """Return a commented file of a kind (hardware, model, engine) with place-holders to fill in.
+    """A commented file of a kind (hardware, model, engine) with place-holders to fill in.
 
     speeds : lines on how fast chips of the same numbers are as each kind
     """

@@ -44,7 +44,7 @@ class StandIn:
 
 @cache
 def services() -> dict[str, StandIn]:
-    """Return every service by its id."""
+    """Every service by its id."""
     data: dict[str, Any] = {**read(shipped_folder("evidence") / "stand_ins.yaml").mapping()}
     by_id = {}
     for name, written in data["services"].items():
@@ -57,7 +57,7 @@ def services() -> dict[str, StandIn]:
 
 
 def service(name: str) -> StandIn | None:
-    """Return the service of a name that people use; None where there is none."""
+    """Service of a name that people use; None where there is none."""
     lowered = name.lower()
     by_id = services()
     return by_id.get(lowered) or next(

@@ -41,11 +41,11 @@ class Catalogue(Names):
     )
 
     def hardware(self, name: str | Path | Hardware) -> Hardware:
-        """Return one chip by id, alias or path; an entry as it is."""
+        """One chip by id, alias or path; an entry as it is."""
         return name if isinstance(name, Hardware) else self._load(str(name), "hardware", Hardware)
 
     def model(self, name: str | Path | Model) -> Model:
-        """Return one model by id, alias or path, which may be a Hugging Face configuration."""
+        """One model by id, alias or path, which may be a Hugging Face configuration."""
         if isinstance(name, Model):
             return name
         name = str(name)
@@ -56,7 +56,7 @@ class Catalogue(Names):
         return self._load(name, "models", Model)
 
     def is_configuration(self, name: str | Path | Model) -> bool:
-        """Return whether a name means a Hugging Face ``config.json`` or the folder of one."""
+        """Whether a name means a Hugging Face ``config.json`` or the folder of one."""
         if isinstance(name, Model):
             return False
         name = str(name)
@@ -71,12 +71,12 @@ class Catalogue(Names):
         return os.path.exists(Path(name, "config.json")) and not self.knows(name, "models")
 
     def engine(self, name: str | Path | Engine) -> Engine:
-        """Return one engine by id, alias or path, with the limits that it is started with."""
+        """One engine by id, alias or path, with the limits that it is started with."""
         engine = name if isinstance(name, Engine) else self._load(str(name), "engines", Engine)
         return engine if self.limits is None else _limited(engine, self.limits)
 
     def engine_files(self) -> list[Engine]:
-        """Return every engine as its file has it, without the numbers of those it extends."""
+        """Every engine as its file has it, without the numbers of those it extends."""
         engines = []
         for document in (read(self.find(name, "engines")) for name in self.names("engines")):
             words = {
@@ -88,13 +88,13 @@ class Catalogue(Names):
         return engines
 
     def made(self, keys: Mapping[str, Json], schema: type[AnyEntry]) -> AnyEntry:
-        """Return the entry of what a file would hold, given in Python."""
+        """Entry of what a file would hold, given in Python."""
         kind = next(kind for kind in SCHEMAS if SCHEMAS[kind] is schema)
         document = Document(f"{SINGULAR[kind]} in Python", deepcopy(dict(keys)), {(): (0, 0)})
         return self._entry(Path(), document, kind, schema)
 
     def of_any_kind(self, path: Path) -> Hardware | Model | Engine:
-        """Return the entry of a YAML file, whose keys give its kind, or raise InputError."""
+        """Entry of a YAML file, whose keys give its kind, or raise InputError."""
         document = read(path)
         kind = kind_of(document) or "models"
         if kind == "hardware":
@@ -104,7 +104,7 @@ class Catalogue(Names):
         return self._entry(path, document, kind, Engine)
 
     def lineage(self, document: Document, kind: Kind) -> list[Document]:
-        """Return a document, and each that it extends in turn, with all that they take from others.
+        """A document, and each that it extends in turn, with all that they take from others.
 
         Raises InputError if there is no such entry, or entries extend each other in a circle, or
         further than `LONGEST_CHAIN`.
@@ -112,7 +112,7 @@ class Catalogue(Names):
         return joined(self._chain(document, kind))
 
     def _load(self, name: str, kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
-        """Return the entry of a name, made once."""
+        """Entry of a name, made once."""
         return self._load_file(self.find(name, kind), kind, schema)
 
     def _load_file(self, path: Path, kind: Kind, schema: type[AnyEntry]) -> AnyEntry:
@@ -124,7 +124,7 @@ class Catalogue(Names):
     def _entry(
         self, path: Path, document: Document, kind: Kind, schema: type[AnyEntry]
     ) -> AnyEntry:
-        """Return the entry of a file that was read: joined, changed, validated, in this order."""
+        """Entry of a file that was read: joined, changed, validated, in this order."""
         chain = [document]
         if document.at("extends") and (kind_of(document, kind) or kind) == kind:
             chain = self._chain(document, kind)
@@ -163,7 +163,7 @@ class Catalogue(Names):
         return entry.supposing(what_if)
 
     def _chain(self, document: Document, kind: Kind) -> list[Document]:
-        """Return a document and those that it extends in turn, each as its file has it."""
+        """A document and those that it extends in turn, each as its file has it."""
         chain, files = [document], [os.path.realpath(document.file)]
         while path := self._extended_by(chain[-1], kind):
             with placed(chain[-1].place, "extends"):
@@ -178,7 +178,7 @@ class Catalogue(Names):
         return chain
 
     def _extended_by(self, document: Document, kind: Kind) -> Path | None:
-        """Return the file of the entry that a document extends, or None.
+        """File of the entry that a document extends, or None.
 
         A file that comes from elsewhere opens none but those alongside it, the user's own and the
         catalogue's.
@@ -210,7 +210,7 @@ def _limited(engine: Engine, limits: Parameters) -> Engine:
 
 
 def _stated_by(chain: list[Document]) -> tuple[tuple[str, str], ...]:
-    """Return each key that a document does not state itself, and the id of the entry that does."""
+    """Each key that a document does not state itself, and the id of the entry that does."""
     document, *bases = chain
     stated_by: dict[str, str] = {}
     for base in bases:
@@ -221,7 +221,7 @@ def _stated_by(chain: list[Document]) -> tuple[tuple[str, str], ...]:
 
 @once
 def _inheriting(entry: AnyEntry, stated_by: tuple[tuple[str, str], ...]) -> AnyEntry:
-    """Return the same entry for the same files, so that what rests on it is kept, too."""
+    """Same entry for the same files, so that what rests on it is kept, too."""
     return entry.inheriting(dict(stated_by))
 
 

@@ -61,7 +61,7 @@ class QuantityError(InputError, ValueError):  # pydantic takes a ValueError
 
 
 def parse_quantity(text: object, dimension: str) -> float:
-    """Return the SI value, finite and not negative, of a number with a unit of a dimension.
+    """SI value, finite and not negative, of a number with a unit of a dimension.
 
     Raises QuantityError if there is no number, or no unit of the dimension.
 
@@ -120,7 +120,7 @@ def is_same_unit(unit: str, known: str) -> bool:
 
 
 def dimension_of(text: str) -> tuple[str, str]:
-    """Return the unit that a quantity is written in, and its dimension, or raise QuantityError.
+    """Unit that a quantity is written in, and its dimension, or raise QuantityError.
 
     >>> dimension_of("21 PB/s")
     ('PB/s', 'bandwidth')

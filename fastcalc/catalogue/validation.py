@@ -40,7 +40,7 @@ _WANTED = {
 
 
 def validate(document: Document, schema: type[AnyEntry]) -> tuple[AnyEntry | None, list[Fault]]:
-    """Return the entry that a document holds, or None, and what is wrong with it.
+    """Entry that a document holds, or None, and what is wrong with it.
 
     Unknown keys come first: a misspelt key is also a missing one, and is what the user can fix.
     """
@@ -70,7 +70,7 @@ _MISSPELT = re.compile(r"(?: in (\S+))?; did you mean '([^']+)'\?$")
 
 
 def _path_of(document: Document, steps: tuple[int | str, ...]) -> Path_:
-    """Return the path of a fault; steps that pydantic adds for unions are dropped."""
+    """Path of a fault; steps that pydantic adds for unions are dropped."""
     path: Path_ = ()
     for step in steps[:-1]:
         longer = (*path, step)
@@ -79,7 +79,7 @@ def _path_of(document: Document, steps: tuple[int | str, ...]) -> Path_:
 
 
 def _fault(document: Document, path: Path_, detail: ErrorDetails, schema: type[BaseModel]) -> Fault:
-    """Return an error of the schema with its rule, its place and a sentence."""
+    """An error of the schema with its rule, its place and a sentence."""
     kind, cause = detail["type"], detail.get("ctx", {}).get("error")
     rule = _RULES.get(kind, "ST017" if kind in _WANTED else "ST018")
     is_of_value = kind == "value_error" and (*path, "value") in document.values
@@ -169,7 +169,7 @@ def _sentence(document: Document, path: Path_, fault: ErrorDetails, schema: type
 
 
 def _inside(value: object, schema: type[BaseModel] | None) -> str | None:
-    """Return the first key of a mapping that holds a quantity like this one, with the quantity."""
+    """First key of a mapping that holds a quantity like this one, with the quantity."""
     from fastcalc.catalogue.entry_numbers import kinds_of  # only where a file is wrong
     from fastcalc.catalogue.schema.quantities import QuantityReader
 
@@ -204,14 +204,14 @@ def _shown(value: object, fault: ErrorDetails) -> str:
 
 
 def dotted(path: Path_) -> str:
-    """Return a path as people write it: ``memory[0].bandwidth``."""
+    """A path as people write it: ``memory[0].bandwidth``."""
     steps = (f"[{step}]" if isinstance(step, int) else step for step in path)
     return ".".join(steps).replace(".[", "[")
 
 
 @lru_cache(maxsize=1024)
 def _near(key: str, schema: type[BaseModel]) -> list[str]:
-    """Return the keys of a schema, at any depth, that one is like, nearest first."""
+    """Keys of a schema, at any depth, that one is like, nearest first."""
     names, waiting, visited = {"value"}, [schema], set()
     while waiting:
         model = waiting.pop()

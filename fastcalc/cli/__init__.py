@@ -78,7 +78,7 @@ def _run() -> int:
 
 
 def _usage_error() -> type[Exception]:
-    """Return the class that all of typer's usage errors share."""
+    """Class that all of typer's usage errors share."""
     import typer
 
     if hasattr(typer, "TyperException"):  # since 0.27.3

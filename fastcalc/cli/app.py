@@ -24,12 +24,12 @@ All commands: fastcalc --help. What there is: fastcalc list models, or hardware.
 
 @lru_cache(maxsize=64)
 def command(name: str | None = None) -> Callable[..., Any]:
-    """Return the program as it is run; the same one for a command asked for again."""
+    """Program as it is run; the same one for a command asked for again."""
     return get_command(program(name))
 
 
 def program(only: str | None = None) -> typer.Typer:
-    """Return the program, with one command alone if that is asked for: typer builds all it has."""
+    """Program, with one command alone if that is asked for: typer builds all it has."""
     app = typer.Typer(
         name="fastcalc",
         cls=Commands,

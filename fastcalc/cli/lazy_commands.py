@@ -54,7 +54,7 @@ def as_function(name: str, kind: type[Request], *, has_flags: bool) -> Callable[
 
 
 def _annotation(field: str, annotation: Any, heading: str) -> Any:
-    """Return the annotation of a field as typer reads it."""
+    """Annotation of a field as typer reads it."""
     type_, setting = get_args(annotation)
     if isinstance(type_, ForwardRef):  # what Python gives as well; here it is typed
         of_text: Any = list[str] if setting.is_repeated else str
@@ -122,7 +122,7 @@ class Commands(TyperGroup):
                 )
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command by its name."""
+        """A command by its name."""
         command = super().get_command(ctx, cmd_name)
         if command is not None:
             _trust_defaults(command, ctx)
@@ -138,7 +138,7 @@ def _trust_defaults(command: Any, context: Any) -> None:
 
 
 def _unless_default(parameter: Any, check: Any, context: Any, value: Any) -> Any:
-    """Return a default as it is, and any other value as it is checked and converted."""
+    """A default as it is, and any other value as it is checked and converted."""
     if value is not parameter.default or parameter.required:
         return check(context, value)
     return parameter.callback(context, parameter, value) if parameter.callback else value

@@ -52,7 +52,7 @@ def share_assumed(location: Location) -> ShareAssumed | None:
 
 
 def _turn(location: Location, same: int, other: int) -> OtherCount | None:
-    """Return the share nearest to one in per cent at which chips are as many as at neither."""
+    """Share nearest to one in per cent at which chips are as many as at neither."""
     chips = _chips_at(location, same)
     if _chips_at(location, other) == chips:
         return None
@@ -61,7 +61,7 @@ def _turn(location: Location, same: int, other: int) -> OtherCount | None:
 
 
 def _chips_at(location: Location, percent: int) -> int:
-    """Return the chips that hold the smallest batch at a usable share, 0 where none do. [1]"""
+    """Chips that hold the smallest batch at a usable share, 0 where none do. [1]"""
     scenario = location.scenario
     limits = Parameters.model_validate({_SHARE: percent / 100})
     placed = locate(replace(scenario, engine=scenario.engine.limited(limits)))

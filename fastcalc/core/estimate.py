@@ -98,7 +98,7 @@ class Estimate:
     slowness: ArrayLike = 1.0
 
     def slowed(self, deviations: float) -> "Estimate":
-        """Return it as slow as so many standard deviations of its range say, where it has one."""
+        """It as slow as so many standard deviations of its range say, where it has one."""
         if not deviations or self.low is None:
             return self
         return replace(self, slowness=(self.speed / self.low) ** (deviations / TO_LOW_END))
@@ -297,7 +297,7 @@ class Estimate:
         )
 
     def usd(self, usd_per_hour: ArrayLike) -> tuple[Floats, Floats, Floats]:
-        """Return dollars a million tokens of input, of output, and of both. [USD]
+        """Dollars a million tokens of input, of output, and of both. [USD]
 
         usd_per_hour : price of the whole deployment for an hour of use [USD/h]
         """
@@ -314,7 +314,7 @@ class Estimate:
 
 
 def evaluate(placement: AnyPlacement, *, batch: ArrayLike, traffic: Traffic) -> Estimate:
-    """Return the estimate of a placement for every batch.
+    """Estimate of a placement for every batch.
 
     batch : sequences decoded together by the whole deployment, any shape [1]
 

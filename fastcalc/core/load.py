@@ -101,7 +101,7 @@ class RandomLoad:
         slots: int,
         rate: float,
     ) -> "RandomLoad":
-        """Return the load of a placement by some classes; their shares are of all requests."""
+        """Load of a placement by some classes; their shares are of all requests."""
         mix = replace(Mix.of(classes, speculation), is_random=True)
         return cls(Schedule(placement, mix, np.arange(1.0, slots + 1.0)), rate)
 
@@ -173,7 +173,7 @@ class RandomLoad:
         return float(self._slots_taken @ np.ravel(self.passes.batch))
 
     def _first(self, longer: Floats | float = 1.0) -> Schedule:
-        """Return the passes that begin a request of each kind among the mean number in flight."""
+        """Passes that begin a request of each kind among the mean number in flight."""
         stated = {part.name: getattr(self.mix, part.name) for part in fields(self.mix)}
         prompts = _EachPrompt(**stated, longer=longer)
         return Schedule(self.passes.placement, prompts, np.array([self.in_flight]))
@@ -260,7 +260,7 @@ class RandomLoad:
         )
 
     def percentiles(self, place: int | None = None) -> Percentiles:
-        """Return the times of all requests, or of those of one class by its position."""
+        """Times of all requests, or of those of one class by its position."""
         kinds = self.mix.kinds
         share = kinds.share if place is None else kinds.share * (kinds.places == place)
         share = share / share.sum()
@@ -284,7 +284,7 @@ class RandomLoad:
         )
 
     def _token_variance(self, tpot: float, at_once: float) -> Floats:
-        """Return the variance of the time between tokens of each kind. [s^2]
+        """Variance of the time between tokens of each kind. [s^2]
 
         Others come and go while it lasts, and each prompt of theirs holds it up, and lets more of
         them come: what a delay of a queue is longer by (Harchol-Balter, 2013, ch. 27).

@@ -9,7 +9,7 @@ from fastcalc.formulas.types import Array, Bools, floats
 
 
 def batch_without_host(placement: AnyPlacement) -> Array:
-    """Return the sequences that fit chips' own memories, 0 where weights do not. [1]
+    """Sequences that fit chips' own memories, 0 where weights do not. [1]
 
     Infinity without a host, or where a user says what is to live in which memory.
     """

@@ -6,12 +6,12 @@ from fastcalc.core.scenario import Scenario, default_cache
 
 
 def own_formats(model: Model) -> tuple[str, str]:
-    """Return the formats that a model is published in: of its weights, and of its cache."""
+    """Formats that a model is published in: of its weights, and of its cache."""
     return model.expert_format or model.weight_format, model.kv_format
 
 
 def narrows_weights(scenario: Scenario) -> bool:
-    """Return whether weights have fewer bits than any release of the model's maker."""
+    """Whether weights have fewer bits than any release of the model's maker."""
     model, chosen_format = scenario.model, scenario.weights
     if chosen_format is None or chosen_format in (own_formats(model)[0], *model.also_published):
         return False
@@ -22,7 +22,7 @@ def narrows_weights(scenario: Scenario) -> bool:
 
 
 def narrows_cache(scenario: Scenario) -> bool:
-    """Return whether a cache of fewer bits than the engine keeps for the model is asked for."""
+    """Whether a cache of fewer bits than the engine keeps for the model is asked for."""
     default_format = default_cache(scenario.model, scenario.engine, None)
     chosen, default = (
         number_format(name) for name in (scenario.kv or default_format, default_format)
@@ -31,5 +31,5 @@ def narrows_cache(scenario: Scenario) -> bool:
 
 
 def is_narrowed(scenario: Scenario) -> bool:
-    """Return whether weights or cache have fewer bits than published, or than the engine keeps."""
+    """Whether weights or cache have fewer bits than published, or than the engine keeps."""
     return narrows_weights(scenario) or narrows_cache(scenario)

@@ -65,14 +65,14 @@ class Places:
     def of(
         cls, batch: ArrayLike, context: ArrayLike, prompt: ArrayLike, decode_share: ArrayLike
     ) -> "Places":
-        """Return places by the numbers themselves. [1]"""
+        """Places by the numbers themselves. [1]"""
         batch, context, prompt = (
             floats(np.log(np.maximum(number, 1.0))) for number in (batch, context, prompt)
         )
         return cls(batch, context, prompt, floats(decode_share))
 
     def across(self, rows: "Places") -> Array:
-        """Return the covariance with rows, which are along the last axis. [1]"""
+        """Covariance with rows, which are along the last axis. [1]"""
         decode = self._alike(rows, self.context, rows.context)
         prompt = self._alike(rows, self.prompt, rows.prompt)
         share = floats(self.decode_share)[..., np.newaxis]
@@ -80,7 +80,7 @@ class Places:
         return share * rows.decode_share * decode + PROMPTS * both_prompt * prompt
 
     def _alike(self, rows: "Places", own: ArrayLike, other: ArrayLike) -> Array:
-        """Return the covariance of one kind of pass, by its batch and one length. [1]
+        """Covariance of one kind of pass, by its batch and one length. [1]
 
         own, other : that length, and that of the rows, as logarithms [1]
         """
@@ -107,11 +107,11 @@ class _Rows:
     drafted: "_Rows | None" = None
 
     def slower(self, places: Places) -> Array:
-        """Return the logarithm of how many times as long passes take. [1]"""
+        """Logarithm of how many times as long passes take. [1]"""
         return places.across(self.places) @ self.says.weights
 
     def unexplained(self, places: Places) -> Array:
-        """Return the variance of predictions over that without rows. [1]"""
+        """Variance of predictions over that without rows. [1]"""
         across, says, all_alike = places.across(self.places), self.says, places.variance
         decrease = np.einsum("...i,ij,...j->...", across, says.decrease, across)
         before = float(_PRIOR @ _VARIANCES) * all_alike + float(_PRIOR @ _NOISES)
@@ -121,7 +121,7 @@ class _Rows:
 
 @once
 def _rows_of(deployment: OwnDeployment) -> _Rows:
-    """Return rows with what predictions take of them."""
+    """Rows with what predictions take of them."""
     drafted = [row for row in deployment.rows if row.drafted]
     return replace(_of(deployment.rows), drafted=_of(drafted) if drafted else None)
 
@@ -172,7 +172,7 @@ class OwnEffect:
         return self._slower(0.0)
 
     def unexplained(self, decode_share: ArrayLike) -> Floats:
-        """Return the variance of a prediction over that without rows. [1]
+        """Variance of a prediction over that without rows. [1]
 
         Half of that of passes with drafts is of these, which only rows with drafts take away.
 
@@ -186,7 +186,7 @@ class OwnEffect:
         return floats(np.where(self.applies, left, 1.0))
 
     def narrowed(self, decode_share: ArrayLike) -> Floats:
-        """Return the half-width of a range over that without rows. [1]
+        """Half-width of a range over that without rows. [1]
 
         decode_share : share of the time in which passes decode [1]
         """
@@ -194,7 +194,7 @@ class OwnEffect:
 
 
 def is_of(deployment: OwnDeployment, layout: AnyLayout) -> Bools:
-    """Return whether a deployment was measured on a layout, as far as its owner said."""
+    """Whether a deployment was measured on a layout, as far as its owner said."""
     pairs = (
         (deployment.chips, layout.chips),
         (deployment.tp, layout.tp),
@@ -226,7 +226,7 @@ def interpolated(
 
 
 def after_one_row(off: float) -> float:
-    """Return the half-width of a token's range where one row measured it, over that without. [1]
+    """Half-width of a token's range where one row measured it, over that without. [1]
 
     off : by how much it lasted longer than expected, in the logarithm [1]
     """
@@ -245,7 +245,7 @@ def _row_by(deployment: OwnDeployment, row: OwnRow) -> tuple[float, float]:
 
 
 def measured_on(engine: Engine, hardware: str, work: Workload) -> list[OwnDeployment]:
-    """Return an engine's measured deployments of a model in its formats on a chip, by its id."""
+    """An engine's measured deployments of a model in its formats on a chip, by its id."""
     names = (hardware, work.model.id, work.weight_format, work.kv_format)
     return [
         deployment

@@ -107,11 +107,11 @@ class Pricing:
         return self.offer or self.basis
 
     def per_chip_hour(self, hardware: Hardware) -> float | None:
-        """Return the price of an hour of one chip; None if unknown. [USD/h]"""
+        """Price of an hour of one chip; None if unknown. [USD/h]"""
         return self.quote(hardware).usd_per_hour
 
     def quote(self, hardware: Hardware) -> Quote:
-        """Return the price of an hour of one chip and where it comes from."""
+        """Price of an hour of one chip and where it comes from."""
         if hardware.id in self.user_prices:
             return Quote(self.user_prices[hardware.id], "given")
         price, price_of = hardware.chip_price, self._stated_by(hardware)
@@ -128,7 +128,7 @@ class Pricing:
         return Quote(None)
 
     def _stated_by(self, hardware: Hardware) -> str | None:
-        """Return the entry from which a chip's file takes the price; None where it is its own."""
+        """Entry from which a chip's file takes the price; None where it is its own."""
         price = hardware.node.price if hardware.node else None
         is_of_node = price and (price.purchase if self.basis == "tco" else price.rent)
         return hardware.inherited.get("node" if is_of_node else "price")

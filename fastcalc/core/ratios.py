@@ -30,7 +30,7 @@ def cost_range(cost: ArrayLike, speed: Ranged) -> Ranged:
 
 
 def independent_ratio(*, over: Ranged, under: Ranged) -> Ranged:
-    """Return one prediction over another, both ranges taken as independent. [1]
+    """One prediction over another, both ranges taken as independent. [1]
 
     Eight, from four to twelve, over two, from one to three:
 

@@ -83,7 +83,7 @@ class Sharding:
         return replace(self, tp=tp, ep=ep, dp=dp)
 
     def layout(self, site: Site) -> Layout:
-        """Return the layout whose ranks this names, on a site."""
+        """Layout whose ranks this names, on a site."""
         tp, pp, dp = self.tp or 1, self.pp or 1, self.dp or 1
         ranks = None if self.chips is None else self.chips * site.machine.ranks
         if ranks is not None and tp * pp * dp != ranks:
@@ -136,7 +136,7 @@ class Scenario:
 
 
 def default_cache(model: Model, engine: Engine, weights: str | None) -> str:
-    """Return the cache format taken where none is asked for: the engine's, or the model's own.
+    """Cache format taken where none is asked for: the engine's, or the model's own.
 
     weights : format of the weights, which engines go by; None for the model's own
     """
@@ -251,7 +251,7 @@ class Outcome(Location):
 
 
 def site_of(scenario: Scenario, reserved_tokens: ArrayLike) -> Site:
-    """Return a model on a kind of chip, with all the memory that it has.
+    """A model on a kind of chip, with all the memory that it has.
 
     reserved_tokens : tokens for which a sequence's cache is reserved [1]
     """
@@ -290,7 +290,7 @@ def _located(scenario: Scenario, site: Site) -> Location:
 
 
 def by_layout(scenario: Scenario) -> list[Scenario]:
-    """Return a scenario for each run of batches that take one layout; with ranks, it alone.
+    """A scenario for each run of batches that take one layout; with ranks, it alone.
 
     A batch has the chips and the layout that it would have if it were asked about alone.
     """
@@ -338,7 +338,7 @@ def check_context(model: Model, tokens: float, description: str) -> None:
 
 
 def engine_for(catalogue: Catalogue, hardware: Hardware) -> tuple[Engine, bool]:
-    """Return the engine for a chip's class, and whether it is borrowed from another class."""
+    """Engine for a chip's class, and whether it is borrowed from another class."""
     name, is_borrowed = engine_of_class(hardware)
     return catalogue.engine(name), is_borrowed
 

@@ -24,7 +24,7 @@ Speeds: TypeAlias = Callable[[Floats], Floats]
 
 
 def speeds(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> Floats:
-    """Return the expected tokens a second of each user, and nothing else of an estimate. [1/s]
+    """Expected tokens a second of each user, and nothing else of an estimate. [1/s]
 
     Batches broadcast with the layouts of the placement.
     """
@@ -32,7 +32,7 @@ def speeds(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> Float
 
 
 def speeds_at_most(placement: AnyPlacement, traffic: Traffic, batch: ArrayLike) -> Floats:
-    """Return no less than what `speeds` returns, where bytes may live in several memories. [1/s]
+    """No less than what `speeds` returns, where bytes may live in several memories. [1/s]
 
     Much sooner, for where they live is not searched for.
     """
@@ -59,7 +59,7 @@ def _speeds(seconds: ArrayLike, traffic: Traffic) -> Floats:
 
 
 def largest_batches(placement: Placement, traffic: Traffic, speed: ArrayLike) -> Batches:
-    """Return the largest batch whose expected speed reaches each of some speeds; 0 for none. [1]
+    """Largest batch whose expected speed reaches each of some speeds; 0 for none. [1]
 
     speed : tokens a second that every user is to get, one dimension at most [1/s]
     """

@@ -18,7 +18,7 @@ which nine in ten stay above where errors are lognormal. [1]"""
 
 
 def is_fitted_kind(engine: Engine, hardware: Hardware, phase: Phase = "decode") -> bool:
-    """Return whether an engine was fitted on chips of this kind."""
+    """Whether an engine was fitted on chips of this kind."""
     return class_of(hardware) in engine.fitted_kinds.get(phase, ())
 
 
@@ -30,7 +30,7 @@ _MONTH = re.compile(r"(\d{4})-(\d\d)")
 
 
 def is_new(model: Model, date: str | None) -> bool:
-    """Return whether a model came out in the last months before a date, or after it.
+    """Whether a model came out in the last months before a date, or after it.
 
     date : as YYYY-MM, a day after it or not; a model is not new where either has no month
     """
@@ -77,7 +77,7 @@ def speed_range(
     is_offloaded: bool,
     is_young: ArrayLike,
 ) -> tuple[Floats, Floats] | None:
-    """Return by which factors 80 % of speeds lie below and above at most; None for the bound.
+    """By which factors 80 % of speeds lie below and above at most; None for the bound.
 
     phase : what the speed is of
     fitted_share : share of the time that is fitted, an element for each [1]

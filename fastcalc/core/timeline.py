@@ -62,12 +62,12 @@ class Timeline:
 
 
 def token(passes: Schedule) -> Timeline:
-    """Return the time per output token of decode alone."""
+    """Time per output token of decode alone."""
     return Timeline(passes, ((DECODE, 1.0),), per=passes.traffic.speculation.tokens_per_pass)
 
 
 def first_token(passes: Schedule, runs: ArrayLike = 0.0) -> Timeline:
-    """Return the time to the first token of a request that joins the others.
+    """Time to the first token of a request that joins the others.
 
     It waits for the pass that is under way, half of one on average, and for what of its prompt is
     cached in another memory.
@@ -84,7 +84,7 @@ def first_token(passes: Schedule, runs: ArrayLike = 0.0) -> Timeline:
 
 
 def served_run(passes: Schedule) -> Timeline:
-    r"""Return the time in which a request of a closed loop is served, the prompts of all inside.
+    r"""Time in which a request of a closed loop is served, the prompts of all inside.
 
     .. math:: T = O \, T_0 + \frac{b P}{s} \left(T_s - T_0\right)
 
@@ -101,7 +101,7 @@ def served_run(passes: Schedule) -> Timeline:
 
 
 def token_in_traffic(passes: Schedule) -> Timeline:
-    """Return the time per output token while the prompts of others come between.
+    """Time per output token while the prompts of others come between.
 
     Of the prompts in a run, a request's own are before its first token. One output token has
     nothing after it.
@@ -114,18 +114,18 @@ def token_in_traffic(passes: Schedule) -> Timeline:
 
 
 def prompts_together(passes: Schedule) -> Timeline:
-    """Return the time to take in a prompt where every replica takes one in at once."""
+    """Time to take in a prompt where every replica takes one in at once."""
     counts = ((DECODE, passes.chunks), (PROMPTS, passes.chunks))
     return Timeline(passes, counts, loading=passes.loading)
 
 
 def prefill(passes: Schedule) -> Timeline:
-    """Return the time to take in the prompts of a whole batch, decoding nothing."""
+    """Time to take in the prompts of a whole batch, decoding nothing."""
     return Timeline(passes, ((PREFILL, passes.prefill_passes),))
 
 
 def first_token_of_burst(passes: Schedule) -> Timeline:
-    """Return the mean time to the first tokens of a whole batch whose prompts come at once.
+    """Mean time to the first tokens of a whole batch whose prompts come at once.
 
     They are taken in one pass after another: of n passes a prompt waits for (n + 1)/2 on average.
     """
@@ -134,7 +134,7 @@ def first_token_of_burst(passes: Schedule) -> Timeline:
 
 
 def static_run(passes: Schedule) -> Timeline:
-    """Return the time of one batch, all prompts first, run to its end."""
+    """Time of one batch, all prompts first, run to its end."""
     tokens_kept = passes.traffic.speculation.tokens_per_pass
     steps = (np.asarray(passes.traffic.output) - 1.0) / tokens_kept
     return Timeline(passes, (*prefill(passes).counts, (DECODE, steps)))

@@ -7,7 +7,7 @@ from fastcalc.core.chip.machine import Machine
 
 
 def is_assumed(engine: Engine) -> bool:
-    """Return whether an engine states ranges, and no measurement that its numbers rest on."""
+    """Whether an engine states ranges, and no measurement that its numbers rest on."""
     return bool(engine.ranges) and not engine.fitted_architectures
 
 
@@ -43,5 +43,5 @@ def batching_notes(machine: Machine) -> Iterator[str]:
 
 
 def _takes_prompts_unseen(machine: Machine) -> bool:
-    """Return whether nobody states how fast regions of layers take prompts."""
+    """Whether nobody states how fast regions of layers take prompts."""
     return machine.is_spatial and not machine.engine.is_bound

@@ -13,7 +13,7 @@ VERDICTS = ("fits", "edge", "no")
 
 
 def verdicts(placement: AnyPlacement, batch: ArrayLike) -> Ints:
-    """Return the verdict on each batch, as a position of `VERDICTS`."""
+    """Verdict on each batch, as a position of `VERDICTS`."""
     limits = (placement.max_batch, placement.edge_max_batch)
     above = (np.asarray(batch > np.asarray(limit)) for limit in limits)
     return np.asarray(np.add(*above, dtype=np.int8))

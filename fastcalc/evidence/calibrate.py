@@ -72,13 +72,13 @@ def calibrate(evidence: Evidence, catalogue: Catalogue) -> Calibration:
 
 
 def fit_of(evidence: Evidence, catalogue: Catalogue) -> Fit:
-    """Return the fit of a catalogue's engines on evidence, not yet solved."""
+    """Fit of a catalogue's engines on evidence, not yet solved."""
     points = [point for point in evidence.points if evidence.is_fitted(point)]
     return Fit(family_of(catalogue.engine_files()), rows_of_points(points, catalogue))
 
 
 def rows_of_points(points: Sequence[Point], catalogue: Catalogue) -> StackedPoints:
-    """Return the points that a catalogue predicts, counted once so that fits price them."""
+    """Points that a catalogue predicts, counted once so that fits price them."""
     batches, _ = gather(points, Deployments(catalogue))
     return rows_of(batches)
 
@@ -100,7 +100,7 @@ def _fitted_sources(rows: StackedPoints) -> FittedSources:
 def _kinds_of(
     engine: str, fitted: FittedSources, family: ParameterFamily
 ) -> dict[Phase, list[str]]:
-    """Return the kinds of chip that an engine was fitted on; if it was not, all that extend it."""
+    """Kinds of chip that an engine was fitted on; if it was not, all that extend it."""
     is_fitted = any(name == engine for name, _, _ in fitted)
     kinds = defaultdict[Phase, set[str]](set)
     for name, phase, kind in fitted:
@@ -111,7 +111,7 @@ def _kinds_of(
 
 
 def _architectures_of(rows: StackedPoints, family: ParameterFamily) -> dict[str, list[str]]:
-    """Return the architectures fitted, by the engine file that names them."""
+    """Architectures fitted, by the engine file that names them."""
     architectures = defaultdict(set)
     for deployment in rows.deployments:
         naming = (e.id for e in family.chain(deployment.engine.id) if e.fitted_architectures)
@@ -122,7 +122,7 @@ def _architectures_of(rows: StackedPoints, family: ParameterFamily) -> dict[str,
 def _as_a_stranger(
     prediction: Prediction, widths: RangeWidths, fitted: FittedSources
 ) -> Prediction:
-    """Return a fitted point in the range that it would have, had nobody fitted its source."""
+    """A fitted point in the range that it would have, had nobody fitted its source."""
     key = prediction.engine_used, prediction.phase, prediction.machine
     other_sources = fitted.get(key, set()) - {prediction.point.source_key}
     return ranged(prediction, widths, unseen=not other_sources)

@@ -54,7 +54,7 @@ class CsvRows:
         return len(_starts(self._row[line]))
 
     def fault(self, line: int, position: int, message: str) -> FileFault:
-        """Return a fault of a cell of the row that was read last."""
+        """A fault of a cell of the row that was read last."""
         return FileFault(self.file, line, self.column(line, position), message)
 
     def _remembered(self) -> Iterator[str]:

@@ -56,7 +56,7 @@ class Deployment:
         return [] if is_settled else missing
 
     def placements(self, reserved: float) -> list[Placement]:
-        """Return it placed on each layout that it may have had: legal ones with the stated ranks.
+        """It placed on each layout that it may have had: legal ones with the stated ranks.
 
         It was measured on its layout, so none is refused that holds the weights, whatever an engine
         keeps besides. Where not even the
@@ -135,7 +135,7 @@ class Deployments:
     _unknown: int = 0
 
     def of(self, point: Point) -> Deployment:
-        """Return the deployment of a point; raise InputError if a name or format is unknown."""
+        """Deployment of a point; raise InputError if a name or format is unknown."""
         about = (point.hardware, point.model, point.engine, (point.date or "")[:_MONTH])
         hardware, model, engine = self._once(about, lambda: self._entries(point))
         names = (hardware.id, model.id, engine.id, point.weights, point.kv)

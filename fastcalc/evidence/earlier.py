@@ -33,7 +33,7 @@ class ChipChange:
 
 
 def factors_in(path: Path) -> dict[str, float]:
-    """Return the factor of each point, by its id, of what ``validate --format csv`` wrote."""
+    """Factor of each point, by its id, of what ``validate --format csv`` wrote."""
     factors: dict[str, float] = {}
     with rows_of(path) as rows:
         each = iter(rows)
@@ -57,7 +57,7 @@ def factors_in(path: Path) -> dict[str, float]:
 def chip_changes(
     predictions: Iterable[Prediction], earlier: Mapping[str, float]
 ) -> list[ChipChange]:
-    """Return the change of each chip whose points both versions predict, the worst first.
+    """Change of each chip whose points both versions predict, the worst first.
 
     earlier : factors of the version before, by the id of the point [1]
     """

@@ -28,7 +28,7 @@ class Measured:
 
 
 def rewritten(text: str, engine: Engine, calibration: Calibration) -> str:
-    """Return an engine file with its fitted values, its ranges and what it was fitted on."""
+    """An engine file with its fitted values, its ranges and what it was fitted on."""
     values = {
         (node.group, node.name): (node, float(value))
         for node, value in zip(calibration.family.nodes, calibration.values, strict=True)
@@ -78,14 +78,14 @@ def _mapped(texts: Mapping[str, str]) -> str:
 
 
 def in_unit(written: Quantity, value: float) -> str:
-    """Return a value in the unit in which another is written. [that unit]"""
+    """A value in the unit in which another is written. [that unit]"""
     number, _, unit = written.text.partition(" ")
     scaled = value / written.si * float(number)
     return f"{scaled:.{DIGITS}g} {unit}".rstrip()
 
 
 def own_engine(engine: Engine, fit: OwnFit | None, *, name: str, measured: Measured) -> str:
-    """Return the file of an engine of the user's.
+    """File of an engine of the user's.
 
     engine : the one it extends, with the deployments that were measured
     fit : of its values, where there are runs enough
@@ -133,7 +133,7 @@ def _own_deployments(deployments: Iterable[OwnDeployment]) -> Iterator[str]:
 
 
 def _fitted(fit: OwnFit, measured: Measured) -> list[str]:
-    """Return the lines of the values that were fitted, with their source."""
+    """Lines of the values that were fitted, with their source."""
     if not fit.nodes:
         return []
     title = yaml_text(f"Fit of {measured.file} by {COMMAND}")

@@ -61,14 +61,14 @@ class Recipe:
 
 
 def decode_step(placement: Placement, columns: Columns) -> Recipe:
-    """Return one decode step at a known batch; its tokens are one of each sequence."""
+    """One decode step at a known batch; its tokens are one of each sequence."""
     batch = columns.concurrency
     passes = _passes(placement, columns, batch, "decode")
     return Recipe(timeline.token(passes), batch, batch, _bound_token(passes))
 
 
 def prefill(placement: Placement, columns: Columns) -> Recipe:
-    """Return prompts taken in at once, decoding nothing."""
+    """Prompts taken in at once, decoding nothing."""
     batch = columns.concurrency
     passes, tokens = _passes(placement, columns, batch), batch * columns.prompt
     bound = passes.bound(tokens, decode=0.0 * batch).seconds
@@ -76,7 +76,7 @@ def prefill(placement: Placement, columns: Columns) -> Recipe:
 
 
 def burst(placement: Placement, columns: Columns) -> Recipe:
-    """Return the time to the first token of requests that come at once, on average."""
+    """Time to the first token of requests that come at once, on average."""
     batch = columns.concurrency
     passes = _passes(placement, columns, batch)
     bound = passes.bound(columns.prompt, decode=0.0 * batch).seconds
@@ -84,7 +84,7 @@ def burst(placement: Placement, columns: Columns) -> Recipe:
 
 
 def static_batch(placement: Placement, columns: Columns) -> Recipe:
-    """Return one batch, all prompts first, run to its end, in equal waves that memory holds.
+    """One batch, all prompts first, run to its end, in equal waves that memory holds.
 
     Whoever states a batch has run it: it goes at once where the whole memory holds it, whatever
     an engine keeps back.
@@ -103,7 +103,7 @@ def static_batch(placement: Placement, columns: Columns) -> Recipe:
 
 
 def closed_loop(placement: Placement, columns: Columns) -> Recipe:
-    """Return requests replaced as they end; those that memory does not hold wait."""
+    """Requests replaced as they end; those that memory does not hold wait."""
     batch = np.minimum(columns.concurrency, room(placement, columns))
     passes, tokens = _passes(placement, columns, batch), batch * columns.output
     run = timeline.served_run(passes)
@@ -111,7 +111,7 @@ def closed_loop(placement: Placement, columns: Columns) -> Recipe:
 
 
 def saturated(placement: Placement, columns: Columns) -> Recipe:
-    """Return as many requests as memory and engine hold; the bound reserves nothing unused."""
+    """As many requests as memory and engine hold; the bound reserves nothing unused."""
     batch = np.minimum(columns.concurrency, room(placement, columns))
     recipe = closed_loop(placement, replace(columns, concurrency=batch))
     work, chips = placement.work, placement.layout.chips
@@ -123,13 +123,13 @@ def saturated(placement: Placement, columns: Columns) -> Recipe:
 
 
 def latency_limited(placement: Placement, columns: Columns) -> Recipe:
-    """Return the same under limits on the 99th percentile."""
+    """Same under limits on the 99th percentile."""
     recipe, share = saturated(placement, columns), LATENCY_LIMITED_SHARE
     return replace(recipe, tokens=recipe.tokens * share, bound=recipe.bound * share)
 
 
 def first_token(placement: Placement, columns: Columns) -> Recipe:
-    """Return the time to the first token; without a place it waits for runs of the others."""
+    """Time to the first token; without a place it waits for runs of the others."""
     batch = np.minimum(columns.concurrency, room(placement, columns))
     passes = _passes(placement, columns, batch)
     until_first = timeline.first_token(passes, runs=columns.concurrency / batch - 1.0)
@@ -138,7 +138,7 @@ def first_token(placement: Placement, columns: Columns) -> Recipe:
 
 
 def token_in_traffic(placement: Placement, columns: Columns) -> Recipe:
-    """Return the mean time between tokens while the others' prompts come between."""
+    """Mean time between tokens while the others' prompts come between."""
     batch = np.minimum(columns.concurrency, room(placement, columns))
     passes = _passes(placement, columns, batch)
     return Recipe(timeline.token_in_traffic(passes), batch, batch, _bound_token(passes))
@@ -171,7 +171,7 @@ def _bound_token(passes: Schedule) -> Array:
 
 
 def _bound_run(passes: Schedule) -> Array:
-    """Return the least time to serve a batch: each resource busy with its share of all work."""
+    """Least time to serve a batch: each resource busy with its share of all work."""
     decode, batch = passes.bound().work, passes.batch
     prompts = passes.bound(batch * passes.traffic.computed_prompt, decode=0.0 * batch).work
     compute = passes.steps * decode.compute_time + prompts.compute_time
@@ -180,13 +180,13 @@ def _bound_run(passes: Schedule) -> Array:
 
 
 def room(placement: Placement, columns: Columns) -> Floats:
-    """Return the sequences that memory and engine hold, output reserved; at least one."""
+    """Sequences that memory and engine hold, output reserved; at least one."""
     engine_limit = placement.machine.software.max_sequences * placement.layout.dp
     return floats(np.maximum(np.minimum(_sequences_held(placement, columns), engine_limit), 1.0))
 
 
 def _sequences_held(placement: Placement, columns: Columns) -> Floats:
-    """Return the sequences that memory holds, output reserved. [1]
+    """Sequences that memory holds, output reserved. [1]
 
     Whoever measured them had set limits with which the engine reserves little.
     """

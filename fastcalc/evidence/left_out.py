@@ -13,7 +13,7 @@ _DIGITS = 5
 
 
 def to_csv(predictions: Sequence[Prediction]) -> str:
-    """Return expectations as CSV, in the unit of each point's metric."""
+    """Expectations as CSV, in the unit of each point's metric."""
     lines = [csv_line(COLUMNS)]
     for prediction in sorted(predictions, key=lambda prediction: prediction.point.id):
         numbers = (prediction.expected, prediction.low, prediction.high)
@@ -23,7 +23,7 @@ def to_csv(predictions: Sequence[Prediction]) -> str:
 
 
 def applied(predictions: Sequence[Prediction]) -> list[Prediction]:
-    """Return predictions with the shipped expectations of fits without their source, if fitted."""
+    """Predictions with the shipped expectations of fits without their source, if fitted."""
     file = shipped_folder("evidence") / "left_out.csv"
     with file.open(encoding="utf-8", newline="") as stream:
         expectations = {row["id"]: row for row in csv.DictReader(stream)}

@@ -31,7 +31,7 @@ class MovableValues:
     positions: dict[tuple[str, str], int]
 
     def node_for(self, engine: str, hardware: Hardware, name: str) -> int | None:  # noqa: ARG002
-        """Return the position of the node that a chip takes a value from."""
+        """Position of the node that a chip takes a value from."""
         return self.positions.get((name, hardware.architecture or ""))
 
 
@@ -114,7 +114,7 @@ def fit_own(
 
 
 def _movable_values(base: Engine, hardware: Sequence[Hardware]) -> MovableValues:
-    """Return a node for each fitted value, by architecture where chips have different ones."""
+    """A node for each fitted value, by architecture where chips have different ones."""
     nodes: list[FittedValue] = []
     positions: dict[tuple[str, str], int] = {}
     for name in type(base.parameters).model_fields:

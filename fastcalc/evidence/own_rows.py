@@ -46,7 +46,7 @@ class OwnRows:
 def own_rows(
     measured: Points, catalogue: Catalogue, base: Engine, file: Path, *, any_engine: bool
 ) -> OwnRows:
-    """Return an engine with what rows of a file say of the deployments that they are of.
+    """An engine with what rows of a file say of the deployments that they are of.
 
     any_engine : whether rows of other engines count, too
 
@@ -90,7 +90,7 @@ def own_rows(
 
 
 def is_engine_of(point: Point, catalogue: Catalogue, engine: Engine) -> bool:
-    """Return whether a point was measured under an engine, or one that it extends, or says none."""
+    """Whether a point was measured under an engine, or one that it extends, or says none."""
     stated = point.engine.lower()
     if not stated or stated not in catalogue.known("engines"):
         return True
@@ -112,7 +112,7 @@ _TOO_FAST = (
 
 
 def _members(batches: Sequence[Batch]) -> tuple[dict[tuple[object, ...], list[OwnRow]], int]:
-    """Return rows by chip, model, formats and stated layout, and how many are above the bound."""
+    """Rows by chip, model, formats and stated layout, and how many are above the bound."""
     rows, too_fast = defaultdict[tuple[object, ...], list[OwnRow]](list), 0
     for batch in batches:
         placed, work = batch.deployment, batch.deployment.work
@@ -131,7 +131,7 @@ def _members(batches: Sequence[Batch]) -> tuple[dict[tuple[object, ...], list[Ow
 
 
 def rows_over(batch: Batch, stacked: StackedPoints, expected: Floats) -> list[OwnRow]:
-    """Return each point of a batch over the time that is expected of it. [s]"""
+    """Each point of a batch over the time that is expected of it. [s]"""
     timeline = batch.recipe.timeline
     traffic = timeline.passes.traffic
     columns = (
@@ -154,7 +154,7 @@ def rows_over(batch: Batch, stacked: StackedPoints, expected: Floats) -> list[Ow
 
 
 def _thinned(rows: list[OwnRow]) -> list[OwnRow]:
-    """Return as many rows as are kept, evenly from the smallest batch to the largest."""
+    """As many rows as are kept, evenly from the smallest batch to the largest."""
     if len(rows) <= MOST_ROWS:
         return rows
     return evenly(sorted(rows, key=lambda row: (row.batch, row.context)), MOST_ROWS)

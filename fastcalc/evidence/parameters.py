@@ -63,7 +63,7 @@ class ParameterFamily:
         return {(node.engine, node.group, node.name): i for i, node in enumerate(self.nodes)}
 
     def node_for(self, engine: str, hardware: Hardware, name: str) -> int | None:
-        """Return the position of the node that a chip under an engine takes a value from."""
+        """Position of the node that a chip under an engine takes a value from."""
         for ancestor in self.chain(engine):
             for group in (*reversed(hardware.groups), ""):
                 parameters = ancestor.architectures.get(group) if group else ancestor.parameters
@@ -73,7 +73,7 @@ class ParameterFamily:
 
 
 def family_of(engines: Sequence[Engine]) -> ParameterFamily:
-    """Return the fitted values of engines, as their files write them."""
+    """Fitted values of engines, as their files write them."""
     family = ParameterFamily({engine.id: engine for engine in engines}, ())
     for engine in sorted(
         engines, key=lambda engine: (len(list(family.chain(engine.id))), engine.id)

@@ -32,7 +32,7 @@ def _first_match(pattern: re.Pattern[str], notes: str) -> str | None:
 
 @lru_cache(maxsize=_FEW_NOTES)
 def noted(notes: str) -> dict[str, float]:
-    """Return the numbers that notes hold, by the words before them."""
+    """Numbers that notes hold, by the words before them."""
     matches = {words: pattern.search(notes) for words, pattern in _NOTED.items()}
     return {words: float(match[1].replace(",", "")) for words, match in matches.items() if match}
 

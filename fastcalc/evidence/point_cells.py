@@ -26,7 +26,7 @@ _NEEDED = {
 
 @lru_cache(maxsize=4096)  # counts, lengths and rates of passes come in few sizes
 def read_cell(name: str, text: str) -> float:
-    """Return the number of a cell that is not empty, or raise ValueError with a sentence.
+    """Number of a cell that is not empty, or raise ValueError with a sentence.
 
     >>> read_cell("chips", "8"), read_cell("value", "34.5")
     (8, 34.5)

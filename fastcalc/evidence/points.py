@@ -38,12 +38,12 @@ class Points:
     skipped: tuple[Skipped, ...] = ()
 
     def sentences(self) -> list[str]:
-        """Return a sentence for each fault, with its place, and one that counts the rest."""
+        """A sentence for each fault, with its place, and one that counts the rest."""
         unlisted = [f"{self.file}: and {self.unlisted:,} more"] if self.unlisted else []
         return [*map(str, self.faults), *unlisted]
 
     def demand(self) -> Sequence[Point]:
-        """Return the points, or raise InputError with all that is wrong with the file."""
+        """Points, or raise InputError with all that is wrong with the file."""
         if self.faults:
             raise InputError(*self.sentences())
         return self.points

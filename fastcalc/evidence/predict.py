@@ -87,7 +87,7 @@ class Batch:
 
 
 def rule_of(point: Point) -> str:
-    """Return the rule of `RATES` for a point, or raise UnpredictableError with what it lacks."""
+    """Rule of `RATES` for a point, or raise UnpredictableError with what it lacks."""
     kind = _kind(point)
     if kind not in KINDS:
         raise UnpredictableError(f"kind={kind} is not one that fastcalc can predict")
@@ -168,7 +168,7 @@ def alike(points: Sequence[Point], deployments: Deployments) -> tuple[list[Alike
 
 
 def gather(points: Sequence[Point], deployments: Deployments) -> tuple[list[Batch], dict[int, str]]:
-    """Return points in batches that are predicted together, and why the others are not."""
+    """Points in batches that are predicted together, and why the others are not."""
     groups, skipped = alike(points, deployments)
     return list(batches_of(groups, points, skipped)), skipped
 
@@ -243,5 +243,5 @@ def columns_of(points: Iterable[Point]) -> Columns:
 
 
 def _lengths(point: Point) -> tuple[float, float]:
-    """Return the tokens of prompt and output, at least one of each. [1]"""
+    """Tokens of prompt and output, at least one of each. [1]"""
     return max(point.prompt or 0.0, 1.0), max(point.output or 0.0, 1.0)

@@ -43,7 +43,7 @@ class Values(Protocol):
         """Every value, each after the one it overrides."""
 
     def node_for(self, engine: str, hardware: Hardware, name: str) -> int | None:
-        """Return the position of the value that a chip under an engine takes; None for none."""
+        """Position of the value that a chip under an engine takes; None for none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ class Fit:
         return np.array(logs)
 
     def software(self, logs: Floats) -> list[EngineParameters]:
-        """Return the parameters of every pass for some values."""
+        """Parameters of every pass for some values."""
         parameters = []
         for pile, node_indices in zip(self.rows.piles, self._node_positions, strict=True):
             moved = {}
@@ -98,7 +98,7 @@ class Fit:
         return parameters
 
     def residuals(self, logs: Floats) -> Floats:
-        """Return the logarithm of expected over measured time of every point."""
+        """Logarithm of expected over measured time of every point."""
         expected = self.rows.seconds(self.software(logs))
         return np.asarray(np.log(expected / self.rows.measured), dtype=float)
 
@@ -129,7 +129,7 @@ class Fit:
         return slopes
 
     def weights(self, is_used: Bools) -> Floats:
-        """Return the weight of every point, at most 1: a source's grows as the root of its rows."""
+        """Weight of every point, at most 1: a source's grows as the root of its rows."""
         sources, inverse, counts = np.unique(
             self.rows.sources[is_used], return_inverse=True, return_counts=True
         )
@@ -138,7 +138,7 @@ class Fit:
         return weights
 
     def solve(self, is_used: Bools, start: Floats | None = None) -> Floats:
-        """Return the logarithms of the values that fit some points best, from a start nearby.
+        """Logarithms of the values that fit some points best, from a start nearby.
 
         Raises InputError if scipy is not installed.
         """
@@ -172,14 +172,14 @@ class Fit:
         return np.asarray(solution.x)
 
     def uncertainty(self, logs: Floats) -> Floats:
-        """Return the standard deviation of every value about a solution, in logarithms."""
+        """Standard deviation of every value about a solution, in logarithms."""
         everything = np.ones(len(self.rows.points), dtype=bool)
         data = self.jacobian(logs) * (np.sqrt(self.weights(everything)) / NOISE)[:, np.newaxis]
         slopes = np.concatenate([data, self.prior_slopes])
         return np.asarray(np.sqrt(np.diag(np.linalg.inv(slopes.T @ slopes))))
 
     def left_out(self, is_used: Bools, labels: npt.NDArray[np.str_]) -> Floats:
-        """Return the residual of every used point by a fit without those of its label."""
+        """Residual of every used point by a fit without those of its label."""
         residuals, near = np.zeros(len(self.rows.points)), self.solve(is_used)
         for label in np.unique(labels[is_used]):
             of_label = labels == label

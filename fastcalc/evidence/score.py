@@ -55,7 +55,7 @@ class Prediction:
     is_young: bool = False
 
     def within(self, below: float, above: float) -> "Prediction":
-        """Return it with a range about the expected speed and the middle layout's."""
+        """It with a range about the expected speed and the middle layout's."""
         below, above = below * max(1.0 / self.typical, 1.0), above * max(self.typical, 1.0)
         if self.point.is_time:
             low, high = max(self.expected / above, self.bound), self.expected * below
@@ -126,7 +126,7 @@ class Group:
 
 
 def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[Prediction]:
-    """Return every point predicted, by times in seconds from elsewhere if they are given."""
+    """Every point predicted, by times in seconds from elsewhere if they are given."""
     # The bound is a bound: an engine of all ones must not step over it.
     expected = np.maximum(_as_measured(rows) if seconds is None else seconds, rows.bound)
     is_time = np.array([point.is_time for point in rows.points], dtype=bool)
@@ -169,7 +169,7 @@ def predictions_of(rows: StackedPoints, seconds: Floats | None = None) -> list[P
 
 
 def _as_measured(rows: StackedPoints) -> Floats:
-    """Return the time of each point, by rows of its deployment where its engine has some. [s]"""
+    """Time of each point, by rows of its deployment where its engine has some. [s]"""
     seconds, first = rows.seconds(), 0
     for batch in dict.fromkeys(rows.batches):
         after = first + len(batch.points)
@@ -180,7 +180,7 @@ def _as_measured(rows: StackedPoints) -> Floats:
 
 
 def groups_of(predictions: Sequence[Prediction]) -> list[Group]:
-    """Return the scores of all points and of every group they fall into."""
+    """Scores of all points and of every group they fall into."""
     if not predictions:
         return []
     alike: dict[tuple[object, ...], tuple[dict[str, str], array[int]]] = {}
@@ -220,7 +220,7 @@ def groups_of(predictions: Sequence[Prediction]) -> list[Group]:
 
 
 def _group(name: str, scores: Floats) -> Group:
-    """Return a group by the scores of its points, as `groups_of` lists them."""
+    """A group by the scores of its points, as `groups_of` lists them."""
     factor, bias, is_covered, beats_bound, source = scores.T
     return Group(
         name=name,

@@ -37,16 +37,16 @@ class Evidence:
         }
 
     def is_set_aside(self, point: Point) -> bool:
-        """Return whether a point's source is kept to score finished engines."""
+        """Whether a point's source is kept to score finished engines."""
         return self.provenance.sources[point.source_key].set_aside
 
     def is_held_apart(self, point: Point) -> bool:
-        """Return whether ranges are learned from a point: believed, and of no fitted source."""
+        """Whether ranges are learned from a point: believed, and of no fitted source."""
         excluded = point.id in self.unpredictable or point.id in self.suspect
         return self.is_set_aside(point) and not (excluded or point.is_offloaded)
 
     def is_fitted(self, point: Point) -> bool:
-        """Return whether engines are fitted on a point."""
+        """Whether engines are fitted on a point."""
         excluded = point.id in self.unpredictable or point.id in self.suspect
         return not (excluded or point.is_offloaded or self.is_set_aside(point))
 

@@ -25,12 +25,12 @@ FittedKinds = Mapping[str, Mapping[Phase, Collection[str]]]
 
 
 def is_unseen(prediction: Prediction, kinds: FittedKinds) -> bool:
-    """Return whether a point's engine was fitted on nothing of its phase and kind of chip."""
+    """Whether a point's engine was fitted on nothing of its phase and kind of chip."""
     return prediction.machine not in kinds.get(prediction.engine_used, {}).get(prediction.phase, ())
 
 
 def ranged(prediction: Prediction, widths: RangeWidths, *, unseen: bool) -> Prediction:
-    """Return a prediction in the range that widths give it."""
+    """A prediction in the range that widths give it."""
     least = widths.of(prediction.phase) * (widths.unseen if unseen else 1.0)
     least *= widths.new if prediction.is_young else 1.0
     reach = exp(half_width(least=least, fitted_share=prediction.fitted_share))
@@ -38,7 +38,7 @@ def ranged(prediction: Prediction, widths: RangeWidths, *, unseen: bool) -> Pred
 
 
 def learned(predictions: Sequence[Prediction], kinds: FittedKinds) -> RangeWidths:
-    """Return the widths of ranges that hold 80 % of points of sources like these.
+    """Widths of ranges that hold 80 % of points of sources like these.
 
     Each phase has its width from kinds of chip that engines were fitted on and from models that are
     not new; how many times as wide ranges are on others, all phases say together.
@@ -74,7 +74,7 @@ def _multiple(multiples: Floats, sources: Array, chosen: Bools) -> float:
 
 
 def _needed(prediction: Prediction) -> float:
-    """Return the width without fitted time of the narrowest range that holds a point. [1]"""
+    """Width without fitted time of the narrowest range that holds a point. [1]"""
     too_fast, typical = log(prediction.bias), log(prediction.typical)
     needed = max(too_fast - max(-typical, 0.0), -too_fast - max(typical, 0.0), 0.0)
     return needed / float(half_width(least=1.0, fitted_share=prediction.fitted_share))

@@ -71,7 +71,7 @@ class StartLog:
     backend: str = ""
 
     def number(self, name: str) -> float | None:
-        """Return a setting that is a number, None where it is left open."""
+        """A setting that is a number, None where it is left open."""
         text = self.settings.get(name, "")
         return parse_number(text) if text[:1].isdigit() else None
 
@@ -86,5 +86,5 @@ class StartLog:
         return self.program == VLLM and (is_old or self.is_on("first_engine"))
 
     def is_on(self, name: str) -> bool:
-        """Return whether a setting is on."""
+        """Whether a setting is on."""
         return self.settings.get(name) == "True"

@@ -13,7 +13,7 @@ _MOST_FAULTS = 1000  # kept of a file
 
 
 def no_file(_: str) -> None:
-    """Return that nothing is known of the chip of some name."""
+    """That nothing is known of the chip of some name."""
 
 
 @dataclass

@@ -82,7 +82,7 @@ def text_in(file: str, stream: BufferedReader) -> Text:
 
 
 def decoded(file: str, raw: bytes, first: int = 1) -> str:
-    """Return the text of some lines of a file, or raise NoTextError.
+    """Text of some lines of a file, or raise NoTextError.
 
     first : the number of the first of them
     """

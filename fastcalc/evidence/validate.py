@@ -28,7 +28,7 @@ class Validation:
     groups: Sequence[Group]
 
     def of(self, kind: str) -> list[Group]:
-        """Return the groups of one kind."""
+        """Groups of one kind."""
         return [group for group in self.groups if group.name.startswith(kind)]
 
 

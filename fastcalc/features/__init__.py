@@ -46,13 +46,13 @@ COMMANDS = {name: path for commands in GROUPS.values() for name, path in command
 
 
 def request_of(command: str) -> type[Request]:
-    """Return the class of what a command is asked."""
+    """Class of what a command is asked."""
     module, _, name = COMMANDS[command][0].rpartition(".")
     request: type[Request] = getattr(import_module(f"fastcalc.features.{module}"), name)
     return request
 
 
 def answer_to(command: str, request: Request) -> Any:
-    """Return the answer to a request; what answers it is imported now."""
+    """Answer to a request; what answers it is imported now."""
     module, _, run = COMMANDS[command][1].rpartition(".")
     return getattr(import_module(f"fastcalc.features.{module}"), run)(request)

@@ -33,7 +33,7 @@ COMMANDS: dict[str, tuple[Column[Any], ...]] = {
 
 @cache
 def meanings() -> Mapping[str, Column[Any]]:
-    """Return the column of each key, of the first command that has it."""
+    """Column of each key, of the first command that has it."""
     columns = [column for columns_of_command in COMMANDS.values() for column in columns_of_command]
     return {column.key: column for column in reversed(columns)}
 

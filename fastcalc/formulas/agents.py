@@ -6,7 +6,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def chain_success(*, accuracy: ArrayLike, steps: ArrayLike) -> Array:
-    r"""Return the probability that every step of a chain is right. [1]
+    r"""Probability that every step of a chain is right. [1]
 
     .. math:: P = p^n
 
@@ -42,7 +42,7 @@ def expected_tries(*, accuracy: ArrayLike, tries: ArrayLike) -> Array:
 
 
 def time_to_success(*, attempt: ArrayLike, success: ArrayLike) -> Array:
-    r"""Return the mean time, or price, of attempts until the first that succeeds. [s]
+    r"""Mean time, or price, of attempts until the first that succeeds. [s]
 
     .. math:: \bar{T} = t / P
 
@@ -59,7 +59,7 @@ def time_to_success(*, attempt: ArrayLike, success: ArrayLike) -> Array:
 
 
 def amdahl(*, share: ArrayLike, speedup: ArrayLike) -> Array:
-    r"""Return the speed-up of a whole of which a part gets faster. [1]
+    r"""Speed-up of a whole of which a part gets faster. [1]
 
     .. math:: S = \frac{1}{(1 - f) + f / s}
 
@@ -76,7 +76,7 @@ def amdahl(*, share: ArrayLike, speedup: ArrayLike) -> Array:
 
 
 def implied_share(*, overall: ArrayLike, speedup: ArrayLike) -> Array:
-    r"""Return the share of the time that a part must take, from what its speed-up did. [1]
+    r"""Share of the time that a part must take, from what its speed-up did. [1]
 
     .. math:: f = \frac{1 - 1/S}{1 - 1/s}
 
@@ -92,7 +92,7 @@ def implied_share(*, overall: ArrayLike, speedup: ArrayLike) -> Array:
 
 
 def turn_time(*, wait: ArrayLike, lead: ArrayLike, tokens: ArrayLike, speed: ArrayLike) -> Array:
-    r"""Return the time of one turn: what passes before tokens stream, and the stream. [s]
+    r"""Time of one turn: what passes before tokens stream, and the stream. [s]
 
     .. math:: T = W + t_0 + n / v
 
@@ -110,7 +110,7 @@ def turn_time(*, wait: ArrayLike, lead: ArrayLike, tokens: ArrayLike, speed: Arr
 
 
 def tokens_in_window(*, window: ArrayLike, lead: ArrayLike, speed: ArrayLike) -> Array:
-    r"""Return the tokens that stream before a gap in a conversation has passed. [1]
+    r"""Tokens that stream before a gap in a conversation has passed. [1]
 
     .. math:: n = \max(w - t_0, 0) \, v
 
@@ -127,7 +127,7 @@ def tokens_in_window(*, window: ArrayLike, lead: ArrayLike, speed: ArrayLike) ->
 
 
 def busy_sessions(*, response: ArrayLike, think: ArrayLike) -> Array:
-    r"""Return the sessions with which a user never waits. [1]
+    r"""Sessions with which a user never waits. [1]
 
     .. math:: N = \frac{R + Z}{Z}
 
@@ -143,7 +143,7 @@ def busy_sessions(*, response: ArrayLike, think: ArrayLike) -> Array:
 
 
 def attended_time(*, response: ArrayLike, patience: ArrayLike, return_cost: ArrayLike) -> Array:
-    r"""Return the time that an answer takes of a user who looks away after a while. [s]
+    r"""Time that an answer takes of a user who looks away after a while. [s]
 
     .. math:: W = R \; (R \le w), \qquad W = w + c \; (R > w)
 

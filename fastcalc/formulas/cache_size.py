@@ -6,7 +6,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def whole_blocks(*, tokens: ArrayLike, block: ArrayLike) -> Array:
-    r"""Return the tokens of the blocks that a sequence takes. [1]
+    r"""Tokens of the blocks that a sequence takes. [1]
 
     .. math:: t = \lceil n / b \rceil \, b
 
@@ -25,7 +25,7 @@ def whole_blocks(*, tokens: ArrayLike, block: ArrayLike) -> Array:
 def cached_tokens(
     *, available: ArrayLike, sequence: ArrayLike, tokens: ArrayLike, block: ArrayLike
 ) -> Array:
-    r"""Return the tokens that caches hold, in whole blocks, if all sequences are so long. [1]
+    r"""Tokens that caches hold, in whole blocks, if all sequences are so long. [1]
 
     .. math:: T = \lfloor K \, t / (m \, b) \rfloor \, b
 

@@ -6,7 +6,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def best_of(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
-    r"""Return the probability that one of n answers is right and a perfect judge finds it. [1]
+    r"""Probability that one of n answers is right and a perfect judge finds it. [1]
 
     .. math:: P = 1 - (1 - p)^n
 
@@ -24,7 +24,7 @@ def best_of(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
 
 
 def majority(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
-    r"""Return the probability that most of n answers are right; ties are decided by a coin. [1]
+    r"""Probability that most of n answers are right; ties are decided by a coin. [1]
 
     .. math::
         P = \sum_{k > n/2} \binom{n}{k} p^k (1 - p)^{n - k}
@@ -58,7 +58,7 @@ def majority(*, accuracy: ArrayLike, samples: ArrayLike) -> Array:
 
 
 def judged(*, accuracy: ArrayLike, samples: ArrayLike, judge: ArrayLike) -> Array:
-    r"""Return the probability that a fallible judge picks a right one of n answers. [1]
+    r"""Probability that a fallible judge picks a right one of n answers. [1]
 
     .. math::
         P = \left(1 - (1 - a)^n\right) \frac{p j}{a} + (1 - a)^{n - 1} p (1 - j),

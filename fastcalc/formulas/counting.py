@@ -13,7 +13,7 @@ def attention_matrices(
     key_dim: ArrayLike,
     value_dim: ArrayLike,
 ) -> Array:
-    r"""Return the matrix parameters of multi-head or grouped-query attention. [1]
+    r"""Matrix parameters of multi-head or grouped-query attention. [1]
 
     .. math:: P = h \, (H + K) (k + v)
 
@@ -41,7 +41,7 @@ def latent_attention_matrices(
     rope_dim: ArrayLike,
     value_dim: ArrayLike,
 ) -> Array:
-    r"""Return the matrix parameters of multi-head latent attention. [1]
+    r"""Matrix parameters of multi-head latent attention. [1]
 
     .. math:: P = h q + q H (n + r) + h (c + r) + c H (n + v) + H v h
 
@@ -68,7 +68,7 @@ def latent_attention_matrices(
 
 
 def ffn_matrices(*, hidden: ArrayLike, width: ArrayLike, matrices: ArrayLike) -> Array:
-    r"""Return the matrix parameters of a feed-forward network or of one expert. [1]
+    r"""Matrix parameters of a feed-forward network or of one expert. [1]
 
     .. math:: P = m \, h \, f
 
@@ -102,7 +102,7 @@ def hyper_connection_parameters(*, hidden: ArrayLike, streams: ArrayLike) -> Arr
 
 
 def attention_flops(*, heads: ArrayLike, key_dim: ArrayLike, value_dim: ArrayLike) -> Array:
-    r"""Return the FLOPs of attention for one new token and one token of context. [FLOP]
+    r"""FLOPs of attention for one new token and one token of context. [FLOP]
 
     .. math:: F = 2 H (k + v)
 
@@ -120,7 +120,7 @@ def attention_flops(*, heads: ArrayLike, key_dim: ArrayLike, value_dim: ArrayLik
 
 
 def linear_flops(*, parameters: ArrayLike) -> Array:
-    r"""Return the FLOPs of matrix products for one token: two per parameter passed. [FLOP]
+    r"""FLOPs of matrix products for one token: two per parameter passed. [FLOP]
 
     .. math:: F = 2 P
 

@@ -8,7 +8,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 def distinct_experts(
     *, experts: ArrayLike, active: ArrayLike, tokens: ArrayLike, correlation: ArrayLike = 1.0
 ) -> Array:
-    r"""Return the distinct experts of a layer that some tokens pick. [1]
+    r"""Distinct experts of a layer that some tokens pick. [1]
 
     .. math:: D = \max\left(k, \; E \left(1 - (1 - k/E)^{B^\gamma}\right)\right)
 
@@ -28,7 +28,7 @@ def distinct_experts(
 
 
 def narrow_share(*, width: ArrayLike, half: ArrayLike) -> Array:
-    r"""Return the share of the bandwidth that products over slices of experts reach. [1]
+    r"""Share of the bandwidth that products over slices of experts reach. [1]
 
     .. math:: s = \frac{w}{w + w_0}
 

@@ -26,7 +26,7 @@ def normal_quantile(*, share: ArrayLike) -> Array:
 
 
 def lognormal_sigma(*, mean: ArrayLike, deviation: ArrayLike) -> Array:
-    r"""Return the standard deviation of the logarithms of lognormal lengths. [1]
+    r"""Standard deviation of the logarithms of lognormal lengths. [1]
 
     .. math:: \sigma = \sqrt{\ln\left(1 + s^2 / m^2\right)}
 

@@ -8,7 +8,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 def gated_deltanet_matrices(
     *, hidden: ArrayLike, key_width: ArrayLike, value_width: ArrayLike, value_heads: ArrayLike
 ) -> Array:
-    r"""Return the matrix parameters of a gated DeltaNet layer. [1]
+    r"""Matrix parameters of a gated DeltaNet layer. [1]
 
     .. math:: P = h (2 k + v) + h v + 2 h b + v h
 
@@ -35,7 +35,7 @@ def kda_matrices(
     decay_rank: ArrayLike,
     gate_rank: ArrayLike,
 ) -> Array:
-    r"""Return the matrix parameters of Kimi Delta Attention. [1]
+    r"""Matrix parameters of Kimi Delta Attention. [1]
 
     .. math:: P = h (2 k + v) + r (h + k) + h H + g (h + v) + v h
 
@@ -61,7 +61,7 @@ def kda_matrices(
 def mamba2_matrices(
     *, hidden: ArrayLike, inner: ArrayLike, state_width: ArrayLike, heads: ArrayLike
 ) -> Array:
-    r"""Return the matrix parameters of a Mamba-2 layer. [1]
+    r"""Matrix parameters of a Mamba-2 layer. [1]
 
     .. math:: P = h (2 w + 2 s + H) + w h
 

@@ -8,7 +8,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def passes_with_prompts(*, long: ArrayLike, short: ArrayLike) -> Array:
-    r"""Return the share of passes that have prompts in them, where these come at random. [1]
+    r"""Share of passes that have prompts in them, where these come at random. [1]
 
     .. math:: s = \min\left(1, l + \max(0, 1 - l) \, (1 - e^{-a})\right)
 
@@ -27,7 +27,7 @@ def passes_with_prompts(*, long: ArrayLike, short: ArrayLike) -> Array:
 
 
 def prompt_wait(*, arrivals: ArrayLike, mean: ArrayLike, square: ArrayLike) -> Array:
-    r"""Return the mean wait behind other prompts. [s]
+    r"""Mean wait behind other prompts. [s]
 
     .. math:: W = \frac{\lambda \overline{x^2}}{2 (1 - \lambda \bar x)}
 
@@ -47,7 +47,7 @@ def prompt_wait(*, arrivals: ArrayLike, mean: ArrayLike, square: ArrayLike) -> A
 def slot_wait_regularity(
     *, slots: ArrayLike, utilization: ArrayLike, variation: ArrayLike
 ) -> Array:
-    r"""Return the wait for one of c slots over that with exponential times of service. [1]
+    r"""Wait for one of c slots over that with exponential times of service. [1]
 
     .. math:: v + (1 - v) \frac{1}{2} \left(1 + \frac{(1 - \rho)(c - 1)(\sqrt{4 + 5 c} - 2)}
         {16 \rho c}\right)
@@ -70,7 +70,7 @@ def slot_wait_regularity(
 
 
 def variance_in_window(*, window: ArrayLike) -> Array:
-    r"""Return the variance of a number in flight, averaged over a window, over that at once. [1]
+    r"""Variance of a number in flight, averaged over a window, over that at once. [1]
 
     .. math:: f(w) = 1 - w / 3 \;\text{up to}\; w = 1, \quad 1 / w - 1 / (3 w^2)
         \;\text{beyond}
@@ -90,7 +90,7 @@ def variance_in_window(*, window: ArrayLike) -> Array:
 
 
 def gamma_share(*, value: ArrayLike, mean: ArrayLike, variance: ArrayLike) -> Array:
-    r"""Return the share of a gamma distribution that is not above a value. [1]
+    r"""Share of a gamma distribution that is not above a value. [1]
 
     .. math:: \Phi\left(\frac{(x / m)^{1/3} - 1 + c^2 / 9}{c / 3}\right), \quad c^2 = v / m^2
 

@@ -6,7 +6,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def attended_tokens(*, context: ArrayLike, spread: ArrayLike, window: ArrayLike) -> Array:
-    r"""Return the tokens that a layer looks back on, averaged over contexts of even spread. [1]
+    r"""Tokens that a layer looks back on, averaged over contexts of even spread. [1]
 
     .. math:: \bar{T} = w - \frac{(w - a)^2}{2 (b - a)} \quad (a = T - h < w < b = T + h),
         \quad \text{else} \min(T, w)
@@ -30,7 +30,7 @@ def attended_tokens(*, context: ArrayLike, spread: ArrayLike, window: ArrayLike)
 def cache_bytes_per_layer(
     *, elements: ArrayLike, tokens: ArrayLike, bytes_per_element: ArrayLike
 ) -> Array:
-    r"""Return the size of one layer's cache for one sequence. [byte]
+    r"""Size of one layer's cache for one sequence. [byte]
 
     .. math:: M = e \, T \, b
 
@@ -65,7 +65,7 @@ def largest_batch(*, usable: ArrayLike, weights: ArrayLike, cache_per_sequence: 
 
 
 def chips_for_capacity(*, needed: ArrayLike, usable_per_chip: ArrayLike) -> Array:
-    r"""Return the chips whose memory together holds some bytes; infinity if none may be filled. [1]
+    r"""Chips whose memory together holds some bytes; infinity if none may be filled. [1]
 
     .. math:: N = \lceil W / C \rceil
 
@@ -84,7 +84,7 @@ def chips_for_capacity(*, needed: ArrayLike, usable_per_chip: ArrayLike) -> Arra
 def chips_for_whole_layers(
     *, layers: ArrayLike, layer_bytes: ArrayLike, usable_per_chip: ArrayLike
 ) -> Array:
-    r"""Return the chips that hold layers which may not be cut; infinity if one is too large. [1]
+    r"""Chips that hold layers which may not be cut; infinity if one is too large. [1]
 
     .. math:: N = \lceil L / \lfloor C / m \rfloor \rceil
 

@@ -37,7 +37,7 @@ def ownership_per_hour(
 
 
 def usd_per_million(*, usd_per_hour: ArrayLike, seconds: ArrayLike, tokens: ArrayLike) -> Array:
-    r"""Return the price of a million tokens from the machine time they take. [USD]
+    r"""Price of a million tokens from the machine time they take. [USD]
 
     .. math:: p = 10^6 \, \frac{c}{3600} \, \frac{t}{n}
 
@@ -54,7 +54,7 @@ def usd_per_million(*, usd_per_hour: ArrayLike, seconds: ArrayLike, tokens: Arra
 
 
 def joules_per_token(*, power: ArrayLike, site_factor: ArrayLike, tokens_per_s: ArrayLike) -> Array:
-    r"""Return the energy of a token. [J]
+    r"""Energy of a token. [J]
 
     .. math:: E = P u / R
 
@@ -87,7 +87,7 @@ def batch_ratio(*, cost_ratio: ArrayLike, speed_ratio: ArrayLike) -> Array:
 
 
 def share_beyond(*, usage: ArrayLike, included: ArrayLike) -> Array:
-    r"""Return the share of what is used that a flat price does not include. [1]
+    r"""Share of what is used that a flat price does not include. [1]
 
     .. math:: s = \max(1 - Q / N, 0)
 
@@ -136,7 +136,7 @@ def api_request_usd(
 
 
 def break_even_rate(*, usd_per_month: ArrayLike, usd_per_request: ArrayLike) -> Array:
-    r"""Return the requests at which paying for machines and paying by use cost the same. [1/s]
+    r"""Requests at which paying for machines and paying by use cost the same. [1/s]
 
     .. math:: \lambda^* = \frac{C}{730 \cdot 3600 \, c}
 

@@ -23,7 +23,7 @@ def combined_slowdown(*, first: ArrayLike, second: ArrayLike) -> Array:
 
 
 def log_likelihood(*, residuals: Floats, shared: Floats, noise: Floats) -> Array:
-    r"""Return the logarithm of the density of residuals that share a few errors. [1]
+    r"""Logarithm of the density of residuals that share a few errors. [1]
 
     .. math:: \ln p(r) = -\tfrac12 \left( r^\top C^{-1} r + \ln |C| + n \ln 2\pi \right), \quad
               C = \operatorname{diag}(\sigma^2) + G G^\top
@@ -49,7 +49,7 @@ def log_likelihood(*, residuals: Floats, shared: Floats, noise: Floats) -> Array
 
 
 def log_mean(*, logs: Floats, weights: Floats) -> Array:
-    r"""Return the logarithm of a weighted mean of numbers that are known as logarithms. [1]
+    r"""Logarithm of a weighted mean of numbers that are known as logarithms. [1]
 
     .. math:: \ln \sum_i w_i e^{l_i}
 
@@ -67,7 +67,7 @@ def log_mean(*, logs: Floats, weights: Floats) -> Array:
 
 
 def posterior(*, log_evidence: Floats, prior: Floats) -> Array:
-    r"""Return the probability of each of some hypotheses, one of which holds. [1]
+    r"""Probability of each of some hypotheses, one of which holds. [1]
 
     .. math:: P_h = \frac{p_h e^{l_h}}{\sum_i p_i e^{l_i}}
 

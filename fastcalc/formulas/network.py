@@ -32,7 +32,7 @@ def shared_link(
 def all_reduce_shots(
     *, ranks: ArrayLike, message: ArrayLike, bandwidth: ArrayLike, latency: ArrayLike
 ) -> Array:
-    r"""Return in how many exchanges an all-reduce is fastest: 0 with one rank, else 1 or 2. [1]
+    r"""In how many exchanges an all-reduce is fastest: 0 with one rank, else 1 or 2. [1]
 
     .. math:: a + (N - 1) \frac{M}{\beta} \; \le \; 2 a + \frac{2 (N - 1)}{N} \frac{M}{\beta}
 
@@ -54,7 +54,7 @@ def all_reduce_shots(
 
 
 def all_reduce_bytes(*, ranks: ArrayLike, message: ArrayLike, shots: ArrayLike = 2.0) -> Array:
-    r"""Return the bytes each rank sends in a ring or two-shot all-reduce, or in a one-shot. [byte]
+    r"""Bytes each rank sends in a ring or two-shot all-reduce, or in a one-shot. [byte]
 
     .. math:: M' = \frac{2 (N - 1)}{N} M \quad \text{or} \quad (N - 1) M
 
@@ -72,7 +72,7 @@ def all_reduce_bytes(*, ranks: ArrayLike, message: ArrayLike, shots: ArrayLike =
 
 
 def exchange_bytes(*, tokens: ArrayLike, hidden: ArrayLike, destinations: ArrayLike) -> Array:
-    r"""Return the bytes of sending tokens to their experts and their results back. [byte]
+    r"""Bytes of sending tokens to their experts and their results back. [byte]
 
     .. math:: M = 3 \, n \, h \, r
 

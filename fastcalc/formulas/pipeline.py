@@ -10,7 +10,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats, where
 def heaviest_stage(
     *, amounts: Sequence[ArrayLike], counts: Sequence[float], stages: ArrayLike, layers: ArrayLike
 ) -> Array:
-    r"""Return the most that one stage has where kinds of layers are spread evenly. [byte or s]
+    r"""Most that one stage has where kinds of layers are spread evenly. [byte or s]
 
     .. math:: \max_n \sum_k n_k a_k, \quad \sum_k n_k \le N, \quad
         n_k \le \lceil c_k / S \rceil
@@ -45,7 +45,7 @@ def pipelined_step(
     streams: ArrayLike,
     overhead: ArrayLike = 0.0,
 ) -> Array:
-    r"""Return the time between two tokens of one stream in a pipeline of chips. [s]
+    r"""Time between two tokens of one stream in a pipeline of chips. [s]
 
     .. math:: T = \max\left(t + t_h, \; \min(m, S) \, (t_s + t_o)\right)
 
@@ -68,7 +68,7 @@ def pipelined_step(
 
 
 def spatial_step(*, layers: ArrayLike, layer_time: ArrayLike, streams: ArrayLike) -> Array:
-    r"""Return the time between two tokens of one stream where each layer has its own region. [s]
+    r"""Time between two tokens of one stream where each layer has its own region. [s]
 
     .. math:: T = \max(L, B) \, t_l
 
@@ -85,7 +85,7 @@ def spatial_step(*, layers: ArrayLike, layer_time: ArrayLike, streams: ArrayLike
 
 
 def ring_hops(*, chips: ArrayLike) -> Array:
-    r"""Return the hops of a token through all chips and back to the first: none on one chip. [1]
+    r"""Hops of a token through all chips and back to the first: none on one chip. [1]
 
     .. math:: n = W \text{ if } W > 1, \text{ else } 0
 
@@ -103,7 +103,7 @@ def ring_hops(*, chips: ArrayLike) -> Array:
 def regional_speed(
     *, tokens: ArrayLike, layers: ArrayLike, layer_time: ArrayLike, chips: ArrayLike, hop: ArrayLike
 ) -> Array:
-    r"""Return the speed of one stream that crosses layers in regions of several chips. [1/s]
+    r"""Speed of one stream that crosses layers in regions of several chips. [1/s]
 
     .. math:: v = \frac{E}{L \tau + [W > 1] \, W h}
 

@@ -4,7 +4,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def half_width(*, least: ArrayLike, fitted_share: ArrayLike) -> Array:
-    r"""Return the half-width of a range about an expected speed, in the logarithm. [1]
+    r"""Half-width of a range about an expected speed, in the logarithm. [1]
 
     .. math:: h = h_0 (1 + u)
 

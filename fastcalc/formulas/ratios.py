@@ -6,7 +6,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 
 
 def factor_of_ratio(*, over: ArrayLike, under: ArrayLike) -> Array:
-    r"""Return by what factor a ratio may be off, from what both of its sides may be. [1]
+    r"""By what factor a ratio may be off, from what both of its sides may be. [1]
 
     .. math:: \ln f = \sqrt{\ln^2 f_a + \ln^2 f_b}
 

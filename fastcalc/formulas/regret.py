@@ -38,7 +38,7 @@ def expected_regret(*, costs: Floats, at: Floats, held: float) -> Array:
 
 
 def regret_after(*, costs: Floats, at: Floats, held: float, measured: int, error: float) -> float:
-    r"""Return the expected regret of whoever first measures one chip and then chooses. [USD]
+    r"""Expected regret of whoever first measures one chip and then chooses. [USD]
 
     .. math:: E_m[\min_k E[\max(C_k(h), C_k(z_k)) \mid m]] - E[\min_j C_j(z_j)],
         \; z = \sqrt{1 - r^2} m + r \epsilon
@@ -78,7 +78,7 @@ def regret_after(*, costs: Floats, at: Floats, held: float, measured: int, error
 
 
 def _speeds() -> Floats:
-    """Return standard normal deviations, each the middle of an equal share of all.
+    """Standard normal deviations, each the middle of an equal share of all.
 
     Costs go in steps, at which quadratures for smooth functions are less exact: with 64 nodes,
     Gauss-Hermite is up to 10 % off where this is 2 %.
@@ -88,12 +88,12 @@ def _speeds() -> Floats:
 
 
 def _along(costs: Floats, at: Floats, deviations: Floats) -> Floats:
-    """Return costs at other deviations, on straight lines between those there are."""
+    """Costs at other deviations, on straight lines between those there are."""
     return np.stack([np.interp(deviations, at, row) for row in costs])
 
 
 def _in_hindsight(needed: Floats) -> float:
-    """Return the mean of the least cost over all speeds, one axis of them after another."""
+    """Mean of the least cost over all speeds, one axis of them after another."""
     cheapest = needed[0]
     for row in needed[1:]:
         cheapest = np.minimum(cheapest[:, np.newaxis], row).ravel()

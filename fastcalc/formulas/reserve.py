@@ -11,7 +11,7 @@ _ACTIVATION_BYTES = 2.0
 
 
 def logits_memory(*, copies: ArrayLike, rows: ArrayLike, vocabulary: ArrayLike) -> Array:
-    r"""Return the memory of copies of logits at 32 bits. [byte]
+    r"""Memory of copies of logits at 32 bits. [byte]
 
     .. math:: M = 4 \, c \, n \, V
 
@@ -29,7 +29,7 @@ def logits_memory(*, copies: ArrayLike, rows: ArrayLike, vocabulary: ArrayLike) 
 
 
 def stream_memory(*, copies: ArrayLike, tokens: ArrayLike, width: ArrayLike) -> Array:
-    r"""Return the memory of what a layer holds of some tokens at 16 bits. [byte]
+    r"""Memory of what a layer holds of some tokens at 16 bits. [byte]
 
     .. math:: M = 2 \, c \, n \, w
 
@@ -48,7 +48,7 @@ def stream_memory(*, copies: ArrayLike, tokens: ArrayLike, width: ArrayLike) -> 
 
 
 def activation_peak(*, sampling: ArrayLike, layer: ArrayLike) -> Array:
-    r"""Return the most that a step takes besides weights and caches. [byte]
+    r"""Most that a step takes besides weights and caches. [byte]
 
     .. math:: A = \max(S, F)
 

@@ -13,7 +13,7 @@ _STRETCH = 2**18
 
 
 def reuse_distances(*, blocks: Ints, ends: Ints) -> Ints:
-    r"""Return the blocks of the smallest cache that finds each block of prompts; 0 for none. [1]
+    r"""Blocks of the smallest cache that finds each block of prompts; 0 for none. [1]
 
     .. math:: d_i = \max_{j \le i} \left( s - p_j - |\{k \le s : p_k > p_j\}| \right)
 
@@ -57,7 +57,7 @@ def reuse_distances(*, blocks: Ints, ends: Ints) -> Ints:
 
 
 def _touches_before(blocks: Ints, touch: Ints, ends: Ints) -> Ints:
-    """Return the touch before that of each block, -1 for none, a stretch of prompts at a time. [1]
+    """Touch before that of each block, -1 for none, a stretch of prompts at a time. [1]
 
     touch : when each block is touched [1]
     """
@@ -81,7 +81,7 @@ def _touches_before(blocks: Ints, touch: Ints, ends: Ints) -> Ints:
 
 
 def _distances(before: Ints, request: Ints, starts: Ints) -> Ints:
-    """Return the distances of blocks that were touched before. [1]
+    """Distances of blocks that were touched before. [1]
 
     Blocks that follow one another, as their last touches do, are counted at once.
     """
@@ -100,7 +100,7 @@ def _distances(before: Ints, request: Ints, starts: Ints) -> Ints:
 
 
 def _earlier_above(rank: Ints, weights: Ints) -> Ints:
-    """Return by rank the weight of all earlier elements of a higher rank. [1]
+    """By rank the weight of all earlier elements of a higher rank. [1]
 
     From the highest bit of the ranks downwards: within those that share the bits above, each
     element without the bit has the earlier ones with it above it.
@@ -124,7 +124,7 @@ def _earlier_above(rank: Ints, weights: Ints) -> Ints:
 
 
 def characteristic_time(*, rates: Floats, sizes: Floats, passing: float, capacity: float) -> Array:
-    r"""Return the requests after which what is not used again leaves a cache. [1]
+    r"""Requests after which what is not used again leaves a cache. [1]
 
     .. math:: \sum_i s_i \left(1 - e^{-\lambda_i T}\right) + u T = C
 
@@ -151,7 +151,7 @@ def characteristic_time(*, rates: Floats, sizes: Floats, passing: float, capacit
 
 
 def tier_break_even(*, usd_per_hour: ArrayLike, gain: ArrayLike, size: ArrayLike) -> Array:
-    r"""Return the price of a gigabyte for a month below which a memory for caches pays. [USD]
+    r"""Price of a gigabyte for a month below which a memory for caches pays. [USD]
 
     .. math:: p = \frac{730 \, c \, (\lambda / \lambda_0 - 1)}{10^{-9} \, S}
 

@@ -22,7 +22,7 @@ def time_of(*, work: ArrayLike, rate: ArrayLike) -> Array:
 
 
 def time_over_tiers(*, work: ArrayLike, capacities: ArrayLike, bandwidths: ArrayLike) -> Array:
-    r"""Return the least time to read bytes that are spread over memory tiers as well as can be. [s]
+    r"""Least time to read bytes that are spread over memory tiers as well as can be. [s]
 
     .. math:: t = \max_k \frac{W - \sum_{i<k} C_i}{\sum_{i \ge k} \beta_i}
 
@@ -49,7 +49,7 @@ def time_over_tiers(*, work: ArrayLike, capacities: ArrayLike, bandwidths: Array
 
 
 def critical_batch(*, peak: ArrayLike, bandwidth: ArrayLike, bytes_per_weight: ArrayLike) -> Array:
-    r"""Return the rows at which a matrix product costs as much arithmetic as reading. [1]
+    r"""Rows at which a matrix product costs as much arithmetic as reading. [1]
 
     .. math:: B = \frac{F}{\beta} \cdot \frac{b}{2}
 
@@ -68,7 +68,7 @@ def critical_batch(*, peak: ArrayLike, bandwidth: ArrayLike, bytes_per_weight: A
 def achieved_bandwidth(
     *, peak: ArrayLike, fraction: ArrayLike, cores: ArrayLike, per_core: ArrayLike
 ) -> Array:
-    r"""Return the bandwidth a kernel reaches: a share of the peak, capped by its cores. [byte/s]
+    r"""Bandwidth a kernel reaches: a share of the peak, capped by its cores. [byte/s]
 
     .. math:: \beta = \left( (\eta \beta_0)^{-8} + (n c)^{-8} \right)^{-1/8}
 
@@ -91,7 +91,7 @@ def achieved_bandwidth(
 def achieved_compute(
     *, peak: ArrayLike, fraction: ArrayLike, cores: ArrayLike, per_core: ArrayLike
 ) -> Array:
-    r"""Return the rate that matrix products reach on cores that have to be fed. [FLOP/s]
+    r"""Rate that matrix products reach on cores that have to be fed. [FLOP/s]
 
     .. math:: R = \left( \frac{1}{\eta F} + \frac{1}{n f} \right)^{-1}
 
@@ -112,7 +112,7 @@ def achieved_compute(
 
 
 def overlapped_time(*, memory: ArrayLike, compute: ArrayLike, norm: ArrayLike) -> Array:
-    r"""Return the time of a kernel that reads and multiplies at once. [s]
+    r"""Time of a kernel that reads and multiplies at once. [s]
 
     .. math:: t = \left(t_m^p + t_c^p\right)^{1/p}
 

@@ -8,7 +8,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats
 def prompt_lump(
     *, batch: ArrayLike, prompt: ArrayLike, output: ArrayLike, chunk: ArrayLike
 ) -> Array:
-    r"""Return the prompt tokens in a step that has any, in steady state. [1]
+    r"""Prompt tokens in a step that has any, in steady state. [1]
 
     .. math:: s = \max\left(B P / O, \; \min(C, P)\right)
 
@@ -33,7 +33,7 @@ def disaggregated_nodes(
     output_rate: ArrayLike,
     decode_rate: ArrayLike,
 ) -> Array:
-    r"""Return the nodes that serve some traffic with prefill and decode apart. [1]
+    r"""Nodes that serve some traffic with prefill and decode apart. [1]
 
     .. math:: N = \frac{\lambda_i}{R_p} + \frac{\lambda_o}{R_d}
 
@@ -51,7 +51,7 @@ def disaggregated_nodes(
 
 
 def in_flight(*, rate: ArrayLike, seconds: ArrayLike) -> Array:
-    r"""Return the requests that are being served at a time, on average. [1]
+    r"""Requests that are being served at a time, on average. [1]
 
     .. math:: N = \lambda T
 

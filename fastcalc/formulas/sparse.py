@@ -12,7 +12,7 @@ def indexer_matrices(
     key_matrices: ArrayLike,
     head_weights: ArrayLike,
 ) -> Array:
-    r"""Return the matrix parameters of an indexer, which picks the tokens to attend to. [1]
+    r"""Matrix parameters of an indexer, which picks the tokens to attend to. [1]
 
     .. math:: P = q \, n d + c \, h d + w \, h n
 
@@ -43,7 +43,7 @@ def compressed_attention_matrices(
     output_groups: ArrayLike,
     output_rank: ArrayLike,
 ) -> Array:
-    r"""Return the matrix parameters of attention with one shared key-value vector. [1]
+    r"""Matrix parameters of attention with one shared key-value vector. [1]
 
     .. math:: P = h q + q H d + h d + H d \, o + g o \, h
 
@@ -67,7 +67,7 @@ def compressed_attention_matrices(
 
 
 def compressor_matrices(*, hidden: ArrayLike, head_dim: ArrayLike, overlap: ArrayLike) -> Array:
-    r"""Return the matrix parameters of what folds some tokens' keys and values into one. [1]
+    r"""Matrix parameters of what folds some tokens' keys and values into one. [1]
 
     .. math:: P = 2 \, a \, h d
 

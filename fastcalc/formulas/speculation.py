@@ -7,7 +7,7 @@ from fastcalc.formulas.types import Array, ArrayLike, Bools, floats
 
 
 def tokens_per_pass(*, acceptance: ArrayLike, drafted: ArrayLike) -> Array:
-    r"""Return the tokens that a verified pass yields on average, its own among them. [1]
+    r"""Tokens that a verified pass yields on average, its own among them. [1]
 
     .. math:: E = \frac{1 - \alpha^{\gamma + 1}}{1 - \alpha}
 
@@ -28,7 +28,7 @@ def tokens_per_pass(*, acceptance: ArrayLike, drafted: ArrayLike) -> Array:
 
 
 def acceptance_needed(*, yielded: ArrayLike, drafted: ArrayLike) -> Array:
-    r"""Return the acceptance with which a draft yields so many tokens a pass; nan if none does. [1]
+    r"""Acceptance with which a draft yields so many tokens a pass; nan if none does. [1]
 
     .. math:: \alpha: \quad \frac{1 - \alpha^{\gamma + 1}}{1 - \alpha} = E
 
@@ -54,7 +54,7 @@ def acceptance_needed(*, yielded: ArrayLike, drafted: ArrayLike) -> Array:
 
 
 def draft_length(*, yielded: ArrayLike, acceptance: ArrayLike) -> Array:
-    r"""Return the fewest tokens to draft so that a pass yields so many. [1]
+    r"""Fewest tokens to draft so that a pass yields so many. [1]
 
     .. math:: \gamma = \min\left(\left\lceil
         \frac{\ln(1 - E (1 - \alpha))}{\ln \alpha} - 1 \right\rceil, \; \lceil 2 E \rceil\right)
@@ -76,7 +76,7 @@ def draft_length(*, yielded: ArrayLike, acceptance: ArrayLike) -> Array:
 
 
 def drafted_speedup(*, tokens: ArrayLike, drafts: ArrayLike, draft_cost: ArrayLike) -> Array:
-    r"""Return the speed-up of speculative decoding where passes are not limited by compute. [1]
+    r"""Speed-up of speculative decoding where passes are not limited by compute. [1]
 
     .. math:: \sigma = \frac{E}{1 + g c}
 

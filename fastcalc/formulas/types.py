@@ -17,7 +17,7 @@ ArrayLike: TypeAlias = float | npt.NDArray[np.floating[Any]] | Ints
 
 
 def floats(numbers: ArrayLike) -> Floats:
-    """Return numbers as float64: whole numbers of numpy wrap around silently.
+    """Numbers as float64: whole numbers of numpy wrap around silently.
 
     A number stays one: numpy is ten times as fast with its own as with arrays of no dimensions.
     """
@@ -27,7 +27,7 @@ def floats(numbers: ArrayLike) -> Floats:
 
 
 def where(condition: ArrayLike | Bools, yes: ArrayLike, no: ArrayLike) -> Array:
-    """Return one where a condition holds and the other elsewhere; of a bare condition, just it."""
+    """One where a condition holds and the other elsewhere; of a bare condition, just it."""
     if isinstance(condition, (bool, float, np.bool_)):
         return floats(yes if condition else no)
     return np.where(condition, yes, no)

@@ -11,7 +11,7 @@ _NOTHING = 40.0  # powers of e below an integrand's first value at which it is n
 
 
 def fill_wait(*, batch: ArrayLike, arrivals: ArrayLike) -> Array:
-    r"""Return the mean wait of a request for its batch to be full. [s]
+    r"""Mean wait of a request for its batch to be full. [s]
 
     .. math:: W = \frac{B - 1}{2 \lambda}
 
@@ -27,7 +27,7 @@ def fill_wait(*, batch: ArrayLike, arrivals: ArrayLike) -> Array:
 
 
 def step_wait(*, step: ArrayLike) -> Array:
-    r"""Return the mean wait for the step under way to end, where requests join between steps. [s]
+    r"""Mean wait for the step under way to end, where requests join between steps. [s]
 
     .. math:: W = T / 2
 
@@ -42,7 +42,7 @@ def step_wait(*, step: ArrayLike) -> Array:
 
 
 def erlang_b(*, servers: ArrayLike, load: ArrayLike) -> Array:
-    r"""Return the share of arrivals that find all of c servers busy, where nobody queues. [1]
+    r"""Share of arrivals that find all of c servers busy, where nobody queues. [1]
 
     .. math:: B_0 = 1, \quad B_i = \frac{a B_{i-1}}{i + a B_{i-1}}
 
@@ -70,7 +70,7 @@ def erlang_b(*, servers: ArrayLike, load: ArrayLike) -> Array:
 
 
 def _beyond_all(count: Floats, offered: Floats) -> Floats:
-    """Return Erlang's B where the load is below many servers, from the terms beyond the last."""
+    """Erlang's B where the load is below many servers, from the terms beyond the last."""
     ratio, inverse = offered / count, 1.0 / count
     stirling = inverse / 12.0 - inverse**3 / 360.0 + inverse**5 / 1260.0 - inverse**7 / 1680.0
     with np.errstate(divide="ignore"):
@@ -92,7 +92,7 @@ def _nodes() -> tuple[Floats, Floats]:
 
 
 def slot_wait(*, slots: ArrayLike, utilization: ArrayLike, service: ArrayLike) -> Array:
-    r"""Return the mean wait for one of c slots; infinity at full utilization. [s]
+    r"""Mean wait for one of c slots; infinity at full utilization. [s]
 
     .. math:: W = \frac{C S}{c (1 - \rho)}, \quad C = \frac{B_c}{1 - \rho (1 - B_c)}
 
@@ -118,7 +118,7 @@ def slot_wait(*, slots: ArrayLike, utilization: ArrayLike, service: ArrayLike) -
 def slot_wait_percentile(
     *, slots: ArrayLike, utilization: ArrayLike, service: ArrayLike, share: ArrayLike
 ) -> Array:
-    r"""Return the wait for one of c slots that a share of requests does not exceed. [s]
+    r"""Wait for one of c slots that a share of requests does not exceed. [s]
 
     .. math:: W_p = \frac{S}{c (1 - \rho)} \max\left(0, \ln \frac{C}{1 - p}\right)
 
@@ -142,7 +142,7 @@ def slot_wait_percentile(
 def prompt_wait_percentile(
     *, utilization: ArrayLike, service: ArrayLike, share: ArrayLike
 ) -> Array:
-    r"""Return the wait behind other prompts that a share of requests does not exceed. [s]
+    r"""Wait behind other prompts that a share of requests does not exceed. [s]
 
     .. math:: W_p = \frac{T}{2 (1 - \rho)} \max\left(0, \ln \frac{\rho}{1 - p}\right)
 
@@ -162,7 +162,7 @@ def prompt_wait_percentile(
 
 
 def _percentile(waiting: Floats, busy: Floats, share: ArrayLike) -> Array:
-    """Return a percentile of waits, in mean services of all servers, where a share waits at all."""
+    """A percentile of waits, in mean services of all servers, where a share waits at all."""
     with np.errstate(divide="ignore"):
         tail = np.maximum(np.log(waiting / (1.0 - floats(share))), 0.0)
         return np.where(busy < 1.0, tail / (1.0 - busy), np.inf)

@@ -51,10 +51,10 @@ TableColumn = Column[Any]
 
 
 def key_figure(column: TableColumn) -> TableColumn:
-    """Return a column as the number to read first, in bold on a terminal."""
+    """A column as the number to read first, in bold on a terminal."""
     return replace(column, is_key_figure=True)
 
 
 def values(columns: Sequence[Column[Source]], source: Source) -> dict[str, Any]:
-    """Return the value of each column by its key."""
+    """Value of each column by its key."""
     return {column.key: column.of(source) for column in columns}

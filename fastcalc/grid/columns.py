@@ -428,23 +428,23 @@ WHOLE = frozenset(column.key for column in COLUMNS if column.unit == "count")
 
 
 def undetermined_keys(machine: Machine) -> list[str]:
-    """Return the keys of numbers that nothing published determines."""
+    """Keys of numbers that nothing published determines."""
     unknown = undetermined(machine)
     return _resting_on(unknown) if unknown else []
 
 
 def uncertain_amounts(scenario: Scenario) -> list[str]:
-    """Return the keys of amounts that rest on an uncertain price of a chip-hour."""
+    """Keys of amounts that rest on an uncertain price of a chip-hour."""
     return _resting_on("price") if scenario.quote.is_uncertain else []
 
 
 def _resting_on(what: str) -> list[str]:
-    """Return the keys of numbers of points that rest on the engine, on prefill or on a price."""
+    """Keys of numbers of points that rest on the engine, on prefill or on a price."""
     return [column.key for column in COLUMNS if what in column.rests_on]
 
 
 def pick(keys: str, columns: Sequence[Column[Any]] = (), *, keep: str = "") -> list[TableColumn]:
-    """Return columns by their keys.
+    """Columns by their keys.
 
     keys : with blanks between
     columns : others than those of points, or in place of them
@@ -474,7 +474,7 @@ def records(columns: Columns, shape: tuple[int, ...]) -> Iterator[dict[str, Any]
 
 
 def flat(column: Any, shape: tuple[int, ...]) -> Array:
-    """Return the values of a column that broadcasts to a shape, one after another."""
+    """Values of a column that broadcasts to a shape, one after another."""
     if isinstance(column, CodedColumn):
         words = np.empty(len(column.words), dtype=object)
         words[:] = column.words

@@ -102,7 +102,7 @@ class EvaluatedPoints:
         return self.estimate.usd(price / self.scenario.pricing.utilization)
 
     def near(self, kind: str) -> ArrayLike:
-        """Return the share of a kind of bytes that lives in the fastest memory. [1]"""
+        """Share of a kind of bytes that lives in the fastest memory. [1]"""
         return near_share(self.placement.machine, self.estimate.passes.split, kind)
 
     @property

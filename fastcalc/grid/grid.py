@@ -63,7 +63,7 @@ class Grid:
         return site_of(self.scenario, 0.0)
 
     def part(self, **axes: Any) -> "Grid":
-        """Return the grid with other layouts, requests or batches."""
+        """Grid with other layouts, requests or batches."""
         return replace(self, **axes)
 
     def blocks(self, size: int = BLOCK) -> Iterator["Grid"]:
@@ -153,7 +153,7 @@ def _placed(grid: Grid) -> _PlacedGrid:
 
 
 def solve_grid(grid: Grid, columns: Sequence[Column[EvaluatedPoints]] = COLUMNS) -> Columns:
-    """Return columns that broadcast to the shape of a grid or of a block; words take time."""
+    """Columns that broadcast to the shape of a grid or of a block; words take time."""
     return values(columns, solved(grid))
 
 
@@ -185,7 +185,7 @@ def _warnings(scenario: Scenario, site: Site, estimate: Estimate) -> CodedColumn
 
 
 def _and_of_edges(warnings: CodedColumn, scenario: Scenario, estimate: Estimate) -> CodedColumn:
-    """Return warnings with that of the points at the edge of memory."""
+    """Warnings with that of the points at the edge of memory."""
     is_at_edge = estimate.is_at_edge
     if not is_at_edge.any():
         return warnings
@@ -197,7 +197,7 @@ def _and_of_edges(warnings: CodedColumn, scenario: Scenario, estimate: Estimate)
 def _and_of_layouts(
     warnings: CodedColumn, positions: Ints, notes: Sequence[list[str]]
 ) -> CodedColumn:
-    """Return warnings with those of each point's layout.
+    """Warnings with those of each point's layout.
 
     positions : the position of each point's layout
     notes : of each layout

@@ -30,7 +30,7 @@ def by_octaves(
     steps: int = 1,
     speeds_at: Callable[[Placements, Traffic, Floats], Floats] = speeds,
 ) -> tuple[Floats, Floats]:
-    """Return batches of layouts up to the most each holds, and speeds of users there. [1], [1/s]
+    """Batches of layouts up to the most each holds, and speeds of users there. [1], [1/s]
 
     steps : batches to an octave [1]
     speeds_at : what gives the speeds, or some that are no lower
@@ -82,7 +82,7 @@ class Reach:
 
 
 def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float = inf) -> Reach:
-    """Return the point of some layouts whose output tokens cost least at a speed [1/s], if any.
+    """Point of some layouts whose output tokens cost least at a speed [1/s], if any.
 
     Each layout is taken at its largest batch that reaches the speed, or a smaller one that is
     cheaper still. Without a price, the point with the fewest chip-seconds a token is taken. From
@@ -116,7 +116,7 @@ def cheapest(space: Space, layouts: Iterable[Layout], speed: float, below: float
 def least_usd(
     layouts: Sequence[Layout], batch: Floats, user_speeds: Floats, speed: float
 ) -> Floats:
-    """Return the least that a million tokens of layouts may cost at a dollar a chip-hour. [USD]
+    """Least that a million tokens of layouts may cost at a dollar a chip-hour. [USD]
 
     Batches and speeds are those of `by_octaves`, or speeds that are higher. No user is faster at a
     larger batch, so what a batch does not reach none up to the next does. Infinite if out of reach.
@@ -133,7 +133,7 @@ def least_usd(
 def _closest(
     placement: Placement, traffic: Traffic, speed: float, below: float
 ) -> tuple[float, int]:
-    """Return the most tokens a second at a speed, and their batch or 0, as closely as matters.
+    """Most tokens a second at a speed, and their batch or 0, as closely as matters.
 
     The largest batch that reaches it, but for pipelines that a batch or two more leave uneven, of
     those with as many users on each replica, or one at most. From ``below`` seconds a token on a
@@ -165,7 +165,7 @@ def _closest(
 
 
 def _even(places: Floats, replicas: int) -> Floats:
-    """Return batches by their place in order: of one user or none a replica, then of two, and on.
+    """Batches by their place in order: of one user or none a replica, then of two, and on.
 
     >>> _even(np.arange(1.0, 7.0), 3).tolist()
     [1.0, 2.0, 3.0, 6.0, 9.0, 12.0]
@@ -174,7 +174,7 @@ def _even(places: Floats, replicas: int) -> Floats:
 
 
 def tokens_needed_per_pass(outcome: Outcome, drafts: ArrayLike, speed: float) -> Floats:
-    """Return the tokens that a pass must yield for a speed at a batch; nan beyond the bound. [1]"""
+    """Tokens that a pass must yield for a speed at a batch; nan beyond the bound. [1]"""
     batch, traffic = outcome.scenario.batches[0], outcome.scenario.traffic
 
     def speed_at(tokens: float, drafted: float) -> float:

@@ -75,7 +75,7 @@ class CachedDeployment:
     def of(
         cls, scenario: Scenario, lengths: Lengths, reuse: Reuse | SharedPrefixes
     ) -> "CachedDeployment":
-        """Return the deployment of a scenario."""
+        """Deployment of a scenario."""
         memory = MemoryChoice(longest=scenario.memory.longest)
         traffic = _traffic(scenario, lengths, 0.0)
         location = locate(replace(scenario, memory=memory, traffic=traffic))
@@ -105,7 +105,7 @@ class CachedDeployment:
         return float(self.reuse.hit(self.own_size / self.bytes_per_token))
 
     def tiers(self, sizes: Sequence[float]) -> list[CachedTier]:
-        """Return no cache, the chips' own, the host's memories, and the first of them at sizes.
+        """No cache, the chips' own, the host's memories, and the first of them at sizes.
 
         sizes : of all chips together [byte]
         """
@@ -124,7 +124,7 @@ class CachedDeployment:
         return every
 
     def sizes(self) -> list[float]:
-        """Return sizes to try, from the chips' own to that which finds all that comes again."""
+        """Sizes to try, from the chips' own to that which finds all that comes again."""
         last = self.reuse.tokens * self.bytes_per_token
         powers = range(int(np.log10(max(self.own_size, 1e9))), int(np.log10(max(last, 1.0))) + 1)
         steps = [step * 10.0**power for power in powers for step in (1.0, 3.0)]
@@ -141,7 +141,7 @@ class CachedDeployment:
         return CachedTier(name, size, tokens, hit, loaded, estimate, loading, requests)
 
     def _loading(self, name: str | None, share: float) -> float:
-        """Return the time to load a share of a mean prompt from a memory of the host. [s]"""
+        """Time to load a share of a mean prompt from a memory of the host. [s]"""
         host, placement = self.scenario.memory.host, self.location.placement
         if host is None:
             return nan
@@ -152,13 +152,13 @@ class CachedDeployment:
 
 
 def _traffic(scenario: Scenario, lengths: Lengths, hit: float) -> Mix:
-    """Return the requests of a trace, so much of whose prompts is found."""
+    """Requests of a trace, so much of whose prompts is found."""
     alike = RequestClass("", 1.0, lengths, prefix_hit=hit)
     return Mix.of([alike], scenario.traffic.speculation)
 
 
 def _carried(estimate: Estimate) -> float:
-    """Return the requests that chips carry a second, whatever their links do. [1/s]"""
+    """Requests that chips carry a second, whatever their links do. [1/s]"""
     return float(estimate.served[0] / estimate.traffic.output)
 
 
@@ -168,7 +168,7 @@ def gain(tier: CachedTier, in_chips: CachedTier) -> float:
 
 
 def break_even(tier: CachedTier, in_chips: CachedTier, usd_per_hour: float | None) -> float | None:
-    """Return the price below which a tier pays; None without a price, or where it saves nothing.
+    """Price below which a tier pays; None without a price, or where it saves nothing.
 
     in_chips : the memory of the chips alone
     usd_per_hour : price of the chips [USD/h]

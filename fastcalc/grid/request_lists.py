@@ -27,7 +27,7 @@ class Requests:
         return Requests(self.prompt[place], self.output[place], self.context[place])
 
     def traffic(self, base: Traffic) -> Traffic:
-        """Return traffic of these lengths on the first of three axes, otherwise as another is."""
+        """Traffic of these lengths on the first of three axes, otherwise as another is."""
         lengths = {name: array[:, np.newaxis, np.newaxis] for name, array in vars(self).items()}
         return replace(base, **lengths)
 
@@ -40,7 +40,7 @@ class MixedRequests(Requests):
 
     @classmethod
     def of(cls, classes: Sequence[RequestClass]) -> "MixedRequests":
-        """Return the mix of some classes."""
+        """Mix of some classes."""
         mix = Mix.of(classes, Traffic.speculation)
         prompt, output, context = (
             np.array([length]) for length in (mix.prompt, mix.output, mix.context)
@@ -51,7 +51,7 @@ class MixedRequests(Requests):
         return self
 
     def traffic(self, base: Traffic) -> Mix:
-        """Return the mix, with what is drafted as in other traffic."""
+        """Mix, with what is drafted as in other traffic."""
         return Mix.of(self.classes, base.speculation)
 
 

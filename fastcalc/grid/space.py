@@ -35,7 +35,7 @@ class Space:
         return None if isnan(fewest) else int(fewest)
 
     def layouts(self, *chips: int) -> list[Layout]:
-        """Return the layouts that people run of one copy of the weights that hold a sequence.
+        """Layouts that people run of one copy of the weights that hold a sequence.
 
         Where people run none, the smallest legal one that does, however many stages it takes.
         """
@@ -44,7 +44,7 @@ class Space:
         return [layout for layout in layouts_on_offer(self.site) if layout.chips in chips]
 
     def up_to(self, max_chips: int) -> list[Layout]:
-        """Return the layouts from the fewest chips that hold a sequence up to so many chips.
+        """Layouts from the fewest chips that hold a sequence up to so many chips.
 
         Chips that pipeline whole layers are taken in any number up to 64, then in steps of 1/32.
         """
@@ -59,28 +59,28 @@ class Space:
         )
 
     def cuts(self, chips: int) -> list[Layout]:
-        """Return the layouts that people run of so many chips that hold a sequence, all copies."""
+        """Layouts that people run of so many chips that hold a sequence, all copies."""
         return self.holding([*copies_run_by_people(self.site, chips)])
 
     def holding(self, layouts: list[Layout]) -> list[Layout]:
-        """Return the layouts that hold a sequence."""
+        """Layouts that hold a sequence."""
         if not layouts:
             return []
         holds = np.broadcast_to(self.site.place_all(layouts).max_batch >= 1, (len(layouts),))
         return [layouts[place] for place in np.flatnonzero(holds).tolist()]
 
     def at(self, layout: Layout, *batches: int) -> Outcome:
-        """Return the scenario solved on a layout for some batches."""
+        """Scenario solved on a layout for some batches."""
         return solve(replace(self.scenario, batches=batches, sharding=sharding(layout)))
 
 
 def sharding(layout: Layout) -> Sharding:
-    """Return a layout as a user would ask for it, rank by rank."""
+    """A layout as a user would ask for it, rank by rank."""
     return Sharding(tp=layout.tp, pp=layout.pp, ep=layout.ep, dp=layout.dp)
 
 
 def chip_counts(fewest: int, largest: int) -> list[int]:
-    """Return powers of two from few chips to many, and both ends. [1]
+    """Powers of two from few chips to many, and both ends. [1]
 
     >>> chip_counts(3, 20)
     [3, 4, 8, 16, 20]

@@ -100,7 +100,7 @@ class Table(Sequence[Record]):
         return {key: dictionary[key].unit for key in self.keys if key in dictionary}
 
     def column(self, key: str) -> Array:
-        """Return the values of a key, or a KeyError with the nearest keys there are.
+        """Values of a key, or a KeyError with the nearest keys there are.
 
         Truths are bool, and counts whole numbers, or floats where one is missing; other numbers
         are floats, and words objects.
@@ -138,7 +138,7 @@ class Table(Sequence[Record]):
         return self._rows(index) if isinstance(index, slice) else self.records[index]
 
     def _rows(self, index: slice) -> "Table":
-        """Return some rows as a table of their own, in the columns of a notebook."""
+        """Some rows as a table of their own, in the columns of a notebook."""
         records = self.records[index]
         columns, rows = self._answer.table()
         chosen: Sequence[Any] = list(rows)
@@ -163,7 +163,7 @@ class Table(Sequence[Record]):
         return iter(self.records)
 
     def to_pandas(self) -> "DataFrame":
-        """Return the records as a frame, with their units in ``attrs``.
+        """Records as a frame, with their units in ``attrs``.
 
         Raises InputError if pandas is not installed.
         """
@@ -187,7 +187,7 @@ class Table(Sequence[Record]):
     def plot(
         self, kind: str | None = None, file: str | Path | None = None, **look: Any
     ) -> "Figure":
-        """Return a chart as a figure of matplotlib, and write it to a file by its ending.
+        """A chart as a figure of matplotlib, and write it to a file by its ending.
 
         kind : ``speed``, ``roofline``, ``step`` or ``memory`` of a comparison; others have one kind
         file : such as ``speed.svg``

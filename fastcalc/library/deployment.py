@@ -51,7 +51,7 @@ class PlacedModel:
         output: float | None = None,
         context: float | None = None,
     ) -> Estimate:
-        """Return the estimate of some batches; what is left out is as the deployment was made.
+        """Estimate of some batches; what is left out is as the deployment was made.
 
         A batch beyond ``max_batch`` has ``fits`` false, and its rates mean nothing.
 

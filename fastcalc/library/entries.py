@@ -12,7 +12,7 @@ EntryKeys = Mapping[str, Any]
 
 
 def hardware(entry: str | Path | Hardware | EntryKeys) -> Hardware:
-    """Return the chip of a name or a path, or of the keys of a hardware file.
+    """Chip of a name or a path, or of the keys of a hardware file.
 
     Raises InputError if there is none, or a key or a value is wrong.
     """
@@ -23,7 +23,7 @@ def hardware(entry: str | Path | Hardware | EntryKeys) -> Hardware:
 
 
 def model(entry: str | Path | Model | EntryKeys) -> Model:
-    """Return the model of a name or a path, or of the keys of a model file.
+    """Model of a name or a path, or of the keys of a model file.
 
     Raises InputError if there is none, or a key or a value is wrong.
     """
@@ -32,7 +32,7 @@ def model(entry: str | Path | Model | EntryKeys) -> Model:
 
 
 def engine(entry: str | Path | Engine | EntryKeys) -> Engine:
-    """Return the engine of a name or a path, or of the keys of an engine file.
+    """Engine of a name or a path, or of the keys of an engine file.
 
     Raises InputError if there is none, or a key or a value is wrong.
     """

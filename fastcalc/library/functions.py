@@ -51,7 +51,7 @@ def _function(command: str) -> Callable[..., Any]:
 
 
 def request(command: str, *names: Any, **arguments: Any) -> Any:
-    """Return the request that some arguments of a function make, or raise what is wrong."""
+    """Request that some arguments of a function make, or raise what is wrong."""
     flags = request_of(command)
     return flags(**_bound(command, *parameters(flags), names, arguments))
 
@@ -126,7 +126,7 @@ def _swept(flags: Any) -> SweptTable:
 
 
 def document(flags: type[Request]) -> str:
-    """Return the docstring of a function: the command's, and a line for each argument."""
+    """Docstring of a function: the command's, and a line for each argument."""
     positional, keyword_only = parameters(flags)
     summary, *paragraphs = (
         " ".join(paragraph.split()) for paragraph in (flags.__doc__ or "").split("\n\n")

@@ -77,14 +77,14 @@ class SweptTable(Table):
         return tuple(self._columns)
 
     def column(self, key: str) -> Array:
-        """Return the values of a key, or a KeyError; of the types that `Table.column` has."""
+        """Values of a key, or a KeyError; of the types that `Table.column` has."""
         self._demand(key)
         values = self._columns[key]
         is_count = type_of(key, ()) is int and values.dtype.kind == "f"
         return values.astype(int) if is_count and not np.isnan(values).any() else values
 
     def _rows(self, index: slice) -> Table:
-        """Return some points as a table of their own."""
+        """Some points as a table of their own."""
         columns = {key: column[index] for key, column in self._columns.items()}
         points = SweptTable(self._flags, columns, self._premises, self._answer.reading)
         rows = SlicedAnswer(

@@ -38,7 +38,7 @@ class RangeWidths(Entry):
     basis: str
 
     def of(self, phase: Phase) -> float:
-        """Return the half-width of a phase where no time is fitted. [1]"""
+        """Half-width of a phase where no time is fitted. [1]"""
         return {"decode": self.decode, "prefill": self.prefill, "served": self.served}[phase]
 
 
@@ -71,7 +71,7 @@ class Parameters(_Declared):
 
 
 def merged(first: Parameters, *later: Parameters) -> Parameters:
-    """Return parameters with those of later ones in their place where they are given."""
+    """Parameters with those of later ones in their place where they are given."""
     for override in later:
         first = first.model_copy(update=override.given)
     return first
@@ -90,7 +90,7 @@ class Instead(Entry):
     attention: Literal["latent"] | None = None
 
     def is_of(self, hardware: Hardware) -> bool:
-        """Return whether it holds on a chip."""
+        """Whether it holds on a chip."""
         is_kind = not self.kinds or hardware.kind in self.kinds
         return is_kind and (not self.architectures or hardware.architecture in self.architectures)
 
@@ -149,12 +149,12 @@ class Engine(Entry):
     excused: Excuses = {}
 
     def stated_range(self, name: Phase | Literal["offload"]) -> SpeedRange | None:
-        """Return the range that the file states of something, or of all that has no other."""
+        """Range that the file states of something, or of all that has no other."""
         ranges = self.ranges or {}
         return ranges.get(name) or ranges.get("unseen")
 
     def limited(self, limits: Parameters) -> "Engine":
-        """Return the engine with some parameters as they are set for a start, on every chip."""
+        """Engine with some parameters as they are set for a start, on every chip."""
         by_architecture = {
             key: merged(values, limits) for key, values in self.architectures.items()
         }
@@ -162,6 +162,6 @@ class Engine(Entry):
         return self.model_copy(update={"parameters": parameters, "architectures": by_architecture})
 
     def on(self, *groups: str | None) -> Parameters:
-        """Return the parameters for a chip of some kind and architecture, the latter's last."""
+        """Parameters for a chip of some kind and architecture, the latter's last."""
         overrides = [self.architectures[key] for key in groups if key in self.architectures]
         return merged(self.parameters, *overrides)

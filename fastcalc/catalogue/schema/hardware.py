@@ -136,7 +136,7 @@ class Price(Entry):
         return next(filter(None, map(self.offered, DEFAULT_TERMS)), None)
 
     def offered(self, terms: Terms) -> Offer | None:
-        """Return the offer in the middle on some terms, of two the cheaper."""
+        """Offer in the middle on some terms, of two the cheaper."""
         offers = [offer for offer in self.offers if offer.terms == terms]
         offers.sort(key=lambda offer: offer.price.si)
         return offers[(len(offers) - 1) // 2] if offers else None
@@ -147,7 +147,7 @@ class Price(Entry):
         return self.cloud or (self.offer.price if self.offer else None)
 
     def divided(self, chips: int) -> "Price":
-        """Return the share of each of some chips."""
+        """Share of each of some chips."""
 
         def share(price: Quantity | None) -> Quantity | None:
             return price and price.model_copy(update={"si": price.si / chips})
@@ -210,7 +210,7 @@ class Hardware(Entry):
     excused: Excuses = {}
 
     def rate(self, name: str) -> Quantity | None:
-        """Return the dense peak of a number format, or None where the chip has none."""
+        """Dense peak of a number format, or None where the chip has none."""
         return next(
             (peak for number_format, peak in self.peak.items() if number_format == name), None
         )

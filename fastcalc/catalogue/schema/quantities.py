@@ -71,7 +71,7 @@ class Entry(BaseModel):
         return self._inherited
 
     def changed(self, **keys: Any) -> Self:
-        """Return the same, but for some keys, whose values are read as a file's are."""
+        """Same, but for some keys, whose values are read as a file's are."""
         stated = {name: value for name, value in self if name in self.model_fields_set}
         try:
             changed = type(self).model_validate(stated | keys)
@@ -83,13 +83,13 @@ class Entry(BaseModel):
         return changed
 
     def inheriting(self, inherited: Mapping[str, str]) -> Self:
-        """Return the same, with the entries that state what its own file does not."""
+        """Same, with the entries that state what its own file does not."""
         copy = self.model_copy()
         copy._inherited = inherited
         return copy
 
     def supposing(self, what_if: Mapping[str, str]) -> Self:
-        """Return the same, with what a user gave instead of the file's own values."""
+        """Same, with what a user gave instead of the file's own values."""
         copy = self.model_copy()
         copy._what_if = what_if
         return copy
@@ -151,7 +151,7 @@ class QuantityReader:
         return {"quantity": [self.dimension, minimum, self.limit.maximum, self.limit.is_whole]}
 
     def __call__(self, raw: Any) -> Any:
-        """Return the fields of a `Quantity`."""
+        """Fields of a `Quantity`."""
         if isinstance(raw, Quantity):
             return raw
         fields = dict(raw) if isinstance(raw, dict) else {"value": raw}
@@ -169,7 +169,7 @@ class QuantityReader:
         return {**fields, "si": self.si(value), "text": str(value)}
 
     def si(self, value: object) -> float:
-        """Return the SI value of a bare quantity, or raise a `QuantityError`."""
+        """SI value of a bare quantity, or raise a `QuantityError`."""
         if self.dimension != "number":
             si = parse_quantity(value, self.kind)
         elif isinstance(value, (int, float)) and not isinstance(value, bool):

@@ -77,7 +77,7 @@ def _empirical(params: dict[str, float]) -> dict[str, float]:
 
 
 def _written_out(raw: object) -> object:
-    """Return a number of tokens as the distribution that it stands for."""
+    """A number of tokens as the distribution that it stands for."""
     is_number = isinstance(raw, (int, float)) and not isinstance(raw, bool)
     return {"type": "constant", "params": {"value": raw}} if is_number else raw
 

@@ -26,13 +26,13 @@ class Widened(NamedTuple):
     caches: dict[str, str]
 
     def kernel_of(self, kind: str, stored: NumberFormat) -> str | None:
-        """Return the kernel that widens a kind of bytes, stored in a format; None for none."""
+        """Kernel that widens a kind of bytes, stored in a format; None for none."""
         return (self.caches if kind == "kv" else self.weights).get(stored.id)
 
 
 @once
 def formats_run(engine: Engine, hardware: Hardware) -> RunnableFormats:
-    """Return the formats that an engine lists for a chip, or else those the chip has units for."""
+    """Formats that an engine lists for a chip, or else those the chip has units for."""
     for row in engine.formats:
         if row.architectures is None or hardware.architecture in row.architectures:
             return RunnableFormats(tuple(row.weights), tuple(row.caches))
@@ -52,7 +52,7 @@ def widened_by(engine: Engine, hardware: Hardware) -> Widened:
 
 
 def four_bits(hardware: Hardware) -> str | None:
-    """Return the 4-bit format that a chip multiplies, if any: NVIDIA's NVFP4 or the open MXFP4."""
+    """4-bit format that a chip multiplies, if any: NVIDIA's NVFP4 or the open MXFP4."""
     if hardware.rate("fp4") is None:
         return None
     return "nvfp4" if hardware.vendor == "NVIDIA" else "mxfp4"
@@ -72,7 +72,7 @@ def format_notes(engine: Engine, hardware: Hardware, *formats: str) -> list[str]
 
 
 def narrower_caches(engine: Engine, hardware: Hardware, cache_format: str) -> list[str]:
-    """Return the cache formats that take less than one, of those that are run."""
+    """Cache formats that take less than one, of those that are run."""
     cache_bytes = number_format(cache_format, cache=True).cache_bytes
     caches = formats_run(engine, hardware).caches
     return [name for name in caches if number_format(name, cache=True).cache_bytes < cache_bytes]

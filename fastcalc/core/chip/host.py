@@ -79,7 +79,7 @@ def memory_choice(
 
 
 def _pairs(typed: str | Mapping[str, object]) -> list[tuple[str, str]]:
-    """Return keys and values of ``KEY=VALUE`` between commas, or of a mapping."""
+    """Keys and values of ``KEY=VALUE`` between commas, or of a mapping."""
     if isinstance(typed, Mapping):
         return [(key, str(setting)) for key, setting in typed.items()]
     parts = (part.partition("=")[::2] for part in typed.split(","))
@@ -87,7 +87,7 @@ def _pairs(typed: str | Mapping[str, object]) -> list[tuple[str, str]]:
 
 
 def _host_of(typed: str | Mapping[str, object]) -> Hardware:
-    """Return a host from its numbers."""
+    """A host from its numbers."""
     parts = _pairs(typed)
     settings, text = dict(parts), ",".join(map("=".join, parts))
     unknown = settings.keys() - {"dram", "chips", *_DIMENSIONS}

@@ -66,11 +66,11 @@ class EngineParameters(DeclaredParameters[ArrayLike]):
 
     @classmethod
     def of(cls, parameters: Parameters) -> "EngineParameters":
-        """Return the numbers of an engine file."""
+        """Numbers of an engine file."""
         return cls(**{name: quantity.si for name, quantity in parameters.given.items()})
 
     def value(self, name: str) -> ArrayLike:
-        """Return a parameter by its name in engine files. [SI]"""
+        """A parameter by its name in engine files. [SI]"""
         value: ArrayLike = getattr(self, name)
         return value
 
@@ -196,7 +196,7 @@ class Machine:
         return rooms
 
     def reported(self, tier: Tier) -> ArrayLike:
-        """Return the share of a memory that its driver reports. [1]"""
+        """Share of a memory that its driver reports. [1]"""
         if tier.reported is not None:
             return tier.reported
         return self.software.reported_fraction if tier.is_near else 1.0
@@ -209,13 +209,13 @@ class Machine:
 
 @once
 def parameters_on(engine: Engine, hardware: Hardware) -> EngineParameters:
-    """Return the parameters of an engine on a chip."""
+    """Parameters of an engine on a chip."""
     return EngineParameters.of(engine.on(*hardware.groups))
 
 
 @once
 def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryChoice) -> Machine:
-    """Return a chip under an engine for a workload."""
+    """A chip under an engine for a workload."""
     hardware, formats = completed(hardware), work.formats
     memory = replace(memory, host=memory.host and completed(memory.host))
     # One region after another has its own part of the rate.
@@ -241,12 +241,12 @@ def machine(hardware: Hardware, engine: Engine, work: Workload, memory: MemoryCh
 
 
 def largest_memory(hardware: Hardware) -> Tier:
-    """Return the chip's own memory that an engine keeps some of."""
+    """Chip's own memory that an engine keeps some of."""
     return max(own_tiers(hardware), key=lambda tier: tier.capacity)
 
 
 def read_first(tiers: Sequence[Tier]) -> Tier:
-    """Return the memory that `Chip.bandwidth` is of: that on the chip, or the first.
+    """Memory that `Chip.bandwidth` is of: that on the chip, or the first.
 
     tiers : in the order in which they are filled
     """
@@ -256,7 +256,7 @@ def read_first(tiers: Sequence[Tier]) -> Tier:
 def tiers_of(
     hardware: Hardware, memory: MemoryChoice, formats: Kinds[NumberFormat]
 ) -> tuple[Tier, ...]:
-    """Return the memories that a workload may live in, in the order in which they are filled.
+    """Memories that a workload may live in, in the order in which they are filled.
 
     A memory in which nothing is to live, where every kind of bytes has its own, is left out.
 
@@ -297,7 +297,7 @@ def link_to_host(hardware: Hardware, host: Hardware) -> Quantity | None:
 def tier_position(
     hardware: Hardware, tiers: Sequence[Tier], name: str, flag: str = option("place")
 ) -> int:
-    """Return the position of the memory of a name, or of a place such as ``host``.
+    """Position of the memory of a name, or of a place such as ``host``.
 
     name : upper and lower case are alike
     flag : where the name was given

@@ -29,7 +29,7 @@ ENGINES = {
 
 
 def class_of(hardware: Hardware) -> str:
-    """Return the class of a chip.
+    """Class of a chip.
 
     ``datacenter`` and ``consumer`` (workstation cards among them) for GPUs, ``unified`` for GPUs
     that share their memory with a host (GB10, Strix Halo, Jetson), and otherwise its kind:
@@ -41,7 +41,7 @@ def class_of(hardware: Hardware) -> str:
 
 
 def engine_of_class(hardware: Hardware) -> tuple[str, bool]:
-    """Return the engine for a chip's class or cores, and whether it foretells little of it."""
+    """Engine for a chip's class or cores, and whether it foretells little of it."""
     if (hardware.architecture or "").startswith(_NEURON_CORES):
         return NEURON, True
     kind = class_of(hardware)

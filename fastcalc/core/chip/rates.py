@@ -35,7 +35,7 @@ def working_rate(
     short_sums: bool = False,
     unpacked: Collection[str] = (),
 ) -> WorkingRate:
-    """Return the rate that products with stored weights run at.
+    """Rate that products with stored weights run at.
 
     short_sums : whether the engine sums products of fp16 in 16 bits, which GeForce cards print
         as their fp16 rate; sums in 32 bits are those of bf16
@@ -54,7 +54,7 @@ def working_rate(
 
 
 def fastest_rate(hardware: Hardware, stored: NumberFormat) -> float:
-    """Return the fastest dense peak that could honestly serve stored weights. [FLOP/s]
+    """Fastest dense peak that could honestly serve stored weights. [FLOP/s]
 
     Any format at least as wide as the stored one loses nothing, so the bound takes the
     fastest of them: fewer bits can only raise it.

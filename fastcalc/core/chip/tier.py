@@ -82,7 +82,7 @@ class Tier:
         return self.where in ("chip", "package")
 
     def share(self, chips: ArrayLike) -> ArrayLike:
-        """Return the part of such a memory that each of some chips has. [1]"""
+        """Part of such a memory that each of some chips has. [1]"""
         if self.shared_by == 1.0:
             return 1.0
         return np.ceil(np.asarray(chips) / self.shared_by) / chips
@@ -103,7 +103,7 @@ class Tier:
 
 @once
 def own_tiers(hardware: Hardware) -> tuple[Tier, ...]:
-    """Return the memories of a chip in the order in which they are filled."""
+    """Memories of a chip in the order in which they are filled."""
     fastest = max(hardware.memory, key=lambda memory: memory.bandwidth.si)
     regions = "chip" if hardware.execution == "spatial" else "package"
     tiers = [

@@ -20,7 +20,7 @@ class Kinds(NamedTuple, Generic[Quantity]):
     kv: Quantity
 
     def of(self, kind: str) -> Quantity:
-        """Return the quantity of a kind by its name."""
+        """Quantity of a kind by its name."""
         return self[self._fields.index(kind)]
 
 

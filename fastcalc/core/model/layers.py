@@ -175,7 +175,7 @@ def _latent(attention: LatentAttention, hidden: float) -> LayerCount:
 def _indexed(
     attention: LayerCount, indexer: Indexer | None, *, hidden: float, query: float
 ) -> LayerCount:
-    """Return attention that reads only what its indexer picks, and the indexer with it."""
+    """Attention that reads only what its indexer picks, and the indexer with it."""
     if indexer is None:
         return attention
     picked = tuple(replace(group, picked=float(indexer.top_k)) for group in attention.caches)

@@ -36,5 +36,5 @@ class WeightsByPart(NamedTuple):
     expert_biases: Weights
 
     def of(self, part: str) -> Weights:
-        """Return the weights of a part by its name."""
+        """Weights of a part by its name."""
         return self[self._fields.index(part)]

@@ -163,11 +163,11 @@ class Workload:
         return self.cache_of(self.attended(tokens, spread))
 
     def attended(self, context: ArrayLike, spread: ArrayLike) -> list[Array]:
-        """Return the tokens that a new one attends to in each group of layers. [1]"""
+        """Tokens that a new one attends to in each group of layers. [1]"""
         return _attended([group.attended for group in self.caches], context, spread)
 
     def cache_of(self, tokens: Sequence[Array], ranks: ArrayLike = 1.0) -> Array:
-        """Return the bytes of one sequence's state, and of some tokens of each group. [byte]"""
+        """Bytes of one sequence's state, and of some tokens of each group. [byte]"""
         total: Array = self.state_bytes / np.asarray(ranks)
         for group, count in zip(self.caches, tokens, strict=True):
             layer = cache_bytes_per_layer(
@@ -190,7 +190,7 @@ class Workload:
     def attention_flops(
         self, context: ArrayLike, *, spread: ArrayLike = 0.0, prompt: bool = False
     ) -> ArrayLike:
-        """Return the attention FLOPs of one new token at a context. [FLOP]
+        """Attention FLOPs of one new token at a context. [FLOP]
 
         context : tokens before it on average [1]
         spread : how far below and above it goes [1]
@@ -210,7 +210,7 @@ class Workload:
         return total
 
     def decode_flops_of(self, picked: Sequence[Array]) -> ArrayLike:
-        """Return the attention FLOPs of one new token for what it attends to. [FLOP]"""
+        """Attention FLOPs of one new token for what it attends to. [FLOP]"""
         total: ArrayLike = 0.0
         for group, tokens in zip(self.caches, picked, strict=True):
             total = total + group.layers * (group.decode_flops * tokens)
@@ -218,7 +218,7 @@ class Workload:
 
 
 def _attended(limits: Sequence[float], context: ArrayLike, spread: ArrayLike) -> list[Array]:
-    """Return the tokens attended to under each limit; layers of one limit are counted once. [1]"""
+    """Tokens attended to under each limit; layers of one limit are counted once. [1]"""
     by_limit = {
         limit: attended_tokens(context=context, spread=spread, window=limit)
         for limit in dict.fromkeys(limits)
@@ -367,7 +367,7 @@ def _layers(
 
 
 def checkpoint_parameters(model: Model) -> float:
-    """Return the parameters of text core, multi-token-prediction layers and vision tower. [1]
+    """Parameters of text core, multi-token-prediction layers and vision tower. [1]
 
     A multi-token-prediction layer is one more layer, a projection of two hidden states to one
     and three norms; some checkpoints store copies of embedding and head in it.

@@ -67,7 +67,7 @@ def best_split(
 
 
 def _gaining(count: int, passes: Sequence[Sequence[Costs]]) -> set[tuple[int, int]]:
-    """Return pairs of memories of which the farther may take less for any kind.
+    """Pairs of memories of which the farther may take less for any kind.
 
     Nothing is left out where bytes can move nearer in each way of each pass and none takes longer.
     """
@@ -100,7 +100,7 @@ def _turns(count: int, gaining: set[tuple[int, int]]) -> Iterator[tuple[int, ...
 
 
 def _best(before: Split, seconds_before: Array, fills: Split, spent: Array) -> tuple[Split, Array]:
-    """Return at each batch the best of some fills and what there was before, and its time. [s]
+    """At each batch the best of some fills and what there was before, and its time. [s]
 
     before, seconds_before : what there was, and what passes take with it [s]
     fills, spent : several, along a first dimension, and what passes take with each [s]
@@ -159,7 +159,7 @@ def _fills(
 
 
 def _spread(start: Array, width: Array, usable: Sequence[Array]) -> list[Array]:
-    """Return the shares of some bytes in memories that are filled one after another. [1]
+    """Shares of some bytes in memories that are filled one after another. [1]
 
     start, width : bytes before them, and they themselves [byte]
     usable : of each memory [byte]
@@ -177,7 +177,7 @@ def _spread(start: Array, width: Array, usable: Sequence[Array]) -> list[Array]:
 
 @lru_cache
 def _orders(kinds: tuple[str, ...], has_turns: bool, may_be_empty: bool) -> Ints:
-    """Return the place of each kind in each order of them; of kinds side by side, the same.
+    """Place of each kind in each order of them; of kinds side by side, the same.
 
     kinds : the first come first where orders are as good as another, idle room last
     has_turns : whether kinds side by side save turns
@@ -195,7 +195,7 @@ def _orders(kinds: tuple[str, ...], has_turns: bool, may_be_empty: bool) -> Ints
 
 
 def _with_table(split: Split, room: Sequence[Array]) -> Split:
-    """Return a split with the table of embeddings in the room that is left: no pass reads it."""
+    """A split with the table of embeddings in the room that is left: no pass reads it."""
     size = split.sizes["embedding"]
     table_shares, left = [], floats(1.0)
     for at, usable in enumerate(room[:-1]):

@@ -39,7 +39,7 @@ def once_a_layout(count: OfLayout[Counted]) -> OfLayout[Counted]:
 
 
 def chips_per_layer(machine: Machine, work: Workload, layout: AnyLayout) -> ArrayLike:
-    """Return the chips that share a layer where layers are placed whole. [1]"""
+    """Chips that share a layer where layers are placed whole. [1]"""
     return np.maximum(layout.pp // slots(machine, work), 1) if machine.is_spatial else 1
 
 
@@ -50,7 +50,7 @@ def _layers_per_stage(machine: Machine, work: Workload, layout: AnyLayout) -> Ar
 
 @once_a_layout
 def stage_share(machine: Machine, work: Workload, layout: AnyLayout) -> Array:
-    """Return the share of all layers in the fullest stage. [1]"""
+    """Share of all layers in the fullest stage. [1]"""
     if machine.is_spatial:
         return np.minimum(_layers_per_stage(machine, work, layout) / work.layers, 1.0)
     return floats(np.ceil(work.layers / layout.pp) / work.layers)
@@ -59,7 +59,7 @@ def stage_share(machine: Machine, work: Workload, layout: AnyLayout) -> Array:
 def _fullest(
     machine: Machine, work: Workload, layout: AnyLayout, amount: Callable[[Workload], ArrayLike]
 ) -> Array:
-    """Return the most of something that the layers of one stage have.
+    """Most of something that the layers of one stage have.
 
     amount : what some layers have of it
     """
@@ -92,7 +92,7 @@ def expert_padding(machine: Machine, work: Workload, layout: AnyLayout) -> Array
 
 @once_a_layout
 def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[str, Array]:
-    """Return the weights on the fullest chip by kind, the table of embeddings one of them. [byte]
+    """Weights on the fullest chip by kind, the table of embeddings one of them. [byte]
 
     Where layers are placed whole, each takes the room of the heaviest. Of layers of several kinds,
     each kind of bytes is that of the stage that has most of it. Kernels pad the columns of packed
@@ -127,5 +127,5 @@ def stored_weights(machine: Machine, work: Workload, layout: AnyLayout) -> dict[
 
 @once_a_layout
 def weights_per_chip(machine: Machine, work: Workload, layout: AnyLayout) -> Array:
-    """Return all weights on the fullest chip. [byte]"""
+    """All weights on the fullest chip. [byte]"""
     return floats(sum(stored_weights(machine, work, layout).values()))

@@ -75,7 +75,7 @@ class Layouts:
 
     @classmethod
     def of(cls, layouts: Sequence[Layout], *, axes: int = 0) -> "Layouts":
-        """Return layouts as arrays, with so many axes of length one behind the first.
+        """Layouts as arrays, with so many axes of length one behind the first.
 
         layouts : one or more; of the same it is the same object
         axes : axes that other things vary along [1]
@@ -83,7 +83,7 @@ class Layouts:
         return _stacked(tuple(layouts), axes)
 
     def at(self, places: Ints) -> "Layouts":
-        """Return the layouts at some positions, in the shape of those."""
+        """Layouts at some positions, in the shape of those."""
         tp, pp, ep, dp = (axis[places] for axis in (self.tp, self.pp, self.ep, self.dp))
         return Layouts(tp, pp, ep, dp, self.per_chip)
 

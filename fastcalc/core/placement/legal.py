@@ -79,7 +79,7 @@ def common_heads(work: Workload) -> int:
 
 @lru_cache(maxsize=512)
 def slots(machine: Machine, work: Workload) -> float:
-    """Return the layers to place; where they have regions, embedding and head take some, too."""
+    """Layers to place; where they have regions, embedding and head take some, too."""
     if not machine.is_spatial:
         return work.layers
     ends = work.weights.embedding.bytes + work.weights.head.bytes
@@ -116,7 +116,7 @@ class LegalLayouts:
         return self.chips_joined * self.machine.ranks
 
     def counted(self, layout: Layout) -> Layout:
-        """Return a layout that counts the ranks of this chip."""
+        """A layout that counts the ranks of this chip."""
         ranks = self.machine.ranks
         return layout if layout.per_chip == ranks else replace(layout, per_chip=ranks)
 
@@ -127,7 +127,7 @@ class LegalLayouts:
         return link is not None and link.kind == "pcie"
 
     def is_joined(self, layout: Layout) -> bool:
-        """Return whether stated links join all chips that a token passes; copies need none.
+        """Whether stated links join all chips that a token passes; copies need none.
 
         Beyond the domain that is the slower link. Programs that give layers regions are laid out
         over racks of the fast one.
@@ -163,7 +163,7 @@ class LegalLayouts:
         return _doubled_groups(self.domain, self.machine.ranks, self.work)
 
     def expert_ranks(self, tp: int, dp: int) -> int:
-        """Return the ranks that share the experts where none are asked for. [1]
+        """Ranks that share the experts where none are asked for. [1]
 
         With attention replicas they are spread over the whole stage.
 
@@ -189,7 +189,7 @@ class LegalLayouts:
                     yield layout
 
     def _has_heads(self, tp: int) -> bool:
-        """Return whether the heads can be divided; software of chips of several ranks pads them.
+        """Whether the heads can be divided; software of chips of several ranks pads them.
 
         Source: get_number_of_extra_heads in parallel_layers/pad.py of AWS's neuronx-distributed.
         What the padding costs is left out.
@@ -217,7 +217,7 @@ class LegalLayouts:
         return notes
 
     def check(self, layout: Layout) -> Layout:
-        """Return a layout that a user asked for, or say why it cannot be.
+        """A layout that a user asked for, or say why it cannot be.
 
         Raises LayoutError if a number does not suit the chip or the model.
         """
@@ -274,7 +274,7 @@ class LegalLayouts:
 
 @lru_cache(maxsize=512)
 def _by_default(machine: Machine, work: Workload) -> tuple[Layout, ...]:
-    """Return the default layouts in order of chips: found once for a machine and model."""
+    """Default layouts in order of chips: found once for a machine and model."""
     legal = LegalLayouts(machine, work)
     groups = [1] if machine.is_spatial else legal.doubled_groups
     # A chip is not left half idle where its ranks can share the work.

@@ -34,7 +34,7 @@ def kept_memory(machine: Machine, layout: AnyLayout) -> KeptMemory:
 def _room(
     machine: Machine, work: Workload, layout: AnyLayout, reserves: float = 1.0
 ) -> tuple[ArrayLike, ArrayLike]:
-    """Return the memory that caches and some weights share on the fullest chip, and these. [byte]
+    """Memory that caches and some weights share on the fullest chip, and these. [byte]
 
     Kinds of bytes with a memory of their own fill that one, the others what is left of all.
 
@@ -60,7 +60,7 @@ def _room(
 def _sequences_that_fit(
     machine: Machine, work: Workload, layout: AnyLayout, cache: Array, reserves: float
 ) -> Array:
-    """Return the sequences that fit on all replicas together. [1]
+    """Sequences that fit on all replicas together. [1]
 
     cache : of one sequence on the fullest chip [byte]
     reserves : the engine's reserve by what is expected of it [1]
@@ -141,7 +141,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
         return self.certain_batch if is_exact else self.batch_beside(1.0 / reserve.below)
 
     def batch_beside(self, reserves: float) -> Array | int:
-        """Return the sequences that fit, all replicas together, a whole number. [1]
+        """Sequences that fit, all replicas together, a whole number. [1]
 
         reserves : the engine's reserve by what is expected of it [1]
         """
@@ -151,7 +151,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
         return largest if np.ndim(largest) else int(largest)
 
     def used_fraction(self, batch: ArrayLike) -> Array:
-        """Return the share of memory that a batch fills on the fullest chip; above 1 does not fit.
+        """Share of memory that a batch fills on the fullest chip; above 1 does not fit.
 
         Where kinds of bytes have a memory of their own, also of what is left for caches.
         """
@@ -192,7 +192,7 @@ class _PlacedWorkload(Generic[OneOrMore]):
         return floats(usable - weights) * self.machine.software.cache_fraction
 
     def sequences(self, batch: ArrayLike) -> Array:
-        """Return the sequences of a batch on the fullest replica. [1]"""
+        """Sequences of a batch on the fullest replica. [1]"""
         return np.ceil(np.asarray(batch) / self.layout.dp)
 
     def where(self, tiers: str) -> str:
@@ -229,16 +229,16 @@ class Site(LegalLayouts):
     reserved_tokens: ArrayLike
 
     def place(self, layout: Layout) -> Placement:
-        """Return the workload placed on a layout."""
+        """Workload placed on a layout."""
         return Placement(self.machine, self.work, self.counted(layout), self.reserved_tokens)
 
     def place_all(self, layouts: Sequence[Layout], *, axes: int = 0) -> Placements:
-        """Return the workload placed on several layouts, with axes as `Layouts.of` has them."""
+        """Workload placed on several layouts, with axes as `Layouts.of` has them."""
         stack = Layouts.of([self.counted(layout) for layout in layouts], axes=axes)
         return Placements(self.machine, self.work, stack, self.reserved_tokens)
 
     def smallest(self, batch: float) -> Placement | None:
-        """Return the smallest default placement that holds a batch, or None."""
+        """Smallest default placement that holds a batch, or None."""
         held = np.atleast_1d(self.place_all(self.default_layouts).certain_batch)
         holds = np.broadcast_to(held >= batch, (len(self.default_layouts),))
         first = int(holds.argmax())
@@ -251,12 +251,12 @@ class Site(LegalLayouts):
         return self.work.bytes.experts * padding
 
     def bytes_needed(self, batch: float) -> float:
-        """Return the weights, as kernels pad them, and the caches of a batch. [byte]"""
+        """Weights, as kernels pad them, and the caches of a batch. [byte]"""
         work, padding = self.work, self._experts - self.work.bytes.experts
         return work.weight_bytes + padding + batch * float(work.cache_bytes(self.reserved_tokens))
 
     def chips_needed(self, batch: float) -> tuple[int | None, int | None]:
-        """Return the chips that capacity alone asks, and those that whole layers ask. [1]
+        """Chips that capacity alone asks, and those that whole layers ask. [1]
 
         The first is None where the engine leaves no memory, the second where layers may be cut, or
         where one layer fills more than a chip.
@@ -291,7 +291,7 @@ class Site(LegalLayouts):
         return self.machine.usable(chips, reserve.above * reserve.on(chips, chips).total)
 
     def _chips_for(self, needed: float, tiers: Sequence[int]) -> float:
-        """Return the chips whose memories of some positions hold so many bytes. [1]"""
+        """Chips whose memories of some positions hold so many bytes. [1]"""
 
         def usable(chips: float) -> float:
             every = self._usable(chips)

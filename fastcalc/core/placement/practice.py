@@ -38,7 +38,7 @@ MOST_STAGES = 16
 
 
 def run_by_people(legal: LegalLayouts, *chips: int) -> tuple[Layout, ...]:
-    """Return the layouts that people run of some numbers of chips, one copy of all weights each."""
+    """Layouts that people run of some numbers of chips, one copy of all weights each."""
     if legal.machine.is_spatial:
         return tuple(layout for count in chips for layout in legal.exactly(count))
     by_chips = _layouts_by_chips(legal.machine.hardware, legal.work.model)
@@ -88,7 +88,7 @@ def _run_of(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
 
 
 def is_run(legal: LegalLayouts, layout: Layout) -> bool:
-    """Return whether people run a legal layout of one copy of all weights.
+    """Whether people run a legal layout of one copy of all weights.
 
     legal : a workload on a kind of chip that cuts layers
     """
@@ -115,7 +115,7 @@ def is_run(legal: LegalLayouts, layout: Layout) -> bool:
 
 
 def is_power_of_two(ranks: int) -> bool:
-    """Return whether a number of ranks is one, two, four and so on."""
+    """Whether a number of ranks is one, two, four and so on."""
     return ranks & (ranks - 1) == 0
 
 
@@ -143,7 +143,7 @@ def copies_run_by_people(legal: LegalLayouts, chips: int) -> Iterator[Layout]:
 
 
 def practice_notes(legal: LegalLayouts, layout: Layout) -> list[str]:
-    """Return a sentence on a layout that nobody asked for and that people do not run."""
+    """A sentence on a layout that nobody asked for and that people do not run."""
     if layout in copies_run_by_people(legal, layout.chips):
         return []
     chips, chip, name = layout.chips, legal.machine.hardware.id, str(layout)

@@ -26,7 +26,7 @@ def extra_beyond_rounding(near: ArrayLike, far: ArrayLike) -> Array:
 
 
 def summed(shares: Iterable[ArrayLike], amounts: Iterable[ArrayLike]) -> Array:
-    """Return the sum of shares of some amounts."""
+    """Sum of shares of some amounts."""
     return floats(sum(share * amount for share, amount in zip(shares, amounts, strict=True)))
 
 
@@ -46,7 +46,7 @@ class Split:
     shares: dict[str, list[Array]]
 
     def in_layers(self, tier: int) -> Array:
-        """Return the share of the layers that have anything in a memory, by its position. [1]"""
+        """Share of the layers that have anything in a memory, by its position. [1]"""
         return floats(reduce(np.maximum, (self.shares[kind][tier] for kind in IN_LAYERS)))
 
     def turns(self, tier: int, layers: ArrayLike) -> Array:
@@ -58,11 +58,11 @@ class Split:
         return floats(self.in_layers(tier) * layers + self.shares["head"][tier])
 
     def read_from(self, tier: int) -> Kinds[Array]:
-        """Return the share of each kind that a pass reads which is in a memory, by its position."""
+        """Share of each kind that a pass reads which is in a memory, by its position."""
         return Kinds(*(self.shares[kind][tier] for kind in READ))
 
     def used(self, tier: int, kinds: Sequence[str] = KINDS) -> Bools:
-        """Return whether anything of some kinds lives in a memory, by its position."""
+        """Whether anything of some kinds lives in a memory, by its position."""
         is_there = (self.shares[kind][tier] * self.sizes[kind] > 0.0 for kind in kinds)
         return np.asarray(np.any(np.broadcast_arrays(*is_there), axis=0))
 
@@ -117,7 +117,7 @@ class Costs:
 def least_extra(
     ways: Sequence[Costs], sizes: Mapping[str, ArrayLike], rooms: Sequence[ArrayLike]
 ) -> Array:
-    """Return no more than what a pass takes longer for what does not live in its first memory. [s]
+    """No more than what a pass takes longer for what does not live in its first memory. [s]
 
     What finds no room in a memory and those before it goes at least one farther. Each step on is
     taken by the bytes that it slows least, which is the least that it may cost: G. B. Dantzig,
@@ -150,7 +150,7 @@ def _least_extra(
 def _lightest(
     seconds: Sequence[ArrayLike], kind_bytes: Sequence[ArrayLike], moved: ArrayLike
 ) -> Array:
-    """Return the least that it takes to move at least so many bytes. [s]
+    """Least that it takes to move at least so many bytes. [s]
 
     seconds, kind_bytes : what each kind takes if all of it moves [s], and its bytes [byte]
     moved : bytes that move [byte]
@@ -167,7 +167,7 @@ def _lightest(
 
 
 def near_share(machine: Machine, split: Split | None, kind: str) -> ArrayLike:
-    """Return the share of a kind of bytes that lives in the chip's fastest memory. [1]
+    """Share of a kind of bytes that lives in the chip's fastest memory. [1]
 
     split : what lives where; None where all is in the one memory there is
     kind : one of `KINDS`
@@ -196,7 +196,7 @@ def memories_used(split: Split | None, tiers: Sequence[Tier]) -> tuple[Ints, tup
 
 
 def asked_split(placement: AnyPlacement, batch: ArrayLike) -> Split:
-    """Return the kinds of bytes of a batch, each in the memory asked for or in the first."""
+    """Kinds of bytes of a batch, each in the memory asked for or in the first."""
     machine, layout = placement.machine, placement.layout
     sizes = stored_weights(machine, placement.work, layout) | {
         "kv": placement.sequences(batch) * placement.cache_per_chip

@@ -54,7 +54,7 @@ class ChipWork(NamedTuple):
         )
 
     def besides(self, chip: Chip) -> list[ArrayLike]:
-        """Return the arithmetic that each kind costs a chip besides. [s]"""
+        """Arithmetic that each kind costs a chip besides. [s]"""
         rate = chip.vector / _FUSED_MULTIPLY_ADD
         pairs = zip(self.prompts, self.widened, strict=True)
         return [prompt.seconds + scaled(operations, 1.0 / rate) for prompt, operations in pairs]
@@ -104,7 +104,7 @@ def chip_work(
 
 
 def _dense(work: PassWork, rates: Reached) -> Component:
-    """Return the matrices that every token passes, read once for decoded and prompt tokens.
+    """Matrices that every token passes, read once for decoded and prompt tokens.
 
     Prompt tokens take the rows of a tile that decoded ones leave empty (A. Agrawal et al.,
     "SARATHI," arXiv:2308.16369, sec. 4: decode-maximal batches, tile quantization). Norms and
@@ -124,7 +124,7 @@ def _dense(work: PassWork, rates: Reached) -> Component:
 
 
 def touched_experts(work: PassWork, software: EngineParameters) -> ArrayLike:
-    """Return the share of the routed weights that the tokens of a pass read. [1]"""
+    """Share of the routed weights that the tokens of a pass read. [1]"""
     routing = work.routing
     if is_nothing(routing.layers):
         return 1.0
@@ -144,7 +144,7 @@ def _routed(
     touched: ArrayLike,
     uneven: ArrayLike,
 ) -> Component:
-    """Return the experts that are picked."""
+    """Experts that are picked."""
     if is_nothing(work.bytes.experts):
         return idle("routed experts")
     return Component(
@@ -159,7 +159,7 @@ def _routed(
 
 
 def unpacking(chip: Chip, operations: Sequence[ArrayLike]) -> Component:
-    """Return narrow weights widened to 16 bits on the vector units, once each."""
+    """Narrow weights widened to 16 bits on the vector units, once each."""
     total = sum(operations[:3])  # no cache is unpacked
     if is_nothing(total):
         return idle("unpacking")
@@ -167,7 +167,7 @@ def unpacking(chip: Chip, operations: Sequence[ArrayLike]) -> Component:
 
 
 def _prompts(work: PassWork, rates: Reached, uneven: ArrayLike) -> Kinds[Component]:
-    """Return arithmetic of prompt tokens in experts and attention."""
+    """Arithmetic of prompt tokens in experts and attention."""
     _, _, experts, kv = _NO_PROMPTS
     if is_nothing(work.prompt):
         return _NO_PROMPTS

@@ -66,7 +66,7 @@ class Component:
         self.seconds = total_of((self.work_time, self.link_time, self.latency))
 
     def part(self, share: ArrayLike) -> "Component":
-        """Return a share of it, where it is bytes and FLOPs alone. [1]"""
+        """A share of it, where it is bytes and FLOPs alone. [1]"""
         if is_nothing(self.seconds) or (isinstance(share, float) and share == 1.0):
             return self
         part = copy(self)
@@ -75,13 +75,13 @@ class Component:
         return part
 
     def times(self, share: ArrayLike) -> "Component":
-        """Return a share of it, whatever it is, as one time. [1]"""
+        """A share of it, whatever it is, as one time. [1]"""
         if is_nothing(self.seconds) or (isinstance(share, float) and share == 1.0):
             return self
         return Component(self.name, count=share, seconds_each=self.seconds, basis=self.basis)
 
     def by_limiter(self) -> tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]:
-        """Return its time split into memory, compute, link and latency. [s]"""
+        """Its time split into memory, compute, link and latency. [s]"""
         if is_nothing(self.compute_time):
             return self.memory_time, 0.0, self.link_time, self.latency
         if is_nothing(self.memory_time):
@@ -91,12 +91,12 @@ class Component:
 
 
 def is_nothing(amount: ArrayLike) -> bool:
-    """Return whether an amount is the number zero, so that arrays of it need not be made."""
+    """Whether an amount is the number zero, so that arrays of it need not be made."""
     return isinstance(amount, (float, int)) and not amount
 
 
 def scaled(amount: ArrayLike, share: ArrayLike) -> ArrayLike:
-    """Return a share of an amount; of the number zero, zero."""
+    """A share of an amount; of the number zero, zero."""
     return 0.0 if is_nothing(amount) else amount * share
 
 
@@ -105,7 +105,7 @@ def _time(work: ArrayLike, rate: ArrayLike) -> ArrayLike:
 
 
 def total_of(terms: Iterable[ArrayLike]) -> ArrayLike:
-    """Return the sum of some times, in order, numbers that are zero left out. [s]"""
+    """Sum of some times, in order, numbers that are zero left out. [s]"""
     total: ArrayLike = 0.0
     for term in terms:
         if not is_nothing(term):
@@ -114,18 +114,18 @@ def total_of(terms: Iterable[ArrayLike]) -> ArrayLike:
 
 
 def derived(name: str, seconds: ArrayLike) -> Component:
-    """Return a component whose time follows from that of others."""
+    """A component whose time follows from that of others."""
     return Component(name, count=1.0, seconds_each=seconds, basis=BESIDE)
 
 
 @lru_cache(maxsize=32)
 def idle(name: str) -> Component:
-    """Return a component that has nothing to do."""
+    """A component that has nothing to do."""
     return Component(name)
 
 
 def largest_of(terms: Sequence[ArrayLike]) -> Ints:
-    """Return the index of the largest of some times, the first of those that are equal."""
+    """Index of the largest of some times, the first of those that are equal."""
     largest, index = floats(terms[0]), np.asarray(0)
     for place, term in enumerate(terms[1:], 1):
         index = np.maximum(index, place * (term > largest))
@@ -145,11 +145,11 @@ class Step:
 
     @classmethod
     def of(cls, *components: Component) -> "Step":
-        """Return the step of some components."""
+        """Step of some components."""
         return cls((), floats(0.0)).then(*components)
 
     def then(self, *components: Component) -> "Step":
-        """Return the step with more components after its own, whose sum is not made again."""
+        """Step with more components after its own, whose sum is not made again."""
         total = total_of([self.seconds, *(component.seconds for component in components)])
         return Step((*self.components, *components), floats(total))
 

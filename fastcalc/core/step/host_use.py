@@ -57,7 +57,7 @@ def tier_rates(
 
 
 def part_of(tier: Tier, chips: ArrayLike, work: PassWork) -> ArrayLike:
-    """Return the part of a shared memory that a chip has while others of a pass read, too. [1]
+    """Part of a shared memory that a chip has while others of a pass read, too. [1]
 
     work : the pass; only the stages that its micro-batches are in read at once
     """
@@ -96,7 +96,7 @@ class OnHost:
         return Kinds(*map(np.maximum, self.memory, self.compute))
 
     def net_seconds(self, chip: Chip, parts: ChipWork) -> Kinds[Array]:
-        """Return their time of each kind, less what the chip then need not multiply. [s]"""
+        """Their time of each kind, less what the chip then need not multiply. [s]"""
         return Kinds(*map(np.subtract, self.seconds, parts.besides(chip)))
 
     def component(self, shares: Sequence[Array], turns: Array) -> Component:
@@ -195,7 +195,7 @@ def offload_options(
 
 
 def _never_pays(computed: Costs, streamed: Kinds[ArrayLike]) -> bool:
-    """Return whether the host's cores take longer whatever lives there, turns and all.
+    """Whether the host's cores take longer whatever lives there, turns and all.
 
     The layers in which they take turns are at least those that have any one kind there, so that
     all they may save is what they save of all kinds.
@@ -302,7 +302,7 @@ def _from(
 def _lasting(
     name: str, seconds: Array, read: tuple[Array, Array], multiplied: tuple[Array, Array]
 ) -> Component:
-    """Return a component of several kinds that takes so long in all.
+    """A component of several kinds that takes so long in all.
 
     seconds : what it takes [s]
     read : bytes [byte] and what reading them takes [s]

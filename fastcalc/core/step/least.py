@@ -160,7 +160,7 @@ def _computing(
 def least_chip_seconds(
     model: ModelDemand, chip: ChipSupply, *, drafts: float, tokens: float, speed: float
 ) -> tuple[Floats, Floats]:
-    r"""Return the least time of a chip for a token at a speed, and the most that a user gets.
+    r"""Least time of a chip for a token at a speed, and the most that a user gets.
 
     A group of :math:`r` ranks has at least :math:`a` to wait for or read in a pass, and :math:`q/r`
     to do for each sequence. If the speed leaves a pass the time :math:`t`, a sequence takes a rank

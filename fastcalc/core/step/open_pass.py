@@ -101,7 +101,7 @@ class OpenPass:
         return layer_seconds(self.work, chip, software, known_parts, split)
 
     def least_seconds(self, sizes: dict[str, Array]) -> Array:
-        """Return no more than it takes, wherever its bytes live. [s]
+        """No more than it takes, wherever its bytes live. [s]
 
         sizes : bytes of each kind on the fullest chip [byte]
         """

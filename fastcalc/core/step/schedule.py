@@ -44,7 +44,7 @@ _ROUNDING = 1e-9
 
 
 def fits_near(placement: AnyPlacement, batch: ArrayLike) -> Bools:
-    """Return whether weights and caches of a batch fit the fastest memory alone."""
+    """Whether weights and caches of a batch fit the fastest memory alone."""
     room = placement.usable[0]
     cache = placement.sequences(batch) * placement.cache_per_chip
     return np.asarray(placement.weights_per_chip + cache <= room)
@@ -82,7 +82,7 @@ class Schedule:
         self.in_flight = np.maximum(batch / layout.dp, 1.0)
 
     def joined_by(self, traffic: Traffic) -> "Schedule":
-        """Return the same passes for a request of one class, which joins those of all.
+        """Same passes for a request of one class, which joins those of all.
 
         traffic : the mix of all, with the prompts of that class
         """
@@ -128,16 +128,16 @@ class Schedule:
         return np.maximum(self.batch / replicas, 1.0) * self.traffic.computed_prompt
 
     def decode_work(self, verified: float | None = None) -> PassWork:
-        """Return a pass that decodes only."""
+        """A pass that decodes only."""
         return self._count(self._rows(self.streams, self.expert_sequences, 0.0, 1.0, verified))
 
     def mixed_work(self) -> PassWork:
-        """Return a pass that decodes and takes in a lump of prompts."""
+        """A pass that decodes and takes in a lump of prompts."""
         replicas = self.placement.layout.dp
         return self._count(self._rows(self.streams, self.expert_sequences, self.lump, replicas))
 
     def first_work(self) -> PassWork:
-        """Return a pass that takes in a chunk of one request's prompt alongside the others."""
+        """A pass that takes in a chunk of one request's prompt alongside the others."""
         prompt = self.traffic.computed_prompt / self.chunks
         return self._count(
             self._rows(
@@ -148,7 +148,7 @@ class Schedule:
         )
 
     def prefill_work(self, tokens: ArrayLike) -> PassWork:
-        """Return a pass that takes in prompt tokens on every replica and decodes nothing."""
+        """A pass that takes in prompt tokens on every replica and decodes nothing."""
         none = 0.0 * self.batch
         rows = self._rows(none, none, tokens, self.placement.layout.dp)
         return self._count(rows, in_flight=1.0)
@@ -223,7 +223,7 @@ class Schedule:
         )
 
     def bound(self, prompt: ArrayLike = 0.0, *, decode: ArrayLike | None = None) -> Bound:
-        """Return the bound of a pass of the whole deployment.
+        """Bound of a pass of the whole deployment.
 
         With speculation at least the tokens that are kept must be computed.
         """
@@ -267,7 +267,7 @@ class Schedule:
         return floats(prod(own.decode if is_decode else own.prompts for own in self.own))
 
     def narrowed(self, decode_share: ArrayLike) -> ArrayLike:
-        """Return the half-width of a range by the rows over that without them. [1]
+        """Half-width of a range by the rows over that without them. [1]
 
         decode_share : share of the time that the range is of in which passes decode [1]
         """
@@ -327,7 +327,7 @@ class Schedule:
         return step.then(derived(OWN, longer))
 
     def seconds(self, name: str) -> Array:
-        """Return the expected time of a pass, or what prompts add to it. [s]"""
+        """Expected time of a pass, or what prompts add to it. [s]"""
         if name == PROMPTS:
             decode = self._expected_decode.seconds
             added = np.maximum(self.mixed.seconds, decode) - decode
@@ -338,7 +338,7 @@ class Schedule:
         return (self.decode if name == DECODE else self.first).seconds
 
     def works(self, name: str) -> list[tuple[PassWork, ArrayLike]]:
-        """Return the work of a pass as the sum of so many others."""
+        """Work of a pass as the sum of so many others."""
         if name == PROMPTS:
             return [(self.mixed_work(), 1.0), (self.decode_work(), -1.0)]
         if name == PREFILL:

@@ -19,7 +19,7 @@ from fastcalc.formulas.types import Array, ArrayLike, floats, where
 
 
 def spatial_pass(work: PassWork, chip: Chip, software: EngineParameters) -> Step:
-    """Return the step an engine is expected to take where layers have regions.
+    """Step an engine is expected to take where layers have regions.
 
     The whole machine's bandwidth reads all regions in one sweep, so the share of it that
     one region has reads that one layer in the same time: with L layers, a token takes L
@@ -108,7 +108,7 @@ def _bytes_read_outside(work: PassWork, software: EngineParameters) -> Kinds[Arr
 def _bytes_inside_and_outside(
     work: PassWork, split: Split, software: EngineParameters
 ) -> tuple[Array, Array]:
-    """Return the bytes that are in regions, and what is read of all others. [byte]"""
+    """Bytes that are in regions, and what is read of all others. [byte]"""
     inside, outside = floats(0.0), floats(0.0)
     for place, tier in enumerate(split.tiers):
         shares = split.read_from(place)
@@ -120,7 +120,7 @@ def _bytes_inside_and_outside(
 
 
 def _prompt(work: PassWork, chip: Chip, software: EngineParameters) -> list[Component]:
-    """Return the arithmetic of prompt tokens, spread over all chips."""
+    """Arithmetic of prompt tokens, spread over all chips."""
     chips, rates = work.pipeline.stages * 1.0, reached(chip, software).decode
     dense, head, experts, kv = work.prompt_flops
     products = (

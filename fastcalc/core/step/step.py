@@ -60,7 +60,7 @@ class KnownParts(NamedTuple):
         software: EngineParameters,
         same: "KnownParts | None" = None,
     ) -> "KnownParts":
-        """Return these of a pass.
+        """These of a pass.
 
         same : of another pass that decodes the same sequences, with prompts or without
         """
@@ -100,7 +100,7 @@ class KnownParts(NamedTuple):
         chip: Chip,
         software: EngineParameters,
     ) -> "KnownParts":
-        """Return the same of the pass where its bytes may live in several memories."""
+        """Same of the pass where its bytes may live in several memories."""
         passes = zip(self.layers, work.layer_passes or (), strict=True)
         layers = (parts.opened(layer, tiers, chips, chip, software) for parts, (_, layer) in passes)
         offload = offload_options(work, tiers, chips, chip, software, self.parts)
@@ -125,7 +125,7 @@ class KnownParts(NamedTuple):
 def expected_step(
     work: PassWork, chip: Chip, software: EngineParameters, known_parts: KnownParts | None = None
 ) -> Step:
-    """Return the step an engine is expected to take on chips that run layer after layer.
+    """Step an engine is expected to take on chips that run layer after layer.
 
     chip, software : what a chip prints, and what the engine makes of it; every field broadcasts
         with those of the work
@@ -143,7 +143,7 @@ def expected_step(
 
 
 def _through(split: Split | None, chip: Chip, known_parts: KnownParts) -> Step:
-    """Return a pass through all layers, one stage after another."""
+    """A pass through all layers, one stage after another."""
     parts, overheads, _, offload = known_parts
     elsewhere: tuple[Component, ...] = (idle(FAR), idle(HOST))
     if split is not None and offload is not None:
@@ -179,7 +179,7 @@ def head_in_first_memory(split: Split | None) -> Split | None:
 
 
 def _host_work(work: PassWork, software: EngineParameters) -> ArrayLike:
-    """Return the host's work for all sequences, which every stage does. [s]"""
+    """Host's work for all sequences, which every stage does. [s]"""
     return work.sequences * software.sequence_overhead
 
 
@@ -233,7 +233,7 @@ def seconds_by_split(
 
 
 def _floor(work: PassWork, software: EngineParameters) -> Component:
-    """Return launches, ramps and tails: a time per layer, larger without decode's graphs.
+    """Launches, ramps and tails: a time per layer, larger without decode's graphs.
 
     What routing takes of a prompt is work, which launches ahead of the chip do not hide.
     """
@@ -258,7 +258,7 @@ def messages(work: PassWork, chip: Chip, software: EngineParameters) -> tuple[Co
 
 
 def _all_reduce(work: PassWork, chip: Chip, software: EngineParameters) -> Component:
-    """Return two all-reduces a layer over the tensor-parallel group.
+    """Two all-reduces a layer over the tensor-parallel group.
 
     Ranks of one chip sum in its memory, at the latency of an exchange; chips sum over their links.
     """
@@ -280,7 +280,7 @@ def _all_reduce(work: PassWork, chip: Chip, software: EngineParameters) -> Compo
 
 
 def _exchange(work: PassWork, chip: Chip, software: EngineParameters) -> Component:
-    """Return tokens sent to the ranks of their experts and back, between replicas."""
+    """Tokens sent to the ranks of their experts and back, between replicas."""
     exchange = work.exchange
     if is_nothing(work.routing.layers):
         return idle("expert exchange")
@@ -308,7 +308,7 @@ def _stage_hops_and_wait(
     known_parts: KnownParts,
     pass_time: Array,
 ) -> tuple[Component, Component]:
-    """Return the hops between pipeline stages, and the wait for the micro-batches ahead."""
+    """Hops between pipeline stages, and the wait for the micro-batches ahead."""
     stages, is_inside = work.pipeline.stages, work.pipeline.is_inside
     if isinstance(stages, int) and stages == 1:
         return idle("stage hops"), idle(STAGE_WAIT)

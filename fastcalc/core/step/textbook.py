@@ -37,7 +37,7 @@ class TextbookStep(NamedTuple):
 
 
 def textbook_step(work: PassWork, chip: Chip, software: EngineParameters) -> TextbookStep:
-    """Return the step of a pass that decodes, its components those of `expected_step`.
+    """Step of a pass that decodes, its components those of `expected_step`.
 
     chip, software : what a chip prints, and the shares and floors of software that unpacks nothing
     """

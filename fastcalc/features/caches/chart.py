@@ -16,7 +16,7 @@ _SIZES = 25
 
 
 def hits(answers: Sequence[DeploymentTiers]) -> Chart:
-    """Return the share found against the size of the cache, a line for each kind of chip.
+    """Share found against the size of the cache, a line for each kind of chip.
 
     Its tiers are marked: the chips' own memory, the host's, and the sizes that were tried.
     """

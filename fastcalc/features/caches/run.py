@@ -54,7 +54,7 @@ def run(request: SizeCaches) -> Answer:
 
 
 def _traffic(request: SizeCaches) -> AskedTraffic:
-    """Return the requests, which say what of their prompts is the same."""
+    """Requests, which say what of their prompts is the same."""
     if request.traffic is None:
         raise InputError(
             f"name a trace: {option('traffic', 'trace.jsonl')}, whose lines have hash_ids"
@@ -72,7 +72,7 @@ def _traffic(request: SizeCaches) -> AskedTraffic:
 
 
 def _sizes(request: SizeCaches) -> list[float]:
-    """Return the sizes to try. [byte]"""
+    """Sizes to try. [byte]"""
     try:
         texts = readers.names_if_any(request.sizes, option("sizes")) or ()
         return sorted({QuantityReader("size").si(text) for text in texts})

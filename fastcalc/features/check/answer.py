@@ -22,7 +22,7 @@ _NAMED = 5
 
 
 def as_text(report: Report, *, colour: bool) -> str:
-    """Return a line for each fault, and a line that sums up."""
+    """A line for each fault, and a line that sums up."""
     lines = [_line(fault, fault.severity, colour=colour) for fault in report.faults]
     if report.strict:
         lines += [_line(fault, "excused", colour=colour) for fault in report.excused]
@@ -62,7 +62,7 @@ def _skipped(report: Report) -> str:
 
 
 def as_json(report: Report) -> str:
-    """Return one JSON document with a record for each fault."""
+    """One JSON document with a record for each fault."""
     document: dict[str, object] = {
         **envelope(SCHEMA),
         "files": report.files,
@@ -83,7 +83,7 @@ def _record(fault: Fault) -> dict[str, object]:
 
 
 def as_github(report: Report) -> str:
-    """Return workflow commands that GitHub shows alongside the lines of a pull request."""
+    """Workflow commands that GitHub shows alongside the lines of a pull request."""
     lines = []
     for fault in report.faults:
         place = f"file={_property(fault.file)},line={fault.line or 1},col={fault.column or 1}"
@@ -94,7 +94,7 @@ def as_github(report: Report) -> str:
 
 
 def as_sarif(report: Report) -> str:
-    """Return one SARIF 2.1.0 document, which code scanning reads: OASIS, 3.13 to 3.30."""
+    """One SARIF 2.1.0 document, which code scanning reads: OASIS, 3.13 to 3.30."""
     reported = [*report.faults, *(report.excused if report.strict else ())]
     rules = [_sarif_rule(RULES[name]) for name in sorted({fault.rule for fault in reported})]
     results = []
@@ -138,7 +138,7 @@ def _sarif_rule(rule: Rule) -> dict[str, object]:
 
 
 def as_junit(report: Report) -> str:
-    """Return JUnit XML: a test case for each fault that counts, or one that passes."""
+    """JUnit XML: a test case for each fault that counts, or one that passes."""
     from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
     failing = {"error", "warning"} if report.policy.fail_on_warnings else {"error"}
@@ -167,7 +167,7 @@ def _property(text: str) -> str:
 
 
 def rules_json(rules: Sequence[Rule]) -> str:
-    """Return one JSON document with a record for each rule."""
+    """One JSON document with a record for each rule."""
     keys = ("id", "severity", "title", "why", "seen", "fix", "scope", "excusable")
     records = [
         {key: getattr(rule, key) for key in keys} | {"kinds": sorted(rule.kinds)} for rule in rules
@@ -192,7 +192,7 @@ def explain(rule: Rule, width: int) -> str:
 
 
 def describe_rules(rules: Sequence[Rule], width: int) -> str:
-    """Return a line for each rule, its title set in where it runs over."""
+    """A line for each rule, its title set in where it runs over."""
     titles = (f"{rule.id}  {rule.severity:8} {rule.title}" for rule in rules)
     lines = (textwrap.fill(title, width, subsequent_indent=" " * 17) for title in titles)
     return "\n".join(lines) + "\n"

@@ -41,7 +41,7 @@ class WrittenNumber:
         return dotted(self.path)
 
     def said(self, key: str) -> str | None:
-        """Return one of its other keys where it is text, cut where nobody would write so much."""
+        """One of its other keys where it is text, cut where nobody would write so much."""
         value = self.about.get(key)
         return value[:_LONGEST] if isinstance(value, str) else None
 
@@ -77,12 +77,12 @@ class Sheet:
         return self.document.mapping()
 
     def si(self, name: str) -> float | None:
-        """Return a number in SI, or None where the file has none or zero."""
+        """A number in SI, or None where the file has none or zero."""
         number = self.numbers.get(name)
         return (number.si or None) if number else None
 
     def word(self, *path: str | int) -> str:
-        """Return a text in lower case, or the empty one."""
+        """A text in lower case, or the empty one."""
         value = self.at(*path)
         return value.lower() if isinstance(value, str) else ""
 
@@ -91,11 +91,11 @@ class Sheet:
         return self.document.at(*path)
 
     def items(self, *path: str | int) -> list[Json]:
-        """Return the items of the list at a path; none where there is no list."""
+        """Items of the list at a path; none where there is no list."""
         return self.document.items(*path)
 
     def states(self, path: Path_) -> bool:
-        """Return whether the file itself says what stands at a path, not one that it extends."""
+        """Whether the file itself says what stands at a path, not one that it extends."""
         return path in self.document.values or path in self.document.keys
 
     @property
@@ -119,7 +119,7 @@ def sheet(
     entry: Hardware | Model | Engine | None = None,
     parent: Sheet | None = None,
 ) -> Sheet:
-    """Return a document as rules see it."""
+    """A document as rules see it."""
     numbers = {number.name: number for number in _numbers(SCHEMAS[kind], (), document.data, ())}
     return Sheet(document, kind, numbers, entry, parent)
 

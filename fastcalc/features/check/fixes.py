@@ -24,7 +24,7 @@ class CorrectedFile:
 
 
 def corrected(faults: Iterable[Fault]) -> list[CorrectedFile]:
-    """Return the files that known replacements change, by path."""
+    """Files that known replacements change, by path."""
     by_file: dict[Path, list[Fault]] = defaultdict(list)
     for fault in faults:
         if fault.replacement is not None and fault.line:
@@ -67,7 +67,7 @@ def _span(text: str, starts: Sequence[int], fault: Fault) -> _Span | None:
 
 
 def diff(files: Iterable[CorrectedFile]) -> bytes:
-    """Return the changes of files as a unified diff, which ``patch`` and ``git apply`` take."""
+    """Changes of files as a unified diff, which ``patch`` and ``git apply`` take."""
     return b"".join(line for file in files for line in _diff(file))
 
 
@@ -79,7 +79,7 @@ def _diff(file: CorrectedFile) -> Iterator[bytes]:
 
 
 def _named(side: str, path: Path) -> bytes:
-    """Return the name of a file as a header has it: quoted as in C where it would end there."""
+    """Name of a file as a header has it: quoted as in C where it would end there."""
     path = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
     name = f"{side}/{path.as_posix().lstrip('/')}".encode(errors="surrogateescape")
     if re.search(rb'[\x00-\x1f"\\\x7f]', name):

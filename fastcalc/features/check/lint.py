@@ -112,7 +112,7 @@ def check(
 
 
 def files_of(paths: Sequence[Path]) -> list[Path]:
-    """Return the YAML files that paths name, each once, folders searched to their depth."""
+    """YAML files that paths name, each once, folders searched to their depth."""
     if not paths:
         cwd = Path.cwd()
         listed = [path for kind in SCHEMAS for path in sorted(shipped_folder(kind).glob("*.yaml"))]
@@ -196,7 +196,7 @@ def _implausible(
 
 
 def _is_of_parent(rule: str, path: Path_, subject: Sheet) -> bool:
-    """Return whether a fault is of provenance or an excuse that a parent states: its check says."""
+    """Whether a fault is of provenance or an excuse that a parent states: its check says."""
     is_inherited = subject.at(*path) is not None and not subject.states(path)
     return is_inherited and (rule.startswith("PV") or rule == "ST022")
 

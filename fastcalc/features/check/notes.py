@@ -50,7 +50,7 @@ def _own_unit(number: WrittenNumber) -> float | None:
 
 
 def accepted(sheet: Sheet, number: WrittenNumber) -> list[float]:
-    """Return the values that a number's reading allows; empty where it cannot be followed. [SI]"""
+    """Values that a number's reading allows; empty where it cannot be followed. [SI]"""
     reading = number.said("reading") or ""
     if match := re.match(r"(?:as|like|see|same as) (\w+)", reading):  # a sibling: 'as fp16'
         name = ".".join([*map(str, number.path[:-1]), match[1].lower()])
@@ -94,7 +94,7 @@ def accepted(sheet: Sheet, number: WrittenNumber) -> list[float]:
 
 
 def _counts(sheet: Sheet, reading: str) -> set[float]:
-    """Return the factors that a reading names: '8 GPUs', 'per eight', '8:1', '48 of 64 cores'."""
+    """Factors that a reading names: '8 GPUs', 'per eight', '8:1', '48 of 64 cores'."""
     text = re.sub(r"2\^\d+", " ", reading.lower())
     digits = re.finditer(r"(?<![\w.,])([2-9]|[1-9]\d{1,2})\b(?![.,]\d)", text)
     integers = {float(match[1]) for match in digits}

@@ -39,7 +39,7 @@ class Policy:
         return self.require_sources and self.fail_on_warnings
 
     def is_reported(self, fault: Fault) -> bool:
-        """Return whether the rule of a fault counts: a file that does not load always does."""
+        """Whether the rule of a fault counts: a file that does not load always does."""
         if _is_fatal(fault.rule):
             return True
         return fault.rule.startswith(self.select or ("",)) and not (
@@ -47,7 +47,7 @@ class Policy:
         )
 
     def split(self, faults: Iterable[Fault]) -> tuple[list[Fault], list[Fault]]:
-        """Return the faults that are new, and those that the baseline knows."""
+        """Faults that are new, and those that the baseline knows."""
         baseline = self.baseline.copy()
         parts: tuple[list[Fault], list[Fault]] = [], []
         for fault in faults:
@@ -71,7 +71,7 @@ def _is_fatal(rule: str) -> bool:
 
 
 def rules_named(names: Sequence[str], flag: str) -> tuple[str, ...]:
-    """Return ids of rules, or their beginnings, in capitals.
+    """Ids of rules, or their beginnings, in capitals.
 
     Raises InputError where no rule begins so, or where it is one of reading a file to leave out.
     """
@@ -92,7 +92,7 @@ def rules_named(names: Sequence[str], flag: str) -> tuple[str, ...]:
 
 
 def baseline_of(path: Path, folder: Path) -> Counter[tuple[str, str, str]]:
-    """Return the faults of a file that ``fastcalc check --format json`` wrote.
+    """Faults of a file that ``fastcalc check --format json`` wrote.
 
     folder : where that command ran, which paths in the file are relative to
     """

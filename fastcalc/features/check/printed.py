@@ -53,7 +53,7 @@ _LONGEST = 400
 
 
 def values(printed: str, dimension: str) -> list[float]:
-    """Return every number of a dimension that some characters hold with a unit. [SI]
+    """Every number of a dimension that some characters hold with a unit. [SI]
 
     The unit may follow its number, or stand before a row of them as in the head of a table.
 
@@ -97,7 +97,7 @@ def _scale(prefix: str, dimension: str) -> float:
 
 
 def plain_numbers(text: str, longest: int = _LONGEST) -> list[float]:
-    """Return every number that stands alone, units ignored.
+    """Every number that stands alone, units ignored.
 
     >>> plain_numbers("core_count: 132 of 5th gen, 0.74")
     [132.0, 0.74]
@@ -107,7 +107,7 @@ def plain_numbers(text: str, longest: int = _LONGEST) -> list[float]:
 
 
 def _plain(number: str) -> list[float]:
-    """Return a number's readings: '4.000' is four, and four thousand where points group."""
+    """A number's readings: '4.000' is four, and four thousand where points group."""
     if not number:
         return []
     value = float(number.replace(",", ""))

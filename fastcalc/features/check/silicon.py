@@ -14,24 +14,24 @@ GIB, GB = 2.0**30, 1e9
 
 @cache
 def tables() -> dict[str, Any]:
-    """Return the tables by name, read when a rule first asks for one."""
+    """Tables by name, read when a rule first asks for one."""
     return {**read(Path(__file__).with_name("silicon.yaml")).mapping()}
 
 
 def row(table: str, *keys: str) -> dict[str, Any]:
-    """Return the row of the first of some keys that a table has, else its 'other'; or none."""
+    """Row of the first of some keys that a table has, else its 'other'; or none."""
     rows: dict[str, dict[str, Any]] = tables()[table]
     return next((rows[key] for key in (*keys, "other") if key in rows), {})
 
 
 def band(table: str, *keys: str) -> tuple[float, float]:
-    """Return the least and the most that a table has for the first of some keys."""
+    """Least and the most that a table has for the first of some keys."""
     low, high = row(table, *keys)["band"]
     return low, high
 
 
 def by_year(table: str, year: int | None) -> float:
-    """Return the most of the first period that a year lies in, of the last without a year."""
+    """Most of the first period that a year lies in, of the last without a year."""
     rows = tables()[table]
     row_of_year = next((period for period in rows if year and year <= period["until"]), rows[-1])
     limit: float = row_of_year["most"]
@@ -66,7 +66,7 @@ class Core:
 
 
 def fastest_link(sheet: Sheet) -> float | None:
-    """Return the fastest link that a chip can have in one direction, if known. [1e9 byte/s]"""
+    """Fastest link that a chip can have in one direction, if known. [1e9 byte/s]"""
     core, domain = core_of(sheet), sheet.si("links.scale_up.domain")
     if "pcie" in sheet.word("name") and domain != 2:  # two may be joined by a bridge
         return 32.0 if (sheet.year or 2100) <= 2021 else 64.0
@@ -95,12 +95,12 @@ def core_of(sheet: Sheet) -> Core | None:
 
 
 def is_geforce(sheet: Sheet) -> bool:
-    """Return whether a card is of the line that multiplies into 32-bit sums at half rate."""
+    """Whether a card is of the line that multiplies into 32-bit sums at half rate."""
     return bool(re.search(r"geforce|rtx ?[2345]0[5-9]0", sheet.word("name")))
 
 
 def is_uniform(sheet: Sheet) -> bool:
-    """Return whether a chip doubles its rate with every halving of bits: GPUs on servers do."""
+    """Whether a chip doubles its rate with every halving of bits: GPUs on servers do."""
     return sheet.word("vendor").startswith(("nvidia", "amd")) and not is_geforce(sheet)
 
 
@@ -162,7 +162,7 @@ _FAMILIES_BY_PLACE = {"host": "ddr", "disk": "disk"}
 
 
 def host_key(sheet: Sheet) -> str:
-    """Return the row of a host in the tables, ``consumer-host``; empty for chips."""
+    """Row of a host in the tables, ``consumer-host``; empty for chips."""
     if sheet.word("kind") != "host":
         return ""
     is_superchip = sheet.word("vendor").startswith("nvidia")
@@ -170,7 +170,7 @@ def host_key(sheet: Sheet) -> str:
 
 
 def tiers(sheet: Sheet) -> list[MemoryParts]:
-    """Return the memories of a chip in the order of the file."""
+    """Memories of a chip in the order of the file."""
     generations = ("hbm2e", "hbm3e", *tables()["hbm"], *tables()["gddr"])
     memories = []
     for index in range(len(sheet.items("memory"))):
@@ -190,7 +190,7 @@ def tiers(sheet: Sheet) -> list[MemoryParts]:
 
 
 def main_tier(sheet: Sheet) -> MemoryParts | None:
-    """Return the memory that weights are read from: the fastest that can be read."""
+    """Memory that weights are read from: the fastest that can be read."""
     readable = [tier for tier in tiers(sheet) if tier.bandwidth]
     return max(
         readable, key=lambda tier: tier.bandwidth.si if tier.bandwidth else 0.0, default=None
@@ -198,5 +198,5 @@ def main_tier(sheet: Sheet) -> MemoryParts | None:
 
 
 def sixteen_bit(sheet: Sheet) -> WrittenNumber | None:
-    """Return the dense 16-bit rate."""
+    """Dense 16-bit rate."""
     return sheet.numbers.get("peak.bf16") or sheet.numbers.get("peak.fp16")

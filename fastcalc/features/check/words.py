@@ -15,7 +15,7 @@ _BASE = {
 
 
 def amount(value: float, dimension: str) -> str:
-    """Return a value in SI as people write it.
+    """A value in SI as people write it.
 
     >>> amount(3.35e12, "bandwidth"), amount(5e-6, "time"), amount(814e-6, "area")
     ('3.35 TB/s', '5 us', '814 mm2')
@@ -36,7 +36,7 @@ def amount(value: float, dimension: str) -> str:
 
 
 def ratio(value: float) -> str:
-    """Return a ratio with enough digits to see what it is near.
+    """A ratio with enough digits to see what it is near.
 
     >>> ratio(2.0), ratio(0.4997), ratio(1234.5)
     ('2', '0.5', '1,234')
@@ -45,5 +45,5 @@ def ratio(value: float) -> str:
 
 
 def near(value: float, reference: float, share: float) -> bool:
-    """Return whether a value is within a share of another."""
+    """Whether a value is within a share of another."""
     return abs(value - reference) <= share * abs(reference)

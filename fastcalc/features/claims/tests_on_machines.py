@@ -43,7 +43,7 @@ class Place:
     context: float | None = None
 
     def holding(self, catalogue: Catalogue, batch: float) -> "Place":
-        """Return the place with the chips that it states, and more where the batch takes more."""
+        """Place with the chips that it states, and more where the batch takes more."""
         if self.chips is None:
             return self
         asked = _scenario(catalogue, replace(self, chips=None), np.array([batch]))
@@ -51,7 +51,7 @@ class Place:
 
 
 def outcome(catalogue: Catalogue, place: Place, batches: Floats) -> Outcome:
-    """Return the evaluation of a place for some batches, which must fit."""
+    """Evaluation of a place for some batches, which must fit."""
     evaluated = _solved(_scenario(catalogue, place, batches))
     if not bool(np.all(evaluated.estimate.fits)):
         raise DoesNotFitError(f"{place.model} at batch {max(batches):,.0f} does not fit {place.on}")
@@ -114,7 +114,7 @@ class Users(NamedTuple):
 def _outcomes(
     catalogue: Catalogue, models: list[str], on: str, weights: list[str], users: Users | None
 ) -> list[Outcome]:
-    """Return each model on the fewest chips, for one user where none are stated."""
+    """Each model on the fewest chips, for one user where none are stated."""
     batch, context = users or (1.0, None)
     places = (
         Place(model, on, weights=_format(form), context=context)
@@ -124,14 +124,14 @@ def _outcomes(
 
 
 def _format(name: str) -> str | None:
-    """Return a number format; None for a model's own."""
+    """A number format; None for a model's own."""
     return None if name == "native" else name
 
 
 def user_speed(
     *, catalogue: Catalogue, models: list[str], on: str, users: Users, weights: list[str], end: str
 ) -> Finding:
-    """Return the speed of a user of each model on a kind of chip. [1/s]"""
+    """Speed of a user of each model on a kind of chip. [1/s]"""
     outcomes = _outcomes(catalogue, models, on, weights, users)
     by_model = list(zip(models, outcomes, strict=True))
     speeds = [evaluated.estimate.ranged_speed for evaluated in outcomes]
@@ -148,7 +148,7 @@ def user_speed(
 
 
 def _at(ranged: Ranged, end: str) -> float:
-    """Return the first of some predictions, expected or at an end; expected without a range."""
+    """First of some predictions, expected or at an end; expected without a range."""
     if end not in Ranged._fields:
         raise InputError(f"end is expected, low or high, not '{shown(end)}'")
     number = float(getattr(ranged, end)[0])
@@ -156,7 +156,7 @@ def _at(ranged: Ranged, end: str) -> float:
 
 
 def chips_for(*, catalogue: Catalogue, models: list[str], on: str, weights: list[str]) -> Array:
-    """Return the chips on which each model is placed for one stream. [1]"""
+    """Chips on which each model is placed for one stream. [1]"""
     outcomes = _outcomes(catalogue, models, on, weights, None)
     return np.array([evaluated.placement.layout.chips for evaluated in outcomes], dtype=float)
 
@@ -185,13 +185,13 @@ class Alone(NamedTuple):
 def rate_ratio(
     quantity: Literal["total", "speed"], *, catalogue: Catalogue, served: Alone
 ) -> Array:
-    """Return a machine's output, or a user's speed, at the smaller batch over the larger. [1]"""
+    """A machine's output, or a user's speed, at the smaller batch over the larger. [1]"""
     first, last = (getattr(evaluated.estimate, quantity)[0] for evaluated in served.ends(catalogue))
     return floats(first / last)
 
 
 def price_alone(*, catalogue: Catalogue, served: Alone) -> Finding:
-    """Return the price of output at the smaller batch over that at the larger. [1]"""
+    """Price of output at the smaller batch over that at the larger. [1]"""
     prices = []
     for evaluated in served.ends(catalogue, own_chips=True):
         if evaluated.usd is None:
@@ -213,7 +213,7 @@ def lead_gain(*, catalogue: Catalogue, served: Alone) -> Finding:
 def traffic_slope(
     *, catalogue: Catalogue, model: str, on: str, chips: float, batch: float, prompt: float
 ) -> Finding:
-    """Return the time of a token while prompts of others come between, over decode alone. [1]"""
+    """Time of a token while prompts of others come between, over decode alone. [1]"""
     place = Place(model, on, int(chips), prompt=prompt)
     estimate = outcome(catalogue, place, np.array([batch])).estimate
     times = ("decode alone", estimate.tpot), ("in traffic", estimate.tpot_in_traffic)
@@ -234,7 +234,7 @@ class DeployedModels(NamedTuple):
     chips: Floats
 
     def steps(self, catalogue: Catalogue, batch: float, prompt: float) -> list[Step]:
-        """Return the decode step of each."""
+        """Decode step of each."""
         formats = ([_format(name) for name in names] for names in (self.weights, self.caches))
         rows = zip(self.models, *formats, self.machines, self.chips, strict=True)
         places = (
@@ -249,7 +249,7 @@ class DeployedModels(NamedTuple):
 def reading_over_computing(
     *, catalogue: Catalogue, deployed: DeployedModels, batch: float, prompt: float
 ) -> Finding:
-    """Return the time that a decode step reads memory over the time that it computes. [1]"""
+    """Time that a decode step reads memory over the time that it computes. [1]"""
     times = [
         [
             float(sum(np.sum(getattr(component, kind)) for component in step.components))
@@ -266,7 +266,7 @@ def reading_over_computing(
 
 
 def message_share(*, catalogue: Catalogue, deployed: DeployedModels, batch: float) -> Array:
-    """Return the share of a decode step in which chips wait for messages of others. [1]"""
+    """Share of a decode step in which chips wait for messages of others. [1]"""
     return np.array(
         [
             sum(
@@ -312,7 +312,7 @@ class Machines(NamedTuple):
 def speed_gain(
     *, catalogue: Catalogue, models: list[str], weights: list[str], machines: Machines, end: str
 ) -> Finding:
-    """Return a user's speed on one kind of chip over that on another, by model. [1]
+    """A user's speed on one kind of chip over that on another, by model. [1]
 
     The ends are those of the ratio's range, both ranges taken as independent.
     """
@@ -328,7 +328,7 @@ def speed_gain(
 
 
 def newer_hardware(*, catalogue: Catalogue, model: str, machines: Machines) -> Finding:
-    """Return the ratio of bandwidths, alongside speeds and prices by either price basis. [1]"""
+    """Ratio of bandwidths, alongside speeds and prices by either price basis. [1]"""
     chips, batch = (machines.on, machines.against), machines.batch
     fast, slow = (catalogue.hardware(chip).memory[0].bandwidth.si for chip in chips)
     parts: list[tuple[str, float, str]] = []
@@ -347,7 +347,7 @@ def newer_hardware(*, catalogue: Catalogue, model: str, machines: Machines) -> F
 
 
 def price_gain(*, catalogue: Catalogue, model: str, machines: Machines) -> Finding:
-    """Return the price of output on one kind of chip over another, by cloud and ownership. [1]"""
+    """Price of output on one kind of chip over another, by cloud and ownership. [1]"""
     comparison = newer_hardware(catalogue=catalogue, model=model, machines=machines)
     ratios = [part.value for part in comparison.parts if "price ratio" in part.label]
     rent = catalogue.hardware(machines.on).price.rent
@@ -358,7 +358,7 @@ def price_gain(*, catalogue: Catalogue, model: str, machines: Machines) -> Findi
 
 
 def naive_speed(*, catalogue: Catalogue, on: str, billions: float, bytes_each: float) -> Finding:
-    """Return bandwidth over bytes, alongside arithmetic over FLOPs. [1/s]"""
+    """Bandwidth over bytes, alongside arithmetic over FLOPs. [1/s]"""
     bandwidth, peak = _bandwidth_and_peak(catalogue, on)
     memory = bandwidth / (billions * 1e9 * bytes_each)
     compute = peak / (2.0 * billions * 1e9)
@@ -373,14 +373,14 @@ def naive_speed(*, catalogue: Catalogue, on: str, billions: float, bytes_each: f
 def naive_reached(
     *, catalogue: Catalogue, model: str, on: str, billions: float, bytes_each: float
 ) -> Finding:
-    """Return the expected speed of a model over bandwidth over bytes. [1]"""
+    """Expected speed of a model over bandwidth over bytes. [1]"""
     speed = float(outcome(catalogue, Place(model, on), np.array([1.0])).estimate.speed[0])
     naive = naive_speed(catalogue=catalogue, on=on, billions=billions, bytes_each=bytes_each)
     return finding(speed / naive.values, (f"expected speed of {model} on {on}", speed, "tokens/s"))
 
 
 def ridge(*, catalogue: Catalogue, on: str, other: str, batches: ArrayLike) -> Finding:
-    """Return the batch from which 16-bit products are limited by compute, over some batches."""
+    """Batch from which 16-bit products are limited by compute, over some batches."""
     critical = []
     for name in (on, other):
         bandwidth, peak = _bandwidth_and_peak(catalogue, name)
@@ -391,7 +391,7 @@ def ridge(*, catalogue: Catalogue, on: str, other: str, batches: ArrayLike) -> F
 
 
 def _bandwidth_and_peak(catalogue: Catalogue, name: str) -> tuple[float, float]:
-    """Return a chip's bandwidth and its peak at 16 bits. [byte/s, FLOP/s]"""
+    """A chip's bandwidth and its peak at 16 bits. [byte/s, FLOP/s]"""
     chip = catalogue.hardware(name)
     peak = chip.rate("fp16")
     assert peak is not None, "the schema asks for a 16-bit rate"

@@ -36,7 +36,7 @@ from fastcalc.written import first_few, listed
 
 
 def speed(outcomes: Sequence[Outcome]) -> Chart:
-    """Return the speed of each user against batch, with its range and its bound."""
+    """Speed of each user against batch, with its range and its bound."""
     by_panel: dict[str, list[Series]] = {}
     for title, place, name, outcome in drawn_of(outcomes):
         fits, batch = outcome.estimate.fits, outcome.estimate.batch
@@ -83,7 +83,7 @@ def _sentence(outcomes: Sequence[Outcome], place: int) -> str:
 
 
 def price(outcomes: Sequence[Outcome]) -> Chart:
-    """Return speed of each user against the price of a token, batch by batch."""
+    """Speed of each user against the price of a token, batch by batch."""
     by_panel: dict[str, list[Series]] = {}
     for title, place, name, outcome in drawn_of(outcomes):
         if outcome.usd is None:
@@ -133,14 +133,14 @@ class _Roof(NamedTuple):
         return f"{unmarked(self.name)} {bandwidth} and {peak}"
 
     def line(self, across: ChartAxis) -> Series:
-        """Return its FLOP/s from end to end of an axis."""
+        """Its FLOP/s from end to end of an axis."""
         x = np.unique([across.low, min(max(self.ridge, across.low), across.high), across.high])
         y = np.minimum(self.bandwidth * x, self.peak) / 1e12
         return Series(f"bound of {unmarked(self.name)}", x, y, self.place, "bound")
 
 
 def _roofs(outcomes: Sequence[Outcome]) -> list[_Roof]:
-    """Return the roof of each chip: other layouts have the same."""
+    """Roof of each chip: other layouts have the same."""
     roofs: dict[str, _Roof] = {}
     for title, place, name, outcome in drawn_of(outcomes):
         if name not in roofs:
@@ -151,7 +151,7 @@ def _roofs(outcomes: Sequence[Outcome]) -> list[_Roof]:
 
 
 def roofline(outcomes: Sequence[Outcome]) -> Chart:
-    """Return the rooflines of chips, and the passes under them: FLOP/s against FLOP a byte."""
+    """Rooflines of chips, and the passes under them: FLOP/s against FLOP a byte."""
     by_panel: dict[str, list[Series]] = {}
     for title, place, name, outcome in drawn_of(outcomes):
         by_panel.setdefault(title, []).extend(_passes(place, name, outcome))

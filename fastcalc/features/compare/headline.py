@@ -121,7 +121,7 @@ def _needs_more_chips(row: TableRow) -> bool:
 
 
 def _by_chip(rows: Iterable[TableRow]) -> list[list[TableRow]]:
-    """Return the rows of each chip, whatever their layouts: a chip is no rival of its own."""
+    """Rows of each chip, whatever their layouts: a chip is no rival of its own."""
     return list(grouped(rows, lambda row: row.chip).values())
 
 
@@ -134,7 +134,7 @@ def _are_level(best: TableRow, row: TableRow, figure: Figure) -> bool:
 
 
 def _fastest(by_chip: Sequence[Sequence[TableRow]]) -> Statement:
-    """Return the fastest row, next to the fastest of the other chips, at its batch where possible.
+    """Fastest row, next to the fastest of the other chips, at its batch where possible.
 
     Of rows that print the same speed it is the one at the batch that suits the next chip best.
     """
@@ -153,7 +153,7 @@ def _fastest(by_chip: Sequence[Sequence[TableRow]]) -> Statement:
 
 
 def _fastest_rows(rows: Sequence[TableRow]) -> list[TableRow]:
-    """Return all rows that print the highest speed, the largest batch last."""
+    """All rows that print the highest speed, the largest batch last."""
     top_speed = number(max(float(row.speed.expected) for row in rows))
     same = [row for row in rows if number(float(row.speed.expected)) == top_speed]
     return sorted(same, key=lambda row: row.batch)
@@ -164,7 +164,7 @@ def _cheapest_row(rows: Iterable[TableRow]) -> TableRow:
 
 
 def _cheapest_alone(rows: Sequence[TableRow], fastest: TableRow) -> Statement | None:
-    """Return the cheapest row of the only chip, if it is clearly cheaper than the fastest."""
+    """Cheapest row of the only chip, if it is clearly cheaper than the fastest."""
     if fastest.price is None:
         return None
     cheapest = _cheapest_row(rows)
@@ -172,7 +172,7 @@ def _cheapest_alone(rows: Sequence[TableRow], fastest: TableRow) -> Statement | 
 
 
 def _cheapest(by_chip: Sequence[Sequence[TableRow]], fastest: TableRow) -> Statement | None:
-    """Return the cheapest row of each chip, and a ratio of two chips at equal batch.
+    """Cheapest row of each chip, and a ratio of two chips at equal batch.
 
     Next to the cheapest chip stands the fastest, or else the next cheapest.
     """
@@ -195,7 +195,7 @@ def _cheapest(by_chip: Sequence[Sequence[TableRow]], fastest: TableRow) -> State
 def _compare_cost(
     over: Sequence[TableRow], under: Sequence[TableRow], preferred: Iterable[int]
 ) -> Comparison | None:
-    """Return the cost of one chip over another's at a batch for which both have a row."""
+    """Cost of one chip over another's at a batch for which both have a row."""
     shared = sorted({row.batch for row in over} & {row.batch for row in under}, reverse=True)
     for batch in (*preferred, *shared):
         one, other = _at(over, batch), _at(under, batch)

@@ -42,7 +42,7 @@ def speed(stated: Headline) -> str:
 
 
 def _equal_count(counts: Iterable[int]) -> int:
-    """Return the least number of chips that all have room on and that those of fewer divide. [1]
+    """Least number of chips that all have room on and that those of fewer divide. [1]
 
     >>> _equal_count([19, 8]), _equal_count([4, 1]), _equal_count([16, 4, 8])
     (24, 4, 16)
@@ -83,7 +83,7 @@ def left_out(stated: Headline) -> str:
 
 
 def leaders(outcomes: Sequence[Outcome]) -> tuple[str, str]:
-    """Return in short which chips are fastest, and which are cheapest; empty where none is."""
+    """In short which chips are fastest, and which are cheapest; empty where none is."""
     stated = headline(outcomes)
     fastest, cheapest = stated.fastest, stated.cheapest
     if cheapest is None and fastest is not None and fastest.leaders[0].price is not None:
@@ -101,7 +101,7 @@ def _in_short(statement: Statement | None) -> str:
 
 
 def times(ratio: Ranged, unit: str = "times") -> str:
-    """Return a ratio of two predictions with its 80 % interval.
+    """A ratio of two predictions with its 80 % interval.
 
     >>> none = float("nan")
     >>> times(Ranged(19.04, 11.2, 32.9), "times as much"), times(Ranged(1.2, none, none))
@@ -128,7 +128,7 @@ def _fastest(statement: Statement) -> str:
 
 
 def _others(statement: Statement) -> list[TableRow]:
-    """Return the rows that a sentence names next to the fastest: down to the first in a ratio."""
+    """Rows that a sentence names next to the fastest: down to the first in a ratio."""
     if statement.is_level:
         return []
     comparison = statement.comparison

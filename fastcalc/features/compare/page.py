@@ -55,7 +55,7 @@ _READING = (
 
 
 def document(answer: CompareAnswer, command: str) -> str:
-    """Return the page of a comparison, which asks nothing of anywhere.
+    """Page of a comparison, which asks nothing of anywhere.
 
     command : writes it again
 
@@ -135,7 +135,7 @@ def _table(records: Sequence[Record]) -> str:
 
 
 def _class_of(column: TableColumn) -> str:
-    """Return the attribute that aligns a column and sets it off."""
+    """Attribute that aligns a column and sets it off."""
     kinds = ["n"] * (column.unit not in ("text", "list", "yes or no"))
     kinds += [_KINDS[column.key]] if column.key in _KINDS else []
     return f' class="{" ".join(kinds)}"' if kinds else ""

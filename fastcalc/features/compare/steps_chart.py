@@ -25,7 +25,7 @@ _SMALL = 0.02
 
 
 def step(outcomes: Sequence[Outcome]) -> Chart:
-    """Return the time of a decode step by component, against batch: a plot for each chip."""
+    """Time of a decode step by component, against batch: a plot for each chip."""
     outcomes = [outcome for outcome in outcomes if outcome.estimate.fits.any()]
     count, outcomes = len(outcomes), outcomes[:_MOST_PLOTS]
     every = [
@@ -123,7 +123,7 @@ _ALIKE = 8.0
 
 
 def _components(outcome: Outcome) -> dict[str, Floats]:
-    """Return the time of each component at the batches that fit. [ms]"""
+    """Time of each component at the batches that fit. [ms]"""
     fits = outcome.estimate.fits
     seconds_by_name: dict[str, Floats] = {}
     for component in outcome.estimate.step.components:

@@ -148,14 +148,14 @@ class Prospect:
 
 
 def taken(terms: Terms) -> Array:
-    """Return the probability that the answer taken for a step is right. [1]"""
+    """Probability that the answer taken for a step is right. [1]"""
     if terms.judge is None:
         return choosing.majority(accuracy=terms.accuracy, samples=terms.samples)
     return choosing.judged(accuracy=terms.accuracy, samples=terms.samples, judge=terms.judge)
 
 
 def run_of(terms: Terms) -> Run:
-    """Return one run.
+    """One run.
 
     Nine of ten steps are right, and ten must be:
 
@@ -183,7 +183,7 @@ def run_of(terms: Terms) -> Run:
 
 
 def routed(to: Run, remaining: Run, share: ArrayLike) -> Run:
-    """Return the run in which one option does a share of all steps, and another all others."""
+    """Run in which one option does a share of all steps, and another all others."""
     part = floats(share)
     success = to.success**part * remaining.success ** (1.0 - part)
     pairs = (
@@ -233,7 +233,7 @@ def prospect(run: Run, terms: Terms) -> Prospect:
 
 
 def included(terms: Terms) -> Array:
-    """Return the tokens that a plan includes in a month of use; nan without a quota. [1]"""
+    """Tokens that a plan includes in a month of use; nan without a quota. [1]"""
     if terms.quota is None:
         return floats(float("nan"))
     periods = 1.0 if terms.quota_hours is None else floats(terms.hours) / terms.quota_hours
@@ -241,7 +241,7 @@ def included(terms: Terms) -> Array:
 
 
 def _month(tokens: Array, listed: Array, terms: Terms, in_hours: Array) -> tuple[Array, Array]:
-    """Return the successes of a month, and what the tokens of each cost besides a plan. [1, USD]
+    """Successes of a month, and what the tokens of each cost besides a plan. [1, USD]
 
     tokens, listed : of one success, and their price, were each paid for [1, USD]
     in_hours : successes that the month's hours allow [1]
@@ -256,13 +256,13 @@ def _month(tokens: Array, listed: Array, terms: Terms, in_hours: Array) -> tuple
 
 
 def window_tokens(terms: Terms, window: ArrayLike) -> Array:
-    """Return the tokens of a call that stream before a gap, in seconds, has passed. [1]"""
+    """Tokens of a call that stream before a gap, in seconds, has passed. [1]"""
     lead = floats(terms.lead) + terms.round_trip
     return formulas.tokens_in_window(window=window, lead=lead, speed=terms.speed)
 
 
 def window_speed(terms: Terms, window: ArrayLike) -> Array:
-    """Return the speed at which a call's tokens fit into a gap; infinity where none does. [1/s]"""
+    """Speed at which a call's tokens fit into a gap; infinity where none does. [1/s]"""
     left = floats(window) - terms.lead - terms.round_trip
     with np.errstate(divide="ignore"):
         return np.where(left > 0.0, terms.tokens / np.maximum(left, 0.0), np.inf)

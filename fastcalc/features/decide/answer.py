@@ -110,7 +110,7 @@ class DecideAnswer(Answer):
             yield decision_map.table(self.winners)
 
     def _heading(self) -> str:
-        """Return the task, in a line: its steps and what else is asked of all options."""
+        """Task, in a line: its steps and what else is asked of all options."""
         shared = Terms(**{"speed": 1.0, **self.decision.shared})
         tokens, stated = f"{float(shared.tokens):,.0f} tokens", phrases(self.settings)
         if self.decision.window is not None:
@@ -252,7 +252,7 @@ def _flip_words(flips: Sequence[BreakEven]) -> str:
 
 
 def _side(flip: BreakEven) -> str:
-    """Return from where on or up to where another option wins, or that it does at 0 alone."""
+    """From where on or up to where another option wins, or that it does at 0 alone."""
     parameter = PARAMETERS[flip.parameter.rpartition(".")[2]]
     if parameter.is_count:
         text = f"{flip.value:,.0f} {parameter.unit}".rstrip()

@@ -9,7 +9,7 @@ from fastcalc.kit.charts.drawing import Chart
 
 
 def services(decision: Choice) -> Chart:
-    """Return the time of a success against its price, of each option."""
+    """Time of a success against its price, of each option."""
     chart = against_price(
         "Time and price of a success",
         decide_records(decision),

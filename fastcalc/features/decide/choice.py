@@ -139,7 +139,7 @@ class Choice:
         return Terms(**fields)
 
     def run(self, option: Contender, changes: Changes | None = None) -> Run:
-        """Return one run of an option."""
+        """One run of an option."""
         if option.routes is None:
             return run_of(self.terms(option, changes))
         by_name = {contender.name: contender for contender in self.options}
@@ -178,7 +178,7 @@ class Choice:
         changes: Changes | None = None,
         objective: Objective | None = None,
     ) -> Ranged:
-        """Return the value over the 80 % ranges of the computed speeds that an option rests on.
+        """Value over the 80 % ranges of the computed speeds that an option rests on.
 
         A speed keeps its range, relative to what is expected, where it is changed; the price of a
         token is as much less as the speed is more. Numbers that a user gives have no range.
@@ -203,13 +203,13 @@ class Choice:
         changes: Changes | None = None,
         objective: Objective | None = None,
     ) -> Floats:
-        """Return the value of each option at changed numbers, which broadcast; options first."""
+        """Value of each option at changed numbers, which broadcast; options first."""
         with np.errstate(invalid="ignore"):
             per_option = [self.value(option, changes, objective) for option in self.options]
         return np.stack(np.broadcast_arrays(*per_option))
 
     def ranged_values(self, changes: Changes | None = None) -> Ranged:
-        """Return the value of each option and its range, which broadcast; options first."""
+        """Value of each option and its range, which broadcast; options first."""
         with np.errstate(invalid="ignore"):
             ranged = [self.ranged_value(option, changes) for option in self.options]
         ends = np.broadcast_arrays(*(end for each in ranged for end in each))
@@ -231,7 +231,7 @@ class Choice:
             return is_same | ((ratio.low < ratio.high) & is_level(ratio))
 
     def winners(self, changes: Changes | None = None) -> Ints:
-        """Return the index of the winner; -1 where none ever succeeds.
+        """Index of the winner; -1 where none ever succeeds.
 
         Of options that are level it is the best by the other figure; of equals in both the one that
         wins without changes, or else the first.
@@ -271,7 +271,7 @@ class Choice:
         return break_evens
 
     def numbers(self) -> dict[str, float]:
-        """Return the numbers whose change may flip the verdict, and their values now."""
+        """Numbers whose change may flip the verdict, and their values now."""
         numbers: dict[str, float] = {}
         for option in self.options:
             if option.routes is not None:
@@ -299,7 +299,7 @@ class Choice:
         return np.broadcast_to(self.winners({name: values}), values.shape)
 
     def _between(self, name: str, same: float, changed: float) -> tuple[float, float]:
-        """Return the last value at which a winner still wins and the first at which it does not.
+        """Last value at which a winner still wins and the first at which it does not.
 
         same, changed : a value of the parameter where it does, and one where it does not
         """
@@ -331,7 +331,7 @@ class Axis:
 
 
 def axis(name: str, low: float, high: float, points: int) -> Axis:
-    """Return an axis between two ends, even in ratios where they differ 50 times or more."""
+    """An axis between two ends, even in ratios where they differ 50 times or more."""
     is_wide = low > 0.0 and high / low >= 50.0
     spaced: Callable[..., Floats] = np.geomspace if is_wide else np.linspace
     values = spaced(low, high, points)

@@ -12,12 +12,12 @@ _VALUES = {"total": "usd", "cost": "usd", "time": "s", "window": "minus_tokens"}
 
 
 def letter(place: int) -> str:
-    """Return the letter of an option by its place; -1 is a dot: none ever succeeds."""
+    """Letter of an option by its place; -1 is a dot: none ever succeeds."""
     return "." if place < 0 else ascii_uppercase[place % len(ascii_uppercase)]
 
 
 def table(drawn: WinnerMap) -> TextTable:
-    """Return the map: rows along the second axis, the largest value first."""
+    """Map: rows along the second axis, the largest value first."""
     rows = [
         (number(value), "".join(letter(int(place)) for place in row))
         for value, row in zip(drawn.up.values[::-1], drawn.winners[::-1], strict=True)
@@ -49,7 +49,7 @@ def noun(name: str) -> str:
 
 
 def records(decision: Choice, drawn: WinnerMap) -> list[Record]:
-    """Return a record for each point: both values, the winner, and the value of each option."""
+    """A record for each point: both values, the winner, and the value of each option."""
     unit, names = _VALUES[decision.objective], [option.name for option in decision.options]
     point_records = []
     for row, up in enumerate(drawn.up.values):

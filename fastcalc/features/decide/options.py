@@ -30,7 +30,7 @@ _EXAMPLE = "fast=speed=170,price=150"
 
 
 def read_number(text: str, key: str, where: str) -> float:
-    """Return the number of a key in its own unit, within its limit."""
+    """Number of a key in its own unit, within its limit."""
     parameter = PARAMETERS[key]
     read = (
         readers.share_of(where) if key in ("cached", "share") else readers.number_of(where, float)
@@ -39,14 +39,14 @@ def read_number(text: str, key: str, where: str) -> float:
 
 
 def checked(value: float, parameter: Variable, where: str) -> float:
-    """Return a number within the limit of a parameter, or refuse it."""
+    """A number within the limit of a parameter, or refuse it."""
     if parameter.limit.maximum == 1.0:
         return readers.share(value, where, zero=parameter.zero)
     return readers.number(value, where, parameter.limit, 10, zero=parameter.zero)
 
 
 def parsed(request: Decide, catalogue: Catalogue) -> tuple[list[Contender], list[str], list[str]]:
-    """Return every option, in the order typed, what to know of them, and warnings."""
+    """Every option, in the order typed, what to know of them, and warnings."""
     contenders: list[Contender] = []
     notes: list[str] = []
     warnings: list[str] = []
@@ -82,7 +82,7 @@ def _keys(name: str, text: str) -> dict[str, str]:
 
 
 def _own_numbers(name: str, keys: Mapping[str, str]) -> dict[str, Any]:
-    """Return the numbers of an option's own, by the field of the terms."""
+    """Numbers of an option's own, by the field of the terms."""
     numbers: dict[str, Any] = {}
     for key, text in keys.items():
         if key in PARAMETERS:
@@ -105,7 +105,7 @@ def judge(text: str | float, where: str) -> float | None:
 
 
 def _plain(name: str, keys: dict[str, str]) -> Contender:
-    """Return the option that a speed of its own makes, or one that routes between two others."""
+    """Option that a speed of its own makes, or one that routes between two others."""
     if "speed" in keys:
         clash = [key for key in (*_DEPLOYED, *_MIXED) if key in keys]
         if clash:
@@ -122,7 +122,7 @@ def _plain(name: str, keys: dict[str, str]) -> Contender:
 
 
 def _with_plan(name: str, numbers: dict[str, Any]) -> dict[str, Any]:
-    """Return the numbers of an option with what a subscription makes of prices left out.
+    """Numbers of an option with what a subscription makes of prices left out.
 
     Without a quota it includes all tokens; beyond one without a price there are no more.
     """
@@ -218,7 +218,7 @@ def _evaluated(
 
 
 def _told_apart(name: str, contenders: list[Contender]) -> list[Contender]:
-    """Return contenders with names that say in what they differ."""
+    """Contenders with names that say in what they differ."""
     parts = ("model", "hardware", "batch")
     varying = [
         part for part in parts if len({getattr(contender, part) for contender in contenders}) > 1

@@ -37,7 +37,7 @@ class Variable:
         return 0.0 if self.zero else max(self.limit.minimum, 1e-6)
 
     def grid(self, points: int) -> Floats:
-        """Return values over all that is searched, dense where numbers are usual."""
+        """Values over all that is searched, dense where numbers are usual."""
         if self.limit.maximum == 1.0:
             return np.linspace(self.least, 1.0, points)
         first = max(self.limit.minimum, 1e-4)

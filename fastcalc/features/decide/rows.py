@@ -117,12 +117,12 @@ class Row:
         return float(window_speed(self.terms, self.gap))
 
     def offered(self, field: str) -> float:
-        """Return a number that a plain option offers; nan of one that routes."""
+        """A number that a plain option offers; nan of one that routes."""
         return math.nan if self.option.routes else float(getattr(self.terms, field))
 
 
 def rows(decision: Choice) -> list[Row]:
-    """Return the options with what they take; a gap has no use for routes."""
+    """Options with what they take; a gap has no use for routes."""
     options = [
         option for option in decision.options if decision.objective != "window" or not option.routes
     ]
@@ -130,12 +130,12 @@ def rows(decision: Choice) -> list[Row]:
 
 
 def scenarios_of(contenders: Iterable[Contender | None]) -> list[Scenario]:
-    """Return the scenarios of options whose price was computed from chips."""
+    """Scenarios of options whose price was computed from chips."""
     return [option.scenario for option in contenders if option and option.scenario]
 
 
 def records(decision: Choice) -> list[Record]:
-    """Return a record for each option; what is not known is None."""
+    """A record for each option; what is not known is None."""
     return [plainly(values(COLUMNS, row)) for row in rows(decision)]
 
 
@@ -147,7 +147,7 @@ def _of(
     heading: tuple[str, str] = ("", ""),
     drop_priority: int = 0,
 ) -> Column[Row]:
-    """Return the column of a number of a row; all amounts of money rest on the price of a token.
+    """Column of a number of a row; all amounts of money rest on the price of a token.
 
     path : of its attributes, or the name of a number that it offers
     """
@@ -162,7 +162,7 @@ def _value(path: str, unit: str, row: Row) -> float:
 
 
 def _cell(path: str, unit: str, row: Row) -> str:
-    """Return a number as a table has it: a time in the unit that people say, a price marked."""
+    """A number as a table has it: a time in the unit that people say, a price marked."""
     value = _value(path, "", row)
     if unit in ("s", "ms"):
         return seconds(value)

@@ -69,7 +69,7 @@ def run(request: Decide) -> DecideAnswer:
 
 
 def _window(request: Decide) -> float | None:
-    """Return the gap that an answer has to fit, or None. [s]"""
+    """Gap that an answer has to fit, or None. [s]"""
     if request.window_ms is None:
         return None
     limit = PARAMETERS["hour"].limit
@@ -111,7 +111,7 @@ def _objective(request: Decide, window: float | None) -> Objective:
 
 
 def _levelled(listed: list[Contender], *, counts_input: bool) -> tuple[list[Contender], list[str]]:
-    """Return options of which none has the first token or the input counted unless all have."""
+    """Options of which none has the first token or the input counted unless all have."""
     notes = []
     for field, label in (("lead", "time to first token"), ("input_price", "price of input")):
         plain = [contender for contender in listed if contender.routes is None]

@@ -21,7 +21,7 @@ def _model(option: Contender) -> str:
 
 
 def _is_taken_as_right(decision: Choice, offered: "Sequence[Row]") -> bool:
-    """Return whether models differ and no accuracy is given of any."""
+    """Whether models differ and no accuracy is given of any."""
     plain = [row for row in offered if row.option.routes is None]
     is_accuracy_known = any(
         "accuracy" in row.option.numbers or row.offered("accuracy") < 1.0 for row in plain
@@ -94,7 +94,7 @@ def _leader(decision: Choice, offered: "Sequence[Row]") -> str:
 
 
 def _best(decision: Choice, name: str, leading: float) -> tuple[str, str]:
-    """Return that an option wins, and what a larger value of another is as."""
+    """That an option wins, and what a larger value of another is as."""
     if decision.objective == "time":
         return f"{name} succeeds soonest, in {seconds(leading)} of a user's time", "as long"
     with_user = " with the user's time" * (decision.objective == "total")

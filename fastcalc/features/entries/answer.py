@@ -121,7 +121,7 @@ class ListAnswer(Answer):
 def question_on(
     request: Request, names: Sequence[str], entries: Sequence[CatalogueEntry]
 ) -> str | None:
-    """Return the command that asks what some entries do; None of hosts and engines.
+    """Command that asks what some entries do; None of hosts and engines.
 
     names : of the entries, as typed
     """
@@ -335,7 +335,7 @@ def _counts(work: Workload) -> TextTable:
 
 
 def _named(fields: dict[str, Any]) -> str:
-    """Return keys with their values, flags by their key alone."""
+    """Keys with their values, flags by their key alone."""
     words = []
     for name, value in fields.items():
         if isinstance(value, dict):

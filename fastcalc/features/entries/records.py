@@ -44,7 +44,7 @@ def _si(quantity: Quantity | None) -> Any:
 
 
 def hardware_record(chip: Hardware) -> Record:
-    """Return the numbers of a chip in SI units, each key with its unit."""
+    """Numbers of a chip in SI units, each key with its unit."""
     fastest = fastest_memory(chip)
     balance = critical_batch(
         peak=peak_16bit(chip).si, bandwidth=fastest.bandwidth.si, bytes_per_weight=2.0
@@ -152,7 +152,7 @@ def model_record(model: Model, weights: str | None = None, kv: str | None = None
 
 
 def engine_record(engine: Engine) -> Record:
-    """Return an engine's parameters in SI units."""
+    """An engine's parameters in SI units."""
     return {
         "id": engine.id,
         "name": engine.name,
@@ -182,7 +182,7 @@ def cautions(entries: Iterable[CatalogueEntry]) -> list[str]:
 
 
 def quantities(entry: Hardware | Engine) -> dict[str, Quantity]:
-    """Return every quantity of an entry by its path, as ``--set`` takes it, in the file's order."""
+    """Every quantity of an entry by its path, as ``--set`` takes it, in the file's order."""
     numbers = numbers_of(entry)
     return {path: number for _, path, number, _ in numbers if isinstance(number, Quantity)}
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def run_list(request: ListEntries) -> ListAnswer:
-    """Return the entries of a kind; the answer is no if a file is left out because it is broken."""
+    """Entries of a kind; the answer is no if a file is left out because it is broken."""
     kind = cast(Kind, readers.choice(request.entries, "list", tuple(SCHEMAS)))
     catalogue = loading.catalogue(request)
     load = _loaders(catalogue)[kind]
@@ -54,7 +54,7 @@ def run_list(request: ListEntries) -> ListAnswer:
 
 
 def _filtered(request: ListEntries, loaded: list[CatalogueEntry]) -> list[CatalogueEntry]:
-    """Return the entries that a request narrows a list to; none is an error."""
+    """Entries that a request narrows a list to; none is an error."""
     if request.with_ is not None:
         fields = tuple(type(loaded[0]).model_fields)
         stated = readers.choice(request.with_, option("with_"), fields)
@@ -81,7 +81,7 @@ def _loaders(catalogue: Catalogue) -> dict[Kind, Callable[[str], CatalogueEntry]
 
 
 def run_show(request: ShowEntry) -> EntryAnswer:
-    """Return one entry, number by number."""
+    """One entry, number by number."""
     catalogue = loading.catalogue(request)
     entry = find(catalogue, request.name)
     for kind in SCHEMAS:
@@ -113,7 +113,7 @@ def run_diff(request: DiffEntries) -> DiffAnswer:
 
 
 def find(catalogue: Catalogue, typed: "EntryGiven") -> CatalogueEntry:
-    """Return the entry of a name, whatever its kind; a file's keys give its kind."""
+    """Entry of a name, whatever its kind; a file's keys give its kind."""
     if isinstance(typed, CatalogueEntry):
         return typed
     name = str(typed)

@@ -77,7 +77,7 @@ class FastmodeAnswer(Answer):
         return sorted(ways, key=lambda way: way not in solution.same_answers)
 
     def _outcomes(self, options: Sequence[Option]) -> list[Outcome]:
-        """Return today's point and those of some options."""
+        """Today's point and those of some options."""
         return [self.solution.today, *(way.outcome for way in options if way.outcome)]
 
     def _named(self) -> list[Scenario]:

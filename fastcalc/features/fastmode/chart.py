@@ -13,7 +13,7 @@ from fastcalc.kit.charts.grounds import grounds
 
 
 def tricks(answer: SpeedupOptions, options: Sequence[Option]) -> Chart:
-    """Return the users that each way to a target serves at once against the price of a token."""
+    """Users that each way to a target serves at once against the price of a token."""
     first: dict[str, Record] = {}  # the cheapest of each trick
     for record in rows(answer, options):
         if record["usd_per_mtok_output"] is not None:

@@ -118,7 +118,7 @@ class _Way(NamedTuple):
         return not self.on_chip.in_fewest_bits and base.may_take(self.on_chip.scenario.model)
 
     def hopes(self, speed: float) -> Floats:
-        """Return the least that each layout may cost: verifying drafts takes no less time."""
+        """Least that each layout may cost: verifying drafts takes no less time."""
         on_layouts = self.on_chip.on_layouts
         if on_layouts is None:
             return np.array([inf])
@@ -130,7 +130,7 @@ class _Way(NamedTuple):
 
 
 def _ways(base: Base) -> list[_Way]:
-    """Return today's chips and other ones, with each model."""
+    """Today's chips and other ones, with each model."""
     today, hardware = base.scenario, (*base.rivals, *base.sram_machines)
     places: list[tuple[tuple[str, ...], Scenario]] = []
     for changes, scenario in [((), today), *(((chip.id,), base.on(chip)) for chip in hardware)]:
@@ -164,7 +164,7 @@ def _ways(base: Base) -> list[_Way]:
 
 
 def combinations(base: Base) -> list[Option]:
-    """Return the cheapest combination of two, three and four tricks.
+    """Cheapest combination of two, three and four tricks.
 
     And the cheapest of all that keep today's model, and of those that keep its formats, too.
     """
@@ -191,7 +191,7 @@ def combinations(base: Base) -> list[Option]:
 
 
 def _cheapest(base: Base, ways: list[_Way]) -> Option | None:
-    """Return the cheapest of some ways, which are in order of the least that they may cost."""
+    """Cheapest of some ways, which are in order of the least that they may cost."""
     lowest, option, hopes = inf, None, list[tuple[float, int]]()
     for place, bound in enumerate(chain((way.usd for way in ways), [inf])):
         # Ways whose octaves promise less than any that follow are searched first.
@@ -224,7 +224,7 @@ def _search(base: Base, way: _Way, below: float) -> tuple[float, Option] | None:
 
 
 def nearest(base: Base) -> tuple[float, str]:
-    """Return the highest speed of one user over all combinations, and which it is. [1/s]"""
+    """Highest speed of one user over all combinations, and which it is. [1/s]"""
     highest, how = 0.0, ""
     for way in sorted(_ways(base), key=lambda way: -way.fastest):
         if way.fastest <= highest:

@@ -208,7 +208,7 @@ def name(curve: Curve) -> str:
 
 
 def rows(study: Study) -> list[int]:
-    """Return the places that a table shows: powers of two, few that reach nothing, the largest."""
+    """Places that a table shows: powers of two, few that reach nothing, the largest."""
     starts = study.engines[0].starts
     reached = np.flatnonzero(np.any([curve.batch > 0 for curve in study.engines], axis=0))
     first = int(reached[0]) if len(reached) else len(starts) - 1
@@ -218,7 +218,7 @@ def rows(study: Study) -> list[int]:
 
 
 def columns(study: Study, cost: float) -> list[TableColumn]:
-    """Return the columns of a table whose rows are places of starts."""
+    """Columns of a table whose rows are places of starts."""
     first = study.engines[0]
     shown = [
         numbers("users at|the start", partial(_start_cell, first)),
@@ -259,7 +259,7 @@ def _marked(curve: Curve, text: str) -> str:
 
 
 def floors_needed(study: Study, cost: float) -> list[float | None]:
-    """Return the largest floor at which each start pays a cost multiple at most; or None. [ms]"""
+    """Largest floor at which each start pays a cost multiple at most; or None. [ms]"""
     return [
         max(
             (1e3 * curve.floor for curve in study.floors if curve.multiple[at] <= cost),
@@ -270,7 +270,7 @@ def floors_needed(study: Study, cost: float) -> list[float | None]:
 
 
 def floors_chart(study: Study, cost: float, width: int, *, is_ascii: bool) -> list[str]:
-    """Return the chart of starts against floors: where the speed-up costs at most so much."""
+    """Chart of starts against floors: where the speed-up costs at most so much."""
     inside: list[tuple[float, float]] = []
     above: list[tuple[float, float]] = []
     for curve in study.floors:

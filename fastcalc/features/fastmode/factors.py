@@ -14,7 +14,7 @@ from fastcalc.kit.answer.point_records import Record, plainly
 
 
 def cost_multiple_cell(record: Record) -> str:
-    """Return the cell of a cost multiple."""
+    """Cell of a cost multiple."""
     times = record["cost_multiple"]
     return "-" if times is None else f"{dollars(times)}x"
 
@@ -81,7 +81,7 @@ def factors_of(solution: SpeedupOptions, way: Option | None) -> list[Factor]:
 
 
 def factor_records(factors: Sequence[Factor]) -> list[Record]:
-    """Return a record for each factor, in the order in which they are taken."""
+    """A record for each factor, in the order in which they are taken."""
     return [plainly(values(COLUMNS, factor)) for factor in factors]
 
 

@@ -33,7 +33,7 @@ MOST_DRAFTS = 8  # up to which the acceptance that would be needed is reported
 
 
 def fewer_bits(base: Base) -> list[Option]:
-    """Return each narrower format of weights, of the cache and of both, on today's kind of chip."""
+    """Each narrower format of weights, of the cache and of both, on today's kind of chip."""
     options = [
         base.option("fewer-bits", words, scenario) for words, scenario in narrower(base.scenario)
     ]
@@ -59,7 +59,7 @@ def narrower(scenario: Scenario) -> Iterator[tuple[str, Scenario]]:
 
 
 def narrowest(scenario: Scenario) -> list[tuple[str, Scenario]]:
-    """Return a scenario in the fewest bits that chip and engine run, if fewer than it has."""
+    """A scenario in the fewest bits that chip and engine run, if fewer than it has."""
 
     def size(named_scenario: tuple[str, Scenario]) -> tuple[float, float]:
         work = _workload(named_scenario[1])
@@ -73,14 +73,14 @@ def _workload(scenario: Scenario) -> Workload:
 
 
 def drafting(scenario: Scenario, drafts: int) -> tuple[str, Scenario]:
-    """Return a scenario with some drafts and the tokens a pass that are published for them."""
+    """A scenario with some drafts and the tokens a pass that are published for them."""
     speculation = Speculation(PUBLISHED[drafts], float(drafts))
     traffic = replace(scenario.traffic, speculation=speculation)
     return many(drafts, "draft"), replace(scenario, traffic=traffic)
 
 
 def speculation(base: Base) -> Option:
-    """Return drafts with the tokens a pass published for one model, on today's kind of chip."""
+    """Drafts with the tokens a pass published for one model, on today's kind of chip."""
     options = []
     for drafts in PUBLISHED:
         words, scenario = drafting(base.scenario, drafts)
@@ -89,7 +89,7 @@ def speculation(base: Base) -> Option:
 
 
 def needed_drafts(base: Base) -> tuple[Floats, Floats, Floats]:
-    """Return drafts, and the tokens a pass and the acceptance that they need; nan for never."""
+    """Drafts, and the tokens a pass and the acceptance that they need; nan for never."""
     drafts = np.arange(1.0, MOST_DRAFTS + 1.0)
     tokens = tokens_needed_per_pass(base.today, drafts, base.speed)
     return drafts, tokens, acceptance_needed(yielded=tokens, drafted=drafts)

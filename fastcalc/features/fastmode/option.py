@@ -50,7 +50,7 @@ TRICKS = {
 
 
 def option_of(trick: str, change: str, reach: Reach, speed: float) -> Option:
-    """Return an option from a search: its point, or why it found none."""
+    """An option from a search: its point, or why it found none."""
     if reach.outcome is not None:
         return Option(trick, change, reach.outcome)
     why_not = f"batch 1 expects {reach.fastest:,.0f} tokens/s"
@@ -62,7 +62,7 @@ def option_of(trick: str, change: str, reach: Reach, speed: float) -> Option:
 
 
 def in_order(options: list[Option]) -> list[Option]:
-    """Return options from cheap to dear, few tricks first, then the unpriced, then what cannot."""
+    """Options from cheap to dear, few tricks first, then the unpriced, then what cannot."""
 
     def key(option: Option) -> tuple[bool, bool, float, int, float]:
         return (
@@ -77,7 +77,7 @@ def in_order(options: list[Option]) -> list[Option]:
 
 
 def best(options: list[Option]) -> Option | None:
-    """Return the first in order that has a point, or None."""
+    """First in order that has a point, or None."""
     return next((option for option in in_order(options) if option.outcome is not None), None)
 
 
@@ -94,7 +94,7 @@ MOST_SHOWN = {
 
 
 def shown(options: list[Option], cheapest: Option | None) -> list[Option]:
-    """Return the options that a table shows: few of each trick, and the cheapest of all.
+    """Options that a table shows: few of each trick, and the cheapest of all.
 
     Of a trick that never reaches the speed it is the one that comes nearest.
     """

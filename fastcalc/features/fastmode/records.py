@@ -64,11 +64,11 @@ class Trial:
         return faster, independent_ratio(over=today, under=speed)
 
     def speedup_end(self, end: int) -> float | None:
-        """Return an end of the range of the speed-up: 1 the low, 2 the high."""
+        """An end of the range of the speed-up: 1 the low, 2 the high."""
         return float(self._ranges[0][end][0]) if self._ranges else None
 
     def cost_multiple_end(self, end: int) -> float | None:
-        """Return an end of the range of the cost multiple: a slower user costs more."""
+        """An end of the range of the cost multiple: a slower user costs more."""
         cost = self.ratio("usd_per_mtok_output")
         if cost is None or self._ranges is None:
             return None
@@ -76,7 +76,7 @@ class Trial:
         return cost * float((slower[end] / slower.expected)[0])
 
     def unsure(self, marks: str) -> list[str]:
-        """Return the keys of its numbers, and of ratios to today's, that rest on a marked number.
+        """Keys of its numbers, and of ratios to today's, that rest on a marked number.
 
         marks : the key that lists them
         """
@@ -99,7 +99,7 @@ _RATIOS = {
 
 
 def rows(solution: SpeedupOptions, options: Sequence[Option]) -> list[Record]:
-    """Return a record for today's point and one for each of some options, ratios against it."""
+    """A record for today's point and one for each of some options, ratios against it."""
     (today,) = compare_records([solution.today])
     void: Record = {**dict.fromkeys(point_records.KEYS), "warnings": []}
     void |= {"undetermined": [], "low_confidence": []}
@@ -138,7 +138,7 @@ def _how_in_short(record: Record) -> str:
 
 
 def _of_point(column: TableColumn) -> TableColumn:
-    """Return a column of points as one of trials: all reach a speed, what differs is the cost."""
+    """A column of points as one of trials: all reach a speed, what differs is the cost."""
     of = partial(value_at_point, column.key)
     if column.key in ("undetermined", "low_confidence"):
         of = partial(Trial.unsure, marks=column.key)

@@ -31,7 +31,7 @@ BATCH = 32
 
 
 def run(request: Fastmode) -> Answer:
-    """Return every way to the speed; the answer is no if nothing reaches it."""
+    """Every way to the speed; the answer is no if nothing reaches it."""
     _check(request)
     comparison = Evaluated.sharing(
         request, models=[request.model], batch=request.batch or str(BATCH)
@@ -59,14 +59,14 @@ def run(request: Fastmode) -> Answer:
 
 
 def _smaller_models(request: Fastmode, catalogue: Catalogue) -> list[str] | None:
-    """Return the models that may take today's place; None for those of its family."""
+    """Models that may take today's place; None for those of its family."""
     smaller = readers.names(request.smaller, option("smaller"))
     words = {"family": None, "none": [], "all": catalogue.names("models")}
     return words.get(smaller[0], smaller) if len(smaller) == 1 else smaller
 
 
 def _no_start(scenario: Scenario, speed: float | None) -> str:
-    """Return the sentence for a speed that no batch is expected to give."""
+    """Sentence for a speed that no batch is expected to give."""
     chips, where = scenario.sharding.chips, scenario.hardware.id
     where = f"{chips} chips of {where}" if chips else where
     return (

@@ -49,7 +49,7 @@ def headline(solution: SpeedupOptions) -> str:
 
 
 def _way(solution: SpeedupOptions, way: Option) -> str:
-    """Return a trick, what it changes, its users where they are fewer or more, and its cost."""
+    """A trick, what it changes, its users where they are fewer or more, and its cost."""
     _, record = rows(solution, [way])
     how = f" ({way.change})" if way.change else ""
     if (batch := record["batch"]) != solution.today.scenario.batches[0]:
@@ -126,7 +126,7 @@ def tried(solution: SpeedupOptions) -> str:
 
 
 def law_of_batches(solution: SpeedupOptions) -> str:
-    """Return the identity of batches, in the numbers of the smaller batch where it reaches."""
+    """Identity of batches, in the numbers of the smaller batch where it reaches."""
     law = "on fixed hardware, cost multiple x speed-up = batch ratio"
     smaller = next(way for way in solution.options if way.trick == "smaller-batch")
     if smaller.outcome is None:
@@ -206,7 +206,7 @@ def _shape(shape: SmallerShape) -> str:
 
 
 def formats(outcome: Outcome) -> list[str]:
-    """Return a note where the units of a chip say which formats run, as its engine does not."""
+    """A note where the units of a chip say which formats run, as its engine does not."""
     scenario, model = outcome.scenario, outcome.scenario.model
     chosen_formats = {scenario.weights, scenario.kv} - {None, model.weight_format, model.kv_format}
     return format_notes(scenario.engine, scenario.hardware, *sorted(filter(None, chosen_formats)))

@@ -51,7 +51,7 @@ class Curve:
         return np.asarray(self.starts * self.speed / (np.maximum(self.batch, 1) * self.faster))
 
     def ends(self, cost: float = np.inf) -> tuple[int, int] | None:
-        """Return the fewest and the most users at the start for whom it costs so much at most.
+        """Fewest and the most users at the start for whom it costs so much at most.
 
         Whole numbers, as found between neighbours of the starts; None where there are none. [1]
         """
@@ -67,7 +67,7 @@ class Curve:
         return fewest, largest
 
     def _turn(self, missed: int, paid: int, cost: float) -> int:
-        """Return the first start on the way from one that costs more to one that does not."""
+        """First start on the way from one that costs more to one that does not."""
         way = 1 if paid > missed else -1
 
         def is_paid(starts: Floats) -> Bools:
@@ -144,7 +144,7 @@ class Study:
 
 
 def study(scenarios: Sequence[Scenario], chips: int, speedup: float) -> Study | None:
-    """Return the curves of some scenarios, which differ in engines and formats; None without any.
+    """Curves of some scenarios, which differ in engines and formats; None without any.
 
     The first is in native formats, and floors are tried on it.
     """
@@ -164,7 +164,7 @@ def study(scenarios: Sequence[Scenario], chips: int, speedup: float) -> Study | 
 
 
 def engines_of(catalogue: Catalogue, hardware: Hardware) -> list[Engine]:
-    """Return measured engines of a chip, the one of the lowest floor of a layer among them."""
+    """Measured engines of a chip, the one of the lowest floor of a layer among them."""
     default, _ = engine_for(catalogue, hardware)
     floors = {}
     for engine in readable(catalogue.engine, catalogue.names("engines")):
@@ -178,7 +178,7 @@ def engines_of(catalogue: Catalogue, hardware: Hardware) -> list[Engine]:
 
 
 def textbook(scenario: Scenario, floor: float) -> Scenario:
-    """Return a scenario under software that reaches every peak and pays so long a step. [s]"""
+    """A scenario under software that reaches every peak and pays so long a step. [s]"""
     parameters = {"decode_layer_floor": f"{floor / scenario.work.depth * 1e6!r} us"}
     engine = Engine(
         id="textbook",

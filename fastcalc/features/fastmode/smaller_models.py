@@ -15,7 +15,7 @@ from fastcalc.grid.space import sharding
 
 
 def smaller_models(base: Base) -> list[Option]:
-    """Return the smaller models that may take today's place, the largest first."""
+    """Smaller models that may take today's place, the largest first."""
     if not base.smaller:
         none = f"the catalogue has no smaller {family_of(base.scenario.model.id)}"
         reason = none if base.models is None else "none is given"
@@ -36,20 +36,20 @@ class SmallerShape:
 
 
 def fewer_layers(base: Base) -> SmallerShape | None:
-    """Return today's shape with as many of its layers as reach the speed; None if not even one."""
+    """Today's shape with as many of its layers as reach the speed; None if not even one."""
     model, layers = base.scenario.model, int(base.today.placement.work.layers)
     return _largest(base, [_with_fewer_layers(model, count / layers) for count in range(1, layers)])
 
 
 def thinner_layers(base: Base) -> SmallerShape | None:
-    """Return today's shape with thinner feed-forward networks that reach the speed, if any do."""
+    """Today's shape with thinner feed-forward networks that reach the speed, if any do."""
     steps = 64
     shapes = [_with_thinner_ffn(base.scenario.model, step / steps) for step in range(1, steps)]
     return None if base.scenario.model.is_minimal else _largest(base, shapes)
 
 
 def _largest(base: Base, shapes: list[Model]) -> SmallerShape | None:
-    """Return the last of some shapes, from small to large, that reaches the speed."""
+    """Last of some shapes, from small to large, that reaches the speed."""
     served = replace(base.scenario, batches=(base.batch,), sharding=sharding(base.layout))
 
     def speed(model: Model) -> float:
@@ -67,7 +67,7 @@ def _largest(base: Base, shapes: list[Model]) -> SmallerShape | None:
 
 
 def _with_fewer_layers(model: Model, share: float) -> Model:
-    """Return a model with a share of its layers, of what is known of them."""
+    """A model with a share of its layers, of what is known of them."""
     update: dict[str, Any] = {"hypothetical": True}
     if model.is_minimal:  # only totals are known
         for key in ("total_parameters", "active_parameters", "kv_bytes_per_token"):
@@ -84,7 +84,7 @@ def _with_fewer_layers(model: Model, share: float) -> Model:
 
 
 def _with_thinner_ffn(model: Model, share: float) -> Model:
-    """Return a model whose feed-forward networks have a share of their width."""
+    """A model whose feed-forward networks have a share of their width."""
     blocks = []
     for block in model.blocks:
         ffn = block.ffn

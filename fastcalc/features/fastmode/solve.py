@@ -117,7 +117,7 @@ def fastmode(
 
 
 def start_at_speed(scenario: Scenario, speed: float) -> Scenario | None:
-    """Return the smallest deployment whose users get a speed [1/s], at the largest batch that does.
+    """Smallest deployment whose users get a speed [1/s], at the largest batch that does.
 
     Chips that the scenario names are kept. None where no layout that people run reaches the speed.
     """

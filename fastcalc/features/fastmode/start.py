@@ -107,7 +107,7 @@ class Base:
         return [chip for chip in priced if chip.id != today and class_of(chip) in DATACENTER]
 
     def on(self, hardware: Hardware) -> Scenario:
-        """Return the same service on another chip, under the chosen engine where it fits."""
+        """Same service on another chip, under the chosen engine where it fits."""
         scenario, engine, borrowed = self.scenario, self.scenario.engine, False
         if class_of(hardware) != class_of(scenario.hardware) and not engine.is_bound:
             name, borrowed = engine_of_class(hardware)
@@ -116,7 +116,7 @@ class Base:
         return replace(scenario, hardware=hardware, engine=engine, engine_is_borrowed=borrowed)
 
     def search(self, space: Space, layouts: list[Layout]) -> Reach:
-        """Return the cheapest point of some layouts that reaches the speed."""
+        """Cheapest point of some layouts that reaches the speed."""
         return cheapest(space, layouts, self.speed)
 
     def option(self, trick: str, change: str, scenario: Scenario) -> Option:
@@ -151,7 +151,7 @@ class Base:
         return [model for _, model in smaller]
 
     def deployments(self, space: Space) -> list[Layout]:
-        """Return layouts of a machine, a model and formats, up to as many chips as is reasonable.
+        """Layouts of a machine, a model and formats, up to as many chips as is reasonable.
 
         On today's kind of chip they are today's own as well, and those of more chips.
         """
@@ -169,19 +169,19 @@ class Base:
         return layouts
 
     def up_to_today(self) -> list[Layout]:
-        """Return the other layouts of today's chips, with copies of the weights, and of fewer."""
+        """Other layouts of today's chips, with copies of the weights, and of fewer."""
         chips = self.layout.chips
         layouts = dict.fromkeys([*self.space.up_to(chips), *self.space.cuts(chips)])
         return [layout for layout in layouts if layout != self.layout]
 
     def beyond_today(self, space: Space) -> list[Layout]:
-        """Return layouts of more than today's chips, up to eight times as many or a link domain."""
+        """Layouts of more than today's chips, up to eight times as many or a link domain."""
         today = self.layout.chips
         max_chips = most_chips(self.today)
         return [layout for layout in space.up_to(max_chips) if layout.chips > today]
 
     def on_todays_chips(self) -> list[Option]:
-        """Return today's chips at the largest batch that will do, cut otherwise, and more."""
+        """Today's chips at the largest batch that will do, cut otherwise, and more."""
         options, other_layouts = [], self.up_to_today()
         searches = (("smaller-batch", [self.layout]), ("other-layout", other_layouts))
         for trick, layouts in (*searches, ("more-chips", self.beyond_today(self.space))):
@@ -194,7 +194,7 @@ class Base:
         return options
 
     def on_other_machines(self) -> list[Option]:
-        """Return each rival and SRAM machine, at its cheapest point that reaches the speed."""
+        """Each rival and SRAM machine, at its cheapest point that reaches the speed."""
         today = (self.scenario.hardware.released or "")[:4]
         chips = [("sram-machine", chip) for chip in self.sram_machines]
         for chip in self.rivals:
@@ -204,17 +204,17 @@ class Base:
 
 
 def most_chips(today: Outcome) -> int:
-    """Return up to how many of today's kind of chip are tried. [1]"""
+    """Up to how many of today's kind of chip are tried. [1]"""
     return max(MORE * today.placement.layout.chips, link_domain(today.scenario.hardware))
 
 
 def with_model(scenario: Scenario, model: Model) -> Scenario:
-    """Return a scenario with another model, in its own formats."""
+    """A scenario with another model, in its own formats."""
     return replace(scenario, model=model, weights=None, kv=None)
 
 
 def family_of(name: str) -> str:
-    """Return the letters that the models of a family begin with.
+    """Letters that the models of a family begin with.
 
     >>> family_of("glm-4.7"), family_of("qwen3-235b-a22b"), family_of("deepseek-r1")
     ('glm', 'qwen', 'deepseek')

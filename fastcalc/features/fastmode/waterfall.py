@@ -65,7 +65,7 @@ class _Step(NamedTuple):
 
 
 def waterfall(today: Outcome, end: Outcome) -> list[Factor]:
-    """Return the factors from today's point to another, which multiply up to the whole."""
+    """Factors from today's point to another, which multiply up to the whole."""
     factors: list[Factor] = []
     before, joined = today, list[_Step]()
     for step in _steps(today, end):
@@ -120,7 +120,7 @@ def _steps(today: Outcome, end: Outcome) -> Iterator[_Step]:
 
 
 def _point(scenario: Scenario, today: Outcome, end: Outcome) -> Outcome | None:
-    """Return a step at today's batch, or None where no layout of it holds that.
+    """A step at today's batch, or None where no layout of it holds that.
 
     Today's chips stay cut as they are; others are cut as is best, as many as today, or at the end.
     """

@@ -34,7 +34,7 @@ def _formats(record: Record) -> str:
 
 
 def _marked(record: Record) -> str:
-    """Return formats, with a star where fewer bits than published change the answers."""
+    """Formats, with a star where fewer bits than published change the answers."""
     return f"{_formats(record)} *" if record["is_narrowed"] else _formats(record)
 
 
@@ -168,7 +168,7 @@ def _rows(points: Sequence[FrontierPoint]) -> list[Record]:
 
 
 def columns(records: Sequence[Record], *, wide: bool = False) -> list[TableColumn]:
-    """Return the columns of a table of rows; formats where there are several, or fewer bits."""
+    """Columns of a table of rows; formats where there are several, or fewer bits."""
     several = len(set(map(_formats, records))) > 1
     several = several or any(record["is_narrowed"] for record in records)
     every = [replace(column, drop_priority=0) for column in _EVERY] if wide else _COLUMNS
@@ -214,7 +214,7 @@ class _Run(NamedTuple):
 
 
 def runs_of(points: Sequence[FrontierPoint]) -> list[_Run]:
-    """Return the chips in turn; those are one run that offer a higher speed at a level price."""
+    """Chips in turn; those are one run that offer a higher speed at a level price."""
     runs: list[_Run] = []
     for chip, group in groupby(points, lambda point: point.outcome.scenario.hardware.id):
         members = list(group)

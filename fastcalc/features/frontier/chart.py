@@ -24,7 +24,7 @@ from fastcalc.mentions import option
 
 
 def frontiers(scenarios: Sequence[Scenario], max_chips: int, finding: str) -> Chart:
-    """Return speed against price of each chip's best points: what each chip has alone.
+    """Speed against price of each chip's best points: what each chip has alone.
 
     Of more chips than a chart names, those with most points that no other chip beats.
 
@@ -67,7 +67,7 @@ def frontiers(scenarios: Sequence[Scenario], max_chips: int, finding: str) -> Ch
 
 
 def _leading(by_chip: Mapping[str, Sequence[FrontierPoint]]) -> list[str]:
-    """Return the chips to draw, in order: all, or at most `MOST` that lead where all compete."""
+    """Chips to draw, in order: all, or at most `MOST` that lead where all compete."""
     if len(by_chip) <= MOST:
         return list(by_chip)
     owners = [name for name, points in by_chip.items() for _ in points]

@@ -57,7 +57,7 @@ class _Tried(NamedTuple):
 
 
 def frontier(scenarios: Sequence[Scenario], *, max_chips: int) -> list[FrontierPoint]:
-    """Return the points that no other beats in expected user speed and $/Mtok, the cheapest first.
+    """Points that no other beats in expected user speed and $/Mtok, the cheapest first.
 
     Batches and chips of the scenarios are left aside, and so are those whose chip has no price.
     """
@@ -99,7 +99,7 @@ def _batches(space: Space, max_chips: int) -> Iterator[_Tried]:
 
 
 def edge(before: Sequence[FrontierPoint], after: Sequence[FrontierPoint]) -> float:
-    """Return the highest speed at which the layouts of some points are cheaper than others. [1/s]
+    """Highest speed at which the layouts of some points are cheaper than others. [1/s]
 
     Over whole batches between those that were tried: where one chip follows another on a frontier,
     the first is still cheapest up to it.
@@ -117,7 +117,7 @@ def edge(before: Sequence[FrontierPoint], after: Sequence[FrontierPoint]) -> flo
 
 
 def _between(points: Sequence[FrontierPoint], low: float, high: float) -> Floats:
-    """Return speeds and dollars of the layouts of points at the batches between two speeds."""
+    """Speeds and dollars of the layouts of points at the batches between two speeds."""
     curves = [np.empty((2, 0))]
     for point in {id(point.outcome): point for point in points}.values():
         placement, traffic = point.outcome.placement, point.outcome.scenario.traffic
@@ -132,7 +132,7 @@ def _between(points: Sequence[FrontierPoint], low: float, high: float) -> Floats
 
 
 def placeable(scenarios: Sequence[Scenario], max_chips: int) -> tuple[list[Scenario], list[str]]:
-    """Return the scenarios that have a price and a place on some chips, and why others have not."""
+    """Scenarios that have a price and a place on some chips, and why others have not."""
     reasons = [_refusal(scenario, max_chips) for scenario in scenarios]
     allowed = [
         scenario for scenario, reason in zip(scenarios, reasons, strict=True) if reason is None

@@ -61,7 +61,7 @@ class Varied:
         return ", ".join(filter(None, (self.path, self.unit)))
 
     def said(self, value: float) -> str:
-        """Return one of its values as text.
+        """One of its values as text.
 
         >>> Varied("bandwidth", "TB/s", np.array([1.0])).said(16000.0)
         '16,000 TB/s'
@@ -70,7 +70,7 @@ class Varied:
 
 
 def over(kind: str, varied: Sequence[Varied], points: Sequence[Sequence[Outcome]]) -> Chart:
-    """Return a figure over one number, or a map over two, of each chip, model and batch.
+    """A figure over one number, or a map over two, of each chip, model and batch.
 
     points : outcomes for each value, of two numbers for each of the first and then of the second
     """

@@ -89,7 +89,7 @@ def _solved(request: Plot) -> OverAnswer:
 
 
 def _ascending(listed: Sequence[ListedChange]) -> list[ListedChange]:
-    """Return the values of a number in order, or refuse words."""
+    """Values of a number in order, or refuse words."""
     words = [change.written for change in listed if isinstance(change.value, str)]
     if words:
         raise InputError(
@@ -100,7 +100,7 @@ def _ascending(listed: Sequence[ListedChange]) -> list[ListedChange]:
 
 
 def _varied(listed: Sequence[ListedChange]) -> Varied:
-    """Return a number with its values in the unit of the largest, as the user writes it."""
+    """A number with its values in the unit of the largest, as the user writes it."""
     path, _, text = listed[-1].written.partition("=")
     digits = re.match(r"[-+0-9.eE]*[0-9.]", text.strip())
     unit = text.strip()[digits.end() :].strip() if digits else ""

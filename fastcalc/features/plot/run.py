@@ -47,7 +47,7 @@ def run(request: Plot) -> int:
 
 
 def drawn(request: Plot) -> "Figure":
-    """Return a chart as a figure of matplotlib, written to a file where one is named.
+    """A chart as a figure of matplotlib, written to a file where one is named.
 
     Raises InputError if there is nothing to draw.
     """
@@ -59,7 +59,7 @@ def drawn(request: Plot) -> "Figure":
 
 
 def _chart(answer: Answer, request: Plot, wording: Wording) -> Chart:
-    """Return a chart in the words of its reader: who sees a picture has no command line."""
+    """A chart in the words of its reader: who sees a picture has no command line."""
     chart = answer.charts[request.kind]().stating(phrases(settings(request)))
     return highlighted(chart.worded(wording), look_of(request).highlight)
 
@@ -106,7 +106,7 @@ def look_of(request: Drawing) -> Look:
 
 
 def _answer(request: Plot) -> Answer:
-    """Return the answer that has the chart; a wrong look is refused before it is computed."""
+    """Answer that has the chart; a wrong look is refused before it is computed."""
     kind = readers.choice(request.kind, "KIND", CHARTS)
     look_of(request)
     if request.over:
@@ -124,7 +124,7 @@ def _answer(request: Plot) -> Answer:
 
 
 def _drawn_by(kind: str, request: Plot) -> tuple[str, dict[str, Any]]:
-    """Return the command whose answer has a chart, and what its request has of its own."""
+    """Command whose answer has a chart, and what its request has of its own."""
     if kind in ("validate", "diagnose", "calibrate"):
         name = _only(request, "file of measurements")
         hardware = None if request.on == Plot.on else readers.as_text(request.on)

@@ -138,7 +138,7 @@ class SensitivityAnswer(Answer):
 
 
 def goal_record(goal: Goal) -> Record:
-    """Return the two numbers that reach a target with the least change, as a record."""
+    """Two numbers that reach a target with the least change, as a record."""
     target, pair = goal.target, goal.pair
     levers = zip(pair.levers, pair.values, strict=True) if pair else ()
     return {

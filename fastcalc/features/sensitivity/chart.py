@@ -58,7 +58,7 @@ def tornado(batches: Sequence[MovedBatch]) -> Chart:
 
 
 def _short(path: str) -> str:
-    """Return a path without the word that all numbers of its kind begin with.
+    """A path without the word that all numbers of its kind begin with.
 
     >>> _short("memory.SRAM.bandwidth"), _short("blocks[0].count")
     ('SRAM.bandwidth', 'layers')

@@ -13,7 +13,7 @@ _CHORDS = 2
 def nearest(
     surplus: Callable[[float], float], good: float, bad: float, *, is_whole: bool = False
 ) -> float:
-    """Return the value nearest to a bad one that still reaches what a good one does, in logarithms.
+    """Value nearest to a bad one that still reaches what a good one does, in logarithms.
 
     Beyond the smallest positive value is 0. Times fall as a rate rises and rise with a latency, so
     chords are drawn over 1 / value, or over the value; where they gain little, the rest is halved.

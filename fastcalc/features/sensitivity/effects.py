@@ -105,7 +105,7 @@ def _nothing(scenario: Scenario) -> Answers:
 
 
 def _step(scenario: Scenario, base: Answers, lever: Lever, factor: float) -> OtherValue:
-    """Return a number times a factor, or the next value beyond that a file may hold."""
+    """A number times a factor, or the next value beyond that a file may hold."""
     value, limit = lever.number.value, lever.number.limit
     values: Iterable[float] = [min(max(value * factor, limit.minimum), limit.maximum)]
     if limit.is_whole:
@@ -122,7 +122,7 @@ def _step(scenario: Scenario, base: Answers, lever: Lever, factor: float) -> Oth
 
 
 def _local_slope(scenario: Scenario, base: Answers, lever: Lever) -> Answers:
-    """Return per cent of each figure for a per cent of a number, from a little less to more."""
+    """Per cent of each figure for a per cent of a number, from a little less to more."""
     value, limit = lever.number.value, lever.number.limit
     low = max(value * exp(-_STEP), min(limit.minimum, value))
     high = min(value * exp(_STEP), max(limit.maximum, value))
@@ -135,7 +135,7 @@ def _local_slope(scenario: Scenario, base: Answers, lever: Lever) -> Answers:
 
 
 def _slope(ratio: Answers, distance: float) -> Answers:
-    """Return slopes of logarithms, 0 where only the last digits of a float differ."""
+    """Slopes of logarithms, 0 where only the last digits of a float differ."""
 
     def slope(figure: Floats) -> Floats:
         change = np.log(figure)
@@ -145,13 +145,13 @@ def _slope(ratio: Answers, distance: float) -> Answers:
 
 
 def ends_of(lever: Lever) -> tuple[float, float]:
-    """Return the least and the largest value that a file may hold."""
+    """Least and the largest value that a file may hold."""
     limit = lever.number.limit
     return (0.0 if limit.zero else limit.minimum), limit.maximum
 
 
 def _ends(moved: MovedFigure, speed: Floats, lever: Lever) -> tuple[Floats, Floats]:
-    """Return the most that a number can make of the speed, and the value from which on it has."""
+    """Most that a number can make of the speed, and the value from which on it has."""
     speeds = [moved.at({lever: end}) for end in ends_of(lever)]
     low, high = (np.where(np.isnan(end), 0.0, end) for end in speeds)
     is_raised = high >= low
@@ -168,7 +168,7 @@ def _ends(moved: MovedFigure, speed: Floats, lever: Lever) -> tuple[Floats, Floa
 def _enough(
     moved: MovedFigure, lever: Lever, place: int, limits: tuple[float, float], speed: float
 ) -> float:
-    """Return the value nearest to the first limit that reaches a speed at a batch."""
+    """Value nearest to the first limit that reaches a speed at a batch."""
 
     def surplus(value: float) -> float:
         at_value = moved.at({lever: value})[place]

@@ -30,7 +30,7 @@ class Answers:
     largest_batch: Floats
 
     def over(self, base: "Answers") -> "Answers":
-        """Return the ratio of each figure to another's. [1]"""
+        """Ratio of each figure to another's. [1]"""
         return Answers(*(getattr(self, figure) / getattr(base, figure) for figure in FIGURES))
 
 
@@ -38,12 +38,12 @@ FIGURES = tuple(each.name for each in fields(Answers))
 
 
 def answers_of(outcome: Outcome) -> Answers:
-    """Return every figure of an outcome."""
+    """Every figure of an outcome."""
     return Answers(*(figure_of(outcome, figure) for figure in FIGURES))
 
 
 def figure_of(outcome: Outcome, figure: str) -> Floats:
-    """Return one figure of an outcome, at every batch; others are not computed."""
+    """One figure of an outcome, at every batch; others are not computed."""
     estimate = outcome.estimate
     if figure == "largest_batch":
         return np.full(estimate.fits.shape, float(outcome.max_batch) or np.nan)
@@ -62,7 +62,7 @@ def _dollars(outcome: Outcome) -> Floats:
 
 
 def moved_answers(scenario: Scenario, lever: Lever, value: float) -> Answers | None:
-    """Return the answers with another value of a number; None if no file can hold it."""
+    """Answers with another value of a number; None if no file can hold it."""
     try:
         return answers_of(solve(lever.moved(scenario, value)))
     except InputError:
@@ -78,7 +78,7 @@ class MovedFigure:
     known: dict[frozenset[tuple[Lever, float]], Floats] = field(default_factory=dict)
 
     def at(self, moves: Mapping[Lever, float]) -> Floats:
-        """Return the figure at every batch; nan if no file can hold the values."""
+        """Figure at every batch; nan if no file can hold the values."""
         moved = frozenset(
             (lever, value) for lever, value in moves.items() if value != lever.number.value
         )
@@ -110,5 +110,5 @@ class BatchFigure:
         return replace(every, batches=(every.batches[self.place],))
 
     def at(self, moves: Mapping[Lever, float]) -> float:
-        """Return the figure at this batch; nan if no file can hold the values."""
+        """Figure at this batch; nan if no file can hold the values."""
         return float(self.of_all.at(moves)[self.place])

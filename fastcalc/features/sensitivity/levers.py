@@ -33,7 +33,7 @@ class Lever:
         return self.file == "model" or (is_parameter and PARAMETERS[name].raised is None)
 
     def moved(self, scenario: Scenario, value: float) -> Scenario:
-        """Return a scenario with another value of this number."""
+        """A scenario with another value of this number."""
         place = self.number.place
         if self.file == "engine":
             return replace(scenario, engine=with_value(scenario.engine, place, value))
@@ -53,7 +53,7 @@ def with_layout(outcome: Outcome) -> Scenario:
 
 
 def levers(scenario: Scenario) -> list[Lever]:
-    """Return every number of a scenario's files that holds for its chip, and its defaults."""
+    """Every number of a scenario's files that holds for its chip, and its defaults."""
     chip, model, host = scenario.hardware, scenario.model, scenario.memory.host
     listed = [Lever("hardware", chip.id, number) for number in _of_chip(scenario)]
     listed += [Lever("hardware", chip.id, number) for number in default_numbers(chip)]

@@ -92,19 +92,19 @@ class MovedNumber:
         return self.alone.moves or abs(self.slope(self.alone.figure)) > 0.0
 
     def change(self, figure: str) -> float:
-        """Return the share by which ten per cent more of it changes a figure. [1]"""
+        """Share by which ten per cent more of it changes a figure. [1]"""
         return float(getattr(self.effect.raised.change, figure)[self.place]) - 1.0
 
     def slope(self, figure: str) -> float:
-        """Return per cent of a figure for a per cent of it. [1]"""
+        """Per cent of a figure for a per cent of it. [1]"""
         return float(getattr(self.effect.elasticity, figure)[self.place])
 
     def text(self, value: float | None) -> str:
-        """Return a value of it with its unit."""
+        """A value of it with its unit."""
         return "-" if value is None else of_kind(value, self.effect.lever.number.kind)
 
     def path_cell(self) -> str:
-        """Return its path, with a star where a median stands in for it."""
+        """Its path, with a star where a median stands in for it."""
         return self.path + " *" * self.effect.lever.number.is_default
 
     def value_cell(self) -> str:
@@ -112,7 +112,7 @@ class MovedNumber:
         return self.text(self.value)
 
     def change_cell(self, figure: str) -> str:
-        """Return the change of a figure in per cent, or why there is none."""
+        """Change of a figure in per cent, or why there is none."""
         change = self.change(figure)
         if self.effect.raised.value is None:
             return "at limit"
@@ -121,15 +121,15 @@ class MovedNumber:
         return "0" if abs(change) < 5e-5 else f"{100.0 * change:+.2g} %"
 
     def reach_cell(self) -> str:
-        """Return the most that it can make of the speed, over what it is."""
+        """Most that it can make of the speed, over what it is."""
         return "-" if not isfinite(self.reach) else f"{number(self.reach, 3)}x"
 
     def enough_cell(self) -> str:
-        """Return from where on it buys nothing."""
+        """From where on it buys nothing."""
         return self.text(self.enough if isfinite(self.enough) else None)
 
     def needed_cell(self) -> str:
-        """Return the value that reaches the target."""
+        """Value that reaches the target."""
         return self.text(self.needed)
 
     def factor_cell(self) -> str:
@@ -139,7 +139,7 @@ class MovedNumber:
         return f"{number(self.factor)}x" if self.factor else "0"
 
     def best_cell(self) -> str:
-        """Return the figure of the target with the best value, where none reaches it."""
+        """Figure of the target with the best value, where none reaches it."""
         if self.alone is None or self.needed:
             return ""
         if not isfinite(self.alone.extreme):

@@ -77,7 +77,7 @@ def _too_large(outcome: Outcome) -> list[str]:
 
 
 def _outcomes(request: Sensitivity, notes: list[str]) -> list[Outcome]:
-    """Return the model on the one chip whose numbers are asked about."""
+    """Model on the one chip whose numbers are asked about."""
     chips = readers.names(request.on, option("on"))
     if len(chips) > 1 or chips == ["all"]:
         raise InputError(

@@ -19,7 +19,7 @@ _DOLLARS = ("$/Mtok", "USD/Mtok", "/Mtok")
 
 
 def target(text: "NumberGiven") -> Target:
-    """Return the figure that is to reach a value, by its unit.
+    """Figure that is to reach a value, by its unit.
 
     >>> target("0.5$/Mtok"), target("200 ms")
     (Target(figure='usd', value=0.5), Target(figure='ttft', value=0.2))

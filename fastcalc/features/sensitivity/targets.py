@@ -22,7 +22,7 @@ class Target:
     value: float
 
     def reached(self, value: float) -> bool:
-        """Return whether a figure is good enough; nan is not."""
+        """Whether a figure is good enough; nan is not."""
         return value >= self.value if self.figure == "speed" else value <= self.value
 
     def surplus(self, value: float) -> float:
@@ -33,7 +33,7 @@ class Target:
         return max(left, 0.0) if self.reached(value) else min(left, -_LEAST)
 
     def better(self, first: float, second: float) -> bool:
-        """Return whether one figure is better than another; nan is worse than any."""
+        """Whether one figure is better than another; nan is worse than any."""
         if np.isnan(second):
             return not np.isnan(first)
         return first > second if self.figure == "speed" else first < second
@@ -141,7 +141,7 @@ def _alone(figures: BatchFigure, lever: Lever, target: Target) -> NeededValue:
 
 
 def _chosen(lever: Lever, target: Target, figure: Callable[[float], float]) -> NeededValue:
-    """Return the nearest value that reaches a target where more may be better or worse.
+    """Nearest value that reaches a target where more may be better or worse.
 
     It is doubled and halved until it does, or makes the figure worse and worse; the nearest between
     there and the last is taken.
@@ -170,7 +170,7 @@ def _chosen(lever: Lever, target: Target, figure: Callable[[float], float]) -> N
 def _between(
     lever: Lever, target: Target, figure: Callable[[float], float], ends: tuple[float, float]
 ) -> float:
-    """Return the value nearest to the second end that reaches a target, as the first does.
+    """Value nearest to the second end that reaches a target, as the first does.
 
     Few whole numbers are all tried: a file may hold some of them only.
     """
@@ -200,7 +200,7 @@ Group = Sequence[Lever]
 def _least_pair(
     figures: BatchFigure, listed: Sequence[Lever], target: Target, furthest: float
 ) -> Pair | None:
-    """Return the two numbers of which the least change reaches a target.
+    """Two numbers of which the least change reaches a target.
 
     Both get better by one factor, the least of any two; None where it is not below one that is
     reached alone.
@@ -235,7 +235,7 @@ def _least_pair(
 
 
 def _smaller(first: Group, second: Group) -> list[tuple[Group, Group]]:
-    """Return smaller groups that hold the same pairs, the stronger numbers' last."""
+    """Smaller groups that hold the same pairs, the stronger numbers' last."""
     if first is second or len(first) >= len(second):
         half = len(first) // 2
         strong, weak = first[:half], first[half:]
@@ -257,7 +257,7 @@ _LEAST = 1e-15
 
 
 def _good_end(figures: BatchFigure, lever: Lever, target: Target) -> float | None:
-    """Return the end of a number where a figure is better, or None where both are alike."""
+    """End of a number where a figure is better, or None where both are alike."""
     low, high = ends_of(lever)
     at_low, at_high = (figures.at({lever: end}) for end in (low, high))
     if target.better(at_high, at_low):
@@ -266,6 +266,6 @@ def _good_end(figures: BatchFigure, lever: Lever, target: Target) -> float | Non
 
 
 def _better(lever: Lever, end: float, factor: float) -> float:
-    """Return a number so many times nearer to its good end, as far as it may go."""
+    """A number so many times nearer to its good end, as far as it may go."""
     now = lever.number.value
     return min(now * factor, end) if end > now else max(now / factor, end)

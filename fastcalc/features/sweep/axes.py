@@ -46,13 +46,13 @@ class Ranks:
         )
 
     def on(self, hardware: Hardware, *, is_alone: bool) -> list[Sharding]:
-        """Return every combination for a chip, as `Sharding.on` has each."""
+        """Every combination for a chip, as `Sharding.on` has each."""
         lists = vars(self._placed_on(hardware, is_alone)).values()
         every = product(*(ranks or (None,) for ranks in lists))
         return [Sharding(*ranks).on(hardware, is_alone=is_alone) for ranks in every]
 
     def _placed_on(self, hardware: Hardware, is_alone: bool) -> "Ranks":
-        """Return these without the ranks of a layer where a chip of others takes layers whole."""
+        """These without the ranks of a layer where a chip of others takes layers whole."""
         takes_layers_whole = hardware.execution == "spatial" and not is_alone
         return Ranks(chips=self.chips, pp=self.pp) if takes_layers_whole else self
 
@@ -88,7 +88,7 @@ class Axes:
         return all(chip.execution == "spatial" for chip, _, _ in self.chips)
 
     def requests(self, model: Model) -> OpenRequests:
-        """Return every kind of request that a model and its engine take."""
+        """Every kind of request that a model and its engine take."""
         return OpenRequests(
             prompts=np.array(self.prompts, dtype=float),
             outputs=np.array(self.outputs, dtype=float),
@@ -120,7 +120,7 @@ class Axes:
 
 
 def grids(axes: Axes) -> tuple[list[Grid], Counter[str]]:
-    """Return the grids of some axes, and how many points are left out for which reason.
+    """Grids of some axes, and how many points are left out for which reason.
 
     Every combination is either a point or counted once. Raises InputError if a format is unknown,
     or there are too many deployments.
@@ -187,7 +187,7 @@ def _scenarios(axes: Axes, model: Model) -> Iterator[Scenario]:
 
 
 def _with_fp4_named(scenario: Scenario) -> Scenario | None:
-    """Return a scenario with the format that ``fp4`` is on its chip; None without such units."""
+    """A scenario with the format that ``fp4`` is on its chip; None without such units."""
     if "fp4" not in (scenario.weights, scenario.kv):
         return scenario
     fp4 = four_bits(scenario.hardware)

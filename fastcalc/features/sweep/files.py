@@ -146,7 +146,7 @@ def rows(columns: Columns, shape: tuple[int, ...], write: Write) -> Iterator[tup
 
 
 def number(value: float, write: Write) -> str:
-    """Return twelve digits, whole where it is whole; what stands for None where it is not finite.
+    """Twelve digits, whole where it is whole; what stands for None where it is not finite.
 
     >>> from fastcalc.written import csv_cell
     >>> number(0.1 + 0.2, csv_cell), number(4e3, csv_cell), number(1.5e13, csv_cell)
@@ -162,5 +162,5 @@ def number(value: float, write: Write) -> str:
 
 
 def json_text(value: Any) -> str:
-    """Return a word as JSON."""
+    """A word as JSON."""
     return visible(to_json(value))

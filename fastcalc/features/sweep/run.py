@@ -74,7 +74,7 @@ def run(request: Sweep) -> None:
 
 
 def _kind_of(request: Sweep) -> str:
-    """Return the format to write: a table if asked for, or on a terminal where nothing is."""
+    """Format to write: a table if asked for, or on a terminal where nothing is."""
     is_shown = request.out is None and request.format is None and is_terminal()
     if is_shown or request.format == _TABLE:
         return _TABLE
@@ -108,7 +108,7 @@ class Combinations:
         return sum(grid.size for grid in self.grids)
 
     def changed(self, scenario: Scenario) -> Columns:
-        """Return the columns of listed what-ifs: the values that a scenario has, if any."""
+        """Columns of listed what-ifs: the values that a scenario has, if any."""
         columns: Columns = {
             key: nan if type_ is float else CodedColumn(np.int64(0), (None,))
             for key, type_ in self.changes.keys.items()
@@ -180,7 +180,7 @@ def fill(
 
 
 def _worded(columns: Columns, wording: Wording) -> Columns:
-    """Return columns with what their words mention written out."""
+    """Columns with what their words mention written out."""
     return {
         key: CodedColumn(column.codes, tuple(written(list(column.words), wording)))
         if isinstance(column, CodedColumn)
@@ -230,7 +230,7 @@ def _axes(request: Sweep, notes: list[str]) -> Axes:
 
 
 def _first_points(swept: Combinations, screen: Screen) -> list[Part]:
-    """Return the first points as a table: a screen has no room for every key of every point."""
+    """First points as a table: a screen has no room for every key of every point."""
     points = (
         records.plainly(record)
         for grid, columns in solve_all(swept.grids)

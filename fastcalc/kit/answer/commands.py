@@ -25,7 +25,7 @@ class Typed:
 
 
 def compare_command(scenario: Scenario, typed: Typed) -> str:
-    """Return the ``fastcalc compare`` that prints a scenario: one kind of request, all ranks."""
+    """``fastcalc compare`` that prints a scenario: one kind of request, all ranks."""
     names, traffic, pricing = typed.names, scenario.traffic, scenario.pricing
     model, chip, engine = scenario.model.id, scenario.hardware.id, scenario.engine.id
     words = ["fastcalc", "compare", names.get(model, model), "--on", names.get(chip, chip)]

@@ -139,7 +139,7 @@ class Screen:
         *,
         fills_one_screen: bool,
     ) -> list["Part"]:
-        """Return a page with its key, its heaviest notes or all of them, and what is next.
+        """A page with its key, its heaviest notes or all of them, and what is next.
 
         fills_one_screen : whether there are as many notes as leave the page on one screen, one at
             least
@@ -160,7 +160,7 @@ class Screen:
         all_notes: Sequence[str],
         next_command: str | None,
     ) -> Notes:
-        """Return the key of a table, its short notes or all of them, and what is next."""
+        """Key of a table, its short notes or all of them, and what is next."""
         if self.wide or self.notes:
             return Notes([*filter(None, [key]), *all_notes], next_command)
         shown = short_notes[:_MOST_NOTES]
@@ -180,7 +180,7 @@ def between_blank_lines(groups: Iterable[Iterable[Part]]) -> Iterator[Part]:
 
 
 def on_one_screen(page: Callable[[int], list[Part]], screen: Screen) -> list[Part]:
-    """Return a page with as many short notes as leave it on one screen, the first at least.
+    """A page with as many short notes as leave it on one screen, the first at least.
 
     page : makes it with so many short notes
     """
@@ -192,22 +192,22 @@ def on_one_screen(page: Callable[[int], list[Part]], screen: Screen) -> list[Par
 
 
 def height(parts: Iterable[Part], width: int) -> int:
-    """Return the lines of a page. [1]"""
+    """Lines of a page. [1]"""
     return sum(1 for part in parts for _ in _lines(worded(part, as_flags), width))
 
 
 def output_width() -> int:
-    """Return the characters of a line: the terminal's, COLUMNS, or 100 where neither is known."""
+    """Characters of a line: the terminal's, COLUMNS, or 100 where neither is known."""
     return max(shutil.get_terminal_size((100, 24)).columns, 20)
 
 
 def is_terminal() -> bool:
-    """Return whether standard output is open, and a terminal."""
+    """Whether standard output is open, and a terminal."""
     return sys.stdout is not None and sys.stdout.isatty()
 
 
 def wants_colour() -> bool:
-    """Return whether standard output takes bold and dim text.
+    """Whether standard output takes bold and dim text.
 
     NO_COLOR turns it off, or else FORCE_COLOR on, for example in the log of a CI job; otherwise a
     terminal takes it, unless it is a dumb one.
@@ -222,7 +222,7 @@ def wants_colour() -> bool:
 def render(
     parts: Iterable[Part], width: int, wording: Wording = as_flags, *, colour: bool = False
 ) -> str:
-    """Return headings, tables and notes as text; a str is a heading, an empty one a blank line.
+    """Headings, tables and notes as text; a str is a heading, an empty one a blank line.
 
     wording : writes out what sentences mention of options and commands
     """
@@ -240,7 +240,7 @@ def render(
 
 
 def worded(part: Part, wording: Wording) -> Part:
-    """Return a part with what its sentences mention of options and commands written out."""
+    """A part with what its sentences mention of options and commands written out."""
     if isinstance(part, Title):
         return replace(part, sentence=wording(part.sentence), answer=wording(part.answer))
     if isinstance(part, TextTable):
@@ -291,7 +291,7 @@ def _led_by(lead: str, text: str, width: int) -> Iterator[Line]:
 def word_list(
     pairs: Iterable[tuple[str, str]], width: int, *, breaks_words: bool = False, column: int = 9
 ) -> list[str]:
-    """Return words with what is said of each, in a column of its own; addresses stay whole."""
+    """Words with what is said of each, in a column of its own; addresses stay whole."""
     return [
         line
         for word, text in pairs
@@ -349,7 +349,7 @@ def _heads(table: TextTable) -> list[tuple[str, ...]]:
 def _narrowed(
     table: TextTable, wrapped: Sequence[int], natural: Sequence[int], room: int
 ) -> list[int] | None:
-    """Return widths that fit, one column wrapped if need be; None where it gets too thin."""
+    """Widths that fit, one column wrapped if need be; None where it gets too thin."""
     over = sum(natural) - room
     if over <= 0:
         return list(natural)
@@ -362,7 +362,7 @@ def _narrowed(
 
 
 def _bands(widths: Sequence[int], width: int) -> list[list[int]]:
-    """Return columns that fit next to each other and the first, which names the rows of each."""
+    """Columns that fit next to each other and the first, which names the rows of each."""
     bands: list[list[int]] = [[0]]
     for place in range(1, len(widths)):
         band = bands[-1]
@@ -375,7 +375,7 @@ def _bands(widths: Sequence[int], width: int) -> list[list[int]]:
 
 
 def _columns(table: TextTable, places: Sequence[int]) -> TextTable:
-    """Return a table of some columns of another, without lines of headings that are empty."""
+    """A table of some columns of another, without lines of headings that are empty."""
     lines = [line for line in _heads(table) if any(line[place] for place in places)]
     return TextTable(
         [tuple(line[place] for line in lines) for place in places],

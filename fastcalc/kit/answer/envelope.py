@@ -9,7 +9,7 @@ from fastcalc.written import shown
 
 
 def today() -> date:
-    """Return the date that an answer bears: that of ``SOURCE_DATE_EPOCH`` where it is set.
+    """Date that an answer bears: that of ``SOURCE_DATE_EPOCH`` where it is set.
 
     Raises InputError if that is no time. Source: reproducible-builds.org/specs/source-date-epoch,
     which matplotlib follows, too.

@@ -52,7 +52,7 @@ def filled(location: Location) -> Iterator[tuple[str, float, list[tuple[str, flo
 
 
 def bar(shares: Sequence[tuple[str, float]], wide: int) -> str:
-    """Return a bar of letters by their shares [1]; what is above a hundredth has one at least."""
+    """A bar of letters by their shares [1]; what is above a hundredth has one at least."""
     text, total = "", 0.0
     for letter, share in shares:
         total += share
@@ -119,7 +119,7 @@ def _kept(location: Location) -> str:
 
 
 def _kernels(location: Location) -> str:
-    """Return the formats that its kernels take, and the width that they multiply in."""
+    """Formats that its kernels take, and the width that they multiply in."""
     placement = location.placement
     formats, products = placement.work.formats, placement.machine.chip.products
     widths = {

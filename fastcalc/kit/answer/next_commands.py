@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def command(request: Evaluated, outcome: Outcome, today: Outcome) -> str:
-    """Return the command that prints a point again; entries go by the names typed."""
+    """Command that prints a point again; entries go by the names typed."""
     from fastcalc.kit.answer.commands import OF_A_POINT, Typed, compare_command
 
     scenario, layout = today.scenario, outcome.placement.layout
@@ -38,7 +38,7 @@ def command(request: Evaluated, outcome: Outcome, today: Outcome) -> str:
 def follow_up(
     request: Request, kind: type[Request], *begun: object, ending: Sequence[str] = ()
 ) -> str:
-    """Return a command of another kind with the settings of a request, those that it has itself.
+    """A command of another kind with the settings of a request, those that it has itself.
 
     begun : its arguments and chips, by name or as they are
     """
@@ -51,7 +51,7 @@ def follow_up(
 def repeated(
     request: Request, kind: type[Request], apart: Sequence[str], *, has_memories: bool = False
 ) -> list[str]:
-    """Return the words on what a request sets that a command of another kind may be asked, too.
+    """Words on what a request sets that a command of another kind may be asked, too.
 
     apart : names of fields that the command has from elsewhere
     has_memories : whether the chip has several memories of its own
@@ -70,7 +70,7 @@ def repeated(
 
 
 def again(request: Request) -> str:
-    """Return the command that a request is, with all that it sets."""
+    """Command that a request is, with all that it sets."""
     stated = [setting for setting in differing(request) if setting.name != "format"]
     stated.sort(key=lambda setting: not setting.shown.is_argument)
     words = (word for setting in stated for word in setting.words)
@@ -78,7 +78,7 @@ def again(request: Request) -> str:
 
 
 def report_on(request: Evaluated, kind: type[Request], on: object, file: Path | None = None) -> str:
-    """Return the command that writes a report of a comparison, on some chips, to a file.
+    """Command that writes a report of a comparison, on some chips, to a file.
 
     kind : the request of a report
     """
@@ -88,7 +88,7 @@ def report_on(request: Evaluated, kind: type[Request], on: object, file: Path | 
 
 
 def rows_kept(request: Evaluated, rows: Path, chip: str) -> str | None:
-    """Return the command that keeps rows in an engine with what their file leaves unsaid, if any.
+    """Command that keeps rows in an engine with what their file leaves unsaid, if any.
 
     Searches have no flags for that, but take the engine.
     """
@@ -108,5 +108,5 @@ def rows_kept(request: Evaluated, rows: Path, chip: str) -> str | None:
 
 
 def typed_as(request: OwnFolders, on: "ChipsGiven", chip: str) -> str:
-    """Return a chip's id as the user typed it, which may be a path."""
+    """A chip's id as the user typed it, which may be a path."""
     return names_typed(catalogue(request), on).get(chip, chip)

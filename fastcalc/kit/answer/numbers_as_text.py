@@ -7,7 +7,7 @@ WORDS = dict(enumerate(("one", "two", "three", "four", "five", "six", "seven", "
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Return a value with at least so many significant digits, thousands separated.
+    """A value with at least so many significant digits, thousands separated.
 
     >>> number(1821.31), number(33.846), number(0.01476), number(None)
     ('1,821', '33.8', '0.0148', '-')
@@ -32,7 +32,7 @@ def trimmed(text: str) -> str:
 
 
 def stable(value: float, error: float) -> str:
-    """Return a value in steps of 1, 2 or 5 that are twice its standard error or more.
+    """A value in steps of 1, 2 or 5 that are twice its standard error or more.
 
     >>> stable(12.3, 0.4), stable(344.0, 60.0), stable(0.666, 0.02), stable(3.4, 0.0)
     ('12', '400', '0.65', '3.4')
@@ -48,7 +48,7 @@ def stable(value: float, error: float) -> str:
 
 
 def dollars(value: float | None) -> str:
-    """Return a price: two decimals from one dollar on, two significant digits below.
+    """A price: two decimals from one dollar on, two significant digits below.
 
     >>> dollars(49.24), dollars(0.268), dollars(0.0148), dollars(1234.5), dollars(0.9999)
     ('49.2', '0.27', '0.015', '1,234', '1.00')
@@ -61,7 +61,7 @@ _ALMOST_ONE = 0.995
 
 
 def size(value: float) -> str:
-    """Return bytes with a decimal prefix.
+    """Bytes with a decimal prefix.
 
     >>> size(141.107e9), size(327_680)
     ('141 GB', '328 kB')
@@ -70,7 +70,7 @@ def size(value: float) -> str:
 
 
 def prefixed(value: float, unit: str, digits: int = 3) -> str:
-    """Return a value in SI with a decimal prefix.
+    """A value in SI with a decimal prefix.
 
     >>> prefixed(21e15, "B/s"), prefixed(989.5e12, "FLOP/s", digits=4)
     ('21 PB/s', '989.5 TFLOP/s')
@@ -84,7 +84,7 @@ def prefixed(value: float, unit: str, digits: int = 3) -> str:
 
 
 def of_kind(value: float, kind: str) -> str:
-    """Return a number of a file with its unit, by its kind in `LIMITS`.
+    """A number of a file with its unit, by its kind in `LIMITS`.
 
     >>> of_kind(17e-6, "time"), of_kind(0.02, "time"), of_kind(6e10, "size"), of_kind(132, "amount")
     ('17 us', '20 ms', '60 GB', '132')
@@ -110,7 +110,7 @@ _UNITS = {
 
 
 def parameters(value: float) -> str:
-    """Return a parameter count as people say it.
+    """A parameter count as people say it.
 
     >>> parameters(70_553_706_496), parameters(1.026e12)
     ('70.6B', '1,026B')
@@ -146,7 +146,7 @@ def stated_percent(share: float) -> str:
 
 
 def counted(count: int, name: str) -> str:
-    """Return so many of something, small counts as words.
+    """So many of something, small counts as words.
 
     >>> counted(4, "gb200"), counted(19, "wse-3")
     ('four gb200', '19 wse-3')
@@ -155,7 +155,7 @@ def counted(count: int, name: str) -> str:
 
 
 def capital(sentence: str) -> str:
-    """Return a sentence with a capital.
+    """A sentence with a capital.
 
     >>> capital("four of five"), capital("")
     ('Four of five', '')
@@ -164,7 +164,7 @@ def capital(sentence: str) -> str:
 
 
 def seconds(value: float) -> str:
-    """Return a time as people say it.
+    """A time as people say it.
 
     >>> seconds(0.45), seconds(12.3), seconds(200.0), seconds(7300.0), seconds(float("inf"))
     ('450 ms', '12.3 s', '3.33 min', '2.03 h', 'never')

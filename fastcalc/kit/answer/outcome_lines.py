@@ -23,7 +23,7 @@ def heading(outcomes: Sequence[Outcome], phrases: Sequence[str]) -> str:
 
 
 def requests_of(outcome: Outcome) -> str:
-    """Return the tokens of each request."""
+    """Tokens of each request."""
     traffic = outcome.scenario.traffic
     return f"prompt {traffic.prompt:,.0f}, output {traffic.output:,.0f} tokens"
 

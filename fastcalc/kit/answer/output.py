@@ -88,7 +88,7 @@ def whole(file: Path, *, rewrite: bool = False, executable: bool = False) -> Ite
 
 
 def is_stream(file: Path) -> bool:
-    """Return whether a path is written in place: a pipe, a device or what the shell has opened."""
+    """Whether a path is written in place: a pipe, a device or what the shell has opened."""
     return file.is_fifo() or file.is_char_device() or _descriptor(file) is not None
 
 
@@ -121,7 +121,7 @@ def _stream(file: Path, *, rewrite: bool, executable: bool) -> Iterator[BinaryIO
 
 
 def _descriptor(file: Path) -> int | None:
-    """Return the number of the open file that a path such as ``/dev/stdout`` means.
+    """Number of the open file that a path such as ``/dev/stdout`` means.
 
     To open it anew would empty a file that the shell appends to, and write from its beginning.
     """
@@ -198,7 +198,7 @@ def _remove_dead_drafts(target: Path) -> None:
 
 
 def _locked(draft: Path) -> tuple[int, int | None]:
-    """Return a new file, open, and what holds its lock until it is closed."""
+    """A new file, open, and what holds its lock until it is closed."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     while True:
         # Another program may lock it before this one does, and remove it as a dead one.
@@ -288,7 +288,7 @@ def reason(error: OSError) -> str:
 
 
 def draws() -> bool:
-    """Return whether standard output has the characters of a frame."""
+    """Whether standard output has the characters of a frame."""
     try:
         "─│└·".encode(getattr(sys.stdout, "encoding", None) or "ascii")  # it may be closed
     except (UnicodeEncodeError, LookupError):

@@ -129,7 +129,7 @@ _BELIEFS = (
 
 
 def scores_of(deployment: OwnDeployment) -> list[RowScore]:
-    """Return every row of a deployment alongside what the engine and the other rows predict."""
+    """Every row of a deployment alongside what the engine and the other rows predict."""
     _, by_others = interpolated(deployment)
     is_alone = len(deployment.rows) == 1
     return [
@@ -165,7 +165,7 @@ def parts(deployments: Sequence[OwnDeployment], engine: str, width: int) -> list
 
 
 def chart(deployments: Sequence[OwnDeployment], engine: str) -> Chart:
-    """Return speeds predicted over measured of every row, by an engine and by the other rows."""
+    """Speeds predicted over measured of every row, by an engine and by the other rows."""
     scores = [score for deployment in deployments for score in scores_of(deployment)]
     first, *further = deployments
     subject = first.file if further else f"{first.model} on {first.hardware}, {first.layout}"
@@ -205,7 +205,7 @@ def _beliefs(deployment: OwnDeployment, scores: Sequence[RowScore]) -> list[RowB
 
 
 def _error(ratios: Sequence[float | None]) -> float:
-    """Return the factor within which half of some ratios are; those that are None have no say."""
+    """Factor within which half of some ratios are; those that are None have no say."""
     return exp(median(abs(log(ratio)) for ratio in ratios if ratio is not None))
 
 

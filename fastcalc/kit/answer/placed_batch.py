@@ -90,7 +90,7 @@ class PlacedBatch:
         return self.alone.where
 
     def near(self, kind: str) -> ArrayLike:
-        """Return the share of a kind of bytes that lives in the fastest memory. [1]"""
+        """Share of a kind of bytes that lives in the fastest memory. [1]"""
         return near_share(self.placement.machine, self.alone.split, kind)
 
     @property

@@ -38,7 +38,7 @@ KEYS = tuple(column.key for column in columns.COLUMNS)
 
 
 def compare_records(outcomes: Iterable[Outcome]) -> list[Record]:
-    """Return one record for each batch of each outcome, keys in the order of the contract."""
+    """One record for each batch of each outcome, keys in the order of the contract."""
     return [plainly(record) for record in unrounded(outcomes)]
 
 
@@ -94,7 +94,7 @@ def assumptions(outcomes: Sequence[Outcome]) -> Record:
 
 
 def price_records(scenarios: Iterable[Scenario]) -> Record:
-    """Return the price of a chip-hour of each chip, with its provenance."""
+    """Price of a chip-hour of each chip, with its provenance."""
     prices = Record()
     for scenario in scenarios:
         quote, hardware, pricing = scenario.quote, scenario.hardware, scenario.pricing
@@ -148,7 +148,7 @@ def named_chips(location: Location) -> str:
 
 
 def models_of(outcomes: Sequence[Outcome]) -> list[Model]:
-    """Return the models of outcomes, each once."""
+    """Models of outcomes, each once."""
     models = (outcome.scenario.model for outcome in outcomes)
     return list({model.id: model for model in models}.values())
 
@@ -160,12 +160,12 @@ def drafter(model: Model) -> str:
 
 
 def plainly(record: Record) -> Record:
-    """Return a record with every value as JSON holds it."""
+    """A record with every value as JSON holds it."""
     return {key: plain(value) for key, value in record.items()}
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON holds it: finite, twelve digits, whole where it is whole."""
+    """A value as JSON holds it: finite, twelve digits, whole where it is whole."""
     if not isinstance(value, float):
         return value
     if not math.isfinite(value):

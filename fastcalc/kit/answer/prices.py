@@ -63,7 +63,7 @@ def provenance(quote: Quote, pricing: Pricing) -> str:
 
 
 def prices(outcomes: Sequence[Outcome], *, in_short: bool = False) -> str:
-    """Return the prices that outcomes rest on, with their dates, in one sentence."""
+    """Prices that outcomes rest on, with their dates, in one sentence."""
     pricing = outcomes[0].scenario.pricing
     sentence = prices_of(pricing, chips_by_id(outcomes).values(), in_short=in_short)
     if in_short and pricing.utilization == 1.0:
@@ -107,7 +107,7 @@ def basis_of(pricing: Pricing) -> str:
 
 
 def priced(pricing: Pricing, chip: Hardware, *, in_short: bool) -> str:
-    """Return the price of a chip-hour, its cloud and date, and why it is uncertain if it is."""
+    """Price of a chip-hour, its cloud and date, and why it is uncertain if it is."""
     quote = pricing.quote(chip)
     if quote.usd_per_hour is None:
         return f"{chip.id} unknown"

@@ -50,12 +50,12 @@ words, numbers = partial(_column, "text"), partial(_column, "count")
 
 
 def layout(record: Mapping[str, Any]) -> str:
-    """Return the ranks above one of a record, in words."""
+    """Ranks above one of a record, in words."""
     return str(Layout(**{name: record[name] for name in ("tp", "pp", "ep", "dp")}))
 
 
 def of_keys(keys: Iterable[str]) -> list[TableColumn]:
-    """Return a column for each key of records, headed by it."""
+    """A column for each key of records, headed by it."""
     return [Column(key, heading=("", key), format=partial(_any_cell, key)) for key in keys]
 
 
@@ -67,7 +67,7 @@ def _any_cell(key: str, record: Mapping[str, Any]) -> str:
 
 
 def row(columns: Iterable[TableColumn], record: Any) -> dict[str, str]:
-    """Return the cells of a record."""
+    """Cells of a record."""
     return {column.key: _cell(column, record) for column in columns}
 
 
@@ -87,12 +87,12 @@ def output_price(record: Mapping[str, Any]) -> str:
 
 
 def marked(text: str, *, is_unsure: bool) -> str:
-    """Return a number as text, with a mark where nothing published determines it."""
+    """A number as text, with a mark where nothing published determines it."""
     return f"{text}{UNDETERMINED}" if is_unsure and text != "-" else text
 
 
 def key_of_mark(*tables: TextTable) -> list[str]:
-    """Return a line that says what the mark means, or none where no cell of some tables has it."""
+    """A line that says what the mark means, or none where no cell of some tables has it."""
     return [*filter(None, [with_mark("", *tables)])]
 
 
@@ -127,7 +127,7 @@ def _plain_cell(column: TableColumn, record: Any) -> str:
 
 
 def value_of(column: TableColumn, record: Any) -> Any:
-    """Return the value that a table shows: of a bound, that of layers in turn where there is one.
+    """Value that a table shows: of a bound, that of layers in turn where there is one.
 
     Where each layer has a region of its own, memory and compute of all regions at once bound
     nothing that a single token can reach.
@@ -142,13 +142,13 @@ def value_of(column: TableColumn, record: Any) -> Any:
 
 
 def ends(record: dict[str, Any], low: str, digits: int = 3) -> str:
-    """Return both ends of a range as a cell, by the key of the low end."""
+    """Both ends of a range as a cell, by the key of the low end."""
     low_and_high = (record[low], record[low.removesuffix("low") + "high"])
     return "-" if None in low_and_high else "..".join(number(end, digits) for end in low_and_high)
 
 
 def heading(column: TableColumn) -> str:
-    """Return the heading of a column on one line."""
+    """Heading of a column on one line."""
     return " ".join(column.heading).strip().replace("- ", "")
 
 
@@ -158,7 +158,7 @@ def tables(
     width: int,
     wrapped: Mapping[str, int] | None = None,
 ) -> list[TextTable]:
-    """Return a table of each group of rows, in the columns that fit.
+    """A table of each group of rows, in the columns that fit.
 
     The highest priority leaves first, from `OPTIONAL` on before the gap between columns narrows;
     where none may leave, the console finds room. Columns that may wrap claim as many characters
@@ -197,11 +197,11 @@ def table(
     width: int,
     wrapped: Mapping[str, int] | None = None,
 ) -> TextTable:
-    """Return one table of records, as `tables`."""
+    """One table of records, as `tables`."""
     return tables(columns, [[row(columns, record) for record in records]], width, wrapped)[0]
 
 
 def markdown(columns: Sequence[TableColumn], records: Iterable[Any]) -> str:
-    """Return records as a Markdown table."""
+    """Records as a Markdown table."""
     rows = (list(row(columns, record).values()) for record in records)
     return to_markdown([heading(column) for column in columns], rows)

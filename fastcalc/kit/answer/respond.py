@@ -119,7 +119,7 @@ _PAGE_WIDTH = 1000
 
 
 def _html(request: Output, answer: Answer) -> str:
-    """Return an answer as one HTML page."""
+    """An answer as one HTML page."""
     from fastcalc.kit.answer import next_commands
     from fastcalc.kit.page import answer_page
 
@@ -157,7 +157,7 @@ def _about(request: Output) -> str:
 
 
 def _named(named: object) -> str:
-    """Return names as text; of a file its name alone, for who reads a page has no folders."""
+    """Names as text; of a file its name alone, for who reads a page has no folders."""
     return named.name if isinstance(named, Path) else as_text(named)
 
 

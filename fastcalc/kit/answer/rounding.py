@@ -4,7 +4,7 @@ from math import ceil, floor, log10
 
 
 def rounded_up(value: float) -> float:
-    """Return a value above 0 with three significant digits that is not below it.
+    """A value above 0 with three significant digits that is not below it.
 
     >>> rounded_up(0.0253171)
     0.0254
@@ -15,7 +15,7 @@ def rounded_up(value: float) -> float:
 
 
 def rounded_down(value: float) -> float:
-    """Return a value above 0 with three significant digits that is not above it.
+    """A value above 0 with three significant digits that is not above it.
 
     >>> rounded_down(95.2380952)
     95.2

@@ -11,7 +11,7 @@ from fastcalc.written import listed
 
 
 def interval(ratio: Ranged) -> str:
-    """Return the 80 % interval of a ratio, and whether it tells nothing apart.
+    """80 % interval of a ratio, and whether it tells nothing apart.
 
     >>> interval(Ranged(0.57, 0.324, 1.02)), interval(Ranged(1.5, 1.04, 2.3))
     ('0.32 to 1.02: level', '1.04 to 2.3')
@@ -23,7 +23,7 @@ def interval(ratio: Ranged) -> str:
 
 
 def near_one(value: float) -> str:
-    """Return an end of an interval: in two digits, unless they hide on which side of 1 it is."""
+    """An end of an interval: in two digits, unless they hide on which side of 1 it is."""
     text = number(value, 2)
     return number(value, 3) if text == "1.0" else text
 
@@ -45,7 +45,7 @@ def alone(row: TableRow) -> str:
 
 
 def by_prices_of(rows: Iterable[TableRow]) -> str:
-    """Return whose price it is where a chip's file takes it from the one that it extends."""
+    """Whose price it is where a chip's file takes it from the one that it extends."""
     quotes = [row.outcome.scenario.quote for row in rows if row.price is not None]
     parents = dict.fromkeys(quote.price_of for quote in quotes if quote.price_of)
     return f", by the price of {listed(list(parents))}" if parents else ""

@@ -14,7 +14,7 @@ from fastcalc.written import to_json, visible
 
 
 def to_xlsx(records: list[Record], keys: Iterable[str], premises: Record) -> bytes:
-    """Return a workbook: a sheet of records, and one of units and sources; needs XlsxWriter."""
+    """A workbook: a sheet of records, and one of units and sources; needs XlsxWriter."""
     try:
         from xlsxwriter import Workbook
     except ImportError as error:
@@ -46,7 +46,7 @@ def to_xlsx(records: list[Record], keys: Iterable[str], premises: Record) -> byt
 
 
 def _styles(book: Any) -> dict[str, Any]:
-    """Return the cell formats of a book, by number format; the heading's is called bold."""
+    """Cell formats of a book, by number format; the heading's is called bold."""
     styles = {"bold": book.add_format({"bold": True})}
     for code in (_WHOLE, _SMALL, *(f"0.{'0' * places}" for places in range(1, _MOST))):
         styles[code] = book.add_format({"num_format": code})
@@ -75,7 +75,7 @@ _WHOLE, _SMALL, _MOST = "#,##0", "0.00E+00", 10
 
 
 def number_format(value: float) -> str:
-    """Return the format in which a sheet shows a number, whose value stays as it is.
+    """Format in which a sheet shows a number, whose value stays as it is.
 
     >>> number_format(0.0973654321), number_format(65.30482), number_format(8)
     ('0.0000', '0.0', '#,##0')
@@ -96,7 +96,7 @@ def leaves(value: Any, path: tuple[str, ...]) -> Iterator[list[Any]]:
 
 
 def to_parquet(records: list[Record], keys: Iterable[str], premises: Record) -> bytes:
-    """Return a Parquet file of records, and what they rest on in its metadata; needs pyarrow."""
+    """A Parquet file of records, and what they rest on in its metadata; needs pyarrow."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -121,12 +121,12 @@ def to_parquet(records: list[Record], keys: Iterable[str], premises: Record) -> 
 
 
 def _text(value: Any) -> str:
-    """Return words, or several of them, as the text of a cell that a sheet shows."""
+    """Words, or several of them, as the text of a cell that a sheet shows."""
     return visible(_joined(value))
 
 
 def _data(value: Any) -> str:
-    """Return words, or several of them, to the letter; bytes that are no UTF-8 are marks."""
+    """Words, or several of them, to the letter; bytes that are no UTF-8 are marks."""
     return _joined(value).encode(errors="replace").decode()
 
 

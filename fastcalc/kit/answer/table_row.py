@@ -56,5 +56,5 @@ class TableRow(NamedTuple):
         return cost_range(nan if self.price is None else self.price, self.speed)
 
     def figure(self, figure: Figure) -> Ranged:
-        """Return the speed, or the cost."""
+        """Speed, or the cost."""
         return self.speed if figure == "speed" else self.cost

@@ -16,7 +16,7 @@ def against_price(
     upward: tuple[str, str],
     name: Callable[[Record], str],
 ) -> Chart:
-    """Return a figure of each record against its price; those without either are not drawn.
+    """A figure of each record against its price; those without either are not drawn.
 
     across, upward : key and label; the price is across
     """

@@ -20,7 +20,7 @@ WAYS = [(LESS, 1, "area"), (MORE, 0, "area")]
 def _plot(
     drawing: "Figure", names: Sequence[str], aside: float, letters: Letters, area: Box
 ) -> tuple["Axes", float]:
-    """Return a plot with a name for each bar, and its width; room is left aside of it. [pt]"""
+    """A plot with a name for each bar, and its width; room is left aside of it. [pt]"""
     wide, high = drawing.get_size_inches() * 72.0
     left = area[0] + max(map(letters.measure, names)) + 5.0
     low, across = area[1] + 2.7 * letters.line, area[2] - aside - left

@@ -66,7 +66,7 @@ class ChartAxis:
 
     @classmethod
     def over(cls, label: str, values: Sequence[Floats], base: int = 10) -> "ChartAxis":
-        """Return the axis that holds all values, with some room alongside them."""
+        """Axis that holds all values, with some room alongside them."""
         every = np.concatenate([np.ravel(array) for array in values])
         low, high = float(every.min()), float(every.max())
         if not base:
@@ -88,7 +88,7 @@ class ChartAxis:
     def ticks_for(
         self, length: float, extent: Callable[[str], float], most: int = 7
     ) -> list[float]:
-        """Return as many round values as there are room for, whose texts are clear of each other.
+        """As many round values as there are room for, whose texts are clear of each other.
 
         length : of the axis, in the unit of `extent`, which is what a text takes along it
         """
@@ -107,7 +107,7 @@ class ChartAxis:
         return fewest[:1] or [float(f"{(self.low + self.high) / 2.0:.2g}")]
 
     def _rows(self) -> list[list[float]]:
-        """Return rows of round values, the densest first."""
+        """Rows of round values, the densest first."""
         if not self.base:
             unit = 10.0 ** np.floor(np.log10(self.high))
             steps = [unit * factor for factor in (0.1, 0.2, 0.5, 1.0, 2.0)]
@@ -125,7 +125,7 @@ class ChartAxis:
 
 
 def written(value: float) -> str:
-    """Return a tick as text.
+    """A tick as text.
 
     >>> written(0.05), written(20.0), written(5e6)
     ('0.05', '20', '5M')
@@ -206,11 +206,11 @@ class Chart:
     grounds: str = ""
 
     def stating(self, stated: Sequence[str]) -> "Chart":
-        """Return the same, with phrases of what its case is besides in the title."""
+        """Same, with phrases of what its case is besides in the title."""
         return replace(self, title="; ".join([self.title, *stated]))
 
     def worded(self, wording: Callable[[str], str]) -> "Chart":
-        """Return the same, with what its notes mention of options written out."""
+        """Same, with what its notes mention of options written out."""
         title, finding = wording(self.title), wording(self.finding)
         return replace(self, title=title, finding=finding, notes=list(map(wording, self.notes)))
 
@@ -218,7 +218,7 @@ class Chart:
 def axes(
     series: Sequence[Series], across: str, upward: str, bases: tuple[int, int] = (10, 10)
 ) -> tuple[ChartAxis, ChartAxis]:
-    """Return the axes that hold some series."""
+    """Axes that hold some series."""
     heights = [height for line in series for height in line.heights]
     return (
         ChartAxis.over(across, [line.x for line in series], bases[0]),
@@ -227,7 +227,7 @@ def axes(
 
 
 def luminance(colour: str) -> float:
-    """Return the relative luminance of a colour. [1]
+    """Relative luminance of a colour. [1]
 
     Source: W3C, Web Content Accessibility Guidelines 2.2, definition of relative luminance.
 
@@ -242,7 +242,7 @@ def luminance(colour: str) -> float:
 
 
 def ink_on(colour: str) -> str:
-    """Return black or white, whichever is read better on a colour: their contrasts meet at 0.179.
+    """Black or white, whichever is read better on a colour: their contrasts meet at 0.179.
 
     >>> ink_on("#0072B2"), ink_on("#E69F00")
     ('#ffffff', '#000000')

@@ -57,7 +57,7 @@ class FigureLayout:
 
     @classmethod
     def of(cls, chart: Chart, look: Look, wide: float) -> "FigureLayout":
-        """Return the sheet of a chart so many inches wide."""
+        """Sheet of a chart so many inches wide."""
         letters, room = Letters.of(wide), 72.0 * wide - 2.0 * _PAD
         finding = look.title or chart.finding
         head = [(finding, 1.2 if len(finding) < _LONG else 1.05, "bold")] if finding else []
@@ -75,7 +75,7 @@ class FigureLayout:
         return cls(72.0 * wide, letters, above, below, _entries(chart))
 
     def high(self, lines: Sequence[tuple[str, float, str]]) -> float:
-        """Return the height of some lines, with some room to the plots. [pt]"""
+        """Height of some lines, with some room to the plots. [pt]"""
         heights = (
             (1.3 * (text.count("\n") + 1) * size + 0.35) * self.letters.size
             for text, size, _ in lines
@@ -116,7 +116,7 @@ class FigureLayout:
 
 
 def figure(chart: Chart, look: Look | None = None) -> "Figure":
-    """Return a chart as a figure, as high as what it holds unless that is given.
+    """A chart as a figure, as high as what it holds unless that is given.
 
     Raises InputError if a line to highlight is not there, or the height leaves no room.
     """
@@ -213,7 +213,7 @@ def _demand() -> None:
 
 
 def png(drawing: "Figure") -> bytes:
-    """Return a figure as the bytes of a PNG."""
+    """A figure as the bytes of a PNG."""
     stream = BytesIO()
     save(drawing, stream, "png")
     return stream.getvalue()

@@ -9,7 +9,7 @@ from fastcalc.written import listed
 
 
 def grounds(scenarios: Sequence[Scenario], *, is_priced: bool = True) -> str:
-    """Return the prices of an hour and the engines of some scenarios, of many in short."""
+    """Prices of an hour and the engines of some scenarios, of many in short."""
     pricing = scenarios[0].pricing
     chips = list({scenario.hardware.id: scenario.hardware for scenario in scenarios}.values())
     chips = [chip for chip in chips if pricing.per_chip_hour(chip) is not None]

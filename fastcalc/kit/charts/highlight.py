@@ -16,7 +16,7 @@ DASHED = "dashed: the bound, which no software exceeds"
 
 
 def highlighted(chart: Chart, patterns: Sequence[str] = ()) -> Chart:
-    """Return a chart with some of its lines in colour.
+    """A chart with some of its lines in colour.
 
     patterns : of a line's name or a word of it; without any, a few of many are chosen: those that
         the finding names, then the first

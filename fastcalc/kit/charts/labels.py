@@ -37,7 +37,7 @@ class Label:
 
 
 def spread(heights: Sequence[float], line: float, low: float, high: float) -> list[float]:
-    """Return heights a line apart at least, within limits, as near as can be to those wanted.
+    """Heights a line apart at least, within limits, as near as can be to those wanted.
 
     What lies too close is moved as a block to where its members wanted to be in the mean, which
     is least squares under an order: pool-adjacent-violators.
@@ -65,7 +65,7 @@ def spread(heights: Sequence[float], line: float, low: float, high: float) -> li
 def line_names(
     panel: Panel, wide: float, high: float, width_of: Callable[[str], float]
 ) -> list[tuple[str, list[Series]]]:
-    """Return the names to write and their lines: those on each other together, if not too wide.
+    """Names to write and their lines: those on each other together, if not too wide.
 
     wide, high : of the plot [pt]
     """
@@ -107,7 +107,7 @@ def _together(panel: Panel, wide: float, high: float) -> list[list[Series]]:
 
 
 def is_on(panel: Panel, line: Series, other: Series, high: float) -> bool:
-    """Return whether a line cannot be told from another wherever both are.
+    """Whether a line cannot be told from another wherever both are.
 
     high : of the plot [pt]
     """
@@ -130,7 +130,7 @@ def placed(
     line: float,
     whole: float | None = None,
 ) -> list[Label]:
-    """Return the names of a plot: none covers another, a line or a point.
+    """Names of a plot: none covers another, a line or a point.
 
     Grey ones are left out where there is no room for all.
 
@@ -170,7 +170,7 @@ def placed(
 def fitted(
     panel: Panel, wide: float, high: float, width_of: Callable[[str], float], line: float
 ) -> tuple[list[Label], float]:
-    """Return the names of a plot, as of `placed`, and the width that they leave to it. [pt]"""
+    """Names of a plot, as of `placed`, and the width that they leave to it. [pt]"""
     left = wide
     while True:  # which names stand inside depends on the room that the others take
         labels = placed(panel, left, high, width_of, line, wide)
@@ -186,7 +186,7 @@ _LEAST = 0.3
 
 
 def _sorted(panel: Panel, series: Series) -> tuple[Floats, Floats]:
-    """Return the places of a line along both axes, from left to right. [1]"""
+    """Places of a line along both axes, from left to right. [1]"""
     x, y = panel.across.share(series.x), panel.upward.share(series.y)
     order = np.argsort(x, kind="stable")
     return x[order], y[order]
@@ -205,7 +205,7 @@ def _is_clear(
     high: float,
     boxes: Sequence[tuple[float, float, float, float]],
 ) -> bool:
-    """Return whether a box of a name covers no line, no point and no other name."""
+    """Whether a box of a name covers no line, no point and no other name."""
     left, low, right, top = box
     if right > wide or low < 0.0 or top > high:
         return False

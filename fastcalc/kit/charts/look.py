@@ -60,7 +60,7 @@ class Look:
         return "#e6e8eb" if self.style == "dark" else "#1c1e21"
 
     def wide(self, usual: float) -> float:
-        """Return the width, or the usual one of a picture. [inch]"""
+        """Width, or the usual one of a picture. [inch]"""
         return self.width or (_SINGLE_COLUMN if self.is_print else usual)
 
     def filled(self, colour: int) -> dict[str, Any]:
@@ -80,7 +80,7 @@ class Look:
         return {"color": ink, "marker": MARKS[place], "markerfacecolor": face, "markersize": 4.0}
 
     def spot(self, colour: int) -> str:
-        """Return the pale colour of spots of a map, on which letters are read."""
+        """Pale colour of spots of a map, on which letters are read."""
         if self.is_print:
             return ("#bdbdbd", "#efefef", "#969696", "#dadada", "#ffffff")[colour % 5]
         pairs = (
@@ -106,7 +106,7 @@ class Letters:
 
     @classmethod
     def of(cls, wide: float) -> "Letters":
-        """Return the letters of a width."""
+        """Letters of a width."""
         share = min(max((wide - _NARROW) / (_ROOMY - _NARROW), 0.0), 1.0)
         return cls(6.8 + 1.7 * share)
 
@@ -121,7 +121,7 @@ class Letters:
         return lambda text: _width(text, self.size, "normal")
 
     def wrapped(self, text: str, room: float, size: float = 1.0, weight: str = "normal") -> str:
-        """Return a text in lines that are no wider than some room. [pt]
+        """A text in lines that are no wider than some room. [pt]
 
         size : over that of names [1]
         """

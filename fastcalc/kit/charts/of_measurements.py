@@ -19,7 +19,7 @@ def before_and_after(
     after: Floats,
     ends: tuple[Floats, Floats] | None = None,
 ) -> Chart:
-    """Return speeds over what was measured, a plot for each phase; the line at 1 is measured.
+    """Speeds over what was measured, a plot for each phase; the line at 1 is measured.
 
     phases : of each point: ``decode``, ``served`` or ``prefill``
     across : sequences at once of each point; of prefill, tokens of its prompt [1]

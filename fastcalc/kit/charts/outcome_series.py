@@ -27,13 +27,13 @@ def grounds_of(outcomes: Sequence[Outcome]) -> str:
 
 
 def notes_of(outcomes: Sequence[Outcome], *, of_prompts: bool = False) -> list[str]:
-    """Return on how many chips, what is not drawn, and why numbers are undetermined."""
+    """On how many chips, what is not drawn, and why numbers are undetermined."""
     why = dict.fromkeys(unsure(outcomes, of_prompts=of_prompts))
     return [chips_of(outcomes), *left_out(outcomes), *why]
 
 
 def chips_of(outcomes: Sequence[Outcome]) -> str:
-    """Return on how many chips lines are; of many only the ends."""
+    """On how many chips lines are; of many only the ends."""
     counts = dict.fromkeys(
         (outcome.placement.layout.chips, outcome.scenario.hardware.id)
         for outcome in outcomes
@@ -48,7 +48,7 @@ def chips_of(outcomes: Sequence[Outcome]) -> str:
 
 
 def speeds_of(outcome: Outcome, places: Any) -> tuple[Any, Any, Any, Any]:
-    """Return speed, bound, and both ends of the range where it has one, of some batches. [1/s]"""
+    """Speed, bound, and both ends of the range where it has one, of some batches. [1/s]"""
     estimate = outcome.estimate
     every = (estimate.speed, estimate.bound, estimate.low, estimate.high)
     speed, bound, low, high = (None if rates is None else rates[places] for rates in every)
@@ -58,7 +58,7 @@ def speeds_of(outcome: Outcome, places: Any) -> tuple[Any, Any, Any, Any]:
 def ranged(
     name: str, place: int, x: Floats, speeds: Sequence[Floats | None], tips: Sequence[str]
 ) -> tuple[Series, Series]:
-    """Return the bound of a chip's speeds, and the speeds, as of `speeds_of`, with their range."""
+    """Bound of a chip's speeds, and the speeds, as of `speeds_of`, with their range."""
     middle, bound, low, high = speeds
     assert middle is not None
     assert bound is not None
@@ -79,7 +79,7 @@ def of_speeds(
     base: int,
     notes: Sequence[str],
 ) -> Chart:
-    """Return a chart of speeds over what has a logarithm to a base, with bounds not far above."""
+    """A chart of speeds over what has a logarithm to a base, with bounds not far above."""
     by_panel = {name: list(map(_as_drawn, lines)) for name, lines in by_panel.items()}
     series = [line for lines in by_panel.values() for line in lines]
     top = max(
@@ -108,7 +108,7 @@ _FAR = 10.0
 
 
 def _as_drawn(line: Series) -> Series:
-    """Return a series, the bound of a single point as a short line."""
+    """A series, the bound of a single point as a short line."""
     if line.style != "bound" or line.x.size > 1:
         return line
     x = widened(line.x)
@@ -116,7 +116,7 @@ def _as_drawn(line: Series) -> Series:
 
 
 def widened(batch: Floats) -> Floats:
-    """Return batches, and a little on both sides of a single one, to draw a line or a column."""
+    """Batches, and a little on both sides of a single one, to draw a line or a column."""
     return batch if batch.size > 1 else np.array([batch[0] / 1.2, batch[0] * 1.2])
 
 
@@ -132,18 +132,18 @@ PRICE = "$/Mtok output, at the speed expected"
 
 
 def from_to(values: Floats) -> str:
-    """Return the least and the largest of some values."""
+    """Least and the largest of some values."""
     return " to ".join(dict.fromkeys(number(float(end), 2) for end in (values.min(), values.max())))
 
 
 def subject(chips: Iterable[str]) -> str:
-    """Return chips as a sentence names them, many by their number."""
+    """Chips as a sentence names them, many by their number."""
     names = list(chips)
     return listed(names) if len(names) <= FEW else f"these {len(names)} chips"
 
 
 def drawn_of(outcomes: Sequence[Outcome]) -> list[tuple[str, int, str, Outcome]]:
-    """Return title of the plot, place in the palette and name of each that is drawn.
+    """Title of the plot, place in the palette and name of each that is drawn.
 
     Several models on one chip are lines of one plot; on several chips each model has a plot.
     """
@@ -163,13 +163,13 @@ def drawn_of(outcomes: Sequence[Outcome]) -> list[tuple[str, int, str, Outcome]]
 
 
 def marked_name(outcome: Outcome, name: str = "") -> str:
-    """Return a name, or the chip's, with a mark where nothing published determines its speed."""
+    """A name, or the chip's, with a mark where nothing published determines its speed."""
     name = name or outcome.scenario.hardware.id
     return f"{name} {UNDETERMINED}" if is_assumed(outcome.scenario.engine) else name
 
 
 def unmarked(name: str) -> str:
-    """Return the name of a chip without a mark: its bound is as sure as its data sheet."""
+    """Name of a chip without a mark: its bound is as sure as its data sheet."""
     return name.removesuffix(f" {UNDETERMINED}")
 
 
@@ -204,7 +204,7 @@ def left_out(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def title_of(outcomes: Sequence[Outcome], kind: str) -> str:
-    """Return a kind of chart, and of which models, formats and requests it is."""
+    """A kind of chart, and of which models, formats and requests it is."""
     models = list(dict.fromkeys(outcome.scenario.model.heading for outcome in outcomes))
     chips = {outcome.scenario.hardware.id for outcome in outcomes}
     formats = dict.fromkeys(outcome.placement.work.weight_format for outcome in outcomes)

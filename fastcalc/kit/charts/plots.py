@@ -64,7 +64,7 @@ class PanelGrid:
         return max(min(0.6 * cell, _TALLEST), line * max(names, default=0)) + 3.6 * line
 
     def _title(self, panel: Panel) -> str:
-        """Return the title of a plot in lines no wider than it."""
+        """Title of a plot in lines no wider than it."""
         room = self.wide / self.columns - 24.0
         return "\n".join(self.letters.wrapped(line, room) for line in panel.title.splitlines())
 
@@ -84,7 +84,7 @@ class PanelGrid:
         return labels[0] if len(set(labels)) == 1 else heads.pop() if len(heads) == 1 else ""
 
     def _ticks(self, high: float) -> float:
-        """Return the width of the numbers along the upward axes. [pt]"""
+        """Width of the numbers along the upward axes. [pt]"""
         axes = (panel.upward for panel in self.chart.panels)
         texts = (written(tick) for axis in axes for tick in _ticks_up(axis, high, self.letters))
         return max(map(self.letters.measure, texts)) + 5.0
@@ -134,7 +134,7 @@ def _ticks_up(axis: ChartAxis, high: float, letters: Letters) -> list[float]:
 
 
 def _plot(drawing: "Figure", panel: Panel, box: Box, look: Look, letters: Letters) -> "Axes":
-    """Return a plot in a box, with its lines."""
+    """A plot in a box, with its lines."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     wide, high = drawing.get_size_inches() * 72.0
@@ -195,7 +195,7 @@ def _map(plot: "Axes", panel: Panel, look: Look, letters: Letters) -> None:
 
 
 def _edges(values: Floats, axis: ChartAxis) -> Floats:
-    """Return the edges of cells about values, half way on their axis."""
+    """Edges of cells about values, half way on their axis."""
     scaled = np.log(values) if axis.base else values
     if len(scaled) == 1:
         return np.array([axis.low, axis.high])

@@ -25,7 +25,7 @@ _ASCII = {"rule": "-", "side": "|", "corner": "+", "bound": ".", "band": ":"}
 
 
 def parts(chart: Chart, width: int, *, is_ascii: bool) -> list[Part]:
-    """Return a chart as parts of a page."""
+    """A chart as parts of a page."""
     page: list[Part] = [*filter(None, (chart.finding, chart.title)), ""]
     panels = chart.panels
     if chart.is_one:
@@ -80,7 +80,7 @@ def plot(
     is_ascii: bool = False,
     marks: Mapping[str, float] | None = None,
 ) -> list[str]:
-    """Return the lines of a plot: a letter for each series, ``*`` where two share a place.
+    """Lines of a plot: a letter for each series, ``*`` where two share a place.
 
     marks : values on the axis across that have a capital letter below it
     """
@@ -126,7 +126,7 @@ def plot(
 
 
 def _capitals(places: Sequence[int], width: int) -> str:
-    """Return a line with a capital letter at each place."""
+    """A line with a capital letter at each place."""
     line = [" "] * width
     for index, place in enumerate(places):
         line[place] = letter_of(index).upper()
@@ -134,7 +134,7 @@ def _capitals(places: Sequence[int], width: int) -> str:
 
 
 def letter_of(place: int) -> str:
-    """Return the letter of a series, by its place."""
+    """Letter of a series, by its place."""
     return chr(ord("a") + place % 26)
 
 
@@ -189,7 +189,7 @@ def _edges(
 
 
 def _scale(axis: ChartAxis, columns: int, margin: int) -> str:
-    """Return the line of numbers under a chart, each where it stands, as many as there is room."""
+    """Line of numbers under a chart, each where it stands, as many as there is room."""
     line = [" "] * (margin + columns)
     free = 0
     for tick in axis.ticks:

@@ -11,7 +11,7 @@ _NARROWEST = 6
 
 
 def reach_of(swings: Sequence[Swing]) -> float:
-    """Return the largest change of all, either way. [1]"""
+    """Largest change of all, either way. [1]"""
     return max((swing.width for swing in swings), default=1.0) or 1.0
 
 
@@ -26,7 +26,7 @@ def ends_of(swings: Sequence[Swing]) -> tuple[str, str]:
 
 
 def swing_table(swings: Sequence[Swing], width: int) -> TextTable:
-    """Return a tornado as text: ``-`` for ten per cent less of a number, ``+`` for more."""
+    """A tornado as text: ``-`` for ten per cent less of a number, ``+`` for more."""
     names, says = (max(len(getattr(swing, key)) for swing in swings) for key in ("name", "says"))
     half = max((width - names - says - 5) // 2, _NARROWEST)
     rows = [(swing.name, swing.says, _line(swing, half, reach_of(swings))) for swing in swings]

@@ -21,7 +21,7 @@ def document(
     assumptions: Record,
     command: str,
 ) -> str:
-    """Return the page of an answer.
+    """Page of an answer.
 
     parts : of a terminal that is wide enough; sentences before the first table are the verdict
     notes : on the request, which belong to the premises
@@ -48,5 +48,5 @@ def document(
 
 
 def preformatted(title: str, text: str, command: str) -> str:
-    """Return the page of an answer that a terminal prints as text alone."""
+    """Page of an answer that a terminal prints as text alone."""
     return filled(Page(title, [], "", {"In full": f"<pre>{escape(text)}</pre>"}, command))

@@ -64,7 +64,7 @@ class Page:
 
 
 def filled(page: Page) -> str:
-    """Return the file of a page."""
+    """File of a page."""
     sections = "".join(
         f'<section class="of-{heading.lower().replace(" ", "-")}">'
         f"<h2>{heading}</h2>{html}</section>"
@@ -92,7 +92,7 @@ def filled(page: Page) -> str:
 
 
 def _hash(text: str) -> str:
-    """Return the source expression that allows one inline script or style: CSP level 3, 2.3.1."""
+    """Source expression that allows one inline script or style: CSP level 3, 2.3.1."""
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 
@@ -116,7 +116,7 @@ def _style(charts: str) -> str:
 
 
 def drawn(charts: Iterable[Chart], verdict: Sequence[str]) -> str:
-    """Return charts as figures, each note of theirs once; nothing where there is none.
+    """Charts as figures, each note of theirs once; nothing where there is none.
 
     verdict : what the page says already
     """
@@ -153,7 +153,7 @@ def as_html(parts: Iterable[Part]) -> Iterator[str]:
 
 
 def table(part: TextTable) -> str:
-    """Return a table of text, whose prices, or words, stay in sight on a narrow screen."""
+    """A table of text, whose prices, or words, stay in sight on a narrow screen."""
     columns = [*zip(*part.rows, strict=True)] or [()] * len(part.headings)
     headings = [" ".join(lines).strip().replace("- ", "") for lines in part.headings]
     kinds = ["" if place in part.left else "n" for place in range(len(headings))]
@@ -193,12 +193,12 @@ def table(part: TextTable) -> str:
 
 
 def under(text: str) -> str:
-    """Return the attribute of what a narrow screen shows below a cell, such as its range."""
+    """Attribute of what a narrow screen shows below a cell, such as its range."""
     return f' data-under="{escape(text.strip(), quote=True)}"' if text.strip(" -") else ""
 
 
 def _cell(text: str, kind: str, ends: str) -> str:
-    """Return a cell with what it sorts by: its number where it begins with one.
+    """A cell with what it sorts by: its number where it begins with one.
 
     ends : of its range, which a narrow screen shows below it
     """
@@ -211,7 +211,7 @@ def _cell(text: str, kind: str, ends: str) -> str:
 
 
 def listed(lines: Iterable[str]) -> str:
-    """Return a list, in which addresses are links, which nothing follows by itself."""
+    """A list, in which addresses are links, which nothing follows by itself."""
     texts = [
         _ADDRESS.sub(r'<a href="\g<0>">\g<0></a>', escape(prose))
         for line in lines
@@ -221,7 +221,7 @@ def listed(lines: Iterable[str]) -> str:
 
 
 def all_of(assumptions: Record) -> str:
-    """Return every assumption by name, folded up."""
+    """Every assumption by name, folded up."""
     rows = [
         (key.replace("_", " "), number(value) if isinstance(value, float) else "; ".join(words))
         for key, _, value in leaves(assumptions, ())

@@ -76,7 +76,7 @@ class ChangeLists:
 
 
 def change_lists(what_ifs: "ChangesGiven | None") -> ChangeLists:
-    """Return the what-ifs of a request, with every value that they list."""
+    """What-ifs of a request, with every value that they list."""
     single: list[str] = []
     listed: list[tuple[ListedChange, ...]] = []
     for path, texts in _pairs(what_ifs):
@@ -93,7 +93,7 @@ def change_lists(what_ifs: "ChangesGiven | None") -> ChangeLists:
 
 
 def listed_values(text: str) -> list[str]:
-    """Return the values of a list such as ``1PB/s..8PB/sx2,20PB/s``, each as it may stand alone.
+    """Values of a list such as ``1PB/s..8PB/sx2,20PB/s``, each as it may stand alone.
 
     >>> listed_values("40GB..100GB+20GB, 200 GB")
     ['40 GB', '60 GB', '80 GB', '100 GB', '200 GB']
@@ -141,7 +141,7 @@ def _listed(path: str, texts: Sequence[str]) -> tuple[ListedChange, ...]:
 
 
 def _column(path: str, texts: Sequence[str]) -> tuple[str, Sequence[float | str]]:
-    """Return the key of a column and its values: numbers, quantities in SI units, or words."""
+    """Key of a column and its values: numbers, quantities in SI units, or words."""
     if all(type(plain(text)) in (int, float) for text in texts):
         return path, [float(text) for text in texts]
     try:
@@ -153,7 +153,7 @@ def _column(path: str, texts: Sequence[str]) -> tuple[str, Sequence[float | str]
 
 
 def _range(steps: re.Match[str]) -> list[str]:
-    """Return the values of a range in the unit of its first, or of its last where that has none."""
+    """Values of a range in the unit of its first, or of its last where that has none."""
     first, unit, last, last_unit, sign, step, step_unit = steps.groups()
     unit = unit or last_unit or ""
     start, end = float(first), float(last) * _factor(last_unit, unit, steps[0])

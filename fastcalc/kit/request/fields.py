@@ -79,14 +79,14 @@ class Request:
 
     @classmethod
     def sharing(cls, request: "Request", **changes: Any) -> Self:
-        """Return a request of this class: what it shares with another, but for the changes."""
+        """A request of this class: what it shares with another, but for the changes."""
         shared = {name: getattr(request, name) for name in declared(cls) if hasattr(request, name)}
         return cls(**shared | changes)
 
 
 @once
 def declared(request: type[Request]) -> dict[str, tuple[Any, str]]:
-    """Return the annotation of each field and the heading that it stands under, by name."""
+    """Annotation of each field and the heading that it stands under, by name."""
     annotations: dict[str, tuple[Any, str]] = {}
     for owner in request.__mro__:
         heading = "Options" if owner is request else (owner.__doc__ or "").partition(".")[0]

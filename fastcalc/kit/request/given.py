@@ -47,7 +47,7 @@ def from_python(request: type[Request], name: str, value: Any) -> Any:
 
 @once
 def _kinds(request: type[Request]) -> dict[str, tuple[Any, ...]]:
-    """Return the classes that each field takes, some of them lists or mappings of others."""
+    """Classes that each field takes, some of them lists or mappings of others."""
     hints = get_type_hints(request, localns=vars(given_types))
     return {name: _members(hints[name]) for name in declared(request)}
 
@@ -58,7 +58,7 @@ def _members(kind: Any) -> tuple[Any, ...]:
 
 
 def _taken(name: str, value: Any, kinds: tuple[Any, ...], all_kinds: tuple[Any, ...] = ()) -> Any:
-    """Return a value, or a part of one, of some classes.
+    """A value, or a part of one, of some classes.
 
     all_kinds : the classes of all of it
     """
@@ -92,7 +92,7 @@ def _is_a(value: Any, kind: Any) -> bool:
 
 
 def _read(name: str, text: str, kinds: tuple[Any, ...]) -> Any:
-    """Return text as the field holds it, which a command line types as well."""
+    """Text as the field holds it, which a command line types as well."""
     if str in kinds:
         return text
     if Path in kinds:
@@ -104,7 +104,7 @@ def _read(name: str, text: str, kinds: tuple[Any, ...]) -> Any:
 
 
 def _number(name: str, value: Any, kind: type[int] | type[float]) -> int | float:
-    """Return a number as one of Python's own."""
+    """A number as one of Python's own."""
     try:
         number = kind(value)
         str(number)  # Python refuses to write some 4,300 digits

@@ -38,12 +38,12 @@ class Like:
     refusals: tuple[InputError, ...]
 
     def engine(self, engine: Engine) -> Engine:
-        """Return an engine with the deployments that were measured under it."""
+        """An engine with the deployments that were measured under it."""
         rows = self.by_engine.get(engine.id)
         return rows.engine if rows else engine
 
     def applied(self, scenarios: Sequence[Scenario], notes: list[str]) -> list[Scenario]:
-        """Return scenarios under these rows, and note what they do not say."""
+        """Scenarios under these rows, and note what they do not say."""
         compared = [
             self.scenario(replace(scenario, engine=self.engine(scenario.engine)))
             for scenario in scenarios
@@ -52,7 +52,7 @@ class Like:
         return compared
 
     def scenario(self, scenario: Scenario) -> Scenario:
-        """Return a scenario laid out as the only one that was measured, where none is asked for."""
+        """A scenario laid out as the only one that was measured, where none is asked for."""
         deployments = _of(scenario)
         if len(deployments) != 1 or scenario.sharding != Sharding():
             return scenario
@@ -160,7 +160,7 @@ def _of(scenario: Scenario) -> list[OwnDeployment]:
 
 
 def _differs(measured: OwnDeployment, compared: Sequence[Scenario]) -> str:
-    """Return of what a deployment is that nobody asks about, in a phrase."""
+    """Of what a deployment is that nobody asks about, in a phrase."""
     chips = {scenario.hardware.id for scenario in compared}
     if measured.hardware not in chips:
         return f"of another chip ({measured.hardware})"

@@ -50,7 +50,7 @@ DEFAULT_MODELS = ("llama-3.1-70b",)
 
 
 def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
-    """Return the scenarios of each model on each chip, in the order typed.
+    """Scenarios of each model on each chip, in the order typed.
 
     notes : takes what to know of how they came about
     """
@@ -107,7 +107,7 @@ def _traffic(request: Evaluated) -> Traffic:
 
 
 def prices(request: Prices, entries: Catalogue) -> dict[str, float]:
-    """Return the user's own prices by id, of any chip that the catalogue knows. [USD/h]"""
+    """User's own prices by id, of any chip that the catalogue knows. [USD/h]"""
     pairs = readers.prices(request.price)
     return {entries.hardware(name).id: value for name, value in pairs}
 
@@ -115,7 +115,7 @@ def prices(request: Prices, entries: Catalogue) -> dict[str, float]:
 def models_of(
     entries: Catalogue, names: Sequence["ModelGiven"] | None, notes: list[str]
 ) -> list[Model]:
-    """Return the models that the user names, or the one taken where none is named."""
+    """Models that the user names, or the one taken where none is named."""
     models: list[Model] = []
     asked: list[list[str]] = []
     for name in names or DEFAULT_MODELS:
@@ -146,7 +146,7 @@ def chips_of(
     notes: list[str],
     also_changed: Sequence[Hardware] = (),
 ) -> list[Hardware]:
-    """Return the chips that the user selects by name, pattern, vendor, ``all`` or ``rentable``.
+    """Chips that the user selects by name, pattern, vendor, ``all`` or ``rentable``.
 
     Those without a memory of ``--place`` are left out, with a note, if others have it.
 
@@ -195,7 +195,7 @@ def names_typed(entries: Catalogue, on: "ChipsGiven") -> dict[str, str]:
 def engines_of(
     entries: Catalogue, chips: list[Hardware], name: "EngineGiven | None"
 ) -> list[tuple[Engine, bool]]:
-    """Return the engine of each chip and whether it is borrowed; each file is read once."""
+    """Engine of each chip and whether it is borrowed; each file is read once."""
     if name is not None:
         return [(entries.engine(name), False)] * len(chips)
     engines: dict[tuple[str, str, str], tuple[Engine, bool]] = {}
@@ -252,7 +252,7 @@ def pricing_of(chips: list[Hardware], request: Prices, *, utilization: float) ->
 def without_marketplaces(
     entries: Catalogue, on: "ChipsGiven", chips: list[Hardware], pricing: Pricing, notes: list[str]
 ) -> list[Hardware]:
-    """Return the chips but for those of a group that only marketplaces rent, with a note."""
+    """Chips but for those of a group that only marketplaces rent, with a note."""
     chosen = named(entries, readers.names(on, option("on")))
     left_out = [
         chip.id for chip in chips if chip.id not in chosen and pricing.quote(chip).is_marketplace
@@ -267,13 +267,13 @@ def without_marketplaces(
 
 
 def catalogue(request: OwnFolders) -> Catalogue:
-    """Return the catalogue with the user's own folders before the shipped ones."""
+    """Catalogue with the user's own folders before the shipped ones."""
     limits = _limits(request) if isinstance(request, EngineLimits) else None
     return Catalogue(folders_of(request), tuple(changes(request.set)), limits)
 
 
 def folders_of(request: Plugins) -> dict[Kind, tuple[Path, ...]]:
-    """Return the folders of each kind besides the shipped ones: the user's own, then plugins'."""
+    """Folders of each kind besides the shipped ones: the user's own, then plugins'."""
     folders: dict[Kind, tuple[Path, ...]] = {
         kind: tuple(getattr(request, f"{kind}_dir", None) or ()) for kind in SCHEMAS
     }
@@ -286,7 +286,7 @@ def folders_of(request: Plugins) -> dict[Kind, tuple[Path, ...]]:
 
 
 def _limits(request: EngineLimits) -> Parameters | None:
-    """Return the parameters that engines are started with, None for their own."""
+    """Parameters that engines are started with, None for their own."""
     limits: dict[str, float] = {}
     for field, names in STARTED_WITH.items():
         if (typed := getattr(request, field)) is None:

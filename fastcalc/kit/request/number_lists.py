@@ -19,7 +19,7 @@ _STEPS = re.compile(r"([0-9_]+[kM]?)\.\.([0-9_]+[kM]?)(?:([x+])([1-9][0-9_]*[kM]
 
 
 def numbers(typed: "CountsGiven", flag: str, limit: Limit) -> tuple[int, ...]:
-    """Return the whole numbers within a limit of a list, sorted, each once.
+    """Whole numbers within a limit of a list, sorted, each once.
 
     Text has commas, and ranges: ``a..bxk`` multiplies and ``a..b+k`` adds; ``k`` is a thousand and
     ``M`` a million.
@@ -41,7 +41,7 @@ def numbers(typed: "CountsGiven", flag: str, limit: Limit) -> tuple[int, ...]:
 
 
 def _parts(typed: "CountsGiven", flag: str) -> Iterable[int | str]:
-    """Return the numbers and ranges of a list; of text, those between its commas."""
+    """Numbers and ranges of a list; of text, those between its commas."""
     if isinstance(typed, int):
         return [typed]
     if not isinstance(typed, str):

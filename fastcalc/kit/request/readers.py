@@ -37,7 +37,7 @@ _WITH_COMMAS = re.compile(r"[0-9]{1,3}(,[0-9]{3})+")
 
 
 def whole(typed: str | int, flag: str, limit: Limit, example: str = "8") -> int:
-    """Return a whole number within a limit; in text ``k`` is a thousand and ``M`` a million.
+    """A whole number within a limit; in text ``k`` is a thousand and ``M`` a million.
 
     >>> whole("8k", "--prompt", LIMITS["tokens"])
     8000
@@ -59,7 +59,7 @@ def whole(typed: str | int, flag: str, limit: Limit, example: str = "8") -> int:
 
 
 def number(value: float, flag: str, limit: Limit, example: float, *, zero: bool = False) -> float:
-    """Return a number that a flag gives, or refuse one that it cannot be, zero or not."""
+    """A number that a flag gives, or refuse one that it cannot be, zero or not."""
     if value not in limit and not (zero and value == 0):
         expected = f"{'0 or ' if zero else ''}a {'whole ' if limit.is_whole else ''}number {limit}"
         text = shown(value) if isinstance(value, int) else f"{value:g}"
@@ -68,7 +68,7 @@ def number(value: float, flag: str, limit: Limit, example: float, *, zero: bool 
 
 
 def is_whole(value: float) -> bool:
-    """Return whether a number is whole, and no rounding may have made it so."""
+    """Whether a number is whole, and no rounding may have made it so."""
     return value.is_integer() and abs(value) <= 2.0**53
 
 
@@ -108,7 +108,7 @@ def format_of(flag: str) -> Callable[[str], str]:
 
 
 def file_of(text: str) -> Path | None:
-    """Return the file to write, or None for standard output; ``./-`` is a file called ``-``."""
+    """File to write, or None for standard output; ``./-`` is a file called ``-``."""
     if not text:
         raise InputError(
             f"{option('out')} names no file; write one, such as plan.json, or - for the terminal"
@@ -121,7 +121,7 @@ def file_of(text: str) -> Path | None:
 
 
 def kind_of(format: str | None, file: Path | None, formats: Sequence[str]) -> str:  # noqa: A002
-    """Return the format to write: as named, else by a file's ending, else the first known.
+    """Format to write: as named, else by a file's ending, else the first known.
 
     Raises InputError if a format or an ending is none of those known, or needs a file and has none.
     """
@@ -144,7 +144,7 @@ def kind_of(format: str | None, file: Path | None, formats: Sequence[str]) -> st
 
 
 def names(typed: Any, flag: str) -> list[Any]:
-    """Return the names in a list, or one in text separated by commas, in order; entries as such."""
+    """Names in a list, or one in text separated by commas, in order; entries as such."""
     if isinstance(typed, str):
         return _named(typed, flag)
     listed = typed if isinstance(typed, (list, tuple)) else [typed]
@@ -154,7 +154,7 @@ def names(typed: Any, flag: str) -> list[Any]:
 
 
 def _named(text: str, flag: str) -> list[str]:
-    """Return the names that commas separate, paths with theirs, each once, in order."""
+    """Names that commas separate, paths with theirs, each once, in order."""
     parts, start = text.split(","), 0
     listed: dict[str, None] = {}
     while start < len(parts):
@@ -171,7 +171,7 @@ def _named(text: str, flag: str) -> list[str]:
 
 
 def names_if_any(typed: "WordsGiven | None", flag: str) -> list[str] | None:
-    """Return the names in a list, or None where the flag is left out."""
+    """Names in a list, or None where the flag is left out."""
     return None if typed is None else names(typed, flag)
 
 
@@ -204,7 +204,7 @@ def share_of(flag: str) -> Callable[[str | float], float]:
 
 
 def share(value: float, flag: str, *, zero: bool = False) -> float:
-    """Return a share above 0 (or from 0) up to 1."""
+    """A share above 0 (or from 0) up to 1."""
     if value not in LIMITS["share"] and not (zero and value == 0):
         start = "from 0" if zero else "above 0"
         raise InputError(f"{flag} {value:g} is not a share {start} to 1; write for example 0.5")
@@ -212,7 +212,7 @@ def share(value: float, flag: str, *, zero: bool = False) -> float:
 
 
 def quantity(text: str, flag: str, dimension: str, limit: Limit, example: str) -> float:
-    """Return a number with its unit in SI, or refuse what is none, or beyond its limit.
+    """A number with its unit in SI, or refuse what is none, or beyond its limit.
 
     example : what to write instead
     """
@@ -231,12 +231,12 @@ def quantity(text: str, flag: str, dimension: str, limit: Limit, example: str) -
 
 
 def ranks(value: int | None, flag: str) -> int | None:
-    """Return a number of chips or ranks, or refuse one that no machine has."""
+    """A number of chips or ranks, or refuse one that no machine has."""
     return None if value is None else int(number(value, flag, LIMITS["chips"], 8))
 
 
 def prices(typed: "PricesGiven | None", *, zero: bool = False) -> list[tuple[str, float]]:
-    """Return each chip with the dollars of its hour, which may be 0 of a chip that is owned."""
+    """Each chip with the dollars of its hour, which may be 0 of a chip that is owned."""
     if isinstance(typed, Mapping):
         limit, flag = LIMITS["dollars"], option("price")
         return [
@@ -247,7 +247,7 @@ def prices(typed: "PricesGiven | None", *, zero: bool = False) -> list[tuple[str
 
 
 def _price(text: str, *, zero: bool) -> tuple[str, float]:
-    """Return the chip and the dollars an hour of ``h100-sxm=2.10``."""
+    """Chip and the dollars an hour of ``h100-sxm=2.10``."""
     name, equals, usd = text.partition("=")
     value = parse_number(usd.strip().removeprefix("$"), "_")
     is_price = value is not None and (value in LIMITS["dollars"] or (zero and value == 0.0))
@@ -259,7 +259,7 @@ def _price(text: str, *, zero: bool) -> tuple[str, float]:
 
 
 def choice(text: str, flag: str, words: tuple[str, ...]) -> str:
-    """Return one of a few words, or name the nearest."""
+    """One of a few words, or name the nearest."""
     if text in words:
         return text
     hint = did_you_mean(text.lower(), words, f"one of {', '.join(words)}")
@@ -267,7 +267,7 @@ def choice(text: str, flag: str, words: tuple[str, ...]) -> str:
 
 
 def rate(typed: str | float | None) -> float | None:
-    """Return requests a second, typed with their unit; None where none are given. [1/s]"""
+    """Requests a second, typed with their unit; None where none are given. [1/s]"""
     if typed is None:
         return None
     text = as_text(typed)

@@ -34,7 +34,7 @@ class Settings:
 
 
 def settings_of(folder: Path, kind: Callable[[], type[Request]]) -> Settings:
-    """Return the settings that count in a folder.
+    """Settings that count in a folder.
 
     The nearest file counts: `.fastcalc.toml`, or the table ``[tool.fastcalc]`` of pyproject.toml,
     there or in a folder above.
@@ -85,7 +85,7 @@ def _validated(table: dict[str, Any], path: Path, kind: type[Request]) -> dict[s
 
 
 def _regular(settings: Path, baseline: Path) -> Path:
-    """Return the path of a baseline, or raise InputError where reading it might never end."""
+    """Path of a baseline, or raise InputError where reading it might never end."""
     if baseline.exists() and not baseline.is_file():
         kind = "a folder" if baseline.is_dir() else "a pipe or a device"
         raise InputError(

@@ -56,7 +56,7 @@ def speculation(typed: "NumberGiven | None") -> Speculation:
 
 
 def speculations(typed: "DraftsGiven | None") -> tuple[Speculation, ...]:
-    """Return each way of drafting in a list, once: ``none``, or a form that `speculation` reads."""
+    """Each way of drafting in a list, once: ``none``, or a form that `speculation` reads."""
     forms = ["none"] if typed is None else readers.names(typed, option("speculate"))
     return tuple(dict.fromkeys(speculation(None if form == "none" else form) for form in forms))
 

@@ -182,7 +182,7 @@ def inside_parents_band(sheet: Sheet, _: RuleContext) -> Findings:
 
 
 def _inherited_band(sheet: Sheet, number: WrittenNumber) -> tuple[tuple[float, float] | None, str]:
-    """Return a number's band in the nearest engine above that gives one, and that engine's name."""
+    """A number's band in the nearest engine above that gives one, and that engine's name."""
     while sheet.parent:
         name, sheet = str(sheet.at("extends")), sheet.parent
         above = sheet.numbers.get(number.name)

@@ -69,7 +69,7 @@ def names_say_the_size(sheet: Sheet, _: RuleContext) -> Findings:
 
 
 def _parameters(sheet: Sheet, model: Model) -> list[float]:
-    """Return a model's parameters, all and active, as counted and as published. [1]"""
+    """A model's parameters, all and active, as counted and as published. [1]"""
     from fastcalc.core.model.workload import workload
 
     counted = workload(model)

@@ -41,7 +41,7 @@ _HOW_TO_READ = (
 
 
 def explanation_parts(outcomes: Sequence[Outcome]) -> list[console.Part]:
-    """Return rows of some outcomes taken apart, `_MOST` of each at most, as parts of a page."""
+    """Rows of some outcomes taken apart, `_MOST` of each at most, as parts of a page."""
     parts: list[console.Part] = [console.Notes([f"how to read what follows: {_HOW_TO_READ}"]), ""]
     for outcome in outcomes:
         memory = memory_equations(outcome.placement)
@@ -74,7 +74,7 @@ def _memory_parts(outcome: Outcome, memory: Sequence[Equation]) -> Iterable[cons
 
 
 def spread(batches: Sequence[int]) -> list[int]:
-    """Return the batches to explain: all where they are few, else some from the least to the most.
+    """Batches to explain: all where they are few, else some from the least to the most.
 
     >>> spread(range(1, 129))
     [1, 2, 4, 8, 16, 32, 64, 128]
@@ -134,7 +134,7 @@ def _table_row(forward_pass: Explained, part: ExplainedPart) -> list[str]:
 
 
 def _line(equation: Equation, result: str = "") -> str:
-    """Return ``name = expression = result`` with four digits in every number."""
+    """``name = expression = result`` with four digits in every number."""
     result_text = result or _quantity(equation.result)
     if equation.is_bare:
         return f"{equation.name} = {result_text}"
@@ -146,7 +146,7 @@ def _expression(equation: Equation) -> str:
 
 
 def _quantity(quantity: Number) -> str:
-    """Return a number with its unit, as one would key it in; large counts in powers of 1,000.
+    """A number with its unit, as one would key it in; large counts in powers of 1,000.
 
     >>> _quantity(Number(3.35e12, "B/s")), _quantity(Number(0.00245, "s")), _quantity(Number(64.0))
     ('3.35 TB/s', '2.45 ms', '64')
@@ -205,7 +205,7 @@ _WORK = {
 
 
 def explanation_records(outcomes: Sequence[Outcome]) -> list[Record]:
-    """Return one record for each pass of each row that fits, in SI units."""
+    """One record for each pass of each row that fits, in SI units."""
     return [
         _record(row, forward_pass)
         for outcome in outcomes
@@ -215,7 +215,7 @@ def explanation_records(outcomes: Sequence[Outcome]) -> list[Record]:
 
 
 def memory_records(outcomes: Sequence[Outcome]) -> list[Record]:
-    """Return one record for each outcome: what its engine leaves of a chip's memory, in bytes."""
+    """One record for each outcome: what its engine leaves of a chip's memory, in bytes."""
     return [
         {
             "hardware": outcome.scenario.hardware.id,

@@ -65,7 +65,7 @@ def cache_read(numbers: Numbers, traffic: Traffic, ranks: float) -> Term:
 
 
 def cache_moved(numbers: Numbers, traffic: Traffic, ranks: float) -> Term:
-    """Return that and the state that is written back. [byte]"""
+    """That and the state that is written back. [byte]"""
     state = numbers.counted(numbers.work.state_bytes, "state of a sequence, written", "B")
     return cache_read(numbers, traffic, ranks) + state / ranks
 
@@ -73,7 +73,7 @@ def cache_moved(numbers: Numbers, traffic: Traffic, ranks: float) -> Term:
 def looked_back(
     numbers: Numbers, traffic: Traffic, ranks: float, *, is_prompt: bool = False
 ) -> Term:
-    """Return the attention FLOPs of one token on one rank. [FLOP]
+    """Attention FLOPs of one token on one rank. [FLOP]
 
     A prompt takes the form that costs it less: over what is picked, or expanded over all.
     """

@@ -47,7 +47,7 @@ class BoundContext:
         return self.chips * self.numbers.way_to(tier) if is_linked else in_place
 
     def peak(self, kind: str) -> Term:
-        """Return the rate of products with a kind of bytes, with a host's cores. [FLOP/s]"""
+        """Rate of products with a kind of bytes, with a host's cores. [FLOP/s]"""
         chip_peak = self.numbers.peak(self.machine.peaks.of(kind))
         cores = (
             self.numbers.peak(tier.flop_rates.of(kind), tier) * tier.share(self.layout.chips)
@@ -58,7 +58,7 @@ class BoundContext:
 
 
 def components(bound: Bound) -> list[Component]:
-    """Return memory, compute and link of a bound as plain floats."""
+    """Memory, compute and link of a bound as plain floats."""
     work = bound.work
     return [
         Component("memory", bytes=scalar(work.bytes), bandwidth=scalar(work.bandwidth)),

@@ -49,7 +49,7 @@ class PassContext:
         self.everywhere = number(pass_work.pipeline.stages if self.machine.is_spatial else 1.0)
 
     def rates(self) -> tuple[Equation, ...]:
-        """Return the bandwidth that is reached of each memory, and how fast cores are fed."""
+        """Bandwidth that is reached of each memory, and how fast cores are fed."""
         numbers = self.numbers
         bandwidth = numbers.setting("bandwidth_fraction") * numbers.bandwidth()
         by_cores = numbers.over_cores("bandwidth_per_core")
@@ -86,12 +86,12 @@ class PassContext:
         return number(sum(scalar(share) for tier, share in tiers if tier.where == "chip"))
 
     def message(self) -> Term:
-        """Return the activations of all tokens of a replica. [byte]"""
+        """Activations of all tokens of a replica. [byte]"""
         tokens = self.decoded + self.pass_work.prompt
         return tokens * self.hidden * number(ACTIVATION_BYTES, "B")
 
     def reached(self, kind: str) -> Term:
-        """Return the rate that products with a kind of bytes reach. [FLOP/s]"""
+        """Rate that products with a kind of bytes reach. [FLOP/s]"""
         product = self.chip.products.of(kind)
         peak = self.numbers.peak(product.peak, kernel=self.numbers.kernel(kind))
         share = self.numbers.setting("compute_fraction") * peak
@@ -102,14 +102,14 @@ class PassContext:
         return 1.0 / (1.0 / share + 1.0 / fed)
 
     def rate(self, part: Component, kind: str, *losses: Term) -> Equation:
-        """Return the rate of products: what they reach, and what else is lost."""
+        """Rate of products: what they reach, and what else is lost."""
         term = self.reached(kind)
         for loss in (*losses, self.everywhere):
             term = term * loss
         return equation("rate", part.flop_rate, "FLOP/s", term)
 
     def linked(self, part: Component, *, is_inside: bool, share: ArrayLike = 1.0) -> Equation:
-        """Return the rate on links inside or beyond the domain, of which a rank gets a share."""
+        """Rate on links inside or beyond the domain, of which a rank gets a share."""
         link = self.numbers.link(is_inside=is_inside) * self.numbers.setting("link_fraction")
         if scalar(share) != 1.0:
             link = link * self.numbers.counted(share, "share of a link that is used at once")

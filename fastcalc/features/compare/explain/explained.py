@@ -82,7 +82,7 @@ class Explained:
         return self.total.result.value
 
     def share(self, part: ExplainedPart) -> float:
-        """Return a part's share of the pass. [1]"""
+        """A part's share of the pass. [1]"""
         return part.seconds / self.seconds
 
     @property
@@ -103,7 +103,7 @@ class Explanation:
 
 
 def plain(component: Component) -> Component:
-    """Return a component of one row as plain floats."""
+    """A component of one row as plain floats."""
     unchanged = ("name", "norm", "basis")
     names = (column.name for column in fields(component) if column.name not in unchanged)
     amounts: dict[str, Any] = {name: scalar(getattr(component, name)) for name in names}
@@ -111,7 +111,7 @@ def plain(component: Component) -> Component:
 
 
 def explained(context: object, part: Component, *, is_hidden: bool = False) -> ExplainedPart:
-    """Return a component of a pass with its formulas: of work there is, at a rate there is."""
+    """A component of a pass with its formulas: of work there is, at a rate there is."""
     formula = _FORMULAS.get(part.name)
     equations = [
         candidate
@@ -124,7 +124,7 @@ def explained(context: object, part: Component, *, is_hidden: bool = False) -> E
 
 
 def _timing(part: Component) -> list[Equation]:
-    """Return the time of a component from its work and its rates: pieces, then their sum."""
+    """Time of a component from its work and its rates: pieces, then their sum."""
     rate = number(part.flop_rate, "FLOP/s")
     pieces = [
         ("memory", part.memory_time, number(part.bytes, "B") / number(part.bandwidth, "B/s")),

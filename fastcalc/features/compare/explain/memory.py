@@ -87,7 +87,7 @@ def _kept(placement: Placement, numbers: Numbers) -> Iterator[Equation]:
 
 
 def _layer(placement: Placement) -> Term:
-    """Return the largest buffers of a layer: what ranks divide, and what not."""
+    """Largest buffers of a layer: what ranks divide, and what not."""
     tp = number(placement.layout.tp)
     buffers = [
         number(divided, "B") / tp + number(undivided, "B")

@@ -34,20 +34,20 @@ class Numbers:
         self._settings = self.machine.engine.on(*hardware.groups)
 
     def setting(self, name: str) -> Term:
-        """Return a parameter of the engine; its default where the file leaves it out."""
+        """A parameter of the engine; its default where the file leaves it out."""
         unit = _UNITS.get(PARAMETERS[name].reader.dimension, "")
         quantity: Quantity | None = self._settings.given.get(name)
         origin = _origin(name, "engine", self.machine.engine, quantity) if quantity else None
         return number(self.machine.software.value(name), unit, origin)
 
     def bandwidth(self, tier: Tier | None = None) -> Term:
-        """Return the printed bandwidth of a memory, the fastest if none is named. [byte/s]"""
+        """Printed bandwidth of a memory, the fastest if none is named. [byte/s]"""
         tier = tier or read_first(self.machine.tiers)
         quantity = tier.entry.bandwidth
         return self._printed(f"bandwidth of {tier.name}", quantity, "B/s", self._owner(tier))
 
     def capacity(self, tier: Tier) -> Term:
-        """Return the printed capacity of a memory. [byte]"""
+        """Printed capacity of a memory. [byte]"""
         quantity = tier.entry.capacity
         return self._printed(f"capacity of {tier.name}", quantity, "B", self._owner(tier))
 
@@ -59,24 +59,24 @@ class Numbers:
         return self.link(is_inside=up is not None and up.bandwidth.si == tier.link)
 
     def over_cores(self, name: str) -> Term | None:
-        """Return a parameter for each core times the cores; None where it limits nothing."""
+        """A parameter for each core times the cores; None where it limits nothing."""
         cores, per_core = self.machine.hardware.cores, self.setting(name)
         if cores is None or not isfinite(per_core.value):
             return None
         return self._printed("cores", cores, "") * per_core
 
     def vector(self) -> Term:
-        """Return the rate of the vector units. [FLOP/s]"""
+        """Rate of the vector units. [FLOP/s]"""
         rate = self.machine.hardware.vector
         return self._printed("vector rate", rate, "FLOP/s") if rate else number(inf, "FLOP/s")
 
     def kernel(self, kind: str) -> str | None:
-        """Return the kernel that widens a kind of bytes to 16 bits, if one does."""
+        """Kernel that widens a kind of bytes to 16 bits, if one does."""
         kernels = widened_by(self.machine.engine, self.machine.hardware)
         return kernels.kernel_of(kind, self.work.formats.of(kind))
 
     def peak(self, rate: ArrayLike, tier: Tier | None = None, *, kernel: str | None = None) -> Term:
-        """Return the printed dense peak of a value, of the chip or where a memory is. [FLOP/s]
+        """Printed dense peak of a value, of the chip or where a memory is. [FLOP/s]
 
         kernel : what computes in it although more is printed for what is stored
         """
@@ -87,7 +87,7 @@ class Numbers:
         return number(rate, "FLOP/s")
 
     def link(self, *, is_inside: bool) -> Term:
-        """Return the printed one-way bandwidth inside or beyond the link domain. [byte/s]"""
+        """Printed one-way bandwidth inside or beyond the link domain. [byte/s]"""
         up, out = self.machine.hardware.links.scale_up, self.machine.hardware.links.scale_out
         link, name = (out, "link beyond") if out and not (up and is_inside) else (up, "link inside")
         if link is None:
@@ -95,7 +95,7 @@ class Numbers:
         return self._printed(f"{name} the domain", link.bandwidth, "B/s")
 
     def hop(self, value: ArrayLike) -> Term:
-        """Return the printed latency of a hop, if a link has this one. [s]"""
+        """Printed latency of a hop, if a link has this one. [s]"""
         links = self.machine.hardware.links
         for link in (links.scale_out, links.scale_up):
             if link and link.latency and link.latency.si == scalar(value):
@@ -110,21 +110,21 @@ class Numbers:
         )
 
     def stored(self, kind: str) -> Term:
-        """Return the bytes of a kind of weights, each part times what its numbers take. [byte]"""
+        """Bytes of a kind of weights, each part times what its numbers take. [byte]"""
         return total(
             self.parameters(part) * number(self.work.weights.of(part).format.bytes, "B")
             for part in _PARTS[kind]
         )
 
     def counted(self, value: ArrayLike, name: str, unit: str = "") -> Term:
-        """Return a number that was counted from the model's shape."""
+        """A number that was counted from the model's shape."""
         model = self.work.model
         source = model.sources.get(model.shape_source or "")
         title = source.title if source else "its own entry"
         return number(value, unit, Origin(name, f"model {model.id}", "", title))
 
     def _owner(self, tier: Tier | None) -> Hardware:
-        """Return whose a memory is: the chip's, or its host's."""
+        """Whose a memory is: the chip's, or its host's."""
         host = self.machine.memory.host
         if host is None or tier is None or all(tier.entry is not entry for entry in host.memory):
             return self.machine.hardware

@@ -42,13 +42,13 @@ def explain(outcome: Outcome, batches: Sequence[int] | None = None) -> list[Expl
 
 
 def fitting(outcome: Outcome) -> list[int]:
-    """Return the batches of an outcome that fit."""
+    """Batches of an outcome that fit."""
     pairs = zip(outcome.scenario.batches, outcome.estimate.fits, strict=True)
     return [batch for batch, fits in pairs if fits]
 
 
 def _answer(name: str, passes: Schedule, timeline: Timeline) -> Equation:
-    """Return a timeline written out: what it takes of each pass, and its constant."""
+    """A timeline written out: what it takes of each pass, and its constant."""
     overhead = Numbers(passes.placement).setting("request_overhead")
     seconds = number(timeline.requests) * overhead + number(scalar(timeline.loading), "s")
     for kind, count in timeline.counts:

@@ -59,7 +59,7 @@ class Term:
         return self.template == "{}" and self.numbers[0].is_one
 
     def inside(self, binds: int) -> str:
-        """Return the template as an operand of something that binds so tightly."""
+        """Template as an operand of something that binds so tightly."""
         return self.template if self.binds >= binds else f"({self.template})"
 
     def __mul__(self, factor: "Term | ArrayLike") -> "Term":
@@ -127,29 +127,29 @@ class Equation:
 
 
 def origins_of(equations: Iterable[Equation]) -> list[Origin]:
-    """Return the catalogue numbers that equations rest on, each once."""
+    """Catalogue numbers that equations rest on, each once."""
     numbers = (number for written in equations for number in written.term.numbers)
     return list(dict.fromkeys(number.origin for number in numbers if number.origin))
 
 
 def scalar(value: ArrayLike) -> float:
-    """Return the first element of a number or an array."""
+    """First element of a number or an array."""
     return float(np.ravel(np.asarray(value, dtype=float))[0])
 
 
 def number(value: ArrayLike, unit: str = "", origin: Origin | None = None) -> Term:
-    """Return a number as a term."""
+    """A number as a term."""
     plain = Number(scalar(value), unit, origin)
     return Term(plain.value, "{}", (plain,))
 
 
 def equation(name: str, result: ArrayLike, unit: str, term: Term) -> Equation:
-    """Return a result with the expression it comes from."""
+    """A result with the expression it comes from."""
     return Equation(name, Number(scalar(result), unit), term)
 
 
 def named(name: str, unit: str, term: Term) -> Equation:
-    """Return a result that is its expression."""
+    """A result that is its expression."""
     return Equation(name, Number(term.value, unit), term)
 
 
@@ -163,7 +163,7 @@ def _joined(value: float, sign: str, left: Term, right: Term, binds: int, right_
 
 
 def total(terms: Iterable[Term]) -> Term:
-    """Return a sum."""
+    """A sum."""
     return sum(terms, number(0.0))
 
 
@@ -173,18 +173,18 @@ def _called(name: str, value: float, terms: tuple[Term, ...]) -> Term:
 
 
 def largest(*terms: Term) -> Term:
-    """Return the largest of some terms."""
+    """Largest of some terms."""
     return terms[0] if len(terms) == 1 else _called("max", max(t.value for t in terms), terms)
 
 
 def rounded_least(share: Term, cap: Term) -> Term:
-    """Return the smaller of two rates with a rounded corner: ``min8(a, b)``."""
+    """Smaller of two rates with a rounded corner: ``min8(a, b)``."""
     value = achieved_bandwidth(peak=share.value, fraction=1.0, cores=1.0, per_core=cap.value)
     return _called("min8", scalar(value), (share, cap))
 
 
 def overlap(memory: Term, compute: Term, norm: float) -> Term:
-    """Return the time of work that reads and multiplies at once."""
+    """Time of work that reads and multiplies at once."""
     if not memory.value or not compute.value:
         return memory + compute
     if norm == np.inf:

@@ -123,14 +123,14 @@ def _prompt_experts(context: PassContext, part: Component) -> list[Equation]:
 
 
 def _least_rows(context: PassContext) -> Term:
-    """Return the rows that a tile of products has at least. [1]"""
+    """Rows that a tile of products has at least. [1]"""
     tile = context.numbers.setting("minimum_rows")
     is_unpacked = scalar(context.chip.products.dense.is_unpacked) > 0.0
     return number(PACKED_ROWS) if is_unpacked and tile.value > PACKED_ROWS else tile
 
 
 def _with_norms(context: PassContext) -> Term:
-    """Return the parameters that a prompt token passes besides experts. [1]"""
+    """Parameters that a prompt token passes besides experts. [1]"""
     norms = context.numbers.counted(context.work.norm_parameters, "parameters: norms of the layers")
     return context.numbers.parameters("dense") + norms
 
