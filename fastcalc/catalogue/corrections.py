@@ -23,38 +23,38 @@ _SHORTEST = 4
 _MEANT = re.compile(r"'([^']+)' is not a (unit|weight|KV) .*did you mean '([^']+)'\?$")
 
 
-def key_meant(key: str, known: Iterable[str]) -> str | None:
+def key_meant(key: str, valid: Iterable[str]) -> str | None:
     """Find the one known key that a misspelt one is a single slip away from, if only one is.
 
     >>> key_meant("vndor", ["vendor", "name"]), key_meant("fp1", ["fp16", "fp8"])
     ('vendor', None)
     """
-    alike = [name for name in known if _is_same_name(key, name)]
-    near = alike or [name for name in known if is_one_slip(_letters(key), _letters(name))]
+    alike = [name for name in valid if _is_same_name(key, name)]
+    near = alike or [name for name in valid if is_one_slip(_letters(key), _letters(name))]
     return near[0] if len(near) == 1 else None
 
 
-def _is_same_name(name: str, known: str) -> bool:
+def _is_same_name(name: str, valid: str) -> bool:
     """Whether a key or a format is a known one in another spelling.
 
     >>> _is_same_name("Q4-K-M", "q4_k_m"), _is_same_name("fp9", "fp8")
     (True, False)
     """
-    return _letters(name) == _letters(known)
+    return _letters(name) == _letters(valid)
 
 
 def _letters(name: str) -> str:
     return re.sub(r"[\s_.-]", "", name).lower()
 
 
-def is_one_slip(word: str, known: str) -> bool:
+def is_one_slip(word: str, valid: str) -> bool:
     """Whether a letter is missing, too many, another or swapped, and no digit differs."""
-    if len(word) < _SHORTEST or re.sub(r"\D", "", word) != re.sub(r"\D", "", known):
+    if len(word) < _SHORTEST or re.sub(r"\D", "", word) != re.sub(r"\D", "", valid):
         return False
     same = 0
-    while same < min(len(word), len(known)) and word[same] == known[same]:
+    while same < min(len(word), len(valid)) and word[same] == valid[same]:
         same += 1
-    ending, known_ending = word[same:], known[same:]
+    ending, known_ending = word[same:], valid[same:]
     return (
         ending[1:] in (known_ending, known_ending[1:])
         or ending == known_ending[1:]

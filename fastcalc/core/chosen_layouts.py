@@ -156,8 +156,8 @@ def _chosen_of(site: Site, chips: int, batches: Floats, traffic: Traffic) -> Cho
     is_tried = np.atleast_1d(holds.any(axis=(*range(holds.ndim - 2), -1)))
     if is_tried.sum() > 1:
         tried = [layout for layout, fits in zip(layouts, is_tried, strict=True) if fits]
-        held = placements if is_tried.all() else site.place_all(tried, axes=1)
-        estimate = evaluate(held, batch=batches, traffic=traffic)
+        fitting = placements if is_tried.all() else site.place_all(tried, axes=1)
+        estimate = evaluate(fitting, batch=batches, traffic=traffic)
         part = rate[..., is_tried, :]
         rate[..., is_tried, :] = np.where(holds[..., is_tried, :], estimate.served, part)
     return Chosen(layouts, rate.argmax(axis=-2), limits.max(axis=-2))
@@ -175,16 +175,16 @@ def fewest_chips(site: Site, batches: ArrayLike) -> Floats:
     sequences = floats(np.atleast_1d(batches))
     kinds = np.shape(site.reserved_tokens)[:1]
     fewest = np.full((*kinds, *sequences.shape), inf)
-    counts, most = _usually_held(site)
-    copies = np.where(most > 0.0, np.ceil(sequences / np.maximum(most, 1.0)), inf)
+    counts, largest = _usually_held(site)
+    copies = np.where(largest > 0.0, np.ceil(sequences / np.maximum(largest, 1.0)), inf)
     if site.machine.is_spatial:
         copies = np.where(copies > 1.0, inf, copies)
     fewest = np.minimum(fewest, (counts * copies).min(axis=0, initial=inf))
     fewest = _beside_shared_memory(site, np.where(fewest <= MOST_CHIPS, fewest, inf), sequences)
     if not np.isfinite(fewest).all():
         by_default = np.full(fewest.shape, inf)
-        for chips, held in _held_by_chips(site, site.default_layouts):
-            by_default = np.where(held >= sequences, np.minimum(by_default, chips), by_default)
+        for chips, fitting in _held_by_chips(site, site.default_layouts):
+            by_default = np.where(fitting >= sequences, np.minimum(by_default, chips), by_default)
         fewest = np.where(np.isfinite(fewest), fewest, by_default)
     return np.where(np.isfinite(fewest), fewest, np.nan)
 
@@ -194,21 +194,21 @@ def _usually_held(site: Site) -> tuple[Floats, Floats]:
     """Numbers of chips, and what one copy of the weights holds on each in usual layouts. [1]"""
     by_chips = list(_held_by_chips(site, usual_layouts(site)))
     shape = (len(by_chips), *np.shape(site.reserved_tokens)[:1], 1)
-    held = np.array([sequences for _, sequences in by_chips], dtype=float).reshape(shape)
+    fitting = np.array([sequences for _, sequences in by_chips], dtype=float).reshape(shape)
     chips = np.array([count for count, _ in by_chips], dtype=float)
-    return chips.reshape(-1, *(1,) * (held.ndim - 1)), held
+    return chips.reshape(-1, *(1,) * (fitting.ndim - 1)), fitting
 
 
 def _held_by_chips(site: Site, layouts: Sequence[Layout]) -> Iterator[tuple[int, Floats]]:
     """Sequences that one copy of the weights holds, for each number of chips. [1]"""
-    most = site.place_all(layouts, axes=1).max_batch
+    largest = site.place_all(layouts, axes=1).max_batch
     shape = (*np.shape(site.reserved_tokens)[:1], len(layouts), 1)
-    most = np.broadcast_to(floats(most), shape)
+    largest = np.broadcast_to(floats(largest), shape)
     chips = np.array([layout.chips for layout in layouts])
     for count in _different(chips):
-        held = most[..., chips == count, :].max(axis=-2)
-        if held.any():
-            yield count, held
+        fitting = largest[..., chips == count, :].max(axis=-2)
+        if fitting.any():
+            yield count, fitting
 
 
 def _different(counts: Floats | Ints) -> list[int]:
@@ -225,9 +225,9 @@ def _beside_shared_memory(site: Site, fewest: Floats, batches: Floats) -> Floats
         for count in _different(fewest[is_open]):
             is_short = is_open & (fewest == count)
             if layouts := practised_layouts(site, int(count)):
-                held = site.place_all(layouts, axes=1).max_batch
-                most = np.broadcast_to(floats(held), (*fewest.shape[:-1], len(layouts), 1))
-                is_short &= most.max(axis=-2) < batches
+                fitting = site.place_all(layouts, axes=1).max_batch
+                largest = np.broadcast_to(floats(fitting), (*fewest.shape[:-1], len(layouts), 1))
+                is_short &= largest.max(axis=-2) < batches
             is_open &= (fewest != count) | is_short
             fewest = np.where(is_short, fewest + 1.0, fewest)
         is_open &= fewest <= MOST_CHIPS

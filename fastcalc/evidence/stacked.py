@@ -34,11 +34,11 @@ class Pile:
     is_spatial: bool
 
     def seconds(self, software: EngineParameters) -> Floats:
-        """Return the time of each pass, all its repetitions together. [s]"""
+        """Time of each pass, all its repetitions together. [s]"""
         return np.asarray(self.step(software).seconds * self.times, dtype=float)
 
     def step(self, software: EngineParameters) -> Step:
-        """Return one of each pass."""
+        """One of each pass."""
         one_pass = spatial_pass if self.is_spatial else expected_step
         return one_pass(self.work, self.chip, software)
 
@@ -73,7 +73,7 @@ class StackedPoints:
         return [batch.deployment for batch in self.batches]
 
     def seconds(self, software: Sequence[EngineParameters] | None = None) -> Floats:
-        """Return the expected time of each point, by other parameters of each pile if given. [s]"""
+        """Expected time of each point, by other parameters of each pile if given. [s]"""
         total = self.overhead
         for pile, parameters in zip(
             self.piles, software or [p.software for p in self.piles], strict=True
@@ -97,7 +97,7 @@ class StackedPoints:
 
 
 def rows_of(batches: Sequence[Batch]) -> StackedPoints:
-    """Return batches of points as one stack of numbers."""
+    """Batches of points as one stack of numbers."""
     points = [point for batch in batches for point in batch.points]
     is_time = np.array([point.is_time for point in points], dtype=bool)
     values = np.array([point.value for point in points], dtype=float)
@@ -120,7 +120,7 @@ def rows_of(batches: Sequence[Batch]) -> StackedPoints:
 
 
 def _piles(batches: Sequence[Batch], is_spatial: bool) -> list[Pile]:
-    """Return the passes of chips that execute alike: those of one memory joined, others alone."""
+    """Passes of chips that execute alike: those of one memory joined, others alone."""
     alone: list[Pile] = []
     joinable: list[Pile] = []
     first = 0

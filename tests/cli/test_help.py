@@ -12,7 +12,7 @@ from fastcalc.kit.request.fields import declared
 from tests.helpers import ROOT, run, run_once
 from tests.strategies import scaled
 
-ONWARDS = "new check list show diff fit plan caches diagnose compare calibrate frontier fastmode sensitivity validate report plot".split()
+ONWARDS = "new check list show diff fit plan caches diagnose compare calibrate frontier infer fastmode sensitivity validate report plot".split()
 """Commands in the order in which their answers lead to each other."""
 
 EXAMPLES = [(name, one) for name in COMMANDS for one in request_of(name).examples]

@@ -49,7 +49,7 @@ class Bound:
         return largest_of((self.work.memory_time, self.work.compute_time, self.work.link_time))
 
     def as_step(self) -> Step:
-        """Return a step of its largest term alone."""
+        """A step of its largest term alone."""
         work, largest = self.work, self.limiter
         return Step.of(
             Component(

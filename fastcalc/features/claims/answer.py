@@ -208,12 +208,12 @@ class ExplainedClaim(ClaimsAnswer):
         width = min(screen.width, _WIDEST)
         claim = judged.claim
         lines = textwrap.wrap(f"{claim.id} ({judged.verdict}): {claim.claim}", width)
-        said = [("verdict", verdict_sentence(judged)), ("reason", reason(judged))]
-        said += [("unknown", claim.unpublished or "")]
-        said += [("said by", place) for place in self.places(judged)]
-        said += [("hedge", f"{self.title(key)} {text}") for key, text in claim.hedge.items()]
-        said += [("said by", "no article; our own inference")] * claim.ours
-        lines += ["", *_words(said, width)]
+        labelled = [("verdict", verdict_sentence(judged)), ("reason", reason(judged))]
+        labelled += [("unknown", claim.unpublished or "")]
+        labelled += [("said by", place) for place in self.places(judged)]
+        labelled += [("hedge", f"{self.title(key)} {text}") for key, text in claim.hedge.items()]
+        labelled += [("said by", "no article; our own inference")] * claim.ours
+        lines += ["", *_words(labelled, width)]
         if judged.check is not None:
             lines.append("")
             lines += _words(self._of_test(judged.check), width)
@@ -273,8 +273,8 @@ class ExplainedClaim(ClaimsAnswer):
 
 def _words(pairs: Iterable[tuple[str, str]], width: int) -> list[str]:
     """Lines of a claim in full, each after its label."""
-    said = ((word, text) for word, text in pairs if text)
-    return word_list(said, width, column=_COLUMN)
+    labelled = ((word, text) for word, text in pairs if text)
+    return word_list(labelled, width, column=_COLUMN)
 
 
 def shown(tested: Tested, max_listed: int = _FEW) -> str:

@@ -101,8 +101,8 @@ def headline(outcomes: Sequence[Outcome]) -> Headline:
     fastest = _fastest(by_chip) if by_chip else None
     cheapest = None
     if fastest is not None:
-        (best, *_), has_rivals = fastest.leaders, len(by_chip) > 1
-        cheapest = _cheapest(by_chip, best) if has_rivals else _cheapest_alone(by_chip[0], best)
+        (leader, *_), has_rivals = fastest.leaders, len(by_chip) > 1
+        cheapest = _cheapest(by_chip, leader) if has_rivals else _cheapest_alone(by_chip[0], leader)
     short = _by_chip(row for row in rows if _needs_more_chips(row))
     shardings = [outcome.scenario.sharding for outcome in outcomes]
     return Headline(
@@ -129,8 +129,8 @@ def _at(rows: Iterable[TableRow], batch: int) -> TableRow | None:
     return next((row for row in rows if row.batch == batch), None)
 
 
-def _are_level(best: TableRow, row: TableRow, figure: Figure) -> bool:
-    return bool(is_level(independent_ratio(over=best.figure(figure), under=row.figure(figure))))
+def _are_level(leader: TableRow, row: TableRow, figure: Figure) -> bool:
+    return bool(is_level(independent_ratio(over=leader.figure(figure), under=row.figure(figure))))
 
 
 def _fastest(by_chip: Sequence[Sequence[TableRow]]) -> Statement:
@@ -141,15 +141,15 @@ def _fastest(by_chip: Sequence[Sequence[TableRow]]) -> Statement:
     first, *rivals = sorted(by_chip, key=lambda rows: -_fastest_rows(rows)[0].speed.expected)
     batches = [row.batch for rows in rivals[:1] for row in reversed(_fastest_rows(rows))]
     candidates = _fastest_rows(first)
-    best = next(filter(None, (_at(candidates, batch) for batch in batches)), candidates[-1])
+    leader = next(filter(None, (_at(candidates, batch) for batch in batches)), candidates[-1])
     level: list[TableRow] = []
     others: list[TableRow] = []
     for rows in rivals:
-        row = _at(rows, best.batch) or _fastest_rows(rows)[-1]
-        (level if _are_level(best, row, "speed") else others).append(row)
-    rival = next((r for r in others if r.batch == best.batch and r.chips >= best.chips), None)
-    comparison = Comparison("speed", best, rival) if rival and not level else None
-    return Statement("speed", (best, *level), tuple(others), comparison)
+        row = _at(rows, leader.batch) or _fastest_rows(rows)[-1]
+        (level if _are_level(leader, row, "speed") else others).append(row)
+    rival = next((r for r in others if r.batch == leader.batch and r.chips >= leader.chips), None)
+    comparison = Comparison("speed", leader, rival) if rival and not level else None
+    return Statement("speed", (leader, *level), tuple(others), comparison)
 
 
 def _fastest_rows(rows: Sequence[TableRow]) -> list[TableRow]:
@@ -180,16 +180,16 @@ def _cheapest(by_chip: Sequence[Sequence[TableRow]], fastest: TableRow) -> State
     if not priced:
         return None
     first, *rivals = sorted(priced, key=lambda rows: _cheapest_row(rows).cost.expected)
-    best, rows_of = _cheapest_row(first), {rows[0].chip: rows for rows in rivals}
+    leader, rows_of = _cheapest_row(first), {rows[0].chip: rows for rows in rivals}
     least = [_cheapest_row(rows) for rows in rivals]
-    level = [row for row in least if _are_level(best, row, "cost")]
+    level = [row for row in least if _are_level(leader, row, "cost")]
     others = [row for row in least if row not in level]
     against = next((row for row in others if row.chip == fastest.chip), next(iter(others), None))
     comparison = None
     if against is not None:
-        preferred = (against.batch, best.batch)
+        preferred = (against.batch, leader.batch)
         comparison = _compare_cost(rows_of[against.chip], first, preferred)
-    return Statement("cost", (best, *level), tuple(others), comparison)
+    return Statement("cost", (leader, *level), tuple(others), comparison)
 
 
 def _compare_cost(

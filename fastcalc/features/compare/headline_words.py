@@ -133,8 +133,8 @@ def _others(statement: Statement) -> list[TableRow]:
         return []
     comparison = statement.comparison
     last = statement.others.index(comparison.under) if comparison else 0
-    named = [*statement.others[: last + 1]]
-    return named if len(named) < _MOST_NAMED else [*named[: _MOST_NAMED - 2], named[-1]]
+    names = [*statement.others[: last + 1]]
+    return names if len(names) < _MOST_NAMED else [*names[: _MOST_NAMED - 2], names[-1]]
 
 
 def _at_batch(row: TableRow, best: TableRow) -> str:
@@ -143,20 +143,20 @@ def _at_batch(row: TableRow, best: TableRow) -> str:
 
 def _cheapest(statement: Statement) -> str:
     best = statement.leaders[0]
-    named = [f"Cheapest: {best.name} at batch {best.batch:,}, {_amount(best, 'cost')}"]
+    names = [f"Cheapest: {best.name} at batch {best.batch:,}, {_amount(best, 'cost')}"]
     if statement.is_level:
-        named = [_level(statement)]
+        names = [_level(statement)]
     elif not statement.others:
-        named.append("no other has a price")
+        names.append("no other has a price")
     room = _MOST_NAMED - min(len(statement.leaders), _MOST_NAMED - 1)
     comparison = statement.comparison
     compared = [row for row in statement.others if comparison and row.chip == comparison.over.chip]
     shown = [row for row in statement.others if row not in compared][: room - len(compared)]
     for row in (row for row in statement.others if row in (*compared, *shown)):
         words = _compared(comparison, row, best) if comparison and row in compared else ""
-        named.append(f"{row.name} at batch {row.batch:,}, {output_price(row.record)}{words}")
+        names.append(f"{row.name} at batch {row.batch:,}, {output_price(row.record)}{words}")
     hidden = len(statement.others) - len(shown) - len(compared)
-    return "; ".join([*named, *[f"{hidden:,} other chips cost more"] * (hidden > 0)])
+    return "; ".join([*names, *[f"{hidden:,} other chips cost more"] * (hidden > 0)])
 
 
 def _compared(comparison: Comparison, row: TableRow, best: TableRow) -> str:
@@ -179,11 +179,11 @@ def _level(statement: Statement) -> str:
     at = f" at batch {best.batch:,}" if shared else ""
     amounts = [_amount(best, statement.figure)]
     amounts += [_bare_amount(row, statement.figure) for row in rows[1:]]
-    named = [
+    names = [
         f"{row.name}{'' if shared else f' at batch {row.batch:,}'} ({amount})"
         for row, amount in zip(rows, amounts, strict=True)
     ]
-    return f"{_LEVEL[statement.figure]}{at}: {listed(first_few(named, _MOST_NAMED))}"
+    return f"{_LEVEL[statement.figure]}{at}: {listed(first_few(names, _MOST_NAMED))}"
 
 
 def _amount(row: TableRow, figure: str) -> str:

@@ -254,9 +254,9 @@ class InferAnswer(Answer):
                 tried = f"in {combination.points:,} of {self.inverse.points:,} services tried"
                 doubts += [tried] * combination.region.is_thin
                 first, *others = (NOUNS[technique] for technique in combination.region.tricks)
-                named = first + f" with {listed(others)}" * bool(others)
-                named += f" ({', '.join(doubts)})" * bool(doubts)
-                (joint if others else alone).append(named)
+                noun_phrase = first + f" with {listed(others)}" * bool(others)
+                noun_phrase += f" ({', '.join(doubts)})" * bool(doubts)
+                (joint if others else alone).append(noun_phrase)
         if alone:
             each = "each " * (len(alone) > 1)
             sentence = f"{listed(alone, 'or')} could {each}explain the fast tier alone"
@@ -329,8 +329,8 @@ class InferAnswer(Answer):
         if edges:
             yield f"at the limit of what was tried: {'; '.join(edges)}"
         if any(combination.is_rough for combination in self.listed):
-            more = option("points")
-            yield f"{_FEW} fewer than {ENOUGH} samples: rough ranges; {more} tries more"
+            points_flag = option("points")
+            yield f"{_FEW} fewer than {ENOUGH} samples: rough ranges; {points_flag} tries more"
 
     def deciding(self) -> Iterator[str]:
         """Numbers whose publication would best distinguish the minimal combinations."""
@@ -347,10 +347,10 @@ class InferAnswer(Answer):
         ratios = [noun for name, noun in _BOTH.items() if name in leading]
         nouns = [side.label for name, side in SIDES.items() if name in leading - _BOTH.keys()]
         nouns += [f"{listed(ratios, 'or')} of both tiers"] * bool(ratios)
-        now, then = number(100.0 / count, 2), stable(100.0 * top_chance, 100.0 * error)
+        now, chance_then = number(100.0 / count, 2), stable(100.0 * top_chance, 100.0 * error)
         yield (
             f"publishing {listed(nouns, 'or')} would best decide between these {count}: the "
-            f"chance of naming the right one rises from {now} to {then} %"
+            f"chance of naming the right one rises from {now} to {chance_then} %"
         )
 
     def next_command(self) -> str:
