@@ -178,10 +178,10 @@ def test_no_number_of_the_prose_is_written_by_hand(page):
 
 
 def test_the_two_lines_of_trust_add_up(capsys, monkeypatch):
-    """What ``validate`` scores and sets aside is what the README says, and wafers are named."""
+    """The README has the counts that ``validate`` scores, and names the SRAM machines."""
     said = words(README)
     whole, seen = re.search(
-        r"([\d,]+) points of \d+ sources, each but (\d+) predicted", said
+        r"([\d,]+) points of \d+ sources, all but (\d+) predicted", said
     ).groups()
     answer = json.loads(
         run_once("validate", "--format", "json", capsys=capsys, monkeypatch=monkeypatch).out
@@ -189,10 +189,10 @@ def test_the_two_lines_of_trust_add_up(capsys, monkeypatch):
     counts = {one["group"]: one["n"] for one in answer["groups"]}
     assert (counts["all"], counts["part:SRAM machines"]) == (int(whole.replace(",", "")), int(seen))
     aside, hosted = re.search(
-        r"\*\*Set aside\*\*.*?: ([\d,]+) points.*?and (\d+) with", said
+        r"\*\*Sources never used.*?: ([\d,]+) points.*?\((\d+) more points\)", said
     ).groups()
     assert len(answer["points"]) == counts["all"] + int(aside.replace(",", "")) + int(hosted)
-    assert f"Those {seen} are of SRAM machines" in said
+    assert f"The {seen} come from SRAM machines" in said
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
