@@ -76,7 +76,9 @@ def fit_own(
     Raises InputError if no point can be predicted, nothing of the engine is fitted (which is
     called ``base_name`` by the user), or scipy is missing.
     """
-    points = [point for point in points if not point.is_offloaded]
+    points = [
+        point for point in points if not (point.is_offloaded or point.is_speculation_inferred)
+    ]
     batches, reasons = gather(points, Deployments(catalogue, base))
     if not batches:
         why = "; ".join(list(dict.fromkeys(reasons.values()))[:3])

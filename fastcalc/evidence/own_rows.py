@@ -26,6 +26,10 @@ MOST_ROWS = 64
 """Rows of a deployment that are kept: at a factor of ten of batch and length more say no more."""
 
 _DIGITS = 6
+_SPECULATED = (
+    "a speculated run (several tokens per chunk) whose tokens per pass are not stated, so it says "
+    "nothing of plain decoding"
+)
 _RANKS = ("tp", "pp", "ep", "dp")
 _KEYS = ("hardware", "model", "weights", "kv", "chips", *_RANKS)
 _ROW = ("batch", "context", "prompt", "decode_share", "slower", "drafted")
@@ -60,6 +64,8 @@ def own_rows(
     for point in points:
         if point.is_offloaded:
             left_aside["part of the model was on a host"] += 1
+        elif point.is_speculation_inferred:
+            left_aside[_SPECULATED] += 1
         elif not (any_engine or is_engine_of(point, catalogue, base)):
             left_aside[f"of another engine ({point.engine}) than {base.id}"] += 1
         else:

@@ -24,6 +24,10 @@ _NOTED = {
 }
 
 
+INFERRED = "speculation inferred"
+"""What the notes of a point say whose file does not state the tokens of a pass."""
+
+
 @lru_cache(maxsize=_FEW_NOTES)
 def _first_match(pattern: re.Pattern[str], notes: str) -> str | None:
     match = pattern.search(notes)
@@ -89,6 +93,11 @@ class Point:
     def is_offloaded(self) -> bool:
         """Whether part of the model was elsewhere than in the chips' own memory."""
         return any(self.memory)
+
+    @property
+    def is_speculation_inferred(self) -> bool:
+        """Whether the server speculated, at an acceptance that the file does not state."""
+        return INFERRED in self.notes
 
     @property
     def source_key(self) -> str:

@@ -95,6 +95,8 @@ def rule_of(point: Point) -> str:
         raise UnpredictableError(f"kind={kind} without concurrency: the batch is not known")
     if kind.startswith("e2e") and not (point.prompt and point.output):
         raise UnpredictableError(f"kind={kind} without the lengths of prompt and output")
+    if point.is_speculation_inferred and not (point.tokens_per_pass or point.metric == "ttft_s"):
+        raise UnpredictableError("a speculated run whose tokens per pass are not stated")
     if kind in ("prefill", "burst") and not point.prompt:
         raise UnpredictableError(f"a {kind} without the length of its prompt")
     if kind in _REPORTED:

@@ -1,22 +1,29 @@
-"""Runs of AIPerf: ``profile_export_aiperf.json``, or the requests of ``profile_export.jsonl``.
+"""Runs of AIPerf, ``profile_export_aiperf.json``, and GenAI-Perf, ``..._genai_perf.json``.
 
 The keys are those of AIPerf's ``docs/tutorials/working-with-profile-exports.md`` (read at 13992db)
-and of a file that 0.10 wrote. A line for each request says nothing of the load: its requests in
-flight are the mean ones, by Little's law.
+and of a file that 0.10 wrote; those of GenAI-Perf, which came before it, of ``genai_perf/
+export_data/json_exporter.py`` in github.com/triton-inference-server/perf_analyzer (read at 263c5f6)
+and of a file of 2025. Each statistic names its unit. A line for each request, as in AIPerf's
+``profile_export.jsonl``, says nothing of the load: its requests in flight are the mean ones, by
+Little's law.
 """
 
 from collections.abc import Iterator, Sequence
 from math import inf
 
-from fastcalc.importers.json_records import Record
-from fastcalc.importers.served_run import Arrivals, ServedRun, times_in, times_of
+from fastcalc.importers.json_records import NoNumberError, Record
+from fastcalc.importers.served_run import Arrivals, ServedRun, Times, times_in, times_of
+from fastcalc.written import shown
 
 _LATENCIES = ("time_to_first_token", "inter_token_latency", "request_latency")
+_UNITS = {"ms": 1e-3, "s": 1.0, "sec": 1.0, "us": 1e-6, "ns": 1e-9}
 
 
 def is_result(record: Record) -> bool:
-    """Return whether a record sums up a run of AIPerf."""
-    return {"request_latency", "output_sequence_length", "request_count"} <= record.data.keys()
+    """Return whether a record sums up a run of AIPerf or GenAI-Perf."""
+    keys = record.data.keys()
+    is_counted = "request_count" in keys or {"request_throughput", "input_config"} <= keys
+    return is_counted and {"request_latency", "output_sequence_length"} <= keys
 
 
 def is_request(record: Record) -> bool:
@@ -26,33 +33,60 @@ def is_request(record: Record) -> bool:
 
 def runs(record: Record) -> Iterator[ServedRun | str]:
     """Yield the one run that a record sums up, or why it is none."""
-    arrivals = _arrivals(record.within("input_config"))
+    config = record.within("input_config")
+    arrivals = _arrivals(config)
     if isinstance(arrivals, str):
         yield arrivals
         return
-    ttft, tpot, request = (
-        times_in(statistics, unit=1e-3, mean=statistics.number("avg"))
-        for statistics in map(record.within, _LATENCIES)
+    ttft, tpot, request = (_times(record.within(name)) for name in _LATENCIES)
+    is_streamed = False not in (
+        config.data.get("streaming"),
+        config.within("endpoint").data.get("streaming"),
     )
+    completed = record.within("request_count").number("avg")
     yield ServedRun(
-        program="AIPerf",
-        completed=int(record.within("request_count").number("avg") or 0.0),
-        seconds=record.within("benchmark_duration").number("avg") or 0.0,
+        program="AIPerf" if "request_count" in record.data else "GenAI-Perf",
+        completed=None if completed is None else int(completed),
+        seconds=_seconds(record.within("benchmark_duration")),
         prompt=record.within("input_sequence_length").number("avg") or 0.0,
         output=record.within("output_sequence_length").number("avg") or 0.0,
         arrivals=arrivals,
-        ttft=ttft,
-        tpot=tpot,
-        request=request,
+        ttft=ttft if is_streamed else Times(),
+        tpot=tpot if is_streamed else Times(),
+        request=request if is_streamed else Times(),
+        between_chunks=_times(record.within("inter_chunk_latency")),
         rate=record.within("output_token_throughput").number("avg"),
         failed=int(record.within("error_request_count").number("avg") or 0.0),
         date=record.text("start_time")[:10],
-        names=_names(record.within("input_config")),
+        names=_names(config),
+        remarks=() if is_streamed else ("answers were not streamed",),
     )
 
 
+def _unit(statistics: Record, unstated: str) -> float:
+    """The unit of a statistic; NoNumberError if it is none of time. [s]"""
+    unit = _UNITS.get(statistics.text("unit").lower() or unstated)
+    if unit is None:
+        words = f"unit is '{shown(statistics.text('unit'))}'; times are in {', '.join(_UNITS)}"
+        raise NoNumberError((*statistics.steps, "unit"), words)
+    return unit
+
+
+def _times(statistics: Record) -> Times:
+    return times_in(statistics, unit=_unit(statistics, "ms"), mean=statistics.number("avg"))
+
+
+def _seconds(statistics: Record) -> float | None:
+    duration = statistics.number("avg")
+    return None if duration is None else duration * _unit(statistics, "s")
+
+
 def _arrivals(config: Record) -> Arrivals | str:
-    """Return the load that was asked for: ``loadgen`` before 0.10, phases from then on."""
+    """Return the load that was asked for.
+
+    AIPerf's ``loadgen`` before 0.10, its phases from then on; GenAI-Perf's ``perf_analyzer``, and
+    before it the options themselves.
+    """
     phases = [
         phase
         for phase in config.mappings("phases")
@@ -60,7 +94,14 @@ def _arrivals(config: Record) -> Arrivals | str:
     ]
     if len(phases) > 1:
         return f"the run has {len(phases)} phases of load, whose requests it does not part"
-    load = phases[0] if phases else config.within("loadgen")
+    loads = [
+        *phases,
+        config.within("loadgen"),
+        config.within("perf_analyzer", "stimulus"),
+        config,
+    ]
+    load_keys = {"concurrency", "rate", "request_rate"}
+    load = next((load for load in loads if load_keys & load.data.keys()), config)
     limit, rate = load.count("concurrency"), load.number("rate") or load.number("request_rate")
     if rate is not None and rate > 0:
         return Arrivals(rate, limit)
@@ -70,8 +111,14 @@ def _arrivals(config: Record) -> Arrivals | str:
 
 
 def _names(config: Record) -> tuple[str, ...]:
-    endpoint, names = config.within("endpoint"), config.within("endpoint").data.get("model_names")
-    served = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+    endpoint = config.within("endpoint")
+    lists = (
+        endpoint.data.get("model_names"),
+        config.data.get("model_names"),
+        config.data.get("model"),
+    )
+    names = next((names for names in lists if isinstance(names, list)), [])
+    served = [name for name in names if isinstance(name, str)]
     served += [model.text("name") for model in config.within("models").mappings("items")]
     served += [config.within("tokenizer").text("name"), endpoint.text("model")]
     return tuple(filter(None, served))

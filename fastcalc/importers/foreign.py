@@ -12,9 +12,14 @@ from fastcalc.evidence.points import Points, Skipped, gathered
 from fastcalc.evidence.text_files import FileFault, Text
 from fastcalc.importers import (
     aiperf,
+    evalscope,
+    genai_bench,
     guidellm,
     inference_perf,
+    inferencex,
     llama_bench,
+    llama_benchy,
+    llmperf,
     sglang,
     tensorrt_llm,
     vllm,
@@ -26,12 +31,24 @@ from fastcalc.importers.setup import Unsaid, checked
 from fastcalc.mentions import option
 from fastcalc.written import shown
 
-SERVED = (sglang, vllm, tensorrt_llm, guidellm, aiperf, inference_perf)
+SERVED = (
+    sglang,
+    vllm,
+    tensorrt_llm,
+    guidellm,
+    aiperf,
+    inference_perf,
+    inferencex,
+    llmperf,
+    genai_bench,
+    evalscope,
+    llama_benchy,
+)
 """Writers of runs of a server; those whose keys are also another's come first."""
 
 PROGRAMS = (
-    "vllm bench serve, SGLang's bench_serving, trtllm-bench, GuideLLM, AIPerf, inference-perf "
-    "and llama-bench"
+    "vllm bench serve, SGLang's bench_serving, trtllm-bench, GuideLLM, AIPerf, GenAI-Perf, "
+    "genai-bench, inference-perf, InferenceX, evalscope perf, llmperf, llama-bench and llama-benchy"
 )
 
 
@@ -54,6 +71,7 @@ class Results:
     """What the results of other programs hold, one file after another.
 
     options : what the user says of all of them
+    odd : values that are no numbers; each refuses its record where others are points
     measured : of a file and a line, a point or why it is none
     unsaid : what the user has to say, and of which records
     contradicting : by option, the first record that says otherwise
@@ -62,6 +80,7 @@ class Results:
 
     options: Options
     faults: list[FileFault] = field(default_factory=list)
+    odd: list[FileFault] = field(default_factory=list)
     measured: list[tuple[str, int, Point | str]] = field(default_factory=list)
     unsaid: dict[str, list[Record]] = field(default_factory=dict)
     contradicting: dict[str, Record] = field(default_factory=dict)
@@ -111,7 +130,8 @@ class Results:
                 points.append(replace(point, id=name))
             else:
                 skipped.append(Skipped(name, line, point))
-        unsaid = []
+        unsaid = [] if points else [*self.odd]
+        skipped += [Skipped(str(fault), fault.line, str(fault)) for fault in self.odd if points]
         for words, incomplete in self.unsaid.items():
             files = dict.fromkeys(str(PurePath(r.file).relative_to(folder)) for r in incomplete)
             if leaves_out:
@@ -136,13 +156,15 @@ class Results:
                     else [run]
                 )
                 for point in points:
-                    self.measured.append((record.file, record.line, point))
-                    wrong |= dict.fromkeys(beyond(point) if isinstance(point, Point) else ())
+                    beyond_range = [*beyond(point)] if isinstance(point, Point) else []
+                    wrong |= dict.fromkeys(beyond_range)
+                    if not beyond_range:
+                        self.measured.append((record.file, record.line, point))
         except Unsaid as error:
             self.unsaid.setdefault(str(error), []).append(record)
         except NoNumberError as error:
-            self.faults.append(FileFault(record.file, *record.mark(*error.path), str(error)))
-        self.faults += [_fault(record, words) for words in wrong]
+            self.odd.append(FileFault(record.file, *record.mark(*error.path), str(error)))
+        self.odd += [_fault(record, words) for words in wrong]
         for name in self.options.contradicted:
             self.contradicting.setdefault(name, record)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from fastcalc.importers.json_records import Record
-from fastcalc.importers.served_run import Arrivals, ServedRun, Times, times_in
+from fastcalc.importers.served_run import Arrivals, ServedRun, Times, each_run, times_in
 
 _CLOSED = {"synchronous": None, "concurrent": "streams", "throughput": "max_concurrency"}
 
@@ -28,8 +28,7 @@ def runs(record: Record) -> Iterator[ServedRun | str]:
         record.within("config", "backend").text("model"),
         record.within("args").text("model"),
     )
-    for benchmark in benchmarks:
-        run = _run(benchmark)
+    for benchmark, run in each_run(benchmarks, _run):
         if isinstance(run, ServedRun):
             names = (benchmark.within("config", "backend").text("model"), *called)
             run = replace(run, names=tuple(filter(None, names)))

@@ -5,10 +5,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
+from pathlib import Path
 from typing import Any
 
 from fastcalc.catalogue.limits import LIMITS
-from fastcalc.evidence.text_files import FileFault, Text
+from fastcalc.errors import InputError
+from fastcalc.evidence.text_files import FileFault, Text, opened, text_in
 from fastcalc.importers.json_places import json_marks, short_whole
 from fastcalc.written import shown
 
@@ -157,6 +159,19 @@ def _mappings(text: str, file: str) -> Iterator[Record]:
             index = _skip(text, index + 1)
     if in_list and index >= len(text):
         raise _NotJson(index, "the list is never closed: the file is cut off")
+
+
+def alongside(file: str, name: str) -> list[Record]:
+    """Records of a file in the folder of another; none where it cannot be read."""
+    path = Path(file).with_name(name)
+    try:
+        if not path.is_file():
+            return []
+        with opened(path) as stream:
+            found, faults = records(text_in(str(path), stream))
+    except (OSError, InputError):
+        return []
+    return [] if faults else found
 
 
 def _skip(text: str, index: int) -> int:

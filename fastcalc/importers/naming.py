@@ -124,13 +124,27 @@ def _words(text: str) -> frozenset[str]:
 _TUNED = re.compile(r"-(?:instruct|chat|it|hf|base|gguf)(?=-|$)")
 _STORED = re.compile(
     r"[-_.](?:bf16|fp16|fp8|fp4|nvfp4|mxfp4|int4|int8|awq|gptq|w\da\d+|g\d+|dynamic|block"
-    r"|quantized|quantized\.\w+|autoround)$"
+    r"|quantized|quantized\.\w+|autoround)(?:-v\d|-preview)?$"
 )
 _PLAIN = re.compile(r"[\w.-]{1,100}", re.ASCII)
 _VERSION = re.compile(r"-v\d(?:\.\d)?$")
 _GGUF = re.compile(
     r"(?:[-_.]\d{5}-of-\d{5})?\.gguf$|[-_.](?:ud-)?(?:(?:iq|tq|q)\d\w*|bf16|f16|f32|mxfp4(?:_moe)?)$"
 )
+
+
+_CACHED = re.compile(r"(?:^|/)models--([^/]+?)--([^/]+)")
+
+
+def repository(text: str) -> str:
+    """The repository of a model's name, which may be a path into the cache of Hugging Face.
+
+    >>> repository("/data/models--openai--gpt-oss-120b/snapshots/b5c939d/")
+    'openai/gpt-oss-120b'
+    """
+    plain = text.replace("\\", "/")
+    cached = _CACHED.search(plain)
+    return f"{cached[1]}/{cached[2]}" if cached else plain.rstrip("/")
 
 
 def model_id(text: str, catalogue: Catalogue) -> str | None:
@@ -142,7 +156,7 @@ def model_id(text: str, catalogue: Catalogue) -> str | None:
     'qwen2.5-7b'
     >>> model_id("models/7B/ggml-model-q4_0.gguf", Catalogue())
     """
-    last = PurePosixPath(text.replace("\\", "/").rstrip("/")).name.lower()
+    last = PurePosixPath(repository(text)).name.lower()
     if last.endswith(".gguf"):
         last = _GGUF.sub("", _GGUF.sub("", last))
     last = last.removeprefix("meta-") if last.startswith("meta-llama-3.") else last
@@ -172,7 +186,7 @@ def checkpoint_format(text: str) -> str | None:
     >>> checkpoint_format("Qwen/Qwen3-32B-FP8"), checkpoint_format("Qwen/Qwen3-32B")
     ('fp8', '')
     """
-    last = text.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1].lower()
+    last = repository(text).rsplit("/", 1)[-1].lower()
     tokens = re.split(r"[-_.]", last)
     formats = {_STORED_AS[token] for token in tokens if token in _STORED_AS}
     if {"gptq", "int4"} <= set(tokens):

@@ -3,16 +3,18 @@
 Each writer's module makes `ServedRun` of its fields; what a run measures is decided here, once.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, isinf, sqrt
 from statistics import mean, median
 from typing import Any
 
+from fastcalc.catalogue.formats import FORMATS
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.catalogue.names import nearest
-from fastcalc.evidence.point import Point
-from fastcalc.importers.json_records import Record
+from fastcalc.catalogue.store import Catalogue
+from fastcalc.evidence.point import INFERRED, Point
+from fastcalc.importers.json_records import NoNumberError, Record
 from fastcalc.importers.naming import Options, checkpoint_format
 from fastcalc.importers.setup import asked, columns, layout, no_model, unclear_format
 from fastcalc.mentions import option
@@ -20,6 +22,8 @@ from fastcalc.written import instead_of, shown
 
 UPPER = (90, 95, 99)  # percentiles that notes keep
 _ROUNDED_WELL = 10  # concurrency from which rounding moves a throughput by 5 % at most
+_BITS_BESIDE = 1.0  # scales of groups, beside each weight
+_SPECULATED = 1.3  # tokens per chunk from which they are not of one pass each
 _DISAGREES = sqrt(2.0)  # nearer to two tokens in a chunk than to one
 
 
@@ -49,20 +53,28 @@ def times_of(seconds: Sequence[float]) -> Times:
     return Times(mean(ordered), median(ordered), upper)
 
 
-def times_in(percentiles: Record, *, unit: float, mean: float | None, median: str = "p50") -> Times:
+def times_in(
+    percentiles: Record,
+    *,
+    unit: float,
+    mean: float | None,
+    median: str = "p50",
+    prefix: str = "",
+) -> Times:
     """Return times whose percentiles stand under ``p90``, ``p95`` and ``p99``.
 
     unit : of all numbers of the file [s]
     mean : in that unit
     median : the key of the median
+    prefix : that begins all these keys
     """
 
     def seconds(value: float | None) -> float | None:
         return None if value is None else value * unit
 
-    upper = {share: seconds(percentiles.number(f"p{share}")) for share in UPPER}
+    upper = {share: seconds(percentiles.number(f"{prefix}p{share}")) for share in UPPER}
     stated = {share: time for share, time in upper.items() if time is not None}
-    return Times(seconds(mean), seconds(percentiles.number(median)), stated)
+    return Times(seconds(mean), seconds(percentiles.number(f"{prefix}{median}")), stated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,29 +96,37 @@ class ServedRun:
     """What a benchmark of a server measured in one run, as its writer saw it.
 
     program : who wrote it
-    completed, failed : requests [1]
-    seconds : from the first request to the last answer
+    completed, failed : requests; None where the file does not say [1]
+    seconds : from the first request to the last answer; None where the file does not say
     prompt, output : mean lengths [token]
     ttft, tpot, request : to the first token, of each token after it, of requests to their end
+    between_chunks : between the streamed chunks of an answer, of whatever tokens each
     rate : of output tokens [1/s]
     tokens_per_pass : 1 without speculation; None where the file does not say
+    is_speculated : whether the server speculates; None where the file does not say
+    is_decode_only : whether other chips computed the prompts
+    weight_bits : of the weights, if the file says no more of their format [bit]
     names : of the model, the likelier first
     stated : what the file says of the machine, by the names of `setup.OPTIONS`
     remarks : what else a reader of the point should know
     """
 
     program: str
-    completed: int
-    seconds: float
+    completed: int | None
+    seconds: float | None
     prompt: float
     output: float
     arrivals: Arrivals
     ttft: Times
     tpot: Times
     request: Times
+    between_chunks: Times = Times()
     rate: float | None = None
     failed: int = 0
     tokens_per_pass: float | None = None
+    is_speculated: bool | None = None
+    is_decode_only: bool = False
+    weight_bits: int | None = None
     date: str = ""
     names: tuple[str, ...] = ()
     stated: Mapping[str, str] = field(default_factory=dict)
@@ -122,9 +142,21 @@ class Load:
     words: str
 
 
+def each_run(
+    records: Iterable[Record], read: Callable[[Record], ServedRun | str]
+) -> Iterator[tuple[Record, ServedRun | str]]:
+    """Yield each record of a report with its run; one with a value that is no number has none."""
+    for record in records:
+        try:
+            yield record, read(record)
+        except NoNumberError as error:
+            line, column = replace(record, steps=()).mark(*error.path)
+            yield record, f"{record.file}:{line}:{column}: {error}"
+
+
 def points_of(run: ServedRun, line: int, options: Options) -> list[Point | str]:
     """Return the points of a run, or why a measurement is none; it may raise `Unsaid`."""
-    if run.completed <= 0 or run.seconds <= 0:
+    if 0 in (run.completed, run.seconds) or min(run.completed or 1, run.seconds or 1.0) < 0:
         return ["no request was completed"]
     if run.prompt < 0 or run.output <= 0:
         return ["no tokens were generated, so nothing of decoding was measured"]
@@ -135,8 +167,10 @@ def points_of(run: ServedRun, line: int, options: Options) -> list[Point | str]:
     if run.tpot.typical is run.ttft.typical is run.rate is None:
         return ["the file holds no time to a first token, none of each token and no output rate"]
     failed = f"{run.failed} failed" if run.failed > 0 else ""
+    count = "" if run.completed is None else f"requests {run.completed}"
     called = shown(run.names[0], 100) if run.names else ""
-    words = (load.words, f"requests {run.completed}", failed, *run.remarks, called)
+    tokens_per_pass, speculated = _speculation(run)
+    words = (load.words, count, failed, speculated, *run.remarks, called)
     point = Point(
         **_setup(run, options),
         source=run.program,
@@ -146,7 +180,7 @@ def points_of(run: ServedRun, line: int, options: Options) -> list[Point | str]:
         output=run.output,
         metric="",
         value=0.0,
-        tokens_per_pass=run.tokens_per_pass,
+        tokens_per_pass=tokens_per_pass,
         notes="; ".join(filter(None, words)),
         line=line,
     )
@@ -171,15 +205,36 @@ class _Measured:
     upper: str = ""
 
 
+def _speculation(run: ServedRun) -> tuple[float | None, str]:
+    """Tokens that a pass keeps, and a remark where the server speculates.
+
+    Each chunk of an answer holds what one pass kept, unless the server sends several passes at a
+    time: that is taken for speculation where the file does not deny it.
+    """
+    stated = run.tokens_per_pass
+    if stated is not None:
+        return stated, f"speculated, {stated:.3g} tokens per pass" if stated > 1 else ""
+    if run.is_speculated is False:
+        return 1.0, ""
+    chunk, token = run.between_chunks.mean, run.tpot.mean
+    ratio = chunk / token if chunk and token and token > 0 else 0.0
+    if ratio > _SPECULATED:
+        return round(
+            ratio, 2
+        ), f"{INFERRED}, {ratio:.3g} tokens per chunk (inter-chunk over per-token time)"
+    return None, f"{INFERRED}, tokens per pass not stated" if run.is_speculated else ""
+
+
 def _measured(run: ServedRun, load: Load) -> Iterator[_Measured | str]:
     """Yield each measurement, or why it is no point."""
     is_lone = load.concurrency == 1 and not load.is_open
     served = "e2e_saturated" if load.concurrency is None else "e2e_concurrency"
     tpot, ttft = run.tpot.typical, run.ttft.typical
     if tpot is not None and tpot > 0:
-        yield _Measured(
-            "tpot_s", tpot, "decode_batch1" if is_lone else served, _upper_words(run.tpot)
-        )
+        upper = _upper_words(run.tpot)
+        if run.is_decode_only:
+            upper = f"inter-token: other chips compute the prompts{'; ' * bool(upper)}{upper}"
+        yield _Measured("tpot_s", tpot, "decode_batch1" if is_lone else served, upper)
     elif tpot is not None:
         yield "the time per token is 0: no answer had a second token"
     if ttft is not None and load.concurrency is None:
@@ -248,11 +303,28 @@ def _load(run: ServedRun) -> Load | str:
                 "alone, which the file does not hold"
             )
         # Little's law, J. D. C. Little, Operations Research 9 (1961) 383: L = lambda W.
+        if not run.completed or not run.seconds:
+            return "the file does not say how many requests were answered in what time"
         in_flight, law = run.completed / run.seconds * seconds, " by Little's law"
     if not 0 < in_flight <= LIMITS["sequences"].maximum:
         return "duration and mean latency contradict each other"
     words = f"{arrivals.rate:g} requests/s, {in_flight:.3g} in flight{law}"
     return Load(max(1, round(in_flight)), True, words)
+
+
+def _unlike(run: ServedRun, stored: str, model: str, catalogue: Catalogue) -> str | None:
+    """What to ask for where the weights that a run had are of other bits than those taken."""
+    if run.weight_bits is None or not catalogue.knows(model, "models"):
+        return None
+    published = catalogue.model(model)
+    name = stored or published.expert_format or published.weight_format
+    number_format = FORMATS.get(name)
+    if number_format is None or abs(number_format.bits - run.weight_bits) <= _BITS_BESIDE:
+        return None
+    return (
+        f"the file says weights of {run.weight_bits} bits, and {published.id} is taken in {name}: "
+        f"give {option('weights')}"
+    )
 
 
 def accepted_tokens(record: Record, key: str) -> float | None:
@@ -278,6 +350,7 @@ def _setup(run: ServedRun, options: Options) -> dict[str, Any]:
     )
     hardware, model = stated.get("hardware", ""), stated.get("model", "")
     stored = stated.get("weights", from_record["weights"])
+    unlike = _unlike(run, stored, model, names.catalogue) if model and stored is not None else None
     machine = layout(stated, names.ranks(hardware) or 1)
     near = nearest(chip, names.catalogue.names("hardware")) if chip else []
     no_chip = (
@@ -291,7 +364,7 @@ def _setup(run: ServedRun, options: Options) -> dict[str, Any]:
         if machine
         else f"the file does not say on how many chips: give {option('chips')} or {option('tp')}",
         None if model else no_model(called),
-        unclear_format(called) if stored is None else None,
+        unclear_format(called) if stored is None else unlike,
     )
     words = {"hardware": hardware, "model": model, "engine": stated.get("engine", "")}
     return columns(machine, **words, weights=stored or "", kv=stated.get("kv", ""))

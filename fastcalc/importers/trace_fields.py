@@ -64,25 +64,20 @@ FORMATS = (
 
 def fields_of(names: Collection[str]) -> TraceFields | None:
     """The format whose token counts are among some field names; None for no known trace."""
-    held = set(names)
+    found_names = set(names)
+    alike = (fields for fields in FORMATS if {fields.prompt, fields.output} <= found_names)
     return next(
-        (
-            each
-            for each in FORMATS
-            if {each.prompt, each.output} <= held
-            and not (each.marks and held.isdisjoint(each.marks))
-        ),
-        None,
+        (fields for fields in alike if not fields.marks or fields.marks & found_names), None
     )
 
 
 def known_fields() -> str:
     """Fields that a trace may have, to end a refusal with."""
-    others = listed([each.format for each in FORMATS if each not in (AZURE, MOONCAKE)], "or")
+    formats = [fields.format for fields in FORMATS if fields not in (AZURE, MOONCAKE)]
     azure, mooncake = (
-        ",".join((each.arrival, each.prompt, each.output)) for each in (AZURE, MOONCAKE)
+        ",".join((fields.arrival, fields.prompt, fields.output)) for fields in (AZURE, MOONCAKE)
     )
-    return f"write {azure}, {mooncake} or those of {others}"
+    return f"write {azure}, {mooncake} or those of {listed(formats, 'or')}"
 
 
 def arrival_field(fields: TraceFields, names: Collection[str]) -> tuple[str, float | None]:
@@ -136,7 +131,7 @@ def arrivals_words(count: int, seconds: float, rate: float) -> str:
     >>> arrivals_words(40, 20.094, 1.941), arrivals_words(1_429_737, 5.27e6, 0.271)
     ('40 requests in 20.1 s, 1.94 per second', '1,429,737 requests in 61 days, 0.271 per second')
     """
-    unit, size = next((each for each in _SPANS if seconds >= 2 * each[1]), ("s", 1.0))
+    unit, size = next((span for span in _SPANS if seconds >= 2 * span[1]), ("s", 1.0))
     return f"{count:,} requests in {seconds / size:.3g} {unit}, {rate:.3g} per second"
 
 

@@ -318,19 +318,19 @@ def _csv_requests(file: str, stream: BufferedReader) -> _Requests:
 
 
 def _read_csv(rows: CsvRows) -> _Requests:
-    each, requests = iter(rows), _Requests(rows.file)
-    _, header = next(each, (1, []))
+    lines, requests = iter(rows), _Requests(rows.file)
+    _, header = next(lines, (1, []))
     names = [name.strip() for name in header]
     fields = fields_of(names)
     if fields is None:
-        held = ", ".join(shown(name, 30) for name in names[:4]) or "none"
-        raise InputError(f"{rows.file}:1:1: no trace has columns {held}; {known_fields()}")
+        columns_found = ", ".join(shown(name, 30) for name in names[:4]) or "none"
+        raise InputError(f"{rows.file}:1:1: no trace has columns {columns_found}; {known_fields()}")
     requests.fields = fields
     requests.arrival, requests.unit = arrival_field(fields, names)
     columns = [names.index(name) for name in (fields.prompt, fields.output)]
     arrival = names.index(requests.arrival) if requests.arrival in names else None
     clock = _Clock()
-    for line, row in each:
+    for line, row in lines:
         try:
             prompt, output = (_cell(row, column) for column in columns)
             requests.add(prompt, output, None if arrival is None else clock.read(row[arrival]))

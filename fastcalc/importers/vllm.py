@@ -54,6 +54,7 @@ def run_of(record: Record, arrivals: Arrivals) -> ServedRun:
         ttft=ttft,
         tpot=tpot,
         request=request,
+        between_chunks=times(record, "itl"),
         rate=record.number("output_throughput"),
         failed=record.count("failed") or 0,
         # A file without the mean acceptance length does not say that it is 1.
@@ -65,11 +66,14 @@ def run_of(record: Record, arrivals: Arrivals) -> ServedRun:
 
 
 def times(record: Record, name: str) -> Times:
-    """Return the mean, median and percentiles that keys such as ``p99_ttft_ms`` hold."""
+    """Return the mean, median and percentiles that keys such as ``p99_ttft_ms`` hold.
+
+    A key without a unit, as ``p99_ttft`` of records that were converted, is in seconds.
+    """
 
     def seconds(statistic: str) -> float | None:
         milliseconds = record.number(f"{statistic}_{name}_ms")
-        return None if milliseconds is None else milliseconds / 1e3
+        return record.number(f"{statistic}_{name}") if milliseconds is None else milliseconds / 1e3
 
     upper = {share: at for share in UPPER if (at := seconds(f"p{share}")) is not None}
     middle = seconds("median")

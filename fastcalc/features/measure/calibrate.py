@@ -95,7 +95,7 @@ def _fit_own(request: Calibrate, path: Path) -> None:
     catalogue, base, measured = _measured(request, path)
     name = _engine_name(request, catalogue)
     points, fit = measured.points, None
-    if len(points) >= FEWEST_RUNS:
+    if sum(not point.is_speculation_inferred for point in points) >= FEWEST_RUNS:
         fit = fit_own(points, catalogue, base, str(path), request.file_options().get("engine"))
     rows = own_rows(measured, catalogue, fit.engine if fit else base, path, any_engine=True)
     dates = [point.date for point in points if _DATE.fullmatch(point.date)]

@@ -23,7 +23,8 @@ class Measurements(groups.FormatOfEach, groups.ChipCount, groups.ParallelRanks):
         argument(
             "FILE",
             "A CSV of measured points, JSON of vLLM, SGLang, TensorRT-LLM, GuideLLM, AIPerf, "
-            "inference-perf or llama-bench, or a folder of them; the shipped evidence if none.",
+            "inference-perf, InferenceX, llama-bench and others, or a folder of them; the shipped "
+            "evidence if none.",
         ),
     ] = None
     hardware: _Measured = None

@@ -275,7 +275,11 @@ def _furthest(validation: Validation) -> str:
 
 def _notes(validation: Validation, aside: Shipped | None) -> list[str]:
     if aside is None:
-        return [*_assumed(validation.predictions), *_left_out(validation.skipped)]
+        return [
+            *_speculated(validation.predictions),
+            *_assumed(validation.predictions),
+            *_left_out(validation.skipped),
+        ]
     (total,) = [group for group in aside.set_aside.groups if group.name == "all"]
     skipped = [*aside.fitted.skipped, *aside.set_aside.skipped]
     return [
@@ -302,6 +306,20 @@ def _assumed(predictions: Iterable[Prediction]) -> Iterator[str]:
         assumptions = [f"{text} ({many(count, 'point')})" for text, count in counts.most_common()]
         rest = f"more with {option('format', 'json')}"
         yield f"assumed: {'; '.join(first_few(assumptions, _MOST_ASSUMED, rest))}"
+
+
+def _speculated(predictions: Iterable[Prediction]) -> Iterator[str]:
+    """Yield which points are of speculated runs whose acceptance only their chunks show."""
+    points = [prediction.point for prediction in predictions]
+    points = [point for point in points if point.is_speculation_inferred]
+    tokens = [point.tokens_per_pass for point in points if point.tokens_per_pass]
+    if tokens:
+        low, high = f"{min(tokens):.3g}", f"{max(tokens):.3g}"
+        yield (
+            f"{many(len(points), 'point')} of speculated runs, {low} "
+            f"{f'to {high} ' * (low != high)}tokens per chunk (inter-chunk over per-token time), "
+            f"predicted as such: calibrate and {option('like')} leave them out"
+        )
 
 
 def _weak(validation: Validation, fewest_sources: int) -> str:

@@ -1,0 +1,106 @@
+"""Runs of ``evalscope perf``: ``benchmark_summary.json``, with what lies alongside.
+
+The keys are those of ``evalscope/perf/utils/perf_constants.py`` in github.com/modelscope/evalscope
+(read at fde259d, 2026) and of the releases of 2025; a key names its unit. The model is in
+``benchmark_args.json``, medians and upper percentiles in ``benchmark_percentile.json``.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import inf
+
+from fastcalc.importers.json_records import NoNumberError, Record, alongside
+from fastcalc.importers.served_run import UPPER, Arrivals, ServedRun, Times
+
+_UNITS = {"(s)": 1.0, "(ms)": 1e-3}
+_NAMES = {
+    "duration": ("Time taken for tests", "Test Duration"),
+    "ttft": ("Average time to first token", "Avg TTFT"),
+    "tpot": ("Average time per output token", "Avg TPOT"),
+    "itl": ("Average inter-token latency", "Avg ITL"),
+    "request": ("Average latency", "Avg Latency"),
+}  # of 2025, of 2026; each with its unit
+_COUNTS = {
+    "clients": ("Number of concurrency", "Concurrency"),
+    "sent": ("Total requests", "Total Requests"),
+    "completed": ("Succeed requests", "Success Requests"),
+    "failed": ("Failed requests", "Failed Requests"),
+    "rate": ("Request rate (req/s)", "Request Rate (req/s)"),
+    "tokens": ("Output token throughput (tok/s)", "Output Throughput (tok/s)"),
+    "prompt": ("Average input tokens per request", "Avg Input Tokens"),
+    "output": ("Average output tokens per request", "Avg Output Tokens"),
+    "accepted": ("Average decoded tokens per iter", "Avg Decoded Tok/Iter"),
+}
+
+
+def is_result(record: Record) -> bool:
+    """Return whether a record is a summary of ``evalscope perf``."""
+    keys = record.data.keys()
+    return any({_COUNTS["clients"][year], _COUNTS["completed"][year]} <= keys for year in (0, 1))
+
+
+def runs(record: Record) -> Iterator[ServedRun | str]:
+    """Yield the one run of a summary, or why it is none."""
+    clients, sent, completed, failed = (
+        _number(record, name) for name in ("clients", "sent", "completed", "failed")
+    )
+    rate, limit = _number(record, "rate") or -1.0, min(clients or inf, sent or inf)
+    if rate <= 0 and not 1 <= limit < inf:
+        yield "the file does not say how many requests were in flight"
+        return
+    percentiles = [
+        row for row in alongside(record.file, "benchmark_percentile.json") if _share(row)
+    ]
+    arguments = next(iter(alongside(record.file, "benchmark_args.json")), Record(1, {}))
+    accepted = _number(record, "accepted")
+    yield ServedRun(
+        program="evalscope perf",
+        completed=None if completed is None else int(completed),
+        seconds=_seconds(record, "duration"),
+        prompt=_number(record, "prompt") or 0.0,
+        output=_number(record, "output") or 0.0,
+        # --rate -1 is as fast as they are answered.
+        arrivals=Arrivals(rate) if rate > 0 else Arrivals(limit=int(limit)),
+        ttft=_times(record, "ttft", percentiles, "TTFT"),
+        tpot=_times(record, "tpot", percentiles, "TPOT"),
+        request=_times(record, "request", percentiles, "Latency"),
+        between_chunks=Times(mean=_seconds(record, "itl")),
+        rate=_number(record, "tokens"),
+        failed=int(failed or 0.0),
+        tokens_per_pass=accepted if accepted and accepted >= 1 else None,
+        names=tuple(filter(None, (arguments.text("model"), arguments.text("tokenizer_path")))),
+    )
+
+
+def _number(record: Record, name: str) -> float | None:
+    return next(filter(None, map(record.number, _COUNTS[name])), None)
+
+
+def _seconds(record: Record, name: str) -> float | None:
+    """A time in the unit that its key names. [s]"""
+    for key in _NAMES[name]:
+        for unit, seconds in _UNITS.items():
+            if (value := record.number(f"{key} {unit}")) is not None:
+                return value * seconds
+    return None
+
+
+def _times(record: Record, name: str, percentiles: list[Record], column: str) -> Times:
+    """A mean, and the median and upper percentiles of the table alongside."""
+    stated: dict[int, float] = {}
+    for row in percentiles:
+        for unit, seconds in _UNITS.items():
+            try:
+                value = row.number(f"{column} {unit}")
+            except NoNumberError:
+                continue  # another file's cell
+            if value is not None and (share := _share(row)):
+                stated[share] = value * seconds
+    times = Times(mean=_seconds(record, name), median=stated.get(50))
+    return replace(times, upper={share: stated[share] for share in UPPER if share in stated})
+
+
+def _share(row: Record) -> int:
+    """The percentile of a row of the table; 0 for none."""
+    text = row.text("Percentiles").removesuffix("%")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 3 else 0

@@ -1,0 +1,77 @@
+"""Runs of genai-bench: a JSON for each number of concurrent requests of an experiment.
+
+The keys are those of ``genai_bench/metrics/metrics.py`` in github.com/sgl-project/genai-bench
+(read at 7fd04d8). The unit of times is `_time_unit`, seconds in files without it. Model, engine and
+GPUs are in ``experiment_metadata.json`` alongside.
+"""
+
+from collections.abc import Iterator
+
+from fastcalc.importers.json_records import Record, alongside
+from fastcalc.importers.served_run import Arrivals, ServedRun, Times, times_in
+
+_UNITS = {"": 1.0, "s": 1.0, "ms": 1e-3}
+_ENGINES = {"vllm": "vllm", "sglang": "sglang", "sgl": "sglang", "trtllm": "tensorrt-llm",
+            "tensorrt-llm": "tensorrt-llm"}  # fmt: skip
+
+
+def is_result(record: Record) -> bool:
+    """Return whether a record is a run of genai-bench."""
+    return "stats" in record.within("aggregated_metrics").data
+
+
+def runs(record: Record) -> Iterator[ServedRun | str]:
+    """Yield the one run of a file, or why it is none."""
+    unit = _UNITS.get(record.text("_time_unit"))
+    if unit is None:
+        yield f"times are in {record.text('_time_unit')}, which is neither s nor ms"
+        return
+    run, stats = record.within("aggregated_metrics"), record.within("aggregated_metrics", "stats")
+    if run.text("iteration_type") == "batch_size":
+        yield "a run of embeddings, which does not decode"
+        return
+    clients = run.count("num_concurrency")
+    if not clients or clients < 1:
+        yield "the file does not say how many requests were in flight: num_concurrency"
+        return
+    experiment = next(iter(alongside(record.file, "experiment_metadata.json")), Record(1, {}))
+    completed = run.count("num_completed_requests")
+    called = ("server_model_tokenizer", "api_model_name", "model")
+    yield ServedRun(
+        program="genai-bench",
+        completed=completed,
+        seconds=_seconds(run, completed),
+        prompt=stats.within("num_input_tokens").number("mean") or 0.0,
+        output=stats.within("num_output_tokens").number("mean") or 0.0,
+        arrivals=Arrivals(limit=clients),
+        ttft=_times(stats, "ttft", unit),
+        tpot=_times(stats, "tpot", unit),
+        request=_times(stats, "e2e_latency", unit),
+        rate=run.number("mean_output_throughput_tokens_per_s"),
+        failed=run.count("num_error_requests") or 0,
+        names=tuple(filter(None, map(experiment.text, called))),
+        stated=_stated(experiment),
+    )
+
+
+def _times(stats: Record, name: str, unit: float) -> Times:
+    statistics = stats.within(name)
+    return times_in(statistics, unit=unit, mean=statistics.number("mean"))
+
+
+def _seconds(run: Record, completed: int | None) -> float | None:
+    """Duration of a run; older files state requests a minute instead. [s]"""
+    if (duration := run.number("run_duration")) is not None:
+        return duration
+    rate = (run.number("requests_per_minute") or 0.0) / 60.0
+    return completed / rate if completed and rate > 0 else None
+
+
+def _stated(experiment: Record) -> dict[str, str]:
+    count = experiment.data.get("server_gpu_count")
+    stated = {
+        "hardware": experiment.text("server_gpu_type"),
+        "engine": _ENGINES.get(experiment.text("server_engine").lower(), ""),
+        "chips": str(count) if isinstance(count, (int, str)) else "",
+    }
+    return {name: text for name, text in stated.items() if text}

@@ -1,0 +1,105 @@
+"""Runs of the public InferenceX (InferenceMAX) database: ``agg_*.json``, or rows of its API.
+
+The keys are those of ``utils/process_result.py`` in github.com/SemiAnalysisAI/InferenceX (read at
+843c625): latencies in seconds, throughput per GPU, `isl` and `osl` as asked for. An API row holds
+its metrics in a mapping of their own and names `hardware` and `spec_method`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from fastcalc.importers import vllm
+from fastcalc.importers.json_records import Record
+from fastcalc.importers.served_run import Arrivals, ServedRun, Times
+
+_CHIPS = {
+    "h100": "h100-sxm", "h200": "h200-sxm", "b200": "b200", "b300": "b300", "gb200": "gb200",
+    "gb300": "gb300", "mi300x": "mi300x", "mi325x": "mi325x", "mi355x": "mi355x",
+    "rtx6000pro": "rtx-pro-6000",
+}  # fmt: skip
+_ENGINES = (("vllm", "vllm"), ("sglang", "sglang"), ("trt", "tensorrt-llm"))
+_WEIGHTS = {"fp8": "fp8", "bf16": "bf16", "fp16": "fp16"}
+_BITS = {"fp4": 4, "int4": 4, "fp8": 8, "int8": 8, "bf16": 16, "fp16": 16}
+
+
+def is_result(record: Record) -> bool:
+    """Return whether a record is a row of InferenceX."""
+    return {"conc", "isl", "osl", "framework", "precision"} <= record.data.keys() or (
+        "scenario_type" in record.data and "infmax_model_prefix" in record.data
+    )
+
+
+def runs(record: Record) -> Iterator[ServedRun | str]:
+    """Yield the one run of a row, or why it is none."""
+    prompt, output = record.number("isl"), record.number("osl")
+    if prompt is None or output is None:
+        yield "an agentic run: the record does not hold its prompts, nor what of them was cached"
+        return
+    measured = record.within("metrics") if "metrics" in record.data else record
+    is_split = record.data.get("disagg") is True
+    chips, layout = _layout(record)
+    rate = measured.number("output_tput_per_gpu")
+    run = ServedRun(
+        program="InferenceX",
+        completed=None,
+        seconds=None,
+        prompt=prompt,
+        output=output,
+        arrivals=Arrivals(limit=record.count("conc")),
+        ttft=vllm.times(measured, "ttft"),
+        tpot=vllm.times(measured, "tpot"),
+        request=vllm.times(measured, "e2el"),
+        between_chunks=vllm.times(measured, "itl"),
+        rate=None if rate is None or chips is None else rate * chips,
+        is_speculated=_is_speculated(record),
+        weight_bits=_BITS.get(record.text("precision").lower()),
+        date=record.text("date")[:10],
+        names=tuple(filter(None, (record.text("model"),))),
+        stated=_stated(record, layout),
+        remarks=tuple(filter(None, (shown_image(record),))),
+    )
+    if is_split:
+        yield "disaggregated prefill: TTFT and throughput are also of the chips that prefill"
+        run = replace(run, ttft=Times(), request=Times(), rate=None, is_decode_only=True)
+    yield run
+
+
+def shown_image(record: Record) -> str:
+    """The container image, which names the release."""
+    return f"image {image}" if (image := record.text("image")) else ""
+
+
+def _is_speculated(record: Record) -> bool | None:
+    method = (record.text("spec_decoding") or record.text("spec_method")).lower()
+    return method != "none" if method else None
+
+
+def _layout(record: Record) -> tuple[int | None, dict[str, int | None]]:
+    """The GPUs that the rate per GPU is divided by, and the layout of those that decode."""
+    is_multinode = record.data.get("is_multinode") is True
+    is_row = "decode_tp" in record.data
+    prefix = "decode_" if is_multinode or is_row else ""
+    tp, ep = record.count(f"{prefix}tp"), record.count(f"{prefix}ep")
+    pp = record.count(f"{prefix}pp") or 1
+    chips = record.count("num_decode_gpu") if prefix else tp and tp * pp
+    if prefix and not chips:  # no pool of its own decodes
+        chips = record.count("num_prefill_gpu")
+        tp = record.count("prefill_tp")
+    if not chips or not tp or chips % (tp * pp):
+        return chips or None, {"chips": chips or None}
+    is_data_parallel = str(record.data.get(f"{prefix}dp_attention")).lower() == "true"
+    ranks, copies = (1, chips // pp) if is_data_parallel else (tp, chips // (tp * pp))
+    return chips, {"chips": chips, "tp": ranks, "pp": pp, "dp": copies, "ep": ep}
+
+
+def _stated(record: Record, layout: dict[str, int | None]) -> dict[str, str]:
+    called = record.text("decode_hw") or record.text("hw") or record.text("hardware")
+    framework = record.text("framework").lower()
+    engine = next((engine for name, engine in _ENGINES if name in framework), "")
+    stated = {name: str(count) for name, count in layout.items() if count}
+    stated |= {
+        "hardware": _CHIPS.get(called.lower().partition("-")[0], called),
+        "engine": engine,
+        "weights": _WEIGHTS.get(record.text("precision").lower(), ""),
+    }
+    return {name: text for name, text in stated.items() if text}

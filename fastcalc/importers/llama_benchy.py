@@ -1,0 +1,78 @@
+"""Runs of llama-benchy: prefill and decode of an OpenAI endpoint at depths of context.
+
+The keys are those of ``schemas/benchmark_report_schema.json`` in github.com/eugr/llama-benchy (read
+at ae09cab): speeds in tokens/s, times in ms. A run at a depth computes context and prompt, unless
+prefix caching is on: then one run loads the context, and the next finds it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+from fastcalc.importers.json_records import Record
+from fastcalc.importers.served_run import Arrivals, ServedRun, Times, each_run, times_of
+
+
+def is_result(record: Record) -> bool:
+    """Return whether a record is a report of llama-benchy."""
+    return {"latency_mode", "prefix_caching_enabled", "benchmarks"} <= record.data.keys()
+
+
+def runs(record: Record) -> Iterator[ServedRun | str]:
+    """Yield a run for each benchmark of a report, or why it is none."""
+    benchmarks = list(record.mappings("benchmarks"))
+    if not benchmarks:
+        yield "the report holds no benchmark"
+    is_cached = record.data.get("prefix_caching_enabled") is True
+    for _, run in each_run(benchmarks, partial(_run, is_cached=is_cached)):
+        if isinstance(run, ServedRun):
+            names = tuple(filter(None, (record.text("model"),)))
+            run = replace(run, names=names, date=record.text("timestamp")[:10])
+        yield run
+
+
+def _run(benchmark: Record, *, is_cached: bool) -> ServedRun | str:
+    clients = benchmark.count("concurrency") or 0
+    context, prompt = (
+        benchmark.number("context_size") or 0.0,
+        benchmark.number("prompt_size") or 0.0,
+    )
+    if clients < 1:
+        return "the report does not say how many requests were in flight: concurrency"
+    first, remarks = _times(benchmark, "e2e_ttft"), tuple[str, ...]()
+    if context and benchmark.data.get("is_context_prefill_phase") is True:
+        prompt, remarks = 0.0, ("the context is loaded",)
+    elif context and is_cached:
+        first, remarks = Times(), ("the context was in the prefix cache, so TTFT is left out",)
+    speeds = _speeds(benchmark)
+    return ServedRun(
+        program="llama-benchy",
+        completed=None,
+        seconds=None,
+        prompt=context + prompt,
+        output=benchmark.number("response_size") or 0.0,
+        arrivals=Arrivals(limit=clients),
+        ttft=first,
+        tpot=times_of([1.0 / speed for speed in speeds]),
+        request=Times(),
+        remarks=remarks,
+    )
+
+
+def _speeds(benchmark: Record) -> list[float]:
+    """Decode speeds of requests; of all together where one came at a time. [token/s]"""
+    for key in ("tg_req_throughput", "tg_throughput"):
+        metric = benchmark.within(key)
+        values = metric.numbers("values") or [mean for mean in (metric.number("mean"),) if mean]
+        if values and (key == "tg_req_throughput" or benchmark.count("concurrency") == 1):
+            return [value for value in values if value > 0]
+    return []
+
+
+def _times(benchmark: Record, key: str) -> Times:
+    metric = benchmark.within(key)
+    values = metric.numbers("values")
+    if values:
+        return times_of([value * 1e-3 for value in values])
+    mean = metric.number("mean")
+    return Times(mean=None if mean is None else mean * 1e-3)
