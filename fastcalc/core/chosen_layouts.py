@@ -4,8 +4,8 @@ Without a number of chips each batch takes the fewest that hold it for certain. 
 memory beside the engine's largest reserve, and the sequences that the engine takes at once.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import inf
 from typing import NamedTuple
@@ -13,13 +13,14 @@ from typing import NamedTuple
 import numpy as np
 
 from fastcalc.catalogue.once import Answer, Arguments
-from fastcalc.core.estimate import evaluate
+from fastcalc.core.estimate import Estimate
 from fastcalc.core.placement.layout import Layout, LayoutError
 from fastcalc.core.placement.legal import MOST_CHIPS
 from fastcalc.core.placement.placement import Placements, Site
 from fastcalc.core.placement.practice import copies_run_by_people, usual_layouts
+from fastcalc.core.stacked import Evaluation, evaluate_all
 from fastcalc.core.traffic.traffic import Traffic
-from fastcalc.formulas.types import ArrayLike, Floats, Ints, floats
+from fastcalc.formulas.types import ArrayLike, Bools, Floats, Ints, floats
 from fastcalc.mentions import option
 
 
@@ -27,7 +28,7 @@ def _once_a_site(
     count: Callable[[Site, *Arguments], Answer],
 ) -> Callable[[Site, *Arguments], Answer]:
     """What counts once for each site of one kind of requests; of many, which are large, anew."""
-    cached = lru_cache(maxsize=64)(count)
+    cached = lru_cache(maxsize=256)(count)
 
     def counted(site: Site, *arguments: *Arguments) -> Answer:
         if isinstance(site.reserved_tokens, float):
@@ -48,6 +49,11 @@ class Chosen(NamedTuple):
     layouts: list[Layout]
     positions: Ints
     max_batch: Floats
+
+    @property
+    def first(self) -> Layout:
+        """The layout of the first batch."""
+        return self.layouts[int(self.positions[0])]
 
 
 def layouts_on_offer(site: Site) -> list[Layout]:
@@ -93,41 +99,99 @@ def _holding(site: Site, layouts: Sequence[Layout]) -> list[Layout]:
     return [layout for layout, fits in zip(layouts, is_held, strict=True) if fits]
 
 
+class LayoutQuestion(NamedTuple):
+    """Batches that are to have a layout each.
+
+    site : a workload on a kind of chip; of several kinds of requests, reserved tokens as an array
+        whose first axis they are, with two of length one behind
+    chips : the number of chips; None for the fewest of each batch [1]
+    """
+
+    site: Site
+    chips: int | None
+    batches: Floats
+    traffic: Traffic
+
+
 def chosen_layouts(site: Site, chips: int | None, batches: Floats, traffic: Traffic) -> Chosen:
     """Layout that each batch takes of so many chips, or of the fewest that hold it for certain.
 
     Of the layouts that hold the batch it is the one with the highest throughput, prompts included;
     where none does, the one that holds most. A batch that no chips hold takes a single chip.
 
-    site : a workload on a kind of chip; of several kinds of requests, reserved tokens as an array
-        whose first axis they are, with two of length one behind
-    chips : the number of chips; None for the fewest of each batch [1]
-
     Raises LayoutError if so many chips have no layout.
     """
-    if chips is not None:
-        return _chosen_of(site, chips, batches, traffic)
-    counts = fewest_chips(site, batches)
-    layouts, positions = [site.counted(Layout())], np.zeros(counts.shape, dtype=np.intp)
+    (chosen,) = choose_all([LayoutQuestion(site, chips, batches, traffic)])
+    if isinstance(chosen, LayoutError):
+        raise chosen
+    return chosen
+
+
+def choose_all(questions: Iterable[LayoutQuestion]) -> list[Chosen | LayoutError]:
+    """Layouts of many deployments, as `chosen_layouts` has them, whose throughput is one stack.
+
+    An error stands where so many chips have no layout.
+    """
+    asked = [(question, _choices_or_error(question)) for question in questions]
+    every = [choice for _, of_one in asked if isinstance(of_one, list) for choice in of_one]
+    tried = [choice.tried for choice in every if choice.tried is not None]
+    estimates = iter(evaluate_all(tried))
+    return [
+        of_one if isinstance(of_one, LayoutError) else _chosen(question, of_one, estimates)
+        for question, of_one in asked
+    ]
+
+
+def _choices_or_error(question: LayoutQuestion) -> "list[_Choice] | LayoutError":
+    try:
+        return list(_choices(question))
+    except LayoutError as error:
+        return error
+
+
+def _chosen(
+    question: LayoutQuestion, choices: "Sequence[_Choice]", estimates: Iterator[Estimate]
+) -> Chosen:
+    """Layouts of a question's batches; a single chip where none hold a batch.
+
+    estimates : of the layouts that are tried, in order
+    """
+    every = [choice.best(next(estimates) if choice.tried else None) for choice in choices]
+    if len(every) == 1 and choices[0].is_everywhere:
+        return every[0]
+    site, kinds = question.site, np.shape(question.site.reserved_tokens)[:1]
+    shape = (*kinds, *np.atleast_1d(question.batches).shape)
+    layouts, positions = [site.counted(Layout())], np.zeros(shape, dtype=np.intp)
     alone = floats(site.place_all(layouts, axes=1).max_batch)[..., 0]
-    max_batch = np.broadcast_to(alone, counts.shape).copy()
-    for count in _different(counts[np.isfinite(counts)]):
-        is_here = counts == count
-        part = _chosen_of(*_points(site, is_here, int(count), batches, traffic))
-        positions[is_here] = part.positions.ravel() + len(layouts)
-        max_batch[is_here] = part.max_batch.ravel()
+    max_batch = np.broadcast_to(alone, shape).copy()
+    for choice, part in zip(choices, every, strict=True):
+        assert choice.is_here is not None
+        positions[choice.is_here] = part.positions.ravel() + len(layouts)
+        max_batch[choice.is_here] = part.max_batch.ravel()
         layouts += part.layouts
     return Chosen(layouts, positions, max_batch)
 
 
+def _choices(question: LayoutQuestion) -> "Iterator[_Choice]":
+    """Layouts to choose from, for each number of chips that some of the batches take."""
+    site, chips, batches, traffic = question
+    if chips is not None:
+        yield _choice(site, chips, batches, traffic)
+        return
+    counts = fewest_chips(site, batches)
+    for count in _different(counts[np.isfinite(counts)]):
+        is_here = counts == count
+        part = _points(site, is_here, count, batches, traffic)
+        yield replace(_choice(*part), is_here=is_here)
+
+
 def layout_of(site: Site, chips: int | None, batch: int, traffic: Traffic) -> Layout:
     """Layout that one batch takes, as `chosen_layouts` has it."""
-    chosen = chosen_layouts(site, chips, np.array([float(batch)]), traffic)
-    return chosen.layouts[int(chosen.positions[0])]
+    return chosen_layouts(site, chips, np.array([float(batch)]), traffic).first
 
 
 def _points(
-    site: Site, is_here: Ints, count: int, batches: Floats, traffic: Traffic
+    site: Site, is_here: Bools, count: int, batches: Floats, traffic: Traffic
 ) -> tuple[Site, int, Floats, Traffic]:
     """The points of a mask over requests and batches: each with requests of its own, if many."""
     if is_here.ndim == 1:
@@ -145,7 +209,41 @@ def _open_placements(site: Site, chips: int) -> tuple[list[Layout], Placements]:
     return layouts, site.place_all(layouts, axes=1)
 
 
-def _chosen_of(site: Site, chips: int, batches: Floats, traffic: Traffic) -> Chosen:
+@dataclass(frozen=True, eq=False)
+class _Choice:
+    """Layouts of so many chips, one of which each batch is to take.
+
+    limits : sequences that each layout holds for certain [1]
+    rate : what is highest of the layout that a batch takes, where its throughput is not [1]
+    is_tried, holds : layouts whose throughput counts, and where they hold a batch
+    tried : these to be evaluated; None where there is nothing to choose from
+    is_here : batches of the question that take so many chips; None for all of them
+    """
+
+    layouts: list[Layout]
+    limits: Floats
+    rate: Floats
+    is_tried: Bools
+    holds: Bools
+    tried: Evaluation | None
+    is_here: Bools | None = None
+
+    @property
+    def is_everywhere(self) -> bool:
+        """Whether all batches of the question take so many chips."""
+        is_here = self.is_here
+        return is_here is None or (is_here.ndim == 1 and bool(is_here.all()))
+
+    def best(self, estimate: Estimate | None) -> Chosen:
+        """Layout of each batch, by the throughput of those that are tried."""
+        rate, is_tried = self.rate, self.is_tried
+        if estimate is not None:
+            part = rate[..., is_tried, :]
+            rate[..., is_tried, :] = np.where(self.holds[..., is_tried, :], estimate.served, part)
+        return Chosen(self.layouts, rate.argmax(axis=-2), self.limits.max(axis=-2))
+
+
+def _choice(site: Site, chips: int, batches: Floats, traffic: Traffic) -> _Choice:
     layouts, placements = _open_placements(site, chips)
     limits = np.broadcast_to(
         placements.max_batch,
@@ -154,13 +252,12 @@ def _chosen_of(site: Site, chips: int, batches: Floats, traffic: Traffic) -> Cho
     holds = limits >= batches
     rate = -1.0 / np.maximum(limits, 0.5)  # of those that hold no batch, the one that holds most
     is_tried = np.atleast_1d(holds.any(axis=(*range(holds.ndim - 2), -1)))
+    tried: Evaluation | None = None
     if is_tried.sum() > 1:
-        tried = [layout for layout, fits in zip(layouts, is_tried, strict=True) if fits]
-        fitting = placements if is_tried.all() else site.place_all(tried, axes=1)
-        estimate = evaluate(fitting, batch=batches, traffic=traffic)
-        part = rate[..., is_tried, :]
-        rate[..., is_tried, :] = np.where(holds[..., is_tried, :], estimate.served, part)
-    return Chosen(layouts, rate.argmax(axis=-2), limits.max(axis=-2))
+        chosen = [layout for layout, fits in zip(layouts, is_tried, strict=True) if fits]
+        fitting = placements if is_tried.all() else site.place_all(chosen, axes=1)
+        tried = Evaluation(fitting, batches, traffic)
+    return _Choice(layouts, limits, rate, is_tried, holds, tried)
 
 
 def fewest_chips(site: Site, batches: ArrayLike) -> Floats:

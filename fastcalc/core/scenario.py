@@ -1,10 +1,11 @@
 """From what a user asks to placed and priced estimates: the one path that all commands take."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import groupby
 from operator import itemgetter
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,9 +16,10 @@ from fastcalc.core.chip.machine import machine
 from fastcalc.core.chip.machine_class import engine_of_class
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
 from fastcalc.core.chosen_layouts import (
-    chosen_layouts,
+    Chosen,
+    LayoutQuestion,
+    choose_all,
     fewest_chips,
-    layout_of,
     open_layouts,
 )
 from fastcalc.core.defaults_used import default_notes
@@ -29,7 +31,7 @@ from fastcalc.core.entry_notes import (
     own_notes,
     unpacking_notes,
 )
-from fastcalc.core.estimate import Estimate, evaluate
+from fastcalc.core.estimate import Estimate
 from fastcalc.core.model.workload import Workload, workload
 from fastcalc.core.overflow import overflow_notes, overflows
 from fastcalc.core.placement.layout import Layout, LayoutError
@@ -38,6 +40,7 @@ from fastcalc.core.placement.placement import Placement, Site
 from fastcalc.core.placement.practice import practice_notes
 from fastcalc.core.placement.split import Split, memories_used
 from fastcalc.core.pricing import Pricing, Quote
+from fastcalc.core.stacked import Evaluation, evaluate_all
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.core.undetermined import batching_notes, undetermined_notes
@@ -45,6 +48,8 @@ from fastcalc.core.verdict import VERDICTS, edge_note, verdicts
 from fastcalc.errors import InputError
 from fastcalc.formulas.types import ArrayLike, Floats
 from fastcalc.mentions import option
+
+Solved = TypeVar("Solved")
 
 
 @dataclass(frozen=True)
@@ -262,56 +267,137 @@ def site_of(scenario: Scenario, reserved_tokens: ArrayLike) -> Site:
     return Site(site_machine, work, reserved_tokens)
 
 
-_site = lru_cache(maxsize=64)(Site)  # what it holds of each layout is found once for all batches
+_site = lru_cache(maxsize=256)(Site)  # what it holds of each layout is found once for all batches
 
 
 def locate(scenario: Scenario) -> Location:
     """Place a scenario on the chips and the layout that its smallest batch takes."""
-    site = site_of(scenario, scenario.traffic.reserved)
-    check_traffic(scenario)
-    return _located(scenario, site)
+    return _or_raise(locate_all([scenario]))[0]
 
 
-def locate_each(scenario: Scenario) -> list[Location]:
-    """Place each batch of a scenario by itself, as `locate` does."""
-    site = site_of(scenario, scenario.traffic.reserved)
-    check_traffic(scenario)
-    return [_located(replace(scenario, batches=(batch,)), site) for batch in scenario.batches]
+def locate_each(scenarios: Iterable[Scenario]) -> list[Location]:
+    """Place each batch of scenarios by itself, as `locate` does."""
+    alone = (
+        replace(scenario, batches=(batch,)) for scenario in scenarios for batch in scenario.batches
+    )
+    return _or_raise(locate_all(alone))
 
 
-def _located(scenario: Scenario, site: Site) -> Location:
+def locate_all(scenarios: Iterable[Scenario]) -> list[Location | InputError]:
+    """Places of many scenarios, as `locate` has them, or why one has none.
+
+    Where layouts are left open, the throughput of all that are tried is evaluated in one stack.
+    """
+    asked = [(scenario, _site_and_layout(scenario)) for scenario in scenarios]
+    layouts = (found[1] for _, found in asked if not isinstance(found, InputError))
+    chosen = iter(choose_all(each for each in layouts if isinstance(each, LayoutQuestion)))
+    located: list[Location | InputError] = []
+    for scenario, found in asked:
+        if isinstance(found, InputError):
+            located.append(found)
+            continue
+        site, layout = found
+        taken = next(chosen) if isinstance(layout, LayoutQuestion) else layout
+        located.append(taken if isinstance(taken, LayoutError) else _located(scenario, site, taken))
+    return located
+
+
+def _site_and_layout(scenario: Scenario) -> tuple[Site, Layout | LayoutQuestion] | InputError:
+    """Layouts that a scenario may have, and the one that it names or the question which it takes.
+
+    The question is of its smallest batch.
+    """
+    sharding, traffic = scenario.sharding, scenario.traffic
+    try:
+        site = site_of(scenario, traffic.reserved)
+        check_traffic(scenario)
+        if sharding.names_ranks:
+            return site, sharding.layout(site)
+    except InputError as error:
+        return error
+    smallest = np.array([float(min(scenario.batches))])
+    return site, LayoutQuestion(site, sharding.chips, smallest, traffic)
+
+
+def _located(scenario: Scenario, site: Site, taken: Layout | Chosen) -> Location:
+    layout = taken.first if isinstance(taken, Chosen) else taken
     sharding = scenario.sharding
-    if sharding.names_ranks:
-        layout = sharding.layout(site)
-    else:
-        layout = layout_of(site, sharding.chips, min(scenario.batches), scenario.traffic)
     is_default = not sharding.names_ranks and sharding.chips is None
     return Location(scenario, site, site.place(layout), is_default)
 
 
-def by_layout(scenario: Scenario) -> list[Scenario]:
+def _or_raise(results: Sequence[Solved | InputError]) -> list[Solved]:
+    """Results of which none is an error; the first that is one is raised."""
+    for result in results:
+        if isinstance(result, InputError):
+            raise result
+    return [result for result in results if not isinstance(result, InputError)]
+
+
+def by_layout(scenarios: Iterable[Scenario]) -> list[Scenario]:
     """A scenario for each run of batches that take one layout; with ranks, it alone.
 
     A batch has the chips and the layout that it would have if it were asked about alone.
     """
-    if scenario.sharding.names_ranks or len(scenario.batches) == 1:
-        return [scenario]
-    site, traffic = site_of(scenario, scenario.traffic.reserved), scenario.traffic
+    asked = [(scenario, _question_of_batches(scenario)) for scenario in scenarios]
+    chosen = iter(choose_all(question for _, question in asked if question is not None))
+    split: list[Scenario] = []
+    for scenario, question in asked:
+        if question is None:
+            split.append(scenario)
+            continue
+        (taken,) = _or_raise([next(chosen)])
+        pairs = zip(scenario.batches, taken.positions.tolist(), strict=True)
+        runs = (list(run) for _, run in groupby(pairs, key=itemgetter(1)))
+        split += [replace(scenario, batches=tuple(batch for batch, _ in run)) for run in runs]
+    return split
+
+
+def _question_of_batches(scenario: Scenario) -> LayoutQuestion | None:
+    """Which layout each batch takes; None where there is one for all."""
+    sharding, traffic = scenario.sharding, scenario.traffic
+    if sharding.names_ranks or len(scenario.batches) == 1:
+        return None
     batches = np.array(scenario.batches, dtype=float)
-    chosen = chosen_layouts(site, scenario.sharding.chips, batches, traffic)
-    pairs = zip(scenario.batches, chosen.positions.tolist(), strict=True)
-    runs = (list(run) for _, run in groupby(pairs, key=itemgetter(1)))
-    return [replace(scenario, batches=tuple(batch for batch, _ in run)) for run in runs]
+    return LayoutQuestion(site_of(scenario, traffic.reserved), sharding.chips, batches, traffic)
 
 
 def solve(scenario: Scenario) -> Outcome:
     """Place and evaluate a scenario."""
-    location = locate(scenario)
-    batches = np.array(scenario.batches, dtype=np.float64)
-    estimate = evaluate(location.placement, batch=batches, traffic=scenario.traffic)
-    return Outcome(
-        scenario, location.site, location.placement, location.is_default_layout, estimate
+    return solve_all([scenario])[0]
+
+
+def solve_all(scenarios: Iterable[Scenario]) -> list[Outcome]:
+    """Place and evaluate many scenarios, each as `solve` does, in few stacks."""
+    return _or_raise(solve_each(scenarios))
+
+
+def solve_each(scenarios: Iterable[Scenario]) -> list[Outcome | InputError]:
+    """Outcomes of many scenarios, or why one has none."""
+    located = locate_all(scenarios)
+    estimates = iter(
+        evaluate_all(
+            Evaluation(
+                location.placement,
+                np.array(location.scenario.batches, dtype=np.float64),
+                location.scenario.traffic,
+            )
+            for location in located
+            if not isinstance(location, InputError)
+        )
     )
+    return [
+        location
+        if isinstance(location, InputError)
+        else Outcome(
+            location.scenario,
+            location.site,
+            location.placement,
+            location.is_default_layout,
+            next(estimates),
+        )
+        for location in located
+    ]
 
 
 def check_traffic(scenario: Scenario) -> None:

@@ -203,7 +203,7 @@ def of_sixteen(catalogue, *batches: int) -> dict[int, tuple[str, float]]:
     ).scenario
     return {
         batch: (str(one.placement.layout), float(one.estimate.speed[index]))
-        for one in map(solve, by_layout(asked))
+        for one in map(solve, by_layout([asked]))
         for index, batch in enumerate(one.scenario.batches)
     }
 

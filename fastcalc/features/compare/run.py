@@ -1,6 +1,6 @@
 """``fastcalc compare``: scenarios solved, and what they show."""
 
-from fastcalc.core.scenario import solve
+from fastcalc.core.scenario import solve_all
 from fastcalc.errors import InputError
 from fastcalc.features.compare.answer import CompareAnswer
 from fastcalc.features.compare.request import Compare
@@ -16,5 +16,5 @@ def run(request: Compare) -> CompareAnswer:
             "cannot hold it; use json"
         )
     notes: list[str] = []
-    outcomes = [solve(scenario) for scenario in scenarios(request, notes)]
+    outcomes = solve_all(scenarios(request, notes))
     return CompareAnswer(request=request, reading=notes, outcomes=outcomes)

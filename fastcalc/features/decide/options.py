@@ -8,7 +8,7 @@ from typing import Any
 
 from fastcalc.catalogue.stand_ins import service, services
 from fastcalc.catalogue.store import Catalogue
-from fastcalc.core.scenario import Outcome, each_warning, solve
+from fastcalc.core.scenario import Outcome, each_warning, solve_all
 from fastcalc.errors import InputError
 from fastcalc.features.decide.choice import Contender
 from fastcalc.features.decide.parameters import OF_OPTIONS, OF_TASKS, PARAMETERS, Variable
@@ -198,7 +198,7 @@ def _evaluated(
         price=None,
     )
     warnings: list[str] = []
-    outcomes = [solve(scenario) for scenario in scenarios(comparison, warnings)]
+    outcomes = solve_all(scenarios(comparison, warnings))
     counts_prompt = prompt is not None or request.window_ms is not None
     contenders, missing = [], []
     for outcome in outcomes:

@@ -23,7 +23,7 @@ def run(request: FitMemory) -> FitAnswer:
     unknown = _unknown(request)
     requested = _scenarios(_with_batch(request), reading)
     reading = list(dict.fromkeys(reading))
-    locations = [location for scenario in requested for location in locate_each(scenario)]
+    locations = locate_each(requested)
     if unknown is None:
         return FitAnswer(request=request, reading=reading, scenarios=requested, locations=locations)
     solutions = [solve_for(unknown, location) for location in locations]

@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from fastcalc.core.scenario import Outcome, solve
+from fastcalc.core.scenario import Outcome, solve_all
 from fastcalc.errors import InputError
 from fastcalc.features.plot.chart import FIGURES, Varied, over
 from fastcalc.features.plot.request import Plot
@@ -82,7 +82,7 @@ def _solved(request: Plot) -> OverAnswer:
         what_ifs = [*(request.set or ()), *(change.written for change in combination)]
         changed = replace(comparison, set=what_ifs)
         scenarios = loading.scenarios(changed, [] if points else notes)
-        points.append([solve(scenario) for scenario in scenarios])
+        points.append(solve_all(scenarios))
         progress.say(f"{len(points):,} of {len(combined):,} combinations")
     varied = [_varied(listed) for listed in lists]
     return OverAnswer(request=request, reading=notes, varied=varied, points=points)

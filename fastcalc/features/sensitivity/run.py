@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from fastcalc.core.scenario import Outcome, solve
+from fastcalc.core.scenario import Outcome, solve_all
 from fastcalc.errors import InputError
 from fastcalc.features.sensitivity.answer import TABLE, SensitivityAnswer
 from fastcalc.features.sensitivity.effects import effects
@@ -92,4 +92,4 @@ def _outcomes(request: Sensitivity, notes: list[str]) -> list[Outcome]:
             f"{option('batch')} names {batches:,} batches, and every number is moved at each of "
             f"them: name {_MOST_BATCHES} at most, such as 1..1024x2"
         )
-    return [solve(scenario) for scenario in asked]
+    return solve_all(asked)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +19,9 @@ from fastcalc.kit.answer.numbers_as_text import counted
 
 SCHEMA = "fastcalc/1"
 Record = dict[str, Any]
+
+_KEPT = 256
+"""Outcomes whose records are kept: of each model on each chip of the catalogue. [1]"""
 
 
 class AtPoint(Protocol):
@@ -38,8 +41,14 @@ KEYS = tuple(column.key for column in columns.COLUMNS)
 
 
 def compare_records(outcomes: Iterable[Outcome]) -> list[Record]:
-    """One record for each batch of each outcome, keys in the order of the contract."""
-    return [plainly(record) for record in unrounded(outcomes)]
+    """Records of each batch of each outcome, keys in the order of the contract."""
+    return [dict(record) for outcome in outcomes for record in _records_of(outcome)]
+
+
+@lru_cache(maxsize=_KEPT)
+def _records_of(outcome: Outcome) -> list[Record]:
+    """Records of an outcome, which tables, sentences and charts of a page all read."""
+    return [plainly(record) for record in unrounded([outcome])]
 
 
 def compare_column(outcomes: Iterable[Outcome], key: str) -> list[Any]:

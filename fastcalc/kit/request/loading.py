@@ -91,7 +91,7 @@ def scenarios(request: Evaluated, notes: list[str]) -> list[Scenario]:
     ]
     if request.like is not None:
         compared = like(request, request.like, entries, engines).applied(compared, notes)
-    return [part for scenario in compared for part in by_layout(scenario)]
+    return by_layout(compared)
 
 
 def _sharding(request: Evaluated) -> Sharding:
