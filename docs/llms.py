@@ -15,7 +15,7 @@ def on_post_build(config: Any) -> None:
 
 
 def llms(name: str, description: str, nav: list[Any], docs: Path) -> str:
-    """Return the file: headings are those of the navigation."""
+    """The file: headings are those of the navigation."""
     lines = [f"# {name}", "", f"> {description}"]
     for part in nav:
         heading, pages = next(iter(part.items())) if isinstance(part, dict) else ("Home", [part])

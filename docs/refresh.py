@@ -32,13 +32,13 @@ SCRIPTS = {
 
 
 def console(block: str, folder: Path) -> str:
-    """Return a console block with its commands run again in a folder."""
+    """A console block with its commands run again in a folder."""
     shown = re.findall(r"(?ms)^\$ ([^\n]+)\n(.*?)(?=^\$ |\Z)", block)
     return "".join(f"$ {command}\n{printed(command, old, folder)}" for command, old in shown)
 
 
 def printed(command: str, old: str, folder: Path) -> str:
-    """Return what a command prints, as many lines of it as were shown."""
+    """What a command prints, as many lines of it as were shown."""
     commands = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     settings = {**os.environ, "COLUMNS": "100", "PATH": commands}
     made = subprocess.run(  # noqa: S602 (the README's own commands)

@@ -49,7 +49,7 @@ TYPES |= {
 
 
 def stub() -> str:
-    """Return the text of the file."""
+    """The text of the file."""
     functions = "".join(_function(name) for name in FUNCTIONS)
     aliases = sorted({*re.findall(r"\b[A-Z][a-z]+Given\b", functions)})
     head = HEAD.replace("{aliases}", "\n".join(f"    {alias}," for alias in aliases))
@@ -76,7 +76,7 @@ def _function(name: str) -> str:
 
 
 def _taken(annotation: object) -> str:
-    """Return what a function takes for a field of an annotation."""
+    """What a function takes for a field of an annotation."""
     if isinstance(annotation, ForwardRef):
         text = annotation.__forward_arg__
     else:

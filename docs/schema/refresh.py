@@ -1,11 +1,14 @@
-"""Write the JSON Schemas alongside, their line at the head of every YAML, and ``docs/records.md``.
+"""Write the JSON Schemas, the line that names them in every YAML, and ``docs/records.md``.
 
 Run ``python docs/schema/refresh.py`` after a change to the schema, a new column or a new file; a
 test says when it is due.
 """
 
 import json
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from fastcalc import features as commands
@@ -21,40 +24,77 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 FOLDERS = {"hardware": "hardware", "models": "model", "engines": "engine", "evidence": "claims"}
 TYPES = {"count": "integer", "text": "string", "yes or no": "boolean"}
-"""In JSON, by unit; other units are of numbers."""
-INTRODUCTION = """# What a record holds
+"""JSON type of a unit; all other units belong to numbers."""
+INTRODUCTION = """# Record keys
 
-Written by `python docs/schema/refresh.py` from the table of columns. JSON, CSV and Parquet have
-these keys in this order. What does not apply is `null` in JSON and empty in CSV: all rates, times
-and prices of a batch that does not fit, for one. `docs/schema/records.schema.json` says the same as
-a JSON Schema. A JSON document begins with `schema`, the `version` of fastcalc and the day on which
-it was `generated`, which `SOURCE_DATE_EPOCH` sets. A workbook has the last two on its second sheet,
-shows the digits of a table, and keeps all twelve.
+Generated from the table of columns by `python docs/schema/refresh.py`. JSON, CSV and Parquet have
+these keys in this order. What does not apply is `null` in JSON and empty in CSV: for example all
+rates, times and prices of a batch that does not fit. `docs/schema/records.schema.json` is the same
+as a JSON Schema. A JSON document begins with `schema`, the `version` of fastcalc and the date on
+which it was `generated` (`SOURCE_DATE_EPOCH` sets it). A workbook has version and date on its
+second sheet; it displays the digits of a table and stores twelve.
 
 `assumptions` of a JSON document (`table.assumptions` in Python, the second sheet of a workbook, the
-last section of a page) say what its records rest on: traffic, prices with their dates, engines, and
-under `settings` every flag that differs from its default, by premise:
+last section of a page) hold what the records are computed from: traffic, prices with their dates,
+engines, and under `settings` every flag that differs from its default, by premise:
 `{"engine_limits": {"max_num_seqs": 64}, "files": {"set": ["memory.SRAM.capacity=60GB"]}}`. Numbers
-are numbers, all else is as typed, and what may be repeated is a list.
+are numbers, other values are text as given, and repeatable flags are lists.
 """
-_SETTINGS = "what is asked and differs from its default, by premise"
+FIRST = "compare, frontier, sweep"
+ENDS = ("_least", "_low", "_high", "_most")
+"""Endings of the keys of one number's distribution: its ends and percentiles."""
+_SETTINGS = "flags that differ from their defaults, by premise"
 
 
 def data_dictionary() -> str:
-    """Return the page on what each key means and in which unit it is."""
+    """The page on what each key means and in which unit it is."""
     stated = (
         [f"`{premise}`", ", ".join(f"`{name}`" for name in names)]
         for premise, names in settings().items()
     )
-    parts = [INTRODUCTION, to_markdown(["premise", "settings"], stated)]
+    sections = [INTRODUCTION, to_markdown(["premise", "settings"], stated)]
     for command, columns in COMMANDS.items():
-        rows = ([f"`{one.key}`", one.unit, one.meaning] for one in columns)
-        parts.append(f"## {command}\n\n" + to_markdown(["key", "unit", "meaning"], rows))
-    return "\n".join(parts)
+        table = to_markdown(["key", "unit", "meaning"], _distributions(_own(command, columns)))
+        sections.append(f"## {command}\n\n{_order(command, columns)}{table}")
+    return "\n".join(sections)
+
+
+def _own(command: str, columns: Iterable[Column[Any]]) -> list[Column[Any]]:
+    """Columns of a command that `compare` does not have with the same unit and meaning."""
+    first = {(one.key, one.unit, one.meaning) for one in COMMANDS[FIRST]}
+    return [
+        one for one in columns if command == FIRST or (one.key, one.unit, one.meaning) not in first
+    ]
+
+
+def _order(command: str, columns: Sequence[Column[Any]]) -> str:
+    """All keys in their order, for a command whose table leaves out those of `compare`."""
+    if len(_own(command, columns)) == len(columns):
+        return ""
+    keys = ", ".join(f"`{one.key}`" for one in columns)
+    text = f"Keys in order; those missing in the table are as in `compare`: {keys}."
+    return fill(text, 100, break_on_hyphens=False) + "\n\n"
+
+
+def _distributions(columns: Iterable[Column[Any]]) -> list[list[str]]:
+    """Rows of a table, those of one number's distribution joined."""
+    rows = []
+    for (meaning, unit), group in groupby(
+        columns, key=lambda one: (one.meaning.partition(":")[0], one.unit)
+    ):
+        keys = [*group]
+        if [one.key[one.key.rfind("_") :] for one in keys] == [*ENDS]:
+            stem = keys[0].key.removesuffix(ENDS[0])
+            ends = ", ".join(one.meaning.partition(": ")[2] for one in keys)
+            names = ", ".join(f"`{end}`" for end in ENDS[1:])
+            rows.append([f"`{stem}{ENDS[0]}`, {names}", unit, f"{meaning}: {ends}"])
+        else:
+            rows += [[f"`{one.key}`", one.unit, one.meaning] for one in keys]
+    return rows
 
 
 def settings() -> dict[str, dict[str, str]]:
-    """Return what may stand in the settings of an answer, with its help, by premise."""
+    """Flags that the settings of an answer may hold, with their help, by premise."""
     kept: dict[str, dict[str, str]] = {}
     for command in commands.COMMANDS:
         request = commands.request_of(command)
@@ -78,7 +118,7 @@ def _assumptions() -> dict[str, Any]:
 
 
 def records_schema() -> str:
-    """Return the JSON Schema of what ``--format json`` prints."""
+    """The JSON Schema of what ``--format json`` prints."""
     kinds = {command.split(",")[0]: _record(columns) for command, columns in COMMANDS.items()}
     records = {"type": "array", "items": {"anyOf": [{"$ref": f"#/definitions/{k}"} for k in kinds]}}
     document = {
@@ -116,7 +156,7 @@ def _property(column: Column[Any]) -> dict[str, Any]:
 
 
 def line(kind: str) -> str:
-    """Return the line by which an editor finds the schema of a file."""
+    """The line by which an editor finds the schema of a file."""
     return f"# yaml-language-server: $schema=../docs/schema/{kind}.schema.json\n"
 
 
