@@ -8,7 +8,7 @@ from sources import address, measured
 
 from fastcalc.core.pricing import Pricing
 from fastcalc.features.infer.inverse import ENOUGH, Combination, Inverse, Region, invert
-from fastcalc.features.infer.two_tiers import SIDES, TRICKS, ChipArrays, SoldTiers, machines
+from fastcalc.features.infer.two_tiers import SIDES, TECHNIQUES, ChipArrays, SoldTiers, machines
 from fastcalc.kit.answer.numbers_as_text import number, stable
 
 POINTS = 1 << 20
@@ -24,16 +24,16 @@ CHIPS = ("h100-sxm", "h200-sxm", "b200", "gb200")
 
 PLAIN = {
     "smaller batch": "fewer users at a time",
-    "drafts": "a helper that guesses ahead",
-    "other machine": "more chips of another kind",
+    "speculation": "a helper that guesses ahead",
+    "other hardware": "more chips of another kind",
     "higher markup": "a higher mark-up",
 }
-"""Tricks as a layman says them."""
+"""Techniques in the words of a layman."""
 
 BRIEF = {
     "smaller batch": "{batch_ratio} times fewer users at a time",
-    "drafts": "a *helper*, a small model that guesses ahead,",
-    "other machine": "{chips_ratio} times the chips, dearer ones",
+    "speculation": "a *helper*, a small model that guesses ahead,",
+    "other hardware": "{chips_ratio} times the chips, of a more expensive type",
     "higher markup": "{markup_ratio} times the *mark-up*, price over cost",
 }
 """The same with how much, for a sentence; a kind of chip that costs no more explains no price."""
@@ -54,7 +54,7 @@ COUNTED = {
 
 
 def answer(book: Book) -> Words:
-    """Return what explains the fast mode's speed and price, in a layman's units."""
+    """What explains the fast mode's speed and price, in a layman's units."""
     chips = [book.catalogue.hardware(name) for name in CHIPS]
     published = SoldTiers((SLOW, FAST), (SOLD, SOLD * PREMIUM))
     cloud, owned = (
@@ -90,7 +90,7 @@ def answer(book: Book) -> Words:
 
 
 def _listed(found: Inverse, by_rent: Collection[Combination]) -> str:
-    """Return what explains both numbers, each with its place, by how much and at which prices."""
+    """What explains both numbers, each with its place, by how much and at which prices."""
     if not found.minimal:
         return "Nothing that we tried explains both its speed and its price"
     shown = []
@@ -129,25 +129,25 @@ def _row(region: Region, chips: ChipArrays, by_rent: Collection[Combination]) ->
 
 
 def _much(region: Region, chips: ChipArrays) -> str:
-    """Return by how much the modes differ, and where that is near the most that was tried."""
+    """By how much the modes differ, and where that is near the most that was tried."""
     parts = []
     for name in (name for name in region.ratios if name in RATIOS):
         upper_end = f" of at most {SIDES[name].high:g}" * (name in region.at_edge)
         parts.append(RATIOS[name].format(_band(name, region) + upper_end))
     if "fast_chip" in region.own:
-        parts.append(f"dearer ones {_dearer(region, chips)}")
+        parts.append(f"more expensive ones {_dearer(region, chips)}")
     return ", ".join(parts)
 
 
 def _dearer(region: Region, chips: ChipArrays) -> str:
-    """Return in how many services of a region the fast mode's chips are of a dearer kind."""
+    """In how many services of a region the fast mode has chips of a more expensive type."""
     slow, fast = (chips.usd[region.values[name].astype(int)] for name in ("chip", "fast_chip"))
     share = float(region.weights[fast > slow].sum() / region.share)
     return "in all cases" if share == 1.0 else f"in {100.0 * share:.0f} % of cases"
 
 
 def _band(name: str, region: Region) -> str:
-    """Return where four fifths of the services lie, to the digits that samples agree on."""
+    """Where four fifths of the services lie, to the digits that samples agree on."""
     ends = zip(region.band(name), region.band_error(name), strict=True)
     factor = SIDES[name].factor
     return " to ".join(stable(end * factor, error * factor) for end, error in ends)
@@ -163,7 +163,7 @@ def _drafts() -> str:
 
 
 def _newer(book: Book) -> Words:
-    """Say whether newer chips alone give the speed of the fast mode, and over what is not known."""
+    """Whether newer chips alone reach the fast mode's speed, as expected and at its bounds."""
     gains = book.concluded("48")
     low, high = (float(book.filled("48", f"then.{end}")) for end in ("low", "high"))
     enough = "enough alone" if min(gains) >= FASTER else "not enough alone"
@@ -178,17 +178,17 @@ def _newer(book: Book) -> Words:
 
 
 def _settled(found: Inverse) -> Words:
-    """Say which two numbers tell the explanations apart, and what even those leave open."""
+    """Which two numbers would separate the explanations, and what even those leave open."""
     minimal = found.minimal
     if len(minimal) < 2:
-        return {"settle_words": "Nothing is left to tell apart", "settle_open": ""}
+        return {"settle_words": "One explanation is left", "settle_open": ""}
 
     def shown(names: Sequence[str], region: Region) -> tuple[bool, ...]:
-        """Return in which of some numbers the modes differ, as whoever knows them sees."""
+        """In which of some numbers the modes differ, as whoever knows them sees."""
         return tuple(name in region.own for name in names)
 
     def kinds(names: Sequence[str]) -> int:
-        """Return how many explanations some numbers tell apart."""
+        """How many explanations some numbers separate."""
         return len({shown(names, region) for region in minimal})
 
     best = max(combinations(COUNTED, 2), key=kinds)
@@ -200,7 +200,7 @@ def _settled(found: Inverse) -> Words:
             known.setdefault(shown(best, region), []).append(region)
     open_still = [
         PLAIN[trick]
-        for trick in TRICKS
+        for trick in TECHNIQUES
         if any(len({trick in one.tricks for one in alike}) > 1 for alike in known.values())
     ]
     also = (

@@ -42,9 +42,9 @@ FASTER, PREMIUM = 2.5, 6.0
 """What the first fast mode was sold as: times the speed, for times the price. [1]"""
 
 LATER = 2.0
-"""What the fast mode of Opus 5 is sold as: times the price, for up to as many times the speed. [1]
+"""Price multiple of the fast mode of Opus 5, for up to that multiple of the speed. [1]
 
-10 and 50 USD a million tokens in and out over 5 and 25. Sources:
+10 and 50 USD per million tokens in and out over 5 and 25. Sources:
 https://vercel.com/ai-gateway/models/claude-opus-5-fast.md,
 https://platform.claude.com/docs/about-claude/models/whats-new-opus-5
 """
@@ -97,7 +97,7 @@ class Book:
         return found
 
     def tested(self, claim: str) -> Judged:
-        """Return a claim with its tests run."""
+        """A claim with its tests run."""
         if claim not in self._tested:
             asked = [one for one in self.claims.claims if one.id == claim]
             (self._tested[claim],) = judge(self.catalogue, asked, self._file)
@@ -113,7 +113,7 @@ class Book:
         batch: int = 1,
         context: float = LONG,
     ) -> Scenario:
-        """Return a model on chips with the prompts that ``fastcalc compare`` has by default."""
+        """A model on chips with the prompts that ``fastcalc compare`` has by default."""
         hardware = self.catalogue.hardware(on)
         engine, is_borrowed = engine_for(self.catalogue, hardware)
         shape = self.catalogue.model(model)
@@ -129,14 +129,14 @@ class Book:
         )
 
     def alone(self, model: str, on: str, weights: str | None = None) -> Outcome:
-        """Return one user of a model on the fewest chips that hold it."""
+        """One user of a model on the fewest chips that hold it."""
         key = (model, on, weights)
         if key not in self._alone:
             self._alone[key] = solve(self.scenario(model, on, weights=weights))
         return self._alone[key]
 
     def cut(self, model: str, on: str, chips: int, batch: int, basis: PriceBasis) -> Outcome:
-        """Return a model on some chips, in the layout that serves a batch with most throughput."""
+        """A model on some chips, in the layout that serves a batch with most throughput."""
         key = (model, on, chips, batch)
         if key not in self._cut:
             self._cut[key] = self.scenario(model, on, chips=chips, batch=batch, context=SHORT)
@@ -161,75 +161,75 @@ class Book:
         return found
 
     def rack(self, model: str) -> Space:
-        """Return a model on GB200 with the context of a coding agent."""
+        """A model on GB200 with the context of a coding agent."""
         return Space(self.scenario(model, "gb200", context=LONG))
 
     def reach(self, model: str, goal: float) -> Reach:
-        """Return the cheapest way of a rack to serve a model at a speed. [1/s]"""
+        """The cheapest way of a rack to serve a model at a speed. [1/s]"""
         if (model, goal) not in self._reached:
             space = self.rack(model)
             self._reached[model, goal] = cheapest(space, space.layouts(RACK), goal)
         return self._reached[model, goal]
 
     def verdict(self, claim: str) -> str:
-        """Return the verdict on a claim."""
+        """The verdict on a claim."""
         return self.tested(claim).verdict
 
     def plain(self, claim: str, left_out: str = "") -> str:
-        """Return the verdict on a claim as a layman says it, with what an article leaves out."""
+        """The verdict on a claim as a layman says it, with what an article leaves out."""
         verdict = self.tested(claim).verdict
         return PLAIN[verdict] + f": {left_out}" * bool(left_out and verdict == "conditional")
 
     def filled(self, claim: str, name: str) -> str:
-        """Return a number of a claim by the name that its reason could have for it."""
+        """A number of a claim by the name that its reason could have for it."""
         judged = self.tested(claim)
         text = f"{{{name}}}"
         return reason(replace(judged, claim=judged.claim.model_copy(update={"reason": text})))
 
     def values(self, claim: str) -> list[float]:
-        """Return the numbers of a claim in its unit."""
+        """The numbers of a claim in its unit."""
         return [float(one) for one in self.check(claim).values]
 
     def concluded(self, claim: str) -> list[float]:
-        """Return the numbers of what is concluded from a claim, in its unit."""
+        """The numbers of what is concluded from a claim, in its unit."""
         conclusion = self.tested(claim).conclusion
         assert conclusion is not None, f"claim {claim} concludes"
         return [float(one) for one in conclusion.values]
 
     def concluding(self, claim: str, name: str) -> str:
-        """Return an input of what is concluded from a claim, as its file writes it."""
+        """An input of what is concluded from a claim, as its file writes it."""
         conclusion = self.tested(claim).conclusion
         assert conclusion is not None, f"claim {claim} concludes"
         return conclusion.input_texts[name]
 
     def premise(self, claim: str, name: str) -> Input:
-        """Return an input of what is concluded from a claim, with its source; nothing is tested."""
+        """An input of what is concluded from a claim, with its source; nothing is tested."""
         (conclusion,) = (one.conclusion for one in self.claims.claims if one.id == claim)
         assert conclusion is not None, f"claim {claim} concludes"
         return conclusion.inputs[name]
 
     def said(self, claim: str, place: int = 0) -> str:
-        """Return a number of a claim as ``fastcalc claims`` prints it."""
+        """A number of a claim as ``fastcalc claims`` prints it."""
         return digits(self.values(claim)[place])
 
     def alongside(self, claim: str, label: str) -> float:
-        """Return a number alongside the one that decides a claim."""
+        """A number alongside the one that decides a claim."""
         return next(p.value for p in self.check(claim).finding.parts if p.label == label)
 
     def turn(self, claim: str, premise: str) -> float:
-        """Return where a premise of a claim turns its answer for the first time."""
+        """Where a premise of a claim turns its answer for the first time."""
         flips = self.check(claim).explored.flips
         return next(flip.at for flip in flips if flip.premise == premise)
 
     def check(self, claim: str) -> Tested:
-        """Return the test of a claim that has one."""
+        """The test of a claim that has one."""
         check = self.tested(claim).check
         assert check is not None, f"claim {claim} has a test"
         return check
 
 
 def speed(outcome: Outcome, place: int = 0) -> str:
-    """Return an expected speed with its range."""
+    """An expected speed with its range."""
     estimate = outcome.estimate
     text = number(float(estimate.speed[place]))
     if estimate.low is None or estimate.high is None:
@@ -238,18 +238,18 @@ def speed(outcome: Outcome, place: int = 0) -> str:
 
 
 def first(outcome: Outcome) -> float:
-    """Return the speed of the first batch. [1/s]"""
+    """The speed of the first batch. [1/s]"""
     return float(outcome.estimate.speed[0])
 
 
 def price(outcome: Outcome) -> float:
-    """Return the price of a million output tokens of the first batch. [USD]"""
+    """The price of a million output tokens of the first batch. [USD]"""
     assert outcome.usd is not None, "the chip has a price"
     return float(outcome.usd[1][0])
 
 
 def counted(chips: int, name: str = "wafer") -> str:
-    """Return a count with its noun.
+    """A count with its noun.
 
     Examples
     --------
@@ -260,12 +260,12 @@ def counted(chips: int, name: str = "wafer") -> str:
 
 
 def ends_of(values: list[float]) -> list[float]:
-    """Return the least and the largest of some numbers, each once."""
+    """The least and the largest of some numbers, each once."""
     return sorted({min(values), max(values)}) if values else []
 
 
 def span(values: Iterable[float], digits: int = 2) -> str:
-    """Return between which ends some numbers lie; two ends that read alike are one.
+    """Between which ends some numbers lie; two ends that read alike are one.
 
     Examples
     --------
@@ -276,12 +276,12 @@ def span(values: Iterable[float], digits: int = 2) -> str:
 
 
 def users(found: Reach) -> str:
-    """Return the batch of a point, or that there is none."""
+    """The batch of a point, or that there is none."""
     return f"{found.outcome.scenario.batches[0]:,}" if found.outcome else "never"
 
 
 def some(count: int, total: int) -> str:
-    """Return how many of a total, none and all in words.
+    """How many of a total, none and all in words.
 
     Examples
     --------
@@ -292,7 +292,7 @@ def some(count: int, total: int) -> str:
 
 
 def is_even(ratio: float) -> bool:
-    """Return whether two numbers are too close to call one of them the smaller.
+    """Whether two numbers are too close to call one of them the smaller.
 
     Examples
     --------
@@ -303,7 +303,7 @@ def is_even(ratio: float) -> bool:
 
 
 def dearer(multiple: float) -> str:
-    """Return a price ratio in words.
+    """A price ratio in words.
 
     Examples
     --------
@@ -316,7 +316,7 @@ def dearer(multiple: float) -> str:
 
 
 def each_dearer(named: Sequence[tuple[str, float]]) -> str:
-    """Return which of some price ratios are above 1, and which below.
+    """Which of some price ratios are above 1, and which below.
 
     Examples
     --------
@@ -332,5 +332,5 @@ def each_dearer(named: Sequence[tuple[str, float]]) -> str:
 
 
 def table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Return a Markdown table without its last line break."""
+    """A Markdown table without its last line break."""
     return to_markdown(list(headings), [list(row) for row in rows]).rstrip("\n")

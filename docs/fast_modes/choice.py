@@ -65,7 +65,7 @@ Source: https://platform.claude.com/docs/about-claude/models/whats-new-opus-5 (0
 
 
 def label(job: Job) -> str:
-    """Return a job in words.
+    """A job in words.
 
     Examples
     --------
@@ -79,14 +79,14 @@ def label(job: Job) -> str:
 
 
 def times(job: Job) -> np.ndarray:
-    """Return the time of each option until a job is right, on average. [s]"""
+    """The time of each option until a job is right, on average. [s]"""
     run = job.steps * (STEP / SPEEDS + job.tools)
     again = job.steps if job.redone == "all" else 1
     return time_to_success(attempt=run, success=chain_success(accuracy=ACCURACY, steps=again))
 
 
 def choice(_: Book) -> Words:
-    """Return the table of jobs, who wins each of them, and what turns that."""
+    """The table of jobs, who wins each of them, and what turns that."""
     found = [times(job) for job in JOBS]
     rows = [
         [label(job), *(number(float(one), 2) for one in each), soonest(each)]
@@ -125,7 +125,7 @@ MODES = ("the standard mode", "the fast mode", "Spark")
 
 
 def soonest(each: np.ndarray) -> str:
-    """Return who is soonest; none wins by a few percent, and Spark's accuracy may turn it.
+    """Who is soonest; none wins by a few percent, and Spark's accuracy may turn it.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def spark_words(answer: np.ndarray, step: np.ndarray, whole: np.ndarray) -> str:
 
 
 def _check(rival: int, steps: int, spark: int = 2) -> float:
-    """Return the time added to each run at which Spark and a rival succeed as soon. [s]"""
+    """The time added to each run at which Spark and a rival succeed as soon. [s]"""
     runs, right = steps * STEP / SPEEDS, chain_success(accuracy=ACCURACY, steps=steps)
     return float(
         break_even_check(
@@ -178,12 +178,12 @@ def _check(rival: int, steps: int, spark: int = 2) -> float:
 
 
 def _accuracy(rival: int) -> float:
-    """Return the accuracy at which Spark does ten steps as soon as a rival. [1]"""
+    """The accuracy at which Spark does ten steps as soon as a rival. [1]"""
     return float(ACCURACY[rival] * (SPEEDS[rival] / SPEEDS[2]) ** 0.1)
 
 
 def hour_price(read: float = 0.0, cached: float = 0.0, premium: float = PREMIUM) -> float:
-    """Return what an hour that fast mode saves costs, with so many tokens read for one written.
+    """What an hour that fast mode saves costs, with some tokens read per token written.
 
     Examples
     --------
@@ -197,7 +197,7 @@ def hour_price(read: float = 0.0, cached: float = 0.0, premium: float = PREMIUM)
 
 
 def questions(book: Book) -> Words:
-    """Return the numbers of the short answers, and what the verdicts' words mean."""
+    """The numbers of the short answers, and what the verdicts' words mean."""
     think, response = (180.0, 960.0)
     low, high = (f"{100.0 * one:.0f}" for one in book.values("54"))
     voice = [
@@ -253,7 +253,7 @@ def questions(book: Book) -> Words:
 
 
 def _ends(pair: str) -> str:
-    """Return two ends as a range.
+    """Two ends as a range.
 
     Examples
     --------
@@ -265,7 +265,7 @@ def _ends(pair: str) -> str:
 
 
 def _percent(share: str) -> str:
-    """Return a share in percent.
+    """A share in percent.
 
     Examples
     --------

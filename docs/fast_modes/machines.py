@@ -29,7 +29,7 @@ which mirrors https://api.cerebras.ai/public/v1/models of June 2026.
 
 
 def machines(book: Book) -> Words:
-    """Return speeds by model and machine, of one user and of as many as a server holds."""
+    """Speeds by model and machine, of one user and of the most users that a server holds."""
     batch = int(_on(book, *COMPARED[0][1:], "h100-sxm", 1, SERVER).placement.max_batch)
     tried = {
         (name, count): (
@@ -102,7 +102,7 @@ def machines(book: Book) -> Words:
 
 
 def _numbers(text: str) -> list[float]:
-    """Return the numbers of a list in words.
+    """The numbers of a list in words.
 
     Examples
     --------
@@ -115,12 +115,12 @@ def _numbers(text: str) -> list[float]:
 def _on(
     book: Book, model: str, weights: str | None, chip: str, users: int, chips: int | None = None
 ) -> Outcome:
-    """Return a model on some chips, or on the fewest that hold so many users."""
+    """A model on some chips, or on the fewest that hold a number of users."""
     return solve(book.scenario(model, chip, weights=weights, chips=chips, batch=users))
 
 
 def _priced(outcome: Outcome, is_counted: bool = True) -> str:
-    """Return the speed of each user, the price, and the number of chips."""
+    """The speed of each user, the price, and the number of chips."""
     chips = outcome.placement.layout.chips
     return (
         f"{number(first(outcome), 2)} at ${dollars(price(outcome))}{f' ({chips:,})' * is_counted}"
@@ -173,14 +173,14 @@ def _whole(gains: Sequence[float], sold: Sequence[float], wanted: float) -> str:
 
 
 def _measured_gain(measured: Sequence[float], expected: Outcome) -> str:
-    """Return measured speeds over one that is expected, with what its range makes of them."""
+    """Measured speeds over one that is expected, with what its range makes of them."""
     point, low, high = (float(end[0]) for end in expected.estimate.ranged_speed)
     ends = [number(one, 2) for one in (min(measured) / high, max(measured) / low)]
     return f"{span([one / point for one in measured])} times ({'..'.join(ends)})"
 
 
 def _gain(before: Outcome, after: Outcome) -> str:
-    """Return a ratio of two speeds, with its range."""
+    """A ratio of two speeds, with its range."""
     speeds = (one.estimate.ranged_speed for one in (after, before))
     ratio, low, high = (
         number(float(end[0]), 2) for end in independent_ratio(over=next(speeds), under=next(speeds))

@@ -31,7 +31,7 @@ from fastcalc.formulas.money import usd_per_million
 from fastcalc.kit.answer.numbers_as_text import number
 
 DRAFTS = 2
-"""Tokens that the helper guesses ahead: as many as pay when several users share a machine. [1]"""
+"""Tokens that the helper guesses ahead: the number that pays with several users per machine. [1]"""
 
 
 class Case(NamedTuple):
@@ -56,7 +56,7 @@ NEAR = 1.15
 """How far a published number may be off, as a factor. [1]"""
 
 TRIED = 18
-"""Numbers of users in a round of looking for an edge. [1]"""
+"""Numbers of users tried in a round of the search. [1]"""
 
 
 class Mode(NamedTuple):
@@ -77,7 +77,7 @@ class Mode(NamedTuple):
 
 
 def most_users(scenario: Scenario, goal: float) -> Mode | None:
-    """Return the normal mode of a rack with the most users at a speed; None where none has it."""
+    """The normal mode of a rack with the most users at a speed; None where none has it."""
 
     def seen(starts: Sequence[int]) -> Curve:
         found = curve(scenario, RACK, np.unique(np.round(starts)).astype(np.int64), FASTER)
@@ -98,7 +98,7 @@ def most_users(scenario: Scenario, goal: float) -> Mode | None:
 
 
 def _last(is_enough: Callable[[np.ndarray], np.ndarray]) -> int:
-    """Return the last whole number up to which something holds, of those it holds for at first.
+    """The last whole number up to which something holds, of those it holds for at first.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def _last(is_enough: Callable[[np.ndarray], np.ndarray]) -> int:
 
 
 def modes(book: Book, case: Case, drafts: int, servers: Sequence[str] = MEASURED) -> list[Mode]:
-    """Return the normal mode at a speed with each server, where there is one."""
+    """The normal mode at a speed with each server, where there is one."""
     every = [most_users(one, case.speed) for one in served(book, case, drafts, servers)]
     return [mode for mode in every if mode is not None]
 
@@ -125,7 +125,7 @@ def modes(book: Book, case: Case, drafts: int, servers: Sequence[str] = MEASURED
 def served(
     book: Book, case: Case, drafts: int, servers: Sequence[str] = MEASURED
 ) -> list[Scenario]:
-    """Return the rack with each server."""
+    """The rack with each server."""
     rack = book.scenario(case.model, "gb200", chips=RACK, context=case.context)
     if drafts:
         _, rack = drafting(rack, drafts)
@@ -133,7 +133,7 @@ def served(
 
 
 def enough_from(book: Book, drafts: int) -> list[tuple[Scenario, int]]:
-    """Return the fewest users from which fewer of them explain the speed at the price.
+    """The fewest users from which fewer of them explain the speed at the price.
 
     By program and number format: each that some number of users is enough for.
     """
@@ -165,7 +165,7 @@ def perfect(book: Book) -> Words:
 
 
 def at_speed(book: Book) -> Words:
-    """Return the table of fewer users by speed, and what it says at the speed of Opus."""
+    """The table of fewer users by speed, and what it says at the speed of Opus."""
     found = {(case, drafts): modes(book, case, drafts) for case in CASES for drafts in (0, DRAFTS)}
     lines = []
     for case, drafts in found:
@@ -195,7 +195,7 @@ def at_speed(book: Book) -> Words:
 
 
 def cells(found: Sequence[Mode]) -> tuple[str, str]:
-    """Return how many users the normal mode has, and what the faster one costs."""
+    """How many users the normal mode has, and what the faster one costs."""
     if not found:
         return "none", "-"
     return _users([mode.users for mode in found]), costs(found)
@@ -206,7 +206,7 @@ def _users(counts: Sequence[int]) -> str:
 
 
 def costs(found: Sequence[Mode]) -> str:
-    """Return between which multiples the faster mode costs, and whether it is not to be had.
+    """Between which multiples the faster mode costs, and whether it is not to be had.
 
     Examples
     --------
@@ -221,7 +221,7 @@ def costs(found: Sequence[Mode]) -> str:
 
 
 def is_enough(found: Sequence[Mode]) -> bool:
-    """Return whether some server gives the faster mode for the price that was published."""
+    """Whether some server gives the faster mode for the price that was published."""
     return any(mode.fewer and mode.multiple <= NEAR * PREMIUM for mode in found)
 
 
@@ -316,7 +316,7 @@ def batch_gain(book: Book, alone: Sequence[Mode]) -> str:
 
 
 def _gains(plain: Scenario, helped: Scenario, users: np.ndarray) -> np.ndarray:
-    """Return how much faster the helper makes some numbers of users, unchanged. [1]"""
+    """How much faster the helper makes some numbers of users, unchanged. [1]"""
     before, after = (curve(rack, RACK, users, FASTER) for rack in (plain, helped))
     assert before is not None, "a rack holds the model"
     assert after is not None, "with a helper, too"
@@ -324,7 +324,7 @@ def _gains(plain: Scenario, helped: Scenario, users: np.ndarray) -> np.ndarray:
 
 
 def single_range(book: Book) -> str:
-    """Return between which shares of what is expected a single system's speed should lie."""
+    """Between which shares of what is expected a single system's speed should lie."""
     speed, low, high = (
         float(end[0]) for end in solve(served(book, MAIN, 0)[0]).estimate.ranged_speed
     )

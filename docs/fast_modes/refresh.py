@@ -20,7 +20,7 @@ from machines import machines
 from racks import at_speed, drafts_alone
 from sources import sources
 from systems import newer, systems, verdicts
-from tricks import curve, fifteen, picture, rivals, smaller_batch, summary
+from techniques import curve, fifteen, picture, rivals, smaller_batch, summary
 from wafers import budget, smaller_model, story, wafer
 
 from fastcalc.catalogue.store import Catalogue
@@ -47,7 +47,7 @@ SECTIONS = (
 
 
 def pages(book: Book) -> dict[str, str]:
-    """Return the text of each page by its name."""
+    """The text of each page by its name."""
     words: Words = {}
     for section in SECTIONS:
         words |= section(book)
@@ -67,7 +67,7 @@ def pages(book: Book) -> dict[str, str]:
 
 
 def printed(shown: re.Match[str]) -> str:
-    """Return a command of the page with what it prints at 100 columns."""
+    """A command of the page with what it prints at 100 columns."""
     out = io.StringIO()
     before, os.environ["COLUMNS"] = os.environ.get("COLUMNS"), "100"
     try:
@@ -83,7 +83,7 @@ def printed(shown: re.Match[str]) -> str:
 
 
 def wrapped(block: str) -> str:
-    """Return a paragraph in lines of at most 100 characters; a table or a chart as it is."""
+    """A paragraph in lines of at most 100 characters; a table or a chart as it is."""
     if block.startswith(("|", "#", "```")):
         return block
     items = re.split(r"\n(?=- )", block.rstrip("\n"))

@@ -29,18 +29,18 @@ WHO = {
 
 
 def measured(name: str) -> Point:
-    """Return a measurement by its id."""
+    """A measurement by its id."""
     (point,) = (point for point in shipped().points if point.id == name)
     return point
 
 
 def address(name: str) -> str:
-    """Return the web address of a measurement."""
+    """The web address of a measurement."""
     return measured(name).url.split()[0]
 
 
 def _left_out(name: str) -> float:
-    """Return what is expected of a measurement by a fit that has not seen its source."""
+    """What is expected of a measurement by a fit that has not seen its source."""
     text = (shipped_folder("evidence") / "left_out.csv").read_text(encoding="utf-8")
     (row,) = (row for row in csv.DictReader(text.splitlines()) if row["id"] == name)
     return float(row["expected"])
@@ -51,7 +51,7 @@ def _machine(point: Point) -> str:
 
 
 def _measuring(point: tuple[Point, str]) -> tuple[str, str, str, str, str]:
-    """Return what was measured on which machine, by whom and where that stands."""
+    """What was measured on which machine, by whom and where that stands."""
     one, _ = point
     return one.model, _machine(one), one.measured_by, one.source, one.date
 
@@ -61,7 +61,7 @@ def _shown(point: Point, what: str) -> str:
 
 
 def sources(book: Book) -> Words:
-    """Return the lists of articles and of measurements, and how old the numbers are."""
+    """The lists of articles and of measurements, and how old the numbers are."""
     articles = []
     for article in book.claims.articles.values():
         title = f"[{article.title}]({article.url})" if article.url else article.title

@@ -19,7 +19,7 @@ from book import (
     table,
     users,
 )
-from tricks import GPT, cheapest_by_speed
+from techniques import GPT, cheapest_by_speed
 from wafers import DENSE, SPREAD, at_context, bits, sized
 
 from fastcalc.core.pricing import PriceBasis
@@ -47,7 +47,7 @@ CODEX = 60.0
 
 
 def newer(book: Book) -> Words:
-    """Return what newer chips do to speed and to price, by either price basis."""
+    """What newer chips do to speed and to price, by either price basis."""
     rows: list[list[str]] = []
     by_basis: dict[str, list[tuple[str, float]]] = {"cloud": [], "tco": []}
     for model, chips, batch in SWAPS:
@@ -82,13 +82,13 @@ def newer(book: Book) -> Words:
 def _ratio(
     book: Book, model: str, chip: str, chips: int, batch: int, basis: PriceBasis | None
 ) -> float:
-    """Return the ratio of speeds on two chips at their best, or of prices on a basis. [1]"""
+    """The ratio of speeds on two chips at their best, or of prices on a basis. [1]"""
     new, old = (book.cut(model, name, chips, batch, basis or "cloud") for name in (chip, OLD))
     return price(new) / price(old) if basis else first(new) / first(old)
 
 
 def _rent(book: Book, chip: str) -> str:
-    """Return the two prices of a chip with the date of its rent."""
+    """The two prices of a chip with the date of its rent."""
     entry = book.catalogue.hardware(chip)
     rent, bought = entry.price.rent, entry.price.purchase
     assert rent is not None, f"{chip} has a rent"
@@ -97,13 +97,13 @@ def _rent(book: Book, chip: str) -> str:
 
 
 def systems(book: Book) -> Words:
-    """Return a row for each system that the articles speak of."""
+    """A row for each system that the articles speak of."""
     rows = [*_same_model(book), *_wafers(book), *_chips(book)]
     return {"system_table": table(("system", "the articles", "fastcalc", "verdict"), rows)}
 
 
 def _served(book: Book, shape: str, goal: float) -> str:
-    """Return how many users of a shape have a speed on a rack, and at what price."""
+    """How many users of a shape have a speed on a rack, and at what price."""
     found = book.reach(shape, goal)
     if found.outcome is None:
         return f"{shape}: never, one user alone has {number(found.fastest)}"
@@ -111,7 +111,7 @@ def _served(book: Book, shape: str, goal: float) -> str:
 
 
 def _same_model(book: Book) -> list[list[str]]:
-    """Return the rows of the systems that keep their model."""
+    """The rows of the systems that keep their model."""
     shapes = ("frontier-1t", "frontier-5t")
     at = {
         goal: "; ".join(_served(book, shape, goal) for shape in shapes)
@@ -149,12 +149,12 @@ def _same_model(book: Book) -> list[list[str]]:
 
 
 def _says(book: Book, *claims: str) -> str:
-    """Return what the articles say, word for word as their claims have it."""
+    """What the articles say, word for word as their claims have it."""
     return " ".join(book.tested(claim).claim.claim for claim in claims)
 
 
 def _cost_of(book: Book, speedup: float, cost: float) -> str:
-    """Return from how many users on a rack a speed-up by batch alone costs so much at most."""
+    """From how many users on a rack a speed-up by batch alone costs so much at most."""
     rack = book.scenario("deepseek-r1", "gb200", context=LONG)
     starts = book.smaller_batches.engines[0].starts
     found = curve(rack, RACK, starts, speedup)
@@ -166,7 +166,7 @@ def _cost_of(book: Book, speedup: float, cost: float) -> str:
 
 
 def _wafers(book: Book) -> list[list[str]]:
-    """Return the rows of the systems on wafers."""
+    """The rows of the systems on wafers."""
     dense = book.alone(DENSE[0], "wse-3", DENSE[1])
     larger = book.alone("codellama-34b", "wse-3", "int8")
     spread = book.alone(SPREAD[0], "wse-3")
@@ -193,15 +193,15 @@ def _wafers(book: Book) -> list[list[str]]:
         [
             "GLM-4.7 on Cerebras",
             _says(book, "26"),
-            f"{wafers[id(glm)]} at {bits(glm)} bits, {speed(glm)} tokens/s; {tokens} tokens a pass "
-            f"{book.said('glm-speed')}",
-            f"{book.verdict('26')}; its drafts {book.verdict('glm-speed')}",
+            f"{wafers[id(glm)]} at {bits(glm)} bits, {speed(glm)} tokens/s; {tokens} tokens per "
+            f"step {book.said('glm-speed')}",
+            f"{book.verdict('26')}; its speculation {book.verdict('glm-speed')}",
         ],
     ]
 
 
 def _chips(book: Book) -> list[list[str]]:
-    """Return the rows of the chips."""
+    """The rows of the chips."""
     h100, b200, gb200 = (book.alone("glm-4.7", chip, "fp8") for chip in (OLD, *NEW))
     model, count, batch = SWAPS[0]
     cloud, tco = (_ratio(book, model, "gb200", count, batch, one) for one in ("cloud", "tco"))
@@ -245,7 +245,7 @@ def _chips(book: Book) -> list[list[str]]:
 
 
 def verdicts(book: Book) -> Words:
-    """Return verdicts by article, what is wrong, and what is open."""
+    """Verdicts by article, what is wrong, and what is open."""
     every = book.judged
     wrong = [one for one in every if one.verdict in ("refuted", "misleading")]
     unknown = [one for one in every if one.verdict == "undetermined"]
@@ -272,7 +272,7 @@ def _told(one: Judged) -> list[str]:
 
 
 def _by_article(book: Book) -> str:
-    """Return how many claims of each article have which verdict; a claim may stand in several."""
+    """How many claims of each article have which verdict; a claim may stand in several."""
     rows = []
     for key, article in book.claims.articles.items():
         counts = Counter(one.verdict for one in book.judged if key in one.claim.articles)

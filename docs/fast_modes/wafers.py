@@ -1,4 +1,4 @@
-"""The second trick: a smaller model on wafers, how many users they hold, and what money buys."""
+"""The second technique: a smaller model on wafers, their users, and what money buys."""
 
 from book import EVEN, LONG, RACK, SHORT, SLOW, Book, Words, counted, first, price, speed, table
 
@@ -29,7 +29,7 @@ CHIPS = ("h100-sxm", "b200", "gb200", "wse-3")
 
 
 def smaller_model(book: Book) -> Words:
-    """Return speeds of one user by model and chip, and what machine and model add to them."""
+    """Speeds of one user by model and chip, and what machine and model add to them."""
     solved = {
         (model, chip): book.alone(model, chip, form) for model, form, _ in ALONE for chip in CHIPS
     }
@@ -55,12 +55,12 @@ def smaller_model(book: Book) -> Words:
 
 
 def sized(outcome: Outcome) -> str:
-    """Return the size of a model as its name would have it."""
+    """The size of a model as its name would have it."""
     return f"{outcome.placement.work.total_parameters / 1e9:,.0f}B"
 
 
 def bits(outcome: Outcome) -> str:
-    """Return the bits of a weight without its scales."""
+    """The bits of a weight without its scales."""
     return f"{number_format(outcome.placement.work.weight_format).bits // 1:g}"
 
 
@@ -99,7 +99,7 @@ def _cell(outcome: Outcome) -> str:
 
 
 def wafer(book: Book) -> Words:
-    """Return what memory, arithmetic and layers each allow on a wafer."""
+    """What memory, arithmetic and layers each allow on a wafer."""
 
     def memory(chip: str, what: str) -> str:
         return f"{1e-12 * number_of(book.catalogue, f'hardware/{chip}', f'memory.{what}').si:,g}"
@@ -136,12 +136,12 @@ FLAT = 0.95
 
 
 def billions(outcome: Outcome) -> str:
-    """Return the weights of a model."""
+    """The weights of a model."""
     return f"{number(outcome.placement.work.total_parameters / 1e9, 2)} billion"
 
 
 def story(book: Book) -> Words:
-    """Return how many users a wafer serves at one speed, how many it holds, and at what price."""
+    """How many users a wafer serves at one speed, how many it holds, and at what price."""
     rows, flats, falls = [], [], []
     for model, weights, kind in ((*SPREAD, "mixture"), (*DENSE, "dense")):
         for context in TEXTS:
@@ -187,19 +187,19 @@ def _flat(flats: list[tuple[str, int, float]], falls: list[float]) -> str:
 
 
 def _usd(outcome: Outcome, users: int) -> float:
-    """Return the price of a million output tokens with some users. [USD]"""
+    """The price of a million output tokens with some users. [USD]"""
     assert outcome.usd is not None, "the wafer has a price"
     return float(outcome.usd[1][outcome.scenario.batches.index(users)])
 
 
 def _served(outcome: Outcome, users: int) -> tuple[str, str, str]:
-    """Return a number of users with the speed of each, and the price of a token."""
+    """A number of users with the speed of each, and the price of a token."""
     speed = float(outcome.estimate.speed[outcome.scenario.batches.index(users)])
     return f"{users:,}", number(speed, 2), dollars(_usd(outcome, users))
 
 
 def _held(book: Book, model: str, weights: str | None, context: float) -> Outcome:
-    """Return a model on the fewest wafers, with every number of users that they hold."""
+    """A model on the fewest wafers, with every number of users that they hold."""
     space = Space(book.scenario(model, "wse-3", weights=weights, context=context))
     place = space.site.smallest(1)
     assert place is not None, "some wafers hold a user"
@@ -214,7 +214,7 @@ MONEY, POWER = 10e9, 750e6
 
 
 def budget(book: Book) -> Words:
-    """Say what the contract's money and power would buy: chips, tokens a second and users."""
+    """Say what the contract's money and power would buy: chips, tokens per second and users."""
     shown = [_bought(book, chip, goal) for chip, goal in (("wse-3", CODER), ("gb200", SLOW))]
     return {
         "money": f"{MONEY / 1e9:g}",
@@ -249,7 +249,7 @@ def _bought(book: Book, chip: str, goal: float) -> str:
 
 
 def _round(count: float) -> str:
-    """Return a large count in two digits and a word.
+    """A large count in two digits and a word.
 
     Examples
     --------

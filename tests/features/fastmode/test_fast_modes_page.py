@@ -22,7 +22,7 @@ from tests.helpers import run_once as run
 
 FOLDER = ROOT / "docs" / "fast_modes"
 NAMES = (
-    *("book", "sources", "tricks", "racks", "wafers", "machines", "answer", "choice", "systems"),
+    *("book", "sources", "techniques", "racks", "wafers", "machines", "answer", "choice", "systems"),
     "refresh",
 )
 
@@ -139,8 +139,8 @@ def test_what_fits_is_what_infer_finds(text, capsys, monkeypatch):
     )
     plain = {
         "smaller batch": "fewer users at a time",
-        "drafts": "a helper that guesses ahead",
-        "other machine": "more chips of another kind",
+        "speculation": "a helper that guesses ahead",
+        "other hardware": "more chips of another kind",
         "higher markup": "a higher mark-up",
     }
     shown = {row[0]: row[1].split(",")[0] for row in rows(text, "| what the fast mode changes")}
@@ -161,7 +161,7 @@ def test_two_numbers_tell_the_explanations_apart(text, book, pages, monkeypatch)
     known = machines([book.catalogue.hardware(name) for name in answer.CHIPS], Pricing())
     published = SoldTiers((65.0, 170.0), (25.0, 150.0))
     minimal = inverse.invert(published, known, tolerance=0.15, points=1 << 19).minimal
-    shows = {"smaller batch": "batch_ratio", "drafts": "kept_ratio"}
+    shows = {"smaller batch": "batch_ratio", "speculation": "kept_ratio"}
     open_still = set()
     for region in minimal:
         heaviest = int(np.argmax(region.weights))
@@ -747,5 +747,5 @@ def test_words_follow_ideal_servers(pages, tmp_path):
     ideal = (ROOT / "engines" / "ideal.yaml").read_text()
     (tmp_path / "vllm.yaml").write_text(re.sub(r"(?m)^id: ideal$", "id: vllm", ideal))
     changed_book = pages["book"].Book(Catalogue({"engines": (tmp_path,)}))
-    reached = [changed_book.reach(shape, 170.0).outcome for shape in pages["tricks"].SHAPES]
+    reached = [changed_book.reach(shape, 170.0).outcome for shape in pages["techniques"].SHAPES]
     assert all(one is not None and one.estimate.low is None for one in reached)

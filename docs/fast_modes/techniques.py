@@ -1,4 +1,4 @@
-"""The two tricks: what each reaches, and what it costs."""
+"""The two techniques: what each reaches, and what it costs."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ GPT = (1.5, 2.0)
 
 
 def summary(book: Book) -> Words:
-    """Return how many claims have which verdict, and what claims say of the two tricks."""
+    """How many claims have which verdict, and what claims say of the two techniques."""
     counts = Counter(one.verdict for one in book.judged)
     own = [c for c in book.claims.claims if set(c.articles) <= {"deepseek"}]
     ratio = book.turn("3", "fewer_users")
@@ -78,7 +78,7 @@ def summary(book: Book) -> Words:
 
 
 def picture(book: Book) -> Words:
-    """Return the chart of user speed against price."""
+    """The chart of user speed against price."""
     chips = ("h200-sxm", "gb200", "wse-3")
     points = frontier([book.scenario("deepseek-r1", chip) for chip in chips], max_chips=72)
     series = []
@@ -88,7 +88,7 @@ def picture(book: Book) -> Words:
             continue
         speeds, usd = (np.array([getattr(one, key) for one in own]) for key in ("speed", "usd"))
         series.append(Series(chip, speeds, usd, place))
-    across = axes(series, "output tokens/s of each user, expected", "$/Mtok output")
+    across = axes(series, "output tokens/s per user, expected", "$/Mtok output")
     lines = plot(Panel("", *across, series), width=90)
     wafer = Pricing().per_chip_hour(book.catalogue.hardware("wse-3"))
     owned = [replace(book.scenario("deepseek-r1", chip), pricing=Pricing("tco")) for chip in chips]
@@ -118,7 +118,7 @@ def cheapest_by_speed(points: Sequence[FrontierPoint]) -> str:
 
 
 def smaller_batch(book: Book) -> Words:
-    """Return what 65 to 170 tokens/s cost by batch alone, textbook and as measured."""
+    """What 65 to 170 tokens/s cost by batch alone, textbook and as measured."""
     starts = [_sold(book, shape) for shape in SHAPES]
     rows = [_reached(book, shape, at) for shape, at in zip(SHAPES, starts, strict=True)]
     headings = (
@@ -155,7 +155,7 @@ def smaller_batch(book: Book) -> Words:
 
 
 def _floors(book: Book) -> str:
-    """Return a row for each floor of claim 4: the multiples in reach, and how many are not."""
+    """A row for each floor of claim 4: the multiples in reach, and how many are not."""
     found = book.check("4").finding
     assert found.rows is not None, "the claim has a table"
     heads = found.rows.headings[1:-1]
@@ -177,7 +177,7 @@ class SoldStart(NamedTuple):
 
 
 def _sold(book: Book, shape: str) -> SoldStart | None:
-    """Return the fastest start of a shape on a rack that the price of Opus pays; None for none."""
+    """The fastest start of a shape on a rack that the price of Opus pays; None for none."""
     rack = book.rack(shape).scenario
     hour = Pricing().per_chip_hour(rack.hardware)
     assert hour is not None, "the chip has a price"
@@ -200,7 +200,7 @@ def _sold(book: Book, shape: str) -> SoldStart | None:
 
 
 def _reached(book: Book, shape: str, sold: SoldStart | None) -> list[str]:
-    """Return the row of a shape on 72 chips: at both speeds, and from what a price allows."""
+    """The row of a shape on 72 chips: at both speeds, and from what a price allows."""
     slow, fast = (book.reach(shape, goal) for goal in (SLOW, FAST))
     space = book.rack(shape)
     quickest = max((space.at(layout, 1) for layout in space.layouts(RACK)), key=first)
@@ -213,36 +213,44 @@ def _reached(book: Book, shape: str, sold: SoldStart | None) -> list[str]:
 
 
 def rivals(book: Book) -> Words:
-    """Return every trick that keeps the model, from a rack at the slow speed to the fast one."""
+    """Every technique that keeps the model, from a rack at the slow speed to the fast one."""
     rack = book.scenario("deepseek-r1", "gb200", chips=RACK, context=LONG)
     today = start_at_speed(rack, SLOW) or rack
     now = solve(today)
     answer = fastmode(today, FAST, book.catalogue, [])
     kinds = {kind: [one for one in answer.options if one.trick == kind] for kind in TRICKS}
     rows = [_trick(kind, best(some) or some[0], now) for kind, some in kinds.items() if some]
-    heads = ("trick", "how", "users", "chips", "tokens/s of each", "cost multiple", "by ownership")
+    heads = (
+        "technique",
+        "how",
+        "users",
+        "chips",
+        "tokens/s of each",
+        "cost multiple",
+        "by ownership",
+    )
     return {
         "base_batch": f"{today.batches[0]:,}",
         "base_speed": speed(now),
         "trick_table": table(heads, rows),
         "default_engine": rack.engine.name,
         "acceptance_lengths": f"{listed([f'{kept:g}' for kept in PUBLISHED.values()])} "
-        f"for {min(PUBLISHED)} to {max(PUBLISHED)} drafts",
+        f"for {min(PUBLISHED)} to {max(PUBLISHED)} draft tokens",
         "cheapest_words": _cheapest(answer.reached, now),
     }
 
 
 def _cheapest(reached: list[Option], today: Outcome) -> str:
-    """Say which way is the cheapest, and how many cost less than today."""
+    """The sentence on the cheapest technique, and on how many cost less than today."""
     priced = [one for one in reached if one.usd is not None]
     cheap = best(priced)
     if cheap is None:
-        return "No way has a price."
+        return "No technique has a price."
     below = sum(one.usd is not None and one.usd < price(today) for one in priced)
     return (
-        f"Of the {len(priced)} ways with a price {some(below, len(priced))} cost less than today's "
-        f"point, number formats aside; the cheapest is {TRICKS[cheap.trick]} ({cheap.change}) at "
-        f"{_multiple(cheap, today)}."
+        f"Of the {len(priced)} variants with a price {some(below, len(priced))} cost less than "
+        f"today's point, quantization excluded; the cheapest is {TRICKS[cheap.trick]} "
+        f"({cheap.change}) at {_multiple(cheap, today)}."
     )
 
 
@@ -252,9 +260,9 @@ def _multiple(option: Option, today: Outcome) -> str:
 
 def _trick(kind: str, option: Option, today: Outcome) -> list[str]:
     if option.outcome is None:
-        return [TRICKS[kind], f"cannot: {option.why_not}", *["-"] * 5]
+        return [TRICKS[kind], f"not possible: {option.why_not}", *["-"] * 5]
     scenario, layout = option.outcome.scenario, option.outcome.placement.layout
-    how, batch = option.change or "as it is cut today", scenario.batches[0]
+    how, batch = option.change or "today's layout", scenario.batches[0]
     owned, now = (
         solve(replace(one.scenario, pricing=Pricing("tco"))) for one in (option.outcome, today)
     )
@@ -263,7 +271,7 @@ def _trick(kind: str, option: Option, today: Outcome) -> list[str]:
 
 
 def curve(book: Book) -> Words:
-    """Return what 2.5 times the speed costs from every starting batch, and at which floors."""
+    """What 2.5 times the speed costs from every starting batch, and at which floors."""
     found = book.smaller_batches
     heads = report.columns(found, PREMIUM)
     cells = ([column.format(at) for column in heads] for at in report.rows(found))
@@ -278,7 +286,7 @@ def curve(book: Book) -> Words:
 
 
 def fifteen(book: Book) -> Words:
-    """Return what fifteen times the speed of one served model is the product of."""
+    """What fifteen times the speed of one served model is the product of."""
     today = book.scenario("glm-4.7", "h100-sxm", batch=16)
     speedup = float(book.filled("20", "expected"))
     answer = fastmode(today, speedup * first(solve(today)), book.catalogue)
