@@ -22,7 +22,17 @@ from tests.helpers import run_once as run
 
 FOLDER = ROOT / "docs" / "fast_modes"
 NAMES = (
-    *("book", "sources", "techniques", "racks", "wafers", "machines", "answer", "choice", "systems"),
+    *(
+        "book",
+        "sources",
+        "techniques",
+        "racks",
+        "wafers",
+        "machines",
+        "answer",
+        "choice",
+        "systems",
+    ),
     "refresh",
 )
 
