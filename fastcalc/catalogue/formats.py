@@ -3,10 +3,13 @@
 Bits count the scales stored with the values: fp8 with a 32-bit scale per 128 x 128 block
 (arXiv:2412.19437, section 3.3), MXFP8 and MXFP4 with an 8-bit scale per 32 values (OCP Microscaling
 Formats specification 1.0), NVFP4 with one per 16 (NVIDIA, "Introducing NVFP4"), GGUF blocks with a
-16-bit scale per 32. The mixtures that carry a size in their name hold the average of a file.
+16-bit scale per 32. The mixtures that carry a size in their name hold the average of a file, for
+most of them that of Llama 3.1 8B (llama.cpp, tools/quantize/README.md, commit 311c2c9f).
 """
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from fastcalc.errors import InputError
 from fastcalc.written import did_you_mean, shown
@@ -19,6 +22,8 @@ class NumberFormat:
     bits, cache_bits : of a stored element, its share of the scales included, and of a cached one
     computes_in : tensor rates that products with such weights run at, best first
     whole_file : True where embedding, head and router are stored so too (GGUF, EXL2)
+    mix : of matrices stored in several formats, each with its share of the weights, the largest
+        first
     """
 
     id: str
@@ -26,6 +31,12 @@ class NumberFormat:
     computes_in: tuple[str, ...] = ("bf16", "fp16")
     whole_file: bool = False
     cache_bits: float | None = None
+    mix: "tuple[tuple[NumberFormat, float], ...]" = ()
+
+    @property
+    def shares(self) -> "tuple[tuple[NumberFormat, float], ...]":
+        """The formats of single matrices with their shares of the weights: of most, itself."""
+        return self.mix or ((self, 1.0),)
 
     @property
     def bytes(self) -> float:
@@ -50,53 +61,285 @@ FORMATS = {
         # Units that take 4 bits take the scales of blocks of 32, too; others multiply 16 bits.
         NumberFormat("mxfp8", 8.0 + 8 / 32, ("fp4:fp8", *_16)),
         NumberFormat("int8", 8.0, _16, cache_bits=8.0),
+        NumberFormat("int8-w8a8", 8.0, ("int8", *_16)),
         NumberFormat("fp6", 6.0),
         NumberFormat("nvfp4", 4.0 + 8 / 16, ("fp4", *_16), cache_bits=4.5),
         # mxfp4 weights meet 8-bit activations where the chip has 4-bit units, else 16-bit ones.
         NumberFormat("mxfp4", 4.0 + 8 / 32, ("fp4:fp8", *_16)),
-        NumberFormat("int4", 4.0 + 16 / 32),
+        # bitsandbytes: a 32-bit scale per 64, which double quantization brings to 8 bits per 64.
+        NumberFormat("int4", 4.0 + 32 / 64),
+        NumberFormat("int4-double", 4.0 + 8 / 64 + 32 / (64 * 256)),
         NumberFormat("int4-g32", 4.0 + 16 / 32),
         NumberFormat("gptq-int4-g128", 4.25),
         NumberFormat("awq-int4-g128", 4.25),
+        NumberFormat("bitnet", 2.0),  # four ternary weights a byte
         *(
             NumberFormat(name, bits, _GGUF, whole_file=True, cache_bits=cached)
             for name, bits, cached in (
                 ("q8_0", 8.0 + 16 / 32, 8.5),
                 ("q6_k", 6.5625, None),
                 ("q5_k_m", 5.69, None),
+                ("q5_k_s", 5.5704, None),
+                ("q5_1", 5.0 + 32 / 32, 6.0),
+                ("q5_0", 5.0 + 16 / 32, 5.5),
                 ("q4_k_m", 4.85, None),
+                ("q4_k_s", 4.6672, None),
+                ("q4_1", 4.0 + 32 / 32, 5.0),
                 ("q4_0", 4.0 + 16 / 32, 4.5),
+                ("iq4_nl", 4.6818, 4.5),
                 ("iq4_xs", 4.25, None),
+                ("q3_k_l", 4.2979, None),
+                ("q3_k_m", 3.91, None),
+                ("q3_k_s", 3.6429, None),
+                ("iq3_m", 3.7628, None),
+                ("iq3_s", 3.6606, None),
+                ("iq3_xs", 3.4977, None),
                 ("iq3_xxs", 3.0625, None),
+                ("q2_k", 3.1593, None),
+                ("q2_k_s", 2.9697, None),
+                ("iq2_m", 2.9294, None),
+                ("iq2_s", 2.7403, None),
+                ("iq2_xs", 2.5882, None),
                 ("iq2_xxs", 2.0625, None),
+                ("tq2_0", 2.0 + 16 / 256, None),
+                ("tq1_0", 1.625 + 16 / 256, None),
+                ("iq1_m", 2.146, None),
+                ("iq1_s", 2.0042, None),
             )
         ),
         *(NumberFormat(f"exl2-{bits}bpw", bits, whole_file=True) for bits in (2.5, 3.0, 4.0, 5.0)),
     )
 }
 
+NAMES = {
+    **dict.fromkeys(("bfloat16", "16", "16bit", "16-bit"), "bf16"),
+    **dict.fromkeys(("float16", "half", "f16"), "fp16"),
+    **dict.fromkeys(("float32", "f32", "float"), "fp32"),
+    **dict.fromkeys(
+        ("fp8-block", "fp8_block", "fp8-dynamic", "fp8_e4m3", "fp8_e5m2", "w8a8-fp8", "fp8-w8a8"),
+        "fp8",
+    ),
+    **dict.fromkeys(("awq", "awq-int4", "awq_marlin", "w4a16-awq"), "awq-int4-g128"),
+    **dict.fromkeys(
+        ("gptq", "gptq-int4", "gptq_marlin", "w4a16", "autoround", "auto-round"),
+        "gptq-int4-g128",
+    ),
+    **dict.fromkeys(("w8a8", "int8-int8", "smoothquant"), "int8-w8a8"),
+    **dict.fromkeys(("w8a16", "gptq-int8", "bnb-8bit"), "int8"),
+    **dict.fromkeys(("bnb-4bit", "bitsandbytes", "nf4", "4bit", "4-bit"), "int4"),
+    "modelopt_fp4": "nvfp4",
+    **dict.fromkeys(("q4_k", "ud-q4_k_m"), "q4_k_m"),
+    **dict.fromkeys(("q3_k", "ud-q3_k_m"), "q3_k_m"),
+    **dict.fromkeys(("q5_k", "ud-q5_k_m"), "q5_k_m"),
+}
+"""Other names of formats: what engines, repositories and people call them."""
 
-EXPERTS = "-experts-"  # joins two formats: ``mxfp4-experts-q8_0``
+
+@dataclass(frozen=True)
+class WeightFormats:
+    """The number format of each group of a model's matrices.
+
+    base : format of every group that has none of its own
+    groups : formats of some `GROUPS`, in their order
+    """
+
+    base: NumberFormat
+    groups: tuple[tuple[str, NumberFormat], ...] = ()
+
+    def of(self, group: str) -> NumberFormat:
+        """Number format of a group; embedding, head and towers stay at 16 bits unless said."""
+        stored = dict(self.groups).get(group)
+        if stored is None:
+            is_quantized = group in QUANTIZED or self.base.whole_file
+            stored = self.base if is_quantized else FORMATS["bf16"]
+        return stored
+
+    @property
+    def text(self) -> str:
+        """What ``--weights`` takes for it: ``nvfp4+attention=bf16``."""
+        return JOINED.join([self.base.id, *(f"{name}={stored.id}" for name, stored in self.groups)])
+
+    def with_groups(self, groups: Iterable[tuple[str, NumberFormat]]) -> "WeightFormats":
+        """The same with some groups in other formats; groups alike with the base are dropped."""
+        chosen = dict(self.groups) | dict(groups)
+        plain = WeightFormats(self.base)
+        kept = [(name, chosen[name]) for name in GROUPS if name in chosen]
+        return replace(self, groups=tuple(pair for pair in kept if plain.of(pair[0]) != pair[1]))
 
 
-def weight_formats(name: str) -> tuple[NumberFormat, NumberFormat]:
-    """Formats of matrices and of routed experts, of ``"mxfp4-experts-q8_0"``."""
-    experts, joined, matrices = name.partition(EXPERTS)
-    if not joined:
-        return (number_format(name),) * 2
-    return number_format(matrices), number_format(experts)
+QUANTIZED = ("attention", "ffn", "experts", "shared_experts", "mtp")
+"""Groups that a quantized checkpoint quantizes, unless it says otherwise."""
+
+GROUPS = (*QUANTIZED, "head", "embedding", "vision")
+"""Groups of matrices that may have a number format of their own."""
+
+GROUP_NAMES = {
+    **{group: group for group in GROUPS},
+    "attn": "attention",
+    "mlp": "ffn",
+    "dense": "ffn",
+    "shared": "shared_experts",
+    "shared-experts": "shared_experts",
+    "lm_head": "head",
+}
+"""What people call the groups."""
+
+JOINED = "+"  # between a format and the groups that have another one
+_EXPERTS = "-experts-"  # joins two formats: ``mxfp4-experts-q8_0``
+_SHARES = "/"  # between formats that a group mixes: ``59%nvfp4/41%bf16``
+
+
+def weight_formats(name: str, own: WeightFormats | None = None) -> WeightFormats:
+    """The format of each group of matrices, of ``"nvfp4+attention=bf16"``.
+
+    Without a format in front, groups that are not named keep the model's own.
+
+    own : of the model; None where a format in front is needed
+
+    >>> weight_formats("mxfp4-experts-q8_0").text
+    'q8_0+experts=mxfp4'
+    >>> weight_formats("experts=nvfp4,attention=fp8", weight_formats("bf16")).text
+    'bf16+attention=fp8+experts=nvfp4'
+    """
+    first, *named = re.split(r"[+,]", name.strip())
+    if "=" in first:
+        first, named = "", [first, *named]
+    experts, joined, matrices = first.partition(_EXPERTS)
+    if joined:
+        first, named = matrices, [f"experts={experts}", *named]
+    if not first and own is None:
+        raise InputError(f"'{shown(name)}' names no format in front, such as bf16+{shown(name)}")
+    formats = own if not first and own else WeightFormats(format_mix(first))
+    return formats.with_groups(map(_group_format, named))
+
+
+def _group_format(text: str) -> tuple[str, NumberFormat]:
+    name, equals, stored = text.partition("=")
+    group = GROUP_NAMES.get(name.strip().lower())
+    if not equals or group is None:
+        hint = did_you_mean(name.strip().lower(), GROUP_NAMES, f"known: {', '.join(GROUPS)}")
+        raise InputError(
+            f"'{shown(text)}' is not GROUP=FORMAT, such as experts=nvfp4: "
+            f"'{shown(name)}' is not a group of matrices; {hint}"
+        )
+    return group, format_mix(stored)
+
+
+def weight_name(text: str) -> str:
+    """What records call weight formats that a user types.
+
+    >>> weight_name("AWQ"), weight_name("experts=nvfp4,shared=fp8")
+    ('awq-int4-g128', 'experts=nvfp4+shared_experts=fp8')
+    """
+    named = text.strip().lower()
+    if _EXPERTS in named and "=" not in named:
+        weight_formats(named)
+        return named
+    first, *groups = re.split(r"[+,]", named)
+    if "=" in first:
+        first, groups = "", [first, *groups]
+    pairs = (f"{group}={stored.id}" for group, stored in map(_group_format, groups))
+    return JOINED.join([*([format_mix(first).id] if first else []), *pairs])
+
+
+def cache_name(text: str) -> str | None:
+    """What records call a cache format that a user types; None for that of the engine (auto).
+
+    >>> cache_name("fp8_e4m3"), cache_name("auto")
+    ('fp8', None)
+    """
+    return None if text.strip().lower() == "auto" else number_format(text, cache=True).id
+
+
+def weight_names(names: Iterable[str]) -> list[str]:
+    """Weight formats of a list, in which groups of matrices join the format before them.
+
+    >>> weight_names(["fp8", "bf16", "experts=nvfp4", "attention=fp8"])
+    ['fp8', 'bf16+experts=nvfp4+attention=fp8']
+    """
+    joined: list[str] = []
+    for name in names:
+        if "=" in name.split(JOINED)[0] and joined:
+            joined[-1] += JOINED + name
+        else:
+            joined.append(name)
+    return joined
+
+
+def format_mix(text: str) -> NumberFormat:
+    """A format, or several with the share of weights in each: ``59%nvfp4/41%bf16``."""
+    pieces = text.strip().split(_SHARES)
+    if len(pieces) == 1:
+        return number_format(pieces[0])
+    matches = [_SHARE.fullmatch(piece.strip()) for piece in pieces]
+    shares = [float(match[1]) for match in matches if match]
+    if len(shares) < len(pieces) or not 99.9 <= sum(shares) <= 100.1:
+        raise InputError(
+            f"'{shown(text)}' is no mix of formats: write a share of each, which make 100 %, "
+            "such as 60%nvfp4/40%bf16"
+        )
+    names = (match[2] for match in matches if match)
+    return mixed_format(zip(map(number_format, names), shares, strict=True))
+
+
+_SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,4})?) ?% ?(\S{1,40})")
+
+
+def mixed_format(amounts: Iterable[tuple[NumberFormat, float]]) -> NumberFormat:
+    """The format of matrices that are stored in several, by how many weights each stores.
+
+    >>> mix = mixed_format([(FORMATS["bf16"], 1.0), (FORMATS["int8"], 3.0)])
+    >>> mix.id, mix.bits
+    ('75%int8/25%bf16', 10.0)
+    """
+    totals: dict[NumberFormat, float] = {}
+    for stored, amount in amounts:
+        for inner, share in stored.shares if amount else ():
+            totals[inner] = totals.get(inner, 0.0) + amount * share
+    if len(totals) == 1:
+        return next(iter(totals))
+    whole = sum(totals.values())
+    if not whole:
+        return FORMATS["bf16"]
+    ordered = sorted(totals.items(), key=lambda pair: -pair[1])
+    shares = tuple((stored, amount / whole) for stored, amount in ordered)
+    return NumberFormat(
+        _SHARES.join(f"{100 * share:.4g}%{stored.id}" for stored, share in shares),
+        sum(stored.bits * share for stored, share in shares),
+        whole_file=all(stored.whole_file for stored, _ in shares),
+        mix=shares,
+    )
 
 
 def number_format(name: str, *, cache: bool = False) -> NumberFormat:
-    """A format by its id; with ``cache`` one that a KV cache can have.
+    """A format by its id or another name of it; with ``cache`` one that a KV cache can have.
 
-    >>> number_format("mxfp4").bits
-    4.25
+    >>> number_format("mxfp4").bits, number_format("AWQ").id, number_format("6.5bpw").bits
+    (4.25, 'awq-int4-g128', 6.5)
     """
-    listed = FORMATS.get(name)
+    written = name.strip().lower()
+    listed = FORMATS.get(written) or FORMATS.get(NAMES.get(written, "")) or _sized(written)
     if listed and (listed.cache_bits or not cache):
         return listed
+    if written in WITHOUT_SIZE:
+        raise InputError(f"'{shown(name)}' has many sizes; write its bits: {written}-4.0bpw")
     ids = [entry.id for entry in FORMATS.values() if entry.cache_bits or not cache]
     role = "KV cache format" if cache else "weight format"
-    hint = did_you_mean(name.lower(), ids, f"known: {', '.join(ids)}", cutoff=0.6)
+    hint = did_you_mean(written, ids, f"known: {', '.join(ids)}", cutoff=0.6)
     raise InputError(f"'{shown(name)}' is not a {role} that fastcalc knows; {hint}")
+
+
+def _sized(name: str) -> NumberFormat | None:
+    """A format whose name states its bits: ``exl3-3.5bpw`` of ExLlama, ``int4-g64`` of a group."""
+    group = _GROUPED.fullmatch(name)
+    if group is not None and int(group[2]) >= 8:
+        return NumberFormat(f"int{group[1]}-g{group[2]}", int(group[1]) + 16 / int(group[2]))
+    match = _BPW.fullmatch(name)
+    if match is None or not 1.0 <= float(match[2]) <= 8.5:
+        return None
+    return NumberFormat(f"{match[1] or ''}{float(match[2])}bpw", float(match[2]), whole_file=True)
+
+
+_BPW = re.compile(r"(exl[23][-_])?([0-9](?:\.[0-9]{1,3})?)[-_ ]?bpw")
+_GROUPED = re.compile(r"int([2-8])-?g([0-9]{1,4})")
+WITHOUT_SIZE = ("exl2", "exl3")

@@ -73,7 +73,8 @@ def unpacking_notes(placement: Placement) -> Iterator[str]:
     names = (
         f"{kernel} of {machine.engine.id} widens {'caches' if kind == 'kv' else 'weights'} of "
         f"{stored.id}"
-        for kind, stored in placement.work.formats._asdict().items()
+        for kind, mix in placement.work.formats._asdict().items()
+        for stored, _ in mix.shares
         if (kernel := kernels.kernel_of(kind, stored))
     )
     for name in dict.fromkeys(names):

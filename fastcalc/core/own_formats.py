@@ -1,13 +1,14 @@
 """The formats that a model is published in, and what has fewer bits than those."""
 
-from fastcalc.catalogue.formats import number_format, weight_formats
+from fastcalc.catalogue.formats import QUANTIZED, number_format
 from fastcalc.catalogue.schema import Model
+from fastcalc.core.model.workload import formats_asked
 from fastcalc.core.scenario import Scenario, default_cache
 
 
 def own_formats(model: Model) -> tuple[str, str]:
     """Formats that a model is published in: of its weights, and of its cache."""
-    return model.expert_format or model.weight_format, model.kv_format
+    return model.format_name, model.kv_format
 
 
 def narrows_weights(scenario: Scenario) -> bool:
@@ -15,10 +16,8 @@ def narrows_weights(scenario: Scenario) -> bool:
     model, chosen_format = scenario.model, scenario.weights
     if chosen_format is None or chosen_format in (own_formats(model)[0], *model.also_published):
         return False
-    published = model.expert_format or model.weight_format
-    originals = weight_formats(model.weight_format)[0], weight_formats(published)[1]
-    pairs = zip(weight_formats(chosen_format), originals, strict=True)
-    return any(chosen.bits < original.bits for chosen, original in pairs)
+    chosen, published = formats_asked(model, chosen_format), model.own_formats
+    return any(chosen.of(group).bits < published.of(group).bits for group in QUANTIZED)
 
 
 def narrows_cache(scenario: Scenario) -> bool:

@@ -270,20 +270,6 @@ def tensors(weights: dict, **others: object) -> dict:
         (tensors(NVFP4, ignore=[f"model.layers.{n}.self_attn*" for n in range(48)]), "nvfp4", "bf16+nvfp4"),
         (tensors(NVFP4, ignore=["model.layers.0.self_attn*", "lm_head"]), "nvfp4", "nvfp4"),
         (tensors(NVFP4, ignore=["model.layers.1.self_attn.kv_b_proj"]), "nvfp4", "nvfp4"),
-        (
-            {"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION", "quantized_layers": {
-                "model.layers.0.mlp.experts.0.up_proj": {"quant_algo": "NVFP4"},
-                "model.layers.0.self_attn.q_proj": {"quant_algo": "FP8"}}},
-            "fp8", "fp8+nvfp4",
-        ),
-        (
-            {"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION", "quantized_layers": {
-                "model.layers.0.mlp.experts": {"quant_algo": "NVFP4"},
-                "model.layers.0.mlp.shared_expert.up_proj": {"quant_algo": "NVFP4"},
-                "model.layers.0.self_attn.q_proj": {"quant_algo": "FP8"},
-                "model.layers.0.self_attn.k_proj": {"quant_algo": "FP8"}}},
-            "fp8", "fp8+nvfp4",
-        ),
         ({"quant_method": "aqlm"}, "bf16", "bf16"),
     ],
     ids=str,

@@ -6,7 +6,13 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from fastcalc.catalogue.formats import FORMATS
+from fastcalc.catalogue.formats import (
+    FORMATS,
+    GROUPS,
+    WeightFormats,
+    format_mix,
+    number_format,
+)
 from fastcalc.catalogue.schema.quantities import (
     Confidence,
     Count,
@@ -21,6 +27,7 @@ from fastcalc.catalogue.schema.quantities import (
     Whole,
     WholeOrZero,
 )
+from fastcalc.errors import InputError
 from fastcalc.written import listed, shown
 
 
@@ -231,6 +238,23 @@ REPOSITORY = re.compile(r"\w[\w.-]{0,59}/\w[\w.-]{0,95}", re.ASCII)
 RepositoryName = Annotated[str, BeforeValidator(_repository)]
 
 
+def _mix(name: object) -> str:
+    try:
+        return format_mix(str(name)).id
+    except InputError as error:
+        raise ValueError(str(error)) from error
+
+
+def _group(name: object) -> str:
+    if name in GROUPS:
+        return str(name)
+    raise ValueError(f"'{shown(name)}' is not a group of matrices; known: {', '.join(GROUPS)}")
+
+
+FormatMix = Annotated[str, BeforeValidator(_mix)]
+GroupName = Annotated[str, BeforeValidator(_group)]
+
+
 class Quotation(Entry):
     """What a source other than the shape's prints, in its own characters."""
 
@@ -248,7 +272,10 @@ class Model(Entry):
     """One language model: its whole shape, or the minimum that a closed model publishes.
 
     ``norm_bias`` doubles every norm. ``residual_streams`` are those of hyper-connections.
-    ``other_parameters`` are small vectors and tables without a key of their own.
+    ``group_formats`` are those of groups of matrices that are not in ``weight_format``, each a
+    format or a mix: ``{attention: bf16, head: 60%fp8/40%bf16}``; ``expert_format`` is short for
+    that of ``experts``. ``other_parameters`` are small vectors and tables without a key of their
+    own.
     ``also_published`` names, by the format of its weights, what else its maker releases, as a
     source prints it. ``repositories`` says where weights in its own formats are to be had, by its
     names.
@@ -266,6 +293,7 @@ class Model(Entry):
     confidence: Confidence | None = None
     weight_format: FormatName
     expert_format: FormatName | None = None
+    group_formats: dict[GroupName, FormatMix] = {}
     kv_format: FormatName = "bf16"
     also_published: dict[FormatName, Quotation] = {}
     repositories: dict[Identifier, RepositoryName] = {}
@@ -316,6 +344,20 @@ class Model(Entry):
         return asked if self.id in names else f"{asked} (same shape as {self.name})"
 
     @property
+    def own_formats(self) -> WeightFormats:
+        """The number format of each group of matrices as published."""
+        groups = {"experts": self.expert_format, **self.group_formats}
+        stored = {name: format_mix(text) for name, text in groups.items() if text}
+        return WeightFormats(number_format(self.weight_format)).with_groups(stored.items())
+
+    @property
+    def format_name(self) -> str:
+        """What records call the published formats: that of the experts where only they differ."""
+        own = self.own_formats
+        only_experts = [name for name, _ in own.groups] == ["experts"]
+        return own.of("experts").id if only_experts else own.text
+
+    @property
     def is_minimal(self) -> bool:
         """True where only totals are known, not the shape."""
         return not self.blocks
@@ -334,9 +376,10 @@ class Model(Entry):
             missing = [key for key in ("hidden_size", "vocabulary") if key not in given]
         else:
             missing = [key for key in minimum if key not in given]
-            if self.expert_format is not None:
+            if self.expert_format is not None or self.group_formats:
                 raise ValueError(
-                    "expert_format needs blocks; a minimal model has one weight_format"
+                    "expert_format and group_formats need blocks; a minimal model has one "
+                    "weight_format"
                 )
         if missing:
             raise ValueError(
@@ -361,6 +404,8 @@ class Model(Entry):
             raise ValueError("experts and active_experts go together; the other one is missing")
         if self.experts is not None and (self.active_experts or 0) > self.experts:
             raise ValueError(f"active_experts {self.active_experts} exceeds experts {self.experts}")
+        if self.expert_format is not None and "experts" in self.group_formats:
+            raise ValueError("give expert_format or experts in group_formats, not both")
         if FORMATS[self.kv_format].cache_bits is None:
             raise ValueError(f"kv_format '{self.kv_format}' is not one that a KV cache has")
         return self

@@ -37,9 +37,14 @@ Excuses = dict[str, Annotated[str, Field(min_length=10)]]
 
 def _known(name: object, *, cache: bool = False) -> str:
     try:
-        return number_format(str(name), cache=cache).id
+        known = number_format(str(name), cache=cache).id
     except InputError as error:
         raise ValueError(str(error)) from error
+    if known != name:  # other names are of command lines: files say the same thing alike
+        raise ValueError(
+            f"'{shown(name)}' is not a weight or KV format by id; did you mean '{known}'?"
+        )
+    return known
 
 
 FormatName = Annotated[str, BeforeValidator(_known)]

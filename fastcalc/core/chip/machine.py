@@ -23,7 +23,7 @@ from fastcalc.core.model.kinds import KINDS, Kinds
 from fastcalc.core.model.workload import Workload
 from fastcalc.errors import InputError
 from fastcalc.formulas.roofline import achieved_bandwidth, achieved_compute
-from fastcalc.formulas.types import Array, ArrayLike, where
+from fastcalc.formulas.types import Array, ArrayLike
 from fastcalc.mentions import option
 from fastcalc.written import shown
 
@@ -42,7 +42,7 @@ class Chip:
     bandwidth : of the fastest memory tier [byte/s]
     cores : cores that read and multiply; infinity where no chip of the kind states them [1]
     products : what products with each kind run at
-    blocks : 1 where weights are stored in blocks of mixed widths (GGUF), else 0 [1]
+    blocks : share of the dense weights in blocks of mixed widths (GGUF): 1, or 0 of others [1]
     vector : FLOP rate of the vector units, which unpack [FLOP/s]
     link, link_out : one way inside and beyond the domain; infinity without links [byte/s]
     hop, hop_inside : latency of one hop beyond the domain and inside it; 0 inside where that of
@@ -119,7 +119,7 @@ def reached(chip: Chip, software: EngineParameters) -> Reached:
         bandwidth=software.bandwidth(chip),
         decode=Kinds(dense, head, experts * grouped, kv),
         prompt=Kinds(dense * blocks, head, experts * blocks * grouped, kv),
-        least_rows=where(is_packed, np.minimum(rows, PACKED_ROWS), rows),
+        least_rows=rows + is_packed * (np.minimum(rows, PACKED_ROWS) - rows),
     )
 
 
@@ -326,7 +326,9 @@ def _chip(
         bandwidth=bandwidth,
         cores=hardware.cores.si if hardware.cores else inf,
         products=Kinds(*products),
-        blocks=float(formats.dense.whole_file and formats.dense.bits < 16),
+        blocks=float(
+            sum(share * (one.whole_file and one.bits < 16) for one, share in formats.dense.shares)
+        ),
         vector=hardware.vector.si if hardware.vector else inf,
         link=ways[-1].bandwidth.si if ways else inf,
         link_out=ways[0].bandwidth.si if ways else inf,

@@ -19,8 +19,8 @@ class WorkingRate(NamedTuple):
 
     peak : dense peak [FLOP/s]
     bits : width of the operands that it multiplies [bit]
-    is_unpacked : True where narrow weights are widened to 16 bits, as the chip has no rate of their
-        own or the engine no kernel that takes it
+    is_unpacked : share of narrow weights that are widened to 16 bits, as the chip has no rate of
+        their own or the engine no kernel that takes it: 0 or 1 of one format [1]
     """
 
     peak: ArrayLike
@@ -41,6 +41,23 @@ def working_rate(
         as their fp16 rate; sums in 32 bits are those of bf16
     unpacked : formats that the engine's kernels widen to 16 bits
     """
+    if not stored.mix:
+        return _rate_of_one(hardware, stored, short_sums=short_sums, unpacked=unpacked)
+    rates = [
+        (_rate_of_one(hardware, inner, short_sums=short_sums, unpacked=unpacked), share)
+        for inner, share in stored.mix
+    ]
+    # Each matrix takes its own time, so times add up, not rates.
+    return WorkingRate(
+        peak=1.0 / sum(share / rate.peak for rate, share in rates),
+        bits=sum(share * rate.bits for rate, share in rates),
+        is_unpacked=sum(share * rate.is_unpacked for rate, share in rates),
+    )
+
+
+def _rate_of_one(
+    hardware: Hardware, stored: NumberFormat, *, short_sums: bool, unpacked: Collection[str]
+) -> WorkingRate:
     formats = () if stored.id in unpacked else stored.computes_in
     for choice in (*formats, "bf16", "fp16"):
         needed, _, multiplied = choice.rpartition(":")
@@ -59,5 +76,12 @@ def fastest_rate(hardware: Hardware, stored: NumberFormat) -> float:
     Any format at least as wide as the stored one loses nothing, so the bound takes the
     fastest of them: fewer bits can only raise it.
     """
+    peaks = [(_fastest_of_one(hardware, inner), share) for inner, share in stored.shares]
+    if len(peaks) == 1:
+        return peaks[0][0]
+    return 1.0 / sum(share / peak for peak, share in peaks)
+
+
+def _fastest_of_one(hardware: Hardware, stored: NumberFormat) -> float:
     bits = min(floor(stored.cache_bits or stored.bits), 16)
     return max(peak.si for name, peak in hardware.peak.items() if _WIDTH[name] >= bits)

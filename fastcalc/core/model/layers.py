@@ -54,15 +54,18 @@ class CacheGroup:
 
 @dataclass(frozen=True)
 class LayerCount:
-    """What a layer, or a part of one, holds and keeps.
+    """What a layer, or a component of one, holds and keeps.
 
-    dense, small, experts, expert_biases : parameters: matrices that every token passes; norms,
-        biases and routers; matrices and biases of all routed experts [1]
+    attention, ffn, shared_experts, experts : parameters of matrices: of attention or a state layer,
+        of the dense network, of what each token passes beside routed experts, and of these [1]
+    small, expert_biases : parameters of norms, biases and routers, and biases of routed experts [1]
     state : elements that a sequence keeps, whatever its length [1]
     caches : what a token leaves, each group of one layer
     """
 
-    dense: float = 0.0
+    attention: float = 0.0
+    ffn: float = 0.0
+    shared_experts: float = 0.0
     small: float = 0.0
     experts: float = 0.0
     expert_biases: float = 0.0
@@ -71,6 +74,16 @@ class LayerCount:
 
     def __add__(self, other: "LayerCount") -> "LayerCount":
         return LayerCount(*map(add, vars(self).values(), vars(other).values()))
+
+    def times(self, layers: float) -> "LayerCount":
+        """Parameters and state of so many of it; caches stay those of one. [1]"""
+        *numbers, _ = vars(self).values()
+        return LayerCount(*(layers * number for number in numbers))
+
+    @property
+    def dense(self) -> float:
+        """Parameters of the matrices that every token passes. [1]"""
+        return self.attention + self.ffn + self.shared_experts
 
     @property
     def parameters(self) -> float:
@@ -101,7 +114,7 @@ def count_ffn(ffn: AnyFFN | None, hidden: float) -> LayerCount:
     if isinstance(ffn, DenseFFN):
         dense = counting.ffn_matrices(hidden=hidden, width=ffn.width, matrices=ffn.matrices)
         biases = (ffn.matrices - 1) * ffn.width + hidden
-        return LayerCount(dense=float(dense), small=biases * ffn.bias)
+        return LayerCount(ffn=float(dense), small=biases * ffn.bias)
     inside = float(ffn.latent_size or hidden)
     expert = counting.ffn_matrices(hidden=inside, width=ffn.width, matrices=ffn.matrices)
     shared = counting.ffn_matrices(hidden=hidden, width=ffn.shared_width, matrices=ffn.matrices)
@@ -109,7 +122,7 @@ def count_ffn(ffn: AnyFFN | None, hidden: float) -> LayerCount:
     router = (hidden + ffn.router_bias) * ffn.experts
     biases = (ffn.matrices - 1) * ffn.width + inside
     return LayerCount(
-        dense=float(shared + latent),
+        shared_experts=float(shared + latent),
         small=router + hidden * ffn.shared_gate,
         experts=float(ffn.experts * expert),
         expert_biases=ffn.experts * biases * ffn.expert_bias,
@@ -148,7 +161,7 @@ def _grouped(attention: Attention, hidden: float) -> LayerCount:
     window = float(attention.window or inf)
     cache = CacheGroup(1.0, kv_heads * float(key + value), window, float(kv_heads), flops, flops)
     dense = float(matrices) + hidden * (gate - kv_heads * value * attention.k_eq_v)
-    part = LayerCount(dense, float(small), caches=(cache,))
+    part = LayerCount(dense, small=float(small), caches=(cache,))
     return _indexed(part, attention.indexer, hidden=hidden, query=hidden)
 
 
@@ -168,7 +181,7 @@ def _latent(attention: LatentAttention, hidden: float) -> LayerCount:
     expanded = counting.attention_flops(heads=heads, key_dim=nope + rope, value_dim=value)
     cache = CacheGroup(1.0, float(latent + rope), inf, 1.0, float(absorbed), float(expanded))
     dense = float(matrices) + hidden * heads * value * attention.output_gate
-    part = LayerCount(dense, float(q_rank + latent), caches=(cache,))
+    part = LayerCount(dense, small=float(q_rank + latent), caches=(cache,))
     return _indexed(part, attention.indexer, hidden=hidden, query=q_rank or hidden)
 
 
@@ -210,7 +223,7 @@ def _indexer(
         prefill_flops=float(scan) / every,
         element_bytes=1.0 + _INDEX_SCALE_BYTES / indexer.head_dim,
     )
-    return LayerCount(float(matrices), float(vectors * indexer.head_dim), caches=(keys,))
+    return LayerCount(float(matrices), small=float(vectors * indexer.head_dim), caches=(keys,))
 
 
 def _compressed(attention: CompressedAttention, hidden: float) -> LayerCount:
@@ -225,7 +238,7 @@ def _compressed(attention: CompressedAttention, hidden: float) -> LayerCount:
     )
     flops = float(counting.attention_flops(heads=heads, key_dim=size, value_dim=size))
     recent = CacheGroup(1.0, float(size), float(attention.window), 1.0, flops, flops)
-    part = LayerCount(float(matrices), float(q_rank + size + heads), caches=(recent,))
+    part = LayerCount(float(matrices), small=float(q_rank + size + heads), caches=(recent,))
     return part + _entries(attention, attention.compression, hidden, flops)
 
 
@@ -244,9 +257,9 @@ def _entries(
     folded = CacheGroup(1.0, size / every, inf, 1.0, flops / every, flops / every)
     vectors = every * overlap + 1
     if indexer is None:
-        return LayerCount(float(matrices), float(vectors * size), caches=(folded,))
+        return LayerCount(float(matrices), small=float(vectors * size), caches=(folded,))
     folded = replace(folded, picked=float(indexer.top_k * every))
-    return LayerCount(float(matrices), float(vectors * size), caches=(folded,)) + _indexer(
+    return LayerCount(float(matrices), small=float(vectors * size), caches=(folded,)) + _indexer(
         indexer,
         hidden=hidden,
         query=attention.q_rank,
@@ -282,4 +295,4 @@ def _linear(attention: LinearAttention, hidden: float) -> LayerCount:
             hidden=hidden, inner=values, state_width=keys, heads=heads
         )
         small = (kernel + 1) * convolved + 3 * heads + values
-    return LayerCount(float(matrices), float(small), state=state)
+    return LayerCount(float(matrices), small=float(small), state=state)

@@ -12,11 +12,18 @@ from math import inf
 
 import numpy as np
 
-from fastcalc.catalogue.formats import FORMATS, NumberFormat, number_format, weight_formats
+from fastcalc.catalogue.formats import (
+    FORMATS,
+    NumberFormat,
+    WeightFormats,
+    mixed_format,
+    number_format,
+    weight_formats,
+)
 from fastcalc.catalogue.once import once
 from fastcalc.catalogue.schema import Block, LatentAttention, MixtureOfExperts, Model
 from fastcalc.core.model.kinds import Kinds
-from fastcalc.core.model.layers import CacheGroup, count_layer
+from fastcalc.core.model.layers import CacheGroup, LayerCount, count_layer
 from fastcalc.core.model.weights import Weights, WeightsByPart
 from fastcalc.formulas import counting
 from fastcalc.formulas.memory import attended_tokens, cache_bytes_per_layer
@@ -229,7 +236,8 @@ def _attended(limits: Sequence[float], context: ArrayLike, spread: ArrayLike) ->
 def workload(model: Model, weights: str | None = None, kv: str | None = None) -> Workload:
     """Count a model in a weight format and a cache format.
 
-    weights : number format of the matrices; the model's own where left out
+    weights : number formats of the matrices as ``--weights`` has them; the model's own where left
+        out
     kv : number format of the cache; the model's own where left out
     """
     return _count(model, weights, kv)
@@ -238,16 +246,33 @@ def workload(model: Model, weights: str | None = None, kv: str | None = None) ->
 @once
 def _count(model: Model, weights: str | None, kv: str | None) -> Workload:
     kv_format = number_format(kv or model.kv_format, cache=True).id
-    matrices, experts_in = weight_formats(weights or model.weight_format)
-    native = weights is None or weights == model.expert_format
-    if native and model.expert_format is not None:
-        matrices = number_format(model.weight_format)
-        experts_in = number_format(model.expert_format)
+    formats = formats_asked(model, weights)
     if model.is_minimal:
-        counted = _minimal(model, matrices, kv_format)
+        counted = _minimal(model, formats.base, kv_format)
     else:
-        counted = _whole(model, matrices, experts_in, kv_format)
-    return replace(counted, weight_format=weights) if weights else counted
+        counted = _whole(model, formats, kv_format)
+    name = formats.text if weights and "=" in weights else weights or model.format_name
+    return replace(counted, weight_format=name)
+
+
+def formats_asked(model: Model, weights: str | None) -> WeightFormats:
+    """The format of each group of matrices; the name of the model's own mix means that mix.
+
+    weights : as ``--weights`` has it; None for the model's own
+    """
+    if weights is None or weights in (model.format_name, published_base(model)):
+        return model.own_formats
+    return weight_formats(weights, model.own_formats)
+
+
+def published_base(model: Model) -> str | None:
+    """The quantized format that stands for a published mix; None where no format does.
+
+    A checkpoint in several quantized formats goes by the name of the one of most matrices: nobody
+    publishes DeepSeek V4 in FP8 alone. A mix with 16 bits may be published at 16 bits, too.
+    """
+    own = model.own_formats
+    return own.base.id if own.groups and own.base.bits < 16 else None
 
 
 def _minimal(model: Model, matrices: NumberFormat, kv_format: str) -> Workload:
@@ -289,23 +314,20 @@ def _minimal(model: Model, matrices: NumberFormat, kv_format: str) -> Workload:
     )
 
 
-def _whole(
-    model: Model, matrices: NumberFormat, experts_in: NumberFormat, kv_format: str
-) -> Workload:
+def _whole(model: Model, formats: WeightFormats, kv_format: str) -> Workload:
     assert model.hidden_size and model.vocabulary
     table = float(model.hidden_size) * model.vocabulary
-    at_16 = matrices if matrices.whole_file else FORMATS["bf16"]
     small = model.hidden_size * (1.0 + model.norm_bias) + model.other_parameters
-    layers = _layers(model, model.blocks, matrices, experts_in, kv_format)
+    layers = _layers(model, model.blocks, formats, kv_format)
     in_layers = layers.weights.small
     alone = (block.model_copy(update={"count": 1}) for block in model.blocks)
-    one_of_each = [_layers(model, [block], matrices, experts_in, kv_format) for block in alone]
+    one_of_each = [_layers(model, [block], formats, kv_format) for block in alone]
     return replace(
         layers,
         weights=layers.weights._replace(
             small=replace(in_layers, parameters=in_layers.parameters + small),
-            head=Weights(table, at_16),
-            embedding=Weights(0.0 if model.tied_embeddings else table, at_16),
+            head=Weights(table, formats.of("head")),
+            embedding=Weights(0.0 if model.tied_embeddings else table, formats.of("embedding")),
         ),
         layer_kinds=tuple(
             (float(block.count), layer)
@@ -317,8 +339,7 @@ def _whole(
 def _layers(
     model: Model,
     blocks: Sequence[Block],
-    matrices: NumberFormat,
-    experts_in: NumberFormat,
+    formats: WeightFormats,
     kv_format: str,
 ) -> Workload:
     """Count some of a model's layers, head and embedding apart."""
@@ -326,22 +347,22 @@ def _layers(
     runs = [(block.count, count_layer(block, model)) for block in blocks]
     experts = [block for block in blocks if isinstance(block.ffn, MixtureOfExperts)]
     first = experts[0].ffn if experts else None
-    none = Weights(0.0, matrices)
-
-    def in_all(part: str, stored: NumberFormat) -> Weights:
-        return Weights(sum(count * getattr(layer, part) for count, layer in runs), stored)
+    total = LayerCount()
+    for count, layer in runs:
+        total += layer.times(count)
+    none, at_16 = Weights(0.0, formats.base), FORMATS["bf16"]
 
     return Workload(
         model=model,
-        weight_format=experts_in.id,
+        weight_format=formats.text,
         kv_format=kv_format,
         weights=WeightsByPart(
-            dense=in_all("dense", matrices),
-            small=in_all("small", FORMATS["bf16"]),
+            dense=Weights(total.dense, _dense_format(total, formats)),
+            small=Weights(total.small, at_16),
             head=none,
             embedding=none,
-            experts=in_all("experts", experts_in),
-            expert_biases=in_all("expert_biases", FORMATS["bf16"]),
+            experts=Weights(total.experts, formats.of("experts")),
+            expert_biases=Weights(total.expert_biases, at_16),
         ),
         experts=float(first.experts) if isinstance(first, MixtureOfExperts) else 0.0,
         active_experts=float(first.active_experts) if isinstance(first, MixtureOfExperts) else 0.0,
@@ -356,31 +377,57 @@ def _layers(
         caches=tuple(
             replace(group, layers=float(count)) for count, layer in runs for group in layer.caches
         ),
-        state_elements=sum(count * layer.state for count, layer in runs),
-        largest_layer_bytes=max(
-            layer.dense * matrices.bytes
-            + layer.experts * experts_in.bytes
-            + (layer.small + layer.expert_biases) * _16_BIT
-            for _, layer in runs
-        ),
+        state_elements=total.state,
+        largest_layer_bytes=max(_layer_bytes(layer, formats) for _, layer in runs),
+    )
+
+
+def _dense_format(layer: LayerCount, formats: WeightFormats) -> NumberFormat:
+    groups = {name: formats.of(name) for name in ("attention", "ffn", "shared_experts")}
+    if len(set(groups.values())) == 1:
+        return groups["attention"]
+    amounts = (layer.attention, layer.ffn, layer.shared_experts)
+    return mixed_format(zip(groups.values(), amounts, strict=True))
+
+
+def _layer_bytes(layer: LayerCount, formats: WeightFormats) -> float:
+    return (
+        layer.dense * _dense_format(layer, formats).bytes
+        + layer.experts * formats.of("experts").bytes
+        + (layer.small + layer.expert_biases) * _16_BIT
     )
 
 
 def checkpoint_parameters(model: Model) -> float:
-    """Parameters of text core, multi-token-prediction layers and vision tower. [1]
+    """Parameters of text core, multi-token-prediction layers and vision tower. [1]"""
+    return workload(model).total_parameters + sum(_outside_core(model).values())
+
+
+def checkpoint_bytes(model: Model) -> float:
+    """Stored size of a model as published, towers and prediction layers included. [byte]"""
+    outside, formats = _outside_core(model), model.own_formats
+    return workload(model).weight_bytes + sum(
+        parameters * formats.of(group).bytes for group, parameters in outside.items()
+    )
+
+
+def _outside_core(model: Model) -> dict[str, float]:
+    """Parameters of a checkpoint outside the text core, by the group that their format is of. [1]
 
     A multi-token-prediction layer is one more layer, a projection of two hidden states to one
     and three norms; some checkpoints store copies of embedding and head in it.
     """
-    total = workload(model).total_parameters
-    if model.vision_parameters is not None:
-        total += model.vision_parameters.si
+    outside = {"vision": model.vision_parameters.si if model.vision_parameters else 0.0}
     if model.mtp is None or model.hidden_size is None or model.vocabulary is None:
-        return total
+        return outside
     mtp, last, hidden = model.mtp, model.blocks[-1], float(model.hidden_size)
     extra = last.model_copy(
         update={"attention": mtp.attention or last.attention, "ffn": mtp.ffn or last.ffn}
     )
     layer = count_layer(extra, model).parameters + 2 * hidden**2 + 3 * hidden
-    copies = (mtp.own_embedding + mtp.own_head) * hidden * model.vocabulary
-    return total + mtp.layers * (layer + copies)
+    table = hidden * model.vocabulary
+    return outside | {
+        "mtp": mtp.layers * layer,
+        "head": mtp.layers * mtp.own_head * table,
+        "embedding": mtp.layers * mtp.own_embedding * table,
+    }

@@ -84,10 +84,15 @@ def cache_on_chip(machine: Machine, work: Workload, layout: AnyLayout, tokens: A
 
 def expert_padding(machine: Machine, work: Workload, layout: AnyLayout) -> ArrayLike:
     """Return what kernels keep of packed experts over their bytes, as they pad columns. [1]"""
-    if machine.is_spatial or work.weights.experts.format.id != "mxfp4" or work.expert_width == inf:
+    formats = work.weights.experts.format.shares
+    packed = sum(share * stored.bytes for stored, share in formats if stored.id == "mxfp4")
+    if machine.is_spatial or not packed or work.expert_width == inf:
         return 1.0
     columns = work.expert_width * layout.ep / layout.expert_shards
-    return padded_share(columns=columns, multiple=machine.software.expert_columns)
+    padding = padded_share(columns=columns, multiple=machine.software.expert_columns)
+    # Of experts in several formats, only those in this one are padded.
+    packed_share = packed / work.weights.experts.format.bytes
+    return padding if packed_share == 1.0 else 1.0 + packed_share * (padding - 1.0)
 
 
 @once_a_layout

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from fastcalc.catalogue.formats import number_format, weight_formats
 from fastcalc.catalogue.limits import LIMITS
 from fastcalc.core.scenario import Scenario
 from fastcalc.errors import InputError
@@ -39,11 +38,6 @@ def run(request: Frontier) -> Answer:
 
 def _scenarios(request: Frontier, comparison: Evaluated, notes: list[str]) -> list[Scenario]:
     formats = list(formats_asked(request))
-    for weight, cache in formats:
-        if weight:
-            weight_formats(weight)
-        if cache:
-            number_format(cache, cache=True)
     try:
         of_chips = scenarios(comparison, notes)
     except InputError as error:

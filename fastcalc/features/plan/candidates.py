@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fastcalc.catalogue.formats import number_format, weight_formats
+from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.schema import Engine, Hardware, Model
 from fastcalc.core.chip.formats_run import formats_run, narrower_caches
 from fastcalc.core.chip.tier import OWN_MEMORY, MemoryChoice
@@ -59,9 +59,9 @@ def deployments(
 
 def weight_choices(model: Model, hardware: Hardware, engine: Engine) -> list[str | None]:
     """Return the model's own format, and narrower ones that the chip and engine run."""
-    own_bits = max(
-        stored.bits for stored in weight_formats(model.expert_format or model.weight_format)
-    )
+    own = model.own_formats
+    is_routed = model.format_name == own.of("experts").id
+    own_bits = own.of("experts" if is_routed else "ffn").bits
     listed = formats_run(engine, hardware).weights
     return [None, *(name for name in listed if number_format(name).bits < own_bits)]
 

@@ -1,5 +1,7 @@
 """Every deployment that ``fastcalc plan`` leaves open: chips, formats, engines."""
 
+from collections.abc import Sequence
+
 from fastcalc.catalogue.formats import number_format
 from fastcalc.catalogue.schema import Hardware, Model
 from fastcalc.catalogue.selection import selected
@@ -97,8 +99,8 @@ def _formats(
     request: FindPlans, chips: list[Hardware], notes: list[str]
 ) -> dict[str, dict[str, list[str] | None]]:
     """Return the weight and cache formats asked of each chip that has units for one of each."""
-    weights = readers.names_if_any(request.weights, option("weights"))
-    kv = readers.names_if_any(request.kv, option("kv"))
+    weights = readers.weights_if_any(request.weights)
+    kv = readers.caches_if_any(request.kv)
     choices = {
         chip.id: {"weights": _in_full(weights, chip), "kv": _in_full(kv, chip, cache=True)}
         for chip in chips
@@ -119,9 +121,11 @@ def _formats(
     return runnable
 
 
-def _in_full(formats: list[str] | None, chip: Hardware, *, cache: bool = False) -> list[str] | None:
+def _in_full(
+    formats: Sequence[str | None] | None, chip: Hardware, *, cache: bool = False
+) -> list[str] | None:
     """Return formats with ``fp4`` as what the chip multiplies, left out where it cannot be."""
-    if formats is None:
+    if formats is None or None in formats:
         return None
     four = four_bits(chip)
     if four is not None and cache and number_format(four).cache_bits is None:

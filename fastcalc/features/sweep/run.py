@@ -213,8 +213,8 @@ def _axes(request: Sweep, notes: list[str]) -> Axes:
         contexts=()
         if request.context is None
         else numbers(request.context, option("context"), tokens),
-        weights=readers.names_if_any(request.weights, option("weights")) or (None,),
-        kv=readers.names_if_any(request.kv, option("kv")) or (None,),
+        weights=readers.weights_if_any(request.weights) or (None,),
+        kv=readers.caches_if_any(request.kv) or (None,),
         speculations=speculations(request.speculate),
         ranks=Ranks(
             **{

@@ -22,6 +22,7 @@ _INNER = ("text_config", "llm_config", "language_config")
 _OUTER = ("torch_dtype", "dtype", "quantization_config", "tie_word_embeddings")
 _TOWERS = ("vision_config", "audio_config", "vision_tower_config", "visual")
 _SIDECAR = "hf_quant_config.json"
+_PREDICTING = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
 _HASH = re.compile(r"[0-9a-f]{40}")
 
 
@@ -62,9 +63,8 @@ def mapping(file: JsonFile) -> tuple[dict[str, Json], list[str]]:
     fields.require("hidden_size", "vocab_size", *family.needs)
     layers = family.read(fields)
     tied = fields.flag("tie_word_embeddings", family.tied)
-    networks = (layer.get("ffn") for layer in layers)
-    is_routed = any(isinstance(network, dict) and network["kind"] == "moe" for network in networks)
-    stored = formats(fields, has_experts=is_routed)
+    predicting = fields.maybe(*_PREDICTING, minimum=0) or 0
+    stored = formats(fields, layers, predicting if family.mtp is not None else 0)
     kind = file.data.get("model_type")
     kind_text = f", model_type {without_controls(kind)[:40]}" if isinstance(kind, str) else ""
     title = f"Hugging Face configuration {without_controls(file.file)[:200]}{kind_text}"
@@ -75,6 +75,7 @@ def mapping(file: JsonFile) -> tuple[dict[str, Json], list[str]]:
         **({"printed": quotations} if (quotations := quoted(fields.data, stored)) else {}),
         "weight_format": stored.weights,
         **({"expert_format": stored.experts} if stored.experts else {}),
+        **({"group_formats": {**stored.groups}} if stored.groups else {}),
         "kv_format": stored.cache,
         **({"max_context": context} if context else {}),
         "hidden_size": fields.count("hidden_size"),
@@ -84,13 +85,12 @@ def mapping(file: JsonFile) -> tuple[dict[str, Json], list[str]]:
         **(family.extras(fields) if family.extras else {}),
         "blocks": blocks(layers),
     }
-    predicting = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
-    if count := fields.maybe(*predicting, minimum=0):
+    if predicting:
         fields.remark(
             "Multi-token-prediction layers are stored, too, and not counted in the text core."
         )
         if family.mtp is not None:
-            entry["mtp"] = {"layers": count, **family.mtp}
+            entry["mtp"] = {"layers": predicting, **family.mtp}
     if any(file.data.get(tower) for tower in _TOWERS):
         fields.remark("Only the text model is counted; the vision or audio tower is left out.")
     notes = fields.notes()

@@ -1,16 +1,27 @@
-"""How weights are stored: ``quantization_config`` and ``torch_dtype`` to number formats.
+"""How weights are stored: ``quantization_config`` and ``torch_dtype`` to number formats by group.
 
-A model file knows two formats, one for routed experts and one for every other matrix; what cannot
-be said so is noted.
+`rules` of one quantization name modules and their format; each matrix of the model takes that of
+the first rule which names it, and a group of matrices in several formats has a mix.
 """
 
-import re
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
+from pydantic import ValidationError
+
+from fastcalc.catalogue.formats import (
+    QUANTIZED,
+    NumberFormat,
+    WeightFormats,
+    mixed_format,
+    number_format,
+)
+from fastcalc.catalogue.schema import Block
 from fastcalc.importers.huggingface.config import Fields
-from fastcalc.importers.huggingface.parts import flagged
+from fastcalc.importers.huggingface.matrices import Matrix, matrices_of
+from fastcalc.importers.huggingface.module_patterns import ModulePatterns
+from fastcalc.importers.huggingface.parts import Layer, flagged
 from fastcalc.mentions import option
 from fastcalc.written import Json, shown
 
@@ -22,56 +33,162 @@ _DTYPES = {
     "float": "fp32",
 }
 _ALGORITHMS = {
-    **dict.fromkeys(("FP8", "FP8_PER_CHANNEL_PER_TOKEN", "FP8_PB_WO", "MXFP8"), "fp8"),
+    **dict.fromkeys(("FP8", "FP8_PER_CHANNEL_PER_TOKEN", "FP8_PB_WO", "FP8_PB_REAL"), "fp8"),
     **dict.fromkeys(("NVFP4", "NVFP4_AWQ", "W4A16_NVFP4", "W4A8_NVFP4_FP8"), "nvfp4"),
     **dict.fromkeys(("MXFP4", "W4A8_MXFP4_FP8"), "mxfp4"),
     **dict.fromkeys(("W4A16_AWQ", "W4A8_AWQ"), "awq-int4-g128"),
-    **dict.fromkeys(("W8A16", "W8A8_SQ_PER_CHANNEL"), "int8"),
+    "W8A8_SQ_PER_CHANNEL": "int8-w8a8",
+    "W8A16": "int8",
     "W4A16": "int4",
+    "MXFP8": "mxfp8",
 }
-_METHODS = {"fp8": "fp8", "fbgemm_fp8": "fp8", "modelopt_fp4": "nvfp4", "mxfp4": "mxfp4"}
-_ATTENTION = ("self_attn", "attn", "attention", "linear_attn")
+_METHODS = {
+    **dict.fromkeys(("fp8", "fbgemm_fp8", "deepseek_fp8", "ptpc_fp8", "fine_grained_fp8"), "fp8"),
+    **dict.fromkeys(("modelopt_fp4", "nvfp4"), "nvfp4"),
+    **dict.fromkeys(("mxfp4", "gpt_oss_mxfp4"), "mxfp4"),
+    "mxfp8": "mxfp8",
+    "bitnet": "bitnet",
+}
+_LEFT_ALONE = (
+    *("ignore", "ignored_layers", "modules_to_not_convert", "exclude_modules", "exclude"),
+    *("llm_int8_skip_modules", "skip_modules", "modules_not_to_quantize"),
+)
+_HEAD = ("lm_head", "model.lm_head", "output")
+_EMBEDDING = ("model.embed_tokens", "embed_tokens", "model.language_model.embed_tokens")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Modules that share a number format; None is that of unquantized ones."""
+
+    modules: ModulePatterns
+    stored: str | None
 
 
 @dataclass
 class Formats:
-    """The formats of all matrices, of routed experts where they differ, and of the cache."""
+    """The formats of a checkpoint: of most matrices, of routed experts, of caches, of other groups.
+
+    experts : None where they are stored as most matrices are
+    """
 
     weights: str
     experts: str | None = None
     cache: str = "bf16"
+    groups: dict[str, str] = field(default_factory=dict)
 
 
-def formats(fields: Fields, *, has_experts: bool) -> Formats:
-    """Return the formats that a configuration with its ``quantization_config`` states."""
+@dataclass
+class Scheme:
+    """One quantization of a checkpoint.
+
+    rules : the first that names a module decides
+    others : format of the modules that no rule names; None for unquantized
+    experts : format of routed experts that no rule names, where it is another
+    takes_head : whether the output head is a module like all others
+    """
+
+    rules: list[Rule]
+    others: str | None
+    experts: str | None = None
+    takes_head: bool = False
+
+    def amounts(self, matrix: Matrix, plain: str) -> Iterator[tuple[NumberFormat, float]]:
+        """Parameters of a matrix in each format. [1]"""
+        left = 1.0
+        for rule in self.rules:
+            if left and (named := left * rule.modules.share(matrix)):
+                yield number_format(rule.stored or plain), named * matrix.parameters
+                left -= named
+        others = self.experts if matrix.experts and self.experts else self.others
+        yield number_format(others or plain), left * matrix.parameters
+
+
+def formats(fields: Fields, layers: Sequence[Layer], predicting: int = 0) -> Formats:
+    """The formats that a configuration with its ``quantization_config`` states.
+
+    predicting : layers for multi-token prediction [1]
+    """
+    plain = _plain(fields)
+    config = fields.mapping("quantization_config")
+    if not config:
+        return Formats(plain)
+    inside = fields.inside(config, "quantization_config")
+    has_experts = any(_is_routed(layer) for layer in layers)
+    scheme = _scheme(inside, fields, plain, has_experts=has_experts)
+    for pattern in (name for rule in scheme.rules for name in rule.modules.unread):
+        fields.remark(f"'{shown(pattern, 60)}' of quantization_config is too intricate: not read.")
+    stored = _as_formats(_counted(scheme, fields, layers, plain, predicting))
+    scheme_of_cache = config.get("kv_cache_scheme") or config.get("kv_cache_quant_algo")
+    stored.cache = _cache(scheme_of_cache)
+    return stored
+
+
+def _plain(fields: Fields) -> str:
     word = fields.word("torch_dtype") or fields.word("dtype")
     if word is None:
         fields.assume("torch_dtype", "bfloat16")
     dtype = _DTYPES.get(("bfloat16" if word is None else word).lower().removeprefix("torch."))
     if dtype is None:
         fields.remark(f"torch_dtype '{shown(word)}' is not known here; bf16 is assumed.")
-    plain = dtype or "bf16"
-    config = fields.mapping("quantization_config")
-    if not config:
-        return Formats(plain)
-    stored = _quantized(fields.inside(config, "quantization_config"), fields, plain)
-    if not has_experts and stored.experts is not None:
-        if stored.weights == plain:
-            fields.remark(
-                f"Only a part of the matrices is {stored.experts} in this checkpoint; all are "
-                "counted so, because a dense model file holds one format."
-            )
-            stored.weights = stored.experts
-        stored.experts = None
-    if stored.experts == stored.weights:
-        stored.experts = None
-    scheme = config.get("kv_cache_scheme") or config.get("kv_cache_quant_algo")
+    return dtype or "bf16"
+
+
+def _cache(scheme: Json) -> str:
     if isinstance(scheme, dict):
-        is_8_bit = scheme.get("num_bits") == 8 and scheme.get("type") == "float"
-    else:
-        is_8_bit = str(scheme).upper() == "FP8"
-    stored.cache = "fp8" if is_8_bit else "bf16"
-    return stored
+        scheme = f"{scheme.get('type')}{scheme.get('num_bits')}"
+    return {"FLOAT8": "fp8", "FP8": "fp8", "FLOAT4": "nvfp4", "NVFP4": "nvfp4"}.get(
+        str(scheme).upper(), "bf16"
+    )
+
+
+def _is_routed(layer: Layer) -> bool:
+    network = layer.get("ffn")
+    return isinstance(network, dict) and network["kind"] == "moe"
+
+
+def _counted(
+    scheme: Scheme, fields: Fields, layers: Sequence[Layer], plain: str, predicting: int
+) -> tuple[dict[str, NumberFormat], dict[str, float]]:
+    """The format of each group of matrices, and its parameters. [1]"""
+    try:
+        blocks = [Block.model_validate({"count": 1, **layer}) for layer in layers]
+    except ValidationError:  # said when the whole model is validated
+        return {"ffn": number_format(scheme.others or plain)}, {"ffn": 1.0}
+    text = str(fields.data["quantization_config"])
+    stored: dict[str, dict[NumberFormat, float]] = defaultdict(lambda: defaultdict(float))
+    hidden = fields.count("hidden_size")
+    for matrix in matrices_of(blocks, hidden, text.__contains__, predicting):
+        for one, amount in scheme.amounts(matrix, plain):
+            stored[matrix.group][one] += amount
+    formats_of = {group: mixed_format(amounts.items()) for group, amounts in stored.items()}
+    sizes = {group: sum(amounts.values()) for group, amounts in stored.items()}
+    for group, names in (("head", _HEAD), ("embedding", _EMBEDDING)):
+        rule = next((rule for rule in scheme.rules if rule.modules.names(*names)), None)
+        others = scheme.others if group == "head" and scheme.takes_head else None
+        formats_of[group] = number_format((rule.stored if rule else others) or plain)
+    return formats_of, sizes
+
+
+def _as_formats(counted: tuple[dict[str, NumberFormat], dict[str, float]]) -> Formats:
+    stored, sizes = counted
+    dense = {group: sizes.get(group, 0.0) for group in QUANTIZED if group not in ("experts", "mtp")}
+    by_format: dict[NumberFormat, float] = defaultdict(float)
+    for group, size in dense.items():
+        for one, share in stored[group].shares if size else ():
+            by_format[one] += size * share
+
+    def exceptions(base: NumberFormat) -> dict[str, NumberFormat]:
+        return dict(WeightFormats(base).with_groups(stored.items()).groups)
+
+    # The format with the fewest exceptions, and of these the one of most matrices.
+    base = min(by_format, key=lambda one: (len(exceptions(one)), -by_format[one]), default=None)
+    if base is None:
+        return Formats("bf16")
+    groups = exceptions(base)
+    routed = groups.get("experts")
+    experts = groups.pop("experts").id if routed and not routed.mix else None
+    return Formats(base.id, experts, groups={name: one.id for name, one in groups.items()})
 
 
 def quoted(data: dict[str, Json], stored: Formats) -> dict[str, Json]:
@@ -106,115 +223,183 @@ def _scalars(data: Json) -> Iterator[str]:
             yield from _scalars(inner)
 
 
-def _quantized(config: Fields, fields: Fields, plain: str) -> Formats:
+def _scheme(config: Fields, fields: Fields, plain: str, *, has_experts: bool) -> Scheme:
     method = (config.word("quant_method") or "").lower()
     algorithm = (config.word("quant_algo") or "").upper()
+    rules = [Rule(_listed(config), None)]
     layers = config.data.get("quantized_layers")
     if isinstance(layers, dict) and layers:
-        return _by_layer(layers, plain, fields)
-    if algorithm in _ALGORITHMS:
-        stored: str | None = _ALGORITHMS[algorithm]
-    elif isinstance(config.data.get("config_groups"), dict):
-        stored = _from_groups(config)
-    else:
-        stored = _from_method(config, method)
+        return Scheme([*rules, *_by_layer(layers)], "fp8" if method == "fp8" else None)
+    if algorithm not in _ALGORITHMS and isinstance(config.data.get("config_groups"), dict):
+        return _from_groups(config, rules)
+    stored = _ALGORITHMS.get(algorithm) or _from_method(config, method)
     if stored is None:
         fields.remark(
             f"The quantization '{shown(method or algorithm or 'without a name')}' is not known "
             f"here: the weights are counted as {plain}; {option('weights')} says otherwise."
         )
-        return Formats(plain)
-    if method == "bitsandbytes":
-        fields.remark("bitsandbytes blocks are counted as int4 (4.5 bits) or int8.")
-    if method == "mxfp4" or _leaves_attention(config, fields):
-        return Formats(plain, stored)
-    if fields.word("expert_dtype") == "fp4":
-        return Formats(stored, "mxfp4")
-    return Formats(stored)
+        return Scheme([], None)
+    rules += _exceptions(config, method)
+    if method == "mxfp4" and has_experts:
+        return Scheme(rules, None, experts=stored)
+    experts = "mxfp4" if fields.word("expert_dtype") == "fp4" else None
+    return Scheme(rules, stored, experts)
 
 
-def _from_bits(config: Fields, at_four: str) -> str | None:
-    bits = config.maybe("bits", "w_bit", "num_bits")
-    group = config.data.get("group_size", config.data.get("q_group_size"))
-    if bits == 4:
-        return "int4-g32" if group == 32 else at_four
-    return "int8" if bits == 8 else None
+def _texts(listed: Json) -> list[str]:
+    members = listed if isinstance(listed, list) else [listed]
+    return [text for text in members if isinstance(text, str)]
 
 
-def _from_groups(config: Fields) -> str | None:
-    counts = Counter[str]()
+def _listed(config: Fields) -> ModulePatterns:
+    """Modules that the quantization leaves alone."""
+    return ModulePatterns(text for name in _LEFT_ALONE for text in _texts(config.data.get(name)))
+
+
+def _by_layer(layers: dict[str, Json]) -> Iterator[Rule]:
+    names: dict[str, list[str]] = defaultdict(list)
+    for name, rule in layers.items():
+        algorithm = str(rule.get("quant_algo") if isinstance(rule, dict) else rule).upper()
+        if stored := _ALGORITHMS.get(algorithm):
+            names[stored].append(name)
+    for stored, modules in names.items():
+        yield Rule(ModulePatterns(modules), stored)
+
+
+def _from_groups(config: Fields, rules: list[Rule]) -> Scheme:
+    """Compressed tensors: groups of modules by name, or all that are linear."""
+    scheme, ignored = Scheme(rules, None), config.data.get("ignore")
     for name, rule in (config.mapping("config_groups") or {}).items():
         data = rule.get("weights") if isinstance(rule, dict) else None
         if not isinstance(rule, dict) or not isinstance(data, dict):
             continue
-        weights = config.inside(data, "config_groups", name, "weights")
-        bits, group = weights.maybe("num_bits"), data.get("group_size")
-        if weights.word("type") != "float":
-            stored = _from_bits(weights, "gptq-int4-g128")
-        elif bits == 4:
-            style = str(rule.get("format") or config.data.get("format"))
-            stored = "mxfp4" if style.startswith("mxfp4") or group == 32 else "nvfp4"
-        else:
-            stored = "fp8" if bits == 8 else None
-        if stored:
-            counts[stored] += 1
-    return _most(counts, "") or None
+        inner = config.inside(data, "config_groups", name, "weights")
+        stored = _of_group(inner, rule, config)
+        targets = _texts(rule.get("targets")) or ["Linear"]
+        classes = [target for target in targets if target in _CLASSES]
+        if stored and len(classes) < len(targets):
+            scheme.rules.append(Rule(ModulePatterns(set(targets) - set(classes)), stored))
+        if stored and classes:
+            scheme.others = stored
+            scheme.takes_head = isinstance(ignored, list) and bool(ignored)
+    return scheme
+
+
+_CLASSES = ("Linear", "FusedMoE", "FusedMoELinear")
+
+
+def _of_group(weights: Fields, rule: dict[str, Json], config: Fields) -> str | None:
+    bits, group = weights.maybe("num_bits"), weights.data.get("group_size")
+    style = str(rule.get("format") or config.data.get("format"))
+    if weights.word("type") == "float":
+        if bits == 4:
+            return "mxfp4" if style.startswith("mxfp4") or group == 32 else "nvfp4"
+        return ("mxfp8" if group == 32 else "fp8") if bits == 8 else None
+    inputs = rule.get("input_activations")
+    if bits == 8 and isinstance(inputs, dict) and inputs.get("num_bits") == 8:
+        return "int8-w8a8"
+    return _from_bits(weights, "gptq-int4-g128")
+
+
+def _from_bits(config: Fields, at_four: str) -> str | None:
+    bits = config.maybe("bits", "w_bit", "num_bits", "nbits", "weight_bits")
+    group = config.data.get("group_size", config.data.get("q_group_size"))
+    if bits == 8:
+        return "int8"
+    if bits == 4 and group in (None, 128):
+        return at_four
+    is_whole = isinstance(group, int) and not isinstance(group, bool) and 8 <= group <= 4096
+    return f"int{bits}-g{group if is_whole else 1024}" if bits in range(2, 8) else None
 
 
 def _from_method(config: Fields, method: str) -> str | None:
     if method in _METHODS:
         return _METHODS[method]
-    if method == "bitsandbytes":
-        if flagged(config, "load_in_4bit"):
-            return "int4"
-        return "int8" if flagged(config, "load_in_8bit") else None
-    if method == "quark":
-        weight = (config.mapping("global_quant_config") or {}).get("weight")
-        first = weight[0] if isinstance(weight, list) and weight else weight
-        kind = str(first.get("dtype")).lower() if isinstance(first, dict) else ""
-        formats = {"fp4": "mxfp4", "int8": "int8", "int4": "gptq-int4-g128"}
-        return "fp8" if kind.startswith("fp8") else formats.get(kind)
+    reader = _READERS.get(method)
+    if reader is not None:
+        return reader(config)
     return _from_bits(config, "awq-int4-g128" if method == "awq" else "gptq-int4-g128")
 
 
-def _by_layer(layers: dict[str, Json], plain: str, fields: Fields) -> Formats:
-    """Return the formats that most experts and most other matrices, networks first, share."""
-    experts, networks, outside = Counter[str](), Counter[str](), Counter[str]()
-    for name, rule in layers.items():
-        algorithm = rule.get("quant_algo") if isinstance(rule, dict) else None
-        stored = _ALGORITHMS.get(str(algorithm).upper())
-        if stored and "lm_head" not in name:
-            is_network = ".mlp." in name or ".ffn." in name
-            group = experts if ".experts" in name else networks if is_network else outside
-            group[stored] += 1
-    unrouted = networks + outside if experts else networks or outside
-    mixed = Formats(_most(unrouted, plain), _most(experts, "") or None)
-    if len(experts) > 1 or len(networks + outside) > 1:
-        fields.remark(
-            f"The checkpoint mixes formats matrix by matrix; {mixed.experts or mixed.weights} is "
-            f"counted for {'all experts' if mixed.experts else 'all'}."
-        )
-    if not unrouted and fields.nested("quantization_config").word("quant_method") == "fp8":
-        mixed.weights = "fp8"
-    return mixed
+def _of_bitsandbytes(config: Fields) -> str | None:
+    if flagged(config, "load_in_4bit"):
+        return "int4-double" if flagged(config, "bnb_4bit_use_double_quant") else "int4"
+    return "int8" if flagged(config, "load_in_8bit") else None
 
 
-def _most(counts: Counter[str], otherwise: str) -> str:
-    return counts.most_common(1)[0][0] if counts else otherwise
+def _of_quark(config: Fields) -> str | None:
+    return _quark_weight((config.mapping("global_quant_config") or {}).get("weight"))
 
 
-def _leaves_attention(config: Fields, fields: Fields) -> bool:
-    layers = fields.data.get("num_hidden_layers")
-    half = layers / 2 if isinstance(layers, int) else 1
-    numbers: set[str] = set()
-    names = ("ignore", "modules_to_not_convert", "exclude_modules", "exclude")
-    lists = (config.data.get(name) for name in names)
-    patterns = [pattern for listed in lists if isinstance(listed, list) for pattern in listed]
-    for pattern in (text[:200] for text in patterns if isinstance(text, str)):
-        parts = [part for part in re.split(r"[.*\\:]+", pattern.removeprefix("re:")) if part]
-        if parts and parts[-1] in _ATTENTION:
-            digits = [part for part in parts if part.isdecimal()]
-            if not digits:
-                return True
-            numbers.add(digits[0])
-    return bool(numbers) and len(numbers) >= half
+def _quark_weight(weight: Json) -> str | None:
+    first = weight[0] if isinstance(weight, list) and weight else weight
+    word = str(first.get("dtype")).lower() if isinstance(first, dict) else ""
+    formats_of = {"fp4": "mxfp4", "int8": "int8", "int4": "gptq-int4-g128", "uint4": "int4-g128"}
+    return "fp8" if word.startswith("fp8") else formats_of.get(word)
+
+
+def _of_torchao(config: Fields) -> str | None:
+    """Torchao names a class of its configuration, such as Int4WeightOnlyConfig."""
+    said = config.data.get("quant_type")
+    chosen = said.get("default", said) if isinstance(said, dict) else said
+    word = str(chosen.get("_type") if isinstance(chosen, dict) else chosen).lower()
+    data = chosen.get("_data") if isinstance(chosen, dict) else None
+    group = data.get("group_size") if isinstance(data, dict) else None
+    if "float8" in word or "fp8" in word:
+        return "fp8"
+    if "nvfp4" in word or "mxfp4" in word:
+        return "nvfp4" if "nvfp4" in word else "mxfp4"
+    if "int4" in word:
+        return "int4-g32" if group == 32 else "gptq-int4-g128"
+    both = "dynamicactivationint8weight" in word.replace("_", "")
+    return ("int8-w8a8" if both else "int8") if "int8" in word else None
+
+
+def _of_hqq(config: Fields) -> str | None:
+    nested = config.nested("quant_config")
+    data = nested.mapping("weight_quant_params")
+    return (
+        _from_bits(nested.inside(data, "weight_quant_params"), "gptq-int4-g128") if data else None
+    )
+
+
+def _of_exllama(config: Fields) -> str | None:
+    name = f"{(config.word('quant_method') or '').lower()}-{config.number('bits'):g}bpw"
+    return number_format(name).id
+
+
+_READERS: dict[str, Callable[[Fields], str | None]] = {
+    "bitsandbytes": _of_bitsandbytes,
+    "quark": _of_quark,
+    "torchao": _of_torchao,
+    "hqq": _of_hqq,
+    "exl2": _of_exllama,
+    "exl3": _of_exllama,
+}
+
+
+def _exceptions(config: Fields, method: str) -> Iterator[Rule]:
+    """Modules in other formats than most, by the settings of each method."""
+    if method in ("exl2", "exl3"):
+        bits = config.maybe("head_bits", maximum=16)
+        head = f"{method}-{bits}bpw" if bits and bits <= 8 else None
+        yield Rule(ModulePatterns(_HEAD), head)
+        yield Rule(ModulePatterns(_EMBEDDING), "fp16")
+    if flagged(config, "lm_head") or flagged(config, "quant_lm_head"):
+        yield Rule(ModulePatterns(_HEAD), _from_method(config, method))
+    for name, rule in (config.mapping("dynamic") or {}).items():  # GPTQModel
+        yield Rule(ModulePatterns([f"re:.*{name[2:]}"]), _override(rule, name.startswith("-")))
+    for name, rule in (config.mapping("extra_config") or {}).items():  # AutoRound
+        modules = [name, f"re:{name}"] if set(name) & set("*\\(") else [name]
+        yield Rule(ModulePatterns(modules), _override(rule, False))
+    for name, rule in (config.mapping("layer_quant_config") or {}).items():  # Quark
+        weight = rule.get("weight") if isinstance(rule, dict) else None
+        yield Rule(ModulePatterns([name]), _quark_weight(weight))
+
+
+def _override(rule: Json, is_left_alone: bool) -> str | None:
+    data = rule if isinstance(rule, dict) else {}
+    bits = data.get("bits")
+    if is_left_alone or not isinstance(bits, int) or isinstance(bits, bool) or bits > 8:
+        return None
+    return "int8" if bits == 8 else "gptq-int4-g128" if bits == 4 else f"int{max(bits, 2)}-g128"

@@ -181,8 +181,8 @@ def chips_of(
 
 def formats_asked(request: FormatsToTry) -> Iterator[tuple[str | None, str | None]]:
     """Yield each pair of weight and cache formats to try; None stands for the model's own."""
-    weights = readers.names_if_any(request.weights, option("weights")) or (None,)
-    caches = readers.names_if_any(request.kv, option("kv")) or (None,)
+    weights = readers.weights_if_any(request.weights) or (None,)
+    caches = readers.caches_if_any(request.kv) or (None,)
     yield from product(weights, caches)
 
 

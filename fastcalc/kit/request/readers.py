@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fastcalc.catalogue.formats import cache_name, weight_name, weight_names
 from fastcalc.catalogue.limits import LIMITS, Limit
 from fastcalc.catalogue.numerals import NUMERAL, parse_number
 from fastcalc.errors import InputError
@@ -96,15 +97,30 @@ def tokens_of(flag: str) -> Callable[[str | int], int]:
     return read
 
 
-def format_of(flag: str) -> Callable[[str], str]:
-    """Return what reads the format of a flag: an empty text, of a script's, is not the default."""
+def format_of(flag: str) -> Callable[[str], str | None]:
+    """Reader of the format of a flag: an empty text, of a script's, is not the default."""
 
-    def read(text: str) -> str:
+    def read(text: str) -> str | None:
         if not text.strip():
             raise InputError(f"{flag} names nothing; name a format such as fp8, or leave it out")
-        return text
+        return weight_name(text) if flag == option("weights") else cache_name(text)
 
     return read
+
+
+def weights_if_any(typed: "WordsGiven | None") -> list[str] | None:
+    """Weight formats of a list by their own names; ``fp4`` is that of each chip."""
+    listed = names_if_any(typed, option("weights"))
+    named = weight_names(map(str, listed)) if listed else None
+    return named and [name if name == "fp4" else weight_name(name) for name in named]
+
+
+def caches_if_any(typed: "WordsGiven | None") -> list[str | None] | None:
+    """Cache formats of a list by their own names, None for what the engine takes."""
+    listed = names_if_any(typed, option("kv"))
+    if listed is None:
+        return None
+    return [name if name == "fp4" else cache_name(str(name)) for name in listed]
 
 
 def file_of(text: str) -> Path | None:

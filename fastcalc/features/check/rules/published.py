@@ -183,11 +183,9 @@ def bytes_are_published(sheet: Sheet, _: RuleContext) -> Findings:
     size = sheet.numbers.get("published.checkpoint_bytes")
     if (model := sheet.shaped) is None or not size:
         return
-    from fastcalc.core.model.workload import checkpoint_parameters, workload
+    from fastcalc.core.model.workload import checkpoint_bytes
 
-    counted = workload(model)
-    outside = checkpoint_parameters(model) - counted.total_parameters
-    ours = counted.weight_bytes + outside * FORMATS[model.weight_format].bytes
+    ours = checkpoint_bytes(model)
     if not near(ours, size.si, 0.02):
         share = 100 * (ours / size.si - 1)
         message = f"shape and formats take {amount(ours, 'size')}, the checkpoint {size.text}"

@@ -80,12 +80,14 @@ def _unpacking(context: PassContext, part: Component) -> list[Equation]:
     pass_work, chip, numbers = context.pass_work, context.chip, context.numbers
     distinct = _distinct(context)
     routed = numbers.parameters("experts") * (distinct.answer / pass_work.routing.experts)
-    has_head = scalar(chip.products.head.is_unpacked) * scalar(pass_work.weights.head) > 0.0
+    has_head = scalar(pass_work.weights.head) > 0.0
     widened = (
         number(chip.products.dense.is_unpacked)
         * (numbers.parameters("dense") / context.tp)
         * context.here("dense")
-        + number(has_head) * (numbers.parameters("head") / context.tp) * context.here("head")
+        + number(has_head * scalar(chip.products.head.is_unpacked))
+        * (numbers.parameters("head") / context.tp)
+        * context.here("head")
         + number(chip.products.experts.is_unpacked)
         * (routed * context.on_chip / context.shards)
         * context.here("experts")
@@ -125,8 +127,11 @@ def _prompt_experts(context: PassContext, part: Component) -> list[Equation]:
 def _least_rows(context: PassContext) -> Term:
     """Rows that a tile of products has at least. [1]"""
     tile = context.numbers.setting("minimum_rows")
-    is_unpacked = scalar(context.chip.products.dense.is_unpacked) > 0.0
-    return number(PACKED_ROWS) if is_unpacked and tile.value > PACKED_ROWS else tile
+    unpacked = scalar(context.chip.products.dense.is_unpacked)
+    if not unpacked or tile.value <= PACKED_ROWS:
+        return tile
+    packed = number(PACKED_ROWS)
+    return packed if unpacked == 1.0 else number(unpacked) * packed + number(1 - unpacked) * tile
 
 
 def _with_norms(context: PassContext) -> Term:

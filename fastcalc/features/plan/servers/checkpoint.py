@@ -20,7 +20,7 @@ def checkpoint_of(
     name : of the model or its file, as the user typed it
     """
     repository = model.repositories.get(name.lower())
-    model_format = model.expert_format or model.weight_format
+    model_format = model.format_name
     folder = f"./{_folder_name(name)}"
     if weights in (None, model_format):
         return repository or folder, None

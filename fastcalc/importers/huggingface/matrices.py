@@ -1,0 +1,144 @@
+"""The matrices of a checkpoint by the names that quantization settings call them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from fastcalc.catalogue.schema import (
+    AnyAttention,
+    AnyFFN,
+    Attention,
+    Block,
+    DenseFFN,
+    LatentAttention,
+    LinearAttention,
+)
+from fastcalc.core.model.layers import count_attention, count_ffn
+
+_ATTENTION = ("self_attn", "attn", "attention", "self_attention", "mixer")
+_STATE = ("linear_attn", "self_attn", "mamba", "mixer", "attention")
+_NETWORK = ("mlp", "feed_forward", "ffn", "block_sparse_moe", "mixer", "moe")
+_SHARED = (
+    *("mlp.shared_experts", "mlp.shared_expert", "shared_mlp", "mixer.shared_experts"),
+    *("feed_forward.shared_expert", "block_sparse_moe.shared_experts", "ffn.shared_experts"),
+)
+_OTHER_NAMES = {
+    "q_proj": ("qkv_proj", "query_key_value", "wq"),
+    "k_proj": ("qkv_proj", "query_key_value", "wk"),
+    "v_proj": ("qkv_proj", "query_key_value", "wv"),
+    "o_proj": ("out_proj", "dense", "wo", "wo_b"),
+    "q_a_proj": ("wq_a", "fused_qkv_a_proj"),
+    "q_b_proj": ("wq_b",),
+    "kv_a_proj_with_mqa": ("kv_a_proj", "wkv_a", "fused_qkv_a_proj"),
+    "kv_b_proj": ("wkv_b",),
+    "gate_proj": ("gate_up_proj", "w1", "w13", "fc1"),
+    "up_proj": ("gate_up_proj", "w3", "w13", "fc1"),
+    "down_proj": ("w2", "fc2"),
+    "in_proj": ("in_proj_qkvz", "in_proj_qkv", "in_proj_z", "qkv_proj"),
+    "out_proj": ("o_proj", "wo"),
+}
+EXPERT = "0"
+"""The expert whose name stands for all of a layer."""
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """One matrix of a layer, or all experts' of that name.
+
+    group : whose number format it has
+    layer : of the model, from 0; None outside all layers
+    names : what it is called after ``layers.N.``, by whichever code wrote the checkpoint
+    parameters : in all of its experts [1]
+    experts : how many share the name but for a number; 0 of other matrices [1]
+    """
+
+    group: str
+    layer: int | None
+    names: tuple[str, ...]
+    parameters: float
+    experts: int = 0
+
+
+def matrices_of(
+    blocks: Sequence[Block], hidden: int, said: Callable[[str], bool], predicting: int = 0
+) -> Iterator[Matrix]:
+    """Matrices of layers that follow each other, and of prediction layers like the last one.
+
+    said : whether quantization settings use a word, so that other names can be left out
+    predicting : layers for multi-token prediction [1]
+    """
+    known: dict[Block, list[Matrix]] = {}
+    for number, block in enumerate(blocks):
+        if block not in known:
+            known[block] = list(_of_layer(block, float(hidden), said))
+        yield from (replace(matrix, layer=number) for matrix in known[block])
+    for number in range(len(blocks), len(blocks) + predicting):
+        yield from (replace(it, layer=number, group="mtp") for it in known[blocks[-1]])
+
+
+def _of_layer(block: Block, hidden: float, said: Callable[[str], bool]) -> Iterator[Matrix]:
+    if block.attention is not None:
+        is_state = isinstance(block.attention, LinearAttention)
+        containers = _used(_STATE if is_state else _ATTENTION, said)
+        for name, parameters in _attention(block.attention, hidden):
+            yield Matrix("attention", 0, _called(containers, name, said), parameters)
+    if block.ffn is not None:
+        yield from _network(block.ffn, hidden, said)
+
+
+def _attention(attention: AnyAttention, hidden: float) -> Iterator[tuple[str, float]]:
+    whole = count_attention(attention, hidden).attention
+    named: dict[str, float] = {}
+    if isinstance(attention, Attention):
+        key, value = attention.head_dim, attention.value_dim or attention.head_dim
+        named = {
+            "k_proj": hidden * attention.cached_heads * key,
+            "v_proj": 0.0 if attention.k_eq_v else hidden * attention.cached_heads * value,
+            "o_proj": hidden * attention.heads * value,
+        }
+    elif isinstance(attention, LatentAttention):
+        heads, rank = attention.heads, attention.kv_rank
+        wide = heads * (attention.nope_dim + attention.rope_dim)
+        named = {
+            "kv_a_proj_with_mqa": hidden * (rank + attention.rope_dim),
+            "kv_b_proj": rank * heads * (attention.nope_dim + attention.value_dim),
+            "o_proj": hidden * heads * attention.value_dim,
+        }
+        if attention.q_rank:
+            named |= {"q_a_proj": hidden * attention.q_rank, "q_b_proj": attention.q_rank * wide}
+        else:
+            named["q_proj"] = hidden * wide
+    elif isinstance(attention, LinearAttention):
+        named["out_proj"] = hidden * attention.value_heads * attention.value_dim
+    yield from named.items()
+    # What is left is the queries with their gate, the inputs of a state, or an indexer.
+    rest = {Attention: "q_proj", LatentAttention: "indexer", LinearAttention: "in_proj"}
+    if (left := whole - sum(named.values())) > 0:
+        yield rest.get(type(attention), "wq_b"), left
+
+
+def _network(ffn: AnyFFN, hidden: float, said: Callable[[str], bool]) -> Iterator[Matrix]:
+    counted, containers = count_ffn(ffn, hidden), _used(_NETWORK, said)
+    names = ("gate_proj", "up_proj", "down_proj")[3 - ffn.matrices :]
+    if isinstance(ffn, DenseFFN):
+        for name in names:
+            yield Matrix("ffn", 0, _called(containers, name, said), counted.ffn / len(names))
+        return
+    shared = _used(_SHARED, said)
+    for name in names:
+        single = [f"{container}.experts.{EXPERT}" for container in containers]
+        fused = [f"{container}.experts" for container in containers]
+        both = (*_called(single, name, said), *_called(fused, name, said))
+        parameters = counted.experts / len(names)
+        yield Matrix("experts", 0, both, parameters, ffn.experts)
+        if counted.shared_experts:
+            called = _called(shared, name, said)
+            yield Matrix("shared_experts", 0, called, counted.shared_experts / len(names))
+
+
+def _used(options: Sequence[str], said: Callable[[str], bool]) -> list[str]:
+    return [options[0], *(name for name in options[1:] if said(name.split(".")[-1]))]
+
+
+def _called(containers: Sequence[str], name: str, said: Callable[[str], bool]) -> tuple[str, ...]:
+    names = [name, *(other for other in _OTHER_NAMES.get(name, ()) if said(other))]
+    return tuple(f"{container}.{other}" for container in containers for other in names)
