@@ -24,7 +24,7 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.evidence.engine_files import rewritten
 from fastcalc.evidence.parameters import family_of
 from fastcalc.evidence.points import read_points
-from fastcalc.features.plan import servers_script as plan_servers
+from fastcalc.features.plan import answer as plan_answer
 from fastcalc.features.plan.records import commands_of
 from fastcalc.features.plan.servers.script import ENGINES, script, server_of
 from fastcalc.kit.answer import output
@@ -63,7 +63,7 @@ def planned():
     """Return what the script of each case is made of: program, plan and service."""
     made = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan_servers, "script", lambda *given: made.append(given[:3]) or "")
+        patch.setattr(plan_answer, "script", lambda *given: made.append(given[:3]) or "")
         for case in CASES.values():
             for program in ENGINES:
                 fc.plan(**case, emit=program)

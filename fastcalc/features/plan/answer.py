@@ -1,98 +1,93 @@
-"""What a plan answers, whatever it is asked for: a headline, prices, tables of plans and notes."""
+"""What a plan answers: a headline, prices, tables of plans and of classes, notes and records."""
 
-from abc import abstractmethod
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
+from typing import TYPE_CHECKING
 
-from fastcalc.core.scenario import Scenario
-from fastcalc.features.plan.columns import WEAK
-from fastcalc.features.plan.decision import Decision, Plan
+from fastcalc.core.defaults_used import power_notes
+from fastcalc.core.own_formats import own_formats
+from fastcalc.core.scenario import Scenario, each_warning
+from fastcalc.core.traffic.request_class import RequestClass
+from fastcalc.features.plan import notes as plan_notes
+from fastcalc.features.plan import records as plan_records
+from fastcalc.features.plan.allocation import Allocation, Fleet, allocate, with_next_node
+from fastcalc.features.plan.answer_regret import regret_notes
+from fastcalc.features.plan.answer_turns import turn_notes
+from fastcalc.features.plan.api import api_notes, cheaper_api
+from fastcalc.features.plan.class_table import (
+    CLASS_COLUMNS,
+    OVER,
+    ServedClass,
+    class_record,
+    with_percentiles,
+)
+from fastcalc.features.plan.columns import KEYS, WEAK
+from fastcalc.features.plan.decision import FEWER_BITS, Decision, Plan
 from fastcalc.features.plan.deployments_asked import typed_of
-from fastcalc.features.plan.ranked_plan import tpot_range
-from fastcalc.features.plan.records import unrounded
+from fastcalc.features.plan.fleet_notes import carry, in_all, owning, owning_all
+from fastcalc.features.plan.notes import Weight, weighted
+from fastcalc.features.plan.percentiles import in_words
+from fastcalc.features.plan.pool_search import PoolSearch
+from fastcalc.features.plan.random_load import random_load
+from fastcalc.features.plan.ranked_plan import RankedPlan, tpot_range
+from fastcalc.features.plan.refusal import chips_of, refusal_of
 from fastcalc.features.plan.request import FindPlans
+from fastcalc.features.plan.servers.script import script
 from fastcalc.features.plan.service import Service
+from fastcalc.features.plan.service_asked import phrase
+from fastcalc.features.plan.sharing import Pools, ReplicaPool, Sharing
 from fastcalc.features.plan.table_columns import columns, columns_but, with_formats
+from fastcalc.features.plan.verdict import Verdict
+from fastcalc.formulas.sequences import sum_if_known
 from fastcalc.grid.column import TableColumn
+from fastcalc.grid.columns import pick
 from fastcalc.kit.answer import record_tables
-from fastcalc.kit.answer.answer import Answer
+from fastcalc.kit.answer.answer import Answer, Charts
 from fastcalc.kit.answer.commands import Typed, compare_command
 from fastcalc.kit.answer.console import Note, Part, Screen, TextTable, Title
-from fastcalc.kit.answer.point_records import Record, plainly
+from fastcalc.kit.answer.numbers_as_text import counted, dollars, number
+from fastcalc.kit.answer.point_records import Record, plain, plainly
 from fastcalc.kit.answer.prices import price_line
+from fastcalc.kit.request.readers import as_text
 from fastcalc.mentions import option
+from fastcalc.written import listed, many
+
+if TYPE_CHECKING:
+    from fastcalc.kit.charts.drawing import Chart
 
 STAR = " *"
 """Mark of plans in fewer bits than were asked for."""
 
-CHANGED = (
+_CHANGED = (
     f"; fewer bits change answers, so * leads only if {option('weights')} or {option('kv')} asks"
 )
 _MARKS = {WEAK: "wider, for few or no measurements are like it"}
 _IN_NODES = f"; in whole nodes ({option('by', 'chip')}: singly)"
+_FIRST, _OTHERS = 2, 2
+"""Plans, and other chips, that a first screen has room for."""
 
+_KEY = (
+    "key: replicas x each decode, prompts inside or on chips of their own; TTFT and TPOT of this "
+    "traffic, the latter's 80 % range"
+)
+_OF_SLOW_CHIPS = "; chips and times are those of slow chips, chips expected by expected speeds"
+_KEY_OF_FLEET = (
+    "key: replicas x each decode, prompts inside or on chips of their own; "
+    "req/s: the most that the chips carry within the limits, or what they are to; TPOT of "
+    "full batches with others' prompts between"
+)
+_KEY_OF_MIX = (
+    "key: pools: at the most that they carry; classes: at this load, where requests arrive "
+    "at random"
+)
 _LABEL = TableColumn("label", heading=("", "plan"))
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class PlanAnswer(Answer):
-    """The deployments that serve what is asked.
-
-    service : what they do together
-    """
-
-    request: FindPlans
-    service: Service
-    fills_one_screen = True
-    marks = _MARKS
-
-    @cached_property
-    def typed(self) -> Typed:
-        """What commands repeat as typed."""
-        return typed_of(self.request)
-
-    @property
-    @abstractmethod
-    def scenarios(self) -> Sequence[Scenario]:
-        """Those of the plans that the headline names."""
-
-    @property
-    def break_even(self) -> str:
-        """At which price another chip wins, in a phrase under the headline."""
-        return ""
-
-    @property
-    @abstractmethod
-    def unrounded(self) -> list[Record]:
-        """A record for each plan with all digits, for a table to round once."""
-
-    @abstractmethod
-    def title(self) -> Title:
-        """The answer in a sentence."""
-
-    @abstractmethod
-    def tables(self, screen: Screen) -> list[TextTable]:
-        """The plans, and what they serve."""
-
-    def records(self) -> list[Record]:
-        """A record for each plan."""
-        return [plainly(record) for record in self.unrounded]
-
-    def table(self) -> tuple[Sequence[TableColumn], Iterable[object]]:
-        """The records, in the columns of a first screen."""
-        return columns(self.service), self.unrounded
-
-    def body(self, screen: Screen) -> Iterator[Part]:
-        """The answer in a sentence, prices of chip-hours, and the tables."""
-        yield self.title()
-        yield from price_line(self.scenarios, self.break_even)
-        for table in self.tables(screen):
-            yield from ("", table)
-
-    def next_command(self) -> str:
-        """The command that prints a replica of the first plan."""
-        return compare_command(self.scenarios[0], self.typed)
+_POOL, _OWNED = TableColumn("pool", heading=("", "pool")), TableColumn("owned")
+_LEFT_OUT = ("speculation_tokens_per_pass", "service_tpot_ms_low", "bound")
+_TTFT = ("service_ttft_ms",)
+"""Of a pool, where the table of classes has none of theirs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,50 +113,619 @@ class PlanRow:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RankedPlansAnswer(PlanAnswer):
-    """Plans for requests that are alike, the best of each kind in one table."""
+class PlanAnswer(Answer):
+    """What serves a demand: owned chips, and the cheapest to rent on top.
 
-    @abstractmethod
-    def rows(self, *, wide: bool) -> list[PlanRow]:
-        """Plans that a page lists, those of its table first.
+    classes : what is asked
+    search : what found the pools that are rented
+    servers : the scripts that start all servers, where these are asked for
+    """
 
-        wide : whether there is room for all
-        """
+    request: FindPlans
+    fleet: Fleet
+    classes: tuple[RequestClass, ...]
+    search: PoolSearch | None = None
+    servers: str | None = None
+    fills_one_screen = True
+    marks = _MARKS
 
-    @abstractmethod
-    def notes_of(self, rows: Sequence[PlanRow]) -> Iterable[Note]:
-        """What to know of the plans that a page lists."""
+    @cached_property
+    def typed(self) -> Typed:
+        """What commands repeat as typed."""
+        return typed_of(self.request)
+
+    @property
+    def is_of_one_class(self) -> bool:
+        """Whether all requests are of one class, so that plans are ranked."""
+        return len(self.classes) == 1
+
+    @property
+    def is_of_fleet(self) -> bool:
+        """Whether it says what some means sustain, and not what one rate takes."""
+        return bool(self.fleet.owned) or self.fleet.service.is_fleet
+
+    @property
+    def service(self) -> Service:
+        """What its chips do together."""
+        service = self.fleet.service
+        if not self.is_of_one_class:
+            return replace(service, rate=self.fleet.requests, is_fleet=False)
+        return replace(service, is_fleet=self.is_of_fleet)
+
+    @property
+    def decision(self) -> Decision:
+        """What was decided of the chips that are rented, or of those owned."""
+        return self.fleet.allocations[-1].decision
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """The decision with how sure it is, and what would turn it."""
+        can_search = not self.is_of_fleet and self.search and not self.search.prefill_grids
+        grids = self.search.grids if self.search and can_search else ()
+        asks_turns = self.request.sensitivity
+        return Verdict(self.decision, grids, as_text(self.request.model), asks_turns)
+
+    @cached_property
+    def pools(self) -> list[tuple[Allocation, ReplicaPool]]:
+        """The pools of all allocations, owned ones first."""
+        return [
+            (allocation, pool) for allocation in self.fleet.allocations for pool in allocation.pools
+        ]
+
+    @property
+    def scenarios(self) -> Sequence[Scenario]:
+        """Those of the plans that the headline names."""
+        return [scenario for _, pool in self.pools for scenario in pool.plan.scenarios]
+
+    # Records
+
+    asked_keys = KEYS
+
+    @property
+    def columns(self) -> Sequence[TableColumn]:
+        """Those of a table of its records."""
+        return columns(self.service)
+
+    @cached_property
+    def unrounded(self) -> list[Record]:
+        """A record for each plan with all digits, the first of each pool being what is taken."""
+        is_ranked = self.is_of_one_class and self.servers is None
+        count = self.request.top if is_ranked else 1
+        rows: list[Record] = []
+        for allocation, pool in self.pools:
+            owned = allocation.chips if allocation.is_owned else None
+            names = tuple(kind.name for kind in pool.classes if kind.name)
+            for row in plan_records.unrounded(
+                pool.decision.plans[:count], pool.decision.service, self.typed, owned, names
+            ):
+                if not self.is_of_one_class:
+                    row["rank"] = len(rows) + 1
+                if (nearest := _nearest_limit(pool)) is not None:
+                    row["service_ttft_ms"] = nearest * 1e3
+                rows.append(row)
+        return rows
+
+    def records(self) -> list[Record]:
+        """A record for each plan."""
+        return [plainly(record) for record in self.unrounded]
+
+    def table(self) -> tuple[Sequence[TableColumn], Iterable[object]]:
+        """The records, in the columns of a first screen."""
+        return self.columns, self.unrounded
+
+    def premises(self) -> Record:
+        """Traffic, prices, engines, and how the times are meant."""
+        is_taken = self.pools and not self.is_of_one_class
+        shared = plan_records.assumptions(self.pools[0][1].decision if is_taken else self.decision)
+        if self.is_of_fleet or not self.is_of_one_class:
+            shared["requests_per_s"] = plain(self.fleet.requests)
+        if not self.is_of_one_class:
+            lengths = ("prompt_tokens", "output_tokens", "context_tokens", "prefix_hit")
+            shared = {key: value for key, value in shared.items() if key not in lengths}
+        return shared | ({"traffic": str(self.request.traffic)} if self.request.traffic else {})
+
+    def details(self) -> Record:
+        """Why others lost, what would help, what each class gets, and what each allocation is."""
+        if self.servers is not None:
+            return {"servers": self.servers}
+        of_plans = {}
+        if self.is_of_one_class and not self.is_of_fleet:
+            of_plans = plan_records.details(self.verdict, self.typed)
+        return {
+            **of_plans,
+            "classes": [class_record(served) for served in self._served],
+            "sharing": _sharings(self.fleet.allocations[-1].sharing),
+            "requests_per_s": plain(self.fleet.requests),
+            "rate": plain(self.fleet.service.rate),
+            "requests_per_s_with_next_node": {
+                chip: plain(carried) for chip, carried in self._grown.items()
+            },
+            "shares": [*map(self._share, self.fleet.allocations)],
+        }
+
+    def _share(self, allocation: Allocation) -> Record:
+        """Return the record of an allocation, with its decision where no other place has that."""
+        of_plans = {}
+        if self.is_of_one_class and self.is_of_fleet:
+            of_plans = {
+                "assumptions": plan_records.assumptions(allocation.decision),
+                **plan_records.details(Verdict(allocation.decision), self.typed),
+            }
+        return {
+            "owned_chips": allocation.chips if allocation.is_owned else None,
+            "requests_per_s": plain(allocation.requests),
+            "chips_left": plain(allocation.chips_left),
+            **of_plans,
+            "sharing": _sharings(allocation.sharing),
+        }
+
+    @cached_property
+    def _grown(self) -> dict[str, float]:
+        """What a node more of each owned chip would make the fleet serve, where all serve."""
+        return with_next_node(self.fleet) if self.fleet.service.rate is None else {}
+
+    @cached_property
+    def _served(self) -> list[ServedClass]:
+        return with_percentiles(tuple(pool for _, pool in self.pools))
+
+    @property
+    def charts(self) -> Charts:
+        """Time of a token against price."""
+        return {"plan": self.chart} if self.is_of_one_class and self.pools else {}
+
+    def chart(self) -> "Chart":
+        """The first plans and the best of each chip: time of a token against price."""
+        from fastcalc.features.plan.chart import plans
+
+        return plans(self.decision, self.request.top)
+
+    # Servers
+
+    def script(self, program: str) -> str:
+        """Return the scripts that start the servers of all pools."""
+        return "\n".join(
+            script(
+                program,
+                pool.plan,
+                pool.decision.service,
+                self._name(pool),
+                plan_records.commands_of(pool.plan, self.typed),
+                None if self.is_of_one_class else self._first_tokens(place),
+            )
+            for place, (_, pool) in enumerate(self.pools, 1)
+        )
+
+    def _first_tokens(self, place: int) -> str | None:
+        """Return the time to the first token of each class of a pool, as its table has it."""
+        served = [served for served in self._served if served.pool == place]
+        times = [(part.kind.name, part.percentiles) for part in served if part.percentiles]
+        if len(times) < len(served):
+            return None
+        words = [f"{name} {number(spread.ttft.percentiles[-1] * 1e3)} ms" for name, spread in times]
+        return f" of 99 % within: {', '.join(words)}"
+
+    def _name(self, pool: ReplicaPool) -> str:
+        model = pool.plan.scenario.model.id
+        return self.typed.names.get(model, model)
+
+    @cached_property
+    def _models(self) -> list[str]:
+        """The models that the pools serve, as typed."""
+        return [*dict.fromkeys(self._name(pool) for _, pool in self.pools)]
+
+    def text(self, screen: Screen) -> str | None:  # noqa: ARG002
+        """The scripts, where these are asked for."""
+        return self.servers
+
+    # Page
 
     def page(self, screen: Screen) -> Sequence[Part]:
         """The body, and under it a key and notes of the plans that it lists."""
+        if self.servers is not None:
+            return ()
         rows, body = self.rows(wide=screen.wide), [*self.body(screen)]
         shown = [row for row in rows if row.is_shown]
-        key = self.key() + _IN_NODES * any(row.plan.node_chips > 1 for row in shown)
-        key += CHANGED * any(row.is_marked for row in shown)
+        key = self.key()
+        if self.is_of_one_class:
+            key += _IN_NODES * any(row.plan.node_chips > 1 for row in shown)
+        key += _CHANGED * any(row.is_marked for row in shown)
         tables = [part for part in body if isinstance(part, TextTable)]
         key = record_tables.with_mark(key, *tables, marks=self.marks)
         notes, command = [*self.notes_of(rows)], self.next_command()
         return screen.with_notes(body, key, notes, command, fills_one_screen=self.fills_one_screen)
 
+    def body(self, screen: Screen) -> Iterator[Part]:
+        """The answer in a sentence, prices of chip-hours, and the tables."""
+        yield self.title()
+        break_even = ""
+        if self.is_of_one_class and not self.is_of_fleet:
+            break_even = plan_notes.break_even(self.decision)
+        yield from price_line(self.scenarios, break_even)
+        for table in self.tables(screen):
+            yield from ("", table)
+
+    def next_command(self) -> str:
+        """The command that prints a replica of the first plan."""
+        return compare_command(self.scenarios[0], self.typed)
+
+    def title(self) -> Title:
+        """What is to be rented, or what owned chips serve, with what is rented on top."""
+        fleet, purpose = self.fleet, self._purpose()
+        rented = [pool for allocation, pool in self.pools if not allocation.is_owned]
+        chips = " + ".join(dict.fromkeys(pool.plan.scenario.hardware.id for pool in rented))
+        bill = _bill_of(rented)
+        if not fleet.owned:
+            is_sized = fleet.serves_all and not fleet.service.is_fleet
+            load = "" if is_sized else f", carry {self._load()},"
+            return Title(chips, f"{bill}{load} for {purpose}", f"{bill}{load}".rstrip(","))
+        load = self._load()
+        if rented:
+            alone = number(
+                sum(allocation.requests for allocation in fleet.allocations if allocation.is_owned)
+            )
+            top = f"with {chips} on top, {bill}{in_all(fleet)}"
+            load = f"{alone} requests/s; {top}, {load}"
+        answer = f"{carry(fleet)} {load}"
+        return Title(self._owned_chips(), f"{answer}, for {purpose}", answer)
+
+    def _purpose(self) -> str:
+        """What is served, and whether the next chip or an API is as good, in a phrase."""
+        fleet = self.fleet
+        if self.is_of_one_class:
+            purpose = phrase(self.request, fleet.service)
+        else:
+            purpose = listed(self._models)
+        purpose += plan_notes.in_fewer_bits((pool.decision, pool.plan) for _, pool in self.pools)
+        if not self.is_of_one_class and fleet.serves_all and not fleet.service.is_fleet:
+            purpose += "" if fleet.owned else f", {self._load()}"
+        if self.is_of_one_class:
+            decisions = [pool.decision for _, pool in self.pools]
+            purpose += "".join(map(plan_notes.level_runner_up, decisions))
+        if fleet.service.rate is not None or self.is_of_fleet:
+            purpose += cheaper_api(fleet.service, fleet.requests, fleet.usd_per_month)
+        return purpose + (self._expected() if self.is_of_one_class else "")
+
+    def _expected(self) -> str:
+        """What would be chosen by expected speeds, where slower ones decide otherwise."""
+        expected, service = self.decision.expected, self.decision.service
+        if expected is None or self.is_of_fleet:
+            return ""
+        chosen, cheapest = self.decision.plans[0], expected.plans[0]
+        expected_bill, bill = (
+            (plan.scenario.hardware.id, plan_notes.chips_and_price(plan, service))
+            for plan in (cheapest, chosen)
+        )
+        return f"; by expected speeds {', '.join(expected_bill)}" * (expected_bill != bill)
+
+    def _load(self) -> str:
+        """Return what it serves, and how many requests at a time, in a phrase."""
+        requests, rate = self.fleet.requests, self.fleet.service.rate
+        if not self.is_of_one_class:
+            of_file = f"requests/s of {self.request.traffic}"
+            if rate is not None and not self.fleet.serves_all:
+                percent = number(requests / rate * 100.0)
+                return f"{number(requests)} of {number(rate)} requests/s ({percent} %) of " + (
+                    f"{self.request.traffic}"
+                )
+            return f"{number(requests)} {of_file}"
+        at_once = sum(
+            RankedPlan(1, pool.plan, pool.decision.service, "").in_flight for _, pool in self.pools
+        )
+        return (
+            f"{number(requests)} requests/s, {number(requests * self.service.output)} output "
+            f"tokens/s, {at_once:,.0f} requests at once"
+        )
+
+    def _owned_chips(self) -> str:
+        """Return the owned chips that are allocated, of each kind together."""
+        counts = Counter[str]()
+        for allocation in self.fleet.allocations:
+            if allocation.owned is not None:
+                counts[allocation.owned.hardware.id] += allocation.chips
+        return listed([f"{count:,} {chip}" for chip, count in counts.items()])
+
+    def key(self) -> str:
+        """What replicas, requests and times are."""
+        if not self.is_of_one_class:
+            return _KEY_OF_MIX + f"; {OVER}: over its limit" * any(self._over())
+        if self.is_of_fleet:
+            return _KEY_OF_FLEET
+        return _KEY + _OF_SLOW_CHIPS * (self.decision.expected is not None)
+
+    # Tables
+
+    def rows(self, *, wide: bool) -> list[PlanRow]:
+        """Plans that a page lists: of each pool what is taken, and of ranked ones further plans.
+
+        wide : whether there is room for all
+        """
+        if not self.is_of_one_class:
+            return [
+                PlanRow(f"{place}", pool.plan, pool.decision, allocation.is_owned)
+                for place, (allocation, pool) in enumerate(self.pools, 1)
+            ]
+        return [row for allocation, _ in self.pools for row in self._ranked(allocation, wide=wide)]
+
+    def _ranked(self, allocation: Allocation, *, wide: bool) -> Iterator[PlanRow]:
+        """Yield the plans of an allocation, those in fewer bits, and other chips to rent."""
+        decision, is_owned = allocation.decision, allocation.is_owned
+        is_alone, top = len(self.fleet.allocations) == 1, self.request.top
+        plans = decision.plans[: (top if wide else min(top, _FIRST)) if is_alone else 1]
+        label = ("owned" if is_owned else "rented") * self.is_of_fleet
+        for place, plan in enumerate(plans, 1):
+            numbered = f"{label} {place}".strip() if is_alone else label
+            yield PlanRow(numbered, plan, decision, is_owned)
+        if not is_alone and not wide:
+            return
+        for plan in decision.in_fewer_bits[:FEWER_BITS]:
+            yield PlanRow("fewer bits", plan, decision, is_owned)
+        for plan in self._in_own_formats:
+            yield PlanRow("own formats", plan, decision, is_owned)
+        if is_owned:
+            return
+        chips = {plan.scenario.hardware.id for plan in plans}
+        others = [plan for plan in decision.of_each_chip if plan.scenario.hardware.id not in chips]
+        unlike = decision.on_unlike_chips
+        if unlike is not None and unlike not in plans:
+            others = [unlike, *(plan for plan in others if plan is not unlike)]
+        for place, plan in enumerate(others):
+            is_shown = wide or place < _OTHERS
+            if is_shown or not self.is_of_fleet:
+                yield PlanRow("other chip", plan, decision, is_shown=is_shown)
+
+    @property
+    def _in_own_formats(self) -> list[Plan]:
+        """The best plan in the model's own formats, where the cheapest has fewer bits."""
+        is_plain = self.is_of_one_class and not self.is_of_fleet
+        plan = self.decision.in_own_formats if is_plain else None
+        return [plan] if plan and self.decision.plans[0].is_narrowed else []
+
     def tables(self, screen: Screen) -> list[TextTable]:
-        """The plans, each with its label."""
+        """The plans, each with its label; of several classes pools, and what each class gets."""
+        if not self.is_of_one_class:
+            return [
+                self._pool_table(screen),
+                record_tables.table(CLASS_COLUMNS, self._served, screen.width),
+            ]
         rows = [row for row in self.rows(wide=screen.wide) if row.is_shown]
         records = [
             {_LABEL.key: row.label + STAR * row.is_marked, **record}
             for row in rows
-            for record in unrounded([row.plan], row.decision.service, self.typed)
+            for record in plan_records.unrounded([row.plan], row.decision.service, self.typed)
         ]
         shown = columns_but(self.service, self.hidden(rows, wide=screen.wide), wide=screen.wide)
         has_fewer_bits = any(row.is_marked for row in rows)
         fitting = with_formats(shown, records, has_fewer_bits=has_fewer_bits)
         return [record_tables.table([_LABEL, *fitting], records, screen.width)]
 
-    def hidden(self, rows: Sequence[PlanRow], *, wide: bool) -> Collection[str]:  # noqa: ARG002
+    def hidden(self, rows: Sequence[PlanRow], *, wide: bool) -> Collection[str]:
         """Keys of columns that say nothing of the plans of a table."""
-        service = self.service
-        hidden = set()
+        service, hidden = self.service, set[str]()
         if service.rate is None and service.share is None and not service.is_fleet:
             hidden.add("utilization")
         if all(tpot_range(row.plan) is None for row in rows):
             hidden.add("service_tpot_ms_low")
+        plans = [row.plan for row in rows] if self.is_of_fleet else self.decision.plans
+        if not any(plan.scenario.traffic.speculation.drafted for plan in plans):
+            hidden.add("speculation_tokens_per_pass")
+        chips = {row.plan.scenario.hardware.id for row in rows}
+        if self.is_of_fleet and not wide and len(chips) == 1:
+            hidden.add("hardware")
         return hidden
+
+    def _pool_table(self, screen: Screen) -> TextTable:
+        """Return the table of the pools, without first tokens that the table of classes has."""
+        marks = [STAR * row.is_marked for row in self.rows(wide=screen.wide)]
+        in_class_table = {served.pool for served in self._served if served.percentiles}
+        hidden = {*_LEFT_OUT, *(_TTFT if len(in_class_table) == len(marks) else ())}
+        shown = columns_but(self.service, hidden, wide=screen.wide)
+        table_columns = [_POOL]
+        if self.fleet.owned:
+            table_columns.append(_OWNED)
+        if len(self._models) > 1:
+            table_columns += pick("model")
+        table_columns += with_formats(shown, self.unrounded, has_fewer_bits=any(marks))
+        records = [
+            {
+                **record,
+                **(dict.fromkeys(_TTFT) if record["rank"] in in_class_table else {}),
+                _POOL.key: f"{record['rank']}{mark}",
+                _OWNED.key: "rented" if record["owned_chips"] is None else "owned",
+            }
+            for record, mark in zip(self.unrounded, marks, strict=True)
+        ]
+        return record_tables.table(table_columns, records, screen.width)
+
+    # Notes
+
+    def notes_of(self, rows: Sequence[PlanRow]) -> Iterator[Note]:
+        """What to know of the plans that a page lists, of bills, and of what would be better."""
+        if not self.is_of_one_class:
+            yield from self._notes_of_mix()
+        elif self.is_of_fleet:
+            yield from self._notes_of_fleet(rows)
+        else:
+            yield from self._notes_of_ranked(rows)
+
+    def _notes_of_ranked(self, rows: Sequence[PlanRow]) -> Iterator[Note]:
+        """What the plans rest on, what came second, why others lost, and what would turn it."""
+        decision, unlike = self.decision, self.decision.on_unlike_chips
+        if unlike is not None:
+            command = plan_records.prompts_command(unlike, self.typed)
+            yield Note(plan_notes.crossing_note(unlike, command), Weight.KV_TRANSFER)
+        yield from weighted(0, map(self._own_formats_note, self._in_own_formats))
+        plans = [row.plan for row in rows]
+        shown = [row.plan for row in rows if row.is_shown]
+        yield from plan_notes.decision_notes(decision, plans, shown)
+        yield from weighted(Weight.TIPPING_POINT, turn_notes(self.verdict))
+        yield from regret_notes(self.verdict)
+        yield from weighted(0, plan_records.service_notes(self.service))
+        warnings = decision.plans[0].replica.warnings
+        for warning in each_warning(plan.replica for plan in plans):
+            yield Note(warning, Weight.WARNING if warning in warnings else 0)
+
+    def _own_formats_note(self, plan: Plan) -> str:
+        weights, cache = own_formats(plan.scenario.model)
+        cost = plan_notes.times_the_cost(self.decision, plan)
+        bill = plan_notes.chips_and_price(plan, self.service)
+        return f"in the model's own formats ({weights}, cache {cache}), {cost}: {bill}"
+
+    def _notes_of_fleet(self, rows: Sequence[PlanRow]) -> Iterator[Note]:
+        """What an API, more chips and all owned ones cost or serve, then what each part is."""
+        rented = [row.plan for row in rows if not row.is_owned]
+        yield from weighted(1, self._against_api())
+        yield from weighted(1, self._next_nodes())
+        yield from weighted(1, self._owning())
+        for allocation in self.fleet.allocations:
+            yield from weighted(1, _notes_of_allocation(allocation))
+        yield from weighted(1, plan_notes.other_prices_of_plans(rented))
+        yield from weighted(0, plan_records.service_notes(self.fleet.service))
+        for _, pool in self.pools:
+            for note in plan_notes.decision_notes(pool.decision, [pool.plan], [pool.plan]):
+                if not note.is_hint:
+                    yield replace(note, weight=0)
+        yield from weighted(0, each_warning(row.plan.replica for row in rows))
+
+    def _notes_of_mix(self) -> Iterator[Note]:
+        """Limits that are not met, bills, other sharings, and pools without percentiles."""
+        yield from weighted(1, self._over())
+        yield from weighted(1, self._against_api())
+        yield from weighted(1, self._next_nodes())
+        for allocation, pool in self.pools:
+            yield from weighted(1, () if allocation.is_owned else plan_notes.idle(pool.plan))
+        yield from weighted(1, self._left())
+        yield from weighted(1, self._owning())
+        yield from weighted(1, self._comparison())
+        yield from weighted(1, self._busy())
+        yield from weighted(0, plan_records.service_notes(self.service))
+
+    def _against_api(self) -> Iterator[str]:
+        """Say what an API charges for what it serves; all owned chips count, used or not."""
+        fleet = self.fleet
+        if fleet.service.tariff.api is None:
+            return
+        if self.is_of_one_class:
+            alone = replace(fleet.service, rate=None, budget=inf, max_chips=inf)
+            capacity = allocate(fleet.owned, None, alone).requests
+            capacity += sum(
+                pool.plan.requests for allocation, pool in self.pools if not allocation.is_owned
+            )
+        else:
+            capacity = sum(allocation.sharing.requests for allocation in fleet.allocations)
+        yield from api_notes(fleet.service, fleet.requests, capacity, fleet.usd_per_month)
+
+    def _next_nodes(self) -> Iterator[str]:
+        """Say what one more node of each kind of owned chip would add, or one more of others."""
+        owned = {kind.hardware.id: kind for kind in self.fleet.owned}
+        for chip, carried in self._grown.items():
+            together = owned[chip].unit(self.fleet.service)
+            node = "next node" if together > 1 else "one more"
+            yield (
+                f"{node}: {counted(together, chip)} more would make it {number(carried)} "
+                f"requests/s, {number(carried - self.fleet.requests)} more"
+            )
+
+    def _left(self) -> Iterator[str]:
+        """Say which owned chips nothing runs on."""
+        for allocation in self.fleet.allocations:
+            if allocation.owned is not None and allocation.plans and allocation.chips_left:
+                chips = f"{allocation.chips:,} {allocation.owned.hardware.id}"
+                yield f"left: {allocation.chips_left:,.0f} of {chips}"
+
+    def _owning(self) -> Iterator[str]:
+        """Say what all owned chips cost a month, used or not: of each kind, and together."""
+        for kind in self.fleet.owned:
+            allocated = [
+                allocation for allocation in self.fleet.allocations if allocation.owned is kind
+            ]
+            tokens = self.service.prompt + self.service.output
+            tokens *= sum(allocation.requests for allocation in allocated)
+            for plan in [plan for allocation in allocated for plan in allocation.plans][:1]:
+                yield owning(plan, kind.chips, tokens)
+        yield from owning_all(self.fleet)
+
+    def _over(self) -> Iterator[str]:
+        """Say which classes are over a limit at the percentile that is to meet it."""
+        for served in self._served:
+            for name in ("ttft", "tpot"):
+                if seconds := served.over(name):
+                    is_met = "; the mean on full replicas is within it" if name == "tpot" else ""
+                    yield (
+                        f"pool {served.pool}, {served.kind.name}: {name.upper()} is "
+                        f"{number(seconds * 1e3)} ms at p{(served.share or 0.0) * 100:g}, over its "
+                        f"limit of {number(getattr(served.kind, name) * 1e3)} ms{is_met}"
+                    )
+
+    def _comparison(self) -> Iterator[str]:
+        """Say what the other sharings would take."""
+        last = self.fleet.allocations[-1]
+        sharing, pools = last.sharing, last.pools
+        label = "owned" if last.is_owned else "rented"
+        part = "" if len(self.fleet.allocations) == 1 else f"{label}: "
+        if sharing.one_each is None or len(pools[0].classes) == len(pools) == 1:
+            return
+        if len(pools) > 1 and sharing.shared_by_all is not None:
+            yield f"{part}all classes on the same replicas: {_bill_of(sharing.shared_by_all)}"
+        elif len(pools) > 1 and len(self._models) == 1:
+            yield f"{part}all classes on the same replicas: none meets every limit"
+        if len(pools) < sum(len(pool.classes) for pool in pools):
+            yield f"{part}each class on replicas of its own: {_bill_of(sharing.one_each)}"
+
+    def _busy(self) -> Iterator[str]:
+        """Say of which pools percentiles are not known, and why."""
+        for place, (_, pool) in enumerate(self.pools, 1):
+            load = random_load(pool.plan, pool.decision.service)
+            if load and not load.is_known:
+                yield in_words(load, f"pool {place}")
+
+
+def _notes_of_allocation(allocation: Allocation) -> Iterator[str]:
+    """Say what is left of owned chips, and what to know of how they serve."""
+    chosen, owned = allocation.plan, allocation.owned
+    if chosen is None:
+        yield f"{chips_of(allocation)} carry nothing: {refusal_of(allocation)}"
+        return
+    service = allocation.decision.service
+    if owned is None:
+        if service.power < inf:
+            yield from power_notes(chosen.scenario.hardware)
+        return
+    if allocation.chips_left:
+        yield f"left: {allocation.chips_left:,.0f} of {allocation.chips:,} {owned.hardware.id}"
+    yield from (note.text for note in plan_notes.queue_notes(chosen, service) if note.weight)
+    yield from plan_notes.slow_end(chosen, service)
+
+
+def _nearest_limit(pool: ReplicaPool) -> float | None:
+    """Return the time to the first token of the class nearest its limit, if any has one. [s]"""
+    times = zip(pool.plan.class_ttft, pool.classes, strict=False)
+    limited = [(ttft / kind.ttft, ttft) for ttft, kind in times if kind.ttft < inf]
+    return max(limited)[1] if limited else None
+
+
+def _bill_of(pools: Sequence[ReplicaPool]) -> str:
+    """Say what pools take."""
+    if len(pools) == 1 and len(pools[0].classes) == 1:
+        return plan_notes.chips_and_price(pools[0].plan, pools[0].decision.service)
+    chips = many(sum(pool.chips for pool in pools), "chip")
+    usd = sum_if_known(pool.plan.usd_per_month for pool in pools)
+    return chips if usd is None else f"{chips}, ${dollars(usd)} a month"
+
+
+def _sharings(sharing: Sharing) -> Record:
+    """Return the bills of pools that classes share, and of how else they might."""
+    sharings = {
+        "cheapest": sharing.pools,
+        "together": sharing.shared_by_all,
+        "apart": sharing.one_each,
+    }
+    return {name: _bill(pools) for name, pools in sharings.items() if pools}
+
+
+def _bill(pools: Pools) -> Record:
+    return {
+        "pools": [", ".join(kind.name for kind in pool.classes) for pool in pools],
+        "chips": plain(sum(pool.chips for pool in pools)),
+        "usd_per_month": plain(sum_if_known(pool.plan.usd_per_month for pool in pools)),
+        "cost": plain(sum(pool.cost for pool in pools)),
+    }

@@ -273,6 +273,12 @@ COLUMNS: tuple[Column[Any], ...] = (
         "terms of that price, as price_terms",
         lambda point: point.plan.prefill_scenario and point.plan.prefill_scenario.quote.terms,
     ),
+    Column(
+        "classes",
+        "text",
+        "names of the request classes of a file that the replicas serve; null without a file",
+        lambda point: ", ".join(point.classes) or None,
+    ),
 )
 PLAN_COLUMNS = [column for column in COLUMNS if column.key not in records.KEYS]
 """The others are those of ``compare`` for one replica."""

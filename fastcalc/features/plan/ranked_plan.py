@@ -26,6 +26,7 @@ class RankedPlan:
     command: str
     owned: int | None = None
     prefill_command: str | None = None
+    classes: tuple[str, ...] = ()
 
     @property
     def requests(self) -> float:

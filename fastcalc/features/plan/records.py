@@ -37,16 +37,21 @@ def plan_records(plans: Iterable[Plan], service: Service, typed: Typed) -> list[
 
 
 def unrounded(
-    plans: Iterable[Plan], service: Service, typed: Typed, owned: int | None = None
+    plans: Iterable[Plan],
+    service: Service,
+    typed: Typed,
+    owned: int | None = None,
+    classes: tuple[str, ...] = (),
 ) -> list[Record]:
     """Return the records with all digits, for a table to round once.
 
     owned : chips of their kind that are owned, if they are
+    classes : names of the request classes that they serve, if these have any
     """
     rows = []
     for rank, plan in enumerate(plans, 1):
         command, taking = compare_command(plan.scenario, typed), prompts_command(plan, typed)
-        point = RankedPlan(rank, plan, service, command, owned, taking)
+        point = RankedPlan(rank, plan, service, command, owned, taking, classes)
         (replica,) = records.unrounded([plan.replica])
         replica["undetermined"] = undetermined(plan, service)
         replica["low_confidence"] = low_confidence(plan, service)

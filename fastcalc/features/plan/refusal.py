@@ -1,15 +1,17 @@
 """Why there is no plan, and which limit to relax to what."""
 
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fastcalc.features.plan.decision import REASONS, Decision
-from fastcalc.features.plan.owned import Fleet
 from fastcalc.features.plan.service import Service
 from fastcalc.kit.answer.numbers_as_text import dollars, number
 from fastcalc.kit.answer.rounding import rounded_down, rounded_up
 from fastcalc.mentions import option
 from fastcalc.written import first_few, listed, many
+
+if TYPE_CHECKING:
+    from fastcalc.features.plan.allocation import Allocation, Fleet
 
 FIELDS = {
     "ttft": "ttft",
@@ -56,18 +58,6 @@ def refusal(decision: Decision, owned: str | None = None) -> str:
         chips_unknown, how = unknown_chips(decision)
         sentence += f"; {chips_unknown}, which might meet it: {how}"
     return sentence
-
-
-def over_budget(fleet: Fleet[Any]) -> list[str]:
-    """Say what owned chips cost where that alone is more than the budget."""
-    if fleet.is_within:
-        return []
-    usd, service = fleet.used("budget"), fleet.service
-    needed = limit_as_option("budget", usd, service)
-    return [
-        f"all owned chips together cost ${dollars(usd)} a month, used or not, which is more than "
-        f"the budget: it takes {needed}"
-    ]
 
 
 def most_carried(carried: Decision, service: Service) -> str:
@@ -132,3 +122,88 @@ def limit_as_option(name: str, value: float, service: Service, owned: str | None
         return option("power", f"{rounded_up(value / 1e3):g}kW")
     up = rounded_up(value * 1e3)
     return option(FIELDS[name], f"{up:g}ms" if up < 1e3 else f"{up / 1e3:g}s")
+
+
+def over_budget(fleet: "Fleet") -> list[str]:
+    """Say what owned chips cost where that alone is more than the budget."""
+    if fleet.is_within:
+        return []
+    usd, service = fleet.used("budget"), fleet.service
+    needed = limit_as_option("budget", usd, service)
+    return [
+        f"all owned chips together cost ${dollars(usd)} a month, used or not, which is more than "
+        f"the budget: it takes {needed}"
+    ]
+
+
+def owned_chips(fleet: "Fleet") -> str:
+    """Return the chips that are owned, of each kind together."""
+    return listed([f"{kind.chips:,} {kind.hardware.id}" for kind in fleet.owned])
+
+
+def chips_of(allocation: "Allocation") -> str:
+    """Return the chips of an allocation."""
+    if allocation.owned is None:
+        return "chips to rent"
+    return f"{allocation.chips:,} {allocation.owned.hardware.id}"
+
+
+def refusal_of(allocation: "Allocation") -> str:
+    """Say why some chips serve nothing."""
+    return refusal(allocation.decision, _owned_chip(allocation))
+
+
+def _owned_chip(allocation: "Allocation") -> str | None:
+    return None if allocation.owned is None else allocation.owned.hardware.id
+
+
+def fleet_refusals(fleet: "Fleet", requests: float, would_do: list[str]) -> list[str]:
+    """Say what owned chips that are not enough serve, and what would let a fleet serve all.
+
+    requests : that it serves within its means [1/s]
+    would_do : options that would, each alone
+    """
+    sentences = over_budget(fleet)
+    if fleet.serves_all:
+        return sentences
+    if requests and fleet.service.rate:
+        carried = f"{number(requests)} of {number(fleet.service.rate)} requests/s"
+        sentences.append(f"{owned_chips(fleet)} and what may be rented carry {carried}")
+    if would_do:
+        return [*sentences, f"it would do with {', or '.join(would_do)}"]
+    for allocation in fleet.allocations:
+        if allocation.plan is None:
+            sentences.append(f"{chips_of(allocation)}: {refusal_of(allocation)}")
+    return sentences
+
+
+def mix_refusals(fleet: "Fleet") -> list[str]:
+    """Say what a fleet that is not enough for a mix serves of it, and why no more."""
+    sentences = over_budget(fleet)
+    if fleet.serves_all:
+        return sentences
+    for allocation in fleet.allocations:
+        if allocation.owned is None or not allocation.requests:
+            chips = f"{chips_of(allocation)}: " if allocation.owned else ""
+            sentences += [f"{chips}{reason}" for reason in _mix_reasons(fleet, allocation)]
+    if fleet.requests and fleet.service.rate:
+        sentences.insert(0, f"{number(fleet.requests)} of {number(fleet.service.rate)} requests/s")
+    return sentences
+
+
+def _mix_reasons(fleet: "Fleet", allocation: "Allocation") -> list[str]:
+    """Return why some chips do not serve all classes, and which limit to relax to what."""
+    sharing = allocation.sharing
+    if sharing.unserved:
+        return [f"'{pool.classes[0].name}': {refusal(pool.decision)}" for pool in sharing.unserved]
+    owned = _owned_chip(allocation)
+    options = [
+        limit_as_option(name, _in_all(fleet, allocation, name) + amount, fleet.service, owned)
+        for name, amount in sharing.needed.items()
+    ]
+    return [f"all classes together would with {' and '.join(options)}"] if options else []
+
+
+def _in_all(fleet: "Fleet", allocation: "Allocation", name: str) -> float:
+    """Return how much of a limit all but some rented chips take; of chips none do."""
+    return 0.0 if name == "chips" else fleet.used(name) - allocation.used(name)

@@ -1,123 +1,173 @@
 """``fastcalc plan``: the deployments that meet a service, the cheapest first."""
 
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from math import floor
 
 from fastcalc.catalogue.limits import LIMITS
+from fastcalc.catalogue.selection import selected
+from fastcalc.core.traffic.reuse import Reuse
 from fastcalc.errors import InputError
-from fastcalc.features.plan.answer_alike import AlikePlansAnswer
-from fastcalc.features.plan.cheapest_plans import decide_surely
-from fastcalc.features.plan.decision import Decision
-from fastcalc.features.plan.deployments_asked import grids_of
+from fastcalc.features.plan.allocation import Fleet, allocate
+from fastcalc.features.plan.answer import PlanAnswer
+from fastcalc.features.plan.class_table import mean_request_s
+from fastcalc.features.plan.demand import Deployments, chip_prices, owned_counts, traffic_of
 from fastcalc.features.plan.people import people_of, solve_closed_loop
-from fastcalc.features.plan.pools import can_be_apart
+from fastcalc.features.plan.relaxations import refused
 from fastcalc.features.plan.request import FindPlans
-from fastcalc.features.plan.servers_script import started
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.service_asked import is_of_fleet, service_of
-from fastcalc.features.plan.verdict import Verdict
-from fastcalc.grid.grid import Grid
+from fastcalc.formulas.solving import solve_fixed_point
+from fastcalc.grid.prefix_caches import CachedDeployment
+from fastcalc.importers.workloads import AskedTraffic
 from fastcalc.kit.answer.answer import Answer
-from fastcalc.kit.request import readers
-from fastcalc.kit.request.readers import as_text
+from fastcalc.kit.request import loading, readers
 from fastcalc.mentions import option
 
 
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """What was found for some traffic, and the deployments that it was found among."""
+
+    traffic: AskedTraffic
+    deployments: Deployments
+    fleet: Fleet
+
+
 def run(request: FindPlans) -> Answer:
-    """Return the cheapest deployments that meet a service; the answer is no if none does."""
+    """Return the deployments that serve a demand; the answer is no where none does."""
     if request.utilization is not None:
         renamed = replace(request, load=request.utilization, utilization=None)
         note = f"plan {option('utilization')} is now {option('load')}, and goes in 0.3"
         answer = run(renamed)
         return replace(answer, reading=[note, *answer.reading])
     readers.number(request.top, option("top"), LIMITS["sequences"], 5)
-    _refuse_together(request)
-    if request.traffic is not None:
-        from fastcalc.features.plan import run_classes as plan_classes
-
-        return plan_classes.run(request)
-    if is_of_fleet(request):
-        from fastcalc.features.plan import run_fleet as plan_fleet
-
-        return plan_fleet.run(request)
     notes: list[str] = []
     service = service_of(request)
-    grids, people = grids_of(request, service, notes), people_of(request)
-    taking = _taking_in(request, service, notes)
+    recorded = traffic_of(request, service)
+    _refuse_together(request, len(recorded.classes) > 1)
+    if request.own is not None:  # all are known, whether or not any is rented
+        selected(loading.catalogue(request), readers.names(request.on, option("on")))
 
-    def decide_at(rate: float | None) -> Decision:
-        at_rate = replace(service, rate=rate)
-        return decide_surely(grids, at_rate, shown=request.top, taking=taking)
-
-    decision = (
-        solve_closed_loop(people, decide_at, _first_seconds) if people else decide_at(service.rate)
+    planned = _with_caches(recorded, lambda traffic: _planned_for(request, service, notes, traffic))
+    fleet = planned.fleet
+    notes[:] = [*planned.traffic.reading, *dict.fromkeys(notes), *_caches_note(planned.traffic)]
+    answer = PlanAnswer(
+        request=request,
+        reading=notes,
+        fleet=fleet,
+        classes=planned.traffic.classes,
+        search=planned.deployments.search,
     )
-    if not decision.plans:
-        from fastcalc.features.plan import run_infeasible as plan_infeasible
-
-        return plan_infeasible.refused(request, grids, decision, notes)
-    _refuse_without_range(decision)
-    if request.emit is not None:
-        return started(request, [(decision.plans[0], decision.service)], notes)
-    verdict = Verdict(
-        decision, () if taking else grids, as_text(request.model), request.sensitivity
-    )
-    return AlikePlansAnswer(
-        request=request, reading=notes, service=decision.service, verdict=verdict
-    )
+    if not fleet.is_enough:
+        return refused(answer, planned.deployments)
+    _refuse_without_range(fleet)
+    return answer if request.emit is None else replace(answer, servers=answer.script(request.emit))
 
 
-def _refuse_without_range(decision: Decision) -> None:
-    chosen = decision.plans[0]
-    if decision.service.deviations and chosen.replica.estimate.low is None:
-        raise InputError(
-            f"{option('confidence')} rests on ranges, and {chosen.scenario.engine.id} has none; "
-            "leave it out"
-        )
+def _planned_for(
+    request: FindPlans, service: Service, notes: list[str], traffic: AskedTraffic
+) -> Planned:
+    """Return what serves some traffic: its rate, that of its users, or the most there is."""
+    counts, people = owned_counts(request), people_of(request)
+    prices = chip_prices(request, counts) if counts else {}
+    if counts:
+        price = {chip: usd for chip, usd in prices.items() if chip not in counts}
+        request = replace(request, price=price)
+    deployments = Deployments(request, notes, traffic)
+    owned = [deployments.owned(chip, count, prices.get(chip)) for chip, count in counts.items()]
+    of_mix = service.of_classes(traffic.classes, None)
+
+    def fleet_at(rate: float | None) -> Fleet:
+        at_rate = replace(of_mix, rate=rate)
+        is_fleet = rate is None and (is_of_fleet(request) or len(traffic.classes) > 1)
+        return allocate(owned, deployments.search, replace(at_rate, is_fleet=is_fleet))
+
+    if people is not None:
+        return Planned(traffic, deployments, solve_closed_loop(people, fleet_at, mean_request_s))
+    rate = service.rate or traffic.rate
+    _refuse_without_rate(request, rate)
+    return Planned(traffic, deployments, fleet_at(rate))
 
 
-def _refuse_together(request: FindPlans) -> None:
-    """Refuse what is of requests that are alike for classes of a file."""
-    if request.prompts_on is not None and (request.traffic or is_of_fleet(request)):
-        raise InputError(
-            f"{option('prompts_on')} is of requests that are alike, at a rate: give "
-            f"{option('rate', '20/s')}, and leave out {option('traffic')} and {option('own')}"
-        )
-    for name in ("confidence", "sensitivity"):
-        if request.traffic is not None and getattr(request, name):
+def _refuse_together(request: FindPlans, is_mix: bool) -> None:
+    """Refuse what cannot be asked together, with the reason."""
+    of_one_class = {
+        "prompts_on": request.prompts_on is not None,
+        "sensitivity": request.sensitivity,
+    }
+    for name, is_given in of_one_class.items():
+        if is_mix and is_given:
             raise InputError(
-                f"{option(name)} is of requests that are alike, and {option('traffic')} has "
-                f"classes: leave one out, or give {option('prompt')} and {option('output')}"
+                f"{option(name)} is of requests of one class, and {option('traffic')} has several: "
+                f"leave one out, or give {option('prompt')} and {option('output')}"
             )
     if request.sensitivity and is_of_fleet(request):
         raise InputError(
             f"{option('sensitivity')} compares chips that are rented for a rate: leave out "
             f"{option('own')}, and give {option('rate', '20/s')}"
         )
-
-
-def _taking_in(request: FindPlans, service: Service, notes: list[str]) -> list[Grid]:
-    """Return deployments of the other chips that may take in the prompts."""
-    if request.prompts_on is None:
-        return []
-    flag = option("prompts_on")
-    if service.rate is None and request.people is None:
+    has_rate = request.rate is not None or request.people is not None
+    if request.prompts_on is not None and not (has_rate or request.traffic):
         raise InputError(
-            f"{flag} is for a rate, which says how many chips take in its prompts; add "
-            f"{option('rate', '20/s')}"
+            f"{option('prompts_on')} is for a rate, which says how many chips take in its prompts; "
+            f"add {option('rate', '20/s')}"
         )
-    of_prompts = replace(request, on=request.prompts_on, prompts_on=request.on, speculate=None)
-    more_notes: list[str] = []
-    grids = grids_of(of_prompts, service, more_notes)
-    notes += [note for note in more_notes if note not in notes]
-    if not any(can_be_apart(grid, replace(service, rate=service.rate or 1.0)) for grid in grids):
+
+
+def _refuse_without_rate(request: FindPlans, rate: float | None) -> None:
+    """Refuse classes of a file that says no rate, where no means say what they are to sustain."""
+    has_means = is_of_fleet(request) or request.max_chips is not None
+    if rate is None and request.traffic is not None and not has_means:
         raise InputError(
-            f"{flag}: none of them can send caches of prompts: those that pipeline whole layers, "
-            "and those whose link beyond their domain is unknown, take in their own alone"
+            f"{request.traffic}: says no rate; write aggregate_rate: 20, or give "
+            f"{option('rate', '20/s')} or {option('people', '500')}"
         )
-    return grids
 
 
-def _first_seconds(decision: Decision) -> float | None:
-    """Return the time of a request on the first plan, None where there is none. [s]"""
-    first = next(iter(decision.plans), None)
-    return None if first is None else first.request_seconds(decision.service.output)
+def _refuse_without_range(fleet: Fleet) -> None:
+    for allocation in fleet.allocations:
+        for plan in allocation.plans:
+            if fleet.service.deviations and plan.replica.estimate.low is None:
+                raise InputError(
+                    f"{option('confidence')} rests on ranges, and {plan.scenario.engine.id} has "
+                    "none; leave it out"
+                )
+
+
+def _with_caches(recorded: AskedTraffic, planned_for: Callable[[AskedTraffic], Planned]) -> Planned:
+    """Return the plan for traffic with the prefix hit rate that the caches of its plan reach.
+
+    A plan for a hit rate leaves memory that finds some share of the trace. From what a plan
+    without hits leaves it goes down, until a plan finds no less than it was made for.
+    """
+    without_hits = planned_for(recorded)
+    if not isinstance(recorded.reuse, Reuse):
+        return without_hits
+    return solve_fixed_point(
+        lambda share: planned_for(recorded.with_found(share)), _found_by, without_hits
+    )
+
+
+def _found_by(planned: Planned) -> float:
+    """Return the share of prompt tokens that the memory of all replicas together finds. [1]"""
+    traffic, tokens = planned.traffic, 0.0
+    assert isinstance(traffic.reuse, Reuse)
+    for allocation in planned.fleet.allocations:
+        for plan in allocation.plans:
+            replica = CachedDeployment(
+                plan.replica, plan.scenario, traffic.classes[0].lengths, traffic.reuse
+            )
+            tokens += plan.replicas * replica.own_size / replica.bytes_per_token
+    # Rounded down to what a record shows again.
+    return floor(float(traffic.reuse.hit(tokens)) * 1e4) / 1e4
+
+
+def _caches_note(traffic: AskedTraffic) -> Iterator[str]:
+    """Say what share of the prompts of a trace is found."""
+    share = traffic.classes[0].prefix_hit
+    if isinstance(traffic.reuse, Reuse):
+        yield (
+            f"{share:.2%} of the prompt tokens of this trace are found in the memory that these "
+            "replicas leave, where prompts that begin alike come to the same one"
+        )

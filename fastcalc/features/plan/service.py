@@ -63,7 +63,7 @@ class Service:
     tariff: Tariff = NO_TARIFF
     deviations: float = 0.0
 
-    def of_classes(self, classes: tuple[RequestClass, ...], rate: float) -> "Service":
+    def of_classes(self, classes: tuple[RequestClass, ...], rate: float | None) -> "Service":
         """Return the same for requests of some classes, so many a second.
 
         Of one class whose requests are all alike it is the service of such a request.

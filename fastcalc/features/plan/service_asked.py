@@ -1,5 +1,6 @@
 """What ``fastcalc plan`` is asked: the service, and how it reads in words."""
 
+from collections.abc import Iterator
 from math import inf
 from statistics import NormalDist
 from typing import cast
@@ -23,9 +24,10 @@ DEFAULT_PERCENTILE = 99.0
 
 
 def is_of_fleet(request: FindPlans) -> bool:
-    """Return whether chips are owned, or a budget or a power is to carry what it can."""
+    """Return whether chips are owned, or some means are to sustain what they can."""
+    has_rate = request.rate is not None or request.people is not None
     has_means = request.budget is not None or request.power is not None
-    return request.own is not None or (request.rate is None and has_means)
+    return request.own is not None or (has_means and not has_rate)
 
 
 def service_of(request: FindPlans) -> Service:
@@ -92,10 +94,11 @@ def _seconds(text: str | None, flag: str) -> float:
 
 def phrase(request: FindPlans, service: Service) -> str:
     """Return what is asked, in words."""
-    tokens = many(request.output, "token")
-    cached = f" ({stated_percent(request.prefix_hit)} cached)" if request.prefix_hit else ""
+    tokens = many(round(service.output), "token")
+    cached = f" ({stated_percent(service.prefix_hit)} cached)" if service.prefix_hit else ""
     words = [
-        f"{as_text(request.model)}, prompts of {request.prompt:,}{cached} and outputs of {tokens}"
+        f"{as_text(request.model)}, prompts of {round(service.prompt):,}{cached} and outputs of "
+        f"{tokens}"
     ]
     shown = ("prefix_hit", "price")  # above, and in the line of prices
     said = {each.name: each.phrase for each in settings(request) if each.name not in shown}
@@ -103,4 +106,17 @@ def phrase(request: FindPlans, service: Service) -> str:
         said["ttft"] = f"p{service.share * 100:g} {said['ttft']}"
     if request.people is not None:
         said["people"] = f"{said['people']} ({number(service.rate or 0.0)} requests/s)"
+    if request.traffic is not None:
+        said["traffic"] = ", ".join(_limits_of_file(request, service))
     return ", ".join([*words, *filter(None, said.values())])
+
+
+def _limits_of_file(request: FindPlans, service: Service) -> Iterator[str]:
+    """Yield the limits of the only class of a file, where no option says them, and its rate."""
+    percent = f"p{service.share * 100:g} " if service.share else ""
+    if request.ttft is None and service.ttft < inf:
+        yield f"{percent}TTFT up to {number(service.ttft * 1e3)} ms"
+    if request.tpot is None and request.min_speed is None and service.tpot < inf:
+        yield f"TPOT up to {number(service.tpot * 1e3)} ms"
+    rate = "" if service.rate is None else f"{number(service.rate)} requests/s of "
+    yield f"{rate}{request.traffic}"

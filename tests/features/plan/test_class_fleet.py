@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from fastcalc.core.load import Percentiles, Spread
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
-from fastcalc.features.plan.answer_classes import ServedClass, refusals
-from fastcalc.features.plan.class_fleet import OwnedForClasses, class_fleet
+from fastcalc.features.plan.allocation import OwnedChips, allocate
 from fastcalc.features.plan.class_groups import Groups
-from fastcalc.features.plan.class_search import ClassSearch
+from fastcalc.features.plan.class_table import ServedClass
+from fastcalc.features.plan.pool_search import PoolSearch
+from fastcalc.features.plan.refusal import mix_refusals
 from fastcalc.features.plan.service import Service
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from tests.features.plan.test_plan import LAYOUTS
@@ -37,7 +38,7 @@ def search_of(classes, chips, model, layouts):
         grids = [grid_of(chip, model, layouts, service) for chip in wanted]
         return [grid for grid in grids if grid.layouts]
 
-    return ClassSearch(classes, grids_for)
+    return PoolSearch(classes, grids_for)
 
 
 def replicas_of(members, chips, model, layouts, price):
@@ -79,7 +80,7 @@ def most_of_everything(classes, chips, model, layouts, price, limit):
 
 @examples(8)
 @given(
-    st.lists(kinds, min_size=1, max_size=2),
+    st.lists(kinds, min_size=2, max_size=2),
     st.lists(st.sampled_from(CHIPS), min_size=1, max_size=2, unique=True),
     st.sampled_from(MODELS),
     st.lists(st.sampled_from(LAYOUTS), min_size=1, max_size=2, unique=True),
@@ -100,7 +101,7 @@ def test_it_is_the_most_of_every_division(
 
     limit = count * (2000.0 if is_budget else 1.0)
     means = {"budget" if is_budget else "max_chips": limit, "objective": objective}
-    sharing = search.carried(Service(1.0, 1.0, **means), None)
+    sharing = search.carried(Service(1.0, 1.0, **means))
     most = most_of_everything(classes, chips, model, layouts, price, limit)
     assert sharing.rate == pytest.approx(most, rel=1e-5)
     bills = (pool.plan.usd_per_month if is_budget else pool.chips for pool in sharing.pools)
@@ -114,32 +115,30 @@ def test_owned_chips_first_and_the_rest_on_top():
         search_of(classes, [chip], "llama-3.1-8b", [LAYOUTS[0]]) for chip in ("h100-sxm", "b200")
     )
     hardware = owned.grids_for(classes, Service(1.0, 1.0).of_classes(classes, 1.0), None)[0]
-    chips = OwnedForClasses(hardware.scenario.hardware, 2, 1.0, owned)
+    chips = OwnedChips(hardware.scenario.hardware, 2, 1.0, owned)
     service = Service(1.0, 1.0)
-    alone = class_fleet([chips], rented, service)
-    assert (
-        alone.requests == owned.carried(replace(service, max_chips=2, objective="chips"), None).rate
-    )
+    alone = allocate([chips], rented, service)
+    assert alone.requests == owned.carried(replace(service, max_chips=2, objective="chips")).rate
     rate = 3.0 * alone.requests
-    both = class_fleet([chips], rented, replace(service, rate=rate))
-    assert [share.requests for share in both.shares] == pytest.approx(
+    both = allocate([chips], rented, replace(service, rate=rate))
+    assert [share.requests for share in both.allocations] == pytest.approx(
         [alone.requests, 2.0 * alone.requests]
     )
     assert both.is_enough
-    bill = sum(pool.plan.usd_per_month for pool in both.shares[1].sharing.pools)
+    bill = sum(pool.plan.usd_per_month for pool in both.allocations[1].sharing.pools)
     budget = 2 * HOURS_PER_MONTH + bill + 0.01
-    assert class_fleet([chips], rented, replace(service, budget=budget, rate=rate)).is_enough
-    less = class_fleet([chips], rented, replace(service, budget=budget - 1.0, rate=rate))
+    assert allocate([chips], rented, replace(service, budget=budget, rate=rate)).is_enough
+    less = allocate([chips], rented, replace(service, budget=budget - 1.0, rate=rate))
     assert not less.is_enough
-    assert less.shares[1].sharing.needed == {"budget": pytest.approx(bill)}
-    (sentence,) = [words for words in refusals(less) if "all classes together" in words]
+    assert less.allocations[1].sharing.needed == {"budget": pytest.approx(bill)}
+    (sentence,) = [words for words in mix_refusals(less) if "all classes together" in words]
     with_more = float(sentence.split("budget\ue002")[-1].split("/month")[0])
     assert budget - 1.0 < with_more < budget * 1.01
     # Two at 1 USD an hour are 1,460 a month, used or not, whatever they carry.
-    poor = class_fleet([chips], rented, replace(service, budget=1459.0))
-    assert poor.carries_all
+    poor = allocate([chips], rented, replace(service, budget=1459.0))
+    assert poor.serves_all
     assert not poor.is_enough
-    assert "$1,460 a month, used or not" in refusals(poor)[0]
+    assert "$1,460 a month, used or not" in mix_refusals(poor)[0]
 
 
 @pytest.mark.parametrize("chip", ["gh200-96gb", "h100-sxm"])
@@ -180,8 +179,8 @@ def test_a_power_runs_whole_nodes_of_owned_chips():
     hardware = search.grids_for(classes, Service(1.0, 1.0).of_classes(classes, 1.0), None)[0]
 
     def fleet(chips, in_nodes, power=math.inf):
-        owned = OwnedForClasses(hardware.scenario.hardware, chips, 1.0, search)
-        return class_fleet([owned], search, Service(1.0, 1.0, power=power, in_nodes=in_nodes))
+        owned = OwnedChips(hardware.scenario.hardware, chips, 1.0, search)
+        return allocate([owned], search, Service(1.0, 1.0, power=power, in_nodes=in_nodes))
 
     eight, fifteen = (fleet(count, in_nodes=False).requests for count in (8, 15))
     assert fleet(16, in_nodes=True, power=27_000.0).requests == pytest.approx(eight)

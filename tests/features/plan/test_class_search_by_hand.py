@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from fastcalc.features.plan import class_search
-from fastcalc.features.plan.class_fleet import ClassShare
-from fastcalc.features.plan.class_search import (  # fmt: skip
+from fastcalc.features.plan import pool_search
+from fastcalc.features.plan.allocation import Allocation
+from fastcalc.features.plan.pool_search import (  # fmt: skip
     _cheapest,
     _Chosen,
     _most,
@@ -65,7 +65,7 @@ def billed(monkeypatch):
         each = {"budget": 100.0, "power": 1000.0}
         return {name: chips * each[name] for name, limit in limits.items() if limit < inf}
 
-    monkeypatch.setattr(class_search, "bills", bills)
+    monkeypatch.setattr(pool_search, "bills", bills)
 
 
 def test_what_pools_carry_take_and_cost():
@@ -85,7 +85,7 @@ def test_what_pools_carry_take_and_cost():
 
 
 def test_a_limit_on_what_is_not_known_is_not_kept(monkeypatch):
-    monkeypatch.setattr(class_search, "bills", lambda *_: {})
+    monkeypatch.setattr(pool_search, "bills", lambda *_: {})
     chosen = _Chosen([(Group([Way()]), Way())], 1.0)
     assert chosen.amounts(service(budget=1e9)) == {"chips": 1.0, "budget": inf}
     assert not chosen.is_within(service(budget=1e9))
@@ -181,7 +181,7 @@ def test_the_most_that_means_carry_is_in_whole_replicas(chips, beyond, most):
         assert found.rate == pytest.approx(most, rel=1e-6)
         assert found.rate < most
     assert len(asked) < 40
-    assert asked[0] == min(class_search._FIRST, beyond / 2.0)
+    assert asked[0] == min(pool_search._FIRST, beyond / 2.0)
 
 
 def test_nothing_is_searched_without_means():
@@ -214,20 +214,20 @@ def share(*pools, owned=None, unit=1):
     sharing = SimpleNamespace(
         rate=float(len(plans)), pools=[SimpleNamespace(plan=plan) for plan in plans]
     )
-    return ClassShare(sharing, owned, unit)
+    return Allocation(sharing, sharing.rate, owned, unit=unit)
 
 
 @pytest.fixture
 def limited(monkeypatch):
     monkeypatch.setattr(
-        "fastcalc.features.plan.class_fleet.LIMITED", {"power": 500.0, "budget": None}
+        "fastcalc.features.plan.allocation.LIMITED", {"power": 500.0, "budget": None}
     )
-    monkeypatch.setattr("fastcalc.features.plan.class_fleet.site_power", lambda chip: chip)
+    monkeypatch.setattr("fastcalc.features.plan.allocation.site_power", lambda chip: chip)
 
 
 def test_pools_take_the_sum_of_their_chips(limited):
     rented = share((3, 100.0, 1.0), (4, 50.0, 2.0))
-    assert (rented.requests, rented.chips, rented.is_owned) == (2.0, 7.0, False)
+    assert (rented.requests, rented.is_owned) == (2.0, False)
     assert rented.usd_per_month == 150.0
     assert share((3, 100.0, 1.0), (4, None, 2.0)).usd_per_month is None
     assert share((3, None, 1.0)).usd_per_month is None

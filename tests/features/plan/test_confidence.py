@@ -60,9 +60,6 @@ def test_how_sure_a_plan_is_stands_in_its_first_sentence(fastcalc):
     refused = fastcalc(*PLAN, "--confidence", 90, "--engine", "ideal")
     assert refused.code == 2
     assert "--confidence rests on ranges, and ideal has none" in refused.err
-    refused = fastcalc(*PLAN, "--confidence", 90, "--traffic", "mix.yaml")
-    assert refused.code == 2
-    assert "--confidence is of requests that are alike" in refused.err
 
 
 def test_expected_speeds_are_named_only_where_they_rent_something_else(fastcalc):

@@ -15,14 +15,16 @@ from hypothesis import strategies as st
 import fastcalc as fc
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.pricing import Pricing
+from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.errors import InputError
+from fastcalc.features.plan.allocation import OwnedChips, allocate, with_next_node
 from fastcalc.features.plan.candidates import candidates
 from fastcalc.features.plan.cheapest_plans import decide
 from fastcalc.features.plan.fleet import Crew, Packing, crew_within
-from fastcalc.features.plan.fleet_plan import Owned, carried_by, fleet_plan, with_next_node
 from fastcalc.features.plan.means import owned_chips, usd_a_month, watts
+from fastcalc.features.plan.pool_search import PoolSearch
 from fastcalc.features.plan.pools import Pool, PoolColumns
-from fastcalc.features.plan.relax_fleet import fewest_owned, least_relaxed_of_fleet
+from fastcalc.features.plan.relaxations import fewest_owned, least_relaxed_of_fleet
 from fastcalc.features.plan.service import Service
 from tests.features.plan.test_plan import (
     CATALOGUE,
@@ -100,7 +102,7 @@ def test_a_fleet_carries_what_the_best_of_everything_does(chip, model, service, 
     grid = grid_of(chip, model, service, layouts, [2**power for power in range(13)])
     if not grid.layouts:
         return
-    plans = carried_by([grid], service, chips).plans
+    plans = search([grid]).most_on(service, chips).plans
     most = carried_by_everything(grid, service, chips)
     assert (plans[0].requests if plans else 0.0) == pytest.approx(most, rel=1e-9)
     if plans:
@@ -116,7 +118,7 @@ def test_a_rate_is_met_on_as_many_chips_as_carry_it(chip, model, service, chips)
     if not grid.layouts:
         return
     service = replace(service, max_chips=chips, objective="chips")
-    carried = carried_by([grid], service, chips)
+    carried = search([grid]).most_on(service, chips)
     rate = carried.plans[0].requests if carried.plans else 0.0
     if rate:
         assert decide([grid], replace(service, rate=rate * (1 - 1e-6))).plans
@@ -130,10 +132,10 @@ def test_a_budget_and_a_power_are_so_many_chips():
     grid = grid.part(
         scenario=replace(grid.scenario, pricing=Pricing(user_prices={"h100-sxm": 3.0}))
     )
-    (five,) = carried_by([grid], service, 5).plans[:1]
+    (five,) = search([grid]).most_on(service, 5).plans[:1]
     limits = ({"budget": 5 * 3 * MONTH}, {"budget": 5.9 * 3 * MONTH}, {"power": 5 * 1730.0})
     for limit in limits:
-        (plan,) = carried_by([grid], replace(service, **limit), math.inf).plans[:1]
+        (plan,) = search([grid]).most_on(replace(service, **limit), math.inf).plans[:1]
         assert plan.requests == five.requests
         assert plan.values["chips"] == 5
         # As a limit on a rate that just those carry, and on one that they do not.
@@ -230,28 +232,38 @@ def test_replicas_and_a_pool_carry_what_the_slower_does():
     assert crew.requests.item() == 4.0
 
 
+def search(grids):
+    """Return a search of one class among some deployments."""
+    only = RequestClass("", 1.0, Lengths.fixed(1000.0, 500.0))
+    return PoolSearch((only,), lambda *_: grids)
+
+
+def owned_of(grid, chips):
+    return OwnedChips(grid.scenario.hardware, chips, 1.0, search([grid]))
+
+
 def owned(chip, chips, service):
     grid = grid_of(chip, "llama-3.1-8b", service, [Layout()], [1, 64, 512])
-    return Owned(grid.scenario.hardware, chips, 1.0, [grid])
+    return owned_of(grid, chips)
 
 
 def test_owned_chips_first_and_the_cheapest_on_top():
     """What the owned carry is taken off the rate; the last kind that is enough takes the fewest."""
     service = Service(1000.0, 500.0, tpot=0.05)
     h100, l40s = owned("h100-sxm", 4, service), owned("l40s", 4, service)
-    chip_requests = [carried_by(kind.grids, service, 1).plans[0].requests for kind in (h100, l40s)]
+    chip_requests = [kind.search.most_on(service, 1).plans[0].requests for kind in (h100, l40s)]
     rented = [grid_of("b200", "llama-3.1-8b", service, [Layout()], [1, 64, 512])]
     rate = 4 * chip_requests[0] + 4 * chip_requests[1] + 1.0
-    fleet = fleet_plan([h100, l40s], lambda: rented, replace(service, rate=rate))
-    assert [share.requests for share in fleet.shares] == pytest.approx(
+    fleet = allocate([h100, l40s], search(rented), replace(service, rate=rate))
+    assert [share.requests for share in fleet.allocations] == pytest.approx(
         [4 * chip_requests[0], 4 * chip_requests[1], 1.0]
     )
     cheapest = decide(rented, replace(service, rate=1.0)).plans[0]
-    assert fleet.shares[2].plan.values == pytest.approx(cheapest.values, rel=1e-6)
+    assert fleet.allocations[2].plan.values == pytest.approx(cheapest.values, rel=1e-6)
     rate = 4 * chip_requests[0] + 1.5 * chip_requests[1]
-    fleet = fleet_plan([h100, l40s], list, replace(service, rate=rate))
-    assert [share.plan.values["chips"] for share in fleet.shares] == [4, 2]
-    assert [share.chips_left for share in fleet.shares] == [0, 2]
+    fleet = allocate([h100, l40s], None, replace(service, rate=rate))
+    assert [share.plan.values["chips"] for share in fleet.allocations] == [4, 2]
+    assert [share.chips_left for share in fleet.allocations] == [0, 2]
     assert fleet.is_enough
     assert fleet.requests == pytest.approx(rate)
 
@@ -277,19 +289,19 @@ def test_each_limit_of_a_fleet_is_relaxed_to_the_least(limits):
         for chip in ("h100-sxm", "l40s")
         for grid in [grid_of(chip, "llama-3.1-8b", service, [Layout()], [1, 64, 512])]
     ]
-    kind = replace(kind, grids=grids[:1])
-    fleet = fleet_plan([kind], grids, service)
+    kind = replace(kind, search=search(grids[:1]))
+    fleet = allocate([kind], search(grids), service)
     assert not fleet.is_enough
-    relaxed = least_relaxed_of_fleet(fleet, grids)
+    relaxed = least_relaxed_of_fleet(fleet, search(grids))
     for name, value in relaxed.items():
         stricter = value - 1 if name == "chips" else value * 0.99
         for limit, is_enough in ((value * (1 + 1e-9), True), (stricter, False)):
-            attempt = fleet_plan([kind], grids, service.limited({name: limit}))
+            attempt = allocate([kind], search(grids), service.limited({name: limit}))
             assert attempt.is_enough is is_enough, (name, limit)
-    for chips in fewest_owned(fleet, grids).values():
+    for chips in fewest_owned(fleet, search(grids)).values():
         for count, is_enough in ((chips, True), (chips - 1, False)):
             more = replace(kind, chips=count)
-            assert fleet_plan([more], grids, service).is_enough is is_enough, count
+            assert allocate([more], search(grids), service).is_enough is is_enough, count
 
 
 @pytest.mark.parametrize(("kilowatts", "nodes"), [(13.0, 0), (15.0, 1), (27.0, 1), (28.0, 2)])
@@ -297,11 +309,11 @@ def test_a_power_is_of_all_deployments_of_owned_chips(kilowatts, nodes):
     """Sixteen in two nodes of eight at 1,730 W, 13,840 a node, carry most as two deployments."""
     service = Service(1000.0, 1000.0, tpot=0.03, in_nodes=True)
     grid = candidates(scenario("h100-sxm", "gpt-oss-120b"), prompt=1000.0, output=1000.0)
-    kind = Owned(grid.scenario.hardware, 16, 1.0, [grid])
-    fleet = fleet_plan([kind], list, replace(service, power=kilowatts * 1e3))
+    kind = owned_of(grid, 16)
+    fleet = allocate([kind], None, replace(service, power=kilowatts * 1e3))
     assert fleet.used("power") == pytest.approx(nodes * 13_840.0)
     assert fleet.requests == pytest.approx(nodes * kind.requests(service, 8))
-    assert sum(share.chips_left for share in fleet.shares) == 16 - 8 * nodes
+    assert sum(share.chips_left for share in fleet.allocations) == 16 - 8 * nodes
     assert with_next_node(fleet).get("h100-sxm", 0.0) == pytest.approx(fleet.requests)
 
 
@@ -311,10 +323,10 @@ def test_owned_chips_cost_all_of_a_budget_whether_used_or_not(share_of_rate):
     service = Service(1000.0, 500.0, tpot=0.05)
     kind = owned("h100-sxm", 4, service)
     rate = share_of_rate and share_of_rate * kind.requests(service, 4)
-    poor = fleet_plan([kind], kind.grids, replace(service, rate=rate, budget=2919.0))
+    poor = allocate([kind], kind.search, replace(service, rate=rate, budget=2919.0))
     assert not poor.is_enough
     assert poor.used("budget") == 4 * MONTH
-    alone = fleet_plan([kind], (), replace(service, rate=rate, budget=2920.0))
+    alone = allocate([kind], None, replace(service, rate=rate, budget=2920.0))
     assert alone.is_enough is (share_of_rate != 2.0)
 
 
@@ -424,15 +436,15 @@ def test_a_fleet_is_divided_where_several_deployments_carry_more():
     """Sixteen and eight chips carry more apart than 24 at once, and no division does better."""
     service = Service(4000.0, 1000.0, ttft=1.0, tpot=0.025, in_nodes=True)
     grid = candidates(scenario("h100-sxm", "llama-3.1-70b"), prompt=4000.0, output=1000.0)
-    kind = Owned(grid.scenario.hardware, 24, 1.0, [grid])
+    kind = owned_of(grid, 24)
     alone = {count: kind.requests(service, count) for count in (8, 16, 24)}
     requests = max(alone[24], alone[16] + alone[8], 3 * alone[8])
     assert requests > alone[24] > alone[16]
-    fleet = fleet_plan([kind], list, service)
+    fleet = allocate([kind], None, service)
     assert fleet.requests == pytest.approx(requests)
-    assert [share.chips for share in fleet.shares] == [16, 8]
+    assert [share.chips for share in fleet.allocations] == [16, 8]
     # What a node more adds to sixteen is what all 24 carry.
-    sixteen = fleet_plan([replace(kind, chips=16)], list, service)
+    sixteen = allocate([replace(kind, chips=16)], None, service)
     assert with_next_node(sixteen) == {"h100-sxm": pytest.approx(requests)}
 
 

@@ -3,7 +3,10 @@
 from dataclasses import dataclass, replace
 from math import inf
 
-from fastcalc.features.plan.owned import Fleet, OwnedChips, fleet_of
+import pytest
+
+from fastcalc.features.plan import allocation
+from fastcalc.features.plan.allocation import Fleet, OwnedChips, allocate
 from fastcalc.features.plan.service import Service
 from tests import made_up
 from tests.helpers import every
@@ -29,10 +32,10 @@ class Share:
 
 
 @dataclass(frozen=True, eq=False)
-class Chips(OwnedChips[Share]):
+class Chips(OwnedChips):
     """Owned chips that carry up to 1 request/s each, at 1,000 W; they keep what they were asked."""
 
-    def shares(self, left):
+    def allocations(self, left):
         most = float(self.chips)
         carried = most if left.rate is None else min(most, left.rate)
         yield Share(carried, power=1000.0 * carried, ttft=left.power)
@@ -40,7 +43,7 @@ class Chips(OwnedChips[Share]):
 
 def kind(chips=10, usd=2.0, **changes):
     """Ten chips at 2 USD/h: 730 x 20 = 14,600 USD a month."""
-    return Chips(made_up.chip(**changes), chips, usd)
+    return Chips(made_up.chip(**changes), chips, usd, search=None)
 
 
 def fleet(*shares, owned=(), **service):
@@ -114,7 +117,7 @@ def test_what_just_meets_a_limit_is_within_it(limit, is_within):
 )
 def test_a_fleet_carries_what_is_asked_or_something(requests, rate, carries):
     one = fleet(Share(requests, power=100.0), rate=rate)
-    assert one.carries_all is carries
+    assert one.serves_all is carries
     assert one.is_enough is carries
     assert not replace(one, service=one.service.limited({"power": 99.0})).is_enough
 
@@ -148,7 +151,7 @@ def test_what_is_left_of_limits_is_what_is_not_taken():
     [
         ({"rate": 1.0}, (kind(),), True),
         ({"rate": 1.0}, (), True),
-        ({}, (), False),
+        ({}, (), True),
         ({}, (kind(),), False),
         ({"budget": 1.0}, (kind(),), True),
         ({"max_chips": 8}, (kind(),), True),
@@ -161,6 +164,12 @@ def test_chips_are_rented_for_a_rate_or_for_what_means_leave(service, owned, ren
     assert fleet(owned=owned, **service).rents is rents
 
 
+def allocated(owned, rent, service):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(allocation, "_rented", lambda _, left, __: rent(left))
+        return allocate(owned, object(), service)
+
+
 def carried(owned, **service):
     """Return the requests of each share, and what was left when chips were rented."""
     asked = []
@@ -169,8 +178,8 @@ def carried(owned, **service):
         asked.append(left)
         return Share(99.0, is_owned=False)
 
-    found = fleet_of(owned, rent, Service(1000.0, 500.0, **service))
-    return [share.requests for share in found.shares], asked
+    found = allocated(owned, rent, Service(1000.0, 500.0, **service))
+    return [share.requests for share in found.allocations], asked
 
 
 @every(
@@ -197,12 +206,12 @@ def test_owned_chips_come_first_and_what_is_left_is_rented(owned, service, reque
 
 
 def test_each_is_asked_for_what_those_before_it_leave():
-    found = fleet_of(
+    found = allocated(
         [kind(3), kind(4)],
         lambda left: Share(left.rate, False),
         Service(1000.0, 500.0, rate=9.0, power=9000.0),
     )
-    first, second, on_top = found.shares
+    first, second, on_top = found.allocations
     assert (first.ttft, second.ttft) == (9000.0, 6000.0)  # power that was left
     assert on_top.requests == 2.0
     assert found.is_enough

@@ -383,7 +383,6 @@ def test_prompts_on_other_chips_are_what_both_commands_print(capsys, monkeypatch
     assert "servers for decode, on tp4 of h200-sxm each" in script
     for flags, sentence in (
         (words, "--prompts-on is for a rate"),
-        ([*asked, "--own", "h200-sxm=8"], "leave out --traffic and --own"),
         ([*asked, "--prompts-on", "wse-3"], "none of them can send caches"),
     ):
         refused = run(*flags, **ask)

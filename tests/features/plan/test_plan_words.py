@@ -14,16 +14,18 @@ from fastcalc.catalogue.store import Catalogue
 from fastcalc.core.own_formats import own_formats
 from fastcalc.core.pricing import Pricing
 from fastcalc.core.scenario import engine_for
+from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.features.plan import records as report
-from fastcalc.features.plan.answer_alike import AlikePlansAnswer
+from fastcalc.features.plan.allocation import Allocation, Fleet
+from fastcalc.features.plan.answer import PlanAnswer
 from fastcalc.features.plan.candidates import candidates, deployments
 from fastcalc.features.plan.cheapest_plans import decide
 from fastcalc.features.plan.notes import decision_notes
 from fastcalc.features.plan.ranked_plan import tpot_range
 from fastcalc.features.plan.request import FindPlans
 from fastcalc.features.plan.service import Service
+from fastcalc.features.plan.sharing import ReplicaPool, Sharing
 from fastcalc.features.plan.table_columns import with_formats
-from fastcalc.features.plan.verdict import Verdict
 from fastcalc.grid.columns import pick
 from fastcalc.kit.answer.commands import Typed, compare_command
 from fastcalc.kit.answer.console import Screen
@@ -650,7 +652,10 @@ def test_a_table_of_formats_that_differ_leaves_other_tables_as_they_are():
 
 def test_the_page_holds_every_note_and_warning(found):
     request = FindPlans(model="deepseek-r1", top=2)
-    answer = AlikePlansAnswer(request=request, service=SERVICE, verdict=Verdict(found))
+    classes = (RequestClass("", 1.0, Lengths.fixed(4000.0, 1000.0)),)
+    pools = (ReplicaPool(classes, found),)
+    allocation = Allocation(Sharing(pools, pools, pools, ()), 20.0)
+    answer = PlanAnswer(request=request, fleet=Fleet(SERVICE, (), (allocation,)), classes=classes)
     lines = answer.page(Screen(100, wide=True))[-1].lines
     shown = [*found.plans[:2], found.runner_up, found.in_own_formats]
     warnings = {line for plan in shown for line in plan.replica.warnings}

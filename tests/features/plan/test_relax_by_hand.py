@@ -6,14 +6,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from fastcalc.features.plan import relax, relax_fleet
-from fastcalc.features.plan.owned import OwnedChips
+from fastcalc.core.traffic.request_class import Lengths, RequestClass
+from fastcalc.features.plan import relax, relaxations
+from fastcalc.features.plan.allocation import OwnedChips
+from fastcalc.features.plan.pool_search import PoolSearch
 from fastcalc.features.plan.relax import longest_prompt
-from fastcalc.features.plan.relax_fleet import (  # fmt: skip
+from fastcalc.features.plan.relaxations import (  # fmt: skip
     carried_on_top,
     fewest_owned,
     least_relaxed_of_fleet,
-    of_chips_in,
 )
 from fastcalc.features.plan.service import Service
 from tests import made_up
@@ -28,9 +29,9 @@ class Plan:
     owned: tuple = ()
     least: dict | None = None
     taken: dict | None = None
-    carries_all: bool = False
+    serves_all: bool = False
     rents: bool = True
-    shares: tuple = (SimpleNamespace(owned=True, plan=None),)
+    allocations: tuple = (SimpleNamespace(is_owned=True, owned=True, plan=None),)
 
     @property
     def is_enough(self):
@@ -51,6 +52,15 @@ class Plan:
         return (self.taken or {}).get(name, 0.0)
 
 
+def among(grids):
+    """Return a search of one class among some deployments."""
+    only = RequestClass("", 1.0, Lengths.fixed(1000.0, 500.0))
+    return PoolSearch((only,), lambda *_: grids)
+
+
+SEARCH = among(["g"])
+
+
 def service(**limits):
     return Service(1000.0, 500.0, rate=4.0, **limits)
 
@@ -61,12 +71,12 @@ def searched(monkeypatch):
     asked = []
 
     def use(template, rented=None):
-        def fleet_plan(owned, grids, service, shown):
-            asked.append((grids, service, shown))
+        def allocate(owned, search, service):
+            asked.append((search.grids, service, search.shown))
             return replace(template, owned=tuple(owned), service=service)
 
-        monkeypatch.setattr(relax_fleet, "fleet_plan", fleet_plan)
-        monkeypatch.setattr(relax_fleet, "least_relaxed", lambda *_: dict(rented or {}))
+        monkeypatch.setattr(relaxations, "allocate", allocate)
+        monkeypatch.setattr(relaxations, "least_relaxed", lambda *_: dict(rented or {}))
         return asked
 
     return use
@@ -83,7 +93,7 @@ def test_a_limit_is_relaxed_to_the_least_at_which_the_fleet_is_enough(
     fleet = Plan(service(**{name: asked_for}), least={name: least})
     for rented in ({}, {name: 4 * least}):
         asked = searched(fleet, rented)
-        assert least_relaxed_of_fleet(fleet, ["g"]) == {name: pytest.approx(least, rel=1.1e-3)}
+        assert least_relaxed_of_fleet(fleet, SEARCH) == {name: pytest.approx(least, rel=1.1e-3)}
         assert {shown for *_, shown in asked} == {1}
 
 
@@ -91,7 +101,7 @@ def test_it_is_searched_where_a_fleet_uses_more_than_the_least(searched):
     """What is enough takes all that it may, so that its use says nothing of the least."""
     fleet = Plan(service(ttft=1.0), least={"ttft": 3.0}, taken={"ttft": inf})
     searched(fleet)
-    found = least_relaxed_of_fleet(fleet, ["g"])
+    found = least_relaxed_of_fleet(fleet, SEARCH)
     assert found == {"ttft": pytest.approx(3.0, rel=1.1e-3)}
     assert found["ttft"] >= 3.0
 
@@ -99,17 +109,17 @@ def test_it_is_searched_where_a_fleet_uses_more_than_the_least(searched):
 def test_a_limit_that_does_not_help_alone_is_left_out(searched):
     fleet = Plan(service(ttft=1.0, tpot=0.01), least={"ttft": 3.0, "tpot": 0.02})
     searched(fleet)
-    assert least_relaxed_of_fleet(fleet, ["g"]) == {}
+    assert least_relaxed_of_fleet(fleet, SEARCH) == {}
 
 
 def test_means_are_those_of_owned_chips_and_of_what_is_rented(searched):
     """Rented chips would take 300 USD and 9 chips on top of 200 USD of owned ones."""
     fleet = Plan(service(budget=400.0, max_chips=4), taken={"budget": 200.0, "chips": 0.0})
     searched(fleet, {"budget": 300.0, "chips": 9.0})
-    assert least_relaxed_of_fleet(fleet, ["g"]) == {"budget": 500.0, "chips": 9.0}
-    assert least_relaxed_of_fleet(replace(fleet, rents=False), ["g"]) == {}
-    carries = replace(fleet, carries_all=True, taken={"budget": 777.0})
-    assert least_relaxed_of_fleet(carries, ["g"]) == {"budget": 777.0}
+    assert least_relaxed_of_fleet(fleet, SEARCH) == {"budget": 500.0, "chips": 9.0}
+    assert least_relaxed_of_fleet(replace(fleet, rents=False), SEARCH) == {}
+    carries = replace(fleet, serves_all=True, taken={"budget": 777.0})
+    assert least_relaxed_of_fleet(carries, SEARCH) == {"budget": 777.0}
 
 
 def test_only_chips_that_do_are_searched_again(searched):
@@ -118,18 +128,18 @@ def test_only_chips_that_do_are_searched_again(searched):
         SimpleNamespace(scenario=SimpleNamespace(hardware=SimpleNamespace(id=c))) for c in "ab"
     ]
     plan = SimpleNamespace(scenario=grids[0].scenario)
-    last = SimpleNamespace(owned=None, decision=SimpleNamespace(of_each_chip=[plan]))
-    fleet = Plan(service(ttft=1.0), least={"ttft": 3.0}, taken={"ttft": inf}, shares=(last,))
+    last = SimpleNamespace(is_owned=False, decision=SimpleNamespace(of_each_chip=[plan]))
+    fleet = Plan(service(ttft=1.0), least={"ttft": 3.0}, taken={"ttft": inf}, allocations=(last,))
     asked = searched(fleet)
-    least_relaxed_of_fleet(fleet, grids)
+    least_relaxed_of_fleet(fleet, among(grids))
     enough = [service.ttft >= 3.0 for _, service, _ in asked]
     assert asked[0][0] == grids
     assert all(found == grids[:1] for found, *_ in asked[enough.index(True) + 1 :])
-    assert of_chips_in(last.decision, grids) == grids[:1]
-    owned = replace(fleet, shares=(SimpleNamespace(owned=object()),))
+    assert among(grids).on_chips_of(last.decision).grids == grids[:1]
+    owned = replace(fleet, allocations=(SimpleNamespace(is_owned=True),))
     asked = searched(owned)
     asked.clear()
-    least_relaxed_of_fleet(owned, grids)
+    least_relaxed_of_fleet(owned, among(grids))
     assert {len(found) for found, *_ in asked} == {2}
 
 
@@ -137,14 +147,14 @@ def test_only_chips_that_do_are_searched_again(searched):
 class Owned(OwnedChips):
     """Chips that are enough from some number on."""
 
-    def shares(self, left):
+    def allocations(self, left):
         raise AssertionError(f"{left} is asked of a fleet alone")
         yield
 
 
 def owned(chips, name="a", node=None):
     changes = {"id": name} | ({"node": {"name": "n", "chips": node}} if node else {})
-    return Owned(made_up.chip(**changes), chips, 1.0)
+    return Owned(made_up.chip(**changes), chips, 1.0, search=None)
 
 
 @every(
@@ -166,26 +176,26 @@ def owned(chips, name="a", node=None):
     ],
 )
 def test_the_fewest_owned_chips_that_would_do(monkeypatch, chips, node, needed, budget, found):
-    def fleet_plan(kinds, grids, service, shown):
-        assert shown == 1
+    def allocate(kinds, search, service):
+        assert search.shown == 1
         return SimpleNamespace(is_enough=kinds[0].chips >= needed)
 
-    monkeypatch.setattr(relax_fleet, "fleet_plan", fleet_plan)
+    monkeypatch.setattr(relaxations, "allocate", allocate)
     fleet = Plan(service(in_nodes=True, budget=budget), owned=(owned(chips, node=node),))
     expected = {} if found is None else {"a": found}
-    assert fewest_owned(fleet, ["g"]) == expected
+    assert fewest_owned(fleet, SEARCH) == expected
 
 
 def test_each_kind_of_chip_is_added_alone(monkeypatch):
     """Four of the first or six of the second would do."""
 
-    def fleet_plan(kinds, *_, **__):
+    def allocate(kinds, *_, **__):
         first, second = (kind.chips for kind in kinds)
         return SimpleNamespace(is_enough=first >= 4 or second >= 6)
 
-    monkeypatch.setattr(relax_fleet, "fleet_plan", fleet_plan)
+    monkeypatch.setattr(relaxations, "allocate", allocate)
     fleet = Plan(service(), owned=(owned(2, "a"), owned(2, "b")))
-    assert fewest_owned(fleet, ["g"]) == {"a": 4, "b": 6}
+    assert fewest_owned(fleet, SEARCH) == {"a": 4, "b": 6}
 
 
 @every(
@@ -201,13 +211,13 @@ def test_what_may_be_rented_on_top(monkeypatch, last, plans, is_on_top):
     left = service(max_chips=8)
     asked = []
 
-    def carried_by(grids, service, chips, shown):
-        asked.append((grids, service, chips, shown))
+    def most_on(search, service, chips):
+        asked.append((search.grids, service, chips, search.shown))
         return SimpleNamespace(plans=plans)
 
-    monkeypatch.setattr(relax_fleet, "carried_by", carried_by)
+    monkeypatch.setattr(PoolSearch, "most_on", most_on)
     share = SimpleNamespace(**last, decision=SimpleNamespace(service=left))
-    found = carried_on_top(Plan(service(), shares=(share,)), ["g"])
+    found = carried_on_top(Plan(service(), allocations=(share,)), SEARCH)
     assert (found is not None) is is_on_top
     assert all(call == (["g"], left, 8, 1) for call in asked)
 

@@ -13,7 +13,7 @@ from fastcalc.core.scenario import Sharding, solve
 from fastcalc.core.step.schedule import Schedule
 from fastcalc.core.traffic.mix import Mix
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
-from fastcalc.features.plan.class_search import ClassSearch
+from fastcalc.features.plan.pool_search import PoolSearch
 from fastcalc.features.plan.service import Service
 from fastcalc.grid.grid import Grid, Requests
 from fastcalc.grid.request_lists import MixedRequests
@@ -138,7 +138,7 @@ def test_it_is_what_trying_every_pool_finds(drawn, chips, model, layouts, rate):
         service = service_of(members)
         return least_cost([grid_of(chip, model, layouts, service) for chip in chips], service)
 
-    sharing = ClassSearch(classes, grids_for).carried(Service(1.0, 1.0), rate)
+    sharing = PoolSearch(classes, grids_for).carried(Service(1.0, 1.0, rate=rate))
     costs = [sum(map(brute, groups)) for groups in partitions(list(classes))]
     lowest_cost = min(costs)
     assert bool(sharing.pools) == (lowest_cost < math.inf)

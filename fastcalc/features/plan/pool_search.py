@@ -3,18 +3,21 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import inf, sqrt
 
 import numpy as np
 
 from fastcalc.core.traffic.request_class import RequestClass
-from fastcalc.features.plan.cheapest_plans import decide
+from fastcalc.features.plan.cheapest_plans import decide, decide_surely
 from fastcalc.features.plan.class_groups import Classes, ClassGroup, GridsFor, Groups, Option
+from fastcalc.features.plan.decision import Decision
 from fastcalc.features.plan.fleet import bills
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.sharing import Pools, ReplicaPool, Sharing
 from fastcalc.features.plan.ways import Way
 from fastcalc.formulas.types import floats
+from fastcalc.grid.grid import Grid
 
 _FIRST, _LEAST = 1.0, 1e-4  # rates that are tried; what carries less carries nothing [1/s]
 _NEAR = 1.02  # of a rate: within it the next step is tried
@@ -22,24 +25,64 @@ _STEP = 1.0 + 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class ClassSearch:
-    """What is searched for classes of requests.
+class PoolSearch:
+    """Finds pools of replicas for request classes among the deployments that there are.
 
     may_share : whether classes can share replicas, as those of two models cannot
+    prefill_grids : deployments of other chips that may take in the prompts of a service
+    shown : plans of one class to report [1]
     """
 
     classes: Classes
     grids_for: GridsFor
     may_share: Callable[[Classes], bool] = lambda _: True
+    prefill_grids: Sequence[Grid] = ()
+    shown: int = 5
 
-    def carried(self, service: Service, rate: float | None) -> Sharing:
+    @property
+    def is_of_one_class(self) -> bool:
+        """Whether all requests are of one class, which one pool serves."""
+        return len(self.classes) == 1
+
+    @cached_property
+    def grids(self) -> Sequence[Grid]:
+        """Every deployment for the only class."""
+        return self.grids_for(self.classes, Service(1.0, 1.0).of_classes(self.classes, None), None)
+
+    def on_chips_of(self, decision: Decision) -> "PoolSearch":
+        """Return the same among deployments of the chips of which a decision has a plan."""
+        chips = {plan.scenario.hardware.id for plan in decision.of_each_chip}
+        grids = [grid for grid in self.grids if grid.scenario.hardware.id in chips]
+        return replace(self, grids_for=lambda *_: grids, shown=1)
+
+    def most_on(self, service: Service, chips: float) -> Decision:
+        """Return the deployments of so many chips that serve the most requests of one class."""
+        fixed_chips = replace(service, rate=None, max_chips=chips)
+        return decide(
+            self.grids, fixed_chips.sized_to_limits, shown=self.shown, taking=self.prefill_grids
+        )
+
+    def sharing(self, decision: Decision) -> Sharing:
+        """Return the pool of the only class, or why nothing serves it."""
+        pools = (ReplicaPool(self.classes, decision),)
+        return (
+            Sharing(pools, pools, pools, ()) if decision.plans else Sharing((), None, None, pools)
+        )
+
+    def carried(self, service: Service) -> Sharing:
         """Return the pools for a rate within the means of a service, or for the most that they can.
 
         In fewer bits than were asked for only where they carry nothing otherwise. Where they are
-        not enough, `needed` is what would be.
+        not enough, `needed` is what would be. Of one class whose rate the means do not allow it is
+        why they do not.
 
-        rate : of all classes; None for the most that there is [1/s]
+        service : its rate is of all classes; None for the most that there is [1/s]
         """
+        if self.is_of_one_class:
+            return self.sharing(
+                decide_surely(self.grids, service, shown=self.shown, taking=self.prefill_grids)
+            )
+        rate, service = service.rate, replace(service, is_fleet=False)
         for is_narrow in (False, True):
             groups = Groups(
                 self.classes, self.grids_for, self.may_share, service, is_narrow=is_narrow

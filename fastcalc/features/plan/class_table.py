@@ -1,0 +1,153 @@
+"""What each class of requests gets of the pools that serve it: times, percentiles, limits."""
+
+from bisect import bisect
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import inf
+
+from fastcalc.core.load import SHARES, Percentiles, Spread
+from fastcalc.core.traffic.request_class import RequestClass
+from fastcalc.features.plan.allocation import Fleet
+from fastcalc.features.plan.percentiles import percentile_record
+from fastcalc.features.plan.random_load import random_load
+from fastcalc.features.plan.sharing import Pools
+from fastcalc.grid.column import Column, TableColumn
+from fastcalc.kit.answer.numbers_as_text import number
+from fastcalc.kit.answer.point_records import Record, plain
+
+OVER = "^"
+"""Mark of a time that is over its limit."""
+
+
+@dataclass(frozen=True)
+class ServedClass:
+    """What a class gets.
+
+    pool : position of its replicas [1]
+    ttft, tpot : time to the first token, and between two tokens while others' prompts come, on
+        replicas that are full [s]
+    share : of its requests, that are to have their first token in time; None where they come
+        evenly [1]
+    percentiles : where requests arrive at random, at the load that the replicas have
+    """
+
+    kind: RequestClass
+    pool: int
+    ttft: float
+    tpot: float
+    share: float | None
+    percentiles: Percentiles | None = None
+
+    def mean(self, name: str) -> float | None:
+        """Return the mean of a time; None where random arrivals are planned for, and not known."""
+        if self.percentiles is None:
+            return None if self.share else float(getattr(self, name))
+        return float(getattr(self.percentiles, name).mean)
+
+    def over(self, name: str) -> float | None:
+        """Return a time where it is over its limit at the percentile that is to be in time. [s]"""
+        if self.percentiles is None or self.share is None:
+            return None
+        place = bisect(SHARES, self.share) - 1
+        seconds = float(getattr(self.percentiles, name).percentiles[place])
+        return seconds if seconds > getattr(self.kind, name) else None
+
+
+def with_percentiles(pools: Pools) -> list[ServedClass]:
+    """Return what each class gets, with percentiles where a closed form has them."""
+    loads = [random_load(pool.plan, pool.decision.service) for pool in pools]
+    places = [place for pool in pools for place in range(len(pool.classes))]
+    return [
+        replace(served, percentiles=load.percentiles(place)) if load and load.is_known else served
+        for served, place in zip(served_classes(pools), places, strict=True)
+        for load in [loads[served.pool - 1]]
+    ]
+
+
+def served_classes(pools: Pools) -> list[ServedClass]:
+    """Return what each class gets, by pool."""
+    return [
+        ServedClass(kind, place, ttft, pool.plan.values["tpot"], pool.decision.service.share)
+        for place, pool in enumerate(pools, 1)
+        for kind, ttft in zip(
+            pool.classes, pool.plan.class_ttft or (pool.plan.values["ttft"],), strict=True
+        )
+    ]
+
+
+def mean_request_s(fleet: Fleet) -> float | None:
+    """Mean time of a request on what serves any, None where nothing does. [s]"""
+    seconds = weight = 0.0
+    for allocation in fleet.allocations:
+        for pool in allocation.pools:
+            several = len(allocation.pools) > 1 or len(pool.classes) > 1
+            for served in served_classes((pool,)):
+                share = served.kind.share * allocation.requests
+                first = served.ttft if several else pool.plan.first_seconds
+                seconds += share * (first + (served.kind.output - 1.0) * served.tpot)
+                weight += share
+    return seconds / weight if weight else None
+
+
+def class_record(served: ServedClass) -> Record:
+    """Limits, times and percentiles of a class, in the units of records."""
+    kind = served.kind
+    return {
+        "class": kind.name,
+        "share": plain(kind.share),
+        "prompt_tokens": plain(kind.prompt),
+        "output_tokens": plain(kind.output),
+        "pool": served.pool,
+        "ttft_ms": plain(served.ttft * 1e3),
+        "ttft_limit_ms": plain(kind.ttft * 1e3) if kind.ttft < inf else None,
+        "tpot_ms": plain(served.tpot * 1e3),
+        "tpot_limit_ms": plain(kind.tpot * 1e3) if kind.tpot < inf else None,
+        "tokens_per_s_per_user": plain(1.0 / served.tpot),
+        "percentiles": served.percentiles and percentile_record(served.percentiles),
+    }
+
+
+def _slowest(name: str, served: ServedClass) -> str:
+    """Return the time of the slowest of a hundred requests, with a mark where it is over."""
+    if served.percentiles is None:
+        return "-"
+    spread: Spread = getattr(served.percentiles, name)
+    return number(spread.percentiles[-1] * 1e3) + OVER * bool(served.over(name))
+
+
+def _time_columns(name: str) -> list[TableColumn]:
+    """Return the columns of a time: its mean, the slowest of a hundred, its limit."""
+    return [
+        Column(
+            f"{name}_mean_ms",
+            "ms",
+            value=lambda served: (mean := served.mean(name)) and mean * 1e3,
+            heading=(name.upper(), "mean"),
+        ),
+        Column(f"{name}_p99_ms", "ms", heading=("", "p99"), format=partial(_slowest, name)),
+        Column(
+            f"{name}_limit_ms",
+            "ms",
+            value=lambda served: getattr(served.kind, name) * 1e3,
+            heading=("limit", "ms"),
+        ),
+    ]
+
+
+CLASS_COLUMNS: Sequence[TableColumn] = (
+    Column("class", value="kind.name", heading=("", "class")),
+    Column("share", "%", value=lambda served: served.kind.share * 100.0, heading=("share", "%")),
+    Column("prompt", "count", value="kind.prompt", heading=("", "prompt"), drop_priority=1),
+    Column("output", "count", value="kind.output", heading=("", "output"), drop_priority=1),
+    Column("pool", "count", value="pool", heading=("", "pool")),
+    *_time_columns("ttft"),
+    *_time_columns("tpot"),
+    Column(
+        "request_p99_s",
+        "s",
+        value=lambda served: served.percentiles and served.percentiles.request.percentiles[-1],
+        heading=("request", "p99 s"),
+        drop_priority=2,
+    ),
+)

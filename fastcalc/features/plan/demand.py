@@ -1,0 +1,173 @@
+"""What a request asks for: classes of requests, the deployments for them, and chips owned."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+from fastcalc.catalogue.schema import Model
+from fastcalc.core.pricing import Pricing
+from fastcalc.core.scenario import Scenario, check_context
+from fastcalc.core.traffic.request_class import Lengths, RequestClass
+from fastcalc.errors import InputError
+from fastcalc.features.plan import means
+from fastcalc.features.plan.allocation import OwnedChips
+from fastcalc.features.plan.candidates import candidates
+from fastcalc.features.plan.class_groups import Classes
+from fastcalc.features.plan.deployments_asked import scenarios_of
+from fastcalc.features.plan.pool_search import PoolSearch
+from fastcalc.features.plan.pools import can_be_apart
+from fastcalc.features.plan.request import FindPlans
+from fastcalc.features.plan.service import Service
+from fastcalc.grid.grid import Grid
+from fastcalc.importers.workloads import AskedTraffic, read_workload
+from fastcalc.kit.request import loading, readers
+from fastcalc.mentions import option
+
+
+def traffic_of(request: FindPlans, service: Service) -> AskedTraffic:
+    """Return the classes of a workload file, or the one class that options describe."""
+    if request.traffic is not None:
+        return read_workload(Path(request.traffic), ttft=service.ttft, tpot=service.tpot)
+    lengths = Lengths.fixed(service.prompt, service.output)
+    limits = {"ttft": service.ttft, "tpot": service.tpot}
+    only = RequestClass("", 1.0, lengths, prefix_hit=service.prefix_hit, **limits)
+    return AskedTraffic((only,), None, {})
+
+
+def owned_counts(request: FindPlans) -> dict[str, int]:
+    """Return how many there are of each chip that is owned, by id."""
+    catalogue, counts = loading.catalogue(request), dict[str, int]()
+    for name, count in means.owned_chips(request.own):
+        chip = catalogue.hardware(name)
+        if chip.id in counts:
+            raise InputError(f"{option('own')} names {chip.id} twice; give the sum of both")
+        counts[chip.id] = count
+    return counts
+
+
+def chip_prices(request: FindPlans, counts: dict[str, int]) -> dict[str, float]:
+    """Return the dollars of an hour by the id of each chip; 0 is for owned ones alone."""
+    catalogue = loading.catalogue(request)
+    priced = readers.prices(request.price, zero=True)
+    prices = {catalogue.hardware(name).id: usd for name, usd in priced}
+    for chip, usd in prices.items():
+        if usd == 0.0 and chip not in counts:
+            raise InputError(
+                f"{option('price', f'{chip}=0')}: a price of 0 is one of chips that are owned; "
+                f"write {option('own', f'{chip}=N')}, too"
+            )
+    return prices
+
+
+@dataclass(frozen=True, eq=False)
+class Deployments:
+    """The deployments that a request leaves open for some classes.
+
+    notes : takes what to know of how chips and models came about
+    pricing : of all chips, where it is not that of the request
+    """
+
+    request: FindPlans
+    notes: list[str]
+    traffic: AskedTraffic
+    pricing: Pricing | None = None
+    _grids: dict[tuple[int, Classes], Grid | None] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def search(self) -> PoolSearch:
+        """What finds pools among them."""
+        search = PoolSearch(
+            self.traffic.classes, self._grids_for, self._may_share, shown=self.request.top
+        )
+        return replace(search, prefill_grids=self._prefill_grids())
+
+    def owned(self, chip: str, count: int, usd: float | None) -> OwnedChips:
+        """Return chips that are owned, at their cost of ownership or at a price of an hour."""
+        entries = loading.catalogue(self.request)
+        names = [name for name, _ in means.owned_chips(self.request.own)]
+        typed = next(name for name in names if entries.hardware(name).id == chip)
+        hardware = entries.hardware(typed)
+        alone = replace(self.request, on=(typed,), price=None, prompts_on=None)
+        of_chip = {} if usd is None else {chip: usd}
+        terms = loading.basis_of(self.request)
+        pricing = replace(terms, basis="tco", offer=None, user_prices=of_chip)
+        search = Deployments(alone, self.notes, self.traffic, pricing).search
+        return OwnedChips(hardware, count, pricing.per_chip_hour(hardware), search)
+
+    def scenarios(self, prefix_hit: float = 0.0) -> list[Scenario]:
+        """Return the scenarios of the first class's model."""
+        name = self._model_name(self.traffic.classes[0])
+        return [
+            replace(scenario, traffic=replace(scenario.traffic, prefix_hit=prefix_hit))
+            for scenario in self._scenarios[name]
+        ]
+
+    @cached_property
+    def _scenarios(self) -> dict[str, list[Scenario]]:
+        """Scenarios by the model's name."""
+        entries = loading.catalogue(self.request)
+        names = {self._model_name(kind) for kind in self.traffic.classes}
+        scenarios = {}
+        for name in sorted(names):
+            (model, *_) = loading.models_of(entries, [name or self.request.model], self.notes)
+            self._check(model, name)
+            scenarios[name] = list(scenarios_of(self.request, model, 0.0, self.notes))
+        return scenarios
+
+    def _model_name(self, kind: RequestClass) -> str:
+        return self.traffic.models.get(kind.name, "")
+
+    def _check(self, model: Model, name: str) -> None:
+        for kind in self.traffic.classes:
+            if self._model_name(kind) == name:
+                longest = float((kind.lengths.prompt + kind.lengths.output).max())
+                of_class = f" of '{kind.name}'" if kind.name else ""
+                check_context(model, longest, f"prompt + output{of_class} = {longest:,.0f} tokens")
+                loading.check_longest(self.request, longest)
+
+    def _may_share(self, classes: Classes) -> bool:
+        """Return whether classes are of one model."""
+        return len({self._model_name(kind) for kind in classes}) == 1
+
+    def _grids_for(
+        self, classes: Classes, service: Service, chips: frozenset[str] | None
+    ) -> list[Grid]:
+        """Return the deployments for the classes of a service, on some chips."""
+        grids = (
+            self._grid(scenario, classes, service)
+            for scenario in self._scenarios[self._model_name(classes[0])]
+            if chips is None or scenario.hardware.id in chips
+        )
+        return [grid for grid in grids if grid is not None]
+
+    def _grid(self, scenario: Scenario, classes: Classes, service: Service) -> Grid | None:
+        key = (id(scenario), classes)
+        if key not in self._grids:
+            traffic = replace(scenario.traffic, prefix_hit=service.prefix_hit)
+            self._grids[key] = candidates(
+                replace(scenario, traffic=traffic, pricing=self.pricing or scenario.pricing),
+                prompt=service.prompt,
+                output=service.output,
+                classes=service.classes,
+            )
+        return self._grids[key]
+
+    def _prefill_grids(self) -> list[Grid]:
+        """Return deployments of the other chips that may take in the prompts."""
+        request = self.request
+        if request.prompts_on is None:
+            return []
+        swapped = replace(request, on=request.prompts_on, prompts_on=request.on, speculate=None)
+        more_notes: list[str] = []
+        prefill = Deployments(swapped, more_notes, self.traffic)
+        classes, flag = self.traffic.classes, option("prompts_on")
+        service = Service(1.0, 1.0).of_classes(classes, 1.0)
+        grids = prefill._grids_for(classes, service, None)
+        self.notes.extend(note for note in more_notes if note not in self.notes)
+        if not any(can_be_apart(grid, service) for grid in grids):
+            raise InputError(
+                f"{flag}: none of them can send caches of prompts: those that pipeline whole "
+                "layers, and those whose link beyond their domain is unknown, take in their own "
+                "alone"
+            )
+        return grids

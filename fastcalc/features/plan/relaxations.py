@@ -1,0 +1,189 @@
+"""Why a demand is not served, and the least relaxation of each limit alone with which it is."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf, sqrt
+
+from fastcalc.features.plan.allocation import Fleet, allocate
+from fastcalc.features.plan.answer import PlanAnswer
+from fastcalc.features.plan.cheapest_plans import decide
+from fastcalc.features.plan.decision import Decision
+from fastcalc.features.plan.demand import Deployments
+from fastcalc.features.plan.pool_search import PoolSearch
+from fastcalc.features.plan.refusal import (
+    fleet_refusals,
+    limit_as_option,
+    mix_refusals,
+    most_carried,
+    refusal,
+)
+from fastcalc.features.plan.relax import least_relaxed, longest_prompt, may_meet
+from fastcalc.formulas.solving import bisect_integers
+from fastcalc.kit.answer.answer import Answer, NoAnswer
+from fastcalc.mentions import option
+
+_CLOSE = 0.001  # of a limit, which is searched for no closer
+_NO_LIMIT = 1e15
+_MOST_TIMES = 64  # as many chips of a kind as are owned, up to which more are tried
+
+
+def refused(answer: PlanAnswer, deployments: Deployments) -> Answer:
+    """Return why a fleet is not enough, and what each limit alone would have to be."""
+    fleet = answer.fleet
+    if not deployments.search.is_of_one_class:
+        reasons = mix_refusals(fleet)
+        if fleet.requests:
+            return replace(answer, reasons=reasons)
+        return _no(answer, reasons, {})
+    is_rented = not fleet.owned
+    reasons, options = (_rented if is_rented else _owned)(answer, deployments)
+    return _no(answer, reasons, {**answer.details(), "relax": options})
+
+
+def _no(answer: PlanAnswer, reasons: Sequence[str], beside: dict[str, object]) -> NoAnswer:
+    keys, columns = answer.asked_keys, answer.columns
+    return NoAnswer(
+        request=answer.request,
+        reading=answer.reading,
+        reasons=reasons,
+        asked_keys=keys,
+        columns=columns,
+        beside=beside,
+        resting_on=answer.premises() if beside else {},
+    )
+
+
+def _rented(answer: PlanAnswer, deployments: Deployments) -> tuple[list[str], list[str]]:
+    """Return why no deployment to rent serves a demand, and the options that would let one in."""
+    decision, search = answer.fleet.allocations[-1].decision, deployments.search
+    sentences: list[str] = []
+    if not search.prefill_grids:  # what takes in prompts on other chips is as it was searched
+        decision.relaxed = least_relaxed(search.grids, decision.service)
+        sentences += _relaxed_means(answer, decision, search)
+        scenarios = deployments.scenarios(decision.service.prefix_hit)
+        if answer.request.traffic is None and (
+            prompt := longest_prompt(scenarios, decision.service)
+        ):
+            decision.relaxed["prompt"] = prompt
+    service = decision.service
+    options = [
+        limit_as_option(name, value, service)
+        for name, value in decision.relaxed.items()
+        if value < inf
+    ]
+    return [refusal(decision), *sentences], options
+
+
+def _relaxed_means(answer: PlanAnswer, decision: Decision, search: PoolSearch) -> list[str]:
+    """Add the rate that the means sustain to what may be relaxed, and chips without nodes."""
+    service, sentences = decision.service, list[str]()
+    is_limited = min(service.max_chips, service.budget, service.power) < inf
+    if service.rate is None or not is_limited:
+        return []
+    grids = [grid for grid in search.grids if may_meet(grid, service)]
+    alone = replace(search, grids_for=lambda *_: grids, shown=1)
+    carried = alone.most_on(service, service.max_chips)
+    rate = max((plan.requests for plan in carried.in_order), default=0.0)
+    if 0.0 < rate < service.rate:  # chips without a price carry more, and are no plan
+        sentences.append(most_carried(carried, service))
+        decision.relaxed |= {} if answer.request.people else {"rate": rate}
+    by_chip = replace(service, in_nodes=False)
+    if service.in_nodes and decide(grids, by_chip, shown=0).plans:
+        decision.relaxed["by"] = 1.0
+    return sentences
+
+
+def _owned(answer: PlanAnswer, deployments: Deployments) -> tuple[list[str], list[str]]:
+    """Return what owned chips and what may be rented serve, and options that would do."""
+    fleet, rented = answer.fleet, deployments.search
+    relaxed, requests = least_relaxed_of_fleet(fleet, rented), fleet.requests
+    on_top = carried_on_top(fleet, rented)
+    if on_top is not None:
+        requests += max(plan.requests for plan in on_top.in_order)
+        rented = rented.on_chips_of(on_top)
+    if fleet.service.rate is not None and requests and answer.request.people is None:
+        relaxed["rate"] = requests
+    more_owned = [
+        option("own", f"{chip}={count}") for chip, count in fewest_owned(fleet, rented).items()
+    ]
+    limits = [limit_as_option(name, value, fleet.service) for name, value in relaxed.items()]
+    options = [*more_owned, *limits]
+    return fleet_refusals(fleet, requests, options), options
+
+
+def least_relaxed_of_fleet(fleet: Fleet, rented: PoolSearch | None) -> dict[str, float]:
+    """Return what each limit would have to be, the others as they are, where that helps.
+
+    fleet : what is not enough
+    """
+    service = fleet.service
+    if fleet.serves_all:  # and owned chips alone cost more than the budget
+        return {"budget": fleet.used("budget")}
+    relaxed = dict[str, float]()
+    if fleet.rents and rented is not None:
+        relaxed = least_relaxed(rented.grids, fleet.left.sized_to_limits)
+    for name in service.means.keys() & relaxed.keys():
+        relaxed[name] += fleet.used(name)  # by owned chips, as no others are taken
+    for name in ("ttft", "tpot", "power"):  # which limit owned chips, too
+        if getattr(service, name) < inf:
+            loose = relaxed.pop(name, _NO_LIMIT)
+            relaxed[name] = _least(name, loose, fleet, rented)
+    return {name: value for name, value in relaxed.items() if value < inf}
+
+
+def _least(name: str, loose: float, fleet: Fleet, rented: PoolSearch | None) -> float:
+    """Return the least value of a limit at which the fleet is enough; infinity for none.
+
+    loose : tried first; without any limit follows, as owned chips may use up what it leaves
+    """
+    service, owned = fleet.service, fleet.owned
+    low, high, value = getattr(service, name), inf, loose
+    while high > low * (1.0 + _CLOSE):
+        relaxed = service.limited({name: value})
+        fleet = allocate(owned, rented and replace(rented, shown=1), relaxed)
+        if fleet.is_enough:
+            high, value = value, min(sqrt(low * value), fleet.used(name))
+            if rented is not None and not (last := fleet.allocations[-1]).is_owned:
+                rented = rented.on_chips_of(last.decision)  # no others do with less
+        elif value == _NO_LIMIT:
+            return inf
+        else:
+            low, value = value, sqrt(value * high) if high < inf else _NO_LIMIT
+    return high
+
+
+def fewest_owned(fleet: Fleet, rented: PoolSearch | None) -> dict[str, int]:
+    """Return how many chips of an owned kind, by its id, would do, where more of it alone help."""
+    fewest = dict[str, int]()
+    if not fleet.is_within:  # more cost more
+        return fewest
+    searched = rented and replace(rented, shown=1)
+    for place, kind in enumerate(fleet.owned):
+
+        def is_enough(nodes: int, place: int = place) -> bool:
+            kinds = [*fleet.owned]
+            kinds[place] = kinds[place].with_nodes(nodes, fleet.service)
+            if not replace(fleet, owned=kinds, allocations=()).is_within:  # they cost too much
+                return False
+            return allocate(kinds, searched, fleet.service).is_enough
+
+        low, high, unit = 0, 1, kind.unit(fleet.service)
+        while not is_enough(high) and high * unit < kind.chips * _MOST_TIMES:
+            low, high = high, 2 * high
+        if is_enough(high):
+            high, _ = bisect_integers(is_enough, high, low)
+            fewest[kind.hardware.id] = kind.chips + high * unit
+    return fewest
+
+
+def carried_on_top(fleet: Fleet, rented: PoolSearch) -> Decision | None:
+    """Return what may be rented on top of a fleet that is not enough, if that serves anything.
+
+    Without a rate the fleet itself is the most that may be rented.
+    """
+    last = fleet.allocations[-1]
+    if last.owned or last.plan or fleet.service.rate is None:
+        return None
+    service = last.decision.service
+    decision = replace(rented, shown=1).most_on(service, service.max_chips)
+    return decision if decision.plans else None

@@ -1,0 +1,80 @@
+"""Options and a workload file of one class are the same question, and have the same answer."""
+
+import json
+from functools import partial
+
+import pytest
+
+from tests.helpers import run_once
+
+ASKED = [
+    # Chips, options, limits of a request, and how many arrive.
+    ("llama-3.1-8b", "l40s", 4000, 500, "2s", "25ms", 2.0, ()),
+    ("llama-3.1-8b", "l40s", 500, 200, None, "40ms", 7.0, ("--by", "chip")),
+    ("llama-3.1-70b", "h100-sxm,mi355x", 1000, 1000, "1s", "25ms", 20.0, ()),
+    ("llama-3.1-70b", "h100-sxm", 8000, 300, "3s", None, 3.0, ("--load", "0.7")),
+    ("llama-3.1-70b", "h200-sxm", 8000, 1000, "3s", "40ms", 5.0, ("--prompts-on", "h100-sxm")),
+    ("llama-3.1-8b", "h100-sxm,l40s", 2000, 400, "1s", "30ms", 9.0, ("--confidence", "90")),
+    ("gpt-oss-20b", "h100-sxm", 1000, 500, "500ms", "10ms", 30.0, ("--objective", "chips")),
+    ("llama-3.1-8b", "l40s", 1000, 500, "1s", "30ms", 40.0, ("--own", "l40s=4")),
+    ("llama-3.1-8b", "l40s", 1000, 500, "1s", "30ms", None, ("--own", "l40s=4")),
+    ("llama-3.1-8b", "l40s", 1000, 500, "1s", "30ms", None, ("--budget", "5000/month")),
+    (
+        "llama-3.1-8b",
+        "l40s",
+        1000,
+        500,
+        "1s",
+        "30ms",
+        None,
+        ("--max-chips", "3", "--percentile", "99"),
+    ),
+    ("llama-3.1-8b", "l40s", 1000, 500, "1s", "30ms", None, ("--people", "300", "--think", "20s")),
+    ("llama-3.1-8b", "l40s", 1000, 500, "1ms", "30ms", 5.0, ()),
+]
+
+
+@pytest.fixture
+def fastcalc(capsys, monkeypatch):
+    return partial(run_once, capsys=capsys, monkeypatch=monkeypatch)
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_options_and_a_file_of_one_class_have_one_plan(asked, fastcalc, tmp_path, without_regret):
+    model, chips, prompt, output, ttft, tpot, rate, more = asked
+    limits = {name: limit for name, limit in (("ttft", ttft), ("tpot", tpot)) if limit}
+    shape = {"input_distribution": prompt, "output_distribution": output}
+    one = {"id": "only", "rate_fraction": 1.0, **shape, **limits}
+    if not limits:
+        one["slo_class"] = "batch"
+    rates = {"aggregate_rate": rate} if rate else {}
+    file = tmp_path / "one.yaml"
+    file.write_text(json.dumps({"version": "2", **rates, "clients": [one]}), encoding="utf-8")
+    command = ("plan", model, "--on", chips, *more, "--format", "json")
+    by_file = fastcalc(*command, "--traffic", str(file))
+    flags = [word for name, limit in limits.items() for word in (f"--{name}", limit)]
+    flags += ["--rate", f"{rate}/s"] if rate else []
+    by_flags = fastcalc(*command, "--prompt", prompt, "--output", output, *flags)
+    assert by_file.code == by_flags.code
+    found, expected = json.loads(by_file.out), json.loads(by_flags.out)
+    for record in (*found["records"], *expected["records"]):
+        record.pop("classes")
+    assert found["records"] == expected["records"]
+    assert len(found["records"]) > 0 or by_file.code == 1
+    keys = (
+        "candidates",
+        "lost",
+        "requests_per_s",
+        "best_of_each_chip",
+        "turns",
+        "closest_of_other_chips",
+    )
+    assert [found.get(key) == expected.get(key) for key in keys] == [True] * len(keys)
+
+
+def test_every_plan_has_one_json(fastcalc, tmp_path, without_regret):
+    """What stands beside the records has the same keys, whatever is asked."""
+    plan = ("plan", "llama-3.1-8b", "--on", "l40s", "--format", "json")
+    asked = [("--rate", "2/s"), ("--own", "l40s=2"), ("--budget", "5000/month")]
+    keys = [set(json.loads(fastcalc(*plan, *each).out)) for each in asked]
+    assert {"classes", "sharing", "shares", "requests_per_s", "rate"} <= set.intersection(*keys)
