@@ -81,7 +81,7 @@ def grid(model: str = MODELS[0], chip: str = "h100-sxm") -> Grid:
 
 
 def evaluation(model: str) -> Callable[[], float]:
-    """Return what measures points a second on one thread, every number of the record. [1/s]
+    """Return what measures points per second on one thread, every number of the record. [1/s]
 
     Parameters
     ----------
@@ -99,10 +99,10 @@ def evaluation(model: str) -> Callable[[], float]:
 
 
 def grids() -> str:
-    """Return the table of points a second."""
+    """Return the table of points per second."""
     rates = in_turn({model: evaluation(model) for model in MODELS}, RUNS)
     rows = [[name, ratio(value, rates[MODELS[0]]), figure(value)] for name, value in rates.items()]
-    return markdown(("grid of", "x the first", "points a second"), rows)
+    return markdown(("grid of", "x the first", "points per second"), rows)
 
 
 def asked(model: str, objective: Objective) -> FindPlans:
@@ -197,7 +197,7 @@ def plan_table(counts: Mapping[str, int], times: Mapping[str, float]) -> str:
         rows.append(
             [name, ratio(shell, process), *millions, f"{count:,}", f"{shell:.2f}", f"{process:.2f}"]
         )
-    heads = ("shell x process", "shell, s a million", "process, s a million")
+    heads = ("shell x process", "shell, s per million", "process, s per million")
     return markdown(("", *heads, "deployments", "shell, s", "process, s"), rows)
 
 
@@ -250,7 +250,7 @@ def sweeps() -> str:
         wall, memory = median(wall for wall, _ in found), max(memory for _, memory in found)
         figures = (f"{wall / points * 1e6:.2f}", f"{wall:.1f}", f"{memory / 1e6:.0f}")
         rows.append([f"{points:,}", *figures, str(runs)])
-    heads = ("points to Parquet", "s a million", "s", "MB at most", "runs")
+    heads = ("points to Parquet", "s per million", "s", "MB at most", "runs")
     return markdown(heads, rows)
 
 

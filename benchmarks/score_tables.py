@@ -121,8 +121,8 @@ def side_by_side(rows: Sequence[Row], calculator: Calculator) -> str:
     """Return dense models and experts alongside one calculator, by whether sources were fitted."""
     expressed = [row for row in rows if row.ours.point.id in calculator.speeds]
     lines = []
-    apart = {"all sources": (True, False), "left out in turn": (False,), "of no fit": (True,)}
-    for name, sides in apart.items():
+    groups = {"all sources": (True, False), "held out in turn": (False,), "in no fit": (True,)}
+    for name, sides in groups.items():
         for kind, has_experts in (("dense", False), ("experts", True)):
             members = [
                 row
@@ -137,11 +137,11 @@ def side_by_side(rows: Sequence[Row], calculator: Calculator) -> str:
 
 
 def refusals(calculators: Sequence[Calculator]) -> str:
-    """Return the most frequent reasons why a calculator has no answer."""
+    """The three most frequent reasons for which each calculator has no answer."""
     lines = [
         [calculator.name.partition(" ")[0], reason.replace("|", "/")[:110], str(count)]
         for calculator in calculators
-        for reason, count in calculator.refused.most_common(FEW)
+        for reason, count in calculator.refused.most_common(3)
     ]
     return markdown(("calculator", "has no answer for", "points"), lines, left=2)
 

@@ -124,7 +124,7 @@ def page(rows: Sequence[Row], calculators: Sequence[Calculator], scores_kept: st
         *[
             text
             for peer in operators
-            for text in (f"## Alongside {peer.name}", side_by_side(rows, peer))
+            for text in (f"## Compared with {peer.name}", side_by_side(rows, peer))
         ],
         "## Kept before they were scored",
         "What a version expected of points that no fit of it had seen, as it was written then "

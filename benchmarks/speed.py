@@ -1,4 +1,4 @@
-"""Points a second of the evaluator, one process on one core."""
+"""Points per second of the evaluator, one process on one core."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -51,7 +51,7 @@ def record(asked: Scenario) -> object:
 
 
 def full_records(model: str, chip: str) -> float:
-    """Return points a second with speeds, range, bound, latencies, energy and dollars. [1/s]"""
+    """Return points per second with speeds, range, bound, latencies, energy and dollars. [1/s]"""
     asked = scenario(model, chip, tuple(1 + n % 256 for n in range(BATCHES)))
     return rate(lambda _: record(asked), points=BATCHES)
 
@@ -72,7 +72,7 @@ def mixed_points() -> Callable[[], float]:
 
 
 def measures() -> dict[str, Callable[[], float]]:
-    """Return what measures points a second over one span, by what is evaluated. [1/s]"""
+    """Return what measures points per second over one span, by what is evaluated. [1/s]"""
     keep_freed_memory()  # else a third of the time or more, as it happens, goes into paging
     found: dict[str, Callable[[], float]] = {
         f"full record, {model} on {chip}": lambda model=model, chip=chip: full_records(model, chip)
@@ -83,7 +83,7 @@ def measures() -> dict[str, Callable[[], float]]:
 
 
 def section(rates: Mapping[str, float]) -> str:
-    """Return the table of points a second, with what it holds.
+    """Return the table of points per second, with what it holds.
 
     Parameters
     ----------
@@ -93,12 +93,12 @@ def section(rates: Mapping[str, float]) -> str:
     rows = [[what, ratio(value, rates[FIRST]), figure(value)] for what, value in rates.items()]
     return "\n\n".join(
         [
-            "## Points a second",
+            "## Points per second",
             f"Medians of {RUNS} spans of {SPAN:g} s in one process, all in turn: full records "
             f"(speed, range, bound, latencies, limiter, energy, dollars) of one scenario, "
             f"{BATCHES:,} batches in a call but where it says otherwise; and expected times of "
             "measured points, each on its own model, chip and layout. Freed memory is kept, as "
             "`sweep` and `plan` keep it.",
-            markdown(("", "x the first", "points a second"), rows),
+            markdown(("", "x the first", "points per second"), rows),
         ]
     )

@@ -46,7 +46,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = os.environ["PYDANTIC_DISABLE_PLUGINS"] = "1
 _END = """
 gc.freeze()
 """
-FLOORS = {"x python": BARE, "x typer": TYPER, "x imports": LIBRARIES, "x set alike": SET_ALIKE}
+FLOORS = {"x python": BARE, "x typer": TYPER, "x imports": LIBRARIES, "x same settings": SET_ALIKE}
 
 COMPLETION = {
     "_FASTCALC_COMPLETE": "complete_bash",
@@ -109,8 +109,8 @@ def section(starts: Mapping[str, float]) -> str:
         [
             "## Start-up",
             f"Medians of {RUNS} runs, all commands in turn. *Imports* is a program that imports "
-            "exactly the modules of others that `compare` loads; *set alike* is the same with what "
-            "fastcalc sets in Python: one thread for BLAS, no search for cycles.",
+            "exactly the other modules that `compare` loads; *same settings* adds the Python "
+            "settings of fastcalc: one thread for BLAS, no search for cycles.",
             markdown(("", *FLOORS, "ms"), timings(starts, FLOORS)),
         ]
     )

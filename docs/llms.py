@@ -1,4 +1,4 @@
-"""Write ``llms.txt`` of the site: every page of its navigation in a line, by title and headings.
+"""Write ``llms.txt`` of the site: a line per page with its title, first sentence and sections.
 
 MkDocs runs it after each build, so that it has the site's own pages and addresses.
 """
@@ -26,7 +26,13 @@ def llms(name: str, description: str, nav: list[Any], docs: Path) -> str:
 
 
 def _line(docs: Path, page: str) -> str:
+    """A page's link, its first sentence and its sections."""
     text = re.sub(r"(?ms)^```.*?^```", "", (docs / page).read_text(encoding="utf-8"))
-    title, *headings = re.findall(r"(?m)^##? (.*)", text)
+    title, *sections = re.findall(r"(?m)^##? (.*)", text)
+    paragraph = re.search(r"(?ms)^[\w*`].*?(?=\n\n|\Z)", text)
+    plain = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", " ".join((paragraph or [""])[0].split()))
+    sentence = re.match(r".*?[.?](?= |$)", plain)
     address = "./" if page == "index.md" else page.removesuffix(".md") + "/"
-    return f"- [{title}]({address}){': ' if headings else ''}{'; '.join(headings)}"
+    about = [sentence[0]] if sentence else []
+    about += [f"Sections: {'; '.join(sections)}"] if sections else []
+    return f"- [{title}]({address}): {' '.join(about)}"

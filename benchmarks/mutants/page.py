@@ -1,7 +1,7 @@
 """The score of a sample and its survivors, as a page."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from benchmarks.mutants.generated import Mutant
 from benchmarks.mutants.running import Verdict
@@ -9,11 +9,13 @@ from benchmarks.mutants.running import Verdict
 AIM = 0.9
 
 _HEAD = (
-    "# Do the tests notice?",
+    "# Mutation tests: do the tests notice?",
     "",
-    "Written by `python -m benchmarks.mutants --page docs/code-mutants.md`, which makes the code",
-    "wrong in one place at a time: a comparison, a constant, a sign, a condition, a statement.",
-    "The tests that execute the place run against it, fastest first, until one fails.",
+    "Mutation testing measures whether the tests notice a wrong line.",
+    "`python -m benchmarks.mutants --page docs/code-mutants.md` changes one expression at a time:",
+    "a comparison, a constant, a sign, a condition, a statement. The tests that execute it run,",
+    "fastest first, until one fails: the mutant is killed. Mutants that change no answer are",
+    "listed with reasons in `benchmarks/mutants/equivalent.yaml`.",
     "",
 )
 
@@ -25,22 +27,22 @@ def score(verdicts: Sequence[Verdict]) -> float:
 
 def page(
     verdicts: Sequence[Verdict],
-    equivalent: Mapping[Mutant, str],
+    equivalent: Collection[Mutant],
     known: Mapping[str, str],
     *,
     seed: int,
     population: int,
 ) -> str:
-    """Return score, survivors and the mutants that no test can kill, in Markdown.
+    """Score and survivors in Markdown.
 
     Parameters
     ----------
     verdicts, equivalent
-        On the mutants tried, and the others of the sample with the reasons.
+        On the mutants tried, and those of the sample that change no answer.
     known
-        Why mutants survive, by their keys.
+        Reasons why mutants survive, by their keys.
     seed, population
-        Of the sample, and how many mutants it is drawn from.
+        Of the sample, and the number of mutants it is drawn from.
     """
     killed = sum(verdict.is_killed for verdict in verdicts)
     size = len(verdicts) + len(equivalent)
@@ -48,18 +50,16 @@ def page(
     survivors = [
         f"{_shown(mutant)}. {known.get(mutant.key, '')}".removesuffix(". ") for mutant in alive
     ]
-    reasons = [f"{_shown(mutant)}. {reason}" for mutant, reason in equivalent.items()]
     lines = [
         *_HEAD,
         f"A random sample of {size} of {population:,} such mutants, seed {seed};",
-        f"{len(equivalent)} of them change no answer and are listed below.",
+        f"{len(equivalent)} of them change no answer.",
         "",
         f"**{killed} of {len(verdicts)} killed ({score(verdicts):.1%}).**",
         "",
-        *_table("room", verdicts, lambda mutant: mutant.file.split("/")[1]),
-        *_table("what is wrong", verdicts, lambda mutant: mutant.kind),
+        *_table("folder", verdicts, lambda mutant: mutant.file.split("/")[1]),
+        *_table("change", verdicts, lambda mutant: mutant.kind),
         *("## Survivors", "", *_listed(survivors), ""),
-        *("## Equivalent mutants", "", *_listed(reasons), ""),
     ]
     return "\n".join(lines)
 

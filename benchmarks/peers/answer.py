@@ -1,4 +1,4 @@
-"""What every ``ask_*.py`` prints: points a second, and numbers for the common cases."""
+"""What every ``ask_*.py`` prints: points per second, and numbers for the common cases."""
 
 import json
 import sys
@@ -17,7 +17,7 @@ LENGTHS = range(512, 100_000)
 
 
 def rate(evaluate: Callable[[int], object], points: int = 1) -> float:
-    """Return points a second of a function of the prompt's length. [1/s]
+    """Return points per second of a function of the prompt's length. [1/s]
 
     Parameters
     ----------

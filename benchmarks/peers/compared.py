@@ -70,7 +70,7 @@ def starts(found: Sequence[Compared], cache: Path) -> dict[str, Callable[[], flo
 
 
 def rates(found: Sequence[Compared], cache: Path) -> dict[str, Callable[[], float]]:
-    """Return what measures points a second of each peer over one span, by its name. [1/s]"""
+    """Return what measures points per second of each peer over one span, by its name. [1/s]"""
 
     def measure(peer: Peer) -> float:
         return float(answer(peer, cache)["points_per_s"])
@@ -99,7 +99,7 @@ def speeds(found: Sequence[Compared], start: Mapping[str, float], rate: Mapping[
     found : sequence of Compared
         The peers.
     start, rate : mapping of str to float
-        Start-up [s] and points a second [1/s] by peer, and ours among them, all of one run.
+        Start-up [s] and points per second [1/s] by peer, and ours among them, all of one run.
     """
     ours, best = start[startup.HELP], rate[speed.FIRST]
     rows = [
@@ -113,7 +113,13 @@ def speeds(found: Sequence[Compared], start: Mapping[str, float], rate: Mapping[
         ],
         *_speed_rows(found, start, rate),
     ]
-    heads = ("", "start-up x ours", "ours x its points a second", "start-up ms", "points a second")
+    heads = (
+        "",
+        "start-up x ours",
+        "ours x its points per second",
+        "start-up ms",
+        "points per second",
+    )
     return markdown(heads, rows)
 
 
@@ -163,18 +169,18 @@ def section(
     found : sequence of Compared
         The peers.
     start, rate : mapping of str to float
-        Start-up [s] and points a second [1/s] by peer, and ours among them, all of one run.
+        Start-up [s] and points per second [1/s] by peer, and ours among them, all of one run.
     """
     return "\n\n".join(
         [
-            "## Alongside other calculators",
+            "## Compared with other calculators",
             "Each from the package index in an environment of its own, and all in turn with the "
             f"tables above. Start-up is the median of {startup.RUNS} runs of the shortest command "
             "(llm-analysis and genz-llm have none, so their import), ours `fastcalc --help`. "
-            f"Points a second are full estimates, medians of {speed.RUNS} spans of {SPAN:g} s: of "
-            "others a call for each point in a loop, the prompt different each time, by the "
-            "quickest way in that each documents (the Rust core of ridgepoint, one session of "
-            "aiconfigurator kept open); of fastcalc the first line of *Points a second*, "
+            f"Points per second are full estimates, medians of {speed.RUNS} spans of {SPAN:g} s. "
+            "Of others: a call for each point in a loop, with a different prompt each time, by the "
+            "fastest interface that each documents (the Rust core of ridgepoint, one session of "
+            "aiconfigurator kept open); of fastcalc the first line of *Points per second*, "
             f"{speed.BATCHES:,} points in a call, and then a call for each point, too.",
             speeds(found, start, rate),
             "## Where they disagree",

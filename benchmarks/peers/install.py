@@ -105,7 +105,7 @@ def ask(peer: Peer, cache: Path, script: Path | None = None, question: str = "")
 
 
 def answer(peer: Peer, cache: Path) -> dict[str, Any]:
-    """Return a peer's points a second and its numbers for the common cases."""
+    """Return a peer's points per second and its numbers for the common cases."""
     found: dict[str, Any] = json.loads(ask(peer, cache))
     return found
 

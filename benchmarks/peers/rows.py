@@ -210,7 +210,7 @@ def section(cache: Path, *, set_aside: bool) -> str:
     set_aside : bool
         Whether to score the sources that are kept from every fit, in place of the others.
     """
-    heading = "## Alongside aiconfigurator on measured points"
+    heading = "## Compared with aiconfigurator on measured points"
     try:
         contest = compete(cache, set_aside)
     except (AbsentError, InputError) as reason:

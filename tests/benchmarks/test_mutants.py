@@ -204,6 +204,6 @@ def test_the_page_has_the_score_the_survivors_and_the_reasons():
     assert "**1 of 2 killed (50.0%).**" in text
     assert "| core | 2 | 1 |" in text
     assert "- `small/core/sums.py`, `add`: `a * b` becomes `(a / b)`\n" in text
-    assert "`a or 0` becomes `(a)`. Never 0." in text
+    assert "`a or 0` becomes" not in text
     known = page(verdicts, equivalent, {products.key: "No price is 0."}, seed=7, population=1234)
     assert "`a * b` becomes `(a / b)`. No price is 0.\n" in known
