@@ -375,28 +375,30 @@ def solve_all(scenarios: Iterable[Scenario]) -> list[Outcome]:
 def solve_each(scenarios: Iterable[Scenario]) -> list[Outcome | InputError]:
     """Outcomes of many scenarios, or why one has none."""
     located = locate_all(scenarios)
-    estimates = iter(
-        evaluate_all(
-            Evaluation(
-                location.placement,
-                np.array(location.scenario.batches, dtype=np.float64),
-                location.scenario.traffic,
-            )
-            for location in located
-            if not isinstance(location, InputError)
+    outcomes = iter(evaluate_located(each for each in located if isinstance(each, Location)))
+    return [each if isinstance(each, InputError) else next(outcomes) for each in located]
+
+
+def evaluate_located(locations: Iterable[Location]) -> list[Outcome]:
+    """Outcomes of scenarios that have been placed."""
+    placed = list(locations)
+    estimates = evaluate_all(
+        Evaluation(
+            location.placement,
+            np.array(location.scenario.batches, dtype=np.float64),
+            location.scenario.traffic,
         )
+        for location in placed
     )
     return [
-        location
-        if isinstance(location, InputError)
-        else Outcome(
+        Outcome(
             location.scenario,
             location.site,
             location.placement,
             location.is_default_layout,
-            next(estimates),
+            estimate,
         )
-        for location in located
+        for location, estimate in zip(placed, estimates, strict=True)
     ]
 
 

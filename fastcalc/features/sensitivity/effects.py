@@ -1,7 +1,8 @@
 """What a little more of each number buys, where more buys nothing, and the most that it can buy."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from math import exp, inf, log, nan
 
 import numpy as np
@@ -11,9 +12,8 @@ from fastcalc.features.sensitivity.crossing import nearest
 from fastcalc.features.sensitivity.figures import (
     FIGURES,
     Answers,
-    MovedFigure,
+    MovedFigures,
     answers_of,
-    moved_answers,
 )
 from fastcalc.features.sensitivity.levers import Lever, levers, with_layout
 from fastcalc.formulas.types import Floats
@@ -71,40 +71,48 @@ class Effect:
         return is_moved or bool(np.isfinite(self.enough).any())
 
 
-def effects(outcome: Outcome, speeds: MovedFigure | None = None) -> list[Effect]:
-    """Return what each number of an outcome's files does on the layout that it has.
+def effects(outcome: Outcome, figures: MovedFigures | None = None) -> list[Effect]:
+    """What each number of an outcome's files does on the layout that it has.
 
-    Those that a file with any other value would be refused for are left out.
+    Those that a file with any other value would be refused for are left out. All numbers are moved
+    in step, so that their scenarios are evaluated together.
 
-    speeds : of that layout, where somebody else asks for them as well
+    figures : of that layout, where somebody else asks for them as well
     """
-    speeds = speeds or MovedFigure(with_layout(outcome), "speed")
-    scenario = speeds.scenario
+    figures = figures or MovedFigures(with_layout(outcome))
+    scenario, in_step = figures.scenario, figures.answered.in_step
     base = answers_of(solve(scenario))
-    measured = (_effect(speeds, base, lever) for lever in levers(scenario))
-    return [effect for effect in measured if effect is not None]
+    measured = in_step([partial(_effect, figures, base, lever) for lever in levers(scenario)])
+    found = [effect for effect in measured if effect is not None]
+    searches = [_enough_at(figures, effect, base.speed) for effect in found]
+    values = iter(in_step([search for of_one in searches for search in of_one.values()]))
+    for effect, of_one in zip(found, searches, strict=True):
+        for place in of_one:
+            effect.enough[place] = next(values)
+    return found
 
 
-def _effect(speeds: MovedFigure, base: Answers, lever: Lever) -> Effect | None:
-    scenario = speeds.scenario
-    raised, lowered = (_step(scenario, base, lever, factor) for factor in (MORE, 1.0 / MORE))
-    over_step = _nothing(scenario)
+def _effect(figures: MovedFigures, base: Answers, lever: Lever) -> Effect | None:
+    """What a number does, but for the value from which on it buys nothing more."""
+    scenario = figures.scenario
+    raised, lowered = (_step(figures, base, lever, factor) for factor in (MORE, 1.0 / MORE))
+    over_step, void = _nothing(scenario), np.full(base.speed.shape, nan)
     if raised.value is not None:
         over_step = _slope(raised.change, log(raised.value / lever.number.value))
     if lever.file == "model":
-        void = np.full(base.speed.shape, nan)
-        effect = Effect(lever, over_step, raised, lowered, void, void)
+        effect = Effect(lever, over_step, raised, lowered, void, void.copy())
         return None if raised.value is None else effect
-    slope = replace(_local_slope(scenario, base, lever), largest_batch=over_step.largest_batch)
-    reach, enough = _ends(speeds, base.speed, lever)
-    return Effect(lever, slope, raised, lowered, reach, enough)
+    slope = replace(_local_slope(figures, base, lever), largest_batch=over_step.largest_batch)
+    low, high = _ends(figures, lever)
+    fastest = np.maximum(np.maximum(low, high), base.speed)
+    return Effect(lever, slope, raised, lowered, fastest / base.speed, void)
 
 
 def _nothing(scenario: Scenario) -> Answers:
     return Answers(*(np.full(len(scenario.batches), nan) for _ in FIGURES))
 
 
-def _step(scenario: Scenario, base: Answers, lever: Lever, factor: float) -> OtherValue:
+def _step(figures: MovedFigures, base: Answers, lever: Lever, factor: float) -> OtherValue:
     """A number times a factor, or the next value beyond that a file may hold."""
     value, limit = lever.number.value, lever.number.limit
     values: Iterable[float] = [min(max(value * factor, limit.minimum), limit.maximum)]
@@ -115,23 +123,23 @@ def _step(scenario: Scenario, base: Answers, lever: Lever, factor: float) -> Oth
         values = map(float, range(first, last + sign, sign))
     for moved in values:
         if moved in limit and moved != value:
-            answers = moved_answers(scenario, lever, moved)
+            answers = figures.answers(lever, moved)
             if answers is not None:
                 return OtherValue(moved, answers.over(base))
-    return OtherValue(None, _nothing(scenario))
+    return OtherValue(None, _nothing(figures.scenario))
 
 
-def _local_slope(scenario: Scenario, base: Answers, lever: Lever) -> Answers:
+def _local_slope(figures: MovedFigures, base: Answers, lever: Lever) -> Answers:
     """Per cent of each figure for a per cent of a number, from a little less to more."""
     value, limit = lever.number.value, lever.number.limit
     low = max(value * exp(-_STEP), min(limit.minimum, value))
     high = min(value * exp(_STEP), max(limit.maximum, value))
-    before, after = (moved_answers(scenario, lever, end) for end in (low, high))
+    before, after = (figures.answers(lever, end) for end in (low, high))
     if before is None:  # a layout may need all of it, as of chips that a link joins
         before, low = base, value
     if after is None:
         after, high = base, value
-    return _slope(after.over(before), log(high / low)) if low < high else _nothing(scenario)
+    return _slope(after.over(before), log(high / low)) if low < high else _nothing(figures.scenario)
 
 
 def _slope(ratio: Answers, distance: float) -> Answers:
@@ -150,28 +158,46 @@ def ends_of(lever: Lever) -> tuple[float, float]:
     return (0.0 if limit.zero else limit.minimum), limit.maximum
 
 
-def _ends(moved: MovedFigure, speed: Floats, lever: Lever) -> tuple[Floats, Floats]:
-    """Most that a number can make of the speed, and the value from which on it has."""
-    speeds = [moved.at({lever: end}) for end in ends_of(lever)]
-    low, high = (np.where(np.isnan(end), 0.0, end) for end in speeds)
-    is_raised = high >= low
+def _ends(figures: MovedFigures, lever: Lever) -> tuple[Floats, Floats]:
+    """Speeds with the least and the largest value that a file may hold; 0 where it has none."""
+    low, high = (figures.at("speed", {lever: end}) for end in ends_of(lever))
+    return np.where(np.isnan(low), 0.0, low), np.where(np.isnan(high), 0.0, high)
+
+
+def _enough_at(
+    figures: MovedFigures, effect: Effect, speed: Floats
+) -> dict[int, Callable[[], float]]:
+    """Searches for the value from which on a number buys no more, for batches that it moves.
+
+    speed : as the number is [1/s]
+    """
+    lever = effect.lever
+    if lever.file == "model" or lever.is_choice:
+        return {}
+    low, high = _ends(figures, lever)
     fastest = np.maximum(np.maximum(low, high), speed)
-    enough = np.full(speed.shape, nan)
-    for place in range(speed.size):
-        limits = ends_of(lever) if is_raised[place] else ends_of(lever)[::-1]
-        slowest = (low if is_raised[place] else high)[place]
-        if not lever.is_choice and slowest < NEARLY * fastest[place]:
-            enough[place] = _enough(moved, lever, place, limits, NEARLY * fastest[place])
-    return fastest / speed, enough
+    is_raised, wanted = high >= low, NEARLY * fastest
+    is_searched = np.minimum(low, high) < wanted
+    return {
+        place: partial(
+            _enough,
+            figures,
+            lever,
+            place,
+            ends_of(lever) if is_raised[place] else ends_of(lever)[::-1],
+            float(wanted[place]),
+        )
+        for place in np.flatnonzero(is_searched).tolist()
+    }
 
 
 def _enough(
-    moved: MovedFigure, lever: Lever, place: int, limits: tuple[float, float], speed: float
+    figures: MovedFigures, lever: Lever, place: int, limits: tuple[float, float], speed: float
 ) -> float:
     """Value nearest to the first limit that reaches a speed at a batch."""
 
     def surplus(value: float) -> float:
-        at_value = moved.at({lever: value})[place]
+        at_value = figures.at("speed", {lever: value})[place]
         return float(1.0 - speed / at_value) if at_value > 0.0 else -inf
 
     is_whole = lever.number.limit.is_whole

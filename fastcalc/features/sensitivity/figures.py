@@ -1,12 +1,13 @@
 """What a scenario answers: the figures that a number may move, at every batch."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import partial
 
 import numpy as np
 
-from fastcalc.core.scenario import Outcome, Scenario, solve
+from fastcalc.core.rounds import Answered
+from fastcalc.core.scenario import Location, Outcome, Scenario, evaluate_located, locate
 from fastcalc.errors import InputError
 from fastcalc.features.sensitivity.levers import Lever
 from fastcalc.formulas.types import Floats
@@ -61,46 +62,74 @@ def _dollars(outcome: Outcome) -> Floats:
     return np.full(outcome.estimate.fits.shape, np.nan) if usd is None else usd[1]
 
 
-def moved_answers(scenario: Scenario, lever: Lever, value: float) -> Answers | None:
-    """Answers with another value of a number; None if no file can hold it."""
-    try:
-        return answers_of(solve(lever.moved(scenario, value)))
-    except InputError:
-        return None
+Moves = frozenset[tuple[Lever, float]]
+"""Numbers that have another value than in their files."""
 
 
-@dataclass(frozen=True, eq=False)
-class MovedFigure:
-    """One figure of a scenario, at other values of its numbers; each is computed once."""
+class MovedFigures:
+    """Figures of a scenario at other values of its numbers, each computed once.
 
-    scenario: Scenario
-    figure: str
-    known: dict[frozenset[tuple[Lever, float]], Floats] = field(default_factory=dict)
+    answered : of numbers that are moved and figures, these; None if no file can hold the values
+    """
 
-    def at(self, moves: Mapping[Lever, float]) -> Floats:
-        """Figure at every batch; nan if no file can hold the values."""
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.answered: Answered[tuple[Moves, tuple[str, ...]], dict[str, Floats] | None] = Answered(
+            self._computed
+        )
+        self._located: dict[Moves, Location | None] = {}
+
+    def answers(self, lever: Lever, value: float) -> Answers | None:
+        """All figures with another value of a number; None if no file can hold it."""
+        figures = self._figures(frozenset({(lever, value)}), FIGURES)
+        return None if figures is None else Answers(**figures)
+
+    def at(self, figure: str, moves: Mapping[Lever, float]) -> Floats:
+        """One figure at every batch; nan if no file can hold the values."""
         moved = frozenset(
             (lever, value) for lever, value in moves.items() if value != lever.number.value
         )
-        if moved not in self.known:
-            self.known[moved] = self._computed(dict(moved))
-        return self.known[moved]
+        figures = self._figures(moved, (figure,))
+        return np.full(len(self.scenario.batches), np.nan) if figures is None else figures[figure]
 
-    def _computed(self, moves: Mapping[Lever, float]) -> Floats:
+    def _figures(self, moves: Moves, figures: tuple[str, ...]) -> dict[str, Floats] | None:
+        """Figures with numbers moved; None, at once, where the scenario has no place."""
+        if moves not in self._located:
+            self._located[moves] = self._placed(moves)
+        return None if self._located[moves] is None else self.answered.ask((moves, figures))
+
+    def _placed(self, moves: Moves) -> Location | None:
         scenario = self.scenario
         try:
-            for lever, value in moves.items():
+            for lever, value in moves:
                 scenario = lever.moved(scenario, value)
-            return figure_of(solve(scenario), self.figure)
+            return locate(scenario)
         except InputError:
-            return np.full(len(scenario.batches), np.nan)
+            return None
+
+    def _computed(
+        self, questions: Sequence[tuple[Moves, tuple[str, ...]]]
+    ) -> list[dict[str, Floats] | None]:
+        """Figures that are asked for, of all moved scenarios together."""
+        located = (self._located[moves] for moves, _ in questions)
+        outcomes = evaluate_located(location for location in located if location is not None)
+        pairs = zip(outcomes, questions, strict=True)
+        return [_figures_of(outcome, figures) for outcome, (_, figures) in pairs]
+
+
+def _figures_of(outcome: Outcome, figures: Sequence[str]) -> dict[str, Floats] | None:
+    try:
+        return {figure: figure_of(outcome, figure) for figure in figures}
+    except InputError:
+        return None
 
 
 @dataclass(frozen=True, eq=False)
 class BatchFigure:
     """A figure of one of a scenario's batches."""
 
-    of_all: MovedFigure
+    of_all: MovedFigures
+    figure: str
     place: int
 
     @property
@@ -111,4 +140,4 @@ class BatchFigure:
 
     def at(self, moves: Mapping[Lever, float]) -> float:
         """Figure at this batch; nan if no file can hold the values."""
-        return float(self.of_all.at(moves)[self.place])
+        return float(self.of_all.at(self.figure, moves)[self.place])

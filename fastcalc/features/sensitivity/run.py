@@ -6,7 +6,7 @@ from fastcalc.core.scenario import Outcome, solve_all
 from fastcalc.errors import InputError
 from fastcalc.features.sensitivity.answer import TABLE, SensitivityAnswer
 from fastcalc.features.sensitivity.effects import effects
-from fastcalc.features.sensitivity.figures import MovedFigure
+from fastcalc.features.sensitivity.figures import MovedFigures
 from fastcalc.features.sensitivity.levers import with_layout
 from fastcalc.features.sensitivity.moved_batch import MovedBatch, batches_of
 from fastcalc.features.sensitivity.moved_numbers import COLUMNS
@@ -49,12 +49,11 @@ def run(request: Sensitivity) -> Answer:
 
 def _moved(outcome: Outcome, aim: Target | None) -> Iterator[MovedBatch]:
     """Move every number at every batch, and look for those that reach a target."""
-    speeds = MovedFigure(with_layout(outcome), "speed")
-    shared = speeds if aim and aim.figure == speeds.figure else None
+    figures = MovedFigures(with_layout(outcome))
     progress.say("what each number would have to be")
-    reached = goals(outcome, aim, shared) if aim else {}
+    reached = goals(outcome, aim, figures) if aim else {}
     progress.say("what each number buys")
-    return batches_of(outcome, effects(outcome, speeds), reached)
+    return batches_of(outcome, effects(outcome, figures), reached)
 
 
 def _unpriced(request: Sensitivity, outcome: Outcome) -> str:

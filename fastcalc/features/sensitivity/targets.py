@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from math import exp, inf, isclose, isfinite, log
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from fastcalc.core.scenario import Outcome, Scenario
 from fastcalc.features.sensitivity.crossing import nearest
 from fastcalc.features.sensitivity.effects import ends_of
-from fastcalc.features.sensitivity.figures import BatchFigure, MovedFigure
+from fastcalc.features.sensitivity.figures import BatchFigure, MovedFigures
 from fastcalc.features.sensitivity.levers import Lever, levers, with_layout
 
 
@@ -97,26 +98,39 @@ class Goal:
         return self.pair is not None or any(answer.value is not None for answer in self.alone)
 
 
-def goals(outcome: Outcome, target: Target, figures: MovedFigure | None = None) -> dict[int, Goal]:
-    """Return what each number would have to be for each batch that fits to reach a target.
+def goals(outcome: Outcome, target: Target, figures: MovedFigures | None = None) -> dict[int, Goal]:
+    """What each number would have to be for each batch that fits to reach a target.
 
-    figures : the target's, of the layout that the outcome has, where somebody else asks for them
+    The searches for one number go on in step, so that their scenarios are evaluated together.
+
+    figures : of the layout that the outcome has, where somebody else asks for them
     """
-    figures = figures or MovedFigure(with_layout(outcome), target.figure)
-    return {
-        place: _goal(BatchFigure(figures, place), target)
+    figures = figures or MovedFigures(with_layout(outcome))
+    of_batches = {
+        place: BatchFigure(figures, target.figure, place)
         for place, fits in enumerate(outcome.estimate.fits)
         if fits
     }
-
-
-def _goal(figures: BatchFigure, target: Target) -> Goal:
-    """Return what each number would have to be at a batch, and which two the least."""
     every = levers(figures.scenario)
-    answers = [_alone(figures, lever, target) for lever in every]
+    searches = [
+        partial(_alone, figure, lever, target) for figure in of_batches.values() for lever in every
+    ]
+    answers = figures.answered.in_step(searches)
+    return {
+        place: _goal(figure, target, answers[first : first + len(every)])
+        for first, (place, figure) in zip(count(0, len(every)), of_batches.items(), strict=False)
+    }
+
+
+def _goal(figures: BatchFigure, target: Target, answers: Sequence[NeededValue]) -> Goal:
+    """How a batch reaches a target: by the numbers alone, and by the two that take the least.
+
+    answers : what each number alone would have to be
+    """
     factors = [answer.factor for answer in answers if not answer.lever.is_choice]
     furthest = min((max(f, 1.0 / f) for f in factors if f), default=_FURTHEST)
-    pair = _least_pair(figures, [lever for lever in every if not lever.is_choice], target, furthest)
+    moved = [answer.lever for answer in answers if not answer.lever.is_choice]
+    pair = _least_pair(figures, moved, target, furthest)
     return Goal(figures.scenario, target, answers, pair)
 
 

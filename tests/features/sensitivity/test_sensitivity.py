@@ -19,7 +19,7 @@ from fastcalc.core.traffic.traffic import Traffic
 from fastcalc.errors import InputError
 from fastcalc.features.sensitivity.crossing import nearest
 from fastcalc.features.sensitivity.effects import effects
-from fastcalc.features.sensitivity.figures import BatchFigure, MovedFigure
+from fastcalc.features.sensitivity.figures import BatchFigure, MovedFigures
 from fastcalc.features.sensitivity.levers import levers, with_layout
 from fastcalc.features.sensitivity.targets import Target, _better, _good_end, goals
 from fastcalc.kit.answer.console import render
@@ -393,7 +393,7 @@ def test_the_least_pair_is_that_of_all_pairs(catalogue):
     """Every pair tried one by one, on a chip that misses a target of twice its speed."""
     solved = outcome("llama-3.1-8b", "h100-sxm", engine="vllm")
     target = Target("speed", 2.0 * float(solved.estimate.speed[0]))
-    figures = BatchFigure(MovedFigure(with_layout(solved), "speed"), 0)
+    figures = BatchFigure(MovedFigures(with_layout(solved)), "speed", 0)
     found = goals(solved, target)[0].pair
     ends = {
         lever: end

@@ -1,0 +1,68 @@
+"""Searches that go on in step, so that what all of them ask in a round is answered together."""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+Question = TypeVar("Question", bound=Hashable)
+Answer = TypeVar("Answer")
+Found = TypeVar("Found")
+
+
+class UnansweredError(Exception):
+    """A search needs an answer that comes after the round."""
+
+
+@dataclass(eq=False)
+class Answered(Generic[Question, Answer]):
+    """Answers to questions, each found once.
+
+    A search is a function that asks, and always asks the same. In a round each is run until it asks
+    what is not known yet; then all of that is answered, and each is run again.
+
+    answer_all : what answers questions together, sooner than one by one
+    known : answers so far
+
+    >>> def is_below(numbers):
+    ...     return [number * number < 2.0 for number in numbers]
+    >>> squares = Answered(is_below)
+    >>> def search(start):
+    ...     return start if squares.ask(start) else search(start / 2.0)
+    >>> squares.in_step([lambda: search(8.0), lambda: search(5.0)])
+    [1.0, 1.25]
+    """
+
+    answer_all: Callable[[Sequence[Question]], Sequence[Answer]]
+    known: dict[Question, Answer] = field(default_factory=dict)
+    _waiting: dict[Question, None] | None = None
+
+    def ask(self, question: Question) -> Answer:
+        """Answer to a question, now or after the round."""
+        if question not in self.known:
+            if self._waiting is not None:
+                self._waiting[question] = None
+                raise UnansweredError
+            (self.known[question],) = self.answer_all([question])
+        return self.known[question]
+
+    def in_step(self, searches: Sequence[Callable[[], Found]]) -> list[Found]:
+        """Results of searches, all questions of a round answered together."""
+        results: dict[int, Found] = {}
+        while len(results) < len(searches):
+            self._waiting = {}
+            try:
+                for place, search in enumerate(searches):
+                    if place not in results:
+                        self._run(place, search, results)
+                asked = list(self._waiting)
+            finally:
+                self._waiting = None
+            if asked:
+                self.known.update(zip(asked, self.answer_all(asked), strict=True))
+        return [results[place] for place in range(len(searches))]
+
+    def _run(self, place: int, search: Callable[[], Found], results: dict[int, Found]) -> None:
+        try:
+            results[place] = search()
+        except UnansweredError:
+            return
