@@ -24,7 +24,7 @@ from fastcalc.features.measure import validate as show_validate
 from fastcalc.features.measure.request import Validate
 from fastcalc.features.measure.validation import ValidationAnswer
 from fastcalc.kit.answer.console import Screen, render
-from fastcalc.kit.answer.numbers_as_text import number, parameters, prefixed, size
+from fastcalc.kit.answer.numbers_as_text import number, parameters, size
 from fastcalc.kit.request.fields import declared
 from fastcalc.mentions import as_flags
 from fastcalc.written import to_markdown
@@ -94,8 +94,8 @@ whose engines are set from these points; their error is flattering.
 [width is learned from them](docs/method.md#ranges). With weights offloaded to a host ({host} more
 points): {host_median:.2f}x.
 - **By class**: most accurate is "{closest}" (90 % within {best:.2f}x), least accurate
-"{furthest}" ({worst:.2f}x). Of the {chips} chips, {alone} have a single source. [All classes,
-chips and models](docs/accuracy.md).
+"{furthest}" ({worst:.2f}x). Of the {chips} chips with held-out points, {alone} have a single
+source. [All classes, chips and models](docs/accuracy.md).
 """
 WEAK_PLACES = """## Where it is weak
 
@@ -186,9 +186,9 @@ def catalogue() -> str:
             CATALOGUE,
             CHIPS.format(count=len(chips)),
             to_markdown(
-                ["chip", "memory", "bandwidth", "16 bit", "8 bit", "4 bit", "link", "domain",
-                 "power", "$/h", "date"],
-                map(_unbroken, map(_chip, chips)),
+                ["chip", "memory", "TB/s", "TFLOP/s 16-bit", "8-bit", "4-bit", "link GB/s",
+                 "domain", "W", "$/h", "date"],
+                map(_chip, chips),
             ),
             _gaps(chips.records),
             f"## {len(models)} models\n",
@@ -219,26 +219,19 @@ def _chip(one: Any) -> list[str]:
     return [
         f"`{one['id']}`",
         " + ".join(f"{tier['name']} {size(tier['capacity_bytes'])}" for tier in one["memory"]),
-        prefixed(one["memory_bandwidth_bytes_per_s"], "B/s", 4),
-        *(prefixed(peak, "FLOP/s", 4) if peak else GAP for peak in peaks),
-        _or_gap(one["scale_up_bandwidth_bytes_per_s"], "B/s"),
+        _in_units(one["memory_bandwidth_bytes_per_s"], 1e12),
+        *(_in_units(peak or None, 1e12) for peak in peaks),
+        _in_units(one["scale_up_bandwidth_bytes_per_s"], 1e9),
         GAP if domain is None else f"{domain:,}",
-        _or_gap(one["power_chip_w"], "W"),
+        _in_units(one["power_chip_w"], 1.0),
         GAP if price is None else f"{price:.2f}{'?' * one['price_is_uncertain']}",
         one["price_cloud_date"] or GAP,
     ]
 
 
-def _unbroken(cells: list[str]) -> list[str]:
-    """Cells whose numbers stay with their units."""
-    return [
-        cell.replace(" ", "\N{NO-BREAK SPACE}").replace("\N{NO-BREAK SPACE}+", " +")
-        for cell in cells
-    ]
-
-
-def _or_gap(value: float | None, unit: str) -> str:
-    return GAP if value is None else prefixed(value, unit, 4)
+def _in_units(value: float | None, unit: float) -> str:
+    """A value in a unit, to four digits without trailing zeros."""
+    return GAP if value is None else f"{float(f'{value / unit:.4g}'):,}".removesuffix(".0")
 
 
 def _gaps(chips: Sequence[Any]) -> str:
