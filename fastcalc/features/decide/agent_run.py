@@ -129,11 +129,11 @@ class Prospect:
         side, or what is not spent on something else while waiting, if that is less [s]
     busy_sessions : sessions from which on more speed gains the user nothing; infinity without
         checks [1]
-    usd : price of tokens and plan for one success; infinity where none succeeds [USD]
+    usd : price of cost of tokens and plan per success; infinity where none succeeds [USD]
     total : the same, and the user's time [USD]
     month, month_usd : successes in a month's hours and dollars, and what they cost without the user
         [1, USD]
-    tokens : read and written for one success [1]
+    tokens : input and output tokens per success [1]
     """
 
     run: Run

@@ -114,7 +114,7 @@ class DecideAnswer(Answer):
         shared = Terms(**{"speed": 1.0, **self.decision.shared})
         tokens, stated = f"{float(shared.tokens):,.0f} tokens", phrases(self.settings)
         if self.decision.window is not None:
-            return "; ".join([f"A gap of {seconds(self.decision.window)} for {tokens}", *stated])
+            return "; ".join([f"Window of {seconds(self.decision.window)} for {tokens}", *stated])
         task = f"{many(float(shared.steps), 'step')} of {tokens}"
         return "; ".join([task, *stated, f"a month is {float(shared.hours):g} hours"])
 
@@ -130,7 +130,7 @@ class DecideAnswer(Answer):
             flips = flips[:_MOST_FLIPS]
         lines = [
             *record_tables.key_of_mark(*(part for part in body if isinstance(part, TextTable))),
-            _flip_words(flips) if flips else "nothing here, changed alone, flips it",
+            _flip_words(flips) if flips else "no single number changes the result",
             *(note.text for note in notes[:most_notes]),
             *[f"{hint} with {option('notes')}"] * bool(hint),
         ]
@@ -139,7 +139,7 @@ class DecideAnswer(Answer):
     def notes(self) -> Iterator[Note]:
         """What the numbers rest on, and what they leave out."""
         on_numbers = (
-            ["the gap holds the round trip, the first token and the stream"]
+            ["the window includes the round trip, TTFT and the stream"]
             if self.decision.objective == "window"
             else self._on_numbers()
         )
@@ -149,21 +149,28 @@ class DecideAnswer(Answer):
     def _on_numbers(self) -> Iterator[str]:
         """Yield what is taken as given of prices, failures, users and models."""
         decision, offered = self.decision, self.rows
-        ends = "a failed run starts afresh, so one success takes one run over its chance on average"
+        ends = (
+            "a failed run starts again, so a success takes 1 / (chance of success) runs on average"
+        )
         if decision.shared.get("repair") is not None:
             ends = "a user repairs a failed run"
         unknown = [row.option.name for row in offered if math.isnan(float(row.prospect.run.usd))]
         yield from cached_at_full_price(offered)
         if unknown:
-            yield f"no price of {', '.join(unknown)} is given: by cost it cannot win"
+            yield f"no price given for {', '.join(unknown)}: it cannot win on cost"
         yield f"steps fail independently and are noticed at no cost; {ends}"
         if math.isinf(decision.terms(decision.options[0]).look_away):
             after = option("look_away", "S")
-            yield f"the user waits for every run; {after} says after how long not"
+            yield (
+                f"the user waits for every run; {after} sets after how long they do something else"
+            )
         is_priced = any(row.offered("price") > 0.0 for row in offered)
         if is_priced and not any(float(row.terms.prompt) for row in offered):
             prompt = option("prompt")
-            yield f"tokens read are not counted, and agents read more than they write: {prompt}"
+            yield (
+                "input tokens are not counted, though agents read more than they write: "
+                f"{prompt} counts them"
+            )
         computed = [row.option for row in offered if row.option.model]
         if computed:
             where = ", ".join(
@@ -172,9 +179,8 @@ class DecideAnswer(Answer):
             )
             other = {"time": "cost", "cost": "time", "total": "the user's time"}
             yield (
-                "speeds and prices of models are expected values, and where 80 % intervals leave "
-                f"open which option is best, {other[decision.objective]} decides; users at a time: "
-                f"{where}"
+                "speeds and prices of models are expected values; if 80 % intervals leave open "
+                f"which option is best, {other[decision.objective]} decides; batch: {where}"
             )
         limits = (row.tool_limit for row in offered if row.option is decision.winner)
         yield from filter(None, limits)
@@ -248,7 +254,7 @@ def _flip_words(flips: Sequence[BreakEven]) -> str:
         threshold = f"{decision_map.noun(flip.parameter)} {_side(flip)}"
         by_winner.setdefault(flip.winner, []).append(threshold)
     clauses = [f"{name} wins at {listed(where, 'or')}" for name, where in by_winner.items()]
-    return f"what flips it, each alone: {'; '.join(clauses)}"
+    return f"tipping points, each alone: {'; '.join(clauses)}"
 
 
 def _side(flip: BreakEven) -> str:

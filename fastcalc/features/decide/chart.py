@@ -17,4 +17,4 @@ def services(decision: Choice) -> Chart:
         ("s_to_success", "s to one success"),
         lambda record: str(record["option"]),
     )
-    return replace(chart, notes=["lower is sooner, further left is cheaper"])
+    return replace(chart, notes=["lower is faster, further left is cheaper"])

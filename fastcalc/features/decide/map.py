@@ -35,7 +35,7 @@ def title(drawn: WinnerMap) -> str:
         unit = PARAMETERS[axis.name.rpartition(".")[2]].unit
         spaced = " in equal ratios" if axis.is_logarithmic else ""
         axis_names.append(f"{noun(axis.name)}{f' ({unit})' if unit else ''}{spaced}")
-    return f"Who wins where: {axis_names[0]} upwards, {axis_names[1]} across"
+    return f"Best option by {axis_names[0]} (vertical) and {axis_names[1]} (horizontal)"
 
 
 def noun(name: str) -> str:

@@ -76,7 +76,7 @@ def _keys(name: str, text: str) -> dict[str, str]:
             raise InputError(f"{shown(name)}: '{shown(part)}' is not KEY=VALUE, such as speed=1000")
         key = readers.choice(key, shown(name), _KEYS)
         if key in keys:
-            raise InputError(f"{shown(name)} gives {key} twice; leave one out")
+            raise InputError(f"{shown(name)} gives {key} twice; remove one")
         keys[key] = value
     return keys
 
@@ -110,8 +110,7 @@ def _plain(name: str, keys: dict[str, str]) -> Contender:
         clash = [key for key in (*_DEPLOYED, *_MIXED) if key in keys]
         if clash:
             raise InputError(
-                f"{shown(name)} gives speed and {clash[0]}; a speed stands for all of it: leave "
-                "one out"
+                f"{shown(name)} gives speed and {clash[0]}; a speed already includes it: remove one"
             )
         return Contender(name, _with_plan(name, _own_numbers(name, keys)))
     if set(keys) != set(_MIXED):
@@ -150,18 +149,18 @@ def _named(
     if offer is not None and not deployed:
         if offer.speed is None:
             raise InputError(
-                f"{name}: no speed of {offer.name} is reported ({offer.source}); give it one, such "
+                f"{name}: no speed of {offer.name} is published ({offer.source}); give one, such "
                 f"as {name}=speed=100"
             )
         figures = {"speed": offer.speed, "price": offer.price, "input_price": offer.input_price}
         reported = {field: value for field, value in figures.items() if value is not None}
-        source = f"{name}: {offer.name} as reported: {offer.source}"
+        source = f"{name}: {offer.name} as published: {offer.source}"
         return [Contender(name, reported | _own_numbers(name, keys))], [source], []
     models = list(offer.shapes) if offer else [keys.get("model", name)]
     if not offer and "model" not in keys and not (is_path or catalogue.knows(name, "models")):
         names = ", ".join(services())
         raise InputError(
-            f"'{shown(name)}' is no service ({names}) and no model; give it a speed, such as "
+            f"'{shown(name)}' is not a known service ({names}) or model; give it a speed, such as "
             f"{shown(name)}=speed=65,price=25, or model=NAME"
         )
     priced = [key for key in ("price", "input-price") if key in keys]
@@ -173,7 +172,12 @@ def _named(
     where: dict[str, Any] = {"on": request.on or offer.chips} if offer else {}
     contenders, warnings = _evaluated(request, name, models, where | keys)
     remarks = (
-        [f"{name}: {offer.name} is not published; {' and '.join(models)} stand in"] if offer else []
+        [
+            f"{name}: the size of {offer.name} is not published; computed for "
+            f"{' and '.join(models)} instead"
+        ]
+        if offer
+        else []
     )
     return contenders, remarks, warnings
 
@@ -202,14 +206,17 @@ def _evaluated(
     counts_prompt = prompt is not None or request.window_ms is not None
     contenders, missing = [], []
     for outcome in outcomes:
-        where = f"{outcome.scenario.model.id} does not fit {outcome.scenario.hardware.id} as placed"
+        where = (
+            f"{outcome.scenario.model.id} does not fit {outcome.scenario.hardware.id} in "
+            "this layout"
+        )
         for place, batch in enumerate(outcome.scenario.batches):
             if outcome.estimate.fits[place]:
                 contenders.append(_point(outcome, place, numbers, counts_prompt=counts_prompt))
             else:
-                missing.append(f"batch {batch:,} of {where}: left out")
+                missing.append(f"batch {batch:,} of {where}: skipped")
     if not contenders:
-        raise InputError(f"{shown(name)}: nothing fits: {missing[0].removesuffix(': left out')}")
+        raise InputError(f"{shown(name)}: nothing fits: {missing[0].removesuffix(': skipped')}")
     return _told_apart(name, contenders), [
         *warnings,
         *missing,
@@ -259,6 +266,6 @@ def _check_names(contenders: list[Contender]) -> None:
         for part in contender.routes or ():
             if part not in plain:
                 raise InputError(
-                    f"{shown(contender.name)} routes to '{shown(part)}', which is no option here; "
-                    f"there are {', '.join(map(shown, plain)) or 'none'}"
+                    f"{shown(contender.name)} routes to '{shown(part)}', which is not an option; "
+                    f"options: {', '.join(map(shown, plain)) or 'none'}"
                 )

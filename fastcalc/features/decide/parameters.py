@@ -71,7 +71,7 @@ OF_TASKS = {
     "best-of": Variable("samples", LIMITS["tries"], "answers", "a step"),
     "check": Variable("check", _SECONDS, "check", "s a run", zero=True),
     "repair": Variable("repair", _SECONDS, "repair", "s a failed run", zero=True),
-    "sessions": Variable("sessions", LIMITS["tries"], "sessions", "side by side"),
+    "sessions": Variable("sessions", LIMITS["tries"], "sessions", "concurrent sessions"),
     "look-away": Variable("look_away", _SECONDS, "looking away", "s of a run", zero=True),
     "come-back": Variable("come_back", _SECONDS, "coming back", "s", zero=True),
     "hour": Variable("hour", _DOLLARS, "user's hour", "$", zero=True),

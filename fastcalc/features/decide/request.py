@@ -21,18 +21,21 @@ class Steps(Request):
 
     premise = "task"
 
-    steps: Annotated[int, flag("N", "Steps of a run.")] = 1
+    steps: Annotated[int, flag("N", "Steps per run.")] = 1
     accuracy: Annotated[
-        float, flag("P", "Chance that an answer to a step is right.", says="accuracy {:g} per step")
+        float,
+        flag(
+            "P", "Accuracy per step: chance that an answer is right.", says="accuracy {:g} per step"
+        ),
     ] = 1.0
     tokens: Annotated[
-        int, flag("N", "Output tokens of a step.", parser=tokens_of(option("tokens")))
+        int, flag("N", "Output tokens per step.", parser=tokens_of(option("tokens")))
     ] = 1000
     prompt: Annotated[
         int | None,
         flag(
             "TOKENS",
-            "Prompt of a step, to count prefill.",
+            "Prompt tokens per step, to count prefill and input.",
             parser=tokens_of(option("prompt")),
             says="prompts of {:,} tokens",
         ),
@@ -41,43 +44,48 @@ class Steps(Request):
         float,
         groups.a_share(
             "cached",
-            "Share of it that a cache holds, at the option's cached-price.",
+            "Fraction of the prompt in the prefix cache, billed at the option's cached-price.",
             says="{} of prompts cached",
         ),
     ] = 0.0
     tool_seconds: Annotated[
-        float, flag("S", "Seconds of tools in a step.", says="{:g} s of tools per step")
+        float, flag("S", "Seconds of tool calls per step.", says="{:g} s of tools per step")
     ] = 0.0
     retries: Annotated[
         int,
         flag(
             "N",
-            "How often a step is redone that is found wrong at once; with 0 a failure is found at "
-            "the end, and the whole run is redone.",
+            "Retries of a step whose failure is noticed at once; 0: failures are noticed at the "
+            "end and the whole run is repeated.",
             says="up to {:,} retries per step",
         ),
     ] = 0
     best_of: Annotated[
-        int, flag("N", "Answers to a step, one of them taken.", says="best of {:,} answers")
+        int,
+        flag("N", "Answers sampled per step, of which one is used.", says="best of {:,} answers"),
     ] = 1
     judge: Annotated[
         "NumberGiven",
         flag(
             "oracle|majority|SHARE",
-            "Who picks the right one, and how reliably.",
+            "Judge that picks the answer: oracle, majority or its reliability.",
             says=_judge_said,
         ),
     ] = "oracle"
     serial: Annotated[
         bool,
         flag(
-            None, "Answers come one after another, not at once.", says="answers one after another"
+            None,
+            "Sample answers one after another instead of in parallel.",
+            says="answers one after another",
         ),
     ] = False
     round_trip_ms: Annotated[
-        float, flag("MS", "Way there and back of a call.", says="{:g} ms round trip")
+        float, flag("MS", "Network round trip per call.", says="{:g} ms round trip")
     ] = 0.0
-    window_ms: Annotated[float | None, flag("MS", "A gap in a conversation: what fits it.")] = None
+    window_ms: Annotated[
+        float | None, flag("MS", "Gap in a conversation: how many tokens fit.")
+    ] = None
 
 
 class UsersTime(Request):
@@ -86,45 +94,47 @@ class UsersTime(Request):
     premise = "user"
 
     check_seconds: Annotated[
-        float, flag("S", "Time that a user gives to each run.", says="{:g} s to check each run")
+        float, flag("S", "User's time per run, for checking.", says="{:g} s to check each run")
     ] = 0.0
     repair_seconds: Annotated[
         float | None,
         flag(
             "S",
-            "Time to repair a failed run; run again unless given.",
+            "User's time to repair a failed run; default: run again.",
             says="{:g} s to repair a failed run",
         ),
     ] = None
     sessions: Annotated[
         int,
-        flag("N", "Runs that a user has going side by side.", says="{:,} sessions side by side"),
+        flag("N", "Concurrent sessions per user.", says="{:,} sessions side by side"),
     ] = 1
     look_away: Annotated[
         float | None,
         flag(
             "S",
-            "Waiting for a run after which a user does something else; never unless given.",
+            "Waiting time after which the user does something else; default: never.",
             says="a user looks away after {:g} s",
         ),
     ] = None
     come_back: Annotated[
-        float, flag("S", "Time that coming back then takes.", says="coming back takes {:g} s")
+        float,
+        flag("S", "Time to resume after doing something else.", says="coming back takes {:g} s"),
     ] = 0.0
     hour: Annotated[
         float | None,
-        flag("USD", "What a user's hour is worth.", says="a user's hour is worth ${:g}"),
+        flag("USD", "Value of a user's hour.", says="a user's hour is worth ${:g}"),
     ] = None
-    hours: Annotated[float, flag("H", "Hours of a month.")] = 160.0
+    hours: Annotated[float, flag("H", "Working hours per month.")] = 160.0
     budget: Annotated[
         float | None,
-        flag(
-            "USD", "Dollars of a month; no limit unless given.", says="at most ${:,.10g} per month"
-        ),
+        flag("USD", "Budget per month; default: no limit.", says="at most ${:,.10g} per month"),
     ] = None
     objective: Annotated[
         str | None,
-        flag("total|time|cost", f"What is to be least; total with {option('hour')}, else time."),
+        flag(
+            "total|time|cost",
+            f"Quantity to minimize; default: total with {option('hour')}, else time.",
+        ),
     ] = None
 
 
@@ -133,9 +143,12 @@ class ModelsOnChips(Request):
 
     premise = "deployment"
 
-    on: Annotated["ChipsGiven | None", groups.chips_named("Of options that are models.")] = None
+    on: Annotated["ChipsGiven | None", groups.chips_named("Chips for options that are models.")] = (
+        None
+    )
     batch: Annotated[
-        "CountsGiven | None", flag("LIST", "Batches of those; 1.", premise="traffic")
+        "CountsGiven | None",
+        flag("LIST", "Batch for options that are models; default: 1.", premise="traffic"),
     ] = None
 
 
@@ -169,13 +182,16 @@ class Decide(
         "list[str] | None",
         argument(
             "OPTION",
-            "Options; opus, opus-fast and spark if none.",
+            "Options to compare; default: opus, opus-fast and spark.",
             is_repeated=True,
             premise="task",
         ),
     ] = None
     map: Annotated[
         "PlacesGiven | None",
-        flag("X=A..B,Y=C..D", "Who wins where: tools=0..30,spark.accuracy=0.6..1."),
+        flag(
+            "X=A..B,Y=C..D",
+            "Map the best option over two numbers: tools=0..30,spark.accuracy=0.6..1.",
+        ),
     ] = None
-    notes: Annotated[bool, flag(None, "Print every note and break-even.")] = False
+    notes: Annotated[bool, flag(None, "Print all notes and break-evens.")] = False

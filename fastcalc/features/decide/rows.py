@@ -64,8 +64,8 @@ class Row:
         busy = float(self.prospect.busy_sessions)
         if math.isfinite(busy):
             yield (
-                f"{self.option.name}: with {number(busy)} sessions side by side the user never "
-                "waits, and more speed buys nothing"
+                f"{self.option.name}: with {number(busy)} concurrent sessions the user never "
+                "waits, and more speed gains nothing"
             )
         yield from self._plan_limits()
 
@@ -78,9 +78,9 @@ class Row:
         if not math.isnan(quota):
             count = number(quota / float(self.prospect.tokens))
             yield (
-                f"{name}: the plan includes {number(quota / 1e6)} million tokens a month, read and "
-                f"written, {count} successes; beyond them its prices hold, and without any no more "
-                "are to be had"
+                f"{name}: the plan includes {number(quota / 1e6)} million tokens per month "
+                f"(input and output), {count} successes; beyond them its token prices apply, or "
+                "nothing more is available if it has none"
             )
         for row in rows(self.decision):
             success_usd = float(row.prospect.usd)
@@ -88,9 +88,9 @@ class Row:
                 tokens = plan / success_usd * float(row.prospect.tokens)
                 end = "its quota includes fewer" if quota < tokens else "with more it spares money"
                 yield (
-                    f"{name}: ${plan:,.0f} a month are {number(plan / success_usd)} successes of "
-                    f"{row.option.name}, {number(tokens / 1e6)} million tokens read and written; "
-                    f"{end}"
+                    f"{name}: ${plan:,.0f}/month pays for {number(plan / success_usd)} successes "
+                    f"of {row.option.name}, {number(tokens / 1e6)} million input and output "
+                    f"tokens; {end}"
                 )
 
     @property
@@ -101,9 +101,9 @@ class Row:
             return None
         share = (run - tool) / run
         return (
-            f"{self.option.name}: tools take {whole_percent(1 - share)} of a run; tokens twice as "
-            f"fast make it {number(float(amdahl(share=share, speedup=2.0)))} times as fast, any "
-            f"speed at most {number(run / tool)}"
+            f"{self.option.name}: tools take {whole_percent(1 - share)} of a run: doubling "
+            f"the token speed makes it {number(float(amdahl(share=share, speedup=2.0)))} "
+            f"times as fast, and no speed more than {number(run / tool)} times"
         )
 
     @property
@@ -174,33 +174,33 @@ def _cell(path: str, unit: str, row: Row) -> str:
 
 COLUMNS: tuple[Column[Row], ...] = (
     Column("option", "text", "name of the option", "option.name", ("", "option")),
-    Column("model", "text", "its model; null where a speed was given", "option.model"),
-    Column("hardware", "text", "and its chip", "option.hardware"),
-    Column("batch", "count", "and its batch", "option.batch"),
-    _of("steps", "count", "steps of a run", "terms.steps"),
-    _of("tokens_per_step", "count", "tokens out of a call", "tokens"),
-    _of("tool_s_per_step", "s", "time of tools in a step", "tools"),
+    Column("model", "text", "model; null if a speed was given", "option.model"),
+    Column("hardware", "text", "chip of the model", "option.hardware"),
+    Column("batch", "count", "batch of the model", "option.batch"),
+    _of("steps", "count", "steps per run", "terms.steps"),
+    _of("tokens_per_step", "count", "output tokens per call", "tokens"),
+    _of("tool_s_per_step", "s", "time of tool calls per step", "tools"),
     _of(
         "accuracy",
         "share",
-        "chance that an answer to a step is right",
+        "accuracy per step: chance that an answer is right",
         "accuracy",
         ("accuracy", "a step"),
         2,
     ),
-    _of("tokens_per_s", "tokens/s", "of one stream", "speed", ("", "tok/s")),
+    _of("tokens_per_s", "tokens/s", "speed of one stream", "speed", ("", "tok/s")),
     _of(
         "lead_ms",
         "ms",
-        "time to first token; 0 where it is not counted",
+        "TTFT; 0 if not counted",
         "lead",
         ("first", "token"),
     ),
-    _of("round_trip_ms", "ms", "way there and back of a call", "round_trip", ("round", "trip"), 1),
+    _of("round_trip_ms", "ms", "network round trip per call", "round_trip", ("round", "trip"), 1),
     _of(
         "usd_per_mtok_output",
         "USD/Mtok",
-        "price of a million tokens out",
+        "price per million output tokens",
         "price",
         ("$/Mtok", "output"),
         3,
@@ -208,13 +208,13 @@ COLUMNS: tuple[Column[Row], ...] = (
     Column(
         "step_success",
         "share",
-        "chance that a step is right at last",
+        "chance that a step succeeds, after retries and sampling",
         lambda row: float(row.prospect.run.success ** (1.0 / floats(row.terms.steps))),
     ),
     Column(
         "success",
         "share",
-        "chance that a run is",
+        "chance that a run succeeds",
         partial(_value, "prospect.run.success", "share"),
         ("run", "succeeds"),
         format="percent",
@@ -222,55 +222,73 @@ COLUMNS: tuple[Column[Row], ...] = (
     Column(
         "runs_to_success",
         "number",
-        "runs for each that is",
+        "runs per success",
         lambda row: float(time_to_success(attempt=1.0, success=row.prospect.run.success)),
     ),
-    _of("run_s", "s", "time of a run", "prospect.run.seconds", ("one", "run"), 1),
-    _of("run_model_s", "s", "of it in the model", "prospect.run.model_seconds"),
-    _of("run_tool_s", "s", "of it in tools", "prospect.run.tool_seconds"),
-    _of("run_usd", "USD", "price of a run", "prospect.run.usd"),
+    _of("run_s", "s", "time per run", "prospect.run.seconds", ("one", "run"), 1),
+    _of("run_model_s", "s", "time per run in the model", "prospect.run.model_seconds"),
+    _of("run_tool_s", "s", "time per run in tools", "prospect.run.tool_seconds"),
+    _of("run_usd", "USD", "price per run", "prospect.run.usd"),
     _of(
-        "s_to_success", "s", "from start to one success", "prospect.seconds", ("to one", "success")
+        "s_to_success",
+        "s",
+        "time from start to one success",
+        "prospect.seconds",
+        ("to one", "success"),
     ),
     _of(
         "usd_to_success",
         "USD",
-        "tokens and plan for one success",
+        "cost of tokens and plan per success",
         "prospect.usd",
         ("$ to one", "success"),
     ),
     _of(
         "user_s_to_success",
         "s",
-        "time of the user for each",
+        "user's time per success",
         "prospect.user_seconds",
         ("of the", "user"),
     ),
     _of(
-        "total_usd_to_success", "USD", "with the user's time", "prospect.total", ("$ with", "user")
+        "total_usd_to_success",
+        "USD",
+        "cost per success including the user's time",
+        "prospect.total",
+        ("$ with", "user"),
     ),
-    _of("busy_sessions", "number", "from which on speed is idle", "prospect.busy_sessions"),
+    _of(
+        "busy_sessions",
+        "number",
+        "concurrent sessions above which more speed gains nothing",
+        "prospect.busy_sessions",
+    ),
     _of(
         "successes_a_month",
         "number",
-        "in its hours and dollars",
+        "successes per month within its hours and budget",
         "prospect.month",
         ("successes", "a month"),
     ),
     _of(
-        "usd_a_month", "USD/month", "of tokens and plan", "prospect.month_usd", ("$ a", "month"), 4
+        "usd_a_month",
+        "USD/month",
+        "cost per month of tokens and plan",
+        "prospect.month_usd",
+        ("$ a", "month"),
+        4,
     ),
     Column(
         "wins",
         "yes or no",
-        "best by the objective, or of options level by it, best by the other figure",
+        "whether it is best by the objective, or best by the other figure among options that tie",
         lambda row: row.decision.winner is row.option,
     ),
-    Column("window_ms", "ms", "the gap that is asked about", lambda row: row.gap * 1e3),
+    Column("window_ms", "ms", "length of the window", lambda row: row.gap * 1e3),
     Column(
         "window_tokens",
         "number",
-        "tokens that fit it",
+        "tokens that fit the window",
         "window_tokens",
         ("tokens", "that fit"),
         format=lambda row: f"{math.floor(row.window_tokens + 1e-9):,}",
@@ -278,24 +296,25 @@ COLUMNS: tuple[Column[Row], ...] = (
     Column(
         "tokens_per_s_needed",
         "tokens/s",
-        "for all tokens to fit",
+        "speed needed for all tokens to fit",
         "window_speed",
         ("tok/s for", "all tokens"),
         format=lambda row: (
             "none does" if math.isinf(row.window_speed) else number(row.window_speed)
         ),
     ),
-    _of("tokens_to_success", "count", "read and written for one success", "prospect.tokens"),
+    _of("tokens_to_success", "count", "input and output tokens per success", "prospect.tokens"),
     Column(
         "included_tokens_a_month",
         "count",
-        "of a plan; null without a quota",
+        "tokens per month included in the plan; null without a quota",
         lambda row: float(included(row.terms)),
     ),
     Column(
         "low_confidence",
         "list",
-        "keys of amounts by an uncertain price: of low confidence, inherited or substituted",
+        "keys of amounts that depend on an uncertain price: low confidence, inherited or "
+        "substituted",
         lambda row: [
             column.key for column in COLUMNS if row.is_uncertain and "price" in column.rests_on
         ],

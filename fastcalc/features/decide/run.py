@@ -56,7 +56,7 @@ def run(request: Decide) -> DecideAnswer:
     ]
     if sure and request.accuracy == 1.0 and window is None:
         uncounted.insert(
-            0, f"accuracy of {', '.join(sure)} is not given: every answer is taken as right"
+            0, f"no accuracy given for {', '.join(sure)}: every answer is assumed right"
         )
     return DecideAnswer(
         request=request,
@@ -96,7 +96,7 @@ def _objective(request: Decide, window: float | None) -> Objective:
     if window is not None:
         if request.objective is not None:
             raise InputError(
-                f"{option('window_ms')} asks for what fits the gap; leave {option('objective')} out"
+                f"{option('window_ms')} asks how many tokens fit; remove {option('objective')}"
             )
         return "window"
     if request.objective is None:
@@ -104,7 +104,7 @@ def _objective(request: Decide, window: float | None) -> Objective:
     objective = readers.choice(request.objective, option("objective"), ("total", "time", "cost"))
     if objective == "total" and request.hour is None:
         raise InputError(
-            f"{option('objective')} total adds a user's time: give its worth with "
+            f"{option('objective')} total includes the user's time: give its value with "
             f"{option('hour', 'USD')}"
         )
     return cast(Objective, objective)
@@ -126,7 +126,7 @@ def _levelled(listed: list[Contender], *, counts_input: bool) -> tuple[list[Cont
             for contender in listed
         ]
         if field == "lead" or counts_input:
-            partly = f"{label} of {', '.join(lacking)} is not given: counted for none"
+            partly = f"{label} is not given for {', '.join(lacking)}: counted for no option"
             nowhere = f"{label} is not given and not counted"
             notes.append(partly if len(lacking) < len(plain) else nowhere)
     return listed, notes
@@ -164,13 +164,12 @@ def _axis(name: str, ends: str, decision: Choice, points: int) -> Axis:
     if (owner or key == "share" or key == "speed") and owner not in owners:
         example = f"{owners[0]}.{key}" if owners else "a mix: both=to=spark,else=opus,share=0.7"
         raise InputError(
-            f"{option('map')} {shown(name)}: no option here has that; write for example {example}"
+            f"{option('map')} {shown(name)}: no option has that; write for example {example}"
         )
     field = PARAMETERS[key].field
     if not owner and all(field in option.numbers for option in plain):
         raise InputError(
-            f"{option('map')} {key}: every option gives its own; write for example "
-            f"{owners[0]}.{key}"
+            f"{option('map')} {key}: every option sets its own; write for example {owners[0]}.{key}"
         )
     if not low or not high:
         raise InputError(
@@ -180,5 +179,5 @@ def _axis(name: str, ends: str, decision: Choice, points: int) -> Axis:
         decide_options.read_number(end, key, f"{option('map')} {name}") for end in (low, high)
     )
     if not first < last:
-        raise InputError(f"{option('map')} {shown(text)} goes nowhere; write the smaller end first")
+        raise InputError(f"{option('map')} {shown(text)} is empty; write the smaller end first")
     return axis(name, first, last, points)

@@ -41,13 +41,14 @@ def failures(decision: Choice, offered: "Sequence[Row]") -> list[str]:
     if tries == {0.0}:
         ends = "a user repairs the run" if offered[0].terms.repair is not None else "all is redone"
         return [
-            f"Assumed: a failed step is found at the end, and {ends} (else {option('retries')})."
+            f"Assumed: failures are noticed at the end, and {ends} (change with "
+            f"{option('retries')})."
         ]
     if len(tries) > 1:
-        return ["Assumed: a failed step is found at once or at the end, by each option's retries."]
+        return ["Assumed: failures are noticed at once or at the end, by each option's retries."]
     retries = f"{tries.pop():g}"
     return [
-        f"Assumed: a failed step is found at once and redone, up to {retries} times "
+        f"Assumed: failures are noticed at once and the step repeated, up to {retries} times "
         f"({option('retries')})."
     ]
 
@@ -59,15 +60,15 @@ def verdict(decision: Choice, offered: "Sequence[Row]", flips: Sequence[BreakEve
         return sentence
     first = decision.winner
     turns = [
-        f" {flip.winner} wins where {first.name} is right in fewer than "
-        f"{percent(flip.value)} of steps and the others in all."
+        f" {flip.winner} wins if {first.name} is right in fewer than {percent(flip.value)} of "
+        "steps and the others in all."
         for flip in flips
         if first is not None
         and flip.parameter == f"{first.name}.accuracy"
         and not flip.is_above
         and number(100.0 * flip.value) != "100"
     ]
-    return f"If they are equally right, {sentence}{''.join(turns)}"
+    return f"At equal accuracy {sentence}{''.join(turns)}"
 
 
 def _leader(decision: Choice, offered: "Sequence[Row]") -> str:
@@ -80,7 +81,7 @@ def _leader(decision: Choice, offered: "Sequence[Row]") -> str:
         return f"No option {has_price}ever succeeds."
     if decision.objective == "window":
         fit = [f"{name} {math.floor(-worth[name] + 1e-9):,}" for name in ranked]
-        return f"Into the gap fit, in tokens: {', '.join(fit)}."
+        return f"Tokens that fit the window: {', '.join(fit)}."
     sentence, comparison = _best(decision, first.name, leading)
     if len(decision.level) > 1:
         sentence = _level(decision)
@@ -96,9 +97,9 @@ def _leader(decision: Choice, offered: "Sequence[Row]") -> str:
 def _best(decision: Choice, name: str, leading: float) -> tuple[str, str]:
     """That an option wins, and what a larger value of another is as."""
     if decision.objective == "time":
-        return f"{name} succeeds soonest, in {seconds(leading)} of a user's time", "as long"
+        return f"{name} succeeds soonest, in {seconds(leading)} of user time per success", "as long"
     with_user = " with the user's time" * (decision.objective == "total")
-    return f"{name} costs least{with_user}, ${dollars(leading)} a success", "as much"
+    return f"{name} is cheapest{with_user}, at ${dollars(leading)} per success", "as much"
 
 
 def _level(decision: Choice) -> str:
@@ -124,13 +125,13 @@ def _deciding(decision: Choice) -> str:
     ]
     unknown = listed([option.name for option in decision.level if option not in known])
     if not known:
-        return f"; the price of {unknown} is not known, which would decide"
+        return f"; the unknown price of {unknown} would decide"
     (first, *more), unit = _amounts(decision, known, other)
     if not unknown and {first} == {first, *more}:
         return f", and {_VERBS[other]} {first}{unit}"
     followers = [f"{option.name} {text}" for option, text in zip(known[1:], more, strict=True)]
     sentence = f"; {', '.join([f'{known[0].name} {_VERBS[other]}s {first}{unit}', *followers])}"
-    return sentence + f"; the price of {unknown} is not known and may be lower" * bool(unknown)
+    return sentence + f"; {unknown} has no known price and may be cheaper" * bool(unknown)
 
 
 _VERBS = {"time": "take", "cost": "cost", "total": "cost"}
@@ -143,7 +144,7 @@ def _amounts(
     objective = objective or decision.objective
     values = [float(decision.value(option, objective=objective)) for option in level]
     if objective == "time":
-        return [seconds(value) for value in values], " of a user's time per success"
+        return [seconds(value) for value in values], " of user time per success"
     outlooks = [decision.prospect(option) for option in level]
     months = [float(outlook.month) for outlook in outlooks]
     if objective == "cost" != decision.objective and math.isclose(min(months), max(months)):
@@ -165,6 +166,6 @@ def cached_at_full_price(offered: "Sequence[Row]") -> list[str]:
     if not names:
         return []
     return [
-        f"cached input of {', '.join(names)} is counted at the full price of input: give "
-        "cached-price in $ a million tokens"
+        f"cached input of {', '.join(names)} is billed at the full input price: give "
+        "cached-price in $ per million tokens"
     ]

@@ -24,20 +24,19 @@ from fastcalc.kit.request.fields import phrases
 from fastcalc.mentions import option
 
 _KEY = (
-    f"key: each row is the cheapest tried ({option('notes')}), at its largest batch expected to "
-    "reach the speed, those that keep the answers first; cost: an output token's over today's; "
-    "smaller model: the largest that reaches it; *: another model or fewer bits change the "
-    "answers, so such a row leads only where its model or format is named"
+    "key: each row is the cheapest option of its technique, at the largest batch expected to "
+    "reach the speed; cost: per output token, over today's; *: another model or further "
+    "quantization changes the answers, so such a row leads only if you name its model or format"
 )
 _OF_DRAFTS = (
-    "the speculation row takes the tokens a pass that are published for DeepSeek-R1 with its own "
-    "drafts on eight B200, by drafts "
-    f"{', '.join(f'{count}: {tokens}' for count, tokens in PUBLISHED.items())}; other models and "
-    "texts differ"
+    "speculation assumes the tokens per step published for DeepSeek-R1 with its own "
+    "draft tokens on eight B200, by number of draft tokens "
+    f"{', '.join(f'{count}: {tokens}' for count, tokens in PUBLISHED.items())}; other "
+    "models and texts differ"
 )
 _OF_ANSWERS = (
-    "fewer bits and smaller models (*) change the answers, drafts do not; what that is worth is "
-    "not computed"
+    "quantization and smaller models (*) change the answers, speculation does not; the "
+    "effect on quality is not computed"
 )
 
 

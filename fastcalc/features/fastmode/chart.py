@@ -19,10 +19,10 @@ def tricks(answer: SpeedupOptions, options: Sequence[Option]) -> Chart:
         if record["usd_per_mtok_output"] is not None:
             first.setdefault(record["trick"], record)
     chart = against_price(
-        "Users at once and price of each way",
+        "Concurrent users and price of each technique",
         first.values(),
-        ("usd_per_mtok_output", "$/Mtok output, at the speed expected"),
-        ("batch", "users at once"),
+        ("usd_per_mtok_output", "$/Mtok output, at the target speed"),
+        ("batch", "concurrent users"),
         lambda record: (
             f"{TRICKS.get(record['trick'], record['trick'])}{' *' * record['changes_answers']}"
         ),
@@ -31,8 +31,8 @@ def tricks(answer: SpeedupOptions, options: Sequence[Option]) -> Chart:
     return replace(
         chart,
         notes=[
-            "the cheapest of each way; further left is cheaper, higher serves more users at once; "
-            "*: another model or fewer bits change the answers"
+            "cheapest option of each technique; further left is cheaper, higher serves more "
+            "concurrent users; *: another model or further quantization changes the answers"
         ],
         grounds=grounds([outcome.scenario for outcome in outcomes]),
     )

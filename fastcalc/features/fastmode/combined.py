@@ -176,7 +176,7 @@ def combinations(base: Base) -> list[Option]:
         if is_priced and way.tricks in COUNTS:
             same_model += [way] * (way.on_chip.scenario.model is base.scenario.model)
             same_formats += [way] * way.keeps_answers(base)
-    options, why_not = [], "no combination of so many reaches it"
+    options, why_not = [], "no combination of this size reaches it"
     for count, name in COUNTS.items():
         option = _cheapest(base, ways[count, True]) or _cheapest(base, ways[count, False])
         is_out = base.keeps_model and count == max(COUNTS)

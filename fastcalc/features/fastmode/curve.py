@@ -35,7 +35,7 @@ class CurveStart:
     batch, smaller_batch : at the start and the end; None where no end reaches the speed [1]
     speed, faster : of each user with them [1/s]
     before, after : how they are cut, where they fit
-    cost_multiple : of an output token, the end over the start [1]
+    cost_multiple : cost per output token, end over start [1]
     """
 
     study: Study
@@ -92,27 +92,27 @@ COLUMNS: tuple[Column[CurveStart], ...] = (
     Column("weight_format", "text", "format of the weights", "scenario.work.weight_format"),
     Column("kv_format", "text", "format of the KV cache", "scenario.work.kv_format"),
     Column("chips", "count", "at both ends", "study.chips"),
-    Column("floor_ms", "ms", "of a step of one sequence, one thing after another", "floor_ms"),
+    Column("floor_ms", "ms", "latency floor of a step with one sequence", "floor_ms"),
     Column("speedup", "ratio", "asked for", "study.speedup"),
     Column("batch", "count", "sequences decoded together at the start", "batch"),
     Column(
         "tokens_per_s_per_user",
         "tokens/s",
-        "at the start, on the cut that serves it fastest; null where it does not fit",
+        "tokens/s per user at the start, on the fastest layout; null if it does not fit",
         "speed",
     ),
     Column("layout", "text", "that cut", "before"),
     Column("usd_per_mtok_output", "USD/Mtok", "at the start", "usd"),
-    Column("reaches", "yes or no", "whether some batch is so much faster", "reaches"),
-    Column("end_batch", "count", "the batch that is, and costs least", "smaller_batch"),
+    Column("reaches", "yes or no", "whether some batch reaches the speed-up", "reaches"),
+    Column("end_batch", "count", "cheapest batch that reaches it", "smaller_batch"),
     Column("end_tokens_per_s_per_user", "tokens/s", "with it", "faster"),
-    Column("end_layout", "text", "how it is cut", "after"),
+    Column("end_layout", "text", "its layout", "after"),
     Column("end_usd_per_mtok_output", "USD/Mtok", "with it", "end_usd"),
-    Column("cost_multiple", "ratio", "of an output token, the end over the start", "cost_multiple"),
+    Column("cost_multiple", "ratio", "cost per output token, end over start", "cost_multiple"),
     Column(
         "undetermined",
         "list",
-        "keys of numbers that nothing published determines: read them as assumptions",
+        "keys of numbers that no publication determines: read them as assumptions",
         "undetermined",
     ),
 )
@@ -147,14 +147,15 @@ class CurveAnswer(Answer):
         machine = study.engines[0].space.site.machine
         yield from (Note(where(curve, cost)) for curve in study.engines)
         yield Note(
-            "a cost multiple is what an output token costs at the end over the start, whatever the "
-            "price of the chips; from a start the cut that serves it fastest, at the end the one "
-            "that serves most tokens at the speed asked for, of the cuts of the same chips that "
-            "people run; from fewer users than shown never; -: the start does not fit"
+            "cost multiple: cost per output token at the end over the start, at any price of the "
+            "chips; layouts are usual ones of the same chips, the fastest at the start and the "
+            "one with the highest throughput at the end; a start with fewer users than shown "
+            "never reaches it; -: the start does not fit"
         )
         yield Note(
-            "a textbook step reaches all peaks and pays a floor; the last column has the largest "
-            f"floor tried at which {study.speedup:g}x costs {cost:g}x at most, in native formats"
+            "a textbook step runs at all peaks and adds a latency floor; the last column has the "
+            f"largest floor tried at which {study.speedup:g}x costs at most {cost:g}x, in native "
+            "formats"
         )
         if is_assumed(machine.engine):
             yield from map(Note, undetermined_notes(machine))
@@ -204,7 +205,9 @@ def _starts(study: Study, curve: Curve) -> Iterator[CurveStart]:
 def name(curve: Curve) -> str:
     """Return what a curve is of."""
     scenario = curve.space.scenario
-    return f"{scenario.engine.id} in {scenario.work.weight_format}, kv {scenario.work.kv_format}"
+    return (
+        f"{scenario.engine.id} in {scenario.work.weight_format}, KV cache {scenario.work.kv_format}"
+    )
 
 
 def rows(study: Study) -> list[int]:
@@ -282,14 +285,14 @@ def floors_chart(study: Study, cost: float, width: int, *, is_ascii: bool) -> li
         f"{study.speedup:g}x for more": above,
     }
     if not inside and not above:
-        return [f"no start has {study.speedup:g}x at any floor tried"]
+        return [f"no start reaches {study.speedup:g}x at any floor tried"]
     engines = {curve.space.scenario.engine.id: 1e3 * curve.floor for curve in study.engines}
     drawn = [
         Series(key, np.array(points)[:, 0], np.array(points)[:, 1], place, "points")
         for place, (key, points) in enumerate(series.items())
         if points
     ]
-    across = "floor of a step, ms, on a textbook step; blank: never"
+    across = "latency floor per step, ms, on a textbook step; blank: never"
     panel = Panel("", *axes(drawn, across, "users at the start", (10, 2)), drawn)
     return plot(
         panel,

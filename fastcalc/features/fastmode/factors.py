@@ -20,12 +20,12 @@ def cost_multiple_cell(record: Record) -> str:
 
 
 COLUMNS: tuple[TableColumn, ...] = (
-    Column("trick", "text", "what is changed", "trick", heading=("", "factor")),
+    Column("trick", "text", "technique", "trick", heading=("", "factor")),
     Column("change", "text", "to what", "change", heading=("", "to")),
     Column(
         "speedup",
         "ratio",
-        "over the speed of each user before it",
+        "speed per user over that before the change",
         "speedup",
         heading=("", "speed"),
         format=lambda record: f"{number(record['speedup'])}x",
@@ -34,7 +34,7 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "cost_multiple",
         "ratio",
-        "over the price of an output token before it",
+        "price per output token over that before the change",
         "cost_multiple",
         heading=("", "cost"),
         format=cost_multiple_cell,
@@ -42,34 +42,39 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "batch",
         "count",
-        "sequences decoded together after it",
+        "batch after the change",
         lambda factor: factor.after.scenario.batches[0],
         ("", "batch"),
     ),
-    Column("chips", "count", "chips after it", "after.placement.layout.chips", ("", "chips")),
+    Column(
+        "chips", "count", "chips after the change", "after.placement.layout.chips", ("", "chips")
+    ),
     Column(
         "tokens_per_s_per_user",
         "tokens/s",
-        "of each user after it, expected",
+        "expected speed per user after the change",
         lambda factor: float(factor.after.estimate.speed[0]),
         ("tok/s", "a user"),
     ),
     Column(
         "usd_per_mtok_output",
         "USD/Mtok",
-        "of a million output tokens after it",
+        "price per million output tokens after the change",
         lambda factor: factor.after.usd and float(factor.after.usd[1][0]),
         ("$/Mtok", "output"),
     ),
     Column(
         "evidence",
         "text",
-        "whether an engine is fitted to it, or it is published or assumed",
+        "evidence for the factor: fitted, published or assumed",
         "evidence",
         heading=("", "rests on"),
     ),
     Column(
-        "source", "text", "what it was fitted on, who published it, or why it is assumed", "source"
+        "source",
+        "text",
+        "data of the fit, source of the publication, or reason for the assumption",
+        "source",
     ),
 )
 _TABLE = [column for column in COLUMNS if column.key != "source"]
@@ -92,7 +97,7 @@ def product(factors: Sequence[Factor]) -> str:
     known_costs = [cost for cost in costs if cost is not None]
     law = " x ".join(f"{number(factor.speedup)} ({factor.trick})" for factor in factors)
     cost = f", at {dollars(prod(known_costs))}x the cost" if len(known_costs) == len(costs) else ""
-    return f"{number(speedup)}x = {law}{cost}, one change after another"
+    return f"{number(speedup)}x = {law}{cost}, applied one after another"
 
 
 def parts(factors: Sequence[Factor], width: int) -> list[Part]:

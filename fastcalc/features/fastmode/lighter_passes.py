@@ -39,7 +39,7 @@ def fewer_bits(base: Base) -> list[Option]:
     ]
     if options:
         return options
-    return [Option("fewer-bits", "weights and cache", why_not="no narrower format is run here")]
+    return [Option("fewer-bits", "weights and cache", why_not="no narrower format runs here")]
 
 
 def narrower(scenario: Scenario) -> Iterator[tuple[str, Scenario]]:
@@ -76,7 +76,7 @@ def drafting(scenario: Scenario, drafts: int) -> tuple[str, Scenario]:
     """A scenario with some drafts and the tokens a pass that are published for them."""
     speculation = Speculation(PUBLISHED[drafts], float(drafts))
     traffic = replace(scenario.traffic, speculation=speculation)
-    return many(drafts, "draft"), replace(scenario, traffic=traffic)
+    return many(drafts, "draft token"), replace(scenario, traffic=traffic)
 
 
 def speculation(base: Base) -> Option:

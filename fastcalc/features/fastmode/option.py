@@ -26,7 +26,7 @@ class Option:
 
     @property
     def usd(self) -> float | None:
-        """Dollars a million output tokens; None without a point or a price. [USD]"""
+        """Price per million output tokens; None without a point or a price. [USD]"""
         if self.outcome is None or self.outcome.usd is None:
             return None
         return float(self.outcome.usd[1][0])
@@ -38,26 +38,26 @@ TRICKS = {
     "more-chips": "more chips",
     "newer-hardware": "newer hardware",
     "other-hardware": "other hardware",
-    "fewer-bits": "fewer bits",
+    "fewer-bits": "quantization",
     "speculation": "speculation",
     "smaller-model": "smaller model",
     "sram-machine": "SRAM machine",
-    "two-tricks": "two tricks",
-    "three-tricks": "three tricks",
-    "four-tricks": "four tricks",
+    "two-tricks": "two techniques",
+    "three-tricks": "three techniques",
+    "four-tricks": "four techniques",
 }
-"""Kinds of tricks in the order they are shown, as people call them."""
+"""Techniques in the order of the table, with their names in text."""
 
 
 def option_of(trick: str, change: str, reach: Reach, speed: float) -> Option:
     """An option from a search: its point, or why it found none."""
     if reach.outcome is not None:
         return Option(trick, change, reach.outcome)
-    why_not = f"batch 1 expects {reach.fastest:,.0f} tokens/s"
+    why_not = f"at most {reach.fastest:,.0f} tokens/s expected, at batch 1"
     if not reach.is_placed:
-        why_not = "no layout holds it"
+        why_not = "no layout fits it"
     elif reach.bound < speed:
-        why_not = f"the bound is {reach.bound:,.0f} tokens/s"
+        why_not = f"hardware bound {reach.bound:,.0f} tokens/s"
     return Option(trick, change, why_not=why_not, fastest=reach.fastest)
 
 

@@ -148,20 +148,22 @@ def _of_point(column: TableColumn) -> TableColumn:
 _ENDS = {"low": 1, "high": 2}
 
 COLUMNS: tuple[TableColumn, ...] = (
-    Column("trick", "text", "what is tried", "option.trick", ("", "trick"), format=trick_cell),
-    Column("change", "text", "what is changed", lambda trial: trial.option.change or None),
-    Column("reaches", "yes or no", "whether the speed is expected", "reaches"),
-    Column("cannot", "text", "why it is not", "option.why_not"),
+    Column("trick", "text", "technique", "option.trick", ("", "technique"), format=trick_cell),
+    Column(
+        "change", "text", "what the technique changes", lambda trial: trial.option.change or None
+    ),
+    Column("reaches", "yes or no", "whether it reaches the target speed in expectation", "reaches"),
+    Column("cannot", "text", "reason why it does not", "option.why_not"),
     Column(
         "speedup",
         "ratio",
-        "over today's speed of each user",
+        "speed per user over today's",
         partial(Trial.ratio, key=_RATIOS["speedup"]),
     ),
     Column(
         "cost_multiple",
         "ratio",
-        "over today's price of an output token",
+        "price per output token over today's",
         partial(Trial.ratio, key=_RATIOS["cost_multiple"]),
         ("", "cost"),
         format=cost_multiple_cell,
@@ -170,24 +172,24 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "cost_multiple_total",
         "ratio",
-        "over today's price of a token, prompts among them",
+        "price per token, prompts included, over today's",
         partial(Trial.ratio, key=_RATIOS["cost_multiple_total"]),
     ),
-    Column("batch_ratio", "ratio", "today's batch over this one", "batch_ratio"),
+    Column("batch_ratio", "ratio", "today's batch over the batch of this row", "batch_ratio"),
     Column(
         "low_end_reaches",
         "yes or no",
-        "whether it is at the low end of the 80 % range",
+        "whether it reaches the target speed at the low end of the 80 % range",
         "low_end_reaches",
     ),
     *map(_of_point, columns.FIRST),
-    Column("compare", "text", "command that prints the point again"),
+    Column("compare", "text", "command that reproduces the point"),
     *map(_of_point, columns.LATER),
     *(
         Column(
             f"speedup_{end}",
             "ratio",
-            f"{end} end of it, both 80 % ranges taken as independent",
+            f"{end} end of its 80 % range, both ranges taken as independent",
             partial(Trial.speedup_end, end=place),
         )
         for end, place in _ENDS.items()
@@ -195,14 +197,15 @@ COLUMNS: tuple[TableColumn, ...] = (
     Column(
         "changes_answers",
         "yes or no",
-        "whether another model, unless it was named, or fewer bits than today's answer",
+        "whether another model (unless named) or fewer bits per weight than today's change the "
+        "answers",
         "changes_answers",
     ),
     *(
         Column(
             f"cost_multiple_{end}",
             "ratio",
-            f"{end} end of it, both 80 % ranges taken as independent",
+            f"{end} end of its 80 % range, both ranges taken as independent",
             partial(Trial.cost_multiple_end, end=place),
         )
         for end, place in _ENDS.items()
@@ -214,7 +217,7 @@ TABLE = pick(
     "tokens_per_s_per_user_bound usd_per_mtok_output cost_multiple how",
     [
         *COLUMNS,
-        Column("how", heading=("how; what limits it next,", "or why it cannot"), format=_how),
+        Column("how", heading=("how, and what limits it next;", "or why it cannot"), format=_how),
     ],
 )
 NARROW_TABLE = [*TABLE[:-1], Column("how", heading=("", "how"), format=_how_in_short)]

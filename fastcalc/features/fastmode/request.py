@@ -14,14 +14,12 @@ class FromAndTo(Request):
 
     premise = "target"
 
-    batch: Annotated[
-        "CountsGiven | None", flag("N", "Sequences decoded together today.", premise="traffic")
-    ] = None
+    batch: Annotated["CountsGiven | None", flag("N", "Today's batch.", premise="traffic")] = None
     from_speed: Annotated[
-        float | None, flag("TOKENS", "Tokens/s of each user today: solve for the batch.")
+        float | None, flag("TOKENS", "Tokens/s per user today; solves for the batch.")
     ] = None
-    speedup: Annotated[float | None, flag("X", "How many times faster; 2.5 unless given.")] = None
-    to_speed: Annotated[float | None, flag("TOKENS", "Tokens/s that each user is to get.")] = None
+    speedup: Annotated[float | None, flag("X", "Speed-up to reach; default: 2.5.")] = None
+    to_speed: Annotated[float | None, flag("TOKENS", "Target tokens/s per user.")] = None
 
 
 class Fastmode(
@@ -52,13 +50,11 @@ class Fastmode(
     place_for: str = "decode"
     smaller: Annotated[
         "WordsGiven",
-        flag("family|all|none|MODELS", "Smaller models that may take its place.", premise="search"),
+        flag("family|all|none|MODELS", "Smaller models to try instead.", premise="search"),
     ] = "family"
-    everything: Annotated[bool, flag(None, "Show every chip, format and model that was tried.")] = (
-        False
-    )
+    everything: Annotated[bool, flag(None, "Show every chip, format and model tried.")] = False
     curve: Annotated[
         bool,
-        flag(None, "Show what a smaller batch costs from every starting batch.", premise="search"),
+        flag(None, "Show what a smaller batch costs, from every starting batch.", premise="search"),
     ] = False
     cost: Annotated[float, flag("X", "Cost multiple to find on the curve.")] = 6.0

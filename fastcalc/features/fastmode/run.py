@@ -70,8 +70,8 @@ def _no_start(scenario: Scenario, speed: float | None) -> str:
     chips, where = scenario.sharding.chips, scenario.hardware.id
     where = f"{chips} chips of {where}" if chips else where
     return (
-        f"no batch of {scenario.model.id} on {where} is expected to give each user {speed:g} "
-        "tokens/s, so there is no point to start from"
+        f"no batch of {scenario.model.id} on {where} reaches {speed:g} tokens/s per user, so "
+        "there is no starting point"
     )
 
 
@@ -93,7 +93,7 @@ def _curve(
     return NoAnswer(
         request=request,
         reading=reading,
-        reasons=[f"no cut of {where} holds a sequence of {scenario.model.id}"],
+        reasons=[f"no layout of {where} fits a sequence of {scenario.model.id}"],
         asked_keys=[column.key for column in curve.COLUMNS],
         columns=[curve.START],
     )
@@ -123,16 +123,15 @@ def _check(request: Fastmode) -> None:
     conflicting = [name for name, value in {**ends, **ranks}.items() if value is not None]
     if request.curve and conflicting:
         raise InputError(
-            f"{option('curve')} tries every start and every cut: leave out {conflicting[0]}"
+            f"{option('curve')} tries every start and every layout: remove {conflicting[0]}"
         )
     if request.from_speed is not None and request.batch:
         raise InputError(
-            f"{option('batch')} and {option('from_speed')} both say where to start; give one of "
-            "them"
+            f"{option('batch')} and {option('from_speed')} both set the start; give one"
         )
     if request.speedup is not None and request.to_speed is not None:
         raise InputError(
-            f"{option('speedup')} and {option('to_speed')} both say where to go; give one of them"
+            f"{option('speedup')} and {option('to_speed')} both set the target; give one"
         )
 
 

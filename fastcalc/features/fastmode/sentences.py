@@ -24,19 +24,19 @@ _ANSWERS_REST_ON = ("model", "weight_format", "kv_format")
 
 
 def headline(solution: SpeedupOptions) -> str:
-    """Say from which speed to which, and the cheapest way on today's chips and on others."""
+    """Today's and the target speed, and the cheapest option on today's chips and on others."""
     today, batch = solution.today, solution.today.scenario.batches[0]
     speed, chips = float(today.estimate.speed[0]), today.placement.layout.chips
-    users = "its one user" if batch == 1 else f"each of {batch:,} users"
-    if too_fast(solution):
-        users += f", all that memory holds ({number(solution.asked_start or 0.0)} was asked for)"
+    users = "one user" if batch == 1 else f"each of {batch:,} users"
+    asked = f" ({number(solution.asked_start or 0.0)} asked, but no larger batch fits)"
+    limit = asked * bool(too_fast(solution))
     begun = (
-        f"{today.scenario.model.asked_name} on {chips:,} {today.scenario.hardware.id}, "
-        f"{number(speed)} tokens/s for {users}, to {number(solution.speed)} "
+        f"{today.scenario.model.asked_name} on {chips:,} {today.scenario.hardware.id} gives "
+        f"{users} {number(speed)} tokens/s{limit}; to reach {number(solution.speed)} "
         f"({number(solution.speed / speed)}x)"
     )
     if solution.cheapest is None and solution.reached:
-        return f"{begun}: only with fewer bits or another model, which change the answers."
+        return f"{begun}: only with quantization or another model, which change the answers."
     if solution.cheapest is None:
         return f"{begun}: {no_option_reaches(solution)}."
     own, other, chip = (
@@ -44,12 +44,14 @@ def headline(solution: SpeedupOptions) -> str:
         solution.on_another_machine,
         today.scenario.hardware.id,
     )
-    sentence = f"{begun}: on {chip} {_way(solution, own)}" if own else f"{begun}: no way on {chip}"
-    return f"{sentence}; on another machine {_way(solution, other)}." if other else f"{sentence}."
+    sentence = (
+        f"{begun}: on {chip} {_way(solution, own)}" if own else f"{begun}: not possible on {chip}"
+    )
+    return f"{sentence}; on other hardware {_way(solution, other)}." if other else f"{sentence}."
 
 
 def _way(solution: SpeedupOptions, way: Option) -> str:
-    """A trick, what it changes, its users where they are fewer or more, and its cost."""
+    """A technique, what it changes, its batch if it differs from today's, and its cost."""
     _, record = rows(solution, [way])
     how = f" ({way.change})" if way.change else ""
     if (batch := record["batch"]) != solution.today.scenario.batches[0]:
@@ -64,18 +66,14 @@ def _way(solution: SpeedupOptions, way: Option) -> str:
 
 
 def no_option_reaches(solution: SpeedupOptions) -> str:
-    """Say that nothing reaches the speed, and what comes nearest."""
+    """That nothing reaches the speed, and what comes nearest."""
     speed, how = solution.nearest or (0.0, "")
     sentence = f"nothing in the catalogue reaches {number(solution.speed)} tokens/s"
-    return f"{sentence}; one user alone expects at most {number(speed)}, with {how or 'today'}"
+    return f"{sentence}; a single user gets at most {number(speed)}, with {how or 'today'}"
 
 
 def first_way(solution: SpeedupOptions) -> str:
-    """Say what the way that the headline names first multiplies up to, and how it comes about.
-
-    A pass of it, and what all of its users get, on which the cost of a token depends; nothing where
-    there is no way.
-    """
+    """Factors of the headline's first option, with its step time and throughput; or nothing."""
     way = solution.leading[0] if solution.leading else None
     if way is None or way.outcome is None:
         return ""
@@ -87,16 +85,16 @@ def first_way(solution: SpeedupOptions) -> str:
         words = "one token" if tokens == 1.0 else f"{number(tokens)} tokens"
         chips = f"{record['chips']:,} {record['hardware']}"
         texts += [
-            f"{number(record['tpot_ms'] * tokens)} ms for {words} of each user",
-            f"{many(record['batch'], 'user')} on {chips}, together "
-            f"{number(record['tokens_per_s_total'])} tokens/s",
+            f"{number(record['tpot_ms'] * tokens)} ms and gives {words} per user",
+            f"{many(record['batch'], 'user')} on {chips}, {number(record['tokens_per_s_total'])} "
+            "tokens/s in total",
         ]
     pass_today, all_today, pass_then, all_then = texts
     today, then = ([record[key] for key in _ANSWERS_REST_ON] for record in records)
     return (
         f"{subject} is {product(factors_of(solution, way))}. "
-        f"{'It keeps the answers as they are. ' * (today == then)}"
-        f"A pass takes {pass_then}, and serves {all_then}; today {pass_today}, {all_today}."
+        f"{'The answers do not change. ' * (today == then)}"
+        f"A step takes {pass_then} for {all_then}; today {pass_today} for {all_today}."
     )
 
 
@@ -109,8 +107,8 @@ def too_fast(solution: SpeedupOptions) -> str:
         return ""
     chips = counted(place.layout.chips, solution.today.scenario.hardware.id)
     return (
-        f"today's users get {speed} tokens/s, not the {number(wanted_speed)} asked for: the memory "
-        f"of {chips} holds no more than {batch:,}; {option('chips')} starts from more"
+        f"today's users get {speed} tokens/s instead of {number(wanted_speed)}, because "
+        f"{chips} hold at most batch {batch:,}; start from more chips with {option('chips')}"
     )
 
 
@@ -119,30 +117,30 @@ def tried(solution: SpeedupOptions) -> str:
     today = solution.today
     chips, chip = today.placement.layout.chips, today.scenario.hardware.id
     return (
-        f"tried: up to {most_chips(today):,} {chip}; of other chips as many as today's "
-        f"{chips:,}, as a fast link joins or as the model needs; of SRAM machines {WAFERS} times "
-        "as many as it needs; batches with as many users on each replica"
+        f"tried: up to {most_chips(today):,} {chip}; other chips: today's number ({chips:,}), "
+        f"a fast-link domain, or the fewest that fit; SRAM machines: up to {WAFERS} times the "
+        "fewest that fit; batches with equal users on each replica"
     )
 
 
 def law_of_batches(solution: SpeedupOptions) -> str:
     """Identity of batches, in the numbers of the smaller batch where it reaches."""
-    law = "on fixed hardware, cost multiple x speed-up = batch ratio"
+    law = "on the same hardware, cost multiple x speed-up = batch ratio"
     smaller = next(way for way in solution.options if way.trick == "smaller-batch")
     if smaller.outcome is None:
-        return f"{law}; here no batch is fast enough, whatever it costs"
+        return f"{law}; here no batch is fast enough at any cost"
     today, row = rows(solution, [smaller])
     speedup, batches = row["speedup"], row["batch_ratio"]
     cost = row["cost_multiple"] or batches / speedup
     reported = (
         f"{law}: {number(cost)} x {number(speedup)} = {number(batches)} = {today['batch']:,} / "
-        f"{row['batch']:,}, for output tokens at the same use of the hours paid for"
+        f"{row['batch']:,}, for output tokens at the same utilization of paid hours"
     )
     total = row["cost_multiple_total"]
     if total is not None:
         reported += (
-            f"; with prompts in the mix a token costs {number(total)} times as much, and a lane "
-            "that stands idle half of the time twice that"
+            f"; with prompts included, a token costs {number(total)} times as much, and "
+            "twice that if the fast lane is idle half of the time"
         )
     return reported
 
@@ -158,8 +156,8 @@ def low_end(solution: SpeedupOptions, options: Sequence[Option]) -> str:
         if record["low_end_reaches"]
     ]
     return (
-        "each row is at the largest batch that is expected to reach the speed; at the low end of "
-        f"the 80 % range it is reached by {', '.join(sure) or 'none of the rows'}"
+        "rows are at the largest batch expected to reach the speed; at the low end of the 80 "
+        f"% range these still reach it: {', '.join(sure) or 'none'}"
     )
 
 
@@ -168,33 +166,36 @@ def drafts_needed(solution: SpeedupOptions) -> str:
     drafts, batch = solution.drafts, solution.today.scenario.batches[0]
     if np.isnan(solution.acceptance).all():
         return (
-            f"speculation at batch {batch:,}: no acceptance below 1 reaches it with 1 to "
-            f"{len(drafts)} drafts, as verifying them takes too long"
+            f"speculation at batch {batch:,}: no acceptance rate below 1 reaches it with 1 to "
+            f"{len(drafts)} draft tokens, because verification takes too long"
         )
     parts = []
     for count, tokens, share in zip(drafts, solution.tokens, solution.acceptance, strict=True):
         needed = f"{number(tokens)} (acceptance {share:.2f})"
         if isnan(tokens):
-            needed = "the bound is below it"
+            needed = "the hardware bound is below it"
         elif isnan(share):
-            needed = f"{number(tokens)}, more than it can yield"
+            needed = f"{number(tokens)}, more than possible"
         parts.append(f"{count:.0f}: {needed}")
-    return f"speculation at batch {batch:,}, tokens a pass needed by drafts: " + ", ".join(parts)
+    return (
+        f"speculation at batch {batch:,}, tokens per step needed, by number of draft tokens: "
+        + ", ".join(parts)
+    )
 
 
 def smaller_shapes(solution: SpeedupOptions) -> str:
     """Say which smaller shapes of the model would reach the speed at today's batch and chips."""
     today, batch = solution.today.placement, solution.today.scenario.batches[0]
-    reported = f"a hypothetical smaller model, at batch {batch:,} on today's "
+    reported = f"smaller model with the same layers, at batch {batch:,} on today's "
     reported += f"{today.layout.chips} chips: "
     fewer, thinner = solution.fewer_layers, solution.thinner_layers
-    deep = "no number of the same layers reaches it"
+    deep = "no number of layers reaches it"
     if fewer is not None:
         layers = f"{fewer.layers:.0f} of the {today.work.layers:.0f} layers"
-        deep = f"{_shape(fewer)} in {layers} reach it"
-    wide = "with thinner feed-forward networks alone none does"
+        deep = f"{_shape(fewer)} in {layers} reaches it"
+    wide = "narrower feed-forward networks alone do not"
     if thinner is not None:
-        wide = f"with thinner feed-forward networks alone {_shape(thinner)}"
+        wide = f"with narrower feed-forward networks alone: {_shape(thinner)}"
     return f"{reported}{deep}; {wide}"
 
 

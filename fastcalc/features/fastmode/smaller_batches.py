@@ -73,7 +73,7 @@ class Curve:
         def is_paid(starts: Floats) -> Bools:
             rising = starts[::way].astype(np.int64)
             between = curve(self.space.scenario, self.chips, rising, self.speedup)
-            assert between is not None, "the chips hold what is between"
+            assert between is not None, "the chips fit all batches in between"
             return np.asarray((between.multiple <= cost)[::way])
 
         ends = first_changed(is_paid, missed, paid, points=_TRIED)
@@ -183,7 +183,7 @@ def textbook(scenario: Scenario, floor: float) -> Scenario:
     engine = Engine(
         id="textbook",
         name="Textbook step with a floor",
-        fitted_on="nothing; every byte and FLOP at the data sheet's rate, and a floor",
+        fitted_on="nothing: data-sheet rates for every byte and FLOP, plus a latency floor",
         parameters=Parameters.model_validate(parameters),
     )
     return replace(scenario, engine=engine, engine_is_borrowed=False)

@@ -93,9 +93,9 @@ def fastmode(
         needed, max_batch = outcome.min_chips[0], outcome.placement.max_batch
         count, model, chip = outcome.placement.layout.chips, today.model.id, today.hardware.id
         plural, verb = ("s", "") if count > 1 else ("", "s")
-        fault = f"batch {today.batches[0]:,} of {model} does not fit {count} chip{plural} of {chip}"
+        fault = f"batch {today.batches[0]:,} of {model} does not fit {count} {chip} chip{plural}"
         hint = f"; write {option('chips', needed)}" if needed and needed > count else ""
-        raise InputError(f"{fault}, which hold{verb} {max_batch:,}{hint}")
+        raise InputError(f"{fault}, which fit{verb} at most {max_batch:,}{hint}")
     base = Base(outcome, speed, catalogue, smaller)
     drafts, tokens, acceptance = passes.needed_drafts(base)
     options = base.on_todays_chips() + base.on_other_machines()

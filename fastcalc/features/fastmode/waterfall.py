@@ -101,14 +101,15 @@ def _steps(today: Outcome, end: Outcome) -> Iterator[_Step]:
     if (work.weight_format, work.kv_format) != (end_work.weight_format, end_work.kv_format):
         scenario = replace(scenario, weights=last.weights, kv=last.kv)
         rate = (
-            f"rates that {last.hardware.id} prints; what fewer bits do to answers is not computed"
+            f"data-sheet rates of {last.hardware.id}; the effect of quantization on answers "
+            "is not computed"
         )
         words = f"{end_work.weight_format}, kv {end_work.kv_format}"
         yield _Step("bits", words, scenario, "published", rate)
     drafts = last.traffic.speculation
     if drafts != scenario.traffic.speculation:
         scenario = replace(scenario, traffic=last.traffic)
-        words = f"{drafts.drafted:g} drafted, {drafts.tokens_per_pass:g} tokens a pass"
+        words = f"{drafts.drafted:g} draft tokens, {drafts.tokens_per_pass:g} tokens per step"
         assumption = f"as published for {DRAFTED_BY}: {PUBLISHED_BY}"
         is_its_own = last.model.id == DRAFTED_BY
         rests = ("published", PUBLISHED_BY) if is_its_own else ("assumed", assumption)
@@ -140,7 +141,7 @@ def _evidence_of_engine(end: Outcome) -> tuple[str, str]:
     """Return what the speed of a machine rests on: its engine, fitted on its kind or not."""
     engine, chip = end.scenario.engine, end.scenario.hardware
     if engine.is_bound:
-        return "assumed", "no software, the bound itself"
+        return "assumed", "hardware bound, without software"
     if end.scenario.engine_is_borrowed or chip.architecture not in engine.fitted_architectures:
         return "assumed", f"{engine.id}, not fitted on {chip.architecture or chip.id}"
     return "fitted", f"{engine.id}: {engine.fitted_on}"

@@ -282,8 +282,8 @@ def test_amdahl(decided, fastcalc):
     slow, fast = decided(*asked)["records"]
     assert slow["run_s"] / fast["run_s"] == pytest.approx(1 / (0.5 + 0.5 / 6))
     text = words(fastcalc("slow=speed=100", *asked[2:], "--notes").out)
-    assert "tools take 50 % of a run; tokens twice as fast make it 1.33 times as fast" in text
-    assert "any speed at most 2.00" in text
+    assert "tools take 50 % of a run: doubling the token speed makes it 1.33 times as fast" in text
+    assert "no speed more than 2.00" in text
 
 
 def test_the_window_of_a_voice(decided, fastcalc):
@@ -306,7 +306,7 @@ def test_five_subscriptions(decided, fastcalc):
     assert api["successes_a_month"] * 1000 == pytest.approx(400e6)
     text = words(fastcalc(*asked, "--notes").out)
     assert (
-        "five: $1,000 a month are 40,000 successes of api, 40.0 million tokens read and written"
+        "five: $1,000/month pays for 40,000 successes of api, 40.0 million input and output tokens"
         in text
     )
 
@@ -336,7 +336,8 @@ def test_a_quota_counts_what_is_read_and_extra_usage_has_its_price(decided, fast
     assert plan["usd_to_success"] == pytest.approx(plan["usd_a_month"] / 36_000)
     text = words(fastcalc(f"plan={own},plan=200,quota=300e6,price=25", *AGENT, "--notes").out)
     assert (
-        "the plan includes 300 million tokens a month, read and written, 14,286 successes" in text
+        "the plan includes 300 million tokens per month (input and output), 14,286 successes"
+        in text
     )
 
 
@@ -501,7 +502,7 @@ def test_several_batches_are_several_options_and_those_that_do_not_fit_are_named
     )
     names = [row["option"] for row in csv.DictReader(io.StringIO(ran.out))]
     assert names == ["llama-3.1-70b/1", "llama-3.1-70b/2"]
-    assert "batch 256 of llama-3.1-70b does not fit h100-sxm as placed: left out" in ran.err
+    assert "batch 256 of llama-3.1-70b does not fit h100-sxm in this layout: skipped" in ran.err
 
 
 def test_a_first_token_counts_for_all_or_for_none(decided, fastcalc):
@@ -510,9 +511,9 @@ def test_a_first_token_counts_for_all_or_for_none(decided, fastcalc):
     assert (first["lead_ms"], second["lead_ms"]) == (0, 0)
     assert first["run_s"] == second["run_s"] == 100
     ran = fastcalc("a=speed=10,ttft-ms=200", "b=speed=10")
-    assert "time to first token of b is not given: counted for none" in ran.out
+    assert "time to first token is not given for b: counted for no option" in ran.out
     assert (
-        "of b is not given"
+        "is not given for b"
         in fastcalc("a=speed=10,ttft-ms=200", "b=speed=10", "--format", "csv").err
     )
     both = decided("a=speed=10,ttft-ms=200", "b=speed=10,ttft-ms=400")["records"]
@@ -596,7 +597,7 @@ def test_a_service_is_what_is_reported_or_a_range_of_shapes(decided, fastcalc):
     rows = decided("opus=on=gb200,batch=1")["records"]
     assert [row["model"] for row in rows] == ["frontier-1t", "frontier-5t"]
     assert [row["option"] for row in rows] == ["opus/frontier-1t", "opus/frontier-5t"]
-    assert "is not published; frontier-1t and frontier-5t stand in" in words(
+    assert "is not published; computed for frontier-1t and frontier-5t instead" in words(
         fastcalc("opus=on=gb200", "--notes").out
     )
     assert fastcalc("gpt-5.4").code == 2
@@ -653,7 +654,7 @@ def test_what_is_next_can_be_typed(fastcalc):
         (("a=speed=65,sped=3",), "did you mean 'speed'?"),
         (("a=speed=65,speed=66",), "a gives speed twice"),
         (("a=speed",), "is not KEY=VALUE"),
-        (("a=speed=9,on=h100-sxm",), "a speed stands for all of it"),
+        (("a=speed=9,on=h100-sxm",), "a speed already includes it"),
         (("speed=9",), "has no name; write for example"),
         (("plan=200",), "has no name; write for example"),
         (("a=speed=9,quota=5",), "a: quota goes with plan"),
@@ -661,20 +662,20 @@ def test_what_is_next_can_be_typed(fastcalc):
         (("a=speed=9,plan=5,quota=-1",), "a: quota -1 is not 0 or a whole number"),
         (("a=speed=9", "--look-away", "-1"), "--look-away -1 is not 0 or a number from"),
         (("a=speed=9", "a=speed=8"), "two options are called a"),
-        (("a=price=9",), "is no service"),
-        (("a",), "is no service"),
+        (("a=price=9",), "is not a known service"),
+        (("a",), "is not a known service"),
         (("llama-3.1-8b=price=3",), "prices of chips follow --price-basis"),
         (("m=model=llama-3.1-8x",), "did you mean"),
-        (("b=to=a,else=c,share=0.5", "a=speed=9"), "routes to 'c', which is no option here"),
+        (("b=to=a,else=c,share=0.5", "a=speed=9"), "routes to 'c', which is not an option"),
         (("b=to=a,share=0.5", "a=speed=9"), "is not a mix"),
-        (("a=speed=9", "--objective", "total"), "give its worth with --hour"),
+        (("a=speed=9", "--objective", "total"), "give its value with --hour"),
         (("a=speed=9", "--objective", "joy"), "--objective 'joy' is not known"),
         (("a=speed=9", "--map", "tools=0..3"), "is not two axes"),
         (("a=speed=9", "--map", "tools=0..3,tools=0..4"), "on both axes"),
-        (("a=speed=9", "--map", "tools=3..0,steps=1..3"), "goes nowhere"),
+        (("a=speed=9", "--map", "tools=3..0,steps=1..3"), "is empty"),
         (("a=speed=9", "--map", "tools=3,steps=1..3"), "has no two ends"),
         (("a=speed=9", "--map", "b.accuracy=0..1,steps=1..3"), "write for example a.accuracy"),
-        (("a=speed=9,accuracy=1", "--map", "accuracy=0..1,steps=1..3"), "every option gives its own"),
+        (("a=speed=9,accuracy=1", "--map", "accuracy=0..1,steps=1..3"), "every option sets its own"),
         (("a=speed=9", "--format", "yaml"), "--format 'yaml' is not known"),
         (("llama-3.1-405b=on=l4,batch=999999",), "does not fit"),
     ],
@@ -697,7 +698,7 @@ def test_records_hold_what_the_data_dictionary_says(decided):
 def test_an_option_without_a_price_never_costs_least(decided, fastcalc):
     asked = ("priced=speed=10,price=9", "free=speed=100", "--objective", "cost")
     assert [row["wins"] for row in decided(*asked)["records"]] == [True, False]
-    assert "no price of free is given: by cost it cannot win" in words(fastcalc(*asked).out)
+    assert "no price given for free: it cannot win on cost" in words(fastcalc(*asked).out)
 
 
 def test_a_cached_prompt_is_prefilled_as_compare_prefills_it(decided, capsys, monkeypatch):
@@ -719,12 +720,12 @@ def test_next_to_a_run_that_takes_no_time_nothing_is_so_many_times_as_long(fastc
     """Who looks away at once waits for nothing: all runs take the user as long."""
     text = fastcalc("--best-of", "3", "--tokens", "16", "--look-away", "0").out
     assert text.startswith(
-        "If they are equally right, opus, opus-fast and spark all take 0 ms of a user's time per success"
+        "At equal accuracy opus, opus-fast and spark all take 0 ms of user time per success"
     )
     # Three answers of 16 tokens at $25 a million are $0.0012, and at $150 six times as much.
     assert (
-        "opus costs $0.0012 per success, opus-fast $0.0072; the price of spark is not known and may "
-        "be lower"
+        "opus costs $0.0012 per success, opus-fast $0.0072; spark has no known price and may "
+        "be cheaper"
     ) in words(text)
 
 
@@ -734,7 +735,7 @@ def test_where_the_objective_ties_the_other_decides(fastcalc, decided):
     for asked in ((plan, api), (api, plan)):
         text = words(fastcalc(*asked).out)
         assert text.startswith(
-            "If they are equally right, sub and api both take 15.4 s of a user's time per success; "
+            "At equal accuracy sub and api both take 15.4 s of user time per success; "
             "sub costs $200/month, api $936. "
         )
         assert {row["option"]: row["wins"] for row in decided(*asked)["records"]} == {
@@ -750,12 +751,12 @@ def test_where_costs_tie_time_decides_and_equals_in_both_have_no_winner(fastcalc
     """1,000 tokens at 5 USD a million are half a cent at any speed."""
     asked = ("a=speed=10,price=5", "b=speed=20,price=5", "--objective", "cost")
     assert (
-        "b and a both cost $0.0050 per success; b takes 50.0 s of a user's time per success, "
+        "b and a both cost $0.0050 per success; b takes 50.0 s of user time per success, "
         "a 1.67 min. "
     ) in words(fastcalc(*asked).out)
     same = words(fastcalc("a=speed=65,price=25", "b=speed=65,price=25", "c=speed=13,price=1").out)
     assert (
-        "a and b both take 15.4 s of a user's time per success, and cost $936/month: "
+        "a and b both take 15.4 s of user time per success, and cost $936/month: "
         "c 5.00 times as long."
     ) in same
 
@@ -771,13 +772,13 @@ def test_computed_options_that_their_ranges_do_not_tell_apart_are_level(fastcalc
 def test_unlike_models_of_no_accuracy_win_only_if_equally_right(fastcalc, decided):
     """Of 15.4, 5.88 and 1 s: Spark takes 1 / p seconds, and 5.88 at p = 170 / 1000."""
     text = words(fastcalc().out)
-    assert text.startswith("If they are equally right, spark succeeds soonest")
-    assert "opus-fast wins where spark is right in fewer than 17.0 % of steps" in text
+    assert text.startswith("At equal accuracy spark succeeds soonest")
+    assert "opus-fast wins if spark is right in fewer than 17.0 % of steps" in text
     steps = words(fastcalc("--steps", "10", "--tokens", "800", "--tool-seconds", "10").out)
     # 100 + 8 s over p^10 is 100 + 47.06 s at p = (108 / 147.06)^(1/10).
     share = 100 * (108 / (100 + 8000 / 170)) ** 0.1
     assert f"fewer than {share:.1f} % of steps and the others in all" in steps
-    assert "a failed step is found at the end, and all is redone" in steps
+    assert "failures are noticed at the end, and all is redone" in steps
     for alike in (("opus", "opus-fast"), ("opus", "opus-fast", "--steps", "3")):
         assert words(fastcalc(*alike).out).startswith("opus-fast succeeds soonest")
     given = words(fastcalc("opus", "spark=accuracy=0.75").out)
@@ -791,12 +792,12 @@ def test_the_first_sentence_names_when_failures_are_found(fastcalc):
     asked = (*asked, "--tokens", "800")
     at_once = words(fastcalc(*asked, "--retries", "20").out)
     assert at_once.startswith("spark succeeds soonest, in 10.7 s")
-    assert "a failed step is found at once and redone, up to 20 times" in at_once
+    assert "failures are noticed at once and the step repeated, up to 20 times" in at_once
     at_end = words(fastcalc(*asked).out)
     assert at_end.startswith("fast succeeds soonest, in 2.25 min")
-    assert "a failed step is found at the end, and all is redone" in at_end
+    assert "failures are noticed at the end, and all is redone" in at_end
     repaired = words(fastcalc(*asked, "--repair-seconds", "60").out)
-    assert "a failed step is found at the end, and a user repairs the run" in repaired
+    assert "failures are noticed at the end, and a user repairs the run" in repaired
 
 
 def test_cached_input_has_its_price_or_a_note(fastcalc, decided):
@@ -807,6 +808,6 @@ def test_cached_input_has_its_price_or_a_note(fastcalc, decided):
     (less,) = decided(f"{option},cached-price=0.5", *asked)["records"]
     assert full["run_usd"] == pytest.approx(0.025 + 0.40)
     assert less["run_usd"] == pytest.approx(0.025 + 0.02 + 0.038)
-    note = "cached input of a is counted at the full price of input"
+    note = "cached input of a is billed at the full input price"
     assert note in words(fastcalc(option, *asked).out)
     assert note not in words(fastcalc(f"{option},cached-price=0.5", *asked).out)

@@ -153,7 +153,7 @@ def test_the_curve_is_a_page_and_records(fastcalc):
         "tensorrt-llm",
         "ideal",
         "narrow",
-        "floor of a step",
+        "latency floor",
         "2.5x for 6x or less",
     ):
         assert word in page.out
@@ -172,7 +172,7 @@ def test_the_curve_is_a_page_and_records(fastcalc):
 def test_a_curve_has_no_start_and_no_cut(fastcalc, flag):
     ran = fastcalc(*ASKED, "--curve", *flag)
     assert ran.code == 2
-    assert f"leave out {flag[0]}" in ran.err
+    assert f"remove {flag[0]}" in ran.err
 
 
 def test_chips_that_hold_nothing_have_no_curve(fastcalc):
