@@ -95,7 +95,7 @@ class Means(Request):
         "NumberGiven | None",
         flag(
             "USD/month",
-            "Dollars of a month; no limit unless given.",
+            "Budget in USD per month; default: no limit.",
             says=lambda budget: f"at most ${as_text(budget)}",
         ),
     ] = None
