@@ -127,7 +127,7 @@ class UsersTime(Request):
     hours: Annotated[float, flag("H", "Working hours per month.")] = 160.0
     budget: Annotated[
         float | None,
-        flag("USD", "Budget in USD per month; default: no limit.", says="at most ${:,.10g} per month"),
+        flag("USD", "Budget per month; default: no limit.", says="at most ${:,.10g} per month"),
     ] = None
     objective: Annotated[
         str | None,

@@ -95,7 +95,7 @@ class Means(Request):
         "NumberGiven | None",
         flag(
             "USD/month",
-            "Budget in USD per month; default: no limit.",
+            "Budget per month; default: no limit.",
             says=lambda budget: f"at most ${as_text(budget)}",
         ),
     ] = None
