@@ -27,6 +27,7 @@ from fastcalc.kit.page.filled_page import (
     listed,
     under,
 )
+from fastcalc.written import ReadingNote
 
 MOST_ROWS = 400
 """Rows that a page holds, and most of those that are taken apart."""
@@ -68,7 +69,8 @@ def document(answer: CompareAnswer, command: str) -> str:
             "write csv or xlsx"
         )
     models = ", ".join(dict.fromkeys(outcome.scenario.model.heading for outcome in outcomes))
-    verdict = [*_verdict(answer)]
+    warned = [text for text in answer.reading if isinstance(text, ReadingNote)]
+    verdict = [*dict.fromkeys(warned), *_verdict(answer)]
     charts = answer.charts.values() if answer.is_held else ()
     notes = list(dict.fromkeys(note.text for note in remarks(outcomes)))
     sections = {

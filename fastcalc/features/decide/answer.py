@@ -143,7 +143,7 @@ class DecideAnswer(Answer):
             if self.decision.objective == "window"
             else self._on_numbers()
         )
-        warned = dict.fromkeys(self.warned)
+        warned = [text for text in dict.fromkeys(self.warned) if text not in self.reading]
         yield from map(Note, (*self.uncounted, *on_numbers, *self.remarks, *warned))
 
     def _on_numbers(self) -> Iterator[str]:

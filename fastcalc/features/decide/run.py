@@ -15,7 +15,7 @@ from fastcalc.features.decide.request import Decide
 from fastcalc.kit.request import number_lists, readers
 from fastcalc.kit.request.loading import basis_of, catalogue, chips_of
 from fastcalc.mentions import option
-from fastcalc.written import shown
+from fastcalc.written import ReadingNote, shown
 
 if TYPE_CHECKING:
     from fastcalc.kit.request.given_types import PlacesGiven
@@ -65,6 +65,7 @@ def run(request: Decide) -> DecideAnswer:
         uncounted=uncounted,
         remarks=remarks,
         warned=warned,
+        reading=[text for text in warned if isinstance(text, ReadingNote)],
     )
 
 

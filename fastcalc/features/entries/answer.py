@@ -275,7 +275,9 @@ class ModelAnswer(EntryAnswer):
     def remarks(self) -> Iterator[str]:
         """Whether it is assumed or unsure, and the notes of its file."""
         yield from cautions([self.entry])
-        yield from self.entry.notes
+        yield from (
+            note for note in self.entry.notes if f"{self.entry.id}: {note}" not in self.reading
+        )
 
     def document(self) -> list[str]:
         """Its record in the formats asked for."""

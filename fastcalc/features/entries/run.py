@@ -23,7 +23,7 @@ from fastcalc.features.entries.request import DiffEntries, ListEntries, ShowEntr
 from fastcalc.kit.request import loading, readers
 from fastcalc.kit.request.readers import as_text
 from fastcalc.mentions import option
-from fastcalc.written import instead_of, shown
+from fastcalc.written import ReadingNote, instead_of, shown
 
 if TYPE_CHECKING:
     from fastcalc.kit.request.given_types import EntryGiven
@@ -87,7 +87,8 @@ def run_show(request: ShowEntry) -> EntryAnswer:
     for kind in SCHEMAS:
         catalogue.refuse_idle_changes(kind, [entry])
     if isinstance(entry, Model):
-        return ModelAnswer(request=request, entry=entry)
+        reading = _warnings(catalogue, request.name)
+        return ModelAnswer(request=request, entry=entry, reading=reading)
     if request.weights or request.kv:
         raise InputError(
             f"{option('weights')} and {option('kv')} are of models; {entry.id} is none"
@@ -109,7 +110,15 @@ def run_diff(request: DiffEntries) -> DiffAnswer:
         )
     for kind in SCHEMAS:
         catalogue.refuse_idle_changes(kind, [left, right])
-    return DiffAnswer(request=request, left=left, right=right)
+    warnings = [*_warnings(catalogue, request.left), *_warnings(catalogue, request.right)]
+    return DiffAnswer(request=request, left=left, right=right, reading=warnings)
+
+
+def _warnings(catalogue: Catalogue, name: "EntryGiven") -> list[str]:
+    """What is doubtful of the reading of a model's configuration; nothing of other entries."""
+    if not isinstance(name, (str, Path)):
+        return []
+    return [text for text in loading.reading_of(catalogue, name) if isinstance(text, ReadingNote)]
 
 
 def find(catalogue: Catalogue, typed: "EntryGiven") -> CatalogueEntry:

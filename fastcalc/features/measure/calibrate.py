@@ -93,6 +93,7 @@ def _measured(request: Calibrate, path: Path) -> tuple[Catalogue, Engine, Points
 
 def _fit_own(request: Calibrate, path: Path) -> None:
     catalogue, base, measured = _measured(request, path)
+    output.warn(loading.reading_of(catalogue, request.model))
     name = _engine_name(request, catalogue)
     points, fit = measured.points, None
     if sum(not point.is_speculation_inferred for point in points) >= FEWEST_RUNS:

@@ -72,6 +72,7 @@ def _of_points(
     skipped = [f"{skip.id}: {skip.reason}" for skip in measured.skipped]
     return DiagnosisAnswer(
         request=request,
+        reading=loading.reading_of(catalogue, request.model),
         diagnosis=result,
         start=start,
         left_aside=[*skipped, *result.set_aside],
@@ -142,7 +143,8 @@ def _of_log(request: Diagnose, catalogue: Catalogue, log: StartLog) -> Diagnosis
         start = _started(log, scenario)
     except InputError as error:
         raise InputError(f"{request.log}: {error.sentence}") from None
-    return DiagnosisAnswer(request=request, start=start)
+    reading = loading.reading_of(catalogue, request.model)
+    return DiagnosisAnswer(request=request, reading=reading, start=start)
 
 
 def _traffic(prompt: float | None, output: float | None) -> Traffic:

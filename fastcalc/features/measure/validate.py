@@ -33,7 +33,12 @@ def run(request: Validate) -> ValidationAnswer:
             f"the median factor is {median:.3f}, above {option('max_median_factor')} {limit:g}"
         ]
     return ValidationAnswer(
-        request=request, reasons=reasons, validation=validation, aside=aside, changes=changes
+        request=request,
+        reading=loading.reading_of(loading.catalogue(request), request.model),
+        reasons=reasons,
+        validation=validation,
+        aside=aside,
+        changes=changes,
     )
 
 

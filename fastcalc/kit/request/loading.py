@@ -124,14 +124,22 @@ def models_of(
             models.append(model)
             asked.append([])
         asked[models.index(model)].append(as_text(name))
-        if entries.is_configuration(name):  # how it was read
-            notes += [_reading_note(f"{model.id}: {note}") for note in model.notes]
+        notes += reading_of(entries, name)
     entries.refuse_idle_changes("models", models)
     return [_asked_as(model, tuple(typed)) for model, typed in zip(models, asked, strict=True)]
 
 
-def _reading_note(text: str) -> str:
-    return ReadingNote(text) if ": Warning: " in text else text
+def reading_of(entries: Catalogue, name: "ModelGiven | None") -> list[str]:
+    """How a model's configuration was read; warnings stand on the first screen of every command."""
+    if name is None or not entries.is_configuration(name):
+        return []
+    model = entries.model(name)
+    return [
+        ReadingNote(f"{model.id}: {note}")
+        if note.startswith("Warning: ")
+        else f"{model.id}: {note}"
+        for note in model.notes
+    ]
 
 
 @once
