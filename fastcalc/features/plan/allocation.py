@@ -185,8 +185,8 @@ class OwnedChips:
 
         total : that run; those of this deployment if left out
         """
-        whole = self.filled(service, total or chips)
-        is_any = not any(map(whole.may_lead, whole.plans))
+        decision_for_all = self.filled(service, total or chips)
+        is_any = not any(map(decision_for_all.may_lead, decision_for_all.plans))
         decision = self.filled(service, chips)
         plans = (plan for plan in decision.in_order if is_any or decision.may_lead(plan))
         return max((plan.requests for plan in plans), default=0.0)

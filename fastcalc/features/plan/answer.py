@@ -14,7 +14,7 @@ from fastcalc.core.traffic.request_class import RequestClass
 from fastcalc.features.plan import notes as plan_notes
 from fastcalc.features.plan import records as plan_records
 from fastcalc.features.plan.allocation import Allocation, Fleet, allocate, with_next_node
-from fastcalc.features.plan.answer_regret import regret_notes
+from fastcalc.features.plan.answer_regret import odds_notes, regret_notes
 from fastcalc.features.plan.answer_turns import turn_notes
 from fastcalc.features.plan.api import api_notes, cheaper_api
 from fastcalc.features.plan.class_table import (
@@ -66,6 +66,9 @@ _CHANGED = (
 )
 _MARKS = {WEAK: "wider, for few or no measurements are like it"}
 _IN_NODES = f"; in whole nodes ({option('by', 'chip')}: singly)"
+_MORE = 1.001
+"""Times the requests from which fewer bits are worth a word. [1]"""
+
 _FIRST, _OTHERS = 2, 2
 """Plans, and other chips, that a first screen has room for."""
 
@@ -381,9 +384,31 @@ class PlanAnswer(Answer):
         if self.is_of_one_class:
             decisions = [pool.decision for _, pool in self.pools]
             purpose += "".join(map(plan_notes.level_runner_up, decisions))
+        purpose += self._unlimited_ttft()
+        purpose += "".join(map(_kind_of_market, self._chips_rented))
         if fleet.service.rate is not None or self.is_of_fleet:
             purpose += cheaper_api(fleet.service, fleet.requests, fleet.usd_per_month)
         return purpose + (self._expected() if self.is_of_one_class else "")
+
+    @property
+    def _chips_rented(self) -> list[Scenario]:
+        """The scenario of each kind of chip that is rented."""
+        scenarios = [
+            scenario
+            for allocation, pool in self.pools
+            for scenario in pool.plan.scenarios
+            if not allocation.is_owned
+        ]
+        return list({scenario.hardware.id: scenario for scenario in scenarios}.values())
+
+    def _unlimited_ttft(self) -> str:
+        """The time to the first token of requests at random, where no limit says what it may be."""
+        service = self.fleet.service
+        if not self.is_of_one_class or service.ttft < inf or service.share is None:
+            return ""
+        seconds = max(pool.plan.values["ttft"] for _, pool in self.pools)
+        time = f"{number(seconds)} s" if seconds >= 1.0 else f"{number(seconds * 1e3)} ms"
+        return f"; p{service.share * 100:g} TTFT is {time}, as no {option('ttft')} limits it"
 
     def _expected(self) -> str:
         """What would be chosen by expected speeds, where slower ones decide otherwise."""
@@ -464,11 +489,11 @@ class PlanAnswer(Answer):
         if is_owned:
             return
         chips = {plan.scenario.hardware.id for plan in plans}
-        others = [plan for plan in decision.of_each_chip if plan.scenario.hardware.id not in chips]
+        further = [plan for plan in decision.of_each_chip if plan.scenario.hardware.id not in chips]
         unlike = decision.on_unlike_chips
         if unlike is not None and unlike not in plans:
-            others = [unlike, *(plan for plan in others if plan is not unlike)]
-        for place, plan in enumerate(others):
+            further = [unlike, *(plan for plan in further if plan is not unlike)]
+        for place, plan in enumerate(further):
             is_shown = wide or place < _OTHERS
             if is_shown or not self.is_of_fleet:
                 yield PlanRow("other chip", plan, decision, is_shown=is_shown)
@@ -559,6 +584,7 @@ class PlanAnswer(Answer):
         yield from plan_notes.decision_notes(decision, plans, shown)
         yield from weighted(Weight.TIPPING_POINT, turn_notes(self.verdict))
         yield from regret_notes(self.verdict)
+        yield from odds_notes(self.verdict)
         yield from weighted(0, plan_records.service_notes(self.service))
         warnings = decision.plans[0].replica.warnings
         for warning in each_warning(plan.replica for plan in plans):
@@ -679,6 +705,31 @@ class PlanAnswer(Answer):
                 yield in_words(load, f"pool {place}")
 
 
+def _more_in_fewer_bits(allocation: Allocation) -> Iterator[str]:
+    """Say what owned chips would serve in fewer bits, where the published ones lead."""
+    decision = allocation.decision
+    if allocation.plan is None or not decision.may_lead(allocation.plan):
+        return
+    narrowed = [plan for plan in decision.in_order if not decision.may_lead(plan)]
+    requests = max((plan.requests for plan in narrowed), default=0.0)
+    if decision.service.rate is None and requests > allocation.plan.requests * _MORE:
+        plan = max(narrowed, key=lambda plan: plan.requests)
+        formats = f"{plan.scenario.work.weight_format}, cache {plan.scenario.work.kv_format}"
+        yield (
+            f"published precision leads where it fits: in fewer bits ({formats}) these chips would "
+            f"serve {number(requests)} requests/s; {option('weights')} and {option('kv')} choose"
+        )
+
+
+def _kind_of_market(scenario: Scenario) -> str:
+    """Say in a phrase that a chip is a consumer card, or that only marketplaces rent it."""
+    chip, is_consumer = scenario.hardware.id, scenario.hardware.market == "consumer"
+    if scenario.quote.is_marketplace:
+        card = " a consumer card," * is_consumer
+        return f"; {chip} is{card} rented by marketplaces of single owners"
+    return f"; {chip} is a consumer card" * is_consumer
+
+
 def _notes_of_allocation(allocation: Allocation) -> Iterator[str]:
     """Say what is left of owned chips, and what to know of how they serve."""
     chosen, owned = allocation.plan, allocation.owned
@@ -692,6 +743,7 @@ def _notes_of_allocation(allocation: Allocation) -> Iterator[str]:
         return
     if allocation.chips_left:
         yield f"left: {allocation.chips_left:,.0f} of {allocation.chips:,} {owned.hardware.id}"
+    yield from _more_in_fewer_bits(allocation)
     yield from (note.text for note in plan_notes.queue_notes(chosen, service) if note.weight)
     yield from plan_notes.slow_end(chosen, service)
 

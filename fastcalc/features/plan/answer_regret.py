@@ -1,8 +1,10 @@
 """The price of not knowing speeds, and how to measure what lowers it most, in words and records."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from fastcalc.features.plan.notes import Weight
+from fastcalc.features.plan.notes import Weight, chips_and_price
+from fastcalc.features.plan.odds import CONFIDENT, CONFIDENT_DEVIATIONS
 from fastcalc.features.plan.regret import BATCHES, Measurement
 from fastcalc.features.plan.servers.benchmark import bench_command
 from fastcalc.features.plan.verdict import Verdict
@@ -18,6 +20,23 @@ _MATTERS = 0.01
 def _rough(usd: float) -> str:
     """Return dollars in two digits, which is more than is known of them."""
     return f"{float(f'{usd:.2g}'):,.0f}"
+
+
+def odds_notes(verdict: Verdict) -> Iterator[Note]:
+    """Say how likely the limits hold, and what holds them with more confidence."""
+    odds, service = verdict.odds, verdict.decision.service
+    if odds is None:
+        return
+    text = f"{odds.chance:.0%} chance that the limits hold, by the 80 % ranges of speeds"
+    if odds.chance < CONFIDENT / 100.0:
+        flag, confident = option("confidence", f"{CONFIDENT:g}"), odds.confident
+        if confident is None:
+            text += f"; no plan holds them with {flag}"
+        else:
+            slower = replace(service, deviations=CONFIDENT_DEVIATIONS)
+            bill = chips_and_price(confident, slower)
+            text += f"; {flag} takes {confident.scenario.hardware.id}, {bill}"
+    yield Note(text, Weight.ODDS)
 
 
 def regret_notes(verdict: Verdict) -> Iterator[Note]:

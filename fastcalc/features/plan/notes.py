@@ -53,6 +53,7 @@ class Weight(IntEnum):
     API = 13
     TIPPING_POINT = 14
     KV_TRANSFER = 15
+    ODDS = 16
 
 
 def weighted(weight: int, texts: Iterable[str]) -> Iterator[Note]:

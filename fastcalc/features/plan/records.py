@@ -1,6 +1,7 @@
 """Plans as records, and what stands alongside them."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from statistics import NormalDist
 
 from fastcalc.core.load import MOST_BUSY
@@ -9,6 +10,7 @@ from fastcalc.features.plan.answer_turns import turn_records
 from fastcalc.features.plan.break_even import runner_up_prices
 from fastcalc.features.plan.columns import KEYS, PLAN_COLUMNS
 from fastcalc.features.plan.decision import FEWER_BITS, REASONS, Decision, Plan
+from fastcalc.features.plan.odds import CONFIDENT_DEVIATIONS
 from fastcalc.features.plan.percentiles import percentiles_of
 from fastcalc.features.plan.random_load import random_load
 from fastcalc.features.plan.ranked_plan import RankedPlan, low_confidence, undetermined
@@ -98,6 +100,18 @@ def details(verdict: Verdict, typed: Typed) -> Record:
         "regret": regret_record(verdict),
         "turns": turn_records(verdict),
         "runner_up_wins_below_usd_per_chip_hour": plain(below),
+        **_odds(verdict, typed),
+    }
+
+
+def _odds(verdict: Verdict, typed: Typed) -> Record:
+    """Chance that the best plan holds its limits, and the plan of more confidence."""
+    odds = verdict.odds
+    confident = None if odds is None else odds.confident
+    service = replace(verdict.decision.service, deviations=CONFIDENT_DEVIATIONS)
+    return {
+        "limits_hold_percent": None if odds is None else plain(odds.chance * 100.0),
+        "plan_at_90_percent_confidence": _first(confident, service, typed),
     }
 
 

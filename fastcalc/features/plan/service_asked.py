@@ -101,14 +101,16 @@ def phrase(request: FindPlans, service: Service) -> str:
         f"{tokens}"
     ]
     shown = ("prefix_hit", "price")  # above, and in the line of prices
-    said = {each.name: each.phrase for each in settings(request) if each.name not in shown}
+    phrases = {
+        setting.name: setting.phrase for setting in settings(request) if setting.name not in shown
+    }
     if service.share and request.ttft:
-        said["ttft"] = f"p{service.share * 100:g} {said['ttft']}"
+        phrases["ttft"] = f"p{service.share * 100:g} {phrases['ttft']}"
     if request.people is not None:
-        said["people"] = f"{said['people']} ({number(service.rate or 0.0)} requests/s)"
+        phrases["people"] = f"{phrases['people']} ({number(service.rate or 0.0)} requests/s)"
     if request.traffic is not None:
-        said["traffic"] = ", ".join(_limits_of_file(request, service))
-    return ", ".join([*words, *filter(None, said.values())])
+        phrases["traffic"] = ", ".join(_limits_of_file(request, service))
+    return ", ".join([*words, *filter(None, phrases.values())])
 
 
 def _limits_of_file(request: FindPlans, service: Service) -> Iterator[str]:

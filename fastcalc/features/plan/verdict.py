@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fastcalc.features.plan.decision import Decision
+from fastcalc.features.plan.odds import Odds, odds_of
 from fastcalc.features.plan.regret import Regret, regret_of
 from fastcalc.features.plan.turning import Turn, turns
 from fastcalc.grid.grid import Grid
@@ -28,6 +29,11 @@ class Verdict:
     def regret(self) -> Regret | None:
         """What it costs not to know how fast the chips are."""
         return regret_of(self.decision, self.grids)
+
+    @cached_property
+    def odds(self) -> Odds | None:
+        """How likely the best plan is to hold its limits, and what surely does."""
+        return odds_of(self.decision, self.grids) if self.decision.plans else None
 
     @cached_property
     def turns(self) -> list[Turn] | None:

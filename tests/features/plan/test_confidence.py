@@ -68,7 +68,8 @@ def test_expected_speeds_are_named_only_where_they_rent_something_else(fastcalc)
     assert document["records"][0]["chips_expected"] == document["records"][0]["chips_total"]
     assert "by expected speeds" not in words(fastcalc(*node).out).partition(" - key")[0]
     singly = words(fastcalc(*node, "--rate", "30/s", "--by", "chip").out)
-    assert "90 % sure; by expected speeds h100-sxm, " in singly
+    assert "90 % sure; p99 TTFT is" in singly
+    assert "; by expected speeds h100-sxm, " in singly
 
 
 def test_what_turns_a_verdict_needs_two_that_are_rented_for_a_rate(fastcalc):

@@ -1,0 +1,89 @@
+"""The chance that a plan holds its limits, by the ranges of speeds, and what holds them surely."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from statistics import NormalDist
+
+from fastcalc.features.plan.cheapest_plans import decide
+from fastcalc.features.plan.decision import Decision, Plan, kind_of
+from fastcalc.formulas.solving import bisect
+from fastcalc.grid.grid import Grid
+
+CONFIDENT = 90.0
+"""Percent of confidence whose price is said where nobody asks for one."""
+
+CONFIDENT_DEVIATIONS = NormalDist().inv_cdf(CONFIDENT / 100.0)
+"""The same as standard deviations below expected speed. [1]"""
+
+_MOST, _HALVINGS = 2.4, 5
+"""Standard deviations up to which a plan is tried, and halvings: to 0.08 of one, or 3 %."""
+
+
+@dataclass(frozen=True)
+class Odds:
+    """How likely a plan is to hold its limits.
+
+    chance : that its chips hold them, at the batch that suits their speed [1]
+    confident : cheapest plan that holds them with `CONFIDENT`; None where none does
+    """
+
+    chance: float
+    confident: Plan | None
+
+
+def odds_of(decision: Decision, grids: Sequence[Grid]) -> Odds | None:
+    """Odds of the best plan; None without a rate, a latency target or a range of speeds."""
+    service, chosen = decision.service, decision.plans[0]
+    has_limits = min(service.ttft, service.tpot) < inf
+    if not (grids and has_limits and service.rate) or service.is_fleet or service.deviations:
+        return None
+    if chosen.replica.estimate.low is None or chosen.prefill_scenario is not None:
+        return None
+    return Odds(_chance(chosen, decision, grids), _confident_plan(decision, grids))
+
+
+def _chance(chosen: Plan, decision: Decision, grids: Sequence[Grid]) -> float:
+    """Chance that a plan's chips hold the limits: that of speeds at which no more are needed."""
+    is_apart = chosen.prefill_layout is not None
+    grid = next(grid for grid in grids if kind_of(grid.scenario, is_apart=is_apart) == chosen.kind)
+    if not is_apart:
+        grid = grid.part(layouts=(chosen.layout,))
+
+    def holds(deviations: float) -> bool:
+        slower = replace(decision.service, deviations=float(deviations))
+        plans = decide([grid], slower, shown=0, prompt_pools=None if is_apart else ()).plans
+        return bool(plans) and plans[0].cost <= chosen.cost * (1.0 + 1e-9)
+
+    if holds(_MOST):
+        return NormalDist().cdf(_MOST)
+    deviations, _ = bisect(
+        lambda deviations: holds(float(deviations)), 0.0, _MOST, halvings=_HALVINGS
+    )
+    return NormalDist().cdf(float(deviations))
+
+
+def _confident_plan(decision: Decision, grids: Sequence[Grid]) -> Plan | None:
+    """Cheapest plan at slow speeds, among chips that cost less than it by expected ones.
+
+    A chip costs no less at slow speeds, so that those that already cost more are not searched.
+    """
+    surely = replace(decision.service, deviations=CONFIDENT_DEVIATIONS)
+    leads = decision.may_lead(decision.plans[0])
+    cheapest: Plan | None = None
+    for plan in decision.of_each_chip:
+        if leads and not decision.may_lead(plan):
+            continue
+        if cheapest is not None and plan.cost >= cheapest.cost:
+            break
+        chip = plan.scenario.hardware.id
+        grids_of_chip = [
+            grid
+            for grid in grids
+            if grid.scenario.hardware.id == chip
+            and (not leads or decision.may_lead_in(grid.scenario))
+        ]
+        plans = decide(grids_of_chip, surely, shown=0).plans
+        if plans and (cheapest is None or plans[0].order < cheapest.order):
+            cheapest = plans[0]
+    return cheapest

@@ -1,0 +1,88 @@
+"""The chance that limits hold, what more confidence costs, and what a first sentence must not hide."""
+
+import json
+from functools import partial
+
+import pytest
+
+from tests.helpers import run_once, words
+
+PLAN = ("plan", "llama-3.1-70b", "--on", "h100-sxm,mi355x", "--rate", "20/s", "--by", "chip")
+LIMITS = ("--ttft", "1s", "--tpot", "25ms")
+
+
+@pytest.fixture
+def fastcalc(capsys, monkeypatch):
+    return partial(run_once, capsys=capsys, monkeypatch=monkeypatch)
+
+
+@pytest.fixture
+def planned(fastcalc):
+    return lambda *words: json.loads(fastcalc(*words, "--format", "json").out)
+
+
+def test_a_plan_of_more_confidence_is_the_one_that_is_named(planned, without_regret):
+    named = planned(*PLAN, *LIMITS)["plan_at_90_percent_confidence"]
+    asked = planned(*PLAN, *LIMITS, "--confidence", 90)["records"][0]
+    for key in ("hardware", "chips_total", "usd_per_month"):
+        assert named[key] == asked[key]
+
+
+def test_a_plan_costs_as_much_with_a_little_less_confidence_than_its_chance(
+    planned, without_regret
+):
+    """Up to the speeds at which its chips hold the limits nothing dearer is needed."""
+    found = planned(*PLAN, *LIMITS)
+    chance = found["limits_hold_percent"]
+    assert 50.0 <= chance < 99.0
+    surely = planned(*PLAN, *LIMITS, "--confidence", max(chance - 0.5, 50.0))["records"][0]
+    assert surely["usd_per_month"] == pytest.approx(found["records"][0]["usd_per_month"])
+
+
+def test_a_first_screen_says_the_chance_and_the_price_of_more(fastcalc):
+    found = json.loads(fastcalc(*PLAN, *LIMITS, "--format", "json").out)
+    text = words(fastcalc(*PLAN, *LIMITS).out)
+    plan = found["plan_at_90_percent_confidence"]
+    assert f"{found['limits_hold_percent']:.0f}% chance that the limits hold" in text
+    bill = f"{plan['hardware']}, {plan['chips_total']} chips, ${plan['usd_per_month']:,.0f} a month"
+    assert f"--confidence 90 takes {bill}" in text
+
+
+def test_no_chance_is_said_of_what_has_no_limit(planned, without_regret):
+    assert planned(*PLAN)["limits_hold_percent"] is None
+    assert planned(*PLAN, *LIMITS, "--confidence", 80)["limits_hold_percent"] is None
+
+
+@pytest.mark.parametrize(
+    ("limit", "is_said"), [((), True), (("--ttft", "1s"), False), (("--load", "0.7"), False)]
+)
+def test_a_ttft_without_a_limit_is_in_the_headline(fastcalc, limit, is_said, without_regret):
+    """Requests at random wait; without a limit the sentence says how long the slowest do."""
+    command = ("plan", "llama-3.1-8b", "--on", "l40s", "--rate", "5/s", "--tpot", "40ms", *limit)
+    record = json.loads(fastcalc(*command, "--format", "json").out)["records"][0]
+    headline = words(fastcalc(*command).out).partition("Price per")[0]
+    said = f"p99 TTFT is {record['service_ttft_ms']:.0f} ms, as no --ttft limits it"
+    assert (said in headline) is is_said
+
+
+def test_consumer_cards_and_marketplaces_are_named_in_the_headline(fastcalc, without_regret):
+    plan = ("plan", "llama-3.1-8b", "--rate", "2/s", "--tpot", "40ms", "--ttft", "1s")
+    headline = words(fastcalc(*plan, "--on", "rtx-4090").out).partition("Price per")[0]
+    assert "rtx-4090 is a consumer card, rented by marketplaces of single owners" in headline
+    priced = ("--on", "rtx-4090", "--price", "rtx-4090=1")
+    headline = words(fastcalc(*plan, *priced).out).partition("Price per")[0]
+    assert headline.rstrip().endswith("rtx-4090 is a consumer card")
+    assert "consumer" not in fastcalc(*plan, "--on", "l40s").out
+
+
+def test_owned_chips_say_what_fewer_bits_would_serve(fastcalc):
+    """Two cards hold 8-bit weights twice as often as 16-bit ones, which lead where they fit."""
+    plan = ("plan", "llama-3.1-70b", "--own", "h100-sxm=16", *LIMITS)
+    document = json.loads(fastcalc(*plan, "--format", "json").out)
+    (share,) = document["shares"]
+    most = max(record["service_requests_per_s"] for record in share["best_of_each_chip"])
+    text = words(fastcalc(*plan, "--notes").out)
+    assert "published precision leads where it fits: in fewer bits" in text
+    asked = json.loads(fastcalc(*plan, "--weights", "fp8", "--kv", "fp8", "--format", "json").out)
+    assert asked["requests_per_s"] > most
+    assert f"these chips would serve {asked['requests_per_s']:.1f} requests/s" in text
