@@ -142,7 +142,7 @@ def table(scored: Iterable[Stage], catalogue: Catalogue) -> str:
         if len({stage.is_stable for stage in of_run}) > 1:
             busiest = max(of_run, key=lambda stage: stage.carried)
             carried = most_carried(estimate_of(busiest, catalogue))
-            lines.append(_line(busiest, "most carried [1/s]", 1.0, busiest.carried, carried))
+            lines.append(_line(busiest, "throughput [1/s]", 1.0, busiest.carried, carried))
     return markdown(("stage", "load", "measured", "expected", "factor"), lines, left=2)
 
 

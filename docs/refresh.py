@@ -38,7 +38,7 @@ def console(block: str, folder: Path) -> str:
 
 
 def printed(command: str, old: str, folder: Path) -> str:
-    """What a command prints, as many lines of it as were shown."""
+    """What a command prints, cut to the number of lines that were shown."""
     commands = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     settings = {**os.environ, "COLUMNS": "100", "PATH": commands}
     made = subprocess.run(  # noqa: S602 (the README's own commands)

@@ -148,7 +148,7 @@ def table(contest: Contest) -> str:
         "n",
         "aiconfigurator median",
         "p90",
-        "fastcalc, source left out, median",
+        "fastcalc, source held out, median",
         "p90",
         "fastcalc as shipped, median",
         "p90",
@@ -215,7 +215,7 @@ def section(cache: Path, *, set_aside: bool) -> str:
         contest = compete(cache, set_aside)
     except (AbsentError, InputError) as reason:
         return f"{heading}\n\nSkipped: {reason}."
-    which = "set aside from every fit" if set_aside else "not set aside"
+    which = "never used for fitting" if set_aside else "used for fitting"
     return "\n\n".join(
         [
             heading,

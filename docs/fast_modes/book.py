@@ -213,7 +213,7 @@ class Book:
         return digits(self.values(claim)[place])
 
     def alongside(self, claim: str, label: str) -> float:
-        """A number alongside the one that decides a claim."""
+        """A second number of a claim, next to the deciding one."""
         return next(p.value for p in self.check(claim).finding.parts if p.label == label)
 
     def turn(self, claim: str, premise: str) -> float:
@@ -265,7 +265,7 @@ def ends_of(values: list[float]) -> list[float]:
 
 
 def span(values: Iterable[float], digits: int = 2) -> str:
-    """Between which ends some numbers lie; two ends that read alike are one.
+    """Between which ends some numbers lie; two ends that read the same are one.
 
     Examples
     --------

@@ -255,7 +255,7 @@ def first_screen(book: Book, alone: Sequence[Mode], helped: Sequence[Mode]) -> W
 
 
 def drafts_alone(book: Book) -> Words:
-    """Say what guessing ahead alone costs from the slow speed to the fast one, and explains.
+    """The cost of guessing ahead alone, from the slow speed to the fast one, and what it explains.
 
     Each server starts from its own normal mode, and takes as many drafts as are cheapest.
     """

@@ -154,7 +154,7 @@ def _says(book: Book, *claims: str) -> str:
 
 
 def _cost_of(book: Book, speedup: float, cost: float) -> str:
-    """From how many users on a rack a speed-up by batch alone costs so much at most."""
+    """Number of users on a rack from which a speed-up by batch alone costs at most a multiple."""
     rack = book.scenario("deepseek-r1", "gb200", context=LONG)
     starts = book.smaller_batches.engines[0].starts
     found = curve(rack, RACK, starts, speedup)

@@ -168,16 +168,14 @@ def _flat(flats: list[tuple[str, int, float]], falls: list[float]) -> str:
     Examples
     --------
     >>> _flat([("mixture", 37, 1.03), ("dense", 46, 0.96)], [1.0, 1.01])
-    'Up to about as many users as it has layers (37 of the mixture, 46 of the dense) each has the full speed. Then they wait for one another, and a token becomes no cheaper'
+    'Up to about one user per layer (37 of the mixture, 46 of the dense) each has the full speed. Then they wait for one another, and a token becomes no cheaper'
     >>> _flat([("mixture", 12, 0.33)], [0.7])
     'Up to 12 users of the mixture each has the full speed. Then they wait for one another, and a token becomes cheaper still'
     """  # noqa: E501 (what is returned, in one line)
     counts = ", ".join(f"{flat} of the {kind}" for kind, flat, _ in flats)
     is_layers = all(1.0 / 1.33 <= share <= 1.33 for *_, share in flats)
     most = (
-        f"about as many users as it has layers ({counts})"
-        if is_layers
-        else counts.replace(" of", " users of")
+        f"about one user per layer ({counts})" if is_layers else counts.replace(" of", " users of")
     )
     further = "cheaper still" if min(falls) < 1.0 / (1.0 + EVEN) else "no cheaper"
     return (
