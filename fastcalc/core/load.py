@@ -18,8 +18,9 @@ from fastcalc.core.step.schedule import DECODE, FIRST, Schedule
 from fastcalc.core.timeline import served_run, token_in_traffic
 from fastcalc.core.traffic.mix import Mix
 from fastcalc.core.traffic.request_class import RequestClass
+from fastcalc.core.traffic.request_times import RequestTimes
 from fastcalc.core.traffic.traffic import Speculation
-from fastcalc.core.traffic.waits import PromptQueue, Waits, mixture_quantiles
+from fastcalc.core.traffic.waits import PromptQueue, Waits
 from fastcalc.formulas.load import slot_wait_regularity, variance_in_window
 from fastcalc.formulas.types import Array, ArrayLike, Floats
 
@@ -86,10 +87,12 @@ class RandomLoad:
 
     passes : its passes at 1, 2, ... requests in flight, up to its slots, of a random mix
     rate : requests that arrive a second [1/s]
+    slowness : times of passes over those expected [1]
     """
 
     passes: Schedule
     rate: float
+    slowness: float = 1.0
 
     @classmethod
     def of(
@@ -111,11 +114,16 @@ class RandomLoad:
         assert isinstance(self.passes.traffic, Mix)
         return self.passes.traffic
 
+    @property
+    def _arrivals(self) -> float:
+        """Requests that arrive in a second of passes at expected speed. [1/s]"""
+        return self.rate * self.slowness
+
     @cached_property
     def _lane_rate(self) -> float:
-        """Requests that arrive a second for one attention replica, or one stage's micro-batch."""
+        """Arrivals for one attention replica, or one stage's micro-batch. [1/s]"""
         layout = self.passes.placement.layout
-        return self.rate / float(layout.dp * layout.pp)
+        return self._arrivals / float(layout.dp * layout.pp)
 
     @cached_property
     def _holds(self) -> Floats:
@@ -138,7 +146,7 @@ class RandomLoad:
     @property
     def capacity(self) -> float:
         """Requests that are served a second where all slots are taken. [1/s]"""
-        return float(self._rates[-1])
+        return float(self._rates[-1]) / self.slowness
 
     @property
     def is_known(self) -> bool:
@@ -155,7 +163,7 @@ class RandomLoad:
     def _found(self) -> Floats:
         """Chances that an arrival finds none, one, two, ... others, queued ones at the end. [1]"""
         served = np.concatenate([self._rates, np.full(_QUEUED, self._rates[-1])])
-        logarithms = np.concatenate([[0.0], np.cumsum(np.log(self.rate / served))])
+        logarithms = np.concatenate([[0.0], np.cumsum(np.log(self._arrivals / served))])
         weights = np.exp(logarithms - logarithms.max())
         return np.asarray(weights / weights.sum())
 
@@ -249,7 +257,7 @@ class RandomLoad:
         regularity = slot_wait_regularity(
             slots=len(self._rates), utilization=min(self.utilization, 0.999), variation=variation
         )
-        free = max(self.capacity - self.rate, 1e-12)
+        free = max(float(self._rates[-1]) - self._arrivals, 1e-12)
         return Waits.of(
             step=self._step,
             short_rate=rate * short,
@@ -257,31 +265,51 @@ class RandomLoad:
             short_more=added,
             prompts=PromptQueue(rate * share, long, min(self.prompt_share, _BUSIEST)),
             slots=(self.queued, float(regularity) / free),
+            occupied=1.0 - float(self._found[0]),
         )
 
     def percentiles(self, place: int | None = None) -> Percentiles:
         """Times of all requests, or of those of one class by its position."""
+        times = self.times(place)
+        return Percentiles(
+            *(
+                Spread(mean, tuple(quantile(part) for part in SHARES))
+                for mean, quantile in (
+                    (times.ttft_mean, times.ttft),
+                    (times.tpot_mean, times.tpot),
+                    (times.request_mean, times.request),
+                )
+            )
+        )
+
+    def times(self, place: int | None = None) -> RequestTimes:
+        """Distributions of the times of all requests, or of those of one class by its position."""
         kinds = self.mix.kinds
         share = kinds.share if place is None else kinds.share * (kinds.places == place)
-        share = share / share.sum()
-        waits, begun = self.waits, self._prompt_seconds + self._overhead
-        tokens = np.ravel(token_in_traffic(self.passes).seconds)
-        tpot = float(self._slots_taken @ tokens)
-        variance = self._token_variance(tpot, float(self._slots_taken @ (tokens - tpot) ** 2))
-        further = kinds.output - 1.0
-        request = begun + waits.mean + further * tpot
-        tpots = np.full(len(share), tpot)
-        varied = waits.variance + further**2 * variance
-        return Percentiles(
-            ttft=Spread(
-                float(share @ begun) + waits.mean,
-                tuple(waits.quantile(part, share, begun) for part in SHARES),
-            ),
-            tpot=Spread(tpot, mixture_quantiles(SHARES, share * (further > 0.0), tpots, variance)),
-            request=Spread(
-                float(share @ request), mixture_quantiles(SHARES, share, request, varied)
-            ),
+        return RequestTimes(
+            share=share / share.sum(),
+            waits=self.waits,
+            prefill=self._prompt_seconds + self._overhead,
+            further=kinds.output - 1.0,
+            expected_tpot=self._tpot,
+            tpot_variance=self._token_variance(self._tpot, self._tpot_at_once),
+            slowness=self.slowness,
         )
+
+    @cached_property
+    def _tokens(self) -> Floats:
+        """Time between tokens, at each number in flight. [s]"""
+        return np.ravel(token_in_traffic(self.passes).seconds)
+
+    @cached_property
+    def _tpot(self) -> float:
+        """Mean time between tokens. [s]"""
+        return float(self._slots_taken @ self._tokens)
+
+    @property
+    def _tpot_at_once(self) -> float:
+        """Variance of the time between tokens over the numbers in flight. [s^2]"""
+        return float(self._slots_taken @ (self._tokens - self._tpot) ** 2)
 
     def _token_variance(self, tpot: float, at_once: float) -> Floats:
         """Variance of the time between tokens of each kind. [s^2]

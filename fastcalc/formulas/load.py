@@ -1,7 +1,5 @@
 """Random arrivals at a replica that decodes and takes in prompts: what they do to each other."""
 
-from math import erf
-
 import numpy as np
 
 from fastcalc.formulas.types import Array, ArrayLike, floats
@@ -108,4 +106,32 @@ def gamma_share(*, value: ArrayLike, mean: ArrayLike, variance: ArrayLike) -> Ar
     spread = np.maximum(np.sqrt(floats(variance)) / mean, 1e-9)
     root = np.cbrt(np.maximum(floats(value) / mean, 0.0))
     normal = (root - 1.0 + spread**2 / 9.0) / (spread / 3.0)
-    return floats(np.vectorize(lambda score: 0.5 * (1.0 + erf(score / 2.0**0.5)))(normal))
+    return normal_share(score=normal)
+
+
+def normal_share(*, score: ArrayLike) -> Array:
+    r"""Share of a standard normal distribution that is not above a score. [1]
+
+    .. math:: \Phi(z) = 1 - \tfrac12 t \, (a_1 + t (a_2 + t (a_3 + t (a_4 + t a_5)))) \,
+        e^{-z^2 / 2}, \quad t = \frac{1}{1 + 0.3275911 z / \sqrt 2}
+
+    score : standard deviations above the mean, :math:`z`; of those below, the complement [1]
+
+    Source: M. Abramowitz, I. A. Stegun, "Handbook of mathematical functions," 1964, 7.1.26 (error
+    below 1.5e-7).
+
+    >>> round(float(normal_share(score=1.959964)), 5)
+    0.975
+    """
+    scores = floats(score)
+    size = np.abs(scores) / np.sqrt(2.0)
+    part = 1.0 / (1.0 + 0.3275911 * size)
+    sums = 0.0 * part
+    for factor in _ERF:
+        sums = (sums + factor) * part
+    above = 0.5 * sums * np.exp(-(size**2))
+    return floats(np.where(scores > 0.0, 1.0 - above, above))
+
+
+_ERF = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
+"""Factors of `normal_share`, the last first."""

@@ -1,18 +1,19 @@
 """Waits one after another as one distribution, and quantiles of mixtures."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import nan
 
 import numpy as np
 
 from fastcalc.formulas.load import gamma_share, prompt_wait
 from fastcalc.formulas.solving import bisect
-from fastcalc.formulas.types import Floats, floats
+from fastcalc.formulas.types import ArrayLike, Floats, floats
 
 _POINTS = 4096  # of a time axis
 _MEANS = 40.0  # of waits that it holds
 _BUSIEST = 0.95
+_NO_CHANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,11 +21,13 @@ class Waits:
     """The chances of a wait, on a time axis.
 
     spacing : of the axis [s]
-    chances : of each part of it, from none [1]
+    chances : of each part of it, from none, but for the wait for a slot [1]
+    slots : chance that a request waits for a slot [1], and how long it does then on average [s]
     """
 
     spacing: float
     chances: Floats
+    slots: tuple[float, float] = (0.0, 0.0)
 
     @classmethod
     def of(
@@ -36,6 +39,7 @@ class Waits:
         short_more: float,
         prompts: "PromptQueue",
         slots: tuple[float, float],
+        occupied: float = 1.0,
     ) -> "Waits":
         """Return the sum of what a request waits for.
 
@@ -47,13 +51,14 @@ class Waits:
         short_rate : short prompts that come a second [1/s]
         prompts : the queue of prompts
         slots : chance that a request waits for one [1], and how long it does then on average [s]
+        occupied : chance that a pass is under way, as others are in flight [1]
         """
         passes = _ShortPrompts.of(short_rate, short_pass, short_more, step)
-        queued, wait_queued = slots
-        waits = prompts.mean + step + passes.mixed + (queued > 1e-6) * wait_queued
+        waits = prompts.mean + step + passes.mixed
         span = prompts.longest + _MEANS * waits
         spacing = span / _POINTS
-        chances = passes.residual(spacing)
+        chances = occupied * passes.residual(spacing)
+        chances[0] += 1.0 - occupied
         if passes.alongside:
             ends = np.arange(1, _POINTS + 1) * spacing
             below = gamma_share(
@@ -62,9 +67,7 @@ class Waits:
             chances = _sum(chances, np.asarray(np.diff(below, prepend=0.0)))
         if prompts.mean > 0.0:
             chances = _sum(chances, prompts.chances(spacing))
-        if queued > 1e-9:
-            chances = _sum(chances, _sometimes(spacing, queued, wait_queued))
-        return cls(spacing, chances / chances.sum())
+        return cls(spacing, chances / chances.sum(), slots)
 
     @property
     def _times(self) -> Floats:
@@ -73,23 +76,57 @@ class Waits:
     @cached_property
     def mean(self) -> float:
         """The mean wait. [s]"""
-        return float(self.chances @ self._times)
+        queued, mean = self.slots
+        return float(self.chances @ self._times) + queued * mean
 
     @property
     def variance(self) -> float:
         """Its variance. [s^2]"""
-        return float(self.chances @ self._times**2) - self.mean**2
+        queued, mean = self.slots
+        first = float(self.chances @ self._times)
+        others = float(self.chances @ self._times**2) - first**2
+        return others + queued * (2.0 - queued) * mean**2
+
+    @cached_property
+    def _up_to(self) -> Floats:
+        return np.cumsum(self.chances)
+
+    @cached_property
+    def _up_to_with_slot(self) -> Floats:
+        """Share whose wait is within each time where they wait for a slot, too. [1]
+
+        The exponential wait on top of the others, part by part of the axis. It has a scale of its
+        own, which may be a thousand times theirs.
+        """
+        rate = self.spacing / self.slots[1]
+        powers = np.exp(-rate * np.arange(_POINTS))
+        kernel = -np.expm1(-rate) * powers
+        return np.asarray(np.minimum(np.cumsum(_sum(self.chances, kernel)), self._up_to))
+
+    def _waited(self, times: Floats) -> Floats:
+        """Share of requests that wait no longer than some times. [1]"""
+        waited = np.interp(times, self._times, self._up_to, left=0.0, right=1.0)
+        queued, mean = self.slots
+        if queued <= _NO_CHANCE:
+            return np.asarray(waited)
+        with_slot = np.interp(times, self._times, self._up_to_with_slot, left=0.0)
+        beyond = np.maximum(times - self._times[-1], 0.0)
+        with_slot = 1.0 - (1.0 - with_slot) * np.exp(-beyond / mean)
+        return np.asarray((1.0 - queued) * waited + queued * with_slot)
+
+    def share(self, value: ArrayLike, shares: Floats, offsets: Floats) -> float:
+        """Share of requests that a wait and a time of their own take no longer than a value. [1]
+
+        shares, offsets : of each kind of request, its share [1] and its own time [s]
+        """
+        return float(shares @ self._waited(np.asarray(value - offsets)))
 
     def quantile(self, part: float, shares: Floats, offsets: Floats) -> float:
-        """Return the time that a part of requests does not exceed, with times of their own. [s]"""
-        up_to = np.cumsum(self.chances)
-
-        def share(value: Floats) -> float:
-            waited = np.interp(value - offsets, self._times, up_to, left=0.0, right=1.0)
-            return float(shares @ waited)
-
-        longest = float(offsets.max()) + _POINTS * self.spacing
-        return float(bisect(lambda value: share(value) < part, 0.0, longest)[1])
+        """Time that a part of requests does not exceed, with times of their own. [s]"""
+        longest = float(offsets.max()) + _POINTS * self.spacing + _MEANS * self.slots[1]
+        return float(
+            bisect(lambda value: self.share(value, shares, offsets) < part, 0.0, longest)[1]
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,39 +206,33 @@ class _ShortPrompts:
         return np.asarray(sum(parts))
 
 
-def _sometimes(spacing: float, chance: float, mean: float) -> Floats:
-    """Return the chances of an exponential wait that some have, and others not."""
-    edges = np.arange(_POINTS + 1) * spacing
-    chances = np.diff(-chance * np.exp(-edges / mean))
-    chances[0] += 1.0 - chance
-    return np.asarray(chances)
-
-
 def _sum(first: Floats, second: Floats) -> Floats:
     """Return the chances of the sum of two waits."""
     product = np.fft.rfft(first, 2 * _POINTS) * np.fft.rfft(second, 2 * _POINTS)
     return np.asarray(np.maximum(np.fft.irfft(product, 2 * _POINTS)[:_POINTS], 0.0))
 
 
-def mixture_quantiles(
-    parts: Sequence[float], weights: Floats, means: Floats, variances: Floats
-) -> tuple[float, ...]:
-    """Return what parts of a mixture of gamma distributions do not exceed.
+def mixture_share(value: ArrayLike, weights: Floats, means: Floats, variances: Floats) -> float:
+    """Share of a mixture of gamma distributions that is not above a value; 1 of none. [1]
 
     weights : of each distribution, in any scale [1]
     """
-    shares = weights / max(float(weights.sum()), 1e-300)
-    positive = shares > 0.0
-    shares, means, variances = shares[positive], means[positive], variances[positive]
-    if not len(shares):
-        return tuple(float("nan") for _ in parts)
-    top = float(np.max(means + 50.0 * np.sqrt(variances)))
+    positive = weights > 0.0
+    if not positive.any():
+        return 1.0
+    shares = weights[positive] / weights[positive].sum()
+    below = gamma_share(value=value, mean=means[positive], variance=variances[positive])
+    return float(shares @ below)
 
-    def quantile(part: float) -> float:
-        def is_below(value: Floats) -> bool:
-            below = gamma_share(value=value, mean=means, variance=variances)
-            return float(shares @ below) < part
 
-        return float(bisect(is_below, 0.0, top)[1])
+def mixture_quantile(part: float, weights: Floats, means: Floats, variances: Floats) -> float:
+    """Value that a part of a mixture of gamma distributions does not exceed; NaN of none."""
+    positive = weights > 0.0
+    if not positive.any():
+        return nan
+    top = float(np.max((means + 50.0 * np.sqrt(variances))[positive]))
 
-    return tuple(quantile(part) for part in parts)
+    def is_below(value: Floats) -> bool:
+        return mixture_share(value, weights, means, variances) < part
+
+    return float(bisect(is_below, 0.0, top)[1])

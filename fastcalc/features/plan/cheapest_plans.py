@@ -3,22 +3,26 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from math import inf
+from math import inf, isnan
 
 import numpy as np
 
 from fastcalc.core.scenario import Scenario
 from fastcalc.features.plan.decision import FEWER_BITS, Decision, Kind, Plan, kind_of
 from fastcalc.features.plan.pools import Pool, transfer_seconds
+from fastcalc.features.plan.random_load import HeldLimits, held_limits
 from fastcalc.features.plan.refine import Gaps, gaps_of, with_largest
 from fastcalc.features.plan.score import has_cost, score
-from fastcalc.features.plan.scored import Scored
+from fastcalc.features.plan.scored import Scored, misses_of
 from fastcalc.features.plan.service import NEAR, Service
 from fastcalc.features.plan.unlike import take_for, unlike_pools
 from fastcalc.formulas.types import Bools, Floats
 from fastcalc.grid.blocks import keep_freed_memory
 from fastcalc.grid.grid import Grid
 from fastcalc.grid.space import sharding
+
+_CHECKED = 12
+"""Layouts of a kind whose percentiles are checked at most."""
 
 
 def decide_surely(
@@ -85,11 +89,121 @@ def decide(
         parts = [gaps.split() for gaps in left]
         waiting = [(first.between(), first.pools) for first, _ in parts]
         left = [remaining for _, remaining in parts]
+    _hold_limits(decision, shown)
     if decision.plans:
         decision.reasons["beaten"] -= 1
     met = {plan.scenario.hardware.id for plan in decision.best_by_kind.values()}
     decision.closest = {chip: plan for chip, plan in decision.closest.items() if chip not in met}
     return decision
+
+
+def _hold_limits(decision: Decision, shown: int) -> None:
+    """Size what is reported so that its percentiles are within the limits.
+
+    The search adds up what a share of requests waits for in each queue. Percentiles of the sum, and
+    of the time between tokens, are computed of the plans that lead alone: with more replicas where
+    those of the search are too late, until no plan that may lead is left unchecked.
+    """
+    if decision.service.share is None:
+        return
+    while True:
+        plans = decision.reported(shown) if shown else decision.plans[:1]
+        unchecked = {plan.kind for plan in plans if not plan.is_checked}
+        if not unchecked:
+            return
+        for kind in unchecked:
+            _hold_kind(decision, kind)
+
+
+def _hold_kind(decision: Decision, kind: Kind) -> None:
+    """Replace the best plan of a kind by the best whose percentiles are within the limits.
+
+    The best of each layout are tried in order, until the next costs no less without a check.
+    """
+    best: Plan | None = None
+    every = decision.options[kind]
+    options = sorted(
+        (scored.order(place), number, place)
+        for number, scored in enumerate(every)
+        for place in scored.best_of_layouts
+    )
+    for order, number, place in options[:_CHECKED]:
+        if best is not None and best.order <= order:
+            break
+        plan = _held(every[number], place, decision)
+        if plan is not None and (best is None or plan.order < best.order):
+            best = plan
+    decision.best_by_kind.pop(kind)
+    if best is not None:
+        decision.best_by_kind[kind] = best
+
+
+def _held(scored: Scored, place: int, decision: Decision) -> Plan | None:
+    """Return a deployment with as many replicas as hold the limits; None where none do."""
+    plan, service = _plan(scored, place), scored.service
+    limits = held_limits(plan, service)
+    if limits is None:
+        return replace(plan, is_checked=True)
+    checked = _with_percentiles(plan, service, limits)
+    if not limits.are_limited:
+        return checked
+    if not limits.are_met:
+        _missed_by(checked, decision)
+    rate = limits.highest_rate(limits.load.rate / plan.busy * service.utilization)
+    if not rate:
+        return None
+    # As busy as the percentiles allow, whatever the search adds up.
+    busiest = min(plan.busy * rate / limits.load.rate, service.utilization)
+    capped = replace(service, utilization=busiest, share=None)
+    alone = scored.grid.part(layouts=(plan.layout,), batches=np.array([plan.batch]))
+    (resized,) = score(alone, capped, [None])
+    plan = _plan(resized, 0)
+    limits = held_limits(plan, service)
+    assert limits is not None
+    plan = _with_percentiles(plan, service, limits)
+    if max(plan.misses.values()) <= 1.0:
+        return plan
+    _missed_by(plan, decision)
+    return None
+
+
+def held_throughput(grid: Grid, service: Service, most: float) -> float:
+    """Highest rate of one replica at which percentiles are within the limits of a service. [1/s]
+
+    grid : of one layout and batch
+    service : for one replica, without limits on chips, money and power
+    most : what the search takes it to carry, and the answer where no closed form says otherwise
+    """
+    (scored,) = score(grid, replace(service, rate=most), [None])
+    plan = replace(_plan(scored, 0), replicas=1.0)
+    limits = held_limits(plan, scored.service)
+    return most if limits is None or not limits.are_limited else limits.highest_rate(most)
+
+
+def _with_percentiles(plan: Plan, service: Service, limits: HeldLimits) -> Plan:
+    """Return a plan with the percentiles of its times in place of what the search estimates."""
+    if not limits.load.is_known:
+        return replace(plan, is_checked=True)
+    held = {name: limits.held_against(name, service.limits[name]) for name in ("ttft", "tpot")}
+    values = plan.values | {name: seconds for name, seconds in held.items() if not isnan(seconds)}
+    return replace(
+        plan,
+        values=values,
+        misses=misses_of(values, service),
+        class_ttft=limits.percentiles("ttft") if service.classes else (),
+        class_tpot=limits.percentiles("tpot") if service.classes else (),
+        is_checked=True,
+    )
+
+
+def _missed_by(plan: Plan, decision: Decision) -> None:
+    """Note what a deployment misses whose percentiles are not within the limits."""
+    missed = Decision(decision.service, closest={plan.scenario.hardware.id: plan})
+    over = [name for name, miss in plan.misses.items() if miss > 1.0]
+    if len(over) == 1:
+        missed.relaxed = {over[0]: plan.values[over[0]]}
+    if over:
+        decision.add(missed)
 
 
 def _worth_trying(
@@ -150,6 +264,7 @@ def _summary(scored: Scored) -> Decision:
         candidates=scored.unfit + len(scored.cost),
         reasons=reasons,
         best_by_kind={} if plan is None else {plan.kind: plan},
+        options={} if plan is None else {plan.kind: [scored]},
         near=None if near is None else _plan(scored, near),
         closest={} if closest is None else {chip: _plan(scored, closest)},
         relaxed=relaxed,

@@ -1,11 +1,12 @@
 """Which classes of requests may share replicas, and the ways to deploy these."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
 
 from fastcalc.core.traffic.request_class import RequestClass
+from fastcalc.features.plan.cheapest_plans import held_throughput
 from fastcalc.features.plan.decision import Decision
 from fastcalc.features.plan.service import Service
 from fastcalc.features.plan.sharing import partitions
@@ -22,12 +23,23 @@ class ClassGroup:
     """Classes that share replicas, their share of all requests, and the ways to deploy one.
 
     every_way, bounds : of each layout of the chips that were searched
+    service : of these classes
     """
 
     classes: Classes
     share: float
-    every_way: Sequence[Way]
+    every_way: list[Way]
     bounds: Sequence[CostBound]
+    service: Service
+
+    def check(self, way: Way) -> None:
+        """Lower what a way carries to where percentiles are within their limits; 0 drops it."""
+        place = self.every_way.index(way)
+        requests = held_throughput(way.grid, self.service, way.requests)
+        checked = replace(way, requests=requests, is_checked=True)
+        self.every_way[place : place + 1] = [checked] if requests else []
+        for kept in ("_ways", "ways_of_chips"):
+            self.__dict__.pop(kept, None)
 
     def cheapest(self, rate: float) -> Way:
         """Return the way whose replicas carry so many requests of all classes at the least cost."""
@@ -96,7 +108,8 @@ class Groups:
     @property
     def served(self) -> set[RequestClass]:
         """Classes that some deployment serves alone."""
-        return {kind for group in self._groups.values() for kind in group.classes}
+        groups = (group for group in self._groups.values() if group.every_way)
+        return {kind for group in groups for kind in group.classes}
 
     def options(self, rate: float) -> list[Option]:
         """Return how classes may be grouped at a rate, on the chips that may be worth it there.
@@ -119,11 +132,13 @@ class Groups:
             if members.bit_count() > 1 and self._can_share(members):
                 self._search_shared(members, rate, apart)
             group = self._groups.get(members)
-            costs[members] = min(apart, group.cost(rate) if group else inf)
+            costs[members] = min(apart, group.cost(rate) if group and group.every_way else inf)
         return [
             [self._groups[members] for members in option]
             for option in self._options
-            if all(members in self._groups for members in option)
+            if all(
+                members in self._groups and self._groups[members].every_way for members in option
+            )
         ]
 
     def _can_share(self, members: int) -> bool:
@@ -160,7 +175,7 @@ class Groups:
         if (before := self._groups.get(members)) is not None:
             every_way, bounds = [*before.every_way, *every_way], [*before.bounds, *bounds]
         if every_way:
-            self._groups[members] = ClassGroup(classes, share, every_way, bounds)
+            self._groups[members] = ClassGroup(classes, share, every_way, bounds, at_share)
         self._searched[members] = self._searched.get(members, frozenset()) | (chips or frozenset())
 
 

@@ -25,8 +25,8 @@ class ServedClass:
     """What a class gets.
 
     pool : position of its replicas [1]
-    ttft, tpot : time to the first token, and between two tokens while others' prompts come, on
-        replicas that are full [s]
+    ttft, tpot : TTFT and TPOT held against the limits: of random arrivals their percentiles at the
+        load that the replicas have, where a closed form has those; else of full replicas [s]
     share : of its requests, that are to have their first token in time; None where they come
         evenly [1]
     percentiles : where requests arrive at random, at the load that the replicas have
@@ -68,10 +68,13 @@ def with_percentiles(pools: Pools) -> list[ServedClass]:
 def served_classes(pools: Pools) -> list[ServedClass]:
     """Return what each class gets, by pool."""
     return [
-        ServedClass(kind, place, ttft, pool.plan.values["tpot"], pool.decision.service.share)
+        ServedClass(kind, place, ttft, tpot, pool.decision.service.share)
         for place, pool in enumerate(pools, 1)
-        for kind, ttft in zip(
-            pool.classes, pool.plan.class_ttft or (pool.plan.values["ttft"],), strict=True
+        for kind, ttft, tpot in zip(
+            pool.classes,
+            pool.plan.class_ttft or (pool.plan.values["ttft"],),
+            pool.plan.class_tpot or (pool.plan.values["tpot"],) * len(pool.classes),
+            strict=True,
         )
     ]
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from fastcalc.core.own_formats import is_narrowed, narrows_cache, narrows_weights, own_formats
 from fastcalc.core.placement.layout import Layout
 from fastcalc.core.scenario import Outcome, Scenario, solve
+from fastcalc.features.plan.scored import Scored
 from fastcalc.features.plan.service import Service
 from fastcalc.formulas.money import HOURS_PER_MONTH
 from fastcalc.formulas.sequences import sum_if_known
@@ -54,10 +55,11 @@ class Plan:
     values, misses : seconds to the first token, between tokens, chips; and each over its limit
     requests : that all replicas carry at most, as busy as they may be [1/s]
     cost, last_resort : what is to be least, and what decides between equals of as many chips
-    class_ttft : time to the first token of each class of requests, where there are several [s]
+    class_ttft, class_tpot : TTFT and TPOT of each class of requests, where there are several [s]
     slowness : times as long as expected that all of this is taken to last [1]
     expected : the best of its kind by expected speeds, where all of this is slower
     node_chips : chips that come together [1]
+    is_checked : whether times are percentiles of random arrivals, where a closed form has those
     """
 
     scenario: Scenario
@@ -74,6 +76,8 @@ class Plan:
     cost: float
     last_resort: float
     class_ttft: tuple[float, ...] = ()
+    class_tpot: tuple[float, ...] = ()
+    is_checked: bool = False
     slowness: float = 1.0
     expected: "Plan | None" = None
     node_chips: int = 1
@@ -158,6 +162,7 @@ class Decision:
 
     candidates, reasons : deployments evaluated, and how many lost for which of `REASONS` [1]
     best_by_kind : of those that meet it the best of each chip, formats and kind
+    options : of each kind, the deployments that it is the best of
     near : the least of those that miss nearly
     closest : by chip without a plan, the deployment that misses least
     relaxed : by limit, what it would have to be for a plan, the other limits as they are
@@ -170,6 +175,7 @@ class Decision:
     candidates: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
     best_by_kind: dict[tuple[object, ...], Plan] = field(default_factory=dict)
+    options: dict[Kind, list[Scored]] = field(default_factory=dict)
     near: Plan | None = None
     closest: dict[str, Plan] = field(default_factory=dict)
     relaxed: dict[str, float] = field(default_factory=dict)
@@ -185,6 +191,8 @@ class Decision:
             self.best_by_kind[key] = min(
                 self.best_by_kind.get(key, plan), plan, key=lambda candidate: candidate.order
             )
+        for key, scored in decision.options.items():
+            self.options.setdefault(key, []).extend(scored)
         near = [plan for plan in (self.near, decision.near) if plan is not None]
         self.near = min(near, key=self._order, default=None)
         for chip, plan in decision.closest.items():

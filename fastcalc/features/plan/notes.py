@@ -7,7 +7,6 @@ from typing import Any
 
 from fastcalc.catalogue.schema.hardware import Terms
 from fastcalc.core.defaults_used import power_notes
-from fastcalc.core.load import SHARES
 from fastcalc.core.own_formats import own_formats
 from fastcalc.core.ratios import Ranged, cost_range, independent_ratio, is_level
 from fastcalc.features.plan.api import api_notes
@@ -183,8 +182,7 @@ def queue_notes(chosen: Plan, service: Service) -> Iterator[Note]:
     """Say what the slowest of a hundred requests take, or why no closed form has it."""
     load = random_load(chosen, service)
     if load is not None:
-        limit = service.ttft if service.share == SHARES[-1] else None
-        text = in_words(load, chosen.scenario.hardware.id, limit=limit)
+        text = in_words(load, chosen.scenario.hardware.id)
         yield Note(text, Weight.QUEUE if load.is_known else 0)
 
 

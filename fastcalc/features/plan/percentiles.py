@@ -42,12 +42,10 @@ def percentiles_of(load: RandomLoad | None) -> Record | None:
     return percentile_record(load.percentiles()) if load and load.is_known else None
 
 
-def in_words(load: RandomLoad, name: str, *, limit: float | None = None) -> str:
+def in_words(load: RandomLoad, name: str) -> str:
     """Say what the slowest of a hundred requests take, or why that is not known.
 
     name : of the replicas
-    limit : of the first token at that percentile, where a table has it as planned: it is repeated
-        where it is above [s]
     """
     if not load.is_known:
         return (
@@ -60,11 +58,7 @@ def in_words(load: RandomLoad, name: str, *, limit: float | None = None) -> str:
     ttft, tpot, request = (
         spread.percentiles[-1] for spread in (slowest.ttft, slowest.tpot, slowest.request)
     )
-    first = f"TTFT {number(ttft * 1e3)} ms, "
-    if limit is not None:
-        is_late = ttft > limit
-        first = f"{first}above the limit of {number(limit * 1e3)} ms, " if is_late else ""
     return (
-        f"{name}: {_LAST} where requests arrive at random: {first}TPOT {number(tpot * 1e3)} ms, "
-        f"a whole request {number(request)} s"
+        f"{name}: {_LAST} where requests arrive at random: TTFT {number(ttft * 1e3)} ms, "
+        f"TPOT {number(tpot * 1e3)} ms, a whole request {number(request)} s"
     )

@@ -176,9 +176,27 @@ class _Chosen:
 def _cheapest(
     options: Sequence[Option], rate: float, service: Service | None = None
 ) -> _Chosen | None:
-    """Return the pools of least cost for a rate, within the means of a service if there is one."""
+    """Return the pools of least cost for a rate, within the means of a service if there is one.
+
+    What percentiles let each way carry is checked of those chosen, until none is left unchecked.
+    """
+    while True:
+        chosen = _least(options, rate, service)
+        unchecked = (
+            [] if chosen is None else [pool for pool in chosen.pools if not pool[1].is_checked]
+        )
+        if not unchecked:
+            return chosen
+        for group, way in unchecked:
+            group.check(way)
+
+
+def _least(options: Sequence[Option], rate: float, service: Service | None) -> _Chosen | None:
+    """Return the pools of least cost by what the ways are taken to carry."""
     chosen: list[_Chosen | None] = []
     for option in options:
+        if not all(group.every_way for group in option):
+            continue
         pools = _Chosen([(group, group.cheapest(rate)) for group in option], rate)
         if service is None or pools.is_within(service):
             chosen.append(pools)

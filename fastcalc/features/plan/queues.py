@@ -76,6 +76,12 @@ class Queues:
         of 0 where none does
     slots, kind : what is waited for besides, if anything, and which of its rows each has
     holds : time that a request holds its slot [s]
+    step : time of the pass under way, of which half is in the time to the first token [s]
+    alone : time that a request holds its slot with no other in flight, over that on full slots [1]
+
+    A request that waits long in one queue seldom does in another, so that percentiles of
+    independent waits add up by their squares (as standard deviations do), which is what deployments
+    are ranked by. Percentiles of the sum are computed of those that lead (`fastcalc.core.load`).
     """
 
     share: float
@@ -84,6 +90,8 @@ class Queues:
     slots: Slots | None = None
     kind: Ints | int = 0
     holds: ArrayLike = 0.0
+    step: ArrayLike = 0.0
+    alone: ArrayLike = 1.0
 
     def wait(self, utilization: Floats) -> Floats:
         """Return the waits, both one after another, at most; infinity at full utilization. [s]"""
@@ -107,14 +115,31 @@ class Queues:
 
     def _at(self, level: Ints) -> Floats:
         """Return the waits at tabled utilizations, by their positions. [s]"""
-        waits: Floats = np.zeros(level.shape)
+        under_way = max(self.share - 0.5, 0.0) * self.step
+        squares: Floats = np.broadcast_to(np.square(under_way), level.shape)
         if np.any(self.prompt_busy):
-            waits = prompt_wait_percentile(
+            prompts = prompt_wait_percentile(
                 utilization=_BUSY[level] * self.prompt_busy, service=self.prompt, share=self.share
             )
+            squares = squares + np.square(prompts)
         if self.slots is not None:
-            waits += self.slots.waits(self.kind, level) * self.holds
-        return waits
+            squares = squares + np.square(self._slot_waits(level))
+        return np.sqrt(squares)
+
+    def _slot_waits(self, level: Ints) -> Floats:
+        r"""Waits for a slot at tabled utilizations, by their positions. [s]
+
+        .. math:: x = \frac{u h}{1 - u (1 - h)}
+
+        The fewer are in flight the sooner each is done, so that fewer slots x are taken than of the
+        utilization u: n = u c H(n) / H(c), where the time H(n) grows evenly from h H(c) alone.
+        """
+        assert self.slots is not None
+        used = _BUSY[level]
+        taken = used * self.alone / (1.0 - used * (1.0 - np.asarray(self.alone)))
+        after = np.clip(np.searchsorted(_BUSY, taken), 0, len(_BUSY) - 1)
+        longer = (1.0 - _BUSY[after]) / np.maximum(1.0 - used, 1e-12)
+        return np.asarray(self.slots.waits(self.kind, after) * self.holds * longer)
 
 
 class Needed(NamedTuple):

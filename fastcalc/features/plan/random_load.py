@@ -1,35 +1,120 @@
-"""The load of one replica of a plan by requests that arrive at random."""
+"""The load of one replica of a plan by requests that arrive at random, and its percentiles."""
 
-from fastcalc.core.load import RandomLoad
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf
+
+import numpy as np
+
+from fastcalc.core.load import ROOM_FOR_CHANCE, RandomLoad
 from fastcalc.core.traffic.request_class import Lengths, RequestClass
+from fastcalc.core.traffic.request_times import RequestTimes
 from fastcalc.features.plan.decision import Plan
 from fastcalc.features.plan.service import Service
+from fastcalc.formulas.solving import bisect
+from fastcalc.formulas.types import ArrayLike
 
 _AT_RANDOM = (0.8, 1.25)
 """Deviations of the times between arrivals, over their mean, that are as good as random. [1]"""
 
+_HALVINGS = 14  # of a rate: replicas are whole, so no more digits count
+
 
 def random_load(plan: Plan, service: Service) -> RandomLoad | None:
-    """Return the load of a replica; None where no rate says it, or no closed form has its queues.
+    """The load of a replica; None where no rate says it, or no closed form has its queues.
 
-    Those are of replicas that take in their own prompts, layer after layer, at expected speeds, for
-    requests that arrive at random.
+    Those are of replicas that take in their own prompts, layer after layer, for requests that
+    arrive at random.
     """
     machine = plan.replica.placement.machine
     rate = plan.requests if service.is_fleet else service.rate
-    is_apart, is_slower = plan.prefill_layout is not None, service.deviations > 0.0
-    if rate is None or is_apart or is_slower or machine.is_spatial or machine.engine.is_bound:
+    is_apart = plan.prefill_layout is not None
+    if rate is None or is_apart or machine.is_spatial or machine.engine.is_bound:
         return None
-    lengths = Lengths.fixed(service.prompt, service.output)
-    alike = RequestClass("", 1.0, lengths, prefix_hit=service.prefix_hit)
-    classes = service.classes or (alike,)
+    classes = classes_of(service)
     low, high = _AT_RANDOM
     if not all(low <= kind.variation <= high for kind in classes):
         return None
-    return RandomLoad.of(
+    load = RandomLoad.of(
         plan.replica.placement,
         classes,
         speculation=plan.scenario.traffic.speculation,
         slots=int(plan.batch),
         rate=rate / plan.replicas,
     )
+    return replace(load, slowness=plan.slowness)
+
+
+def classes_of(service: Service) -> tuple[RequestClass, ...]:
+    """The request classes of a service with their limits: one where all requests are alike."""
+    if service.classes:
+        return service.classes
+    lengths = Lengths.fixed(service.prompt, service.output)
+    limits = {"ttft": service.ttft, "tpot": service.tpot}
+    return (RequestClass("", 1.0, lengths, prefix_hit=service.prefix_hit, **limits),)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldLimits:
+    """The latency limits of a service against the percentiles of a load.
+
+    part : of the requests of each class, which is to be within its limits [1]
+    """
+
+    load: RandomLoad
+    classes: tuple[RequestClass, ...]
+    part: float
+
+    @cached_property
+    def times(self) -> list[RequestTimes]:
+        """Latencies of each class."""
+        return [self.load.times(place) for place in range(len(self.classes))]
+
+    @property
+    def are_limited(self) -> bool:
+        """Whether any class has a limit."""
+        return any(min(kind.ttft, kind.tpot) < inf for kind in self.classes)
+
+    @property
+    def are_met(self) -> bool:
+        """Whether percentiles are known, and all within their limits."""
+        return self.load.is_known and all(
+            times.meets(self.part, ttft=kind.ttft, tpot=kind.tpot)
+            for times, kind in zip(self.times, self.classes, strict=True)
+        )
+
+    def at(self, rate: float) -> "HeldLimits":
+        """The same at another rate of a replica. [1/s]"""
+        return replace(self, load=replace(self.load, rate=rate))
+
+    def highest_rate(self, most: float) -> float:
+        """Highest rate of a replica, up to a most, at which limits are met; 0 of none. [1/s]"""
+        most = min(most, ROOM_FOR_CHANCE * self.load.capacity)
+        if self.at(most).are_met:
+            return most
+        return float(bisect(self._are_met_at, 0.0, most, halvings=_HALVINGS)[0])
+
+    def _are_met_at(self, rate: ArrayLike) -> bool:
+        return self.at(float(rate)).are_met
+
+    def percentiles(self, name: str) -> tuple[float, ...]:
+        """The percentile of a latency that is held against its limit, of each class. [s]"""
+        return tuple(getattr(times, name)(self.part) for times in self.times)
+
+    def held_against(self, name: str, limit: float) -> float:
+        """A time as many times a limit as the class furthest over its own, or nearest to it. [s]
+
+        Without limits it is the percentile of all requests; NaN of a TPOT that no request has.
+        """
+        if limit == inf:
+            return float(getattr(self.load.times(), name)(self.part))
+        limits = (getattr(kind, name) for kind in self.classes)
+        times = zip(self.percentiles(name), limits, strict=True)
+        return float(np.fmax.reduce([seconds / own * limit for seconds, own in times]))
+
+
+def held_limits(plan: Plan, service: Service) -> HeldLimits | None:
+    """The limits of a service against a plan's percentiles; None where no closed form has them."""
+    if service.share is None or (load := random_load(plan, service)) is None:
+        return None
+    return HeldLimits(load, classes_of(service), service.share)

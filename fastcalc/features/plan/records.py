@@ -160,9 +160,9 @@ def service_notes(service: Service) -> Iterable[str]:
     if service.share is not None:
         percent = stated_percent(service.share)
         first = (
-            f"TTFT is what {percent} of requests meet that arrive at random, with what {percent} "
-            "wait for prompts and for slots one after the other, each replica with queues of its "
-            "own; a router that knows which is idle does better"
+            f"TTFT and TPOT are what {percent} of requests meet that arrive at random, at the load "
+            "of each replica, which has queues of its own; a router that knows which is idle does "
+            "better"
         )
         if service.utilization < 1.0:
             first += (

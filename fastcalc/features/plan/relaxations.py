@@ -18,11 +18,16 @@ from fastcalc.features.plan.refusal import (
     refusal,
 )
 from fastcalc.features.plan.relax import least_relaxed, longest_prompt, may_meet
-from fastcalc.formulas.solving import bisect_integers
+from fastcalc.features.plan.service import Service
+from fastcalc.formulas.solving import bisect, bisect_integers
+from fastcalc.formulas.types import ArrayLike
 from fastcalc.kit.answer.answer import Answer, NoAnswer
 from fastcalc.mentions import option
 
 _CLOSE = 0.001  # of a limit, which is searched for no closer
+_MORE, _HALVINGS = 0.01, 5
+"""Share by which a limit is first raised until a plan meets it, and halvings to the least such."""
+
 _NO_LIMIT = 1e15
 _MOST_TIMES = 64  # as many chips of a kind as are owned, up to which more are tried
 
@@ -58,7 +63,11 @@ def _rented(answer: PlanAnswer, deployments: Deployments) -> tuple[list[str], li
     decision, search = answer.fleet.allocations[-1].decision, deployments.search
     sentences: list[str] = []
     if not search.prefill_grids:  # what takes in prompts on other chips is as it was searched
-        decision.relaxed = least_relaxed(search.grids, decision.service)
+        decision.relaxed = {
+            name: value
+            for name, least in least_relaxed(search.grids, decision.service).items()
+            if (value := _enough(search, decision.service, name, least)) is not None
+        }
         sentences += _relaxed_means(answer, decision, search)
         scenarios = deployments.scenarios(decision.service.prefix_hit)
         if answer.request.traffic is None and (
@@ -72,6 +81,27 @@ def _rented(answer: PlanAnswer, deployments: Deployments) -> tuple[list[str], li
         if value < inf
     ]
     return [refusal(decision), *sentences], options
+
+
+def _enough(search: PoolSearch, service: Service, name: str, least: float) -> float | None:
+    """Return the value of one limit with which a plan meets all, from the least it may be.
+
+    Percentiles of plans may ask for a little more than the search takes to be enough. None where
+    that is not found at several times as much.
+    """
+
+    def is_enough(value: ArrayLike) -> bool:
+        return bool(decide(search.grids, service.limited({name: float(value)}), shown=0).plans)
+
+    more = (least * (1.0 + _MORE * step) for step in (0, 1, 3, 7, 15, 31, 63, 127))
+    too_little = least
+    for value in more:
+        if is_enough(value):
+            if value > least:
+                return float(bisect(is_enough, value, too_little, halvings=_HALVINGS)[0])
+            return value
+        too_little = value
+    return None
 
 
 def _relaxed_means(answer: PlanAnswer, decision: Decision, search: PoolSearch) -> list[str]:

@@ -146,7 +146,7 @@ def _load(
 ) -> tuple[Floats, Floats, Queues | None]:
     """Return the same two times, and the queues where requests arrive at random."""
     if pools is None:
-        seconds, ttft, queued = _together(service, replica, mixed)
+        seconds, ttft, queued = _together(grid, service, replica, mixed)
     else:
         receiving = transfer_seconds(grid, service.prompt)[replica.layout]
         seconds, ttft, queued = _apart(service, replica, pools, receiving)
@@ -157,7 +157,7 @@ def _load(
     return seconds, ttft, queues
 
 
-def _together(service: Service, replica: Replica, mixed: ClassFirstTokens) -> _Load:
+def _together(grid: Grid, service: Service, replica: Replica, mixed: ClassFirstTokens) -> _Load:
     run, alone, batch = replica.run, replica.ttft, replica.batch
     # Where prompts cost next to nothing, rounding may leave less than nothing.
     prompts = np.maximum(run - service.output * replica.tpot, 0.0)
@@ -171,7 +171,11 @@ def _together(service: Service, replica: Replica, mixed: ClassFirstTokens) -> _L
         prompts / batch * (1.0 - 1.0 / batch) * service.prompt_variation * replica.pp * replica.dp
     )
     first = mixed.latest(service, ttft)[np.newaxis]
-    queued = {"prompt": before, "prompt_busy": prompts / run, "holds": run}
+    step = np.where(
+        batch > 1.0, replica.tpot * grid.scenario.traffic.speculation.tokens_per_pass, 0.0
+    )
+    queued = {"prompt": before, "prompt_busy": prompts / run, "holds": run, "step": step}
+    queued["alone"] = 1.0 - prompts / run * (1.0 - 1.0 / batch)
     return service.output / replica.served, first, queued
 
 

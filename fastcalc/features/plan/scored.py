@@ -1,10 +1,10 @@
 """Deployments of a grid held against a service: what each does, and which of them are best."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from fastcalc.grid.evaluated_points import EvaluatedPoints
 from fastcalc.grid.grid import Grid
 
 _LEAST = 1e-9  # of a limit, where nothing is left of it
+Amounts = TypeVar("Amounts", float, Floats)
+
 _OF_ESTIMATE = (
     "batch",
     "total",
@@ -152,10 +154,7 @@ class Scored:
     @cached_property
     def misses(self) -> dict[str, Floats]:
         """Each value over its limit: at most 1 where it is met."""
-        return {
-            name: self.values[name] / max(limit, _LEAST)
-            for name, limit in self.service.limits.items()
-        }
+        return misses_of(self.values, self.service)
 
     @cached_property
     def is_in_time(self) -> Bools:
@@ -177,9 +176,29 @@ class Scored:
         return places[np.diff(self.row[places], prepend=-1) > 0]
 
     @cached_property
+    def is_met(self) -> Bools:
+        """Whether no limit is missed."""
+        return np.asarray(np.all([miss <= 1.0 for miss in self.misses.values()], axis=0))
+
+    @property
+    def best_of_layouts(self) -> list[int]:
+        """Place of the best that misses nothing of each layout with each pool, in order."""
+        (places,) = np.nonzero(self.is_met)
+        keys = self.last_resort[places], self.values["chips"][places], self.cost[places]
+        places = places[np.lexsort(keys)]
+        _, first = np.unique(self.row[places], return_index=True)
+        return [int(place) for place in places[np.sort(first)]]
+
+    def order(self, place: int) -> tuple[float, float, float]:
+        """Key to sort a deployment by, as that of a plan."""
+        columns = self.cost, self.values["chips"], self.last_resort
+        cost, chips, last_resort = (float(values[place]) for values in columns)
+        return cost, chips, last_resort
+
+    @cached_property
     def cheapest(self) -> Ints:
         """Places of those that miss nothing at the least cost, and on the fewest chips of these."""
-        return self._least(np.all([miss <= 1.0 for miss in self.misses.values()], axis=0))
+        return self._least(self.is_met)
 
     def _least(self, among: Bools) -> Ints:
         (places,) = np.nonzero(among)
@@ -218,3 +237,8 @@ class Scored:
             return self.seconds
         is_patient = service.share is not None and service.ttft == inf
         return self.values["ttft"] if is_patient else self.batch
+
+
+def misses_of(values: Mapping[str, Amounts], service: Service) -> dict[str, Amounts]:
+    """Return values over the limits of a service, by name: at most 1 where one is met."""
+    return {name: values[name] / max(limit, _LEAST) for name, limit in service.limits.items()}

@@ -117,8 +117,10 @@ def columns(service: Service, *, wide: bool = False) -> list[TableColumn]:
             format=lambda record: number(record["cost"]),
         )
     if service.share is not None:
-        heading = ("TTFT", f"p{service.share * 100:g} ms")
-        by_key["service_ttft_ms"] = replace(by_key["service_ttft_ms"], heading=heading)
+        level = f"p{service.share * 100:g}"
+        for key, unit in (("service_ttft_ms", f"{level} ms"), ("service_tpot_ms", level)):
+            column = by_key[key]
+            by_key[key] = replace(column, heading=(column.heading[0], unit))
     answer = "watts" if service.objective == "watts" and is_sized else "usd_per_month"
     if by_key["replicas"].key == "cost":
         answer = "replicas"

@@ -36,6 +36,8 @@ class Way:
     requests : that it carries [1/s]
     nodes, node_chips : that it takes, some with others, and the chips of one [1]
     cost_per_chip : of what is to be least
+    is_checked : whether percentiles are within their limits at that many requests, where a closed
+        form has them
     """
 
     grid: Grid
@@ -43,6 +45,7 @@ class Way:
     nodes: float
     node_chips: int
     cost_per_chip: float
+    is_checked: bool = False
 
     def replicas(self, rate: float) -> float:
         """Return how many replicas a rate takes. [1]"""

@@ -123,9 +123,9 @@ def test_tabled_waits_are_those_of_the_formulas():
     slots = Slots(0.99)
     queues = Queues(0.99, np.array([0.02]), 0.4, slots, slots.kinds(np.array([64.0])), 20.0)
     for utilization in (0.5, 0.8, 0.9, 0.97, 0.995):
-        exact = slot_wait_percentile(
-            slots=64, utilization=utilization, service=20.0, share=0.99
-        ) + prompt_wait_percentile(utilization=0.4 * utilization, service=0.02, share=0.99)
+        slot = slot_wait_percentile(slots=64, utilization=utilization, service=20.0, share=0.99)
+        prompt = prompt_wait_percentile(utilization=0.4 * utilization, service=0.02, share=0.99)
+        exact = np.hypot(slot, prompt)
         assert queues.wait(np.array([utilization])) == pytest.approx(float(exact), rel=0.01)
 
 

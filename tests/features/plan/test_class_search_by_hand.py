@@ -28,6 +28,7 @@ class Way:
     chips_each: float = 1.0
     requests: float = 1.0
     usd: float = 1.0
+    is_checked: bool = True
     grid: object = field(default_factory=lambda: SimpleNamespace(scenario=None))
 
     def replicas(self, rate):
@@ -47,6 +48,10 @@ class Group:
     ways_of_chips: list
     share: float = 1.0
     classes: tuple = ()
+
+    @property
+    def every_way(self):
+        return self.ways_of_chips
 
     def cheapest(self, rate):
         return min(self.ways_of_chips, key=lambda way: way.cost(rate * self.share))

@@ -182,18 +182,21 @@ def test_replicas_that_share_no_experts_do_not_wait_for_each_other():
 
 
 @pytest.mark.parametrize(
-    ("batch", "output", "ttft", "run", "prompts"),
+    ("batch", "output", "ttft", "run", "prompts", "step"),
     [
         # 1,000 steps of 11 and 100 prompts that add 20; 99 of 100 prompts are of others.
-        (100, 1000.0, 41.49, 13_000.0, 2000.0),
+        (100, 1000.0, 41.49, 13_000.0, 2000.0, 11.0),
         # Alone nobody's prompt comes before: 1,000 x 10.01 and one prompt that adds 20.
-        (1, 1000.0, 35.0, 10_030.0, 20.0),
+        (1, 1000.0, 35.0, 10_030.0, 20.0, 0.0),
         # Ten steps of 10.02 and two prompts that add 20, one of them one's own.
-        (2, 10.0, 40.02, 140.2, 40.0),
+        (2, 10.0, 40.02, 140.2, 40.0, 10.02),
     ],
 )
-def test_who_waits_for_prompts_and_for_a_slot(batch, output, ttft, run, prompts):
-    """At half of its rate each replica makes nine of ten wait no longer than both queues say."""
+def test_who_waits_for_prompts_and_for_a_slot(batch, output, ttft, run, prompts, step):
+    """At half of its rate each replica makes nine of ten wait no longer than both queues say.
+
+    And than what is left of a step, half of which is in the time without waiting.
+    """
     rate = 0.5 * batch / run * 1e3
     found = scored(grid(batches=(batch,), output=output), rate=rate, share=0.9, ttft=1e6)[0]
     assert found.busy[0] == pytest.approx(0.5, rel=NEARLY)
@@ -205,6 +208,8 @@ def test_who_waits_for_prompts_and_for_a_slot(batch, output, ttft, run, prompts)
         slots=slots,
         kind=slots.kinds(np.array([float(batch)])),
         holds=run / 1e3,
+        step=step / 1e3,
+        alone=1.0 - prompts / run * (1.0 - 1.0 / batch),
     )
     by_hand = ttft / 1e3 + queues.wait(np.array([0.5]))[0]
     assert found.values["ttft"][0] == pytest.approx(by_hand, rel=1e-4)

@@ -1,0 +1,71 @@
+"""TTFT, TPOT and end-to-end latency of requests as distributions."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fastcalc.core.traffic.waits import Waits, mixture_quantile, mixture_share
+from fastcalc.formulas.types import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class RequestTimes:
+    """Latencies of the requests of one class, or of all, with an element for each kind of request.
+
+    share : of the requests [1]
+    waits : queueing delay before a request's own prefill, at expected speed [s]
+    prefill : time of its own prefill, overhead included, at expected speed [s]
+    further : output tokens after the first [1]
+    expected_tpot, tpot_variance : mean TPOT and the variance of each kind's own [s], [s^2]
+    slowness : times over those at expected speed [1]
+    """
+
+    share: Floats
+    waits: Waits
+    prefill: Floats
+    further: Floats
+    expected_tpot: float
+    tpot_variance: Floats
+    slowness: float = 1.0
+
+    @property
+    def ttft_mean(self) -> float:
+        """Mean time to first token. [s]"""
+        return (float(self.share @ self.prefill) + self.waits.mean) * self.slowness
+
+    @property
+    def tpot_mean(self) -> float:
+        """Mean time per output token after the first. [s]"""
+        return self.expected_tpot * self.slowness
+
+    @property
+    def request_mean(self) -> float:
+        """Mean end-to-end latency. [s]"""
+        return float(self.share @ self._requests) * self.slowness
+
+    @property
+    def _requests(self) -> Floats:
+        return self.prefill + self.waits.mean + self.further * self.expected_tpot
+
+    def ttft(self, part: float) -> float:
+        """Percentile of TTFT: what a part of the requests does not exceed. [s]"""
+        return self.waits.quantile(part, self.share, self.prefill) * self.slowness
+
+    def tpot(self, part: float) -> float:
+        """Percentile of TPOT; NaN where no request has a second output token. [s]"""
+        return mixture_quantile(part, *self._tpots) * self.slowness
+
+    def request(self, part: float) -> float:
+        """Percentile of end-to-end latency. [s]"""
+        varied = self.waits.variance + self.further**2 * self.tpot_variance
+        return mixture_quantile(part, self.share, self._requests, varied) * self.slowness
+
+    @property
+    def _tpots(self) -> tuple[Floats, Floats, Floats]:
+        shares = self.share * (self.further > 0.0)
+        return shares, np.full(len(shares), self.expected_tpot), self.tpot_variance
+
+    def meets(self, part: float, *, ttft: float, tpot: float) -> bool:
+        """Whether at least a part of the requests has its TTFT, and its TPOT, within limits. [s]"""
+        first = self.waits.share(ttft / self.slowness, self.share, self.prefill)
+        return first >= part and mixture_share(tpot / self.slowness, *self._tpots) >= part
