@@ -42,6 +42,9 @@ below `MOST_BUSY`, as a run of requests at random holds slots a little longer. [
 SHARES = (0.5, 0.9, 0.95, 0.99)
 """Percentiles that are reported. [1]"""
 
+_OF_ANY_RATE = ("_rates", "_tokens")
+"""What of a load does not depend on its rate."""
+
 _QUEUED = 400  # requests beyond the slots whose chances are counted
 _BUSIEST = 0.99  # beyond which prompts never end
 _MOST_FED_BACK = 0.95  # of the time that prompts take of others'
@@ -107,6 +110,12 @@ class RandomLoad:
         """Load of a placement by some classes; their shares are of all requests."""
         mix = replace(Mix.of(classes, speculation), is_random=True)
         return cls(Schedule(placement, mix, np.arange(1.0, slots + 1.0)), rate)
+
+    def at(self, rate: float) -> "RandomLoad":
+        """The same replica at another rate, with what does not depend on it. [1/s]"""
+        load = replace(self, rate=rate)
+        load.__dict__.update({name: getattr(self, name) for name in _OF_ANY_RATE})
+        return load
 
     @property
     def mix(self) -> Mix:
@@ -234,9 +243,11 @@ class RandomLoad:
             kinds.share @ np.where(self._is_short, in_chunks, self._prompt_seconds)
         )
 
-    @property
+    @cached_property
     def _marginal(self) -> Floats:
         """Time that a short prompt adds to a pass which has another in it. [s]"""
+        if not self._is_short.any():
+            return np.zeros(len(self._is_short))
         chunk, computed = self.passes.machine.software.prompt_chunk, self.mix.kinds.computed
         longer = np.clip(np.nextafter(chunk / computed, 1.0), 1.0, 2.0)  # no more than a chunk
         added = np.ravel(self._first(longer).seconds(FIRST)) - self._prompt_seconds

@@ -130,12 +130,46 @@ def _hold_kind(decision: Decision, kind: Kind) -> None:
     for order, number, place in options[:_CHECKED]:
         if best is not None and best.order <= order:
             break
-        plan = _held(every[number], place, decision)
+        plan = _held_of_layout(every[number], place, decision)
         if plan is not None and (best is None or plan.order < best.order):
             best = plan
     decision.best_by_kind.pop(kind)
     if best is not None:
         decision.best_by_kind[kind] = best
+
+
+def _held_of_layout(scored: Scored, place: int, decision: Decision) -> Plan | None:
+    """Return the best deployment of a layout whose percentiles are within the limits.
+
+    More sequences at once wait less for a slot: where the batch that the search takes to be enough
+    needs more replicas than it says, or is never in time, the smallest that needs as few as the
+    largest does.
+
+    place : of the best batch by the search
+    """
+    best = _held(scored, place, decision)
+    if best is not None and best.order <= scored.order(place):
+        return best
+    larger = scored.larger_batches(place)
+    largest = _held(scored, larger[-1], decision) if larger else None
+    if largest is None or (best is not None and best.cost <= largest.cost):
+        return best
+    while len(larger) > 1:
+        middle = (len(larger) - 1) // 2
+        is_enough = _are_enough(scored, larger[middle], largest.replicas)
+        larger = larger[: middle + 1] if is_enough else larger[middle + 1 :]
+    smallest = _held(scored, larger[0], decision)
+    return smallest if smallest is not None and smallest.cost <= largest.cost else largest
+
+
+def _are_enough(scored: Scored, place: int, replicas: float) -> bool:
+    """Whether so many replicas of a deployment hold the limits of a rate."""
+    plan, service = _plan(scored, place), scored.service
+    limits = held_limits(plan, service)
+    if limits is None or service.rate is None:
+        return False
+    is_busy = plan.busy * plan.replicas > service.utilization * replicas
+    return not is_busy and limits.at(service.rate / replicas).are_met
 
 
 def _held(scored: Scored, place: int, decision: Decision) -> Plan | None:
@@ -144,22 +178,25 @@ def _held(scored: Scored, place: int, decision: Decision) -> Plan | None:
     limits = held_limits(plan, service)
     if limits is None:
         return replace(plan, is_checked=True)
-    checked = _with_percentiles(plan, service, limits)
     if not limits.are_limited:
-        return checked
+        return _with_percentiles(plan, service, limits)
     if not limits.are_met:
-        _missed_by(checked, decision)
-    rate = limits.highest_rate(limits.load.rate / plan.busy * service.utilization)
+        _missed_by(_with_percentiles(plan, service, limits), decision)
+    rate = limits.load.rate
+    most = rate / plan.busy * service.utilization
+    if service.rate is None:
+        rate = limits.highest_rate(most)
+    else:
+        replicas = limits.fewest_replicas(service.rate, plan.replicas, most)
+        rate = service.rate / replicas if replicas else 0.0
     if not rate:
         return None
-    # As busy as the percentiles allow, whatever the search adds up.
-    busiest = min(plan.busy * rate / limits.load.rate, service.utilization)
-    capped = replace(service, utilization=busiest, share=None)
-    alone = scored.grid.part(layouts=(plan.layout,), batches=np.array([plan.batch]))
-    (resized,) = score(alone, capped, [None])
-    plan = _plan(resized, 0)
-    limits = held_limits(plan, service)
-    assert limits is not None
+    if rate != limits.load.rate:  # as busy as percentiles allow, whatever the search adds up
+        capped = replace(service, utilization=plan.busy * rate / limits.load.rate, share=None)
+        alone = scored.grid.part(layouts=(plan.layout,), batches=np.array([plan.batch]))
+        (resized,) = score(alone, capped, [None])
+        plan = _plan(resized, 0)
+        limits = limits.at((service.rate or plan.requests) / plan.replicas)
     plan = _with_percentiles(plan, service, limits)
     if max(plan.misses.values()) <= 1.0:
         return plan

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import inf
+from math import ceil, inf
 
 import numpy as np
 
@@ -11,13 +11,15 @@ from fastcalc.core.traffic.request_class import Lengths, RequestClass
 from fastcalc.core.traffic.request_times import RequestTimes
 from fastcalc.features.plan.decision import Plan
 from fastcalc.features.plan.service import Service
-from fastcalc.formulas.solving import bisect
+from fastcalc.formulas.solving import bisect, bisect_integers
 from fastcalc.formulas.types import ArrayLike
 
 _AT_RANDOM = (0.8, 1.25)
 """Deviations of the times between arrivals, over their mean, that are as good as random. [1]"""
 
-_HALVINGS = 14  # of a rate: replicas are whole, so no more digits count
+_HALVINGS = 12  # of a rate that is not divided between whole replicas
+_IDLE = 1e-5  # of a capacity, at which a replica meets nobody
+_SLACK = 1e-9  # of a replica
 
 
 def random_load(plan: Plan, service: Service) -> RandomLoad | None:
@@ -85,7 +87,7 @@ class HeldLimits:
 
     def at(self, rate: float) -> "HeldLimits":
         """The same at another rate of a replica. [1/s]"""
-        return replace(self, load=replace(self.load, rate=rate))
+        return HeldLimits(self.load.at(rate), self.classes, self.part)
 
     def highest_rate(self, most: float) -> float:
         """Highest rate of a replica, up to a most, at which limits are met; 0 of none. [1/s]"""
@@ -93,6 +95,26 @@ class HeldLimits:
         if self.at(most).are_met:
             return most
         return float(bisect(self._are_met_at, 0.0, most, halvings=_HALVINGS)[0])
+
+    def fewest_replicas(self, rate: float, guess: float, most: float) -> int:
+        """Fewest replicas for a rate at which the limits are met; 0 of no number. [1]
+
+        guess : as many as may do [1]
+        most : rate of a replica that is not exceeded [1/s]
+        """
+
+        def is_enough(replicas: int) -> bool:
+            return self.at(rate / replicas).are_met
+
+        least = max(ceil(rate / min(most, ROOM_FOR_CHANCE * self.load.capacity) - _SLACK), 1)
+        enough, few = max(int(guess), least), least - 1
+        while not is_enough(enough):
+            if rate / enough < _IDLE * self.load.capacity:
+                return 0
+            enough, few = 2 * enough, enough
+        if enough > least and few < least and not is_enough(enough - 1):
+            return enough
+        return bisect_integers(is_enough, enough, few)[0]
 
     def _are_met_at(self, rate: ArrayLike) -> bool:
         return self.at(float(rate)).are_met

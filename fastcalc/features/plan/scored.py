@@ -189,6 +189,12 @@ class Scored:
         _, first = np.unique(self.row[places], return_index=True)
         return [int(place) for place in places[np.sort(first)]]
 
+    def larger_batches(self, place: int) -> list[int]:
+        """Places of larger batches of the same layout and pool that miss nothing, in order."""
+        is_larger = (self.row == self.row[place]) & (self.batch > self.batch[place]) & self.is_met
+        places = np.flatnonzero(is_larger)
+        return [int(larger) for larger in places[np.argsort(self.batch[places])]]
+
     def order(self, place: int) -> tuple[float, float, float]:
         """Key to sort a deployment by, as that of a plan."""
         columns = self.cost, self.values["chips"], self.last_resort
